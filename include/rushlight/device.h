@@ -1,0 +1,41 @@
+// Device: cpu, cuda:N or meta.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <rushlight/error.h>
+
+namespace rushlight {
+
+enum class DeviceType : int8_t { CPU = 0, CUDA = 1, Meta = 2 };
+inline constexpr int num_device_types = 3;
+inline constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA, kMeta = DeviceType::Meta;
+
+class RL_API Device {
+ public:
+  constexpr Device(DeviceType type = kCPU, int8_t index = -1) : type_(type), index_(index) {}
+  // "cpu", "cuda", "cuda:1", "meta"; RuntimeError otherwise.
+  Device(std::string_view text);
+  Device(const char* text) : Device(std::string_view(text)) {}
+  constexpr DeviceType type() const { return type_; }
+  constexpr int8_t index() const { return index_; }
+  constexpr bool has_index() const { return index_ >= 0; }
+  constexpr bool is_cpu() const { return type_ == kCPU; }
+  constexpr bool is_cuda() const { return type_ == kCUDA; }
+  constexpr bool is_meta() const { return type_ == kMeta; }
+  std::string str() const;
+  friend constexpr bool operator==(Device a, Device b) { return a.type_ == b.type_ && a.index_ == b.index_; }
+
+ private:
+  DeviceType type_;
+  int8_t index_;
+};
+inline void append(std::string& out, const Device& d) { out += d.str(); }
+
+enum class Layout : int8_t { Strided = 0 };
+inline constexpr Layout kStrided = Layout::Strided;
+enum class MemoryFormat : int8_t { Contiguous = 0, Preserve = 1, ChannelsLast = 2, ChannelsLast3d = 3 };
+
+}  // namespace rushlight

@@ -1,0 +1,39 @@
+// Generator: a source of random numbers. On CPU mt19937 with PyTorch's conversions, so that the same seed gives the
+// same numbers. A handle: copies share the state.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <rushlight/device.h>
+
+namespace rushlight {
+
+class GeneratorImpl;  // src/core/generator.h
+
+class RL_API Generator {
+ public:
+  Generator() = default;  // no generator: ops then use the default one
+  explicit Generator(Device device);
+  explicit Generator(std::shared_ptr<GeneratorImpl> impl) : impl_(std::move(impl)) {}
+  bool defined() const { return static_cast<bool>(impl_); }
+  GeneratorImpl* operator->() const { return impl_.get(); }
+  GeneratorImpl& operator*() const { return *impl_; }
+  const std::shared_ptr<GeneratorImpl>& ref() const { return impl_; }
+  Device device() const;
+  void set_current_seed(uint64_t seed) const;
+  uint64_t initial_seed() const;
+  uint64_t seed() const;  // a fresh non-deterministic seed, which it returns
+  std::vector<uint8_t> get_state() const;
+  void set_state(const std::vector<uint8_t>& state) const;
+  Generator clone() const;
+
+ private:
+  std::shared_ptr<GeneratorImpl> impl_;
+};
+
+RL_API const Generator& default_generator(Device device = kCPU);
+RL_API void manual_seed(uint64_t seed);
+
+}  // namespace rushlight

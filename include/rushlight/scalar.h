@@ -1,0 +1,77 @@
+// Scalar: one Python number (bool, int, float or complex), exact until a kernel asks for its compute type.
+#pragma once
+
+#include <rushlight/dtype.h>
+
+namespace rushlight {
+
+class Scalar {
+ public:
+  enum class Kind : uint8_t { Bool, Int, Float, Complex };
+  Scalar() : kind_(Kind::Int) { v_.i = 0; }
+  Scalar(bool v) : kind_(Kind::Bool) { v_.i = v; }
+  template <class T>
+    requires(is_integer_v<T>)
+  Scalar(T v) : kind_(Kind::Int) {
+    v_.i = static_cast<int64_t>(v);
+  }
+  Scalar(double v) : kind_(Kind::Float) { v_.d[0] = v; }
+  Scalar(float v) : Scalar(static_cast<double>(v)) {}
+  Scalar(Half v) : Scalar(static_cast<double>(static_cast<float>(v))) {}
+  Scalar(BFloat16 v) : Scalar(static_cast<double>(static_cast<float>(v))) {}
+  template <class T>
+  Scalar(complex<T> v) : kind_(Kind::Complex) {
+    v_.d[0] = v.re;
+    v_.d[1] = v.im;
+  }
+  Kind kind() const { return kind_; }
+  bool is_bool() const { return kind_ == Kind::Bool; }
+  bool is_integral(bool include_bool = false) const {
+    return kind_ == Kind::Int || (include_bool && kind_ == Kind::Bool);
+  }
+  bool is_floating_point() const { return kind_ == Kind::Float; }
+  bool is_complex() const { return kind_ == Kind::Complex; }
+  // What a tensor made of this number has: bool, int64, float64 or complex128.
+  ScalarType dtype() const {
+    constexpr ScalarType types[] = {kBool, kInt64, kFloat64, kComplexDouble};
+    return types[static_cast<int>(kind_)];
+  }
+  // Conversion without a range check.
+  template <class T>
+  T as() const {
+    switch (kind_) {
+      case Kind::Bool:
+      case Kind::Int: return convert<T>(v_.i);
+      case Kind::Float: return convert<T>(v_.d[0]);
+      default: return convert<T>(complex<double>(v_.d[0], v_.d[1]));
+    }
+  }
+  // Raises RuntimeError where the value does not fit ("value cannot be converted to type ... without overflow").
+  RL_API void check_fits(ScalarType t) const;
+  template <class T>
+  T to() const {
+    check_fits(dtype_of_v<T>);
+    return as<T>();
+  }
+  int64_t toLong() const { return to<int64_t>(); }
+  double toDouble() const { return to<double>(); }
+  bool toBool() const { return as<bool>(); }
+  Scalar operator-() const {
+    if (kind_ == Kind::Complex) {
+      return complex<double>(-v_.d[0], -v_.d[1]);
+    }
+    return kind_ == Kind::Float ? Scalar(-v_.d[0]) : Scalar(-v_.i);
+  }
+  Scalar conj() const { return kind_ == Kind::Complex ? Scalar(complex<double>(v_.d[0], -v_.d[1])) : *this; }
+  bool equal(double x) const { return as<complex<double>>() == complex<double>(x); }
+
+ private:
+  Kind kind_;
+  union {
+    int64_t i;
+    double d[2];
+  } v_;
+};
+RL_API void append(std::string& out, const Scalar& s);  // as Python prints it
+
+}  // namespace rushlight

@@ -1,0 +1,40 @@
+// Storage: one block of memory, its size and its owner. Tensors are windows on it.
+#pragma once
+
+#include <cstddef>
+
+#include <rushlight/device.h>
+#include <rushlight/ref.h>
+
+namespace rushlight {
+
+class RL_API StorageImpl : public RefCounted {
+ public:
+  using Deleter = void (*)(void* data, size_t nbytes, void* context);
+  void release() const;
+  void* data() const { return data_; }
+  size_t nbytes() const { return nbytes_; }
+  Device device() const { return device_; }
+  // False for memory that somebody else owns (numpy arrays, mapped files).
+  bool resizable() const { return resizable_; }
+  // Grows or shrinks, keeping the contents; RuntimeError where not resizable.
+  void resize(size_t nbytes);
+
+  // Uninitialised memory of the device's allocator. Meta storage has a size and no memory.
+  static Ref<StorageImpl> allocate(size_t nbytes, Device device);
+  // Borrowed memory; `deleter` (may be null) runs when the last tensor is gone.
+  static Ref<StorageImpl> borrow(void* data, size_t nbytes, Device device, Deleter deleter, void* context);
+
+ private:
+  StorageImpl() = default;
+  ~StorageImpl();
+  void* data_ = nullptr;
+  size_t nbytes_ = 0;
+  Deleter deleter_ = nullptr;
+  void* context_ = nullptr;
+  Device device_;
+  bool resizable_ = true;
+};
+using Storage = Ref<StorageImpl>;
+
+}  // namespace rushlight

@@ -1,0 +1,271 @@
+// Tensor: a counted handle on a TensorImpl, which is a window (sizes, strides, offset) on a Storage, with a dtype, a
+// device, a version and what autograd knows of it. Everything computed is an op; the op methods are generated.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include <rushlight/array_ref.h>
+#include <rushlight/device.h>
+#include <rushlight/dtype.h>
+#include <rushlight/ref.h>
+#include <rushlight/scalar.h>
+#include <rushlight/storage.h>
+
+struct _object;  // PyObject
+
+namespace rushlight {
+
+class Tensor;
+class Generator;
+class Node;
+struct AutogradMeta;
+using TensorList = ArrayRef<Tensor>;
+
+// How often a tensor was written. Inline in its tensor until it is shared: views, `detach` and saved tensors count
+// together with their source, so the first of them moves the counter into a cell of its own.
+struct VersionCell : RefCounted {
+  std::atomic<uint32_t> value{0};
+  void release() const {
+    if (drop()) {
+      delete this;
+    }
+  }
+};
+
+class RL_API TensorImpl : public RefCounted {
+ public:
+  static constexpr int inline_dims = 5;
+  // A tensor without storage data access set up yet: sizes must be given by set_geometry.
+  static Ref<TensorImpl> make(Storage storage, ScalarType dtype, Device device);
+  void release() const;
+
+  ScalarType dtype() const { return dtype_; }
+  Device device() const { return device_; }
+  int64_t dim() const { return ndim_; }
+  int64_t numel() const { return numel_; }
+  IntArrayRef sizes() const { return {dims_, static_cast<size_t>(ndim_)}; }
+  IntArrayRef strides() const { return {dims_ + ndim_, static_cast<size_t>(ndim_)}; }
+  int64_t storage_offset() const { return offset_; }  // in elements
+  const Storage& storage() const { return storage_; }
+  char* data() const {  // address of the first element; null for an empty storage
+    return static_cast<char*>(storage_->data()) + offset_ * itemsize(dtype_);
+  }
+  bool is_contiguous() const { return contiguous_; }
+  bool is_channels_last() const { return channels_last_; }      // 4-d, NHWC in memory
+  bool is_channels_last_3d() const { return channels_last_3d_; }
+  // Elements fill one gapless block, each once, in some order of dimensions.
+  bool is_non_overlapping_and_dense() const { return dense_; }
+  bool is_wrapped_number() const { return wrapped_number_; }  // a Python number on its way into an op
+  bool is_inference() const { return inference_; }
+
+  // The only ways to change geometry; both recompute the layout flags. Sizes are not negative; numel and the bytes
+  // spanned must not overflow (RuntimeError). Bounds against the storage are the caller's to check.
+  void set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides);
+  void set_sizes_contiguous(IntArrayRef sizes);
+  void set_storage_offset(int64_t offset) { offset_ = offset; }
+  void set_storage(Storage storage) { storage_ = std::move(storage); }
+  void set_dtype(ScalarType t) { dtype_ = t; }
+  void set_wrapped_number(bool v) { wrapped_number_ = v; }
+  void set_inference(bool v) { inference_ = v; }
+
+  uint32_t version() const {
+    return version_cell_ ? version_cell_->value.load(std::memory_order_relaxed) : version_;
+  }
+  void bump_version() {
+    if (version_cell_) {
+      version_cell_->value.fetch_add(1, std::memory_order_relaxed);
+    } else {
+      version_++;
+    }
+  }
+  const Ref<VersionCell>& share_version();                      // moves the counter out on first use
+  void set_version_cell(Ref<VersionCell> cell) { version_cell_ = std::move(cell); }
+
+  // True for a leaf that wants a gradient and for every recorded result. Kept here so that ops test one bit.
+  bool requires_grad() const { return requires_grad_; }
+  AutogradMeta* autograd() const { return autograd_; }          // null until needed
+  AutogradMeta& autograd_or_make();
+  // Maintained by src/autograd alone.
+  void set_requires_grad_flag(bool v) { requires_grad_ = v; }
+  void set_autograd(AutogradMeta* meta) { autograd_ = meta; }
+
+  // The one Python object of this tensor. Python owns the impl as a rule; when its object would die while C++ still
+  // holds the impl, the object is resurrected and owned by the impl (owns_python()).
+  _object* python() const { return python_; }
+  bool owns_python() const { return owns_python_; }
+  void set_python(_object* object, bool owned) {
+    python_ = object;
+    owns_python_ = owned;
+  }
+
+ private:
+  TensorImpl() = default;
+  ~TensorImpl();
+  void set_dims(IntArrayRef sizes);
+  void refresh_flags();
+
+  Storage storage_;
+  int64_t numel_ = 0;
+  int64_t offset_ = 0;
+  int64_t* dims_ = inline_;  // ndim sizes, then ndim strides
+  int32_t ndim_ = 0;
+  uint32_t version_ = 0;
+  ScalarType dtype_ = ScalarType::Undefined;
+  Device device_;
+  bool contiguous_ : 1 = true;
+  bool channels_last_ : 1 = false;
+  bool channels_last_3d_ : 1 = false;
+  bool dense_ : 1 = true;
+  bool wrapped_number_ : 1 = false;
+  bool inference_ : 1 = false;
+  bool requires_grad_ : 1 = false;
+  bool owns_python_ : 1 = false;
+  Ref<VersionCell> version_cell_;
+  AutogradMeta* autograd_ = nullptr;
+  _object* python_ = nullptr;
+  int64_t inline_[2 * inline_dims];
+};
+
+// Set by the Python extension: drops the Python object that an impl owned (taking or queueing for the GIL).
+RL_API void set_python_release_hook(void (*hook)(_object*));
+
+// What factories take: libtorch's options. Unset fields mean the defaults.
+class RL_API TensorOptions {
+ public:
+  TensorOptions() = default;
+  TensorOptions(ScalarType t) : dtype_(t) {}
+  TensorOptions(Device d) : device_(d) {}
+  TensorOptions(DeviceType d) : device_(Device(d)) {}
+  TensorOptions dtype(ScalarType t) const { auto o = *this; o.dtype_ = t; return o; }
+  TensorOptions device(Device d) const { auto o = *this; o.device_ = d; return o; }
+  TensorOptions device(DeviceType d, int8_t index = -1) const { return device(Device(d, index)); }
+  TensorOptions layout(Layout) const { return *this; }
+  TensorOptions requires_grad(bool v) const { auto o = *this; o.requires_grad_ = v; return o; }
+  ScalarType dtype() const { return dtype_.value_or(get_default_dtype()); }
+  Device device() const { return device_.value_or(Device(kCPU)); }
+  bool requires_grad() const { return requires_grad_; }
+  std::optional<ScalarType> dtype_opt() const { return dtype_; }
+  std::optional<Device> device_opt() const { return device_; }
+
+ private:
+  std::optional<ScalarType> dtype_;
+  std::optional<Device> device_;
+  bool requires_grad_ = false;
+};
+
+template <class T, size_t N>
+class TensorAccessor;
+
+class RL_API Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  bool defined() const { return static_cast<bool>(impl_); }
+  explicit operator bool() const { return defined(); }
+  void reset() { impl_.reset(); }
+  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+  TensorImpl* impl() const { return impl_.get(); }
+  const Ref<TensorImpl>& ref() const { return impl_; }
+  int32_t use_count() const { return impl_ ? impl_->use_count() : 0; }
+
+  ScalarType dtype() const { return impl_->dtype(); }
+  ScalarType scalar_type() const { return impl_->dtype(); }
+  Device device() const { return impl_->device(); }
+  Layout layout() const { return kStrided; }
+  TensorOptions options() const { return TensorOptions(dtype()).device(device()); }
+  int64_t dim() const { return impl_->dim(); }
+  int64_t ndimension() const { return impl_->dim(); }
+  int64_t numel() const { return impl_->numel(); }
+  int64_t element_size() const { return itemsize(dtype()); }
+  int64_t nbytes() const { return numel() * element_size(); }
+  IntArrayRef sizes() const { return impl_->sizes(); }
+  IntArrayRef strides() const { return impl_->strides(); }
+  int64_t size(int64_t d) const;    // d counts from the end when negative; IndexError
+  int64_t stride(int64_t d) const;
+  int64_t storage_offset() const { return impl_->storage_offset(); }
+  const Storage& storage() const { return impl_->storage(); }
+  bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
+  bool is_cpu() const { return device().is_cpu(); }
+  bool is_cuda() const { return device().is_cuda(); }
+  bool is_meta() const { return device().is_meta(); }
+  bool is_floating_point() const { return is_floating(dtype()); }
+  bool is_complex() const { return rushlight::is_complex(dtype()); }
+  bool is_signed() const { return dtype_info(dtype()).is_signed; }
+  void* data_ptr() const { return impl_->data(); }
+  // Typed address; RuntimeError where T is not the dtype.
+  template <class T>
+  T* data_ptr() const {
+    check_dtype(dtype_of_v<T>);
+    return reinterpret_cast<T*>(impl_->data());
+  }
+  // For kernels, whose contract has checked the dtype.
+  template <class T>
+  T* data() const {
+    return reinterpret_cast<T*>(impl_->data());
+  }
+  template <class T>
+  T item() const {
+    return item().template to<T>();
+  }
+  Scalar item() const;  // RuntimeError unless numel is 1
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor() const;
+  std::string toString() const;
+
+  // Autograd (defined in src/autograd).
+  bool requires_grad() const { return impl_->requires_grad(); }
+  const Tensor& requires_grad_(bool requires_grad = true) const;
+  void set_requires_grad(bool requires_grad) const { requires_grad_(requires_grad); }
+  bool is_leaf() const;
+  const Tensor& grad() const;  // undefined when there is none
+  Tensor& mutable_grad() const;
+  Ref<Node> grad_fn() const;
+  int64_t output_nr() const;
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = {}, bool create_graph = false) const;
+  void retain_grad() const;
+  bool retains_grad() const;
+  bool is_view() const;
+  Tensor _base() const;
+  uint32_t _version() const { return impl_->version(); }
+  Tensor tensor_data() const;    // a new tensor on the same storage, apart from autograd, sharing the version
+  Tensor variable_data() const;  // the same with a version of its own (Python's .data)
+  void set_data(const Tensor& other) const;
+
+#include <rushlight/tensor_methods.inc>
+
+ private:
+  void check_dtype(ScalarType wanted) const;
+  Ref<TensorImpl> impl_;
+};
+
+// Plain indexing of a tensor's elements from C++.
+template <class T, size_t N>
+class TensorAccessor {
+ public:
+  TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides)
+      : data_(data), sizes_(sizes), strides_(strides) {}
+  int64_t size(int64_t d) const { return sizes_[d]; }
+  decltype(auto) operator[](int64_t i) const {
+    if constexpr (N == 1) {
+      return static_cast<T&>(data_[i * strides_[0]]);
+    } else {
+      return TensorAccessor<T, N - 1>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1);
+    }
+  }
+
+ private:
+  T* data_;
+  const int64_t* sizes_;
+  const int64_t* strides_;
+};
+template <class T, size_t N>
+TensorAccessor<T, N> Tensor::accessor() const {
+  RL_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ", dim());
+  return {data_ptr<T>(), sizes().data(), strides().data()};
+}
+
+}  // namespace rushlight

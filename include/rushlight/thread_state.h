@@ -1,0 +1,56 @@
+// The state of a thread: one struct, one TLS access. Modes see every op in boxed form (include/rushlight/mode.h).
+#pragma once
+
+#include <rushlight/export.h>
+
+namespace rushlight {
+
+struct Mode;
+
+struct ThreadState {
+  bool grad_mode = true;
+  bool inference_mode = false;
+  bool anomaly_mode = false;
+  Mode* upper = nullptr;  // topmost mode above autocast and autograd; null as a rule
+  Mode* lower = nullptr;  // topmost mode below them (profiler)
+};
+extern RL_API thread_local ThreadState tls __attribute__((tls_model("initial-exec")));
+
+inline bool grad_enabled() { return tls.grad_mode; }
+
+// Sets the mode for a scope.
+class GradMode {
+ public:
+  explicit GradMode(bool enabled) : before_(tls.grad_mode) { tls.grad_mode = enabled; }
+  ~GradMode() { tls.grad_mode = before_; }
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
+  static bool is_enabled() { return tls.grad_mode; }
+  static void set_enabled(bool enabled) { tls.grad_mode = enabled; }
+
+ private:
+  bool before_;
+};
+struct NoGradGuard : GradMode {
+  NoGradGuard() : GradMode(false) {}
+};
+
+class InferenceMode {
+ public:
+  explicit InferenceMode(bool enabled = true) : grad_(tls.grad_mode), inference_(tls.inference_mode) {
+    tls.inference_mode = enabled;
+    tls.grad_mode = !enabled && grad_;
+  }
+  ~InferenceMode() {
+    tls.grad_mode = grad_;
+    tls.inference_mode = inference_;
+  }
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+
+ private:
+  bool grad_;
+  bool inference_;
+};
+
+}  // namespace rushlight

@@ -1,0 +1,84 @@
+// Value: any argument or result of any op, for the boxed form call(op, values), for modes, and for what nodes keep.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <rushlight/generator.h>
+#include <rushlight/tensor.h>
+
+namespace rushlight {
+
+struct None {};
+
+class Value {
+ public:
+  using Variant = std::variant<None, Tensor, std::vector<Tensor>, Scalar, DimVector, std::vector<double>, std::string,
+                               ScalarType, Device, Layout, MemoryFormat, Generator, std::vector<std::optional<Tensor>>>;
+  Value() = default;
+  template <class T>
+    requires(!std::is_same_v<std::decay_t<T>, Value>)
+  Value(T&& v) : v_(box(std::forward<T>(v))) {}
+  bool is_none() const { return v_.index() == 0; }
+  template <class T>
+  bool is() const {
+    return std::holds_alternative<T>(v_);
+  }
+  const Variant& variant() const { return v_; }
+
+  // As the C++ argument type: get<Tensor>(), get<int64_t>(), get<std::optional<Scalar>>(), get<std::vector<Tensor>>()…
+  // RuntimeError where the value is of another kind.
+  template <class T>
+  T get() const {
+    if constexpr (is_optional<T>::value) {
+      using Inner = typename T::value_type;
+      return is_none() ? T() : T(get<Inner>());
+    } else if constexpr (std::is_same_v<T, Tensor>) {
+      return is_none() ? Tensor() : held<Tensor>();
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return held<Scalar>().toBool();
+    } else if constexpr (std::is_same_v<T, int64_t>) {
+      return held<Scalar>().toLong();
+    } else if constexpr (std::is_same_v<T, double>) {
+      return held<Scalar>().toDouble();
+    } else {
+      return held<T>();
+    }
+  }
+
+ private:
+  template <class T>
+  struct is_optional : std::false_type {};
+  template <class T>
+  struct is_optional<std::optional<T>> : std::true_type {};
+  template <class T>
+  const T& held() const {
+    const T* p = std::get_if<T>(&v_);
+    RL_CHECK(p != nullptr, "a boxed value of kind ", static_cast<int>(v_.index()), " was read as another kind");
+    return *p;
+  }
+  template <class T>
+  static Variant box(T&& v) {
+    using D = std::decay_t<T>;
+    if constexpr (is_optional<D>::value) {
+      return v.has_value() ? box(*std::forward<T>(v)) : Variant(None{});
+    } else if constexpr (std::is_arithmetic_v<D>) {
+      return Variant(Scalar(v));
+    } else if constexpr (std::is_same_v<D, IntArrayRef>) {
+      return Variant(DimVector(v));
+    } else if constexpr (std::is_same_v<D, TensorList>) {
+      return Variant(v.vec());
+    } else if constexpr (std::is_same_v<D, ArrayRef<double>>) {
+      return Variant(v.vec());
+    } else if constexpr (std::is_same_v<D, std::string_view> || std::is_same_v<D, const char*>) {
+      return Variant(std::string(v));
+    } else {
+      return Variant(std::forward<T>(v));
+    }
+  }
+  Variant v_ = None{};
+};
+
+}  // namespace rushlight

@@ -1,0 +1,90 @@
+// TensorIterator: the operands of one pointwise op, broadcast, reordered and merged into as few dimensions as
+// possible, and the walk over them. It promotes dtypes, allocates outputs, checks overlap and splits the work by fixed
+// chunks; the kernel gives the 1-D loop.
+#pragma once
+
+#include <rushlight/tensor.h>
+
+#include "core/parallel.h"
+
+namespace rushlight {
+
+// How the dtypes of inputs and outputs follow from each other. Three categories take part as in PyTorch: tensors with
+// dimensions, 0-d tensors, Python numbers (wrapped).
+enum class Promote : uint8_t {
+  Same,   // outputs have the inputs' common dtype
+  Float,  // integers and bool become the default float dtype
+  Bool,   // inputs meet in their common dtype, outputs are bool
+  Real,   // complex inputs give real outputs (abs, angle, real parts)
+  None,   // no promotion: each operand keeps its dtype, outputs must be given or have the first input's
+};
+
+struct PointwiseRule {
+  Promote promote = Promote::Same;
+  uint32_t dtypes = set_all;    // DtypeSet of the compute dtype; others raise NotImplementedError
+};
+
+class RL_API TensorIterator {
+ public:
+  static constexpr int max_operands = 8;
+  static constexpr int max_dims = 64;  // more raises RuntimeError
+
+  explicit TensorIterator(const char* op) : op_(op) {}
+  // Outputs first. An undefined output is allocated by build(), in the inputs' stride order. A defined one is `out=` or
+  // in-place: it must have (out=: is resized to) the broadcast shape, and the common dtype must be castable to its own
+  // ("result type Float can't be cast to the desired output type Long").
+  void add_output(const Tensor& out, bool resize = false);
+  void add_input(const Tensor& in);
+  void build(const PointwiseRule& rule);
+
+  const char* op() const { return op_; }
+  int num_outputs() const { return num_outputs_; }
+  int num_operands() const { return num_operands_; }
+  const Tensor& tensor(int operand) const { return tensors_[operand]; }
+  const Tensor& output(int i = 0) const { return tensors_[i]; }
+  Device device() const { return device_; }
+  ScalarType common_dtype() const { return common_dtype_; }  // kernels compute in this (its compute_t)
+  ScalarType dtype(int operand) const { return tensors_[operand].dtype(); }
+  int64_t numel() const { return numel_; }
+  int dim() const { return ndim_; }  // after merging; innermost first
+  IntArrayRef shape() const { return {shape_, static_cast<size_t>(ndim_)}; }
+  // In bytes, innermost first.
+  IntArrayRef strides(int operand) const { return {strides_[operand], static_cast<size_t>(ndim_)}; }
+  char* data(int operand) const { return data_[operand]; }
+  bool is_scalar(int operand) const;  // one element, read by all (a number or a 0-d tensor)
+
+  // Calls f(char** data, const int64_t* strides, int64_t n) for 1-D runs, in parallel over fixed chunks.
+  template <class F>
+  void for_each(const F& f, int64_t grain = default_grain) const {
+    run([](void* c, char** d, const int64_t* s, int64_t n) { (*static_cast<const F*>(c))(d, s, n); },
+        const_cast<F*>(&f), grain);
+  }
+  using Loop = void (*)(void* context, char** data, const int64_t* strides, int64_t n);
+  void run(Loop loop, void* context, int64_t grain) const;
+  static constexpr int64_t default_grain = 32768;
+
+ private:
+  void promote(const PointwiseRule& rule);
+  void broadcast();
+  void allocate();
+  void check_overlap() const;
+  void merge();
+
+  const char* op_;
+  int num_outputs_ = 0;
+  int num_operands_ = 0;
+  bool resize_[max_operands] = {};
+  Tensor tensors_[max_operands];
+  char* data_[max_operands] = {};
+  Device device_;
+  ScalarType common_dtype_ = ScalarType::Undefined;
+  int64_t numel_ = 0;
+  int ndim_ = 0;
+  int64_t shape_[max_dims];
+  int64_t strides_[max_operands][max_dims];
+};
+
+// The dtype in which these operands meet (torch.result_type).
+RL_API ScalarType result_type(TensorList operands);
+
+}  // namespace rushlight
