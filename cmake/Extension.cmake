@@ -1,0 +1,29 @@
+# The Python extension rushlight._C: src/python and the generated bindings, on nanobind and the C API.
+
+if(NOT Python_Development.Module_FOUND)
+  message(FATAL_ERROR "Python's headers are missing (Debian, Ubuntu: apt install python3-dev)")
+endif()
+execute_process(
+  COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
+  OUTPUT_VARIABLE nanobind_DIR OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "nanobind is missing: pip install 'nanobind>=2.15,<3'")
+endif()
+find_package(nanobind CONFIG REQUIRED)
+
+nanobind_add_module(_C NB_STATIC NOMINSIZE NB_DOMAIN rushlight ${python_sources} ${generated_python_sources})
+target_link_libraries(_C PRIVATE rl_headers rushlight)
+set_target_properties(_C PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/lib")
+# nanobind's own sources are not ours to warn about.
+target_compile_options(nanobind-static PRIVATE -w)
+
+install(TARGETS _C LIBRARY DESTINATION . COMPONENT native)
+install(DIRECTORY ${RL_GENERATED_DIR}/stubs/ DESTINATION . COMPONENT native OPTIONAL)
+install(DIRECTORY python/rushlight/ DESTINATION . COMPONENT python
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+
+rl_wheel_files(license nanobind /licenses/LICENSE)
+if(license)
+  rl_license(${license} nanobind.txt)
+endif()
+rl_license(${PROJECT_SOURCE_DIR}/cmake/licenses/robin_map.txt robin_map.txt)
