@@ -1,0 +1,134 @@
+"""The rules of the house that a machine can check.
+
+Which way includes point, what headers may pull in, how files open, how large the generator may grow,
+and that facts written twice agree.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    tomllib = pytest.importorskip("tomli")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Floor of each folder of src/: a file may include from its own floor and from those below it.
+FLOORS = {
+    "core": 0,
+    "autograd": 2,
+    "kernels": 2,
+    "cpu": 3,
+    "cuda": 3,
+    "ops": 3,
+    "nn": 5,
+    "optim": 5,
+    "data": 5,
+    "vision": 5,
+    "serialize": 5,
+    "distributed": 5,
+    "jit": 5,
+    "python": 6,
+}
+# Public headers belong to the core but for these; ops.h is generated from the op table.
+PUBLIC_FLOORS = {"ops": 1, "nn": 5, "optim": 5, "data": 5, "vision": 5, "serialize": 5}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+HEAVY = {"iostream", "regex", "functional"}
+
+
+def sources(*suffixes):
+    """Files of the project with one of these suffixes, as paths relative to its root."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    paths = (Path(name) for name in listed.stdout.split("\0") if name)
+    return [path for path in paths if path.suffix in suffixes and (ROOT / path).exists()]
+
+
+def floor_of_file(path):
+    """Floor of a source file, or None where it has none (tests, examples)."""
+    if path.parts[0] == "src" and len(path.parts) > 2:
+        return FLOORS[path.parts[1]]
+    if path.parts[:2] == ("include", "rushlight"):
+        return PUBLIC_FLOORS.get(path.relative_to("include/rushlight").parts[0].split(".")[0], 0)
+    return None
+
+
+def floor_of_include(path, name):
+    """Floor of what `path` includes by this name, or None where it is not ours."""
+    if name.startswith("rushlight/"):
+        return floor_of_file(Path("include") / name)
+    if (ROOT / "src" / name).exists():
+        return floor_of_file(Path("src") / name)
+    beside = (ROOT / path.parent / name).resolve()
+    if beside.exists() and beside.is_relative_to(ROOT):
+        return floor_of_file(beside.relative_to(ROOT))
+    return None
+
+
+def test_includes_point_one_way():
+    wrong = []
+    for path in sources(".h", ".cpp", ".cu", ".cuh"):
+        floor = floor_of_file(path)
+        if floor is None:
+            continue
+        for name in INCLUDE.findall((ROOT / path).read_text()):
+            included = floor_of_include(path, name)
+            if included is not None and included > floor:
+                wrong.append(f"{path} includes {name}, which lies above it")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_headers_are_light():
+    wrong = [
+        f"{path} includes <{name}>"
+        for path in sources(".h", ".cuh")
+        for name in INCLUDE.findall((ROOT / path).read_text())
+        if name in HEAVY
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_files_open_with_what_they_hold():
+    openings = {".h": "//", ".cpp": "//", ".cu": "//", ".cuh": "//", ".cmake": "#"}
+    wrong = [
+        str(path)
+        for path in sources(*openings)
+        if not (ROOT / path).read_text().startswith(openings[path.suffix])
+    ]
+    for path in sources(".py"):
+        text = (ROOT / path).read_text().lstrip()
+        if text and not text.startswith(('"""', 'r"""', "#")):
+            wrong.append(str(path))
+    assert not wrong, "files that do not open with a comment: " + ", ".join(wrong)
+
+
+def test_the_generator_stays_small():
+    lines = sum(len(file.read_text().splitlines()) for file in (ROOT / "gen").glob("*.py"))
+    assert lines <= 1500
+
+
+def test_build_requirements_agree():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    required = set(project["build-system"]["requires"])
+    group = set(project["dependency-groups"]["build"])
+    assert {r for r in required if not r.startswith("scikit-build-core")} <= group
+
+
+def test_version_is_that_of_the_project():
+    import rushlight
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert rushlight.__version__ == project["project"]["version"]
