@@ -1,0 +1,262 @@
+"""The op table's language: the schema parser, and the functions that the modules of ops/ call.
+
+`op`, `view` and `composite` each declare one op; `pointwise`, `custom`, `update` and `dynamic` say what kind of kernel
+it has. `load()` imports every family and returns the ops in order. What each key means stands in docs/adding-an-op.md.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from dataclasses import dataclass, field
+
+# ---- dtype sets, by the names that entries use; values are the C++ DtypeSet expressions ----
+
+boolean = "set_Bool"
+integers = "set_integers"
+floats = "set_floats"  # float32, float64
+reduced = "set_reduced"  # float16, bfloat16
+floating = "set_floating"
+complex_ = "set_complexes"
+real = "set_real"  # integers and floating
+numbers = "set_numbers"  # real and complex
+everything = "set_all"
+
+
+@dataclass(frozen=True)
+class Type:
+    """A schema type: `int[2]?` is base int, is_list, size 2, optional."""
+
+    base: str  # Tensor Scalar int float bool str ScalarType Device Layout MemoryFormat Generator options
+    is_list: bool = False
+    size: int | None = None  # of int[N]: a single int is repeated
+    optional: bool = False
+    element_optional: bool = False  # Tensor?[]
+    number: bool = False  # Tensor|Scalar: a Python number is welcome
+    alias: str = ""  # "a" for views, "a!" when written
+
+    @property
+    def written(self) -> bool:
+        return self.alias.endswith("!")
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.base == "Tensor" and not self.is_list
+
+
+@dataclass(frozen=True)
+class Arg:
+    name: str
+    type: Type
+    default: str | None  # as written in the schema; None: required
+    keyword_only: bool
+
+
+@dataclass(frozen=True)
+class Result:
+    name: str  # "" where the schema names none
+    type: Type
+
+
+@dataclass(frozen=True)
+class Kernel:
+    kind: str  # pointwise custom update dynamic
+    dtypes: tuple[str, ...] = ()
+    promote: str = "same"
+    isa: bool = True
+
+
+@dataclass
+class Op:
+    text: str
+    name: str
+    overload: str
+    args: list[Arg]
+    results: list[Result]
+    kind: str  # kernel view composite
+    family: str
+    kernel: Kernel | None = None
+    grad: dict[str, str] | str | None = None
+    ref: str | None = None
+    doc: str = ""
+    variants: frozenset[str] = frozenset()
+    manual: frozenset[str] = frozenset()
+    nn: bool = False
+    nondiff: tuple[str, ...] = ()
+    undefined_grads: bool = False
+    view_kind: str = "Normal"
+    samples: list = field(default_factory=list)
+    errors: list = field(default_factory=list)
+
+    @property
+    def symbol(self) -> str:
+        """The name of its kernel, shape or view function: unique among overloads."""
+        return f"{self.name}_{self.overload}" if self.overload else self.name
+
+    @property
+    def inplace_only(self) -> bool:
+        return self.name.endswith("_") and not self.name.endswith("__")
+
+    @property
+    def tensors(self) -> list[Arg]:
+        return [a for a in self.args if a.type.base == "Tensor"]
+
+    @property
+    def node_name(self) -> str:
+        """PyTorch's name of the graph node: MulBackward0, MaxBackward1 for the second overload."""
+        words = self.name.strip("_").split("_")
+        camel = "".join(w[:1].upper() + w[1:] for w in words)
+        return f"{camel}Backward{self.node_index}"
+
+    node_index: int = 0
+
+
+class TableError(Exception):
+    """An entry of the op table that says something impossible."""
+
+
+_TYPE = re.compile(
+    r"(?P<base>Tensor|Scalar|int|float|bool|str|ScalarType|Device|Layout|MemoryFormat|Generator)"
+    r"(?:\((?P<alias>[a-z]!?)\))?(?P<number>\|Scalar)?(?P<eopt>\?(?=\[))?(?:\[(?P<list>\d*)\])?(?P<opt>\?)?$"
+)
+
+
+def parse_type(text: str) -> Type:
+    m = _TYPE.match(text)
+    if m is None:
+        raise TableError(f"unknown type {text!r}")
+    is_list = m["list"] is not None
+    return Type(
+        base=m["base"],
+        is_list=is_list,
+        size=int(m["list"]) if m["list"] else None,
+        optional=m["opt"] is not None,
+        element_optional=m["eopt"] is not None,
+        number=m["number"] is not None,
+        alias=m["alias"] or "",
+    )
+
+
+def _split(text: str) -> list[str]:
+    """Splits at commas outside brackets."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        if c in "([":
+            depth += 1
+        elif c in ")]":
+            depth -= 1
+        elif c == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    parts.append(text[start:].strip())
+    return [p for p in parts if p]
+
+
+def parse_signature(text: str) -> tuple[str, str, list[Arg], list[Result]]:
+    """`name.overload(args) -> results`, in the schema language."""
+    m = re.match(r"(\w+)(?:\.(\w+))?\((.*)\)\s*->\s*(.*)$", text, re.S)
+    if m is None:
+        raise TableError(f"not a signature: {text!r}")
+    name, overload, arg_text, result_text = m[1], m[2] or "", m[3], m[4].strip()
+    args, keyword_only = [], False
+    for part in _split(arg_text):
+        if part == "*":
+            keyword_only = True
+        elif part == "options":
+            args.append(Arg("options", Type("options"), "{}", True))
+        else:
+            declaration, _, default = part.partition("=")
+            type_text, _, arg_name = declaration.strip().rpartition(" ")
+            args.append(Arg(arg_name, parse_type(type_text), default.strip() or None, keyword_only))
+    if result_text == "()":
+        results = []
+    elif result_text.startswith("("):
+        results = []
+        for part in _split(result_text[1:-1]):
+            type_text, _, result_name = part.partition(" ")
+            results.append(Result(result_name.strip(), parse_type(type_text)))
+    else:
+        results = [Result("", parse_type(result_text))]
+    return name, overload, args, results
+
+
+# ---- what entries call ----
+
+_ops: list[Op] = []
+_family = ""
+
+
+def pointwise(*dtypes: str, promote: str = "same") -> Kernel:
+    """One formula per element, RL_FORMULA(name, …) in src/kernels/pointwise.h."""
+    return Kernel("pointwise", dtypes or (everything,), promote)
+
+
+def custom(isa: bool = True) -> Kernel:
+    """shape::name says what comes out, name writes it."""
+    return Kernel("custom", isa=isa)
+
+
+def update(isa: bool = True) -> Kernel:
+    """The result starts as a copy of self (in place: is self) and the kernel changes it."""
+    return Kernel("update", isa=isa)
+
+
+def dynamic(isa: bool = False) -> Kernel:
+    """The result's size depends on values: the kernel returns it."""
+    return Kernel("dynamic", isa=isa)
+
+
+def _add(text: str, kind: str, default_variants: str, **keys) -> None:
+    name, overload, args, results = parse_signature(text)
+    variants = keys.pop("variants", None)
+    manual = frozenset(keys.pop("manual", ()))
+    keys["family"] = _family
+    entry = Op(text, name, overload, args, results, kind, manual=manual, **keys)
+    if variants is None:
+        variants = default_variants
+        if not (args and args[0].name == "self" and args[0].type.is_tensor):
+            variants = variants.replace("method", "").replace("inplace", "")
+        if entry.inplace_only:
+            variants = "method inplace"
+    entry.variants = frozenset(variants.split())
+    entry.node_index = sum(o.name == name for o in _ops)
+    if any(o.name == name and o.overload == overload for o in _ops):
+        raise TableError(f"{name}.{overload} is declared twice")
+    if kind == "kernel" and entry.grad is None:
+        raise TableError(f"{text}: say grad=… or grad='none'")
+    _ops.append(entry)
+
+
+def op(text: str, *, kernel: Kernel, **keys) -> None:
+    """Declares an op with a kernel."""
+    forms = {
+        "pointwise": "function method inplace out",
+        "custom": "function method out",
+        "update": "function method inplace out",
+        "dynamic": "function method",
+    }
+    _add(text, "kernel", forms[kernel.kind], kernel=kernel, **keys)
+
+
+def view(text: str, **keys) -> None:
+    """Declares an op that only changes metadata: views::name gives the geometry."""
+    _add(text, "view", "function method", **keys)
+
+
+def composite(text: str, **keys) -> None:
+    """Declares an op written over other ops: composite::name."""
+    _add(text, "composite", "function method", **keys)
+
+
+def load() -> list[Op]:
+    """Every op of every family, in the order of the families' names."""
+    global _family
+    if not _ops:
+        package = importlib.import_module("ops")
+        for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda i: i.name):
+            if info.name == "modules":  # stateless nn modules: another table
+                continue
+            _family = info.name
+            importlib.import_module(f"ops.{info.name}")
+    return _ops
