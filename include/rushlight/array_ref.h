@@ -18,7 +18,10 @@ class ArrayRef {
   constexpr ArrayRef(const T* data, size_t size) : data_(data), size_(size) {}
   constexpr ArrayRef(const T* begin, const T* end) : data_(begin), size_(static_cast<size_t>(end - begin)) {}
   constexpr ArrayRef(const T& one) : data_(&one), size_(1) {}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"  // lists live as long as the call
   constexpr ArrayRef(std::initializer_list<T> list) : data_(list.begin()), size_(list.size()) {}
+#pragma GCC diagnostic pop
   template <class A>
   ArrayRef(const std::vector<T, A>& v) : data_(v.data()), size_(v.size()) {}
   template <size_t N>

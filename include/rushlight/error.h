@@ -43,6 +43,8 @@ RL_ERROR_TYPE(UnpicklingError);
 // Warnings go to the handler that Python installs (warnings.warn), else to stderr.
 RL_API void warn(const std::string& message);
 RL_API void warn_once(bool& done, const std::string& message);
+RL_API void set_warn_always(bool always);  // repeat what warn_once says
+RL_API bool is_warn_always();
 using WarningHandler = void (*)(const std::string& message);
 RL_API void set_warning_handler(WarningHandler handler);
 

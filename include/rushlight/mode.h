@@ -11,6 +11,7 @@ struct OpInfo {
   const char* name;      // "add"
   const char* overload;  // "Tensor", or ""
   const char* schema;    // whole signature
+  size_t num_arguments;
   std::vector<Value> (*call)(const std::vector<Value>& arguments);  // through modes, autograd and all
 };
 
@@ -40,7 +41,8 @@ RL_API ArrayRef<OpInfo> all_ops();
 RL_API const OpInfo* find_op(std::string_view name, std::string_view overload = "");
 // Checks the number of arguments, then calls.
 RL_API std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments);
-// Used by generated code when tls.upper or tls.lower is set.
-RL_API std::vector<Value> dispatch_to_mode(Mode*& slot, const OpInfo& op, std::vector<Value> arguments);
+// Used by generated code when tls.upper or tls.lower is set. The lower handler runs without recording.
+RL_API std::vector<Value> dispatch_upper(const OpInfo& op, const std::vector<Value>& arguments);
+RL_API std::vector<Value> dispatch_lower(const OpInfo& op, const std::vector<Value>& arguments);
 
 }  // namespace rushlight

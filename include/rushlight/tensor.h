@@ -9,6 +9,8 @@
 
 #include <rushlight/array_ref.h>
 #include <rushlight/device.h>
+#include <rushlight/generator.h>
+#include <rushlight/optional_int_array_ref.h>
 #include <rushlight/dtype.h>
 #include <rushlight/ref.h>
 #include <rushlight/scalar.h>
@@ -19,7 +21,6 @@ struct _object;  // PyObject
 namespace rushlight {
 
 class Tensor;
-class Generator;
 class Node;
 struct AutogradMeta;
 using TensorList = ArrayRef<Tensor>;

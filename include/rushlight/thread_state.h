@@ -14,7 +14,7 @@ struct ThreadState {
   Mode* upper = nullptr;  // topmost mode above autocast and autograd; null as a rule
   Mode* lower = nullptr;  // topmost mode below them (profiler)
 };
-extern RL_API thread_local ThreadState tls __attribute__((tls_model("initial-exec")));
+extern RL_API constinit thread_local ThreadState tls __attribute__((tls_model("initial-exec")));
 
 inline bool grad_enabled() { return tls.grad_mode; }
 

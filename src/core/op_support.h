@@ -56,6 +56,8 @@ RL_API Tensor make_number(const Scalar& value, Device device = kCPU);  // 0-d wr
 // the tensor that the kernel writes into: `out` itself, or a temporary where dtype or strides differ or where `out`
 // shares memory with an input. `finish_out` copies a temporary back.
 RL_API Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, TensorList inputs);
+// New contiguous sizes; the storage grows when needed and keeps its contents.
+RL_API void resize_raw(const Tensor& t, IntArrayRef sizes);
 RL_API void finish_out(const Tensor& out, const Tensor& written);
 
 enum class Overlap { No, Full, Partial };

@@ -1,0 +1,167 @@
+// Key functions of the error types, warnings, and the number formatting behind str().
+#include <rushlight/error.h>
+
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include <rushlight/device.h>
+#include <rushlight/dtype.h>
+#include <rushlight/scalar.h>
+
+namespace rushlight {
+
+Error::~Error() = default;
+IndexError::~IndexError() = default;
+ValueError::~ValueError() = default;
+TypeError::~TypeError() = default;
+NotImplementedError::~NotImplementedError() = default;
+OutOfMemoryError::~OutOfMemoryError() = default;
+LinAlgError::~LinAlgError() = default;
+UnpicklingError::~UnpicklingError() = default;
+
+namespace {
+void to_stderr(const std::string& message) { std::fprintf(stderr, "[rushlight] warning: %s\n", message.c_str()); }
+std::atomic<WarningHandler> warning_handler{to_stderr};
+}  // namespace
+
+void set_warning_handler(WarningHandler handler) { warning_handler = handler != nullptr ? handler : to_stderr; }
+void warn(const std::string& message) { warning_handler.load()(message); }
+
+namespace {
+std::atomic<bool> always_warn{false};
+}
+void set_warn_always(bool always) { always_warn = always; }
+bool is_warn_always() { return always_warn; }
+
+void warn_once(bool& done, const std::string& message) {
+  if (!done || always_warn) {
+    done = true;
+    warn(message);
+  }
+}
+
+namespace {
+template <class T>
+void append_number(std::string& out, T value) {
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  out.append(buffer, end);
+}
+}  // namespace
+
+void append(std::string& out, long long value) { append_number(out, value); }
+void append(std::string& out, unsigned long long value) { append_number(out, value); }
+
+void append(std::string& out, double value) {
+  if (std::isnan(value)) {
+    out += "nan";
+    return;
+  }
+  if (std::isinf(value)) {
+    out += value < 0 ? "-inf" : "inf";
+    return;
+  }
+  const size_t start = out.size();
+  append_number(out, value);
+  // Python writes 1.0 where to_chars writes 1.
+  if (out.find_first_of(".e", start) == std::string::npos) {
+    out += ".0";
+  }
+}
+
+void append(std::string& out, const Scalar& s) {
+  if (s.is_bool()) {
+    append(out, s.toBool());
+  } else if (s.is_integral()) {
+    append(out, s.as<int64_t>());
+  } else if (s.is_floating_point()) {
+    append(out, s.as<double>());
+  } else {
+    const auto c = s.as<complex<double>>();
+    out += '(';
+    append(out, c.re);
+    out += std::signbit(c.im) ? "" : "+";
+    append(out, c.im);
+    out += "j)";
+  }
+}
+
+void Scalar::check_fits(ScalarType t) const {
+  const DtypeInfo& info = dtype_info(t);
+  if (info.is_complex || t == kBool) {
+    return;
+  }
+  const auto fail = [&] {
+    throw Error(str("value cannot be converted to type ", info.alias, " without overflow"));
+  };
+  if (kind_ == Kind::Complex && v_.d[1] != 0) {
+    fail();
+  }
+  if (info.is_floating) {
+    const double limit = t == kFloat16 ? 65504.0 : t == kBFloat16 ? 3.38953138925153547590e38
+                         : t == kFloat32 ? 3.4028234663852886e38 : HUGE_VAL;
+    const double v = as<double>();
+    if (std::isfinite(v) && std::abs(v) > limit) {
+      fail();
+    }
+    return;
+  }
+  const int bits = 8 * info.itemsize;
+  if (kind_ == Kind::Bool || kind_ == Kind::Int) {
+    // Negative numbers wrap for unsigned dtypes, as in PyTorch; magnitudes must fit.
+    const int64_t high = bits == 64 ? INT64_MAX : (int64_t(1) << (info.is_signed ? bits - 1 : bits)) - 1;
+    const int64_t low = bits == 64 ? INT64_MIN : info.is_signed ? -high - 1 : -high;
+    if (v_.i > high || v_.i < low) {
+      fail();
+    }
+    return;
+  }
+  const double v = v_.d[0];
+  const double high = std::ldexp(1.0, info.is_signed ? bits - 1 : bits);
+  if (!(v < high && v >= (info.is_signed ? -high : -high + 1))) {
+    fail();
+  }
+}
+
+// ---- devices ----
+
+Device::Device(std::string_view text) : type_(kCPU), index_(-1) {
+  const auto fail = [&] {
+    throw Error(rushlight::str("Invalid device string: '", text, "'"));
+  };
+  const size_t colon = text.find(':');
+  const std::string_view kind = text.substr(0, colon);
+  if (kind == "cpu") {
+    type_ = kCPU;
+  } else if (kind == "cuda") {
+    type_ = kCUDA;
+  } else if (kind == "meta") {
+    type_ = kMeta;
+  } else {
+    throw Error(rushlight::str("Expected one of cpu, cuda, meta device type at start of device string: ", text));
+  }
+  if (colon != std::string_view::npos) {
+    const std::string_view number = text.substr(colon + 1);
+    int value = -1;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    const bool leading_zero = number.size() > 1 && number[0] == '0';
+    if (error != std::errc() || end != number.data() + number.size() || value < 0 || value > 127 || leading_zero) {
+      fail();
+    }
+    index_ = static_cast<int8_t>(value);
+  }
+}
+
+std::string Device::str() const {
+  const char* const names[] = {"cpu", "cuda", "meta"};
+  std::string out = names[static_cast<int>(type_)];
+  if (has_index()) {
+    rushlight::append(out, ':');
+    rushlight::append(out, static_cast<int>(index_));
+  }
+  return out;
+}
+
+}  // namespace rushlight

@@ -1,0 +1,360 @@
+// Dimension arithmetic, making tensors below the ops, out= handling and overlap checks.
+#include "core/op_support.h"
+
+#include <algorithm>
+
+namespace rushlight {
+
+int64_t wrap_dim(int64_t dim, int64_t ndim) {
+  const int64_t n = std::max<int64_t>(ndim, 1);
+  RL_CHECK_INDEX(dim >= -n && dim < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1,
+                 "], but got ", dim, ")");
+  return dim < 0 ? dim + n : dim;
+}
+
+DimVector wrap_dims(IntArrayRef dims, int64_t ndim, bool empty_is_all) {
+  DimVector out;
+  if (dims.empty() && empty_is_all) {
+    for (int64_t d = 0; d < ndim; d++) {
+      out.push_back(d);
+    }
+    return out;
+  }
+  uint64_t seen = 0;
+  for (const int64_t dim : dims) {
+    const int64_t d = wrap_dim(dim, ndim);
+    RL_CHECK(((seen >> d) & 1u) == 0, "dim ", d, " appears multiple times in the list of dims");
+    seen |= uint64_t(1) << d;
+    if (ndim != 0) {
+      out.push_back(d);
+    }
+  }
+  return out;
+}
+
+DimVector contiguous_strides(IntArrayRef sizes) {
+  DimVector out(sizes.size());
+  int64_t step = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    out[i] = step;
+    step *= std::max<int64_t>(sizes[i], 1);
+  }
+  return out;
+}
+
+DimVector channels_last_strides(IntArrayRef sizes) {
+  const size_t n = sizes.size();
+  RL_CHECK(n == 4 || n == 5, "required rank ", n == 5 ? 5 : 4, " tensor to use channels_last format");
+  DimVector out(n);
+  int64_t step = 1;
+  out[1] = step;
+  step *= std::max<int64_t>(sizes[1], 1);
+  for (size_t i = n; i-- > 2;) {
+    out[i] = step;
+    step *= std::max<int64_t>(sizes[i], 1);
+  }
+  out[0] = step;
+  return out;
+}
+
+DimVector broadcast_sizes(IntArrayRef a, IntArrayRef b) {
+  const size_t n = std::max(a.size(), b.size());
+  DimVector out(n);
+  for (size_t i = 0; i < n; i++) {
+    const int64_t x = i + a.size() >= n ? a[i + a.size() - n] : 1;
+    const int64_t y = i + b.size() >= n ? b[i + b.size() - n] : 1;
+    RL_CHECK(x == y || x == 1 || y == 1, "The size of tensor a (", x, ") must match the size of tensor b (", y,
+             ") at non-singleton dimension ", i);
+    out[i] = x == 1 ? y : x;
+  }
+  return out;
+}
+
+bool is_expandable_to(IntArrayRef from, IntArrayRef to) {
+  if (from.size() > to.size()) {
+    return false;
+  }
+  const size_t shift = to.size() - from.size();
+  for (size_t i = 0; i < from.size(); i++) {
+    if (from[i] != 1 && from[i] != to[i + shift]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+int64_t product(IntArrayRef sizes) {
+  int64_t n = 1;
+  bool empty = false;
+  bool overflow = false;
+  for (const int64_t s : sizes) {
+    empty |= s == 0;
+    overflow |= __builtin_mul_overflow(n, s, &n);
+  }
+  RL_CHECK(empty || !overflow, "numel: integer multiplication overflow for sizes ", sizes);
+  return empty ? 0 : n;
+}
+
+DimVector reduced_sizes(IntArrayRef sizes, IntArrayRef wrapped_dims, bool keepdim) {
+  uint64_t mask = 0;
+  for (const int64_t d : wrapped_dims) {
+    mask |= uint64_t(1) << d;
+  }
+  DimVector out;
+  for (size_t i = 0; i < sizes.size(); i++) {
+    const bool reduced = ((mask >> i) & 1u) != 0;
+    if (!reduced) {
+      out.push_back(sizes[i]);
+    } else if (keepdim) {
+      out.push_back(1);
+    }
+  }
+  return out;
+}
+
+// ---- making tensors ----
+
+Tensor make_empty(IntArrayRef sizes, ScalarType dtype, Device device) {
+  auto impl = TensorImpl::make(Storage(), dtype, device);
+  impl->set_sizes_contiguous(sizes);
+  impl->set_storage(StorageImpl::allocate(static_cast<size_t>(impl->numel() * itemsize(dtype)), device));
+  return Tensor(std::move(impl));
+}
+
+namespace {
+
+// Elements from the first to one past the last that this geometry reaches; negative reach is refused.
+int64_t span_of(IntArrayRef sizes, IntArrayRef strides) {
+  int64_t span = 1;
+  for (size_t i = 0; i < sizes.size(); i++) {
+    if (sizes[i] == 0) {
+      return 0;
+    }
+    int64_t reach = 0;
+    RL_CHECK(strides[i] >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ", strides);
+    const bool overflow = __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+                          __builtin_add_overflow(span, reach, &span);
+    RL_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
+  }
+  return span;
+}
+
+}  // namespace
+
+Tensor make_empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
+  RL_CHECK(sizes.size() == strides.size(), "dimensionality of sizes (", sizes.size(),
+           ") must match dimensionality of strides (", strides.size(), ")");
+  auto impl = TensorImpl::make(Storage(), dtype, device);
+  impl->set_sizes_and_strides(sizes, strides);
+  int64_t bytes = 0;
+  const bool overflow = __builtin_mul_overflow(span_of(sizes, strides), itemsize(dtype), &bytes);
+  RL_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
+  impl->set_storage(StorageImpl::allocate(static_cast<size_t>(bytes), device));
+  return Tensor(std::move(impl));
+}
+
+namespace {
+DimVector strides_of(const OutSpec& spec) {
+  if (!spec.strides.empty() || spec.sizes.empty()) {
+    return spec.strides;
+  }
+  return spec.format == MemoryFormat::Contiguous ? contiguous_strides(spec.sizes) : channels_last_strides(spec.sizes);
+}
+}  // namespace
+
+Tensor make_output(const OutSpec& spec, Device device) {
+  if (spec.strides.empty() && spec.format == MemoryFormat::Contiguous) {
+    return make_empty(spec.sizes, spec.dtype, device);
+  }
+  return make_empty_strided(spec.sizes, strides_of(spec), spec.dtype, device);
+}
+
+Tensor make_empty_like(const Tensor& like, ScalarType dtype) {
+  if (like.is_contiguous()) {
+    return make_empty(like.sizes(), dtype, like.device());
+  }
+  if (like.impl()->is_non_overlapping_and_dense()) {
+    return make_empty_strided(like.sizes(), like.strides(), dtype, like.device());
+  }
+  // Keep the order of the strides, closing gaps; expanded dimensions become inner ones by their order.
+  const int64_t n = like.dim();
+  DimVector order(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; i++) {
+    order[i] = i;
+  }
+  const IntArrayRef strides = like.strides();
+  const IntArrayRef sizes = like.sizes();
+  const auto goes_outside = [&](int64_t a, int64_t b) {  // a before b in memory order, outermost first
+    if (strides[a] == 0 || strides[b] == 0 || strides[a] == strides[b]) {
+      return strides[a] == strides[b] && sizes[a] > sizes[b] && strides[a] != 0;
+    }
+    return strides[a] > strides[b];
+  };
+  for (int64_t i = 1; i < n; i++) {  // insertion sort: stable where the order is ambiguous
+    for (int64_t j = i; j > 0 && goes_outside(order[j], order[j - 1]); j--) {
+      std::swap(order[j], order[j - 1]);
+    }
+  }
+  DimVector fresh(static_cast<size_t>(n));
+  int64_t step = 1;
+  for (int64_t i = n; i-- > 0;) {
+    fresh[order[i]] = step;
+    step *= std::max<int64_t>(sizes[order[i]], 1);
+  }
+  return make_empty_strided(sizes, fresh, dtype, like.device());
+}
+
+Tensor make_view(const Tensor& base, const ViewSpec& spec) {
+  const ScalarType dtype = spec.dtype == ScalarType::Undefined ? base.dtype() : spec.dtype;
+  RL_CHECK(spec.offset >= 0, "Tensor: invalid storage offset ", spec.offset);
+  const int64_t span = span_of(spec.sizes, spec.strides);
+  int64_t bytes = 0;
+  const bool overflow = __builtin_add_overflow(span, span == 0 ? 0 : spec.offset, &bytes) ||
+                        __builtin_mul_overflow(bytes, itemsize(dtype), &bytes);
+  RL_CHECK(!overflow && static_cast<uint64_t>(bytes) <= base.storage()->nbytes(), "setStorage: sizes ",
+           spec.sizes, ", strides ", spec.strides, ", storage offset ", spec.offset, ", and itemsize ",
+           itemsize(dtype), " requiring a storage size of ", bytes, " are out of bounds for storage of size ",
+           base.storage()->nbytes());
+  auto impl = TensorImpl::make(base.storage(), dtype, base.device());
+  impl->set_storage_offset(spec.offset);
+  impl->set_sizes_and_strides(spec.sizes, spec.strides);
+  impl->set_inference(base.impl()->is_inference());
+  return Tensor(std::move(impl));
+}
+
+Tensor make_number(const Scalar& value, Device device) {
+  Tensor t = make_empty({}, value.dtype(), device);
+  t.impl()->set_wrapped_number(true);
+  switch (value.kind()) {
+    case Scalar::Kind::Bool: *t.data<bool>() = value.as<bool>(); break;
+    case Scalar::Kind::Int: *t.data<int64_t>() = value.as<int64_t>(); break;
+    case Scalar::Kind::Float: *t.data<double>() = value.as<double>(); break;
+    case Scalar::Kind::Complex: *t.data<complex<double>>() = value.as<complex<double>>(); break;
+  }
+  return t;
+}
+
+// ---- out= ----
+
+Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, TensorList inputs) {
+  RL_CHECK(can_cast(spec.dtype, out.dtype()), op, ": result type ", spec.dtype,
+           " can't be cast to the desired output type ", out.dtype());
+  if (!(out.sizes() == IntArrayRef(spec.sizes))) {
+    if (out.numel() != 0) {
+      warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
+               ", which does not match the required output shape ", spec.sizes,
+               ". This behavior is deprecated, and in a future release outputs will not be resized unless they have "
+               "zero elements."));
+    }
+    resize_raw(out, spec.sizes);
+  }
+  check_no_internal_overlap(op, out);
+  bool direct = out.dtype() == spec.dtype && IntArrayRef(strides_of(spec)) == out.strides();
+  for (const Tensor& in : inputs) {
+    direct = direct && (!in.defined() || memory_overlap(out, in) == Overlap::No);
+  }
+  return direct ? out : make_output(spec, out.device());
+}
+
+void finish_out(const Tensor& out, const Tensor& written) {
+  if (!out.is_same(written) && !out.is_meta()) {
+    copy_raw(out, written);
+  }
+  out.impl()->bump_version();
+}
+
+void resize_raw(const Tensor& t, IntArrayRef sizes) {
+  const int64_t bytes = (product(sizes) + t.storage_offset()) * t.element_size();
+  if (static_cast<uint64_t>(bytes) > t.storage()->nbytes()) {
+    t.storage()->resize(static_cast<size_t>(bytes));
+  }
+  t.impl()->set_sizes_contiguous(sizes);
+}
+
+// ---- overlap ----
+
+bool has_internal_overlap(const Tensor& t) {
+  if (t.impl()->is_non_overlapping_and_dense()) {
+    return false;
+  }
+  for (int64_t d = 0; d < t.dim(); d++) {
+    if (t.strides()[d] == 0 && t.sizes()[d] > 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void check_no_internal_overlap(const char* op, const Tensor& t) {
+  RL_CHECK(!has_internal_overlap(t), op,
+           ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
+           "location. Please clone() the tensor before performing the operation.");
+}
+
+Overlap memory_overlap(const Tensor& a, const Tensor& b) {
+  if (a.numel() == 0 || b.numel() == 0 || a.is_meta() || b.is_meta()) {
+    return Overlap::No;
+  }
+  if (a.is_same(b)) {
+    return Overlap::Full;
+  }
+  const auto* const a_begin = static_cast<const char*>(a.data_ptr());
+  const auto* const b_begin = static_cast<const char*>(b.data_ptr());
+  const char* const a_end = a_begin + span_of(a.sizes(), a.strides()) * a.element_size();
+  const char* const b_end = b_begin + span_of(b.sizes(), b.strides()) * b.element_size();
+  if (a_end <= b_begin || b_end <= a_begin) {
+    return Overlap::No;
+  }
+  if (a_begin == b_begin && a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides()) {
+    return Overlap::Full;
+  }
+  // Interleaved columns of one matrix do not overlap though their spans do.
+  if (a.dtype() == b.dtype() && a.dim() == b.dim() && a.strides() == b.strides() && a.sizes() == b.sizes()) {
+    const int64_t shift = (b_begin - a_begin) / a.element_size();
+    const int64_t distance = shift < 0 ? -shift : shift;
+    for (int64_t d = 0; d < a.dim(); d++) {
+      const int64_t stride = a.strides()[d];
+      if (a.sizes()[d] > 1 && distance < stride) {
+        int64_t inner = 0;
+        for (int64_t e = 0; e < a.dim(); e++) {
+          if (a.strides()[e] < stride) {
+            inner += (a.sizes()[e] - 1) * a.strides()[e];
+          }
+        }
+        if (distance > inner && distance + inner < stride) {
+          return Overlap::No;
+        }
+      }
+    }
+  }
+  return Overlap::Partial;
+}
+
+void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& in) {
+  RL_CHECK(memory_overlap(out, in) != Overlap::Partial, op,
+           ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+           "memory location. Please clone() the tensor before performing the operation.");
+}
+
+// ---- devices ----
+
+Device common_device(const char* op, TensorList tensors) {
+  Device device = kCPU;
+  bool found = false;
+  for (const Tensor& t : tensors) {
+    if (!t.defined() || (t.dim() == 0 && t.is_cpu())) {
+      continue;
+    }
+    RL_CHECK(!found || t.device() == device, "Expected all tensors to be on the same device, but found at least two "
+             "devices, ", device, " and ", t.device(), "! (when calling ", op, ")");
+    device = t.device();
+    found = true;
+  }
+  return device;
+}
+
+void no_kernel(const char* op, Device device) {
+  throw NotImplementedError(str("Could not run '", op, "' on device ", device, ": it has no kernel there"));
+}
+
+}  // namespace rushlight

@@ -1,0 +1,224 @@
+// TensorImpl: geometry and its derived flags, versions, the Python object; and Tensor's plain accessors.
+#include <rushlight/tensor.h>
+
+#include <algorithm>
+#include <limits>
+
+#include <rushlight/autograd.h>
+#include <rushlight/thread_state.h>
+
+#include "core/op_support.h"
+
+namespace rushlight {
+
+constinit thread_local ThreadState tls __attribute__((tls_model("initial-exec")));
+
+namespace {
+void (*python_release_hook)(_object*) = nullptr;
+}  // namespace
+
+void set_python_release_hook(void (*hook)(_object*)) { python_release_hook = hook; }
+
+Ref<TensorImpl> TensorImpl::make(Storage storage, ScalarType dtype, Device device) {
+  auto impl = Ref<TensorImpl>::steal(new TensorImpl());
+  impl->storage_ = std::move(storage);
+  impl->dtype_ = dtype;
+  impl->device_ = device;
+  impl->inference_ = tls.inference_mode;
+  return impl;
+}
+
+void TensorImpl::release() const {
+  if (drop()) {
+    delete this;
+  }
+}
+
+TensorImpl::~TensorImpl() {
+  delete autograd_;
+  if (dims_ != inline_) {
+    delete[] dims_;
+  }
+  if (owns_python_ && python_ != nullptr && python_release_hook != nullptr) {
+    python_release_hook(python_);
+  }
+}
+
+AutogradMeta& TensorImpl::autograd_or_make() {
+  if (autograd_ == nullptr) {
+    autograd_ = new AutogradMeta();
+  }
+  return *autograd_;
+}
+
+const Ref<VersionCell>& TensorImpl::share_version() {
+  if (!version_cell_) {
+    version_cell_ = Ref<VersionCell>::steal(new VersionCell());
+    version_cell_->value.store(version_, std::memory_order_relaxed);
+  }
+  return version_cell_;
+}
+
+void TensorImpl::set_dims(IntArrayRef sizes) {
+  const auto n = static_cast<int32_t>(sizes.size());
+  RL_CHECK(n <= 64, "tensors have at most 64 dimensions, but got ", n);
+  if (n > inline_dims && (dims_ == inline_ || n > ndim_)) {
+    int64_t* fresh = new int64_t[2 * n];
+    if (dims_ != inline_) {
+      delete[] dims_;
+    }
+    dims_ = fresh;
+  }
+  ndim_ = n;
+  int64_t numel = 1;
+  bool empty = false;
+  bool overflow = false;
+  for (int32_t i = 0; i < n; i++) {
+    RL_CHECK(sizes[i] >= 0, "Trying to create tensor with negative dimension ", sizes[i], ": ", sizes);
+    dims_[i] = sizes[i];
+    empty |= sizes[i] == 0;
+    overflow |= __builtin_mul_overflow(numel, sizes[i], &numel);
+  }
+  int64_t bytes = 0;
+  overflow |= __builtin_mul_overflow(numel, itemsize(dtype_), &bytes);
+  RL_CHECK(empty || !overflow, "Storage size calculation overflowed with sizes=", sizes);
+  numel_ = empty ? 0 : numel;
+}
+
+void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
+  const DimVector copy = sizes.data() == dims_ ? DimVector(sizes) : DimVector();
+  set_dims(sizes.data() == dims_ ? IntArrayRef(copy) : sizes);
+  int64_t step = 1;
+  for (int32_t i = ndim_ - 1; i >= 0; i--) {
+    dims_[ndim_ + i] = step;
+    step *= std::max<int64_t>(dims_[i], 1);
+  }
+  contiguous_ = true;
+  dense_ = true;
+  if (ndim_ >= 4) {
+    refresh_flags();
+  } else {
+    channels_last_ = false;
+    channels_last_3d_ = false;
+  }
+}
+
+void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides) {
+  RL_CHECK(sizes.size() == strides.size(), "mismatch in length of strides and shape: ", sizes, " and ", strides);
+  const DimVector new_sizes(sizes);
+  const DimVector new_strides(strides);
+  set_dims(new_sizes);
+  std::copy(new_strides.begin(), new_strides.end(), dims_ + ndim_);
+  refresh_flags();
+}
+
+namespace {
+
+bool has_strides_of_order(IntArrayRef sizes, IntArrayRef strides, IntArrayRef order) {
+  int64_t expected = 1;
+  int64_t least = 0;
+  for (const int64_t d : order) {
+    if (sizes[d] == 0) {
+      return false;
+    }
+    if (strides[d] < least) {
+      return false;
+    }
+    if (d == 0 && least == strides[1]) {  // N1HW ambiguity: prefer contiguous
+      return false;
+    }
+    least = strides[d];
+    if (sizes[d] > 1) {
+      least *= sizes[d];
+    }
+    if (sizes[d] != 1 && strides[d] != expected) {
+      return false;
+    }
+    expected *= sizes[d];
+  }
+  return true;
+}
+
+}  // namespace
+
+void TensorImpl::refresh_flags() {
+  const IntArrayRef size = sizes();
+  const IntArrayRef stride = strides();
+  contiguous_ = true;
+  int64_t expected = 1;
+  for (int32_t i = ndim_ - 1; i >= 0 && numel_ != 0; i--) {
+    if (size[i] != 1 && stride[i] != expected) {
+      contiguous_ = false;
+      break;
+    }
+    expected *= size[i];
+  }
+  channels_last_ = ndim_ == 4 && has_strides_of_order(size, stride, {1, 3, 2, 0});
+  channels_last_3d_ = ndim_ == 5 && has_strides_of_order(size, stride, {1, 4, 3, 2, 0});
+  dense_ = contiguous_ || channels_last_ || channels_last_3d_;
+  if (!dense_) {
+    int64_t order[64];
+    int n = 0;
+    for (int32_t i = 0; i < ndim_; i++) {
+      if (size[i] != 1) {
+        order[n++] = i;
+      }
+    }
+    std::sort(order, order + n, [&](int64_t a, int64_t b) { return stride[a] < stride[b]; });
+    dense_ = true;
+    expected = 1;
+    for (int i = 0; i < n; i++) {
+      if (stride[order[i]] != expected) {
+        dense_ = false;
+        break;
+      }
+      expected *= size[order[i]];
+    }
+  }
+}
+
+// ---- Tensor ----
+
+int64_t Tensor::size(int64_t d) const { return sizes()[wrap_dim(d, dim())]; }
+int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim())]; }
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+  switch (format) {
+    case MemoryFormat::ChannelsLast: return impl_->is_channels_last();
+    case MemoryFormat::ChannelsLast3d: return impl_->is_channels_last_3d();
+    default: return impl_->is_contiguous();
+  }
+}
+
+void Tensor::check_dtype(ScalarType wanted) const {
+  RL_CHECK(dtype() == wanted, "expected scalar type ", wanted, " but found ", dtype());
+}
+
+Scalar Tensor::item() const {
+  RL_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+  RL_CHECK(!is_meta(), "Tensor.item() cannot be called on meta tensors");
+  return visit_dtype<set_all>("item", dtype(), [&](auto tag) -> Scalar {
+    return *data<typename decltype(tag)::type>();
+  });
+}
+
+// A view of the same geometry outside the graph.
+namespace {
+Tensor alias_of(const Tensor& t) {
+  auto impl = TensorImpl::make(t.storage(), t.dtype(), t.device());
+  impl->set_storage_offset(t.storage_offset());
+  impl->set_sizes_and_strides(t.sizes(), t.strides());
+  impl->set_inference(t.impl()->is_inference());
+  return Tensor(std::move(impl));
+}
+}  // namespace
+
+Tensor Tensor::tensor_data() const {
+  Tensor out = alias_of(*this);
+  out.impl()->set_version_cell(impl_->share_version());
+  return out;
+}
+
+Tensor Tensor::variable_data() const { return alias_of(*this); }
+
+}  // namespace rushlight
