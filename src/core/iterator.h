@@ -30,11 +30,15 @@ class RL_API TensorIterator {
   static constexpr int max_dims = 64;  // more raises RuntimeError
 
   explicit TensorIterator(const char* op) : op_(op) {}
+  TensorIterator(const TensorIterator&) = delete;
   // Outputs first. An undefined output is allocated by build(), in the inputs' stride order. A defined one is `out=` or
   // in-place: it must have (out=: is resized to) the broadcast shape, and the common dtype must be castable to its own
   // ("result type Float can't be cast to the desired output type Long").
+  // Operands are not counted: the tensors given must live as long as the iterator does.
   void add_output(const Tensor& out, bool resize = false);
   void add_input(const Tensor& in);
+  void add_input(Tensor&& in) = delete;
+  void add_number(const Scalar& number);  // as a wrapped 0-d tensor would be, without making one
   void build(const PointwiseRule& rule);
 
   const char* op() const { return op_; }
