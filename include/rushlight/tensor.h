@@ -130,7 +130,8 @@ class RL_API TensorImpl : public RefCounted {
   int64_t inline_[2 * inline_dims];
 };
 
-// Set by the Python extension: drops the Python object that an impl owned (taking or queueing for the GIL).
+// Set by the Python extension. Called instead of destroying an impl whose last reference went while it owned its
+// Python object: the object takes the impl over again (count zero) and is dropped, now or when the GIL is next held.
 RL_API void set_python_release_hook(void (*hook)(_object*));
 
 // What factories take: libtorch's options. Unset fields mean the defaults.

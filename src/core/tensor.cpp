@@ -29,7 +29,12 @@ Ref<TensorImpl> TensorImpl::make(Storage storage, ScalarType dtype, Device devic
 }
 
 void TensorImpl::release() const {
-  if (drop()) {
+  if (!drop()) {
+    return;
+  }
+  if (owns_python_ && python_release_hook != nullptr) {
+    python_release_hook(python_);
+  } else {
     delete this;
   }
 }
@@ -38,9 +43,6 @@ TensorImpl::~TensorImpl() {
   delete autograd_;
   if (dims_ != inline_) {
     delete[] dims_;
-  }
-  if (owns_python_ && python_ != nullptr && python_release_hook != nullptr) {
-    python_release_hook(python_);
   }
 }
 
