@@ -76,12 +76,23 @@ class RL_API Node : public RefCounted {
   bool wants(size_t i) const { return i < edges_.size() && static_cast<bool>(edges_[i].node); }
   size_t num_outputs() const { return outputs_.size(); }
   const OutputInfo& output_info(size_t i) const { return outputs_[i]; }
+  bool wants_any(size_t first, size_t n) const {
+    for (size_t i = first; i < first + n; i++) {
+      if (wants(i)) {
+        return true;
+      }
+    }
+    return false;
+  }
   void add_edge(const Tensor& input);          // gradient edge of an input (empty where it needs none)
   uint32_t add_output(const Tensor& output);   // registers an output, returns its number
 
   // Filled by generated code in the order that the op's backward reads them.
   void save(const Tensor& t, const Node* output_of = nullptr) { saved_.emplace_back(t, output_of); }
   void save_list(TensorList list);
+  // A result's place is reserved when the node is built and filled once the op has run.
+  void reserve_saved() { saved_.emplace_back(); }
+  void fill_saved(size_t i, const Tensor& output) { saved_[i] = SavedTensor(output, this); }
   void keep(Value v) { values_.push_back(std::move(v)); }
   Tensor saved(size_t i) const;                // RuntimeError after release ("backward through the graph a second time")
   std::vector<Tensor> saved_list(size_t first, size_t n) const;

@@ -244,6 +244,9 @@ class RL_API Tensor {
   Ref<TensorImpl> impl_;
 };
 
+// A Python number on its way into an op: a 0-d tensor marked as wrapped.
+RL_API Tensor make_number(const Scalar& value, Device device = kCPU);
+
 // Plain indexing of a tensor's elements from C++.
 template <class T, size_t N>
 class TensorAccessor {

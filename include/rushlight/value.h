@@ -13,10 +13,46 @@ namespace rushlight {
 
 struct None {};
 
+// Shape, dtype and device of a tensor that need not be kept itself.
+class TensorMeta {
+ public:
+  TensorMeta() = default;
+  explicit TensorMeta(const Tensor& t) : sizes_(t.sizes()), dtype_(t.dtype()), device_(t.device()) {}
+  IntArrayRef sizes() const { return sizes_; }
+  int64_t dim() const { return static_cast<int64_t>(sizes_.size()); }
+  int64_t size(int64_t d) const { return sizes_[static_cast<size_t>(d < 0 ? d + dim() : d)]; }
+  int64_t numel() const {
+    int64_t n = 1;
+    for (const int64_t s : sizes_) {
+      n *= s;
+    }
+    return n;
+  }
+  ScalarType dtype() const { return dtype_; }
+  ScalarType scalar_type() const { return dtype_; }
+  bool is_complex() const { return rushlight::is_complex(dtype_); }
+  Device device() const { return device_; }
+  TensorOptions options() const { return TensorOptions(dtype_).device(device_); }
+
+ private:
+  DimVector sizes_;
+  ScalarType dtype_ = ScalarType::Undefined;
+  Device device_;
+};
+inline std::vector<TensorMeta> metas_of(TensorList list) {
+  std::vector<TensorMeta> out;
+  out.reserve(list.size());
+  for (const Tensor& t : list) {
+    out.emplace_back(t);
+  }
+  return out;
+}
+
 class Value {
  public:
   using Variant = std::variant<None, Tensor, std::vector<Tensor>, Scalar, DimVector, std::vector<double>, std::string,
-                               ScalarType, Device, Layout, MemoryFormat, Generator, std::vector<std::optional<Tensor>>>;
+                               ScalarType, Device, Layout, MemoryFormat, Generator, std::vector<std::optional<Tensor>>,
+                               TensorMeta, std::vector<TensorMeta>, TensorOptions>;
   Value() = default;
   template <class T>
     requires(!std::is_same_v<std::decay_t<T>, Value>)
@@ -66,6 +102,8 @@ class Value {
       return v.has_value() ? box(*std::forward<T>(v)) : Variant(None{});
     } else if constexpr (std::is_arithmetic_v<D>) {
       return Variant(Scalar(v));
+    } else if constexpr (std::is_same_v<D, OptionalIntArrayRef>) {
+      return v.has_value() ? Variant(DimVector(*v)) : Variant(None{});
     } else if constexpr (std::is_same_v<D, IntArrayRef>) {
       return Variant(DimVector(v));
     } else if constexpr (std::is_same_v<D, TensorList>) {

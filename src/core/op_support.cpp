@@ -236,7 +236,7 @@ Tensor make_number(const Scalar& value, Device device) {
 
 // ---- out= ----
 
-Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, TensorList inputs) {
+Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, InputList inputs) {
   RL_CHECK(can_cast(spec.dtype, out.dtype()), op, ": result type ", spec.dtype,
            " can't be cast to the desired output type ", out.dtype());
   if (!(out.sizes() == IntArrayRef(spec.sizes))) {
@@ -250,8 +250,8 @@ Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, TensorL
   }
   check_no_internal_overlap(op, out);
   bool direct = out.dtype() == spec.dtype && IntArrayRef(strides_of(spec)) == out.strides();
-  for (const Tensor& in : inputs) {
-    direct = direct && (!in.defined() || memory_overlap(out, in) == Overlap::No);
+  for (const Tensor* in : inputs) {
+    direct = direct && (in == nullptr || !in->defined() || memory_overlap(out, *in) == Overlap::No);
   }
   return direct ? out : make_output(spec, out.device());
 }
@@ -269,6 +269,32 @@ void resize_raw(const Tensor& t, IntArrayRef sizes) {
     t.storage()->resize(static_cast<size_t>(bytes));
   }
   t.impl()->set_sizes_contiguous(sizes);
+}
+
+DimVector repeat_to(size_t n, const char* name, IntArrayRef list) {
+  if (list.size() == 1) {
+    return DimVector(n, list[0]);
+  }
+  RL_CHECK(list.size() == n || list.empty(), "expected ", name, " to be a single integer value or a list of ", n,
+           " values, but got ", name, "=", list);
+  return list;
+}
+
+Tensor apart_from(const Tensor& out, const Tensor& t) {
+  if (!t.defined() || memory_overlap(out, t) == Overlap::No) {
+    return t;
+  }
+  Tensor copy = make_empty_like(t, t.dtype());
+  copy_raw(copy, t);
+  return copy;
+}
+
+void assign_out(const char* op, const Tensor& out, const Tensor& value) {
+  const Tensor written = begin_out(op, out, {value.sizes(), value.dtype()}, {});
+  if (!out.is_meta()) {
+    copy_raw(written, value);
+  }
+  finish_out(out, written);
 }
 
 // ---- overlap ----
@@ -338,16 +364,16 @@ void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& i
 
 // ---- devices ----
 
-Device common_device(const char* op, TensorList tensors) {
+Device common_device(const char* op, InputList tensors) {
   Device device = kCPU;
   bool found = false;
-  for (const Tensor& t : tensors) {
-    if (!t.defined() || (t.dim() == 0 && t.is_cpu())) {
+  for (const Tensor* t : tensors) {
+    if (t == nullptr || !t->defined() || (t->dim() == 0 && t->is_cpu())) {
       continue;
     }
-    RL_CHECK(!found || t.device() == device, "Expected all tensors to be on the same device, but found at least two "
-             "devices, ", device, " and ", t.device(), "! (when calling ", op, ")");
-    device = t.device();
+    RL_CHECK(!found || t->device() == device, "Expected all tensors to be on the same device, but found at least two "
+             "devices, ", device, " and ", t->device(), "! (when calling ", op, ")");
+    device = t->device();
     found = true;
   }
   return device;

@@ -22,6 +22,9 @@ struct OutSpec {
 template <size_t N>
 using OutSpecs = std::array<OutSpec, N>;
 
+// The tensors that an op reads, by address; null and undefined ones are passed over.
+using InputList = ArrayRef<const Tensor*>;
+
 // Geometry of a view: shares the storage of its base.
 struct ViewSpec {
   DimVector sizes;
@@ -50,12 +53,11 @@ RL_API Tensor make_output(const OutSpec& spec, Device device);
 // Dense in the memory order of `like` (what preserve_format means), new dtype.
 RL_API Tensor make_empty_like(const Tensor& like, ScalarType dtype);
 RL_API Tensor make_view(const Tensor& base, const ViewSpec& spec);  // bounds-checked against the storage
-RL_API Tensor make_number(const Scalar& value, Device device = kCPU);  // 0-d wrapped number
 
 // out=: resizes `out` (warning when it was not empty), checks that the result can be cast to its dtype, and returns
 // the tensor that the kernel writes into: `out` itself, or a temporary where dtype or strides differ or where `out`
 // shares memory with an input. `finish_out` copies a temporary back.
-RL_API Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, TensorList inputs);
+RL_API Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, InputList inputs);
 // New contiguous sizes; the storage grows when needed and keeps its contents.
 RL_API void resize_raw(const Tensor& t, IntArrayRef sizes);
 RL_API void finish_out(const Tensor& out, const Tensor& written);
@@ -68,8 +70,45 @@ RL_API void check_no_partial_overlap(const char* op, const Tensor& out, const Te
 
 // All defined tensors on one device (0-d CPU tensors may meet others): RuntimeError "Expected all tensors to be on the
 // same device, but found at least two devices, cuda:0 and cpu!".
-RL_API Device common_device(const char* op, TensorList tensors);
+RL_API Device common_device(const char* op, InputList tensors);
 [[noreturn]] RL_API void no_kernel(const char* op, Device device);  // NotImplementedError
+
+// A single int stands for N equal ones (int[2] stride=1); RuntimeError for any other length.
+RL_API DimVector repeat_to(size_t n, const char* name, IntArrayRef list);
+// `t`, or a copy of it where it shares memory with `out`, which is about to be written.
+RL_API Tensor apart_from(const Tensor& out, const Tensor& t);
+// out= of a composite: resizes, casts and copies.
+RL_API void assign_out(const char* op, const Tensor& out, const Tensor& value);
+
+// The slow path of a wrapper under a mode: boxes the arguments, unboxes what the mode returns.
+template <class R>
+R unbox_results(const std::vector<Value>& values) {
+  if constexpr (std::is_void_v<R>) {
+    return;
+  } else if constexpr (requires { std::tuple_size<R>::value; }) {
+    return [&]<size_t... I>(std::index_sequence<I...>) {
+      return R(values.at(I).template get<std::tuple_element_t<I, R>>()...);
+    }(std::make_index_sequence<std::tuple_size_v<R>>());
+  } else {
+    return values.at(0).template get<R>();
+  }
+}
+using ModeDispatch = std::vector<Value> (*)(const OpInfo& op, const std::vector<Value>& arguments);
+template <class R, class... A>
+[[gnu::noinline]] R dispatch_boxed(ModeDispatch via, const OpInfo& op, const A&... arguments) {
+  return unbox_results<R>(via(op, std::vector<Value>{Value(arguments)...}));
+}
+inline std::vector<Value> box_results(Tensor t) { return {Value(std::move(t))}; }
+inline std::vector<Value> box_results(std::vector<Tensor> t) { return {Value(std::move(t))}; }
+template <class... T>
+std::vector<Value> box_results(std::tuple<T...> results) {
+  return std::apply([](auto&... r) { return std::vector<Value>{Value(std::move(r))...}; }, results);
+}
+template <class T>
+  requires(std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, ScalarType>)
+std::vector<Value> box_results(T v) {
+  return {Value(v)};
+}
 
 // Copies between any two layouts and dtypes with broadcasting; below autograd and modes. (src/core/copy.cpp)
 RL_API void copy_raw(const Tensor& to, const Tensor& from);
