@@ -243,6 +243,8 @@ struct Tag {
   using type = T;
 };
 
+// "Float", "Half": what many of PyTorch's messages call dtypes.
+RL_API const char* enum_name(ScalarType t);
 [[noreturn]] RL_API void dtype_not_implemented(const char* op, ScalarType t);
 
 // Sets of dtypes for visit_dtype and for contracts.

@@ -5,14 +5,17 @@
 
 namespace rushlight {
 
-void dtype_not_implemented(const char* op, ScalarType t) {
-  // Messages name dtypes as PyTorch's enumerators.
-  const char* const names[] = {
+const char* enum_name(ScalarType t) {
+  static constexpr const char* names[] = {
 #define RL_NAME(T, Enum, name, alias) #Enum,
       RL_FOR_EACH_DTYPE(RL_NAME)
 #undef RL_NAME
           "Undefined"};
-  throw NotImplementedError(str('"', op, "\" not implemented for '", names[static_cast<int>(t)], "'"));
+  return names[static_cast<int>(t)];
+}
+
+void dtype_not_implemented(const char* op, ScalarType t) {
+  throw NotImplementedError(str('"', op, "\" not implemented for '", enum_name(t), "'"));
 }
 
 namespace {

@@ -1,6 +1,6 @@
 // TensorIterator: the operands of one pointwise op, broadcast, reordered and merged into as few dimensions as
 // possible, and the walk over them. It promotes dtypes, allocates outputs, checks overlap and splits the work by fixed
-// chunks; the kernel gives the 1-D loop.
+// chunks; the kernel gives the loop. Equal contiguous operands, with Python numbers among them, take a short way.
 #pragma once
 
 #include <rushlight/tensor.h>
@@ -21,16 +21,19 @@ enum class Promote : uint8_t {
 
 struct PointwiseRule {
   Promote promote = Promote::Same;
-  uint32_t dtypes = set_all;    // DtypeSet of the compute dtype; others raise NotImplementedError
+  uint32_t dtypes = set_all;  // DtypeSet of the compute dtype; others raise NotImplementedError
 };
 
 class RL_API TensorIterator {
  public:
   static constexpr int max_operands = 8;
+  static constexpr int max_outputs = 2;
   static constexpr int max_dims = 64;  // more raises RuntimeError
 
   explicit TensorIterator(const char* op) : op_(op) {}
   TensorIterator(const TensorIterator&) = delete;
+  TensorIterator& operator=(const TensorIterator&) = delete;
+
   // Outputs first. An undefined output is allocated by build(), in the inputs' stride order. A defined one is `out=` or
   // in-place: it must have (out=: is resized to) the broadcast shape, and the common dtype must be castable to its own
   // ("result type Float can't be cast to the desired output type Long").
@@ -44,11 +47,10 @@ class RL_API TensorIterator {
   const char* op() const { return op_; }
   int num_outputs() const { return num_outputs_; }
   int num_operands() const { return num_operands_; }
-  const Tensor& tensor(int operand) const { return tensors_[operand]; }
-  const Tensor& output(int i = 0) const { return tensors_[i]; }
+  const Tensor& output(int i = 0) const { return *tensors_[i]; }
   Device device() const { return device_; }
   ScalarType common_dtype() const { return common_dtype_; }  // kernels compute in this (its compute_t)
-  ScalarType dtype(int operand) const { return tensors_[operand].dtype(); }
+  ScalarType dtype(int operand) const { return dtypes_[operand]; }
   int64_t numel() const { return numel_; }
   int dim() const { return ndim_; }  // after merging; innermost first
   IntArrayRef shape() const { return {shape_, static_cast<size_t>(ndim_)}; }
@@ -68,27 +70,49 @@ class RL_API TensorIterator {
   static constexpr int64_t default_grain = 32768;
 
  private:
+  bool build_simple(const PointwiseRule& rule);
+  void find_device();
   void promote(const PointwiseRule& rule);
+  void settle_dtypes(const PointwiseRule& rule, ScalarType common);
   void broadcast();
-  void allocate();
-  void check_overlap() const;
+  void order_dims();
+  void prepare_outputs();
   void merge();
+  bool is_input_number(int operand) const { return tensors_[operand] == nullptr; }
 
   const char* op_;
   int num_outputs_ = 0;
   int num_operands_ = 0;
-  bool resize_[max_operands] = {};
-  Tensor tensors_[max_operands];
-  char* data_[max_operands] = {};
+  bool resize_ = false;
   Device device_;
   ScalarType common_dtype_ = ScalarType::Undefined;
+  ScalarType result_dtype_ = ScalarType::Undefined;
+  const Tensor* tensors_[max_operands];  // null for a number
+  ScalarType dtypes_[max_operands];      // Undefined for an output to be allocated
+  char* data_[max_operands];
+  Tensor allocated_[max_outputs];
+  struct Number {
+    alignas(8) char bytes[16];
+  };
+  Number numbers_[max_operands];
   int64_t numel_ = 0;
   int ndim_ = 0;
-  int64_t shape_[max_dims];
+  int64_t shape_[max_dims];  // while building outermost first, then innermost first
   int64_t strides_[max_operands][max_dims];
+  int8_t order_[max_dims];  // dimensions, innermost first
 };
 
 // The dtype in which these operands meet (torch.result_type).
 RL_API ScalarType result_type(TensorList operands);
+
+// The dtype in which operands of the three categories meet.
+struct DtypeMeeting {
+  ScalarType tensors = ScalarType::Undefined;
+  ScalarType scalars = ScalarType::Undefined;  // 0-d tensors
+  ScalarType numbers = ScalarType::Undefined;  // Python numbers
+  void add(const Tensor& t);
+  void add_number(ScalarType t);
+  ScalarType result() const;
+};
 
 }  // namespace rushlight

@@ -236,18 +236,23 @@ Tensor make_number(const Scalar& value, Device device) {
 
 // ---- out= ----
 
-Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, InputList inputs) {
-  RL_CHECK(can_cast(spec.dtype, out.dtype()), op, ": result type ", spec.dtype,
-           " can't be cast to the desired output type ", out.dtype());
-  if (!(out.sizes() == IntArrayRef(spec.sizes))) {
-    if (out.numel() != 0) {
-      warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
-               ", which does not match the required output shape ", spec.sizes,
-               ". This behavior is deprecated, and in a future release outputs will not be resized unless they have "
-               "zero elements."));
-    }
-    resize_raw(out, spec.sizes);
+void resize_out(const Tensor& out, IntArrayRef sizes) {
+  if (out.sizes() == sizes) {
+    return;
   }
+  if (out.numel() != 0) {
+    warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
+             ", which does not match the required output shape ", sizes,
+             ". This behavior is deprecated, and in a future release outputs will not be resized unless they have "
+             "zero elements."));
+  }
+  resize_raw(out, sizes);
+}
+
+Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, InputList inputs) {
+  RL_CHECK(can_cast(spec.dtype, out.dtype()), "result type ", enum_name(spec.dtype),
+           " can't be cast to the desired output type ", enum_name(out.dtype()));
+  resize_out(out, spec.sizes);
   check_no_internal_overlap(op, out);
   bool direct = out.dtype() == spec.dtype && IntArrayRef(strides_of(spec)) == out.strides();
   for (const Tensor* in : inputs) {

@@ -59,6 +59,7 @@ RL_API Tensor make_view(const Tensor& base, const ViewSpec& spec);  // bounds-ch
 // shares memory with an input. `finish_out` copies a temporary back.
 RL_API Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, InputList inputs);
 // New contiguous sizes; the storage grows when needed and keeps its contents.
+RL_API void resize_out(const Tensor& out, IntArrayRef sizes);  // resize_raw with the warning of out=
 RL_API void resize_raw(const Tensor& t, IntArrayRef sizes);
 RL_API void finish_out(const Tensor& out, const Tensor& written);
 

@@ -1,0 +1,472 @@
+// Promotion, broadcasting, allocation, overlap checks and the merging of dimensions for pointwise ops.
+#include "core/iterator.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/op_support.h"
+
+namespace rushlight {
+
+// ---- promotion ----
+
+namespace {
+
+// bool < integers < real < complex: a number of a category not above a tensor's does not change the tensor's dtype.
+int category(ScalarType t) { return t == kBool ? 0 : is_integral(t) ? 1 : is_floating(t) ? 2 : 3; }
+
+ScalarType combine(ScalarType high, ScalarType low) {
+  if (high == ScalarType::Undefined || low == ScalarType::Undefined) {
+    return high == ScalarType::Undefined ? low : high;
+  }
+  if (category(low) <= category(high)) {
+    return high;
+  }
+  if (category(high) == 2 || category(high) == 1) {
+    return is_floating(high) && is_complex(low) ? (high == kFloat64 ? kComplexDouble : kComplexFloat) : low;
+  }
+  return low;
+}
+
+}  // namespace
+
+void DtypeMeeting::add_number(ScalarType t) {
+  if (is_complex(t)) {
+    t = to_complex(get_default_dtype());
+  } else if (is_floating(t)) {
+    t = get_default_dtype();
+  }
+  numbers = promote_types(numbers, t);
+}
+
+void DtypeMeeting::add(const Tensor& t) {
+  if (t.impl()->is_wrapped_number()) {
+    add_number(t.dtype());
+  } else if (t.dim() > 0) {
+    tensors = promote_types(tensors, t.dtype());
+  } else {
+    scalars = promote_types(scalars, t.dtype());
+  }
+}
+
+ScalarType DtypeMeeting::result() const { return combine(tensors, combine(scalars, numbers)); }
+
+ScalarType result_type(TensorList operands) {
+  DtypeMeeting meeting;
+  for (const Tensor& t : operands) {
+    meeting.add(t);
+  }
+  return meeting.result();
+}
+
+namespace {
+
+ScalarType result_of(Promote promote, ScalarType common) {
+  switch (promote) {
+    case Promote::Bool: return kBool;
+    case Promote::Real: return to_real(common);
+    default: return common;
+  }
+}
+
+}  // namespace
+
+void TensorIterator::settle_dtypes(const PointwiseRule& rule, ScalarType common) {
+  if (rule.promote == Promote::Float) {
+    common = to_floating(common);
+  }
+  if (RL_UNLIKELY(!contains(rule.dtypes, common))) {
+    dtype_not_implemented(op_, common);
+  }
+  common_dtype_ = common;
+  result_dtype_ = result_of(rule.promote, common);
+}
+
+void TensorIterator::promote(const PointwiseRule& rule) {
+  if (rule.promote == Promote::None) {
+    settle_dtypes(rule, dtypes_[num_outputs_]);
+    return;
+  }
+  DtypeMeeting meeting;
+  for (int i = num_outputs_; i < num_operands_; i++) {
+    if (is_input_number(i)) {
+      meeting.add_number(dtypes_[i]);
+    } else {
+      meeting.add(*tensors_[i]);
+    }
+  }
+  settle_dtypes(rule, meeting.result());
+}
+
+// ---- operands ----
+
+void TensorIterator::add_output(const Tensor& out, bool resize) {
+  RL_CHECK(num_operands_ == num_outputs_ && num_outputs_ < max_outputs, op_, ": too many outputs");
+  tensors_[num_operands_] = &out;
+  dtypes_[num_operands_] = out.defined() ? out.dtype() : ScalarType::Undefined;
+  resize_ |= resize;
+  num_outputs_++;
+  num_operands_++;
+}
+
+void TensorIterator::add_input(const Tensor& in) {
+  RL_CHECK(num_operands_ < max_operands, op_, ": too many operands");
+  RL_CHECK_TYPE(in.defined(), op_, ": expected a Tensor, but got None");
+  tensors_[num_operands_] = &in;
+  dtypes_[num_operands_] = in.dtype();
+  num_operands_++;
+}
+
+void TensorIterator::add_number(const Scalar& number) {
+  RL_CHECK(num_operands_ < max_operands, op_, ": too many operands");
+  char* bytes = numbers_[num_operands_].bytes;
+  tensors_[num_operands_] = nullptr;
+  data_[num_operands_] = bytes;
+  dtypes_[num_operands_] = number.dtype();
+  switch (number.kind()) {
+    case Scalar::Kind::Bool: *bytes = number.as<bool>(); break;
+    case Scalar::Kind::Int: {
+      const auto v = number.as<int64_t>();
+      std::memcpy(bytes, &v, sizeof v);
+      break;
+    }
+    case Scalar::Kind::Float: {
+      const auto v = number.as<double>();
+      std::memcpy(bytes, &v, sizeof v);
+      break;
+    }
+    case Scalar::Kind::Complex: {
+      const auto v = number.as<complex<double>>();
+      std::memcpy(bytes, &v, sizeof v);
+      break;
+    }
+  }
+  num_operands_++;
+}
+
+bool TensorIterator::is_scalar(int operand) const {
+  for (int d = 0; d < ndim_; d++) {
+    if (strides_[operand][d] != 0 && shape_[d] != 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// ---- building ----
+
+// One output; inputs contiguous, of one size, dtype and device, or Python numbers that do not change the dtype.
+bool TensorIterator::build_simple(const PointwiseRule& rule) {
+  if (num_outputs_ != 1 || rule.promote == Promote::None) {
+    return false;
+  }
+  const TensorImpl* like = nullptr;
+  for (int i = 1; i < num_operands_; i++) {
+    const TensorImpl* in = is_input_number(i) ? nullptr : tensors_[i]->impl();
+    if (in == nullptr || in->is_wrapped_number()) {
+      continue;
+    }
+    if (like == nullptr) {
+      like = in;
+      if (!like->is_contiguous()) {
+        return false;
+      }
+    } else if (in != like && (in->dtype() != like->dtype() || !in->is_contiguous() || in->device() != like->device() ||
+                              !(in->sizes() == like->sizes()))) {
+      return false;
+    }
+  }
+  if (like == nullptr) {
+    return false;
+  }
+  const ScalarType dtype = like->dtype();
+  const int64_t size = itemsize(dtype);
+  for (int i = 1; i < num_operands_; i++) {
+    if (!is_input_number(i) && !tensors_[i]->impl()->is_wrapped_number()) {
+      data_[i] = tensors_[i]->impl()->data();
+      strides_[i][0] = size;
+      continue;
+    }
+    if (category(dtypes_[i]) > category(dtype)) {
+      return false;
+    }
+    strides_[i][0] = 0;
+    if (!is_input_number(i)) {
+      data_[i] = tensors_[i]->impl()->data();
+    }
+  }
+  const Tensor& out = *tensors_[0];
+  if (out.defined()) {
+    const TensorImpl* o = out.impl();
+    if (o->device() != like->device() || !o->is_contiguous() || !(o->sizes() == like->sizes())) {
+      return false;
+    }
+    for (int i = 1; i < num_operands_; i++) {
+      if (!is_input_number(i) && tensors_[i]->impl() != o && tensors_[i]->storage() == out.storage()) {
+        return false;
+      }
+    }
+  }
+  settle_dtypes(rule, dtype);
+  device_ = like->device();
+  numel_ = like->numel();
+  if (!out.defined()) {
+    allocated_[0] = make_empty(like->sizes(), result_dtype_, device_);
+    tensors_[0] = &allocated_[0];
+    dtypes_[0] = result_dtype_;
+  } else if (!can_cast(result_dtype_, dtypes_[0])) {
+    return false;  // the long way raises
+  }
+  data_[0] = tensors_[0]->impl()->data();
+  strides_[0][0] = itemsize(dtypes_[0]);
+  ndim_ = 1;
+  shape_[0] = numel_;
+  return true;
+}
+
+void TensorIterator::build(const PointwiseRule& rule) {
+  if (RL_LIKELY(build_simple(rule))) {
+    return;
+  }
+  find_device();
+  promote(rule);
+  broadcast();
+  order_dims();
+  prepare_outputs();
+  merge();
+}
+
+// 0-d tensors on the CPU may meet tensors of another device.
+void TensorIterator::find_device() {
+  const auto is_flexible = [&](int i) {
+    return is_input_number(i) || !tensors_[i]->defined() ||
+           (i >= num_outputs_ && tensors_[i]->dim() == 0 && tensors_[i]->is_cpu());
+  };
+  bool found = false;
+  for (int i = 0; i < num_operands_; i++) {
+    if (is_flexible(i)) {
+      continue;
+    }
+    const Device device = tensors_[i]->device();
+    RL_CHECK(!found || device == device_, "Expected all tensors to be on the same device, but found at least two "
+             "devices, ", device_, " and ", device, "!");
+    device_ = device;
+    found = true;
+  }
+}
+
+// Sizes of the inputs' common shape, and strides of each input for it; outermost first.
+void TensorIterator::broadcast() {
+  int ndim = 0;
+  for (int i = num_outputs_; i < num_operands_; i++) {
+    ndim = is_input_number(i) ? ndim : std::max(ndim, static_cast<int>(tensors_[i]->dim()));
+  }
+  std::fill_n(shape_, ndim, 1);
+  for (int i = num_outputs_; i < num_operands_; i++) {
+    if (is_input_number(i)) {
+      continue;
+    }
+    const IntArrayRef sizes = tensors_[i]->sizes();
+    const int shift = ndim - static_cast<int>(sizes.size());
+    for (int d = shift; d < ndim; d++) {
+      const int64_t size = sizes[d - shift];
+      RL_CHECK(size == shape_[d] || size == 1 || shape_[d] == 1, "The size of tensor a (", shape_[d],
+               ") must match the size of tensor b (", size, ") at non-singleton dimension ", d);
+      shape_[d] = shape_[d] == 1 ? size : shape_[d];
+    }
+  }
+  ndim_ = ndim;
+  numel_ = product({shape_, static_cast<size_t>(ndim)});
+  for (int i = num_outputs_; i < num_operands_; i++) {
+    std::fill_n(strides_[i], ndim, 0);
+    if (is_input_number(i)) {
+      continue;
+    }
+    const Tensor& t = *tensors_[i];
+    const int64_t size = itemsize(dtypes_[i]);
+    const int shift = ndim - static_cast<int>(t.dim());
+    for (int d = shift; d < ndim; d++) {
+      strides_[i][d] = t.sizes()[d - shift] == 1 ? 0 : t.strides()[d - shift] * size;
+    }
+    data_[i] = t.impl()->data();
+  }
+}
+
+// Dimensions by growing stride: of the first operand that tells two dimensions apart. Outputs of the right shape decide
+// first.
+void TensorIterator::order_dims() {
+  const auto strides_of = [&](int i) -> const int64_t* {
+    if (i >= num_outputs_) {
+      return is_input_number(i) ? nullptr : strides_[i];
+    }
+    const Tensor& out = *tensors_[i];
+    const bool fits = out.defined() && out.sizes() == IntArrayRef(shape_, static_cast<size_t>(ndim_));
+    return fits ? out.strides().data() : nullptr;
+  };
+  const int64_t* strides[max_operands];
+  int known = 0;
+  for (int i = 0; i < num_operands_; i++) {
+    if (const int64_t* s = strides_of(i)) {
+      strides[known++] = s;
+    }
+  }
+  const auto is_outside = [&](int a, int b) {  // 1: a lies outside b, -1: inside, 0: unknown
+    for (int i = 0; i < known; i++) {
+      const int64_t sa = strides[i][a];
+      const int64_t sb = strides[i][b];
+      if (sa == 0 || sb == 0) {
+        continue;
+      }
+      if (sa != sb) {
+        return sa > sb ? 1 : -1;
+      }
+      if (shape_[a] > shape_[b]) {
+        return 1;
+      }
+    }
+    return 0;
+  };
+  for (int d = 0; d < ndim_; d++) {
+    order_[d] = static_cast<int8_t>(ndim_ - 1 - d);
+  }
+  for (int i = 1; i < ndim_; i++) {
+    int moved = i;
+    for (int j = i - 1; j >= 0; j--) {
+      const int outside = is_outside(order_[j], order_[moved]);
+      if (outside < 0) {
+        break;
+      }
+      if (outside > 0) {
+        std::swap(order_[j], order_[moved]);
+        moved = j;
+      }
+    }
+  }
+}
+
+void TensorIterator::prepare_outputs() {
+  const IntArrayRef sizes(shape_, static_cast<size_t>(ndim_));
+  for (int i = 0; i < num_outputs_; i++) {
+    if (!tensors_[i]->defined()) {
+      DimVector strides(static_cast<size_t>(ndim_));
+      int64_t step = 1;
+      for (int d = 0; d < ndim_; d++) {
+        strides[order_[d]] = step;
+        step *= std::max<int64_t>(shape_[order_[d]], 1);
+      }
+      allocated_[i] = make_empty_strided(sizes, strides, result_dtype_, device_);
+      tensors_[i] = &allocated_[i];
+      dtypes_[i] = result_dtype_;
+    } else {
+      const Tensor& out = *tensors_[i];
+      RL_CHECK(can_cast(result_dtype_, out.dtype()), "result type ", enum_name(result_dtype_),
+               " can't be cast to the desired output type ", enum_name(out.dtype()));
+      if (!(out.sizes() == sizes)) {
+        RL_CHECK(resize_, "output with shape ", out.sizes(), " doesn't match the broadcast shape ", sizes);
+        resize_out(out, sizes);
+      }
+      check_no_internal_overlap(op_, out);
+      for (int j = num_outputs_; j < num_operands_; j++) {
+        if (!is_input_number(j)) {
+          check_no_partial_overlap(op_, out, *tensors_[j]);
+        }
+      }
+    }
+    const Tensor& out = *tensors_[i];
+    for (int d = 0; d < ndim_; d++) {
+      strides_[i][d] = out.sizes()[d] == 1 ? 0 : out.strides()[d] * itemsize(dtypes_[i]);
+    }
+    data_[i] = out.impl()->data();
+  }
+}
+
+// Puts dimensions in order, innermost first, drops those of size 1 and joins those that lie seamlessly in all operands.
+void TensorIterator::merge() {
+  int64_t shape[max_dims];
+  int64_t column[max_dims];
+  for (int d = 0; d < ndim_; d++) {
+    shape[d] = shape_[order_[d]];
+  }
+  for (int i = 0; i < num_operands_; i++) {
+    for (int d = 0; d < ndim_; d++) {
+      column[d] = strides_[i][order_[d]];
+    }
+    std::copy_n(column, ndim_, strides_[i]);
+  }
+  int last = -1;
+  for (int d = 0; d < ndim_; d++) {
+    if (shape[d] == 1) {
+      continue;
+    }
+    bool joins = last >= 0;
+    for (int i = 0; i < num_operands_ && joins; i++) {
+      joins = strides_[i][d] == strides_[i][last] * shape_[last];
+    }
+    if (joins) {
+      shape_[last] *= shape[d];
+      continue;
+    }
+    last++;
+    shape_[last] = shape[d];
+    for (int i = 0; i < num_operands_; i++) {
+      strides_[i][last] = strides_[i][d];
+    }
+  }
+  if (last < 0) {
+    last = 0;
+    shape_[0] = 1;
+    for (int i = 0; i < num_operands_; i++) {
+      strides_[i][0] = 0;
+    }
+  }
+  ndim_ = last + 1;
+}
+
+// ---- walking ----
+
+void TensorIterator::run(Loop loop, void* context, int64_t grain) const {
+  if (numel_ == 0) {
+    return;
+  }
+  const auto walk = [&](int64_t begin, int64_t end) {
+    int64_t at[max_dims];
+    char* data[max_operands];
+    int64_t inner[max_operands];
+    int64_t rest = begin;
+    std::copy_n(data_, num_operands_, data);
+    for (int d = 0; d < ndim_; d++) {
+      at[d] = rest % shape_[d];
+      rest /= shape_[d];
+      for (int i = 0; i < num_operands_; i++) {
+        data[i] += at[d] * strides_[i][d];
+      }
+    }
+    for (int i = 0; i < num_operands_; i++) {
+      inner[i] = strides_[i][0];
+    }
+    while (begin < end) {
+      const int64_t n = std::min(shape_[0] - at[0], end - begin);
+      char* row[max_operands];
+      std::copy_n(data, num_operands_, row);
+      loop(context, row, inner, n);
+      begin += n;
+      for (int i = 0; i < num_operands_; i++) {
+        data[i] -= at[0] * inner[i];
+      }
+      at[0] = 0;
+      for (int d = 1; d < ndim_ && begin < end; d++) {
+        const bool carry = ++at[d] == shape_[d];
+        for (int i = 0; i < num_operands_; i++) {
+          data[i] += carry ? -(shape_[d] - 1) * strides_[i][d] : strides_[i][d];
+        }
+        if (!carry) {
+          break;
+        }
+        at[d] = 0;
+      }
+    }
+  };
+  parallel_for(0, numel_, grain, walk);
+}
+
+}  // namespace rushlight
