@@ -1,0 +1,825 @@
+// How the CPU allocator works:
+// - Blocks of up to 4 KiB come from 64 KiB spans of one block size each, cut from 2 MiB arenas. Every thread keeps short
+//   lists of free ones, so that a pair of calls costs a few nanoseconds; lists are refilled and emptied in batches.
+// - Larger blocks are rounded up to one of eight sizes a doubling and, once freed, wait in a bin of that size, the latest
+//   first (it is the one in the processor's cache). Beyond the limit the longest unused ones go back to the system.
+// - From 1 MiB on they are mapped on their own, aligned to 2 MiB, with huge pages asked for.
+// Everything common lies under one lock, never held while the system is asked for memory of a large block.
+#include "core/allocator.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include <rushlight/error.h>
+
+namespace rushlight {
+namespace {
+
+#ifdef RL_ALLOC_PASSTHROUGH
+constexpr bool passthrough = true;
+#else
+constexpr bool passthrough = false;
+#endif
+
+constexpr size_t small_limit = 4096;
+constexpr size_t span_size = size_t{64} << 10;
+constexpr size_t arena_size = size_t{2} << 20;
+constexpr size_t spans_per_arena = arena_size / span_size;
+constexpr size_t map_threshold = size_t{1} << 20;
+constexpr size_t huge_page = size_t{2} << 20;
+constexpr size_t page = 4096;
+constexpr size_t absurd = size_t{1} << 46;  // close to all that an address can name
+
+// ---- sizes ----
+
+// 64, 128 .. 1024, then 1280, 1536 .. 4096.
+constexpr int num_small = 28;
+constexpr size_t small_size(int c) { return c < 16 ? 64 * (static_cast<size_t>(c) + 1) : 256 * (static_cast<size_t>(c) - 11); }
+static_assert(small_size(num_small - 1) == small_limit);
+constexpr auto small_class_table = [] {
+  std::array<uint8_t, small_limit / 64 + 1> table{};
+  int c = 0;
+  for (size_t i = 0; i < table.size(); i++) {
+    if (i * 64 > small_size(c)) {
+      c++;
+    }
+    table[i] = static_cast<uint8_t>(c);
+  }
+  return table;
+}();
+int small_class(size_t bytes) { return small_class_table[(bytes + 63) / 64]; }
+// Blocks that move between a thread and the common lists at a time.
+constexpr uint32_t batch_of(int c) {
+  const size_t n = 8192 / small_size(c);
+  return static_cast<uint32_t>(n < 4 ? 4 : n > 64 ? 64 : n);
+}
+
+struct LargeSize {
+  int bin;
+  size_t bytes;
+};
+constexpr int num_bins = 8 * (46 - 12);
+LargeSize large_size(size_t bytes) {
+  const int exponent = std::bit_width(bytes - 1) - 1;
+  const size_t step = size_t{1} << (exponent - 3);
+  const size_t rounded = (bytes + step - 1) & ~(step - 1);
+  const int eighth = static_cast<int>((rounded - 1) >> (exponent - 3)) & 7;
+  return {8 * (exponent - 12) + eighth, rounded};
+}
+
+// ---- counting ----
+
+struct Counts {
+  int64_t blocks = 0;
+  int64_t bytes = 0;      // of the blocks handed out
+  int64_t requested = 0;  // of what was asked for
+  void add(const Counts& o) {
+    blocks += o.blocks;
+    bytes += o.bytes;
+    requested += o.requested;
+  }
+  Counts minus(const Counts& o) const { return {blocks - o.blocks, bytes - o.bytes, requested - o.requested}; }
+  void raise_to(const Counts& o) {
+    blocks = std::max(blocks, o.blocks);
+    bytes = std::max(bytes, o.bytes);
+    requested = std::max(requested, o.requested);
+  }
+};
+
+// Written by one thread, read by others.
+class OwnCounter {
+ public:
+  void add(int64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  int64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> value_{0};
+};
+struct OwnCounts {
+  OwnCounter blocks;
+  OwnCounter bytes;
+  OwnCounter requested;
+  void count(size_t size, size_t asked) {
+    blocks.add(1);
+    bytes.add(static_cast<int64_t>(size));
+    requested.add(static_cast<int64_t>(asked));
+  }
+  Counts get() const { return {blocks.get(), bytes.get(), requested.get()}; }
+};
+
+// ---- common state ----
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+struct Arena {
+  char* base;
+  uint32_t free_spans;  // one bit each
+  Arena* next;
+};
+static_assert(spans_per_arena == 32);
+
+// Starts a span; its blocks follow.
+struct alignas(64) Span {
+  Arena* arena;
+  Span* previous;  // among the spans of this size that have free blocks
+  Span* next;
+  FreeBlock* free;
+  uint32_t used;
+  uint32_t cut;  // blocks that were ever handed out; the rest of the span is untouched
+  int size_class;
+};
+static_assert(sizeof(Span) == 64);
+constexpr uint32_t blocks_in_span(int c) { return static_cast<uint32_t>((span_size - sizeof(Span)) / small_size(c)); }
+
+// Lies in a free large block.
+struct CachedBlock {
+  CachedBlock* newer_in_bin;
+  CachedBlock* older_in_bin;
+  CachedBlock* newer;
+  CachedBlock* older;
+  size_t bytes;
+  int bin;
+};
+
+struct ThreadCache {
+  struct List {
+    FreeBlock* head = nullptr;
+    uint32_t count = 0;
+  };
+  List lists[num_small];
+  OwnCounts allocated;
+  OwnCounts freed;
+  Counts published;  // what the pool knows to be in use through this thread
+  ThreadCache* previous = nullptr;
+  ThreadCache* next = nullptr;
+};
+
+struct Pool {
+  std::mutex mutex;
+  // small blocks
+  Span* spans[num_small] = {};
+  Arena* arenas = nullptr;
+  ThreadCache* threads = nullptr;
+  Counts small_in_use;  // as last published by the threads
+  Counts gone_allocated;  // of threads that have ended, and of calls after a thread's end
+  Counts gone_freed;
+  // large blocks
+  CachedBlock* bins[num_bins] = {};
+  CachedBlock* newest = nullptr;
+  CachedBlock* oldest = nullptr;
+  size_t cached = 0;
+  size_t limit = 0;  // 0: not set yet
+  Counts large_allocated;
+  Counts large_freed;
+  // reserved from the system: blocks are segments here, `requested` is not used
+  Counts small_reserved, small_returned;
+  Counts large_reserved, large_returned;
+  // peaks and baselines of the statistics, in the order small, large, all
+  Counts in_use_peak[3];
+  Counts reserved_peak[3];
+  Counts base_allocated[2], base_freed[2], base_reserved[2], base_returned[2];
+  int64_t retries = 0;
+  int64_t failures = 0;
+
+  Counts large_in_use() const { return large_allocated.minus(large_freed); }
+  void note_use() {
+    Counts all = large_in_use();
+    in_use_peak[0].raise_to(small_in_use);
+    in_use_peak[1].raise_to(all);
+    all.add(small_in_use);
+    in_use_peak[2].raise_to(all);
+  }
+  void note_reserved() {
+    Counts all = small_reserved.minus(small_returned);
+    const Counts large = large_reserved.minus(large_returned);
+    reserved_peak[0].raise_to(all);
+    reserved_peak[1].raise_to(large);
+    all.add(large);
+    reserved_peak[2].raise_to(all);
+  }
+};
+
+// Never destroyed: tensors may be freed while the process ends.
+constinit Pool pool;
+thread_local ThreadCache* cache __attribute__((tls_model("initial-exec"))) = nullptr;
+thread_local bool thread_ended __attribute__((tls_model("initial-exec"))) = false;
+
+// ---- the system's memory ----
+
+// A mapping aligned to `alignment` (a multiple of the page), or null.
+char* map_aligned(size_t bytes, size_t alignment) {
+  void* p = mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) {
+    return nullptr;
+  }
+  char* start = static_cast<char*>(p);
+  const size_t before = -reinterpret_cast<uintptr_t>(start) & (alignment - 1);
+  const size_t after = alignment - before;
+  if (before != 0) {
+    munmap(start, before);
+  }
+  if (after != 0) {
+    munmap(start + before + bytes, after);
+  }
+  return start + before;
+}
+
+void* system_allocate(size_t bytes) {
+  if (bytes >= map_threshold) {
+    char* p = map_aligned(bytes, bytes >= huge_page ? huge_page : page);
+    if (p != nullptr && bytes >= huge_page) {
+      madvise(p, bytes, MADV_HUGEPAGE);  // a wish: without huge pages all works as well
+    }
+    return p;
+  }
+  void* p = nullptr;
+  return posix_memalign(&p, allocation_alignment, bytes) == 0 ? p : nullptr;
+}
+
+void system_free(void* p, size_t bytes) {
+  if (bytes >= map_threshold) {
+    munmap(p, bytes);
+  } else {
+    std::free(p);
+  }
+}
+
+size_t default_limit() {
+  size_t memory = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  // A container may have less than the machine.
+  if (FILE* f = std::fopen("/sys/fs/cgroup/memory.max", "r")) {
+    unsigned long long value = 0;
+    if (std::fscanf(f, "%llu", &value) == 1) {
+      memory = std::min<size_t>(memory, value);
+    }
+    std::fclose(f);
+  }
+  return std::max<size_t>(memory / 4, 1);
+}
+
+[[noreturn]] void out_of_memory(size_t bytes) {
+  throw OutOfMemoryError(str("DefaultCPUAllocator: can't allocate memory: you tried to allocate ", bytes,
+                             " bytes. Error code ", ENOMEM, " (", std::strerror(ENOMEM), ")"));
+}
+
+// ---- small blocks, all under the lock ----
+
+Span* new_span(int c) {
+  Arena* arena = pool.arenas;
+  while (arena != nullptr && arena->free_spans == 0) {
+    arena = arena->next;
+  }
+  if (arena == nullptr) {
+    arena = new (std::nothrow) Arena;
+    char* base = arena == nullptr ? nullptr : map_aligned(arena_size, arena_size);
+    if (base == nullptr) {
+      delete arena;
+      return nullptr;
+    }
+    *arena = {base, ~uint32_t{0}, pool.arenas};
+    pool.arenas = arena;
+    pool.small_reserved.add({1, static_cast<int64_t>(arena_size), 0});
+    pool.note_reserved();
+  }
+  const int i = std::countr_zero(arena->free_spans);
+  arena->free_spans &= ~(uint32_t{1} << i);
+  Span* span = new (arena->base + static_cast<size_t>(i) * span_size) Span{arena, nullptr, nullptr, nullptr, 0, 0, c};
+  pool.spans[c] = span;
+  return span;
+}
+
+void unlink_span(Span* span) {
+  (span->previous != nullptr ? span->previous->next : pool.spans[span->size_class]) = span->next;
+  if (span->next != nullptr) {
+    span->next->previous = span->previous;
+  }
+  span->previous = span->next = nullptr;
+}
+
+// One free block of a class, or null.
+FreeBlock* take_small(int c) {
+  Span* span = pool.spans[c];
+  if (span == nullptr) {
+    span = new_span(c);
+    if (span == nullptr) {
+      return nullptr;
+    }
+  }
+  FreeBlock* block = span->free;
+  if (block != nullptr) {
+    span->free = block->next;
+  } else {
+    block = reinterpret_cast<FreeBlock*>(reinterpret_cast<char*>(span + 1) + span->cut * small_size(c));
+    span->cut++;
+  }
+  span->used++;
+  if (span->used == blocks_in_span(c)) {
+    unlink_span(span);
+  }
+  return block;
+}
+
+void give_small(FreeBlock* block) {
+  Span* span = reinterpret_cast<Span*>(reinterpret_cast<uintptr_t>(block) & ~(span_size - 1));
+  const int c = span->size_class;
+  if (span->used == blocks_in_span(c)) {
+    span->next = pool.spans[c];
+    if (span->next != nullptr) {
+      span->next->previous = span;
+    }
+    pool.spans[c] = span;
+  }
+  block->next = span->free;
+  span->free = block;
+  span->used--;
+  const bool only_one = pool.spans[c] == span && span->next == nullptr;
+  if (span->used == 0 && !only_one) {
+    unlink_span(span);
+    Arena* arena = span->arena;
+    const size_t i = static_cast<size_t>(reinterpret_cast<char*>(span) - arena->base) / span_size;
+    arena->free_spans |= uint32_t{1} << i;
+  }
+}
+
+// Returns arenas that hold nothing, and the pages of the free spans of the others.
+void return_arenas() {
+  Arena** link = &pool.arenas;
+  while (*link != nullptr) {
+    Arena* arena = *link;
+    if (arena->free_spans == ~uint32_t{0}) {
+      *link = arena->next;
+      munmap(arena->base, arena_size);
+      delete arena;
+      pool.small_returned.add({1, static_cast<int64_t>(arena_size), 0});
+      continue;
+    }
+    for (size_t i = 0; i < spans_per_arena; i++) {
+      if ((arena->free_spans >> i & 1) != 0) {
+        madvise(arena->base + i * span_size, span_size, MADV_DONTNEED);
+      }
+    }
+    link = &arena->next;
+  }
+}
+
+void publish(ThreadCache& t) {
+  const Counts now = t.allocated.get().minus(t.freed.get());
+  pool.small_in_use.add(now.minus(t.published));
+  t.published = now;
+  pool.note_use();
+}
+
+void flush_list(ThreadCache& t, int c, uint32_t n) {
+  ThreadCache::List& list = t.lists[c];
+  for (uint32_t i = 0; i < n && list.head != nullptr; i++) {
+    FreeBlock* block = list.head;
+    list.head = block->next;
+    list.count--;
+    give_small(block);
+  }
+}
+
+void flush_thread(ThreadCache& t) {
+  for (int c = 0; c < num_small; c++) {
+    flush_list(t, c, t.lists[c].count);
+  }
+  publish(t);
+}
+
+// ---- threads and forks ----
+
+void end_thread(void* p) {
+  ThreadCache* t = static_cast<ThreadCache*>(p);
+  cache = nullptr;
+  thread_ended = true;
+  {
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    flush_thread(*t);
+    pool.gone_allocated.add(t->allocated.get());
+    pool.gone_freed.add(t->freed.get());
+    (t->previous != nullptr ? t->previous->next : pool.threads) = t->next;
+    if (t->next != nullptr) {
+      t->next->previous = t->previous;
+    }
+  }
+  delete t;
+}
+
+pthread_key_t thread_key;
+bool have_thread_key = false;
+
+void set_up_process() {
+  have_thread_key = pthread_key_create(&thread_key, end_thread) == 0;
+  pthread_atfork([] { pool.mutex.lock(); }, [] { pool.mutex.unlock(); },
+                 [] { new (&pool.mutex) std::mutex; });
+}
+
+// Null where the thread is ending or memory is short: the caller then works on the common lists.
+ThreadCache* make_cache() {
+  static std::once_flag once;
+  std::call_once(once, set_up_process);
+  if (thread_ended || !have_thread_key) {
+    return nullptr;
+  }
+  ThreadCache* t = new (std::nothrow) ThreadCache;
+  if (t == nullptr || pthread_setspecific(thread_key, t) != 0) {
+    delete t;
+    return nullptr;
+  }
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  t->next = pool.threads;
+  if (t->next != nullptr) {
+    t->next->previous = t;
+  }
+  pool.threads = t;
+  cache = t;
+  return t;
+}
+
+// ---- large blocks ----
+
+void unlink_cached(CachedBlock* b) {
+  (b->newer_in_bin != nullptr ? b->newer_in_bin->older_in_bin : pool.bins[b->bin]) = b->older_in_bin;
+  if (b->older_in_bin != nullptr) {
+    b->older_in_bin->newer_in_bin = b->newer_in_bin;
+  }
+  (b->newer != nullptr ? b->newer->older : pool.newest) = b->older;
+  (b->older != nullptr ? b->older->newer : pool.oldest) = b->newer;
+  pool.cached -= b->bytes;
+}
+
+// Takes the longest unused blocks out of the cache until it holds at most `limit`; the list is the caller's to free.
+CachedBlock* take_beyond(size_t limit) {
+  CachedBlock* list = nullptr;
+  while (pool.cached > limit) {
+    CachedBlock* b = pool.oldest;
+    unlink_cached(b);
+    b->older = list;
+    list = b;
+    pool.large_returned.add({1, static_cast<int64_t>(b->bytes), 0});
+  }
+  return list;
+}
+
+// Without the lock: unmapping takes long.
+void free_list(CachedBlock* list) {
+  while (list != nullptr) {
+    CachedBlock* next = list->older;
+    system_free(list, list->bytes);
+    list = next;
+  }
+}
+
+size_t limit_locked() {
+  if (pool.limit == 0) {
+    pool.limit = default_limit();
+  }
+  return pool.limit;
+}
+
+void* allocate_large(size_t bytes) {
+  if (bytes > absurd) {
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    pool.failures++;
+    out_of_memory(bytes);
+  }
+  const LargeSize size = large_size(bytes);
+  const Counts one{1, static_cast<int64_t>(size.bytes), static_cast<int64_t>(bytes)};
+  {
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    if (CachedBlock* b = pool.bins[size.bin]) {
+      unlink_cached(b);
+      pool.large_allocated.add(one);
+      pool.note_use();
+      return b;
+    }
+  }
+  void* p = system_allocate(size.bytes);
+  if (p == nullptr) {
+    empty_cache();
+    p = system_allocate(size.bytes);
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    pool.retries++;
+    if (p == nullptr) {
+      pool.failures++;
+      out_of_memory(bytes);
+    }
+  }
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  pool.large_reserved.add({1, one.bytes, 0});
+  pool.note_reserved();
+  pool.large_allocated.add(one);
+  pool.note_use();
+  return p;
+}
+
+void deallocate_large(void* p, size_t bytes) noexcept {
+  const LargeSize size = large_size(bytes);
+  CachedBlock* surplus = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    pool.large_freed.add({1, static_cast<int64_t>(size.bytes), static_cast<int64_t>(bytes)});
+    CachedBlock* b = new (p) CachedBlock{nullptr, pool.bins[size.bin], nullptr, pool.newest, size.bytes, size.bin};
+    if (b->older_in_bin != nullptr) {
+      b->older_in_bin->newer_in_bin = b;
+    }
+    pool.bins[size.bin] = b;
+    (b->older != nullptr ? b->older->newer : pool.oldest) = b;
+    pool.newest = b;
+    pool.cached += b->bytes;
+    surplus = take_beyond(limit_locked());
+  }
+  free_list(surplus);
+}
+
+// ---- slow paths of small blocks ----
+
+__attribute__((noinline)) void* refill(size_t bytes) {
+  const int c = small_class(bytes);
+  ThreadCache* t = cache != nullptr ? cache : make_cache();
+  std::unique_lock<std::mutex> lock(pool.mutex);
+  FreeBlock* block = take_small(c);
+  if (block == nullptr) {
+    pool.failures++;
+    out_of_memory(bytes);
+  }
+  if (t == nullptr) {
+    const Counts one{1, static_cast<int64_t>(small_size(c)), static_cast<int64_t>(bytes)};
+    pool.gone_allocated.add(one);
+    pool.small_in_use.add(one);
+    pool.note_use();
+    return block;
+  }
+  ThreadCache::List& list = t->lists[c];
+  while (list.count < batch_of(c) - 1) {
+    FreeBlock* more = take_small(c);
+    if (more == nullptr) {
+      break;
+    }
+    more->next = list.head;
+    list.head = more;
+    list.count++;
+  }
+  t->allocated.count(small_size(c), bytes);
+  publish(*t);
+  return block;
+}
+
+__attribute__((noinline)) void free_without_cache(FreeBlock* block, size_t bytes) noexcept {
+  const int64_t size = static_cast<int64_t>(small_size(small_class(bytes)));
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  pool.gone_freed.add({1, size, static_cast<int64_t>(bytes)});
+  pool.small_in_use.add({-1, -size, -static_cast<int64_t>(bytes)});
+  give_small(block);
+}
+
+__attribute__((noinline)) void flush_batch(ThreadCache& t, int c) noexcept {
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  flush_list(t, c, batch_of(c));
+  publish(t);
+}
+
+// posix_memalign takes any size, so that a sanitizer sees exact bounds. Counted as large blocks.
+void* pass_allocate(size_t bytes) {
+  void* p = nullptr;
+  const bool failed = bytes > absurd || posix_memalign(&p, allocation_alignment, bytes) != 0;
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  if (failed) {
+    pool.failures++;
+    out_of_memory(bytes);
+  }
+  pool.large_allocated.add({1, static_cast<int64_t>(bytes), static_cast<int64_t>(bytes)});
+  pool.note_use();
+  return p;
+}
+
+void pass_free(void* p, size_t bytes) noexcept {
+  std::free(p);
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  pool.large_freed.add({1, static_cast<int64_t>(bytes), static_cast<int64_t>(bytes)});
+}
+
+}  // namespace
+
+void* allocate(size_t bytes) {
+  if constexpr (passthrough) {
+    return bytes == 0 ? nullptr : pass_allocate(bytes);
+  }
+  if (RL_LIKELY(bytes - 1 < small_limit)) {
+    ThreadCache* t = cache;
+    if (RL_LIKELY(t != nullptr)) {
+      const int c = small_class(bytes);
+      ThreadCache::List& list = t->lists[c];
+      FreeBlock* block = list.head;
+      if (RL_LIKELY(block != nullptr)) {
+        list.head = block->next;
+        list.count--;
+        t->allocated.count(small_size(c), bytes);
+        return block;
+      }
+    }
+    return refill(bytes);
+  }
+  return bytes == 0 ? nullptr : allocate_large(bytes);
+}
+
+void deallocate(void* p, size_t bytes) noexcept {
+  if (p == nullptr) {
+    return;
+  }
+  if constexpr (passthrough) {
+    pass_free(p, bytes);
+    return;
+  }
+  if (RL_UNLIKELY(bytes > small_limit)) {
+    deallocate_large(p, bytes);
+    return;
+  }
+  FreeBlock* block = static_cast<FreeBlock*>(p);
+  ThreadCache* t = cache != nullptr ? cache : make_cache();
+  if (RL_UNLIKELY(t == nullptr)) {
+    free_without_cache(block, bytes);
+    return;
+  }
+  const int c = small_class(bytes);
+  ThreadCache::List& list = t->lists[c];
+  block->next = list.head;
+  list.head = block;
+  list.count++;
+  t->freed.count(small_size(c), bytes);
+  if (RL_UNLIKELY(list.count >= 2 * batch_of(c))) {
+    flush_batch(*t, c);
+  }
+}
+
+void empty_cache() noexcept {
+  CachedBlock* list = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    if (cache != nullptr) {
+      flush_thread(*cache);
+    }
+    return_arenas();
+    list = take_beyond(0);
+  }
+  free_list(list);
+}
+
+void set_cache_limit(size_t bytes) noexcept {
+  CachedBlock* list = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    pool.limit = std::max<size_t>(bytes, 1);
+    list = take_beyond(pool.limit);
+  }
+  free_list(list);
+}
+
+size_t cache_limit() noexcept {
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  return limit_locked();
+}
+
+// ---- statistics ----
+
+namespace {
+
+struct Snapshot {
+  Counts allocated[2], freed[2], reserved[2], returned[2];  // small, large
+};
+
+Snapshot snapshot_locked() {
+  Snapshot s;
+  s.allocated[0] = pool.gone_allocated;
+  s.freed[0] = pool.gone_freed;
+  for (ThreadCache* t = pool.threads; t != nullptr; t = t->next) {
+    // Frees first: a block freed in between must not look as if it had never been allocated.
+    s.freed[0].add(t->freed.get());
+    s.allocated[0].add(t->allocated.get());
+  }
+  s.allocated[1] = pool.large_allocated;
+  s.freed[1] = pool.large_freed;
+  s.reserved[0] = pool.small_reserved;
+  s.returned[0] = pool.small_returned;
+  s.reserved[1] = pool.large_reserved;
+  s.returned[1] = pool.large_returned;
+  return s;
+}
+
+using Stats = std::vector<std::pair<std::string, int64_t>>;
+
+// The four figures of a kind in the pools all, large_pool, small_pool.
+void add_kind(Stats& out, const char* kind, int64_t Counts::*field, const Counts (&plus)[2], const Counts (&minus)[2],
+              const Counts (&plus_base)[2], const Counts (&minus_base)[2], const Counts (&peak)[3]) {
+  const char* const names[] = {"all", "large_pool", "small_pool"};
+  for (int i = 0; i < 3; i++) {
+    int64_t up = 0;
+    int64_t down = 0;
+    int64_t current = 0;
+    for (int k = 0; k < 2; k++) {
+      if (i == 0 || (i == 1) == (k == 1)) {
+        up += plus[k].*field - plus_base[k].*field;
+        down += minus[k].*field - minus_base[k].*field;
+        current += plus[k].*field - minus[k].*field;
+      }
+    }
+    const std::string prefix = str(kind, ".", names[i], ".");
+    out.emplace_back(prefix + "allocated", up);
+    out.emplace_back(prefix + "current", current);
+    out.emplace_back(prefix + "freed", down);
+    out.emplace_back(prefix + "peak", std::max(current, peak[2 - i].*field));
+  }
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, int64_t>> memory_stats() {
+  Snapshot s;
+  Counts use_peak[3];
+  Counts reserved_peak[3];
+  Counts base[4][2];
+  int64_t retries = 0;
+  int64_t failures = 0;
+  {
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    s = snapshot_locked();
+    std::copy_n(pool.in_use_peak, 3, use_peak);
+    std::copy_n(pool.reserved_peak, 3, reserved_peak);
+    std::copy_n(pool.base_allocated, 2, base[0]);
+    std::copy_n(pool.base_freed, 2, base[1]);
+    std::copy_n(pool.base_reserved, 2, base[2]);
+    std::copy_n(pool.base_returned, 2, base[3]);
+    retries = pool.retries;
+    failures = pool.failures;
+  }
+  Stats out;
+  const auto in_use = [&](const char* kind, int64_t Counts::*field) {
+    add_kind(out, kind, field, s.allocated, s.freed, base[0], base[1], use_peak);
+  };
+  const auto reserved = [&](const char* kind, int64_t Counts::*field) {
+    add_kind(out, kind, field, s.reserved, s.returned, base[2], base[3], reserved_peak);
+  };
+  const auto nothing = [&](const char* kind) {  // blocks are not split here
+    const Counts none[2];
+    const Counts no_peak[3];
+    add_kind(out, kind, &Counts::blocks, none, none, none, none, no_peak);
+  };
+  in_use("active", &Counts::blocks);
+  in_use("active_bytes", &Counts::bytes);
+  in_use("allocated_bytes", &Counts::bytes);
+  in_use("allocation", &Counts::blocks);
+  nothing("inactive_split");
+  nothing("inactive_split_bytes");
+  out.emplace_back("max_split_size", -1);
+  out.emplace_back("num_alloc_retries", retries);
+  out.emplace_back("num_device_alloc", s.reserved[0].blocks + s.reserved[1].blocks);
+  out.emplace_back("num_device_free", s.returned[0].blocks + s.returned[1].blocks);
+  out.emplace_back("num_ooms", failures);
+  out.emplace_back("num_sync_all_streams", 0);
+  in_use("requested_bytes", &Counts::requested);
+  reserved("reserved_bytes", &Counts::bytes);
+  reserved("segment", &Counts::blocks);
+  return out;
+}
+
+void reset_peak_memory_stats() noexcept {
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  const Snapshot s = snapshot_locked();
+  for (int k = 0; k < 2; k++) {
+    pool.in_use_peak[k] = s.allocated[k].minus(s.freed[k]);
+    pool.reserved_peak[k] = s.reserved[k].minus(s.returned[k]);
+  }
+  for (Counts(*peak)[3] : {&pool.in_use_peak, &pool.reserved_peak}) {
+    (*peak)[2] = (*peak)[0];
+    (*peak)[2].add((*peak)[1]);
+  }
+}
+
+void reset_accumulated_memory_stats() noexcept {
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  const Snapshot s = snapshot_locked();
+  for (int k = 0; k < 2; k++) {
+    pool.base_allocated[k] = s.allocated[k];
+    pool.base_freed[k] = s.freed[k];
+    pool.base_reserved[k] = s.reserved[k];
+    pool.base_returned[k] = s.returned[k];
+  }
+  pool.retries = 0;
+  pool.failures = 0;
+}
+
+}  // namespace rushlight

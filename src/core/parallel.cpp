@@ -1,0 +1,123 @@
+// The thread pool behind parallel_for: OpenMP's, so that oneDNN and OpenBLAS (by its callback) share its threads.
+#include "core/parallel.h"
+
+#include <omp.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#include <rushlight/error.h>
+
+namespace rushlight {
+namespace {
+
+// What one call uses at most: libgomp ends the process when it cannot start a thread.
+constexpr int64_t max_team = 1024;
+std::atomic<int> num_threads{0};  // 0: not asked yet
+std::atomic<bool> forked{false};
+thread_local bool inside = false;
+
+// Also tells the libraries that ask OpenMP how many threads there are.
+void enter_child() {
+  forked.store(true, std::memory_order_relaxed);
+  omp_set_num_threads(1);
+}
+
+// At load, not at first use: a library may start the pool before we do.
+__attribute__((constructor)) void watch_forks() { pthread_atfork(nullptr, nullptr, enter_child); }
+
+struct InsideScope {
+  const bool before = inside;
+  InsideScope() { inside = true; }
+  ~InsideScope() { inside = before; }
+};
+
+// What the threads of one call share.
+struct Work {
+  int64_t begin;
+  int64_t end;
+  int64_t grain;
+  int64_t chunks;
+  ChunkFunction f;
+  const void* context;
+  std::atomic<int64_t> next{0};
+  std::atomic<bool> failed{false};
+  std::mutex mutex{};
+  int64_t failed_chunk = INT64_MAX;
+  std::exception_ptr error{};
+
+  void run_chunk(int64_t i) {
+    const int64_t b = begin + i * grain;
+    f(context, b, end - b > grain ? b + grain : end);
+  }
+
+  // Chunks are handed out in order, so all chunks before a failed one have started and will end: keeping the failure
+  // of the lowest chunk makes the error independent of timing.
+  void take_chunks() noexcept {
+    InsideScope scope;
+    while (!failed.load(std::memory_order_relaxed)) {
+      const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= chunks) {
+        return;
+      }
+      try {
+        run_chunk(i);
+      } catch (...) {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (i < failed_chunk) {
+          failed_chunk = i;
+          error = std::current_exception();
+        }
+        failed.store(true, std::memory_order_relaxed);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+int get_num_threads() {
+  if (forked.load(std::memory_order_relaxed)) {
+    return 1;
+  }
+  int n = num_threads.load(std::memory_order_relaxed);
+  if (n == 0) {
+    n = std::max(1, omp_get_max_threads());
+    num_threads.store(n, std::memory_order_relaxed);
+  }
+  return n;
+}
+
+void set_num_threads(int n) {
+  RL_CHECK(n > 0, "set_num_threads expects a positive integer, got ", n);
+  num_threads.store(n, std::memory_order_relaxed);
+  omp_set_num_threads(forked.load(std::memory_order_relaxed) ? 1 : n);
+}
+
+bool in_parallel_region() { return inside || omp_in_parallel() != 0; }
+
+void run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f, const void* context) {
+  if (begin >= end) {
+    return;
+  }
+  RL_CHECK(grain > 0, "parallel_for: the grain must be positive, got ", grain);
+  const int64_t chunks = num_chunks(begin, end, grain);
+  Work work{begin, end, grain, chunks, f, context};
+  const int64_t threads = std::min<int64_t>({get_num_threads(), chunks, max_team});
+  if (threads == 1 || in_parallel_region()) {
+    for (int64_t i = 0; i < chunks; i++) {
+      work.run_chunk(i);
+    }
+    return;
+  }
+#pragma omp parallel num_threads(static_cast<int>(threads))
+  work.take_chunks();
+  if (work.error) {
+    std::rethrow_exception(work.error);
+  }
+}
+
+}  // namespace rushlight

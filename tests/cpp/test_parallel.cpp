@@ -1,0 +1,115 @@
+// parallel_for: chunks, threads, nesting, exceptions, fork.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "core/parallel.h"
+#include "check.h"
+
+#include <rushlight/error.h>
+
+using namespace rushlight;
+
+static std::vector<std::pair<int64_t, int64_t>> chunks_of(int64_t begin, int64_t end, int64_t grain) {
+  std::vector<std::pair<int64_t, int64_t>> list;
+  std::mutex mutex;
+  parallel_for(begin, end, grain, [&](int64_t b, int64_t e) {
+    std::lock_guard<std::mutex> lock(mutex);
+    list.emplace_back(b, e);
+  });
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+RL_TEST(chunks_do_not_depend_on_threads) {
+  for (int threads : {1, 2, 3, 5}) {
+    set_num_threads(threads);
+    CHECK(get_num_threads() == threads);
+    CHECK(chunks_of(3, 14, 4) == (std::vector<std::pair<int64_t, int64_t>>{{3, 7}, {7, 11}, {11, 14}}));
+    CHECK(chunks_of(3, 14, 11).size() == 1);
+    CHECK(chunks_of(5, 5, 1).empty());
+    CHECK(chunks_of(7, 5, 1).empty());
+    CHECK(chunks_of(0, 10000, 7).size() == 1429);
+    CHECK(chunks_of(INT64_MAX - 5, INT64_MAX, 2).back().second == INT64_MAX);
+  }
+}
+
+RL_TEST(nested_calls_are_serial) {
+  set_num_threads(4);
+  CHECK(!in_parallel_region());
+  std::atomic<int> bad{0};
+  parallel_for(0, 64, 1, [&](int64_t, int64_t) {
+    const auto outer = std::this_thread::get_id();
+    bad += !in_parallel_region();
+    parallel_for(0, 8, 1, [&](int64_t, int64_t) { bad += std::this_thread::get_id() != outer; });
+  });
+  CHECK(bad == 0);
+  CHECK(!in_parallel_region());
+}
+
+RL_TEST(the_first_exception_arrives) {
+  set_num_threads(3);
+  for (int round = 0; round < 50; round++) {
+    std::string text;
+    try {
+      parallel_for(0, 1000, 1, [&](int64_t b, int64_t) {
+        if (b >= 10 && b % 3 == 1) {
+          throw std::runtime_error(std::to_string(b));
+        }
+      });
+    } catch (const std::runtime_error& e) {
+      text = e.what();
+    }
+    CHECK(text == "10");
+  }
+  CHECK(!in_parallel_region());
+  CHECK_THROWS(Error, "positive", set_num_threads(0));
+  CHECK_THROWS(Error, "grain", run_chunks(0, 9, 0, nullptr, nullptr));
+}
+
+RL_TEST(several_callers) {
+  set_num_threads(2);
+  std::atomic<int64_t> sum{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; t++) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; i++) {
+        parallel_for(0, 1000, 10, [&](int64_t b, int64_t e) { sum += e - b; });
+      }
+    });
+  }
+  for (auto& t : threads) {
+    t.join();
+  }
+  CHECK(sum == 4 * 20 * 1000);
+}
+
+RL_TEST(forked_child_is_serial) {
+  set_num_threads(2);
+  parallel_for(0, 100, 1, [](int64_t, int64_t) {});
+  const pid_t child = fork();
+  if (child == 0) {
+    int64_t sum = 0;
+    std::set<std::thread::id> ids;
+    parallel_for(0, 100, 1, [&](int64_t b, int64_t) {
+      sum += b;
+      ids.insert(std::this_thread::get_id());
+    });
+    set_num_threads(4);
+    alarm(10);
+    _exit(sum == 4950 && ids.size() == 1 && get_num_threads() == 1 ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(get_num_threads() == 2);
+}
+
+RL_TEST_MAIN()
