@@ -143,8 +143,10 @@ struct AutogradMeta {
 RL_API bool any_requires_grad(TensorList list);
 inline bool grad_wanted(const Tensor& t) { return t.defined() && t.requires_grad(); }
 
-// After an op: gives `out` its grad_fn.
+// After an op: `out` becomes the node's next output and gets it as grad_fn, unless its dtype has no gradients.
 RL_API void set_history(const Tensor& out, const Ref<Node>& node);
+// The next output of a node that is not differentiable (indices): only takes its number.
+RL_API void set_no_history(const Tensor& out, const Ref<Node>& node);
 // Before an in-place op: raises for leaves that require grad, views made in no_grad, multi-output views,
 // inference tensors. `needs_grad`: whether the op will be recorded.
 RL_API void check_inplace(const char* op, const Tensor& self, bool needs_grad);

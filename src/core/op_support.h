@@ -73,6 +73,14 @@ RL_API void check_no_partial_overlap(const char* op, const Tensor& out, const Te
 // same device, but found at least two devices, cuda:0 and cpu!".
 RL_API Device common_device(const char* op, InputList tensors);
 [[noreturn]] RL_API void no_kernel(const char* op, Device device);  // NotImplementedError
+template <class Table, class F>
+F find_kernel(const Table* const* tables, Device device, F Table::*entry, const char* op) {
+  const Table* table = tables[static_cast<int>(device.type())];
+  if (RL_UNLIKELY(table == nullptr || table->*entry == nullptr)) {
+    no_kernel(op, device);
+  }
+  return table->*entry;
+}
 
 // A single int stands for N equal ones (int[2] stride=1); RuntimeError for any other length.
 RL_API DimVector repeat_to(size_t n, const char* name, IntArrayRef list);

@@ -1,0 +1,35 @@
+// Derivatives that are longer than the line they have in the op table, declared for the generated backward
+// functions. Each is defined in the file of its family; all are written over public ops, so they have derivatives.
+#pragma once
+
+#include <rushlight/ops.h>
+
+#include "core/op_support.h"
+
+namespace rushlight {
+
+// ---- shape ----
+Tensor split_backward(TensorList grads, const TensorMeta& self, IntArrayRef sizes, int64_t dim);
+Tensor unbind_backward(TensorList grads, const TensorMeta& self, int64_t dim);
+Tensor as_strided_backward(const Tensor& grad, const TensorMeta& self, IntArrayRef self_strides, int64_t self_offset,
+                           IntArrayRef size, IntArrayRef stride, int64_t offset);
+
+// ---- pointwise ----
+
+// ---- reduce ----
+
+// ---- index ----
+
+// ---- sort ----
+
+// ---- loss ----
+
+// ---- linalg ----
+
+// ---- conv ----
+
+// ---- pool ----
+
+// ---- norm ----
+
+}  // namespace rushlight
