@@ -169,14 +169,11 @@ Tensor make_output(const OutSpec& spec, Device device) {
   return make_empty_strided(spec.sizes, strides_of(spec), spec.dtype, device);
 }
 
-Tensor make_empty_like(const Tensor& like, ScalarType dtype) {
-  if (like.is_contiguous()) {
-    return make_empty(like.sizes(), dtype, like.device());
+DimVector preserved_strides(const Tensor& like) {
+  if (like.is_contiguous() || like.impl()->is_non_overlapping_and_dense()) {
+    return like.strides();
   }
-  if (like.impl()->is_non_overlapping_and_dense()) {
-    return make_empty_strided(like.sizes(), like.strides(), dtype, like.device());
-  }
-  // Keep the order of the strides, closing gaps; expanded dimensions become inner ones by their order.
+  // Keep the order of the strides, closing gaps; expanded dimensions stay where they are among their neighbours.
   const int64_t n = like.dim();
   DimVector order(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; i++) {
@@ -184,7 +181,7 @@ Tensor make_empty_like(const Tensor& like, ScalarType dtype) {
   }
   const IntArrayRef strides = like.strides();
   const IntArrayRef sizes = like.sizes();
-  const auto goes_outside = [&](int64_t a, int64_t b) {  // a before b in memory order, outermost first
+  const auto goes_outside = [&](int64_t a, int64_t b) {
     if (strides[a] == 0 || strides[b] == 0 || strides[a] == strides[b]) {
       return strides[a] == strides[b] && sizes[a] > sizes[b] && strides[a] != 0;
     }
@@ -201,7 +198,14 @@ Tensor make_empty_like(const Tensor& like, ScalarType dtype) {
     fresh[order[i]] = step;
     step *= std::max<int64_t>(sizes[order[i]], 1);
   }
-  return make_empty_strided(sizes, fresh, dtype, like.device());
+  return fresh;
+}
+
+Tensor make_empty_like(const Tensor& like, ScalarType dtype) {
+  if (like.is_contiguous()) {
+    return make_empty(like.sizes(), dtype, like.device());
+  }
+  return make_empty_strided(like.sizes(), preserved_strides(like), dtype, like.device());
 }
 
 Tensor make_view(const Tensor& base, const ViewSpec& spec) {

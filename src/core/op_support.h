@@ -52,6 +52,7 @@ RL_API Tensor make_empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarT
 RL_API Tensor make_output(const OutSpec& spec, Device device);
 // Dense in the memory order of `like` (what preserve_format means), new dtype.
 RL_API Tensor make_empty_like(const Tensor& like, ScalarType dtype);
+RL_API DimVector preserved_strides(const Tensor& like);
 RL_API Tensor make_view(const Tensor& base, const ViewSpec& spec);  // bounds-checked against the storage
 
 // out=: resizes `out` (warning when it was not empty), checks that the result can be cast to its dtype, and returns

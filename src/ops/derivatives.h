@@ -9,10 +9,11 @@
 namespace rushlight {
 
 // ---- shape ----
+Tensor permute_backward(const Tensor& grad, IntArrayRef dims);
 Tensor split_backward(TensorList grads, const TensorMeta& self, IntArrayRef sizes, int64_t dim);
 Tensor unbind_backward(TensorList grads, const TensorMeta& self, int64_t dim);
-Tensor as_strided_backward(const Tensor& grad, const TensorMeta& self, IntArrayRef self_strides, int64_t self_offset,
-                           IntArrayRef size, IntArrayRef stride, int64_t offset);
+Tensor as_strided_backward(const Tensor& grad, const Tensor& self, IntArrayRef size, IntArrayRef stride,
+                           std::optional<int64_t> storage_offset);
 
 // ---- pointwise ----
 

@@ -1,0 +1,39 @@
+"""Tensors from sizes, ranges and fill values."""
+
+from gen.table import composite
+
+_function = "function"
+_both = "function out"
+
+composite("empty(int[] size, *, options, MemoryFormat? memory_format=None) -> Tensor", variants=_function,
+          doc="Uninitialised memory.")
+composite("empty_strided(int[] size, int[] stride, *, options) -> Tensor", variants=_function,
+          doc="Uninitialised memory with given strides.")
+composite("zeros(int[] size, *, options) -> Tensor", variants=_both, ref="numpy.zeros", doc="All zeros.")
+composite("ones(int[] size, *, options) -> Tensor", variants=_both, ref="numpy.ones", doc="All ones.")
+composite("full(int[] size, Scalar fill_value, *, options) -> Tensor", variants=_both, ref="numpy.full",
+          doc="All fill_value; the dtype is that of the value unless given.")
+composite("scalar_tensor(Scalar s, *, options) -> Tensor", variants=_function, doc="A 0-d tensor.")
+for _name, _extra, _doc in (("empty", "", "Uninitialised"), ("zeros", "", "Zeros"), ("ones", "", "Ones"),
+                            ("full", "Scalar fill_value, ", "fill_value")):
+    composite(f"{_name}_like(Tensor self, {_extra}*, options, MemoryFormat? memory_format=None) -> Tensor",
+              variants=_function, doc=f"{_doc} in the shape, dtype and device of self.")
+    _size = "int[] size, " + _extra
+    composite(f"new_{_name}(Tensor self, {_size}*, options) -> Tensor", variants="method",
+              doc=f"{_doc} with the dtype and device of self.")
+composite("new_empty_strided(Tensor self, int[] size, int[] stride, *, options) -> Tensor", variants="method",
+          doc="Uninitialised, with the dtype and device of self.")
+composite("arange(Scalar end, *, options) -> Tensor", variants=_both, ref="numpy.arange", doc="0, 1, … below end.")
+composite("arange.start(Scalar start, Scalar end, Scalar step=1, *, options) -> Tensor", variants=_both, ref="numpy.arange",
+          doc="start, start + step, … short of end.")
+composite("range(Scalar start, Scalar end, Scalar step=1, *, options) -> Tensor", variants=_both,
+          doc="Like arange, with the end; deprecated.")
+composite("linspace(Scalar start, Scalar end, int steps, *, options) -> Tensor", variants=_both, ref="numpy.linspace",
+          doc="steps values from start to end, evenly spaced.")
+composite("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, options) -> Tensor", variants=_both,
+          ref="numpy.logspace", doc="base to the powers of linspace.")
+composite("eye(int n, int? m=None, *, options) -> Tensor", variants=_both, ref="numpy.eye", doc="The identity matrix.")
+composite("tril_indices(int row, int col, int offset=0, *, options) -> Tensor", variants=_function,
+          doc="Row and column numbers of a lower triangle, as 2 rows.")
+composite("triu_indices(int row, int col, int offset=0, *, options) -> Tensor", variants=_function,
+          doc="Row and column numbers of an upper triangle, as 2 rows.")

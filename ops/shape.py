@@ -1,0 +1,146 @@
+"""Views and what rearranges without computing: the geometry of each view is in src/ops/shape.cpp."""
+
+from gen.table import composite, custom, op, update, view
+
+# ---- views ----
+
+view("view(Tensor(a) self, int[] size) -> Tensor(a)",
+     grad={"self": "grad.reshape(self.sizes())"}, variants="method",
+     doc="The same elements in another shape; RuntimeError where strides do not allow it.")
+view("transpose(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+     grad={"self": "grad.transpose(dim0, dim1)"}, ref="numpy.swapaxes",
+     doc="Swaps two dimensions.")
+view("t(Tensor(a) self) -> Tensor(a)",
+     grad={"self": "grad.t()"},
+     doc="The transpose of a matrix; tensors of fewer dimensions as they are.")
+view("permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+     grad={"self": "permute_backward(grad, dims)"}, ref="numpy.transpose",
+     doc="Reorders all dimensions.")
+view("expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)",
+     grad={"self": "grad.sum_to_size(self.sizes())"}, variants="method",
+     doc="Repeats dimensions of size 1 without copying; -1 keeps a size.")
+view("squeeze(Tensor(a) self) -> Tensor(a)",
+     grad={"self": "grad.reshape(self.sizes())"}, ref="numpy.squeeze",
+     doc="Removes all dimensions of size 1.")
+view("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+     grad={"self": "grad.reshape(self.sizes())"},
+     doc="Removes one dimension if it has size 1.")
+view("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+     grad={"self": "grad.reshape(self.sizes())"},
+     doc="Removes those of the dimensions that have size 1.")
+view("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+     grad={"self": "grad.squeeze(dim)"}, ref="numpy.expand_dims",
+     doc="Inserts a dimension of size 1.")
+view("select(Tensor(a) self, int dim, int index) -> Tensor(a)",
+     grad={"self": "select_backward(grad, self.sizes(), dim, index)"},
+     doc="One slice along a dimension, which disappears.")
+view("slice(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
+     grad={"self": "slice_backward(grad, self.sizes(), dim, start.value_or(0), end.value_or(INT64_MAX), step)"},
+     variants="method",
+     doc="start:end:step along a dimension, clamped as Python does.")
+view("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+     grad={"self": "unfold_backward(grad, self.sizes(), dimension, size, step)"}, variants="method",
+     doc="All windows of `size` along a dimension, `step` apart, as a new last dimension.")
+view("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)",
+     grad={"self": "as_strided_backward(grad, self, size, stride, storage_offset)"},
+     doc="A window with given sizes, strides and offset on the storage; bounds are checked.")
+view("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+     grad={"self": "diagonal_backward(grad, self.sizes(), offset, dim1, dim2)"}, ref="numpy.diagonal",
+     doc="The diagonal of two dimensions, as the last one.")
+view("alias(Tensor(a) self) -> Tensor(a)",
+     grad={"self": "grad"}, variants="",
+     doc="The same tensor as a new view.")
+view("view_dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+     variants="", view_kind="NoGrad",
+     doc="The same bytes read as another dtype.")
+view("split.sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
+     grad={"self": "split_backward(grad_list, self, split_sizes, dim)"}, variants="",
+     doc="Consecutive pieces of the given lengths.")
+view("unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]",
+     grad={"self": "unbind_backward(grad_list, self, dim)"},
+     doc="All slices along a dimension.")
+
+# ---- scattering a view's gradient back ----
+
+op("select_backward(Tensor grad, int[] input_sizes, int dim, int index) -> Tensor", kernel=custom(isa=False),
+   grad={"grad": "grad.select(dim, index)"}, variants="", doc="Zeros with `grad` in one slice.")
+op("slice_backward(Tensor grad, int[] input_sizes, int dim, int start, int end, int step) -> Tensor",
+   kernel=custom(isa=False), grad={"grad": "grad.slice(dim, start, end, step)"}, variants="",
+   doc="Zeros with `grad` in a slice.")
+op("diagonal_backward(Tensor grad, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
+   kernel=custom(isa=False), grad={"grad": "grad.diagonal(offset, dim1, dim2)"}, variants="",
+   doc="Zeros with `grad` on a diagonal.")
+op("unfold_backward(Tensor grad, int[] input_sizes, int dim, int size, int step) -> Tensor",
+   kernel=custom(isa=False), grad={"grad": "grad.unfold(dim, size, step)"}, variants="",
+   doc="Adds up the windows of `unfold`.")
+
+# ---- copies ----
+
+op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", kernel=custom(isa=False),
+   grad={"self": "grad"}, variants="function method", ref="numpy.copy",
+   doc="A copy that shares no memory.")
+op("_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
+   kernel=custom(isa=False), grad={"self": "grad.to(self.dtype())"}, variants="",
+   doc="A copy with another dtype, device or memory format.")
+op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor(a!)", kernel=update(isa=False),
+   grad={"self": "zeros_like(grad)", "src": "grad"}, variants="method inplace",
+   doc="Writes the elements of src, converted and broadcast.")
+
+# ---- written over the others ----
+
+composite("reshape(Tensor self, int[] shape) -> Tensor", ref="numpy.reshape",
+          doc="Another shape: a view where possible, else a copy.")
+composite("reshape_as(Tensor self, Tensor other) -> Tensor", variants="method", doc="`reshape` to the shape of other.")
+composite("view_as(Tensor self, Tensor other) -> Tensor", variants="method", doc="`view` in the shape of other.")
+composite("view.dtype(Tensor self, ScalarType dtype) -> Tensor", variants="method",
+          doc="The same bytes read as another dtype; the last dimension scales with its size.")
+composite("flatten(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor", doc="Merges a run of dimensions.")
+composite("unflatten(Tensor self, int dim, int[] sizes) -> Tensor", doc="Splits one dimension into several.")
+composite("ravel(Tensor self) -> Tensor", ref="numpy.ravel", doc="One dimension with all elements.")
+composite("contiguous(Tensor self, *, MemoryFormat memory_format=Contiguous) -> Tensor", variants="method",
+          doc="Itself if it lies in memory so, else a copy.")
+composite("expand_as(Tensor self, Tensor other) -> Tensor", variants="method", doc="`expand` to the shape of other.")
+composite("broadcast_to(Tensor self, int[] size) -> Tensor", ref="numpy.broadcast_to", doc="`expand` as a function.")
+composite("broadcast_tensors(Tensor[] tensors) -> Tensor[]", ref="numpy.broadcast_arrays",
+          variants="function", doc="All expanded to their common shape.")
+composite("sum_to_size(Tensor self, int[] size) -> Tensor", variants="method", doc="Sums what `expand` to self's shape repeats.")
+composite("swapaxes(Tensor self, int axis0, int axis1) -> Tensor", ref="numpy.swapaxes", doc="`transpose`.")
+composite("swapdims(Tensor self, int dim0, int dim1) -> Tensor", doc="`transpose`.")
+composite("movedim(Tensor self, int[] source, int[] destination) -> Tensor", ref="numpy.moveaxis",
+          doc="Moves dimensions to new places; the others keep their order.")
+composite("moveaxis(Tensor self, int[] source, int[] destination) -> Tensor", ref="numpy.moveaxis", doc="`movedim`.")
+composite("adjoint(Tensor self) -> Tensor", doc="The conjugate of the last two dimensions' transpose.")
+composite("narrow(Tensor self, int dim, int start, int length) -> Tensor", doc="start:start+length along a dimension.")
+composite("split(Tensor self, int split_size, int dim=0) -> Tensor[]", doc="Pieces of one length; the last may be shorter.")
+composite("split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]", doc="Pieces of given lengths.")
+composite("chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", doc="At most `chunks` pieces of equal length.")
+composite("tensor_split(Tensor self, int sections, int dim=0) -> Tensor[]", doc="Exactly `sections` pieces.")
+composite("tensor_split.indices(Tensor self, int[] indices, int dim=0) -> Tensor[]", doc="Pieces that end at the indices.")
+composite("to.dtype(Tensor self, ScalarType dtype, bool non_blocking=False, bool copy=False, *, "
+          "MemoryFormat? memory_format=None) -> Tensor", variants="method", doc="Itself, or a copy of another dtype.")
+composite("to.device(Tensor self, Device? device=None, ScalarType? dtype=None, bool non_blocking=False, "
+          "bool copy=False, *, MemoryFormat? memory_format=None) -> Tensor", variants="method",
+          doc="Itself, or a copy elsewhere.")
+composite("to.other(Tensor self, Tensor other, bool non_blocking=False, bool copy=False, *, "
+          "MemoryFormat? memory_format=None) -> Tensor", variants="method",
+          doc="Itself, or a copy with the dtype and device of other.")
+composite("type_as(Tensor self, Tensor other) -> Tensor", variants="method", doc="`to` the dtype of other.")
+composite("detach(Tensor(a) self) -> Tensor(a)", doc="The same memory outside the graph.")
+composite("atleast_1d(Tensor self) -> Tensor", ref="numpy.atleast_1d", variants="function", doc="0-d becomes 1-d.")
+composite("atleast_2d(Tensor self) -> Tensor", ref="numpy.atleast_2d", variants="function", doc="At least two dimensions.")
+composite("atleast_3d(Tensor self) -> Tensor", ref="numpy.atleast_3d", variants="function", doc="At least three dimensions.")
+
+# ---- geometry changed in place ----
+
+composite("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", variants="method inplace", doc="`transpose` in place.")
+composite("t_(Tensor(a!) self) -> Tensor(a!)", variants="method inplace", doc="`t` in place.")
+composite("swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", variants="method inplace", doc="`swapaxes` in place.")
+composite("swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", variants="method inplace", doc="`swapdims` in place.")
+composite("squeeze_(Tensor(a!) self) -> Tensor(a!)", variants="method inplace", doc="`squeeze` in place.")
+composite("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", variants="method inplace", doc="`squeeze` in place.")
+composite("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", variants="method inplace", doc="`unsqueeze` in place.")
+composite("as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
+          variants="method inplace", doc="`as_strided` in place.")
+composite("resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+          variants="method inplace", doc="New sizes; the storage grows when needed and keeps its contents.")
+composite("resize_as_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace", doc="`resize_` to the shape of other.")

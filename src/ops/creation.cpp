@@ -1,0 +1,276 @@
+// Factories. They compute nothing that has a gradient, so they are written below the ops: allocate, then fill.
+#include <algorithm>
+#include <cmath>
+
+#include "core/parallel.h"
+#include "generated/kernels.h"
+
+#include <rushlight/ops.h>
+
+namespace rushlight::composite {
+
+namespace {
+
+Tensor filled(IntArrayRef size, const Scalar& value, ScalarType dtype, Device device) {
+  Tensor t = make_empty(size, dtype, device);
+  if (!device.is_meta()) {
+    fill_raw(t, value);
+  }
+  return t;
+}
+
+Tensor like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> format) {
+  const ScalarType dtype = options.dtype_opt().value_or(self.dtype());
+  const Device device = options.device_opt().value_or(self.device());
+  const MemoryFormat wanted = format.value_or(MemoryFormat::Preserve);
+  if (wanted == MemoryFormat::Preserve) {
+    return make_empty_strided(self.sizes(), preserved_strides(self), dtype, device);
+  }
+  return make_output({self.sizes(), dtype, {}, wanted}, device);
+}
+
+Tensor filled_like(const Tensor& self, const Scalar& value, const TensorOptions& options,
+                   std::optional<MemoryFormat> format) {
+  Tensor t = like(self, options, format);
+  if (!t.is_meta()) {
+    fill_raw(t, value);
+  }
+  return t;
+}
+
+ScalarType dtype_of_fill(const Scalar& value, const TensorOptions& options) {
+  if (options.dtype_opt().has_value()) {
+    return *options.dtype_opt();
+  }
+  switch (value.kind()) {
+    case Scalar::Kind::Bool: return kBool;
+    case Scalar::Kind::Int: return kInt64;
+    case Scalar::Kind::Float: return get_default_dtype();
+    default: return to_complex(get_default_dtype());
+  }
+}
+
+ScalarType dtype_or(const TensorOptions& options, ScalarType other) { return options.dtype_opt().value_or(other); }
+Device device_or(const TensorOptions& options, Device other) { return options.device_opt().value_or(other); }
+
+// Writes f(i), computed in double, int64 or complex, for every index of a 1-d tensor.
+template <class F>
+void generate(const char* op, const Tensor& out, const F& f) {
+  if (out.is_meta()) {
+    return;
+  }
+  visit_dtype<set_all>(op, out.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* const to = out.data<T>();
+    parallel_for(0, out.numel(), 32768, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        to[i] = convert<T>(f(i));
+      }
+    });
+  });
+}
+
+}  // namespace
+
+Tensor empty(IntArrayRef size, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
+  RL_CHECK(format != MemoryFormat::Preserve, "empty: preserve_format has no tensor to follow");
+  return make_output({size, options.dtype(), {}, format}, options.device());
+}
+Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options) {
+  return make_empty_strided(size, stride, options.dtype(), options.device());
+}
+Tensor zeros(IntArrayRef size, const TensorOptions& options) {
+  return filled(size, 0, options.dtype(), options.device());
+}
+Tensor ones(IntArrayRef size, const TensorOptions& options) { return filled(size, 1, options.dtype(), options.device()); }
+Tensor full(IntArrayRef size, const Scalar& fill_value, const TensorOptions& options) {
+  return filled(size, fill_value, dtype_of_fill(fill_value, options), options.device());
+}
+Tensor scalar_tensor(const Scalar& s, const TensorOptions& options) {
+  return filled({}, s, options.dtype(), options.device());
+}
+
+Tensor empty_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return like(self, options, memory_format);
+}
+Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return filled_like(self, 0, options, memory_format);
+}
+Tensor ones_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return filled_like(self, 1, options, memory_format);
+}
+Tensor full_like(const Tensor& self, const Scalar& fill_value, const TensorOptions& options,
+                 std::optional<MemoryFormat> memory_format) {
+  return filled_like(self, fill_value, options, memory_format);
+}
+
+Tensor new_empty(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
+  return make_empty(size, dtype_or(options, self.dtype()), device_or(options, self.device()));
+}
+Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, const TensorOptions& options) {
+  return make_empty_strided(size, stride, dtype_or(options, self.dtype()), device_or(options, self.device()));
+}
+Tensor new_zeros(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
+  return filled(size, 0, dtype_or(options, self.dtype()), device_or(options, self.device()));
+}
+Tensor new_ones(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
+  return filled(size, 1, dtype_or(options, self.dtype()), device_or(options, self.device()));
+}
+Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& fill_value, const TensorOptions& options) {
+  return filled(size, fill_value, dtype_or(options, self.dtype()), device_or(options, self.device()));
+}
+
+// ---- ranges ----
+
+namespace {
+
+Tensor arithmetic_range(const char* op, const Scalar& start, const Scalar& end, const Scalar& step, bool with_end,
+                        ScalarType dtype, Device device) {
+  RL_CHECK(!start.is_complex() && !end.is_complex() && !step.is_complex(), op, ": complex bounds are not supported");
+  const bool integral = is_integral(dtype) && start.is_integral(true) && end.is_integral(true) && step.is_integral(true);
+  const double from = start.as<double>();
+  const double to = end.as<double>();
+  const double by = step.as<double>();
+  RL_CHECK(by != 0, "step must be nonzero");
+  RL_CHECK(std::isfinite(from) && std::isfinite(to), "unsupported range: ", from, " -> ", to);
+  RL_CHECK((by > 0 && to >= from) || (by < 0 && to <= from),
+           "upper bound and lower bound inconsistent with step sign");
+  double count = 0;
+  if (integral && !with_end) {
+    const auto wide = [](const Scalar& s) { return static_cast<__int128>(s.as<int64_t>()); };
+    const __int128 span = wide(end) - wide(start);
+    const __int128 s = wide(step);
+    count = static_cast<double>((span + s + (s > 0 ? -1 : 1)) / s);
+  } else {
+    count = with_end ? std::floor((to - from) / by + 1) : std::ceil((to - from) / by);
+  }
+  RL_CHECK(count < 9.2e18, "invalid size, possible overflow?");
+  Tensor t = make_empty({static_cast<int64_t>(count)}, dtype, device);
+  if (integral) {
+    const auto a = static_cast<uint64_t>(start.as<int64_t>());
+    const auto s = static_cast<uint64_t>(step.as<int64_t>());
+    generate(op, t, [=](int64_t i) { return static_cast<int64_t>(a + s * static_cast<uint64_t>(i)); });
+  } else if (is_integral(dtype)) {
+    const int64_t a = start.as<int64_t>();
+    const int64_t s = step.as<int64_t>();
+    generate(op, t, [=](int64_t i) { return a + s * i; });
+  } else if (dtype == kFloat32) {
+    // float32 ranges are computed as PyTorch computes them: start + step * i in double.
+    generate(op, t, [=](int64_t i) { return static_cast<float>(from + by * static_cast<double>(i)); });
+  } else {
+    generate(op, t, [=](int64_t i) { return from + by * static_cast<double>(i); });
+  }
+  return t;
+}
+
+ScalarType dtype_of_range(std::initializer_list<const Scalar*> bounds, const TensorOptions& options) {
+  if (options.dtype_opt().has_value()) {
+    return *options.dtype_opt();
+  }
+  return std::all_of(bounds.begin(), bounds.end(), [](const Scalar* s) { return s->is_integral(true); })
+             ? kInt64
+             : get_default_dtype();
+}
+
+}  // namespace
+
+Tensor arange(const Scalar& end, const TensorOptions& options) {
+  return arithmetic_range("arange", 0, end, 1, false, dtype_of_range({&end}, options), options.device());
+}
+Tensor arange_start(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
+  return arithmetic_range("arange", start, end, step, false, dtype_of_range({&start, &end, &step}, options),
+                          options.device());
+}
+Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
+  warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+       "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).");
+  return arithmetic_range("range", start, end, step, true, options.dtype(), options.device());
+}
+
+namespace {
+
+ScalarType dtype_of_space(const Scalar& start, const Scalar& end, const TensorOptions& options) {
+  if (options.dtype_opt().has_value()) {
+    return *options.dtype_opt();
+  }
+  return start.is_complex() || end.is_complex() ? to_complex(get_default_dtype()) : get_default_dtype();
+}
+
+// Both halves are computed from their own end, so that the last value is exact.
+template <class C, class F>
+void generate_space(const char* op, const Tensor& t, const Scalar& start, const Scalar& end, const F& f) {
+  const int64_t n = t.numel();
+  const C a = start.as<C>();
+  const C b = end.as<C>();
+  const C step = n > 1 ? (b - a) / C(static_cast<real_t<C>>(n - 1)) : C(0);
+  generate(op, t, [=](int64_t i) {
+    return f(i < n / 2 || n == 1 ? a + step * C(static_cast<real_t<C>>(i))
+                                 : b - step * C(static_cast<real_t<C>>(n - 1 - i)));
+  });
+}
+
+}  // namespace
+
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const TensorOptions& options) {
+  RL_CHECK(steps >= 0, "number of steps must be non-negative");
+  Tensor t = make_empty({steps}, dtype_of_space(start, end, options), options.device());
+  if (t.is_complex()) {
+    generate_space<complex<double>>("linspace", t, start, end, [](complex<double> v) { return v; });
+  } else if (t.dtype() == kFloat32) {
+    generate_space<float>("linspace", t, start, end, [](float v) { return v; });
+  } else {
+    generate_space<double>("linspace", t, start, end, [](double v) { return v; });
+  }
+  return t;
+}
+
+Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, const TensorOptions& options) {
+  RL_CHECK(steps >= 0, "number of steps must be non-negative");
+  Tensor t = make_empty({steps}, dtype_of_space(start, end, options), options.device());
+  RL_CHECK_NOT_IMPLEMENTED(!t.is_complex(), "logspace: complex bounds are not supported");
+  generate_space<double>("logspace", t, start, end, [base](double v) { return std::pow(base, v); });
+  return t;
+}
+
+Tensor eye(int64_t n, std::optional<int64_t> m, const TensorOptions& options) {
+  RL_CHECK(n >= 0, "n must be greater or equal to 0, got ", n);
+  const int64_t columns = m.value_or(n);
+  RL_CHECK(columns >= 0, "m must be greater or equal to 0, got ", columns);
+  Tensor t = filled({n, columns}, 0, options.dtype(), options.device());
+  if (!t.is_meta()) {
+    fill_raw(make_view(t, views::diagonal(t, 0, 0, 1)), 1);
+  }
+  return t;
+}
+
+namespace {
+// The positions of a triangle in row-major order; `inside(row, column)` says which.
+template <class F>
+Tensor triangle(int64_t rows, int64_t columns, const TensorOptions& options, const F& inside) {
+  RL_CHECK(rows >= 0 && columns >= 0, "row and col must be non-negative, got ", rows, " and ", columns);
+  std::vector<int64_t> r;
+  std::vector<int64_t> c;
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t j = 0; j < columns; j++) {
+      if (inside(i, j)) {
+        r.push_back(i);
+        c.push_back(j);
+      }
+    }
+  }
+  const auto n = static_cast<int64_t>(r.size());
+  Tensor t = make_empty({2, n}, dtype_or(options, kInt64), options.device());
+  generate("triangle_indices", t, [&](int64_t i) { return i < n ? r[i] : c[i - n]; });
+  return t;
+}
+}  // namespace
+
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  return triangle(row, col, options, [=](int64_t i, int64_t j) { return j - i <= offset; });
+}
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  return triangle(row, col, options, [=](int64_t i, int64_t j) { return j - i >= offset; });
+}
+
+}  // namespace rushlight::composite

@@ -1,0 +1,787 @@
+// Views (geometry only), the ops that scatter their gradients back, copies, and composites over them.
+// A view of family shape: an entry in ops/shape.py and a function in namespace views here.
+#include <algorithm>
+
+#include "generated/kernels.h"
+#include "ops/derivatives.h"
+
+namespace rushlight {
+
+namespace {
+
+// -1 in a shape stands for what is left.
+DimVector infer_size(IntArrayRef shape, int64_t numel) {
+  DimVector out(shape);
+  int64_t known = 1;
+  int64_t unknown = -1;
+  bool overflow = false;
+  for (size_t i = 0; i < shape.size(); i++) {
+    if (shape[i] == -1) {
+      RL_CHECK(unknown < 0, "only one dimension can be inferred");
+      unknown = static_cast<int64_t>(i);
+    } else {
+      RL_CHECK(shape[i] >= 0, "invalid shape dimension ", shape[i]);
+      overflow |= __builtin_mul_overflow(known, shape[i], &known);
+    }
+  }
+  const bool fits = !overflow && (unknown < 0 ? known == numel : known > 0 && numel % known == 0);
+  if (!fits && unknown >= 0 && known == 0 && numel == 0) {
+    throw Error(str("cannot reshape tensor of 0 elements into shape ", shape,
+                    " because the unspecified dimension size -1 can be any value and is ambiguous"));
+  }
+  RL_CHECK(fits, "shape '", shape, "' is invalid for input of size ", numel);
+  if (unknown >= 0) {
+    out[unknown] = numel / known;
+  }
+  return out;
+}
+
+// Strides with which these elements can be seen in another shape; false where they cannot.
+bool view_strides(const Tensor& t, IntArrayRef shape, DimVector& out) {
+  out.resize(shape.size());
+  if (t.is_contiguous() || t.numel() == 0) {
+    out = contiguous_strides(shape);
+    return true;
+  }
+  const IntArrayRef sizes = t.sizes();
+  const IntArrayRef strides = t.strides();
+  int64_t at = static_cast<int64_t>(shape.size()) - 1;
+  // Runs of old dimensions that lie in memory as one, innermost first, are cut into new dimensions.
+  int64_t run = 1;
+  int64_t base = sizes.empty() ? 1 : strides.back();
+  for (int64_t d = static_cast<int64_t>(sizes.size()) - 1; d >= 0; d--) {
+    run *= sizes[d];
+    const bool ends = d == 0 || (sizes[d - 1] != 1 && strides[d - 1] != run * base);
+    if (ends) {
+      int64_t filled = 1;
+      while (at >= 0 && (filled < run || shape[at] == 1)) {
+        out[at] = filled * base;
+        filled *= shape[at];
+        at--;
+      }
+      if (filled != run) {
+        return false;
+      }
+      if (d > 0) {
+        base = strides[d - 1];
+        run = 1;
+      }
+    }
+  }
+  while (at >= 0 && shape[at] == 1) {
+    out[at] = 1;
+    at--;
+  }
+  return at < 0;
+}
+
+ViewSpec same(const Tensor& t) { return {t.sizes(), t.strides(), t.storage_offset()}; }
+
+}  // namespace
+
+namespace views {
+
+ViewSpec view(const Tensor& self, IntArrayRef size) {
+  const DimVector shape = infer_size(size, self.numel());
+  DimVector strides;
+  RL_CHECK(view_strides(self, shape, strides),
+           "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+           "contiguous subspaces). Use .reshape(...) instead.");
+  return {shape, strides, self.storage_offset()};
+}
+
+ViewSpec transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
+  const int64_t a = wrap_dim(dim0, self.dim());
+  const int64_t b = wrap_dim(dim1, self.dim());
+  ViewSpec spec = same(self);
+  if (self.dim() > 0) {
+    std::swap(spec.sizes[a], spec.sizes[b]);
+    std::swap(spec.strides[a], spec.strides[b]);
+  }
+  return spec;
+}
+
+ViewSpec t(const Tensor& self) {
+  RL_CHECK(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
+  return self.dim() < 2 ? same(self) : transpose(self, 0, 1);
+}
+
+ViewSpec permute(const Tensor& self, IntArrayRef dims) {
+  RL_CHECK(static_cast<int64_t>(dims.size()) == self.dim(),
+           "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+           "ordering of dimensions i.e. input.dim() = ",
+           self.dim(), " is not equal to len(dims) = ", dims.size());
+  ViewSpec spec{DimVector(dims.size()), DimVector(dims.size()), self.storage_offset()};
+  uint64_t seen = 0;
+  for (size_t i = 0; i < dims.size(); i++) {
+    const int64_t d = wrap_dim(dims[i], self.dim());
+    RL_CHECK(((seen >> d) & 1u) == 0, "permute(): duplicate dims are not allowed.");
+    seen |= uint64_t(1) << d;
+    spec.sizes[i] = self.sizes()[d];
+    spec.strides[i] = self.strides()[d];
+  }
+  return spec;
+}
+
+ViewSpec expand(const Tensor& self, IntArrayRef size, bool) {
+  RL_CHECK(static_cast<int64_t>(size.size()) >= self.dim(), "expand(", self.toString(), "{", self.sizes(),
+           "}, size=", size, "): the number of sizes provided (", size.size(),
+           ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
+  const size_t lead = size.size() - static_cast<size_t>(self.dim());
+  ViewSpec spec{DimVector(size.size()), DimVector(size.size()), self.storage_offset()};
+  for (size_t i = size.size(); i-- > 0;) {
+    if (i < lead) {
+      RL_CHECK(size[i] >= 0, "The expanded size of the tensor (", size[i],
+               ") isn't allowed in a leading, non-existing dimension ", i);
+      spec.sizes[i] = size[i];
+      // What the dimension would have were it of size 1 keeps single rows contiguous.
+      spec.strides[i] = size[i] != 1 ? 0 : i + 1 < size.size() ? spec.sizes[i + 1] * spec.strides[i + 1] : 1;
+      continue;
+    }
+    const int64_t old = self.sizes()[i - lead];
+    const int64_t wanted = size[i] == -1 ? old : size[i];
+    RL_CHECK(wanted >= 0 && (old == wanted || old == 1), "The expanded size of the tensor (", wanted,
+             ") must match the existing size (", old, ") at non-singleton dimension ", i, ".  Target sizes: ", size,
+             ".  Tensor sizes: ", self.sizes());
+    spec.sizes[i] = wanted;
+    spec.strides[i] = old == wanted ? self.strides()[i - lead] : 0;
+  }
+  return spec;
+}
+
+namespace {
+ViewSpec squeeze_where(const Tensor& self, uint64_t dims) {
+  ViewSpec spec{{}, {}, self.storage_offset()};
+  for (int64_t d = 0; d < self.dim(); d++) {
+    if (self.sizes()[d] != 1 || ((dims >> d) & 1u) == 0) {
+      spec.sizes.push_back(self.sizes()[d]);
+      spec.strides.push_back(self.strides()[d]);
+    }
+  }
+  return spec;
+}
+}  // namespace
+
+ViewSpec squeeze(const Tensor& self) { return squeeze_where(self, ~uint64_t(0)); }
+ViewSpec squeeze_dim(const Tensor& self, int64_t dim) {
+  return squeeze_where(self, uint64_t(1) << wrap_dim(dim, self.dim()));
+}
+ViewSpec squeeze_dims(const Tensor& self, IntArrayRef dim) {
+  uint64_t mask = 0;
+  for (const int64_t d : wrap_dims(dim, self.dim(), false)) {
+    mask |= uint64_t(1) << d;
+  }
+  return squeeze_where(self, mask);
+}
+
+ViewSpec unsqueeze(const Tensor& self, int64_t dim) {
+  const auto d = static_cast<size_t>(wrap_dim(dim, self.dim() + 1));
+  ViewSpec spec = same(self);
+  const int64_t stride = d < spec.sizes.size() ? spec.sizes[d] * spec.strides[d] : 1;
+  spec.sizes.insert(d, 1);
+  spec.strides.insert(d, stride);
+  return spec;
+}
+
+ViewSpec select(const Tensor& self, int64_t dim, int64_t index) {
+  RL_CHECK_INDEX(self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
+  const int64_t d = wrap_dim(dim, self.dim());
+  const int64_t size = self.sizes()[d];
+  RL_CHECK_INDEX(index >= -size && index < size, "select(): index ", index, " out of range for tensor of size ",
+                 self.sizes(), " at dimension ", d);
+  ViewSpec spec = same(self);
+  spec.offset += (index < 0 ? index + size : index) * spec.strides[d];
+  spec.sizes.erase(static_cast<size_t>(d));
+  spec.strides.erase(static_cast<size_t>(d));
+  return spec;
+}
+
+ViewSpec slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+  RL_CHECK(self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
+  RL_CHECK_VALUE(step > 0, "slice step must be positive");
+  const int64_t d = wrap_dim(dim, self.dim());
+  const int64_t size = self.sizes()[d];
+  const auto clamp = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + size : v, 0, size); };
+  const int64_t from = clamp(start.value_or(0));
+  const int64_t to = std::max(from, clamp(end.value_or(size)));
+  ViewSpec spec = same(self);
+  spec.offset += from * spec.strides[d];
+  spec.sizes[d] = (to - from) / step + ((to - from) % step != 0 ? 1 : 0);
+  int64_t stride = 0;
+  if (spec.sizes[d] <= 1 || __builtin_mul_overflow(spec.strides[d], step, &stride)) {
+    stride = spec.strides[d] * std::min(step, std::max<int64_t>(size, 1));
+  }
+  spec.strides[d] = stride;
+  return spec;
+}
+
+ViewSpec unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step) {
+  const int64_t d = wrap_dim(dimension, self.dim());
+  const int64_t length = self.dim() == 0 ? 1 : self.sizes()[d];
+  RL_CHECK(size >= 0, "size is ", size, " but must be >= 0");
+  RL_CHECK(size <= length, "maximum size for tensor at dimension ", d, " is ", length, " but size is ", size);
+  RL_CHECK(step > 0, "step is ", step, " but must be > 0");
+  ViewSpec spec = same(self);
+  spec.sizes.push_back(size);
+  spec.strides.push_back(self.dim() == 0 ? 1 : self.strides()[d]);
+  if (self.dim() > 0) {
+    spec.sizes[d] = (length - size) / step + 1;
+    spec.strides[d] = spec.sizes[d] <= 1 ? self.strides()[d] : step * self.strides()[d];
+  }
+  return spec;
+}
+
+ViewSpec as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset) {
+  RL_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
+  return {size, stride, storage_offset.value_or(self.storage_offset())};
+}
+
+ViewSpec diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+  const int64_t a = wrap_dim(dim1, self.dim());
+  const int64_t b = wrap_dim(dim2, self.dim());
+  RL_CHECK(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  const int64_t rows = self.sizes()[a];
+  const int64_t columns = self.sizes()[b];
+  const int64_t down = offset < 0 ? std::min(rows, -offset) : 0;
+  const int64_t right = offset > 0 ? std::min(columns, offset) : 0;
+  const int64_t length = std::max<int64_t>(std::min(rows - down, columns - right), 0);
+  ViewSpec spec = same(self);
+  if (length > 0) {
+    spec.offset += down * spec.strides[a] + right * spec.strides[b];
+  }
+  const int64_t stride = spec.strides[a] + spec.strides[b];
+  const auto high = static_cast<size_t>(std::max(a, b));
+  const auto low = static_cast<size_t>(std::min(a, b));
+  for (const size_t d : {high, low}) {
+    spec.sizes.erase(d);
+    spec.strides.erase(d);
+  }
+  spec.sizes.push_back(length);
+  spec.strides.push_back(stride);
+  return spec;
+}
+
+ViewSpec alias(const Tensor& self) { return same(self); }
+
+ViewSpec view_dtype(const Tensor& self, ScalarType dtype) {
+  ViewSpec spec = same(self);
+  spec.dtype = dtype;
+  const int64_t from = self.element_size();
+  const int64_t to = itemsize(dtype);
+  if (from == to) {
+    return spec;
+  }
+  RL_CHECK(self.dim() > 0, "self.dim() cannot be 0 to view ", self.dtype(), " as ", dtype,
+           " (different element sizes)");
+  RL_CHECK(self.strides().back() == 1, "self.stride(-1) must be 1 to view ", self.dtype(), " as ", dtype,
+           " (different element sizes), but got ", self.strides().back());
+  const size_t last = spec.sizes.size() - 1;
+  if (from > to) {
+    const int64_t ratio = from / to;
+    spec.sizes[last] *= ratio;
+    spec.offset *= ratio;
+    for (size_t i = 0; i < last; i++) {
+      spec.strides[i] *= ratio;
+    }
+    return spec;
+  }
+  const int64_t ratio = to / from;
+  RL_CHECK(spec.sizes[last] % ratio == 0, "self.size(-1) must be divisible by ", ratio, " to view ", self.dtype(),
+           " as ", dtype, " (different element sizes), but got ", spec.sizes[last]);
+  RL_CHECK(spec.offset % ratio == 0, "self.storage_offset() must be divisible by ", ratio, " to view ", self.dtype(),
+           " as ", dtype, " (different element sizes), but got ", spec.offset);
+  spec.sizes[last] /= ratio;
+  spec.offset /= ratio;
+  for (size_t i = 0; i < last; i++) {
+    RL_CHECK(spec.strides[i] % ratio == 0, "self.stride(", i, ") must be divisible by ", ratio, " to view ",
+             self.dtype(), " as ", dtype, " (different element sizes), but got ", spec.strides[i]);
+    spec.strides[i] /= ratio;
+  }
+  return spec;
+}
+
+std::vector<ViewSpec> split_sizes(const Tensor& self, IntArrayRef split_sizes, int64_t dim) {
+  RL_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
+  const int64_t d = wrap_dim(dim, self.dim());
+  int64_t total = 0;
+  for (const int64_t n : split_sizes) {
+    RL_CHECK(n >= 0 && !__builtin_add_overflow(total, n, &total),
+             "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", split_sizes);
+  }
+  RL_CHECK(total == self.sizes()[d], "split_with_sizes expects split_sizes to sum exactly to ", self.sizes()[d],
+           " (input tensor's size at dimension ", d, "), but got split_sizes=", split_sizes);
+  std::vector<ViewSpec> specs;
+  int64_t start = 0;
+  for (const int64_t n : split_sizes) {
+    specs.push_back(same(self));
+    specs.back().sizes[d] = n;
+    specs.back().offset += start * self.strides()[d];
+    start += n;
+  }
+  return specs;
+}
+
+std::vector<ViewSpec> unbind(const Tensor& self, int64_t dim) {
+  RL_CHECK_INDEX(self.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
+  const int64_t d = wrap_dim(dim, self.dim());
+  std::vector<ViewSpec> specs;
+  for (int64_t i = 0; i < self.sizes()[d]; i++) {
+    specs.push_back(select(self, d, i));
+  }
+  return specs;
+}
+
+}  // namespace views
+
+// ---- kernels of the copies and of the views' gradients ----
+
+namespace shape {
+
+OutSpec clone(Tensor& self, std::optional<MemoryFormat>& memory_format) {
+  if (memory_format.value_or(MemoryFormat::Preserve) == MemoryFormat::Preserve) {
+    return {self.sizes(), self.dtype(), preserved_strides(self)};
+  }
+  return {self.sizes(), self.dtype(), {}, *memory_format};
+}
+
+OutSpec _to_copy(Tensor& self, std::optional<ScalarType>& dtype, std::optional<Device>& device,
+                 std::optional<MemoryFormat>& memory_format) {
+  RL_CHECK_NOT_IMPLEMENTED(!device.has_value() || device->type() == self.device().type(),
+                           "copies between devices ", self.device(), " and ", *device, " are not built in");
+  OutSpec spec = clone(self, memory_format);
+  spec.dtype = dtype.value_or(self.dtype());
+  return spec;
+}
+
+void copy_(Tensor& self, Tensor& src, bool&) {
+  RL_CHECK(is_expandable_to(src.sizes(), self.sizes()), "The expanded size of the tensor (", self.sizes(),
+           ") must match the existing size (", src.sizes(), ")");
+}
+
+OutSpec select_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&) {
+  return {input_sizes, grad.dtype()};
+}
+OutSpec slice_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&, int64_t&, int64_t&) {
+  return {input_sizes, grad.dtype()};
+}
+OutSpec diagonal_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&, int64_t&) {
+  return {input_sizes, grad.dtype()};
+}
+OutSpec unfold_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&, int64_t&) {
+  return {input_sizes, grad.dtype()};
+}
+
+}  // namespace shape
+
+namespace cpu {
+
+void clone(const Tensor& out, const Tensor& self, std::optional<MemoryFormat>) { copy_raw(out, self); }
+void _to_copy(const Tensor& out, const Tensor& self, std::optional<ScalarType>, std::optional<Device>,
+              std::optional<MemoryFormat>) {
+  copy_raw(out, self);
+}
+void copy_(const Tensor& out, const Tensor& src, bool) { copy_raw(out, src); }
+
+void select_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t dim, int64_t index) {
+  fill_raw(out, 0);
+  copy_raw(make_view(out, views::select(out, dim, index)), grad);
+}
+void slice_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t dim, int64_t start, int64_t end,
+                    int64_t step) {
+  fill_raw(out, 0);
+  copy_raw(make_view(out, views::slice(out, dim, start, end, step)), grad);
+}
+void diagonal_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t offset, int64_t dim1, int64_t dim2) {
+  fill_raw(out, 0);
+  copy_raw(make_view(out, views::diagonal(out, offset, dim1, dim2)), grad);
+}
+void unfold_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t dim, int64_t size, int64_t step) {
+  // Windows may overlap: each position within a window is a strided slice of out, added in order.
+  fill_raw(out, 0);
+  if (out.dim() == 0) {
+    copy_raw(out, make_view(grad, views::select(grad, 0, 0)));
+    return;
+  }
+  const int64_t d = wrap_dim(dim, out.dim());
+  const int64_t windows = grad.sizes()[d];
+  for (int64_t k = 0; k < size; k++) {
+    const Tensor part = make_view(out, views::slice(out, d, k, k + (windows - 1) * step + 1, step));
+    const Tensor from = make_view(grad, views::select(grad, grad.dim() - 1, k));
+    const NoGradGuard no_grad;
+    part.add_(from);
+  }
+}
+
+}  // namespace cpu
+
+// ---- longer derivatives ----
+
+Tensor permute_backward(const Tensor& grad, IntArrayRef dims) {
+  DimVector inverse(dims.size());
+  for (size_t i = 0; i < dims.size(); i++) {
+    inverse[wrap_dim(dims[i], grad.dim())] = static_cast<int64_t>(i);
+  }
+  return grad.permute(inverse);
+}
+
+Tensor split_backward(TensorList grads, const TensorMeta& self, IntArrayRef sizes, int64_t dim) {
+  const int64_t d = wrap_dim(dim, self.dim());
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < grads.size(); i++) {
+    DimVector part(self.sizes());
+    part[d] = sizes[i];
+    parts.push_back(grads[i].defined() ? grads[i] : zeros(part, self.options()));
+  }
+  return cat(parts, d);
+}
+
+Tensor unbind_backward(TensorList grads, const TensorMeta& self, int64_t dim) {
+  const int64_t d = wrap_dim(dim, self.dim());
+  DimVector part(self.sizes());
+  part.erase(static_cast<size_t>(d));
+  std::vector<Tensor> parts;
+  for (const Tensor& g : grads) {
+    parts.push_back(g.defined() ? g : zeros(part, self.options()));
+  }
+  return parts.empty() ? zeros(self.sizes(), self.options()) : stack(parts, d);
+}
+
+// Adds the window's gradient to a flat image of the storage that both windows lie in, then reads the input's window.
+// Elements that the window visits several times add up; those that the input itself visits several times share.
+Tensor as_strided_backward(const Tensor& grad, const Tensor& self, IntArrayRef size, IntArrayRef stride,
+                           std::optional<int64_t> storage_offset) {
+  const int64_t self_offset = self.storage_offset();
+  const int64_t offset = storage_offset.value_or(self_offset);
+  const auto reach = [](IntArrayRef sizes, IntArrayRef strides, int64_t from) {
+    int64_t last = from;
+    for (size_t i = 0; i < sizes.size(); i++) {
+      if (sizes[i] == 0) {
+        return from;
+      }
+      last += (sizes[i] - 1) * strides[i];
+    }
+    return last + 1;
+  };
+  const int64_t low = std::min(offset, self_offset);
+  const int64_t high = std::max(reach(size, stride, offset), reach(self.sizes(), self.strides(), self_offset));
+  const auto positions = [&](IntArrayRef sizes, IntArrayRef strides, int64_t from) {
+    Tensor index = full({}, from - low, TensorOptions(kInt64).device(grad.device()));
+    for (size_t i = 0; i < sizes.size(); i++) {
+      index = index.unsqueeze(-1) + arange(sizes[i], TensorOptions(kInt64).device(grad.device())) * strides[i];
+    }
+    return index.reshape({-1});
+  };
+  const Tensor from = positions(size, stride, offset);
+  const Tensor to = positions(self.sizes(), self.strides(), self_offset);
+  Tensor image = zeros({high - low}, TensorOptions(grad.dtype()).device(grad.device())).index_add(0, from, grad.reshape({-1}));
+  if (has_internal_overlap(self)) {
+    const Tensor visits = zeros({high - low}, TensorOptions(grad.dtype()).device(grad.device()))
+                              .index_add(0, to, ones({to.numel()}, TensorOptions(grad.dtype()).device(grad.device())));
+    image = image / visits.clamp_min(1);
+  }
+  return image.index_select(0, to).reshape(self.sizes());
+}
+
+// ---- composites ----
+
+namespace composite {
+
+Tensor reshape(const Tensor& self, IntArrayRef shape) {
+  const DimVector size = infer_size(shape, self.numel());
+  DimVector strides;
+  if (view_strides(self, size, strides)) {
+    return self.view(size);
+  }
+  return self.clone(MemoryFormat::Contiguous).view(size);
+}
+Tensor reshape_as(const Tensor& self, const Tensor& other) { return self.reshape(other.sizes()); }
+Tensor view_as(const Tensor& self, const Tensor& other) { return self.view(other.sizes()); }
+Tensor view_dtype(const Tensor& self, ScalarType dtype) {
+  return dtype == self.dtype() ? rushlight::alias(self) : rushlight::view_dtype(self, dtype);
+}
+
+Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) {
+  const int64_t start = wrap_dim(start_dim, self.dim());
+  const int64_t end = wrap_dim(end_dim, self.dim());
+  RL_CHECK(start <= end, "flatten() has invalid args: start_dim cannot come after end_dim");
+  if (self.dim() == 0) {
+    return self.reshape({1});
+  }
+  if (start == end) {
+    return self;
+  }
+  DimVector size;
+  for (int64_t d = 0; d < self.dim(); d++) {
+    if (d <= start || d > end) {
+      size.push_back(self.sizes()[d]);
+    } else {
+      size.back() *= self.sizes()[d];
+    }
+  }
+  return self.reshape(size);
+}
+
+Tensor unflatten(const Tensor& self, int64_t dim, IntArrayRef sizes) {
+  const int64_t d = wrap_dim(dim, self.dim());
+  RL_CHECK(!sizes.empty(), "unflatten: sizes must be non-empty");
+  int64_t known = 1;
+  int64_t unknown = 0;
+  for (const int64_t s : sizes) {
+    unknown += s == -1;
+    known *= s == -1 ? 1 : s;
+  }
+  const int64_t length = self.size(d);
+  RL_CHECK(unknown <= 1 && (unknown == 1 ? known > 0 && length % known == 0 : known == length),
+           "unflatten: Provided sizes ", sizes, " don't multiply up to the size of dim ", d, " (", length,
+           ") in the input tensor");
+  DimVector shape;
+  for (int64_t i = 0; i < self.dim(); i++) {
+    if (i != d) {
+      shape.push_back(self.sizes()[i]);
+      continue;
+    }
+    for (const int64_t s : sizes) {
+      shape.push_back(s == -1 ? length / known : s);
+    }
+  }
+  return self.view(shape);
+}
+
+Tensor ravel(const Tensor& self) { return self.contiguous().view({-1}); }
+
+Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
+  RL_CHECK(memory_format != MemoryFormat::Preserve, "preserve memory format is unsupported by the contiguous operator");
+  return self.is_contiguous(memory_format) ? self : self.clone(memory_format);
+}
+
+Tensor expand_as(const Tensor& self, const Tensor& other) { return self.expand(other.sizes()); }
+Tensor broadcast_to(const Tensor& self, IntArrayRef size) { return self.expand(size); }
+
+std::vector<Tensor> broadcast_tensors(TensorList tensors) {
+  DimVector size;
+  for (const Tensor& t : tensors) {
+    size = broadcast_sizes(size, t.sizes());
+  }
+  std::vector<Tensor> out;
+  for (const Tensor& t : tensors) {
+    out.push_back(t.expand(size));
+  }
+  return out;
+}
+
+Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
+  if (self.sizes() == size) {
+    return self;
+  }
+  RL_CHECK(is_expandable_to(size, self.sizes()), "size {", size, "} is not expandable to size {", self.sizes(), "}.");
+  const size_t lead = static_cast<size_t>(self.dim()) - size.size();
+  DimVector dims;
+  for (size_t i = 0; i < static_cast<size_t>(self.dim()); i++) {
+    if (i < lead || (size[i - lead] == 1 && self.sizes()[i] != 1)) {
+      dims.push_back(static_cast<int64_t>(i));
+    }
+  }
+  const Tensor sum = dims.empty() ? self : self.sum(dims, true);
+  return lead == 0 ? sum : sum.view(size);
+}
+
+Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1) { return self.transpose(axis0, axis1); }
+Tensor swapdims(const Tensor& self, int64_t dim0, int64_t dim1) { return self.transpose(dim0, dim1); }
+
+Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destination) {
+  RL_CHECK(source.size() == destination.size(),
+           "movedim: Invalid source or destination dims: source (", source, " dims) should contain the same number of "
+           "dims as destination (", destination, " dims)");
+  const DimVector from = wrap_dims(source, self.dim(), false);
+  const DimVector to = wrap_dims(destination, self.dim(), false);
+  if (self.dim() == 0) {
+    return rushlight::alias(self);
+  }
+  DimVector order(static_cast<size_t>(self.dim()), -1);
+  uint64_t moved = 0;
+  for (size_t i = 0; i < from.size(); i++) {
+    order[to[i]] = from[i];
+    moved |= uint64_t(1) << from[i];
+  }
+  int64_t next = 0;
+  for (int64_t& d : order) {
+    if (d < 0) {
+      while (((moved >> next) & 1u) != 0) {
+        next++;
+      }
+      d = next++;
+    }
+  }
+  return self.permute(order);
+}
+Tensor moveaxis(const Tensor& self, IntArrayRef source, IntArrayRef destination) {
+  return rushlight::movedim(self, source, destination);
+}
+Tensor adjoint(const Tensor& self) {
+  RL_CHECK(self.dim() >= 2, "tensor.adjoint() is only supported on matrices or batches of matrices. Got ", self.dim(),
+           "-D tensor.");
+  const Tensor swapped = self.transpose(-2, -1);
+  return self.is_complex() ? swapped.conj() : swapped;
+}
+
+Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
+  RL_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
+  RL_CHECK(length >= 0, "narrow(): length must be non-negative.");
+  const int64_t size = self.size(dim);
+  RL_CHECK_INDEX(start >= -size && start <= size, "start out of range (expected to be in range of [", -size, ", ",
+                 size, "], but got ", start, ")");
+  const int64_t from = start < 0 ? start + size : start;
+  RL_CHECK(from <= size - length, "start (", from, ") + length (", length, ") exceeds dimension size (", size, ").");
+  return self.slice(dim, from, from + length, 1);
+}
+
+std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
+  RL_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
+  RL_CHECK(split_size >= 0, "split expects split_size be non-negative, but got split_size=", split_size);
+  const int64_t size = self.size(dim);
+  RL_CHECK(split_size > 0 || size == 0,
+           "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
+  DimVector sizes;
+  for (int64_t start = 0; start < size; start += split_size) {
+    sizes.push_back(std::min(split_size, size - start));
+    if (size - start <= split_size) {
+      break;
+    }
+  }
+  if (sizes.empty()) {
+    sizes.push_back(0);
+  }
+  return rushlight::split(self, IntArrayRef(sizes), dim);
+}
+std::vector<Tensor> split_with_sizes(const Tensor& self, IntArrayRef split_sizes, int64_t dim) {
+  return rushlight::split(self, split_sizes, dim);
+}
+std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+  RL_CHECK(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
+  RL_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
+  const int64_t size = self.size(dim);
+  const int64_t each = size / chunks + (size % chunks != 0 ? 1 : 0);
+  if (each == 0) {
+    return rushlight::split(self, IntArrayRef(DimVector(static_cast<size_t>(chunks), 0)), dim);
+  }
+  return rushlight::split(self, each, dim);
+}
+std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
+  RL_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+  RL_CHECK(sections > 0, "number of sections must be larger than 0, got ", sections);
+  const int64_t size = self.size(dim);
+  DimVector sizes;
+  for (int64_t i = 0; i < sections; i++) {
+    sizes.push_back(size / sections + (i < size % sections ? 1 : 0));
+  }
+  return rushlight::split(self, IntArrayRef(sizes), dim);
+}
+std::vector<Tensor> tensor_split_indices(const Tensor& self, IntArrayRef indices, int64_t dim) {
+  RL_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+  std::vector<Tensor> out;
+  int64_t start = 0;
+  for (const int64_t end : indices) {
+    out.push_back(self.slice(dim, start, end, 1));
+    start = end;
+  }
+  out.push_back(self.slice(dim, start, std::nullopt, 1));
+  return out;
+}
+
+namespace {
+Tensor converted(const Tensor& self, ScalarType dtype, Device device, bool copy,
+                 std::optional<MemoryFormat> memory_format) {
+  const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
+  const bool fits = dtype == self.dtype() && device.type() == self.device().type() &&
+                    (!device.has_index() || device == self.device()) &&
+                    (format == MemoryFormat::Preserve || self.is_contiguous(format));
+  return fits && !copy ? self : rushlight::_to_copy(self, dtype, device, memory_format);
+}
+}  // namespace
+
+Tensor to_dtype(const Tensor& self, ScalarType dtype, bool, bool copy, std::optional<MemoryFormat> memory_format) {
+  return converted(self, dtype, self.device(), copy, memory_format);
+}
+Tensor to_device(const Tensor& self, std::optional<Device> device, std::optional<ScalarType> dtype, bool, bool copy,
+                 std::optional<MemoryFormat> memory_format) {
+  return converted(self, dtype.value_or(self.dtype()), device.value_or(self.device()), copy, memory_format);
+}
+Tensor to_other(const Tensor& self, const Tensor& other, bool, bool copy, std::optional<MemoryFormat> memory_format) {
+  return converted(self, other.dtype(), other.device(), copy, memory_format);
+}
+Tensor type_as(const Tensor& self, const Tensor& other) { return self.to(other); }
+
+Tensor detach(const Tensor& self) { return self.tensor_data(); }
+
+Tensor atleast_1d(const Tensor& self) { return self.dim() == 0 ? self.reshape({1}) : self; }
+Tensor atleast_2d(const Tensor& self) {
+  return self.dim() == 0 ? self.reshape({1, 1}) : self.dim() == 1 ? self.unsqueeze(0) : self;
+}
+Tensor atleast_3d(const Tensor& self) {
+  switch (self.dim()) {
+    case 0: return self.reshape({1, 1, 1});
+    case 1: return self.unsqueeze(0).unsqueeze(-1);
+    case 2: return self.unsqueeze(-1);
+    default: return self;
+  }
+}
+
+// ---- geometry in place ----
+
+namespace {
+// `self` becomes what `view`, just taken of it, is: geometry, and the graph that made it.
+Tensor& become(const Tensor& self, const Tensor& view) {
+  TensorImpl& impl = *self.impl();
+  const Ref<Node> node = view.grad_fn();
+  impl.set_storage_offset(view.storage_offset());
+  impl.set_sizes_and_strides(view.sizes(), view.strides());
+  impl.bump_version();
+  if (node && !self.is_view()) {  // a view's history is taken again from its root
+    AutogradMeta& meta = impl.autograd_or_make();
+    meta.grad_fn = node;
+    meta.output_nr = static_cast<uint32_t>(view.output_nr());
+  }
+  return const_cast<Tensor&>(self);
+}
+void check_become(const char* op, const Tensor& self) { check_inplace(op, self, grad_enabled() && grad_wanted(self)); }
+}  // namespace
+
+Tensor& transpose_(const Tensor& self, int64_t dim0, int64_t dim1) {
+  check_become("transpose_", self);
+  return become(self, self.transpose(dim0, dim1));
+}
+Tensor& t_(const Tensor& self) {
+  check_become("t_", self);
+  return become(self, self.t());
+}
+Tensor& swapaxes_(const Tensor& self, int64_t axis0, int64_t axis1) { return self.transpose_(axis0, axis1); }
+Tensor& swapdims_(const Tensor& self, int64_t dim0, int64_t dim1) { return self.transpose_(dim0, dim1); }
+Tensor& squeeze_(const Tensor& self) {
+  check_become("squeeze_", self);
+  return become(self, self.squeeze());
+}
+Tensor& squeeze__dim(const Tensor& self, int64_t dim) {
+  check_become("squeeze_", self);
+  return become(self, self.squeeze(dim));
+}
+Tensor& unsqueeze_(const Tensor& self, int64_t dim) {
+  check_become("unsqueeze_", self);
+  return become(self, self.unsqueeze(dim));
+}
+Tensor& as_strided_(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset) {
+  check_become("as_strided_", self);
+  return become(self, self.as_strided(size, stride, storage_offset));
+}
+Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat>) {
+  RL_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
+  if (!(self.sizes() == size)) {
+    resize_raw(self, size);
+    self.impl()->bump_version();
+  }
+  return const_cast<Tensor&>(self);
+}
+Tensor& resize_as_(const Tensor& self, const Tensor& other) { return self.resize_(other.sizes()); }
+
+}  // namespace composite
+
+}  // namespace rushlight
