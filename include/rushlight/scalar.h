@@ -72,6 +72,8 @@ class Scalar {
     double d[2];
   } v_;
 };
+// Writes the number to memory as an element of dtype t, without a range check.
+RL_API void store_scalar(void* to, ScalarType t, const Scalar& s);
 RL_API void append(std::string& out, const Scalar& s);  // as Python prints it
 
 }  // namespace rushlight

@@ -1,0 +1,257 @@
+// Conversions between all dtypes, strided gathers and scatters, fills and small transpositions.
+// The 16-bit floats convert through float, so a new dtype adds one row of conversions, not a square.
+#include "cpu/isa/cast.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+// Conversions are called for buffers of hundreds of elements: never worth a second copy.
+#define RL_NOINLINE __attribute__((noinline))
+
+namespace rushlight::cpu::RL_ISA {
+
+namespace {
+
+template <class To, class From>
+RL_NOINLINE void cast_plain(void* to, const void* from, int64_t n) {
+  auto* out = static_cast<To*>(to);
+  const auto* in = static_cast<const From*>(from);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = convert<To>(in[i]);
+  }
+}
+
+// Buffers of floats are read and written as their bits here.
+using FloatBits __attribute__((may_alias)) = uint32_t;
+
+RL_NOINLINE void half_to_float(void* to, const void* from, int64_t n) {
+  auto* out = static_cast<float*>(to);
+  const auto* in = static_cast<const uint16_t*>(from);
+  int64_t i = 0;
+#if defined(__F16C__)
+  for (; i + 8 <= n; i += 8) {
+    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
+  }
+  for (; i < n; ++i) {
+    out[i] = _cvtsh_ss(in[i]);
+  }
+#else
+  for (; i < n; ++i) {
+    out[i] = half_bits_to_float(in[i]);
+  }
+#endif
+}
+
+RL_NOINLINE void float_to_half(void* to, const void* from, int64_t n) {
+  auto* out = static_cast<uint16_t*>(to);
+  const auto* in = static_cast<const float*>(from);
+  int64_t i = 0;
+#if defined(__F16C__)
+  for (; i + 8 <= n; i += 8) {
+    const __m128i h = _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), h);
+  }
+  for (; i < n; ++i) {
+    out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
+  }
+#else
+  for (; i < n; ++i) {
+    out[i] = float_to_half_bits(in[i]);
+  }
+#endif
+}
+
+RL_NOINLINE void bfloat16_to_float(void* to, const void* from, int64_t n) {
+  auto* out = static_cast<FloatBits*>(to);
+  const auto* in = static_cast<const uint16_t*>(from);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = static_cast<uint32_t>(in[i]) << 16;
+  }
+}
+
+RL_NOINLINE void float_to_bfloat16(void* to, const void* from, int64_t n) {
+  auto* out = static_cast<uint16_t*>(to);
+  const auto* in = static_cast<const FloatBits*>(from);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t u = in[i];
+    const uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+    out[i] = static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
+  }
+}
+
+constexpr int64_t piece = 512;
+
+// From one 16-bit float to any dtype and back, by way of float.
+template <Cast Widen, class To>
+void cast_from_reduced(void* to, const void* from, int64_t n) {
+  alignas(64) float middle[piece];
+  for (int64_t i = 0; i < n; i += piece) {
+    const int64_t count = std::min(piece, n - i);
+    Widen(middle, static_cast<const uint16_t*>(from) + i, count);
+    cast_plain<To, float>(static_cast<To*>(to) + i, middle, count);
+  }
+}
+
+template <Cast Narrow, class From>
+void cast_to_reduced(void* to, const void* from, int64_t n) {
+  alignas(64) float middle[piece];
+  for (int64_t i = 0; i < n; i += piece) {
+    const int64_t count = std::min(piece, n - i);
+    cast_plain<float, From>(middle, static_cast<const From*>(from) + i, count);
+    Narrow(static_cast<uint16_t*>(to) + i, middle, count);
+  }
+}
+
+template <Cast Narrow, Cast Widen>
+void cast_between_reduced(void* to, const void* from, int64_t n) {
+  alignas(64) float middle[piece];
+  for (int64_t i = 0; i < n; i += piece) {
+    const int64_t count = std::min(piece, n - i);
+    Widen(middle, static_cast<const uint16_t*>(from) + i, count);
+    Narrow(static_cast<uint16_t*>(to) + i, middle, count);
+  }
+}
+
+template <int Size>
+void copy(void* to, const void* from, int64_t n) {
+  std::memmove(to, from, static_cast<size_t>(n * Size));
+}
+
+template <class T>
+constexpr Cast widen_of = std::is_same_v<T, Half> ? half_to_float : bfloat16_to_float;
+template <class T>
+constexpr Cast narrow_of = std::is_same_v<T, Half> ? float_to_half : float_to_bfloat16;
+
+template <class To, class From>
+constexpr Cast select_cast() {
+  if constexpr (std::is_same_v<To, From>) {
+    return copy<sizeof(To)>;
+  } else if constexpr (is_reduced_float_v<From> && is_reduced_float_v<To>) {
+    return cast_between_reduced<narrow_of<To>, widen_of<From>>;
+  } else if constexpr (is_reduced_float_v<From>) {
+    return std::is_same_v<To, float> ? widen_of<From> : cast_from_reduced<widen_of<From>, To>;
+  } else if constexpr (is_reduced_float_v<To>) {
+    return std::is_same_v<From, float> ? narrow_of<To> : cast_to_reduced<narrow_of<To>, From>;
+  } else {
+    return cast_plain<To, From>;
+  }
+}
+
+struct CastTable {
+  Cast of[num_dtypes][num_dtypes];
+};
+
+template <class To>
+constexpr void fill_row(CastTable& table, int row) {
+  int column = 0;
+#define RL_CAST(T, Enum, name, alias) table.of[row][column++] = select_cast<To, T>();
+  RL_FOR_EACH_DTYPE(RL_CAST)
+#undef RL_CAST
+}
+
+constexpr CastTable make_table() {
+  CastTable table{};
+  int row = 0;
+#define RL_ROW(T, Enum, name, alias) fill_row<T>(table, row++);
+  RL_FOR_EACH_DTYPE(RL_ROW)
+#undef RL_ROW
+  return table;
+}
+
+constexpr CastTable casts = make_table();
+
+struct Bytes16 {
+  uint64_t low;
+  uint64_t high;
+};
+
+template <class F>
+void by_size(int64_t size, const F& f) {
+  switch (size) {
+    case 1: return f(uint8_t());
+    case 2: return f(uint16_t());
+    case 4: return f(uint32_t());
+    case 8: return f(uint64_t());
+    default: return f(Bytes16());
+  }
+}
+
+}  // namespace
+
+Cast cast_function(ScalarType to, ScalarType from) { return casts.of[static_cast<int>(to)][static_cast<int>(from)]; }
+
+void gather(char* to, const char* from, int64_t stride, int64_t size, int64_t n) {
+  if (stride == size) {
+    std::memcpy(to, from, static_cast<size_t>(n * size));
+    return;
+  }
+  if (stride == 0) {
+    fill(to, from, size, n);
+    return;
+  }
+  by_size(size, [&](auto zero) {
+    using T = decltype(zero);
+    T* out = reinterpret_cast<T*>(to);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      out[i] = *reinterpret_cast<const T*>(from + i * stride);
+    }
+  });
+}
+
+void scatter(char* to, int64_t stride, const char* from, int64_t size, int64_t n) {
+  if (stride == size) {
+    std::memcpy(to, from, static_cast<size_t>(n * size));
+    return;
+  }
+  by_size(size, [&](auto zero) {
+    using T = decltype(zero);
+    const T* in = reinterpret_cast<const T*>(from);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      *reinterpret_cast<T*>(to + i * stride) = in[i];
+    }
+  });
+}
+
+void fill(char* to, const char* value, int64_t size, int64_t n) {
+  by_size(size, [&](auto zero) {
+    using T = decltype(zero);
+    T* out = reinterpret_cast<T*>(to);
+    const T v = *reinterpret_cast<const T*>(value);
+    for (int64_t i = 0; i < n; ++i) {
+      out[i] = v;
+    }
+  });
+}
+
+void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t size, int64_t rows,
+               int64_t columns) {
+  by_size(size, [&](auto zero) {
+    using T = decltype(zero);
+    // Eight by eight: the compiler keeps such a tile in registers, and both sides touch whole cache lines.
+    constexpr int64_t tile = 8;
+    for (int64_t i0 = 0; i0 < rows; i0 += tile) {
+      const int64_t i1 = std::min(rows, i0 + tile);
+      for (int64_t j0 = 0; j0 < columns; j0 += tile) {
+        const int64_t j1 = std::min(columns, j0 + tile);
+        for (int64_t i = i0; i < i1; ++i) {
+          T* out = reinterpret_cast<T*>(to + i * to_stride);
+          const char* in = from + i * static_cast<int64_t>(sizeof(T));
+          for (int64_t j = j0; j < j1; ++j) {
+            out[j] = *reinterpret_cast<const T*>(in + j * from_stride);
+          }
+        }
+      }
+    }
+  });
+}
+
+}  // namespace rushlight::cpu::RL_ISA

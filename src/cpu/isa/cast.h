@@ -1,0 +1,20 @@
+// Moving elements between dtypes and layouts: what every kernel that accepts any dtype or stride builds on.
+#pragma once
+
+#include <rushlight/dtype.h>
+
+namespace rushlight::cpu::RL_ISA {
+
+// Converts n contiguous elements; a plain copy where the dtypes are equal. The ranges lie apart.
+using Cast = void (*)(void* to, const void* from, int64_t n);
+Cast cast_function(ScalarType to, ScalarType from);
+
+// Elements of 1, 2, 4, 8 or 16 bytes; strides in bytes.
+void gather(char* to, const char* from, int64_t stride, int64_t size, int64_t n);
+void scatter(char* to, int64_t stride, const char* from, int64_t size, int64_t n);
+void fill(char* to, const char* value, int64_t size, int64_t n);
+// to[i][j] = from[j][i] for i < rows, j < columns; both have unit inner stride and the given outer strides in bytes.
+void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t size, int64_t rows,
+               int64_t columns);
+
+}  // namespace rushlight::cpu::RL_ISA
