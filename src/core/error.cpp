@@ -88,6 +88,13 @@ void append(std::string& out, const Scalar& s) {
   }
 }
 
+void store_scalar(void* to, ScalarType t, const Scalar& s) {
+  visit_dtype<set_all>("store_scalar", t, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    *static_cast<T*>(to) = s.as<T>();
+  });
+}
+
 void Scalar::check_fits(ScalarType t) const {
   const DtypeInfo& info = dtype_info(t);
   if (info.is_complex || t == kBool) {

@@ -123,24 +123,7 @@ void TensorIterator::add_number(const Scalar& number) {
   tensors_[num_operands_] = nullptr;
   data_[num_operands_] = bytes;
   dtypes_[num_operands_] = number.dtype();
-  switch (number.kind()) {
-    case Scalar::Kind::Bool: *bytes = number.as<bool>(); break;
-    case Scalar::Kind::Int: {
-      const auto v = number.as<int64_t>();
-      std::memcpy(bytes, &v, sizeof v);
-      break;
-    }
-    case Scalar::Kind::Float: {
-      const auto v = number.as<double>();
-      std::memcpy(bytes, &v, sizeof v);
-      break;
-    }
-    case Scalar::Kind::Complex: {
-      const auto v = number.as<complex<double>>();
-      std::memcpy(bytes, &v, sizeof v);
-      break;
-    }
-  }
+  store_scalar(bytes, number.dtype(), number);
   num_operands_++;
 }
 

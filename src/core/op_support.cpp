@@ -229,12 +229,7 @@ Tensor make_view(const Tensor& base, const ViewSpec& spec) {
 Tensor make_number(const Scalar& value, Device device) {
   Tensor t = make_empty({}, value.dtype(), device);
   t.impl()->set_wrapped_number(true);
-  switch (value.kind()) {
-    case Scalar::Kind::Bool: *t.data<bool>() = value.as<bool>(); break;
-    case Scalar::Kind::Int: *t.data<int64_t>() = value.as<int64_t>(); break;
-    case Scalar::Kind::Float: *t.data<double>() = value.as<double>(); break;
-    case Scalar::Kind::Complex: *t.data<complex<double>>() = value.as<complex<double>>(); break;
-  }
+  store_scalar(t.data_ptr(), value.dtype(), value);
   return t;
 }
 

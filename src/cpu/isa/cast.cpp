@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#if defined(__F16C__)
 #include <immintrin.h>
-#endif
 
 // Conversions are called for buffers of hundreds of elements: never worth a second copy.
 #define RL_NOINLINE __attribute__((noinline))
@@ -252,6 +250,22 @@ void transpose(char* to, int64_t to_stride, const char* from, int64_t from_strid
       }
     }
   });
+}
+
+void stream(char* to, const char* from, int64_t bytes) {
+  constexpr int64_t line = 64;
+  const int64_t head = std::min(bytes, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) & (line - 1)));
+  std::memcpy(to, from, static_cast<size_t>(head));
+  int64_t i = head;
+  for (; i + line <= bytes; i += line) {
+    const auto* in = reinterpret_cast<const __m128i*>(from + i);
+    auto* out = reinterpret_cast<__m128i*>(to + i);
+    for (int k = 0; k < 4; ++k) {
+      _mm_stream_si128(out + k, _mm_loadu_si128(in + k));
+    }
+  }
+  _mm_sfence();
+  std::memcpy(to + i, from + i, static_cast<size_t>(bytes - i));
 }
 
 }  // namespace rushlight::cpu::RL_ISA

@@ -16,5 +16,8 @@ void fill(char* to, const char* value, int64_t size, int64_t n);
 // to[i][j] = from[j][i] for i < rows, j < columns; both have unit inner stride and the given outer strides in bytes.
 void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t size, int64_t rows,
                int64_t columns);
+// memcpy past the caches, for results too large to be found there again.
+void stream(char* to, const char* from, int64_t bytes);
+inline constexpr int64_t stream_threshold = int64_t{48} << 20;  // bytes of a result; measured, docs/kernels.md
 
 }  // namespace rushlight::cpu::RL_ISA

@@ -1,0 +1,76 @@
+// Copies, fills and conversions below the ops: any dtype to any dtype, any layout, broadcasting.
+#include "core/iterator.h"
+#include "core/op_support.h"
+#include "cpu/copy.h"
+
+namespace rushlight {
+
+void copy_raw(const Tensor& to, const Tensor& from) {
+  RL_CHECK(is_expandable_to(from.sizes(), to.sizes()), "output with shape ", to.sizes(),
+           " doesn't match the broadcast shape ", broadcast_sizes(to.sizes(), from.sizes()));
+  if (to.numel() == 0 || to.is_meta() || from.is_meta() || to.is_same(from)) {
+    return;
+  }
+  if (!to.is_cpu() || !from.is_cpu()) {
+    no_kernel("copy_", to.is_cpu() ? from.device() : to.device());
+  }
+  const Overlap overlap = memory_overlap(to, from);
+  if (overlap == Overlap::Full) {
+    return;
+  }
+  if (overlap == Overlap::Partial) {
+    Tensor apart = make_empty_like(from, from.dtype());
+    copy_raw(apart, from);
+    copy_raw(to, apart);
+    return;
+  }
+  const bool together = to.dtype() == from.dtype() && to.sizes() == from.sizes() &&
+                        (to.is_contiguous() ? from.is_contiguous()
+                                            : to.impl()->is_non_overlapping_and_dense() && to.strides() == from.strides());
+  if (together) {
+    RL_ISA_TABLE(copy_kernels).copy_bytes(static_cast<char*>(to.data_ptr()), static_cast<char*>(from.data_ptr()), to.nbytes());
+    return;
+  }
+  TensorIterator it("copy_");
+  it.add_output(to);
+  it.add_input(from);
+  // Converting may lose: an input of another dtype is no reason to refuse.
+  it.build_copy();
+  RL_ISA_TABLE(copy_kernels).copy(it);
+}
+
+void fill_raw(const Tensor& to, const Scalar& value) {
+  if (to.numel() == 0 || to.is_meta()) {
+    return;
+  }
+  if (!to.is_cpu()) {
+    no_kernel("fill_", to.device());
+  }
+  alignas(16) char element[16];
+  store_scalar(element, to.dtype(), value);
+  TensorIterator it("fill_");
+  it.add_output(to);
+  it.add_number(value);
+  it.build_copy();
+  RL_ISA_TABLE(copy_kernels).fill(it, element);
+}
+
+Tensor cast_raw(const Tensor& t, ScalarType dtype) {
+  if (t.dtype() == dtype) {
+    return t;
+  }
+  Tensor out = make_empty_like(t, dtype);
+  copy_raw(out, t);
+  return out;
+}
+
+Tensor contiguous_raw(const Tensor& t) {
+  if (t.is_contiguous()) {
+    return t;
+  }
+  Tensor out = make_empty(t.sizes(), t.dtype(), t.device());
+  copy_raw(out, t);
+  return out;
+}
+
+}  // namespace rushlight

@@ -1,0 +1,25 @@
+// The copying kernels, as src/core/copy.cpp reaches them: RL_ISA_TABLE(copy_kernels).
+#pragma once
+
+#include "core/iterator.h"
+#include "cpu/isa_level.h"
+
+namespace rushlight::cpu {
+
+struct CopyKernels {
+  void (*copy)(const TensorIterator& it);                     // one output, one input, any dtypes
+  void (*copy_bytes)(char* to, const char* from, int64_t n);  // in parallel; the ranges lie apart
+  void (*fill)(const TensorIterator& it, const char* value);  // one output; `value` is an element of its dtype
+};
+
+namespace v2 {
+extern const CopyKernels copy_kernels;
+}
+namespace v3 {
+extern const CopyKernels copy_kernels;
+}
+namespace v4 {
+extern const CopyKernels copy_kernels;
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,140 @@
+// Copies between any two layouts and dtypes, and fills. Rows that both sides hold together are converted in one call;
+// transposed copies go by square tiles, so that both sides touch whole cache lines.
+#include "cpu/copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/isa/cast.h"
+
+namespace rushlight::cpu::RL_ISA {
+
+namespace {
+
+constexpr int64_t piece = 1024;
+constexpr int64_t tile = 64;
+
+struct Sides {
+  Cast cast;
+  int64_t to_size;
+  int64_t from_size;
+};
+
+void copy_row(const Sides& sides, char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t n) {
+  const bool to_together = to_stride == sides.to_size;
+  const bool from_together = from_stride == sides.from_size;
+  if (to_together && from_together) {
+    sides.cast(to, from, n);
+    return;
+  }
+  alignas(64) char gathered[16 * piece];
+  alignas(64) char converted[16 * piece];
+  for (int64_t i = 0; i < n; i += piece) {
+    const int64_t count = std::min(piece, n - i);
+    const char* in = from + i * from_stride;
+    char* out = to + i * to_stride;
+    if (!from_together) {
+      gather(gathered, in, from_stride, sides.from_size, count);
+      in = gathered;
+    }
+    if (to_together) {
+      sides.cast(out, in, count);
+    } else {
+      sides.cast(converted, in, count);
+      scatter(out, to_stride, converted, sides.to_size, count);
+    }
+  }
+}
+
+// The dimension along which the input lies together, where that is not the output's own; 0 where there is none.
+int transposed_dim(const TensorIterator& it) {
+  const int64_t size = itemsize(it.dtype(1));
+  if (it.dtype(0) != it.dtype(1) || it.strides(0)[0] != size || it.strides(1)[0] == size || it.strides(1)[0] == 0) {
+    return 0;
+  }
+  for (int d = 1; d < it.dim(); ++d) {
+    if (it.strides(1)[d] == size) {
+      return it.shape()[0] >= 4 && it.shape()[d] >= 4 ? d : 0;
+    }
+  }
+  return 0;
+}
+
+void copy_transposed(const TensorIterator& it, int across) {
+  const int64_t size = itemsize(it.dtype(0));
+  const IntArrayRef shape = it.shape();
+  const int64_t columns = shape[0];
+  const int64_t rows = shape[across];
+  const int64_t column_tiles = (columns + tile - 1) / tile;
+  const int64_t row_tiles = (rows + tile - 1) / tile;
+  const int64_t planes = it.numel() / (columns * rows);
+  constexpr int64_t tiles_at_once = 8;
+  parallel_for(0, planes * row_tiles * column_tiles, tiles_at_once, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      const int64_t column = k % column_tiles * tile;
+      const int64_t row = k / column_tiles % row_tiles * tile;
+      int64_t plane = k / (column_tiles * row_tiles);
+      char* to = it.data(0) + column * it.strides(0)[0] + row * it.strides(0)[across];
+      const char* from = it.data(1) + column * it.strides(1)[0] + row * it.strides(1)[across];
+      for (int d = 1; d < it.dim(); ++d) {
+        if (d != across) {
+          to += plane % shape[d] * it.strides(0)[d];
+          from += plane % shape[d] * it.strides(1)[d];
+          plane /= shape[d];
+        }
+      }
+      transpose(to, it.strides(0)[across], from, it.strides(1)[0], size, std::min(tile, rows - row),
+                std::min(tile, columns - column));
+    }
+  });
+}
+
+void copy(const TensorIterator& it) {
+  if (const int across = transposed_dim(it)) {
+    copy_transposed(it, across);
+    return;
+  }
+  const Sides sides{cast_function(it.dtype(0), it.dtype(1)), itemsize(it.dtype(0)), itemsize(it.dtype(1))};
+  it.for_each([&](char** data, const int64_t* strides, int64_t n) {
+    copy_row(sides, data[0], strides[0], data[1], strides[1], n);
+  });
+}
+
+void copy_bytes(char* to, const char* from, int64_t n) {
+  constexpr int64_t grain = 1 << 18;
+  parallel_for(0, n, grain, [&](int64_t begin, int64_t end) {
+    if (n >= stream_threshold) {
+      stream(to + begin, from + begin, end - begin);
+    } else {
+      std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+    }
+  });
+}
+
+void fill_all(const TensorIterator& it, const char* value) {
+  const int64_t size = itemsize(it.dtype(0));
+  const bool huge = it.numel() * size >= stream_threshold;
+  it.for_each([&](char** data, const int64_t* strides, int64_t n) {
+    if (strides[0] == size && !huge) {
+      fill(data[0], value, size, n);
+      return;
+    }
+    alignas(64) char values[16 * piece];
+    fill(values, value, size, std::min(piece, n));
+    for (int64_t i = 0; i < n; i += piece) {
+      const int64_t count = std::min(piece, n - i);
+      if (strides[0] == size) {
+        stream(data[0] + i * size, values, count * size);
+      } else {
+        scatter(data[0] + i * strides[0], strides[0], values, size, count);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+extern const CopyKernels copy_kernels;
+const CopyKernels copy_kernels = {copy, copy_bytes, fill_all};
+
+}  // namespace rushlight::cpu::RL_ISA
