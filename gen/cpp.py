@@ -169,7 +169,9 @@ def kernels(ops: list[Op]) -> list[Op]:
 def kernel_parameters(op: Op) -> str:
     assert op.kernel is not None
     if op.kernel.kind == "pointwise":
-        return "".join(["TensorIterator& it"] + [f", const Scalar& {a.name}" for a in attributes(op)])
+        by_hand = "kernel" in op.manual  # then attributes come as the schema says, else as Scalars
+        kinds = [types.parameter(a.type) if by_hand else "const Scalar&" for a in attributes(op)]
+        return "".join(["TensorIterator& it"] + [f", {k} {a.name}" for k, a in zip(kinds, attributes(op))])
     if op.kernel.kind == "dynamic":
         return types.parameters(op)
     if op.kernel.kind == "update":
@@ -344,13 +346,15 @@ def run_function(op: Op) -> list[str]:
     if kind == "pointwise":
         lines = [f"Tensor run_{op.symbol}({types.parameters(op)}, const Tensor* given, bool resize) {{"]
         lines.append(f'  TensorIterator it("{op.name}");')
-        lines.append("  it.add_output(given != nullptr ? *given : Tensor(), resize);")
+        lines.insert(1, "  const Tensor fresh;")
+        lines.append("  it.add_output(given != nullptr ? *given : fresh, resize);")
         lines += [f"  it.add_input({a.name});" for a in op.args if a.type.is_tensor]
         lines.append(f"  it.build({{{promotion(op)}, {' | '.join(op.kernel.dtypes)}}});")
         lines.append("  const Device device = it.device();")
         lines.append("  if (it.numel() != 0 && !device.is_meta()) {")
+        as_is = "kernel" in op.manual
         scalars = "".join(
-            f", {a.name}" if a.type.base == "Scalar" else f", Scalar({a.name})" for a in attributes(op)
+            f", {a.name}" if as_is or a.type.base == "Scalar" else f", Scalar({a.name})" for a in attributes(op)
         )
         lines.append(f"    {kernel}(it{scalars});")
         lines += ["  }", "  return it.output();", "}"]

@@ -28,15 +28,15 @@ void copy_raw(const Tensor& to, const Tensor& from) {
                         (to.is_contiguous() ? from.is_contiguous()
                                             : to.impl()->is_non_overlapping_and_dense() && to.strides() == from.strides());
   if (together) {
-    RL_ISA_TABLE(copy_kernels).copy_bytes(static_cast<char*>(to.data_ptr()), static_cast<char*>(from.data_ptr()), to.nbytes());
+    cpu::copy_kernels().copy_bytes(static_cast<char*>(to.data_ptr()), static_cast<const char*>(from.data_ptr()),
+                                   to.nbytes());
     return;
   }
   TensorIterator it("copy_");
   it.add_output(to);
   it.add_input(from);
-  // Converting may lose: an input of another dtype is no reason to refuse.
-  it.build_copy();
-  RL_ISA_TABLE(copy_kernels).copy(it);
+  it.build_to_output();
+  cpu::copy_kernels().copy(it);
 }
 
 void fill_raw(const Tensor& to, const Scalar& value) {
@@ -51,8 +51,8 @@ void fill_raw(const Tensor& to, const Scalar& value) {
   TensorIterator it("fill_");
   it.add_output(to);
   it.add_number(value);
-  it.build_copy();
-  RL_ISA_TABLE(copy_kernels).fill(it, element);
+  it.build_to_output();
+  cpu::copy_kernels().fill(it, element);
 }
 
 Tensor cast_raw(const Tensor& t, ScalarType dtype) {

@@ -88,7 +88,7 @@ void TensorIterator::promote(const PointwiseRule& rule) {
     return;
   }
   DtypeMeeting meeting;
-  for (int i = num_outputs_; i < num_operands_; i++) {
+  for (int i = num_outputs_ + (rule.promote == Promote::Rest ? 1 : 0); i < num_operands_; i++) {
     if (is_input_number(i)) {
       meeting.add_number(dtypes_[i]);
     } else {
@@ -140,7 +140,7 @@ bool TensorIterator::is_scalar(int operand) const {
 
 // One output; inputs contiguous, of one size, dtype and device, or Python numbers that do not change the dtype.
 bool TensorIterator::build_simple(const PointwiseRule& rule) {
-  if (num_outputs_ != 1 || rule.promote == Promote::None) {
+  if (num_outputs_ != 1 || rule.promote == Promote::None || rule.promote == Promote::Rest) {
     return false;
   }
   const TensorImpl* like = nullptr;
@@ -261,18 +261,36 @@ void TensorIterator::broadcast() {
   ndim_ = ndim;
   numel_ = product({shape_, static_cast<size_t>(ndim)});
   for (int i = num_outputs_; i < num_operands_; i++) {
-    std::fill_n(strides_[i], ndim, 0);
-    if (is_input_number(i)) {
-      continue;
-    }
-    const Tensor& t = *tensors_[i];
-    const int64_t size = itemsize(dtypes_[i]);
-    const int shift = ndim - static_cast<int>(t.dim());
-    for (int d = shift; d < ndim; d++) {
-      strides_[i][d] = t.sizes()[d - shift] == 1 ? 0 : t.strides()[d - shift] * size;
-    }
-    data_[i] = t.impl()->data();
+    expand_strides(i);
   }
+}
+
+void TensorIterator::expand_strides(int operand) {
+  std::fill_n(strides_[operand], ndim_, 0);
+  if (is_input_number(operand)) {
+    return;
+  }
+  const Tensor& t = *tensors_[operand];
+  const int64_t size = itemsize(dtypes_[operand]);
+  const int shift = ndim_ - static_cast<int>(t.dim());
+  for (int d = shift; d < ndim_; d++) {
+    strides_[operand][d] = t.sizes()[d - shift] == 1 ? 0 : t.strides()[d - shift] * size;
+  }
+  data_[operand] = t.impl()->data();
+}
+
+void TensorIterator::build_to_output() {
+  const IntArrayRef sizes = output().sizes();
+  device_ = output().device();
+  common_dtype_ = output().dtype();
+  ndim_ = static_cast<int>(sizes.size());
+  std::copy(sizes.begin(), sizes.end(), shape_);
+  numel_ = output().numel();
+  for (int i = 0; i < num_operands_; i++) {
+    expand_strides(i);
+  }
+  order_dims();
+  merge();
 }
 
 // Dimensions by growing stride: of the first operand that tells two dimensions apart. Outputs of the right shape decide
@@ -355,11 +373,7 @@ void TensorIterator::prepare_outputs() {
         }
       }
     }
-    const Tensor& out = *tensors_[i];
-    for (int d = 0; d < ndim_; d++) {
-      strides_[i][d] = out.sizes()[d] == 1 ? 0 : out.strides()[d] * itemsize(dtypes_[i]);
-    }
-    data_[i] = out.impl()->data();
+    expand_strides(i);
   }
 }
 

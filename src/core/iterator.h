@@ -17,6 +17,7 @@ enum class Promote : uint8_t {
   Bool,   // inputs meet in their common dtype, outputs are bool
   Real,   // complex inputs give real outputs (abs, angle, real parts)
   None,   // no promotion: each operand keeps its dtype, outputs must be given or have the first input's
+  Rest,   // as Same for the inputs after the first, which is a condition and keeps its dtype
 };
 
 struct PointwiseRule {
@@ -39,10 +40,14 @@ class RL_API TensorIterator {
   // ("result type Float can't be cast to the desired output type Long").
   // Operands are not counted: the tensors given must live as long as the iterator does.
   void add_output(const Tensor& out, bool resize = false);
+  void add_output(Tensor&& out, bool resize = false) = delete;
   void add_input(const Tensor& in);
   void add_input(Tensor&& in) = delete;
   void add_number(const Scalar& number);  // as a wrapped 0-d tensor would be, without making one
   void build(const PointwiseRule& rule);
+  // For copies: the (given) output decides the shape and the order of dimensions, inputs expand to it, and dtypes are
+  // taken as they are. The caller has checked shapes and overlap.
+  void build_to_output();
 
   const char* op() const { return op_; }
   int num_outputs() const { return num_outputs_; }
@@ -75,6 +80,7 @@ class RL_API TensorIterator {
   void promote(const PointwiseRule& rule);
   void settle_dtypes(const PointwiseRule& rule, ScalarType common);
   void broadcast();
+  void expand_strides(int operand);
   void order_dims();
   void prepare_outputs();
   void merge();

@@ -59,10 +59,10 @@ RL_API Tensor make_view(const Tensor& base, const ViewSpec& spec);  // bounds-ch
 // the tensor that the kernel writes into: `out` itself, or a temporary where dtype or strides differ or where `out`
 // shares memory with an input. `finish_out` copies a temporary back.
 RL_API Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, InputList inputs);
-// New contiguous sizes; the storage grows when needed and keeps its contents.
-RL_API void resize_out(const Tensor& out, IntArrayRef sizes);  // resize_raw with the warning of out=
-RL_API void resize_raw(const Tensor& t, IntArrayRef sizes);
 RL_API void finish_out(const Tensor& out, const Tensor& written);
+// New contiguous sizes; the storage grows when needed and keeps its contents.
+RL_API void resize_raw(const Tensor& t, IntArrayRef sizes);
+RL_API void resize_out(const Tensor& out, IntArrayRef sizes);  // the same with the warning of out=
 
 enum class Overlap { No, Full, Partial };
 RL_API Overlap memory_overlap(const Tensor& a, const Tensor& b);

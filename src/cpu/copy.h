@@ -1,4 +1,4 @@
-// The copying kernels, as src/core/copy.cpp reaches them: RL_ISA_TABLE(copy_kernels).
+// The copying kernels, as src/core/copy.cpp reaches them.
 #pragma once
 
 #include "core/iterator.h"
@@ -21,5 +21,7 @@ extern const CopyKernels copy_kernels;
 namespace v4 {
 extern const CopyKernels copy_kernels;
 }
+
+inline const CopyKernels& copy_kernels() { return RL_ISA_TABLE(copy_kernels); }
 
 }  // namespace rushlight::cpu
