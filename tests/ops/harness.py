@@ -1,0 +1,209 @@
+"""What the table-driven tests share: sample inputs by description, and calls in every form.
+
+A sample is the text of a call's arguments, e.g. `"x(3, 4), dim=1"`. It is evaluated with makers of random inputs that
+are equal for every module and every run: `x` values of the tested dtype, `pos` positive ones, `unit` between -0.9 and
+0.9, `distinct` without ties, `ints` int64 indices below `high`, `mask` booleans. Families list samples by op, with overload if there is one, in tests/ops/<family>.py:
+
+    SAMPLES = {"cumsum": ["x(3, 4), 0", "x(), 0"]}
+    DTYPES = {"cumsum": "real"}                 # default: floats
+    ERRORS = {"cumsum": [("x(2, 3), 5", IndexError, "Dimension out of range")]}
+    SKIPS = {("cumsum", "meta"): "why"}         # strict: counted, and given a reason
+"""
+
+import importlib
+import zlib
+from dataclasses import dataclass, field
+
+import numpy as np
+from gen import table
+
+FAMILIES = sorted({op.family for op in table.load()})
+
+DTYPES = {
+    "floats": ["float32", "float64"],
+    "floating": ["float32", "float64", "float16", "bfloat16"],
+    "complex": ["float32", "float64", "complex64", "complex128"],
+    "integers": ["int64", "int32", "int16", "int8", "uint8"],
+    "real": ["float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8"],
+    "numbers": [
+        *("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8"),
+        *("complex64", "complex128"),
+    ],
+    "bool": ["bool"],
+    "float64": ["float64"],
+}
+DTYPES["all"] = [*DTYPES["numbers"], "bool"]
+_SETS = {
+    "set_Bool": ["bool"],
+    "set_integers": DTYPES["integers"],
+    "set_floats": DTYPES["floats"],
+    "set_reduced": ["float16", "bfloat16"],
+    "set_floating": DTYPES["floating"],
+    "set_complexes": ["complex64", "complex128"],
+    "set_real": DTYPES["real"],
+    "set_numbers": DTYPES["numbers"],
+    "set_all": DTYPES["all"],
+}
+
+
+class Makers:
+    """Makes the inputs of one sample for one module and dtype."""
+
+    def __init__(self, module, dtype, key, requires_grad=False, layout="contiguous"):
+        self.module, self.dtype, self.layout = module, dtype, layout
+        self.requires_grad = requires_grad
+        self.rng = np.random.default_rng(zlib.crc32(key.encode()))
+        self.inputs = []  # differentiable ones, in order
+
+    def _tensor(self, array, dtype):
+        source = np.ascontiguousarray(array)
+        t = self.module.from_numpy(source.copy() if source.ndim else source.reshape(1).copy()).reshape(array.shape)
+        t = t.to(getattr(self.module, dtype))
+        if self.layout == "strided" and t.dim() > 0:  # every second element of a longer tensor
+            wide = self.module.zeros([*t.shape[:-1], 2 * t.shape[-1]], dtype=t.dtype)
+            wide[..., ::2] = t
+            t = wide[..., ::2]
+        if self.layout == "transposed" and t.dim() > 1:
+            t = t.transpose(0, 1).contiguous().transpose(0, 1)
+        if self.requires_grad and dtype in ("float32", "float64", "complex64", "complex128"):
+            t = t.detach().requires_grad_()
+            self.inputs.append(t)
+        return t
+
+    def _draw(self, shape, low, high):
+        if "complex" in self.dtype:
+            return self.rng.uniform(low, high, shape) + 1j * self.rng.uniform(low, high, shape)
+        if self.dtype == "bool":
+            return self.rng.random(shape) < 0.5
+        if "int" in self.dtype:
+            low = 0 if self.dtype == "uint8" else int(np.floor(low))
+            return self.rng.integers(low, max(int(np.ceil(high)), low + 1), shape, endpoint=True)
+        return self.rng.uniform(low, high, shape)
+
+    def x(self, *shape, low=-2.0, high=2.0):
+        return self._tensor(np.asarray(self._draw(shape, low, high)), self.dtype)
+
+    def pos(self, *shape):
+        return self.x(*shape, low=0.2 if "int" not in self.dtype else 1, high=3.0)
+
+    def unit(self, *shape):
+        return self.x(*shape, low=-0.9, high=0.9)
+
+    def distinct(self, *shape):
+        n = int(np.prod(shape))
+        values = self.rng.permutation(n).reshape(shape)
+        if self.dtype == "bool":
+            return self.x(*shape)
+        return self._tensor(values - (0 if self.dtype == "uint8" else n // 2), self.dtype)
+
+    def ints(self, *shape, high, low=0):
+        return self._tensor(np.asarray(self.rng.integers(low, high, shape)), "int64")
+
+    def mask(self, *shape):
+        return self._tensor(np.asarray(self.rng.random(shape) < 0.5), "bool")
+
+    def same(self, *values, dtype=None):
+        """A 1-d tensor of exactly these values."""
+        return self._tensor(np.asarray(values), dtype or self.dtype)
+
+    def arguments(self, text):
+        names = {n: getattr(self, n) for n in ("x", "pos", "unit", "distinct", "ints", "mask", "same")}
+        names |= {"m": self.module, "dtype": getattr(self.module, self.dtype), "inf": float("inf"), "nan": float("nan")}
+        return eval(f"(lambda *a, **k: (list(a), k))({text})", names)
+
+
+@dataclass
+class Case:
+    """One op with what its family says of it."""
+
+    op: table.Op
+    samples: list = field(default_factory=list)
+    dtypes: list = field(default_factory=list)
+    errors: list = field(default_factory=list)
+    skips: dict = field(default_factory=dict)
+
+    @property
+    def key(self):
+        return f"{self.op.name}.{self.op.overload}" if self.op.overload else self.op.name
+
+
+def function_of(module, op):
+    """The Python callable of an op: a function, else one of nn.functional, else a method."""
+    for place in (module, module.nn.functional, getattr(getattr(module, "_C", None), "_nn", None)):
+        if "function" in op.variants and hasattr(place, op.name):
+            return getattr(place, op.name)
+    if "method" in op.variants or "inplace" in op.variants:
+        return lambda *args, **kwargs: getattr(args[0], op.name)(*args[1:], **kwargs)
+    return None
+
+
+def _automatic(op):
+    """Samples of a pointwise op that its family does not list."""
+    inputs = [a for a in op.args if a.type.base == "Tensor"]
+    if op.kernel is None or op.kernel.kind != "pointwise" or len(inputs) > 3:
+        return []
+    if any(a.default is None for a in op.args if a.type.base != "Tensor"):
+        return []
+    shapes = [["x(3, 4)"] * len(inputs), ["x()"] * len(inputs), ["x(0, 2)"] * len(inputs), ["x(37)"] * len(inputs)]
+    if len(inputs) > 1:
+        shapes += [["x(3, 4)", *["x(4)"] * (len(inputs) - 1)], ["x(3, 1)", *["x(1, 4)"] * (len(inputs) - 1)]]
+        shapes += [["x(3)", *["2"] * (len(inputs) - 1)]] if all(a.type.number for a in inputs[1:]) else []
+    return [", ".join(s) for s in shapes]
+
+
+def cases():
+    """Every op of the table that has samples."""
+    found = []
+    for family in FAMILIES:
+        try:
+            module = importlib.import_module(f"tests.ops.{family}")
+        except ModuleNotFoundError:
+            module = None
+        said = {n: getattr(module, n, {}) for n in ("SAMPLES", "DTYPES", "ERRORS", "SKIPS")}
+        for op in table.load():
+            if op.family != family:
+                continue
+            case = Case(op)
+            case.samples = said["SAMPLES"].get(case.key, _automatic(op))
+            case.errors = said["ERRORS"].get(case.key, [])
+            named = said["DTYPES"].get(case.key)
+            if named:
+                case.dtypes = DTYPES[named]
+            elif op.kernel is not None and op.kernel.kind == "pointwise":
+                case.dtypes = [d for s in op.kernel.dtypes for d in _SETS[s]]
+            else:
+                case.dtypes = DTYPES["floats"]
+            case.skips = {mode: why for (key, mode), why in said["SKIPS"].items() if key == case.key}
+            if case.samples or case.errors:
+                found.append(case)
+    return found
+
+
+def tensors_of(value):
+    """All tensors in a result, in order."""
+    if isinstance(value, (tuple, list)):
+        return [t for v in value for t in tensors_of(v)]
+    return [value] if hasattr(value, "dtype") and hasattr(value, "numpy") else []
+
+
+def array(t):
+    """A tensor's values as numpy, 16-bit floats widened."""
+    name = str(t.dtype).split(".")[-1]
+    t = t.detach()
+    return (t.float() if name in ("float16", "bfloat16") else t).numpy()
+
+
+TOLERANCE = {"float64": 1e-10, "complex128": 1e-10, "float32": 2e-5, "complex64": 2e-5, "float16": 3e-3, "bfloat16": 2e-2}
+
+
+def assert_same(actual, expected, tolerance=0.0):
+    """Two results agree in structure, shape, dtype and values (bit for bit when tolerance is 0)."""
+    a, b = tensors_of(actual), tensors_of(expected)
+    assert len(a) == len(b)
+    for s, t in zip(a, b, strict=True):
+        assert tuple(s.shape) == tuple(t.shape)
+        assert str(s.dtype).split(".")[-1] == str(t.dtype).split(".")[-1]
+        if tolerance:
+            np.testing.assert_allclose(array(s), array(t), rtol=tolerance, atol=tolerance)
+        else:
+            np.testing.assert_array_equal(array(s), array(t))

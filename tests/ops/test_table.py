@@ -1,0 +1,201 @@
+"""The generic suite: what must hold of every op, for every sample that its family lists.
+
+Each test is one mode over one op; modes that do not apply to an op are not collected for it.
+"""
+
+import numpy as np
+import pytest
+import rushlight
+from rushlight.autograd import gradcheck, gradgradcheck
+
+from tests.ops import harness
+from tests.ops.harness import Makers, array, assert_same, function_of, tensors_of
+
+CASES = harness.cases()
+RANDOM = {"random"}  # families whose results differ from call to call
+
+
+def over(*conditions):
+    """Parametrises a test over the ops for which all conditions hold."""
+    chosen = [c for c in CASES if c.samples and all(f(c) for f in conditions)]
+    return pytest.mark.parametrize("case", chosen, ids=[c.key for c in chosen])
+
+
+def deterministic(case):
+    return case.op.family not in RANDOM
+
+
+def has_form(form):
+    return lambda case: form in case.op.variants
+
+
+def differentiable(case):
+    return isinstance(case.op.grad, dict) or (case.op.kind == "composite" and case.op.grad != "none")
+
+
+def skip_if_said(case, mode):
+    if mode in case.skips:
+        pytest.skip(case.skips[mode])
+
+
+def run(case, dtype, text, layout="contiguous"):
+    args, kwargs = Makers(rushlight, dtype, case.key + text, layout=layout).arguments(text)
+    return function_of(rushlight, case.op)(*args, **kwargs)
+
+
+@over(deterministic)
+def test_runs_alike_on_any_layout(case):
+    skip_if_said(case, "layout")
+    for dtype in case.dtypes:
+        for text in case.samples:
+            expected = run(case, dtype, text)
+            for layout in ("strided", "transposed"):
+                tolerance = harness.TOLERANCE.get(dtype, 0)
+                assert_same(run(case, dtype, text, layout), expected, tolerance)
+
+
+@over(deterministic, lambda c: isinstance(c.op.ref, str))
+def test_equals_numpy(case):
+    skip_if_said(case, "reference")
+    reference = getattr(np, case.op.ref.removeprefix("numpy."))
+    for dtype in ("float64", "float32"):
+        if dtype not in case.dtypes:
+            continue
+        for text in case.samples:
+            args, kwargs = Makers(rushlight, dtype, case.key + text).arguments(text)
+            if kwargs or not all(hasattr(a, "numpy") for a in args):
+                continue
+            with np.errstate(all="ignore"):
+                expected = reference(*[array(a) for a in args])
+            actual = array(function_of(rushlight, case.op)(*args))
+            tolerance = harness.TOLERANCE[dtype]
+            np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+@over(deterministic, has_form("function"), has_form("method"))
+def test_method_equals_function(case):
+    for text in case.samples:
+        args, kwargs = Makers(rushlight, case.dtypes[0], case.key + text).arguments(text)
+        if not isinstance(args[0], rushlight.Tensor):
+            continue
+        assert_same(getattr(args[0], case.op.name)(*args[1:], **kwargs), run(case, case.dtypes[0], text))
+
+
+@over(deterministic, has_form("inplace"), has_form("function"))
+def test_inplace_equals_function(case):
+    skip_if_said(case, "inplace")
+    for dtype in case.dtypes:
+        for text in case.samples:
+            args, kwargs = Makers(rushlight, dtype, case.key + text).arguments(text)
+            expected = run(case, dtype, text)
+            target = args[0]
+            if not isinstance(target, rushlight.Tensor) or target.shape != expected.shape:
+                continue
+            if target.dtype != expected.dtype and not rushlight.can_cast(expected.dtype, target.dtype):
+                with pytest.raises(RuntimeError, match="can't be cast"):
+                    getattr(target, case.op.name + "_")(*args[1:], **kwargs)
+                continue
+            version, address = target._version, target.data_ptr()
+            result = getattr(target, case.op.name + "_")(*args[1:], **kwargs)
+            assert result is target and target.data_ptr() == address and target._version > version
+            assert_same(target, expected.to(target.dtype))
+
+
+@over(deterministic, has_form("out"), has_form("function"))
+def test_out_equals_function(case):
+    skip_if_said(case, "out")
+    for text in case.samples:
+        args, kwargs = Makers(rushlight, case.dtypes[0], case.key + text).arguments(text)
+        expected = run(case, case.dtypes[0], text)
+        outs = [rushlight.empty(0, dtype=t.dtype) for t in tensors_of(expected)]
+        out = outs[0] if len(outs) == 1 and not isinstance(expected, tuple) else tuple(outs)
+        function_of(rushlight, case.op)(*args, **kwargs, out=out)
+        assert_same(outs, tensors_of(expected))
+
+
+@over(deterministic, lambda c: c.op.kernel is None or c.op.kernel.kind != "dynamic")
+def test_meta_tells_shape_and_dtype(case):
+    skip_if_said(case, "meta")
+    for dtype in case.dtypes:
+        for text in case.samples:
+            args, kwargs = Makers(rushlight, dtype, case.key + text).arguments(text)
+            if not any(isinstance(a, (rushlight.Tensor, list, tuple)) for a in args):
+                continue
+            expected = tensors_of(function_of(rushlight, case.op)(*args, **kwargs))
+            meta = [to_meta(a) for a in args]
+            actual = tensors_of(function_of(rushlight, case.op)(*meta, **{k: to_meta(v) for k, v in kwargs.items()}))
+            assert [(t.shape, t.dtype) for t in actual] == [(t.shape, t.dtype) for t in expected]
+            assert all(t.device.type == "meta" for t in actual)
+
+
+def to_meta(value):
+    if isinstance(value, rushlight.Tensor):
+        return rushlight.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, (list, tuple)):
+        return type(value)(to_meta(v) for v in value)
+    return value
+
+
+@over(deterministic, differentiable, lambda c: "float64" in c.dtypes)
+def test_gradients(case):
+    skip_if_said(case, "grad")
+    for text in case.samples:
+        makers = Makers(rushlight, "float64", case.key + text, requires_grad=True)
+        args, kwargs = makers.arguments(text)
+        if not makers.inputs or any(t.numel() == 0 for t in makers.inputs):
+            continue
+
+        def function(*inputs, args=args, kwargs=kwargs):
+            # The sample's own tensors are replaced, in order, by what the checker gives.
+            given = iter(inputs)
+            replace = lambda v: next(given) if isinstance(v, rushlight.Tensor) and v.requires_grad else v  # noqa: E731
+            fresh = [[replace(e) for e in a] if isinstance(a, (list, tuple)) else replace(a) for a in args]
+            result = function_of(rushlight, case.op)(*fresh, **{k: replace(v) for k, v in kwargs.items()})
+            return tuple(t for t in tensors_of(result) if t.requires_grad)
+
+        if not function(*makers.inputs):
+            continue
+        assert gradcheck(function, tuple(makers.inputs))
+        if "gradgrad" not in case.skips:
+            assert gradgradcheck(function, tuple(makers.inputs))
+
+
+@over(deterministic)
+def test_bits_do_not_depend_on_threads(case):
+    before = rushlight.get_num_threads()
+    try:
+        for text in case.samples:
+            results = []
+            for threads in (1, 2, 3, 5):
+                rushlight.set_num_threads(threads)
+                results.append(run(case, case.dtypes[0], text))
+            for other in results[1:]:
+                assert_same(other, results[0])
+    finally:
+        rushlight.set_num_threads(before)
+
+
+@over(deterministic, lambda c: not any(a.type.base in ("options", "Generator") for a in c.op.args))
+def test_boxed_form_equals_function(case):
+    skip_if_said(case, "boxed")
+    for text in case.samples:
+        args, kwargs = Makers(rushlight, case.dtypes[0], case.key + text).arguments(text)
+        if kwargs or len(args) != len(case.op.args):
+            continue
+        if any(a.type.number and not isinstance(v, rushlight.Tensor) for a, v in zip(case.op.args, args, strict=True)):
+            continue
+        assert_same(rushlight._C._call_op(case.op.name, case.op.overload, *args), run(case, case.dtypes[0], text))
+
+
+ERRORS = [(c, *e) for c in CASES for e in c.errors]
+
+
+@pytest.mark.parametrize(("case", "text", "error", "message"), ERRORS, ids=[f"{c.key}({t})" for c, t, *_ in ERRORS])
+def test_declared_errors(case, text, error, message):
+    with pytest.raises(error, match=message):
+        run(case, case.dtypes[0], text)
+
+
+def test_skips_have_reasons():
+    for case in CASES:
+        assert all(isinstance(why, str) and len(why) > 10 for why in case.skips.values())
