@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from gen import cpp, derivatives, table
+from gen import cpp, derivatives, modules, table
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -17,13 +17,13 @@ def write(folder: Path, files: dict[str, str]) -> None:
         if not target.exists() or target.read_text() != text:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
-    for old in (p for kind in ("include", "src", "isa", "python") for p in (folder / kind).rglob("*")):
+    for old in (p for kind in ("include", "src", "isa", "python", "package") for p in (folder / kind).rglob("*")):
         if old.is_file() and str(old.relative_to(folder)) not in files:
             old.unlink()
 
 
 def everything(ops: list[table.Op]) -> dict[str, str]:
-    files = cpp.generate(ops)
+    files = cpp.generate(ops) | modules.generate()
     if importlib.util.find_spec("gen.python"):
         from gen import python
 

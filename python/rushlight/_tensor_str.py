@@ -1,0 +1,258 @@
+"""The text of a tensor: `repr(t)`, `str(t)` and `set_printoptions`.
+
+A tensor is cut down to the elements that will be shown, turned into nested lists once, and laid out
+in columns of one width. Everything is done with `detach`, `narrow`, `cat` and `tolist`, so printing
+a large tensor costs what printing its edges costs.
+"""
+
+import math
+from contextlib import contextmanager
+
+import rushlight
+
+__all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
+
+_PROFILES = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
+}
+
+
+class _PrintOptions:
+    """The settings in force, one set for the process."""
+
+    def __init__(self):
+        self.precision = 4
+        self.threshold = 1000
+        self.edgeitems = 3
+        self.linewidth = 80
+        self.sci_mode = None
+
+
+PRINT_OPTS = _PrintOptions()
+
+
+def set_printoptions(
+    precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
+):
+    """Set how tensors are printed.
+
+    Args:
+        precision: digits after the point of a float.
+        threshold: number of elements above which only the edges are shown.
+        edgeitems: elements shown at each end of a dimension that is cut.
+        linewidth: columns of a line; text never breaks inside an element.
+        profile: "default", "short" or "full": sets the four above, which then override it.
+        sci_mode: True or False to force or forbid scientific notation; None decides by the values.
+    """
+    if profile is not None:
+        name = str(profile).lower()
+        if name in _PROFILES:
+            vars(PRINT_OPTS).update(_PROFILES[name])
+    given = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+    }
+    vars(PRINT_OPTS).update({name: value for name, value in given.items() if value is not None})
+    PRINT_OPTS.sci_mode = sci_mode
+
+
+def get_printoptions():
+    """The current options as a dict."""
+    return dict(vars(PRINT_OPTS))
+
+
+@contextmanager
+def printoptions(**kwargs):
+    """`set_printoptions` for the length of a `with` block."""
+    before = get_printoptions()
+    set_printoptions(**kwargs)
+    try:
+        yield
+    finally:
+        set_printoptions(**before)
+
+
+class _FloatColumn:
+    """One width and one notation for all floats of a tensor (or of its real or imaginary parts)."""
+
+    def __init__(self, values):
+        self.integral = True
+        self.scientific = False
+        self.width = 1
+        self.precision = PRINT_OPTS.precision
+        shown = [v for v in values if v != 0 and math.isfinite(v)]
+        if shown:
+            sizes = [abs(v) for v in shown]
+            low, high = min(sizes), max(sizes)
+            self.integral = all(v.is_integer() for v in shown)
+            wide_range = high / low > 1000.0 or high > 1.0e8
+            self.scientific = wide_range or (not self.integral and low < 1.0e-4)
+            if PRINT_OPTS.sci_mode is not None:
+                self.scientific = PRINT_OPTS.sci_mode
+            self.width = max(len(self._text(v)) for v in shown)
+
+    def _text(self, value):
+        if self.scientific:
+            return f"{value:.{self.precision}e}"
+        if self.integral:
+            text = f"{value:.0f}"
+            return text + "." if math.isfinite(value) else text
+        return f"{value:.{self.precision}f}"
+
+    def format(self, value):
+        return self._text(value).rjust(self.width)
+
+
+class _PlainColumn:
+    """One width for all integers or truth values of a tensor."""
+
+    def __init__(self, values):
+        self.width = max((len(str(v)) for v in values), default=1)
+
+    def format(self, value):
+        return str(value).rjust(self.width)
+
+
+class _ComplexColumn:
+    """Real and imaginary parts, each with a column of its own."""
+
+    def __init__(self, values):
+        self.real = _FloatColumn([v.real for v in values])
+        self.imag = _FloatColumn([v.imag for v in values])
+        self.width = self.real.width + self.imag.width + 1
+
+    def format(self, value):
+        imag = (self.imag.format(value.imag) + "j").lstrip()
+        sign = "" if imag[0] in "+-" else "+"
+        return self.real.format(value.real) + sign + imag
+
+
+def _flat(nested, dim):
+    for _ in range(dim - 1):
+        nested = [item for row in nested for item in row]
+    return nested
+
+
+def _vector(items, cut, indent, column):
+    """The text of the last dimension, broken into lines; `cut` says that the middle is left out."""
+    edge = PRINT_OPTS.edgeitems
+    texts = [column.format(v) for v in items]
+    if cut:
+        if not edge:
+            texts = ["..."]
+        elif len(items) == 2 * edge:
+            texts = [*texts[:edge], " ...", *texts[edge:]]
+    room = max(1, (PRINT_OPTS.linewidth - indent) // (column.width + 2))
+    lines = [", ".join(texts[i : i + room]) for i in range(0, len(texts), room)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _block(items, cuts, indent, column):
+    """The text of nested lists; `cuts` has a flag for each dimension."""
+    if len(cuts) == 1:
+        return _vector(items, cuts[0], indent, column)
+    parts = [_block(row, cuts[1:], indent + 1, column) for row in items]
+    if cuts[0]:
+        parts.insert(PRINT_OPTS.edgeitems, "...")
+    return "[" + ("," + "\n" * (len(cuts) - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def _contents(tensor, indent):
+    """The text of the values of a tensor with at least one element."""
+    dim = tensor.dim()
+    kind = _PlainColumn
+    if tensor.is_complex():
+        kind = _ComplexColumn
+    elif tensor.is_floating_point():
+        kind = _FloatColumn
+    if dim == 0:
+        value = tensor.tolist()
+        return kind([value]).format(value)
+    edge = PRINT_OPTS.edgeitems
+    summarize = tensor.numel() > PRINT_OPTS.threshold
+    # With no edge items every dimension that comes last is an ellipsis, whatever its size.
+    cuts = [summarize and size > 2 * edge for size in tensor.shape]
+    if summarize and not edge:
+        cuts[-1] = True
+    for d, size in enumerate(tensor.shape):
+        if cuts[d]:
+            ends = [tensor.narrow(d, 0, edge), tensor.narrow(d, size - edge, edge)]
+            tensor = rushlight.cat(ends, d)
+    items = tensor.tolist()
+    return _block(items, cuts, indent, kind(_flat(items, dim)))
+
+
+def _gradient_suffix(tensor):
+    try:
+        grad_fn = tensor.grad_fn
+    except RuntimeError:
+        # A view that an in-place write under no_grad made underivable has no grad_fn to name.
+        return "grad_fn=<Invalid>"
+    if grad_fn is not None:
+        name = type(grad_fn).__name__
+        if name in ("CppFunction", "Node"):
+            name = grad_fn.name().rsplit("::", 1)[-1]
+        return f"grad_fn=<{name}>"
+    return "requires_grad=True" if tensor.requires_grad else None
+
+
+def _is_default_dtype(dtype):
+    default = rushlight.get_default_dtype()
+    if dtype in (default, rushlight.int64, rushlight.bool):
+        return True
+    return dtype is (rushlight.complex128 if default is rushlight.float64 else rushlight.complex64)
+
+
+def _join(text, suffixes, indent):
+    """Append the suffixes, each on the line it still fits on."""
+    parts = [text]
+    width = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if width + len(suffix) + 2 > PRINT_OPTS.linewidth:
+            parts.append(",\n" + " " * indent + suffix)
+            width = indent + len(suffix)
+        else:
+            parts.append(", " + suffix)
+            width += len(suffix) + 2
+    return "".join(parts) + ")"
+
+
+def _str(tensor, *, tensor_contents=None):
+    """What `repr(tensor)` gives; `tensor_contents` replaces the text of the values."""
+    kind = type(tensor)
+    plain = kind is rushlight.Tensor or kind is rushlight.nn.Parameter
+    prefix = "tensor(" if plain else kind.__name__ + "("
+    values = tensor.detach()
+    shape, dtype, device = tuple(values.shape), values.dtype, values.device
+    suffixes = []
+    if device.type != "cpu":
+        suffixes.append(f"device='{device}'")
+    if device.type == "meta":
+        suffixes.append(f"size={shape}")
+        if dtype is not rushlight.get_default_dtype():
+            suffixes.append(f"dtype={dtype}")
+        text = "..."
+    elif values.numel() == 0:
+        if len(shape) != 1:
+            suffixes.append(f"size={shape}")
+        if dtype is not rushlight.get_default_dtype():
+            suffixes.append(f"dtype={dtype}")
+        text = "[]"
+    else:
+        if not PRINT_OPTS.edgeitems:
+            suffixes.append(f"size={shape}")
+        if not _is_default_dtype(dtype):
+            suffixes.append(f"dtype={dtype}")
+        text = None
+    if tensor_contents is not None:
+        text = tensor_contents
+    elif text is None:
+        text = _contents(values, len(prefix))
+    gradient = _gradient_suffix(tensor)
+    if gradient is not None:
+        suffixes.append(gradient)
+    return _join(prefix + text, suffixes, len(prefix))

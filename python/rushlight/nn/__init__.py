@@ -1,0 +1,16 @@
+"""Layers, losses and containers: `rushlight.nn`."""
+
+import importlib
+
+from . import functional, init, modules, parameter
+from .modules import *  # noqa: F403
+from .modules import __all__ as _layers
+from .parameter import Buffer, Parameter
+
+__all__ = [*_layers, "Buffer", "Parameter", "functional", "init", "modules", "parameter"]
+
+
+def __getattr__(name):
+    if name == "utils":
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

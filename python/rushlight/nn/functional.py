@@ -1,0 +1,783 @@
+"""`nn.functional`: the functions behind the layers, in PyTorch's names and signatures.
+
+All computing is done by ops of the table. A function whose signature is the op's own is the op
+itself (`_OPS`, fetched on first use); the others translate flags such as `inplace`, `reduction` and
+`return_indices` into the op that is meant.
+"""
+
+import math
+import warnings
+
+import rushlight
+from rushlight import _C
+
+from .modules import _settings
+from .modules.utils import _list_with_default, _pair
+
+# Functions that are ops: the name here, the name of the op.
+_NAMES = (
+    "linear bilinear conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d "
+    "conv_transpose3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d gelu relu_ celu_ elu_ "
+    "selu_ leaky_relu_ hardtanh_ threshold_ rrelu_ prelu hardshrink softplus softshrink "
+    "cosine_similarity pairwise_distance pdist pixel_shuffle pixel_unshuffle channel_shuffle "
+    "native_channel_shuffle one_hot scaled_dot_product_attention"
+)
+_OPS = {name: name for name in _NAMES.split(" ")}
+_OPS["logsigmoid"] = "log_sigmoid"
+
+
+def __getattr__(name):
+    if name in _OPS:
+        function = getattr(_C, _OPS[name])
+        globals()[name] = function
+        return function
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *_OPS])
+
+
+# ---- activations -------------------------------------------------------------------------------
+
+
+def relu(input, inplace=False):
+    """max(x, 0)."""
+    return _C.relu_(input) if inplace else _C.relu(input)
+
+
+def relu6(input, inplace=False):
+    """min(max(x, 0), 6)."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """x where it is positive, `negative_slope * x` elsewhere."""
+    return (_C.leaky_relu_ if inplace else _C.leaky_relu)(input, negative_slope)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """x where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
+    return (_C.elu_ if inplace else _C.elu)(input, alpha)
+
+
+def selu(input, inplace=False):
+    """`elu` with the fixed alpha and scale that keep mean 0 and variance 1."""
+    return (_C.selu_ if inplace else _C.selu)(input)
+
+
+def celu(input, alpha=1.0, inplace=False):
+    """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))."""
+    return (_C.celu_ if inplace else _C.celu)(input, alpha)
+
+
+def silu(input, inplace=False):
+    """x * sigmoid(x)."""
+    return (_C.silu_ if inplace else _C.silu)(input)
+
+
+def mish(input, inplace=False):
+    """x * tanh(softplus(x))."""
+    return (_C.mish_ if inplace else _C.mish)(input)
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """x limited to [min_val, max_val]."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return (_C.hardtanh_ if inplace else _C.hardtanh)(input, min_val, max_val)
+
+
+def hardswish(input, inplace=False):
+    """x * relu6(x + 3) / 6."""
+    return (_C.hardswish_ if inplace else _C.hardswish)(input)
+
+
+def hardsigmoid(input, inplace=False):
+    """relu6(x + 3) / 6."""
+    return (_C.hardsigmoid_ if inplace else _C.hardsigmoid)(input)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """x where it is above `threshold`, `value` elsewhere."""
+    return (_C.threshold_ if inplace else _C.threshold)(input, threshold, value)
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+    """`leaky_relu` with a slope drawn from [lower, upper] in training, their mean otherwise."""
+    return (_C.rrelu_ if inplace else _C.rrelu)(input, lower, upper, training)
+
+
+def glu(input, dim=-1):
+    """The first half along `dim` times the sigmoid of the second."""
+    if input.dim() == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    return _C.glu(input, dim)
+
+
+def sigmoid(input):
+    """1 / (1 + exp(-x))."""
+    return _C.sigmoid(input)
+
+
+def tanh(input):
+    """The hyperbolic tangent."""
+    return _C.tanh(input)
+
+
+def tanhshrink(input):
+    """x - tanh(x)."""
+    return input - _C.tanh(input)
+
+
+def softsign(input):
+    """x / (1 + |x|)."""
+    return input / (input.abs() + 1)
+
+
+def _softmax_dim(name, ndim, stacklevel):
+    """The dim that softmax took before it was an argument, with PyTorch's warning."""
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. "
+        "Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel + 1,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """exp(x) over its sum along `dim`; `dtype` is cast to first."""
+    if dim is None:
+        dim = _softmax_dim("softmax", input.dim(), _stacklevel)
+    return _C.softmax(input, dim) if dtype is None else _C.softmax(input, dim, dtype=dtype)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """`softmax` of -x."""
+    if dim is None:
+        dim = _softmax_dim("softmin", input.dim(), _stacklevel)
+    return softmax(-input, dim, dtype=dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """The logarithm of `softmax`, computed without losing digits."""
+    if dim is None:
+        dim = _softmax_dim("log_softmax", input.dim(), _stacklevel)
+    return _C.log_softmax(input, dim) if dtype is None else _C.log_softmax(input, dim, dtype=dtype)
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """A differentiable sample of the categorical distribution with these logits.
+
+    `hard` makes it one-hot in the forward pass, with the soft sample's gradient.
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    noise = -rushlight.empty_like(logits).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    index = soft.max(dim, keepdim=True)[1]
+    one_hot = rushlight.zeros_like(logits).scatter_(dim, index, 1.0)
+    return one_hot - soft.detach() + soft
+
+
+# ---- dropout -----------------------------------------------------------------------------------
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Set each element to zero with probability `p` and scale the others by 1 / (1 - p)."""
+    _settings._probability(p)
+    return (_C.dropout_ if inplace else _C.dropout)(input, p, training)
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout that keeps mean and variance of `selu`'s results."""
+    _settings._probability(p)
+    return (_C.alpha_dropout_ if inplace else _C.alpha_dropout)(input, p, training)
+
+
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """`alpha_dropout` of whole channels."""
+    _settings._probability(p)
+    function = _C.feature_alpha_dropout_ if inplace else _C.feature_alpha_dropout
+    return function(input, p, training)
+
+
+def _feature_dropout(input, p, training, inplace):
+    return (_C.feature_dropout_ if inplace else _C.feature_dropout)(input, p, training)
+
+
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    _settings._probability(p)
+    if input.dim() not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that "
+            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, "
+            "a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+        )
+    if input.dim() == 3:
+        return _feature_dropout(input, p, training, inplace)
+    result = _feature_dropout(input.unsqueeze(0), p, training, inplace)
+    return input if inplace else result.squeeze(0)
+
+
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of (N, C, H, W)."""
+    _settings._probability(p)
+    if input.dim() not in (3, 4):
+        warnings.warn(
+            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and "
+            "will result in an error in a future release. For 1D channel-wise dropout use "
+            "dropout1d.",
+            stacklevel=2,
+        )
+    return _feature_dropout(input, p, training, inplace)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of (N, C, D, H, W)."""
+    _settings._probability(p)
+    if input.dim() not in (4, 5):
+        warnings.warn(
+            f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated and "
+            "will result in an error in a future release.",
+            stacklevel=2,
+        )
+    return _feature_dropout(input, p, training, inplace)
+
+
+# ---- normalisation -----------------------------------------------------------------------------
+
+
+def _verify_batch_size(size):
+    values = math.prod(size) // max(size[1], 1)
+    if values == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {size}"
+        )
+
+
+def batch_norm(
+    input,
+    running_mean,
+    running_var,
+    weight=None,
+    bias=None,
+    training=False,
+    momentum=0.1,
+    eps=1e-5,
+):
+    """Normalise each channel by its mean and variance, over the batch in training.
+
+    In training the running values (if any) move by `momentum` towards the batch's.
+    """
+    if training:
+        _verify_batch_size(input.size())
+    return _C.batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps, True
+    )
+
+
+def instance_norm(
+    input,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.1,
+    eps=1e-5,
+):
+    """Normalise each channel of each sample."""
+    if use_input_stats and math.prod(input.size()[2:]) == 1:
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size {input.size()}"
+        )
+    return _C.instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True
+    )
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """Normalise over the last dimensions, whose sizes are `normalized_shape`."""
+    return _C.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """Divide by the root mean square over the last dimensions."""
+    return _C.rms_norm(input, normalized_shape, weight, eps)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+    """Normalise each of `num_groups` groups of channels of each sample."""
+    if input.dim() < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
+        )
+    _verify_batch_size(
+        [input.size(0) * input.size(1) // num_groups, num_groups, *list(input.size()[2:])]
+    )
+    return _C.group_norm(input, num_groups, weight, bias, eps)
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """x over the larger of its p-norm along `dim` and `eps`."""
+    denominator = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    if out is None:
+        return input / denominator
+    return rushlight.div(input, denominator, out=out)
+
+
+# ---- lookup ------------------------------------------------------------------------------------
+
+
+def embedding(
+    input,
+    weight,
+    padding_idx=None,
+    max_norm=None,
+    norm_type=2.0,
+    scale_grad_by_freq=False,
+    sparse=False,
+):
+    """The rows of `weight` at the indices `input`.
+
+    `padding_idx` names a row whose gradient stays zero; rows longer than `max_norm` are shortened
+    in place first.
+    """
+    rows = weight.size(0)
+    if padding_idx is None:
+        padding_idx = -1
+    elif padding_idx >= rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    elif padding_idx < 0:
+        if padding_idx < -rows:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx += rows
+    if max_norm is not None:
+        input = input.contiguous()
+        with rushlight.no_grad():
+            _C.embedding_renorm_(weight, input, max_norm, norm_type)
+    return _C.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+# ---- pooling -----------------------------------------------------------------------------------
+
+
+def max_pool1d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The largest value of each window and its index."""
+    stride = kernel_size if stride is None else stride
+    return _C.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool1d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The largest value of each window of (N, C, L)."""
+    stride = kernel_size if stride is None else stride
+    function = _C.max_pool1d_with_indices if return_indices else _C.max_pool1d
+    return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The largest value of each window and its index."""
+    stride = kernel_size if stride is None else stride
+    return _C.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The largest value of each window of (N, C, H, W)."""
+    stride = kernel_size if stride is None else stride
+    function = _C.max_pool2d_with_indices if return_indices else _C.max_pool2d
+    return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The largest value of each window and its index."""
+    stride = kernel_size if stride is None else stride
+    return _C.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The largest value of each window of (N, C, D, H, W)."""
+    stride = kernel_size if stride is None else stride
+    function = _C.max_pool3d_with_indices if return_indices else _C.max_pool3d
+    return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def adaptive_avg_pool2d(input, output_size):
+    """The means of as many windows as `output_size` says; None keeps a dimension's size."""
+    return _C.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
+
+
+def adaptive_avg_pool3d(input, output_size):
+    """The means of as many windows as `output_size` says; None keeps a dimension's size."""
+    return _C.adaptive_avg_pool3d(input, _list_with_default(output_size, input.size()))
+
+
+def adaptive_max_pool1d(input, output_size, return_indices=False):
+    """The largest values of `output_size` windows."""
+    values, indices = _C.adaptive_max_pool1d(input, output_size)
+    return (values, indices) if return_indices else values
+
+
+def adaptive_max_pool2d(input, output_size, return_indices=False):
+    """The largest values of as many windows as `output_size` says."""
+    size = _list_with_default(output_size, input.size())
+    values, indices = _C.adaptive_max_pool2d(input, size)
+    return (values, indices) if return_indices else values
+
+
+def adaptive_max_pool3d(input, output_size, return_indices=False):
+    """The largest values of as many windows as `output_size` says."""
+    size = _list_with_default(output_size, input.size())
+    values, indices = _C.adaptive_max_pool3d(input, size)
+    return (values, indices) if return_indices else values
+
+
+def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """The p-norm of each window of (N, C, L)."""
+    mean = _C.avg_pool1d(input.pow(norm_type), kernel_size, stride or (), 0, ceil_mode)
+    return _lp_finish(mean, kernel_size, norm_type)
+
+
+def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """The p-norm of each window of (N, C, H, W)."""
+    mean = _C.avg_pool2d(input.pow(norm_type), kernel_size, stride or (), 0, ceil_mode)
+    return _lp_finish(mean, math.prod(_pair(kernel_size)), norm_type)
+
+
+def _lp_finish(mean, count, norm_type):
+    return (mean.sign() * relu(mean.abs()) * count).pow(1.0 / norm_type)
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """The inverse of `unfold`: adds up overlapping windows into an image of `output_size`."""
+    return _C.col2im(
+        input,
+        _pair(output_size),
+        _pair(kernel_size),
+        _pair(dilation),
+        _pair(padding),
+        _pair(stride),
+    )
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """The windows of an image as the columns of a matrix."""
+    return _C.im2col(input, _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride))
+
+
+def pad(input, pad, mode="constant", value=None):
+    """Pad the last dimensions; `pad` has two sizes for each, the last dimension first.
+
+    Modes: "constant" (with `value`), "reflect", "replicate", "circular". Negative sizes crop.
+    """
+    return _C.pad(input, pad, mode, value)
+
+
+# ---- losses ------------------------------------------------------------------------------------
+
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def _reduction(reduction, size_average=None, reduce=None):
+    """The number that ops take for a reduction."""
+    reduction = _settings._reduction(reduction, size_average, reduce)
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return _REDUCTIONS[reduction]
+
+
+def _warn_of_sizes(input, target):
+    """Tell that a loss broadcasts, which is rarely meant."""
+    if input.shape != target.shape:
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
+            stacklevel=3,
+        )
+        return rushlight.broadcast_tensors(input, target)
+    return input, target
+
+
+def _weighted(loss, weight, reduction):
+    """A loss of each element, times its weight, reduced; the mean is over the weights' sum."""
+    loss = loss * weight
+    if reduction == "none":
+        return loss
+    if reduction == "sum":
+        return loss.sum()
+    return loss.sum() / weight.expand_as(loss).sum()
+
+
+def cross_entropy(
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+    label_smoothing=0.0,
+):
+    """The cross entropy of logits and class indices or class probabilities.
+
+    Args:
+        input: logits, shape (C), (N, C) or (N, C, d1, …).
+        target: int64 classes without the dimension C, or probabilities of the input's shape.
+        weight: a factor for each class.
+        ignore_index: a class that counts for nothing.
+        label_smoothing: the part of each target that is spread over all classes.
+    """
+    return _C.cross_entropy_loss(
+        input,
+        target,
+        weight,
+        _reduction(reduction, size_average, reduce),
+        ignore_index,
+        label_smoothing,
+    )
+
+
+def nll_loss(
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+):
+    """The negative log likelihood of class indices; `input` holds log probabilities."""
+    reduction = _reduction(reduction, size_average, reduce)
+    return _C.nll_loss_nd(input, target, weight, reduction, ignore_index)
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """The squared difference."""
+    expanded = _warn_of_sizes(input, target)
+    if weight is not None:
+        return _weighted(_C.mse_loss(*expanded, 0), weight, reduction)
+    return _C.mse_loss(*expanded, _reduction(reduction, size_average, reduce))
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """The absolute difference."""
+    expanded = _warn_of_sizes(input, target)
+    if weight is not None:
+        return _weighted(_C.l1_loss(*expanded, 0), weight, reduction)
+    return _C.l1_loss(*expanded, _reduction(reduction, size_average, reduce))
+
+
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """The squared difference over 2 beta where it is below beta, the absolute one beyond."""
+    expanded = _warn_of_sizes(input, target)
+    reduction = _reduction(reduction, size_average, reduce)
+    if beta == 0.0:
+        return _C.l1_loss(*expanded, reduction)
+    return _C.smooth_l1_loss(*expanded, reduction, beta)
+
+
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """Half the squared difference where it is below delta, linear beyond."""
+    expanded = _warn_of_sizes(input, target)
+    if weight is not None:
+        return _weighted(_C.huber_loss(*expanded, 0, delta), weight, reduction)
+    return _C.huber_loss(*expanded, _reduction(reduction), delta)
+
+
+def binary_cross_entropy(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean"
+):
+    """The cross entropy of probabilities `input` and targets in [0, 1], of the same shape."""
+    reduction = _reduction(reduction, size_average, reduce)
+    if target.size() != input.size():
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}) is deprecated. Please ensure they have the same size."
+        )
+    if weight is not None:
+        weight = weight.expand(rushlight.broadcast_shapes(target.size(), weight.size()))
+    return _C.binary_cross_entropy(input, target, weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    reduce=None,
+    reduction="mean",
+    pos_weight=None,
+):
+    """`binary_cross_entropy` of sigmoid(input), computed without losing digits."""
+    reduction = _reduction(reduction, size_average, reduce)
+    if target.size() != input.size():
+        raise ValueError(
+            f"Target size ({target.size()}) must be the same as input size ({input.size()})"
+        )
+    return _C.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
+
+
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """The Kullback-Leibler divergence; `input` holds log probabilities.
+
+    "batchmean" divides the sum by the batch size, which is the divergence's definition.
+    """
+    if size_average is not None or reduce is not None:
+        number = _reduction(reduction, size_average, reduce)
+    else:
+        if reduction == "mean":
+            warnings.warn(
+                "reduction: 'mean' divides the total loss by both the batch size and the support "
+                "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
+                "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
+                "major release.",
+                stacklevel=2,
+            )
+        number = _reduction("sum" if reduction == "batchmean" else reduction)
+    result = _C.kl_div(input, target, number, log_target=log_target)
+    if reduction == "batchmean" and input.dim() != 0:
+        result = result / input.size()[0]
+    return result
+
+
+def poisson_nll_loss(
+    input,
+    target,
+    log_input=True,
+    full=False,
+    size_average=None,
+    eps=1e-8,
+    reduce=None,
+    reduction="mean",
+):
+    """The negative log likelihood of counts under a Poisson distribution."""
+    reduction = _reduction(reduction, size_average, reduce)
+    return _C.poisson_nll_loss(input, target, log_input, full, eps, reduction)
+
+
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """The negative log likelihood under N(input, var)."""
+    if not isinstance(var, rushlight.Tensor):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = var * rushlight.ones_like(input)
+    elif (var < 0).any():
+        raise ValueError("var has negative entry/entries")
+    if var.size() != input.size():
+        if input.size()[:-1] == var.size():
+            var = var.unsqueeze(-1)
+        elif not (input.size()[:-1] == var.size()[:-1] and var.size(-1) == 1):
+            raise ValueError("var is of incorrect size")
+    if reduction not in _REDUCTIONS:
+        raise ValueError(reduction + " is not valid")
+    var = var.clone()
+    with rushlight.no_grad():
+        var.clamp_(min=eps)  # a limit on the value that the gradient does not see
+    loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return _reduced(loss, reduction)
+
+
+def _reduced(loss, reduction):
+    if reduction == "mean":
+        return loss.mean()
+    return loss.sum() if reduction == "sum" else loss
+
+
+def hinge_embedding_loss(
+    input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"
+):
+    """x where the target is 1, max(0, margin - x) where it is -1."""
+    reduction = _reduction(reduction, size_average, reduce)
+    return _C.hinge_embedding_loss(input, target, margin, reduction)
+
+
+def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """log(1 + exp(-target * x))."""
+    return _C.soft_margin_loss(input, target, _reduction(reduction, size_average, reduce))
+
+
+def margin_ranking_loss(
+    input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
+):
+    """max(0, -target * (input1 - input2) + margin)."""
+    reduction = _reduction(reduction, size_average, reduce)
+    return _C.margin_ranking_loss(input1, input2, target, margin, reduction)
+
+
+def cosine_embedding_loss(
+    input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
+):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    reduction = _reduction(reduction, size_average, reduce)
+    return _C.cosine_embedding_loss(input1, input2, target, margin, reduction)
+
+
+def triplet_margin_loss(
+    anchor,
+    positive,
+    negative,
+    margin=1.0,
+    p=2,
+    eps=1e-6,
+    swap=False,
+    size_average=None,
+    reduce=None,
+    reduction="mean",
+):
+    """How much nearer the anchor should be to `positive` than to `negative`."""
+    reduction = _reduction(reduction, size_average, reduce)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    return _C.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction)
+
+
+def multi_margin_loss(
+    input,
+    target,
+    p=1,
+    margin=1.0,
+    weight=None,
+    size_average=None,
+    reduce=None,
+    reduction="mean",
+):
+    """The hinge loss of many classes."""
+    reduction = _reduction(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    return _C.multi_margin_loss(input, target, p, margin, weight, reduction)
+
+
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """The hinge loss of samples with several classes each."""
+    return _C.multilabel_margin_loss(input, target, _reduction(reduction, size_average, reduce))
+
+
+def multilabel_soft_margin_loss(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean"
+):
+    """The binary cross entropy with logits, averaged over the last dimension."""
+    number = _reduction(reduction, size_average, reduce)
+    loss = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
+    loss = loss.sum(dim=-1) / input.size(-1)
+    return _reduced(loss, {v: k for k, v in _REDUCTIONS.items()}[number])

@@ -1,0 +1,276 @@
+"""`nn.init`: fill tensors with the starting values of parameters.
+
+Every function works in place without recording gradients and returns its tensor. The random
+numbers are drawn as PyTorch draws them, so that one seed gives the same weights.
+"""
+
+import functools
+import math
+import warnings
+
+import rushlight
+
+# Rounds after which `trunc_normal_` gives up: limits so far out that hardly a number is accepted.
+_TRUNCATION_ROUNDS = 100_000
+
+
+def calculate_gain(nonlinearity, param=None):
+    """The factor on the standard deviation that keeps the variance through a nonlinearity.
+
+    `param` is the negative slope of "leaky_relu".
+    """
+    convolutions = ("conv", "conv_transpose")
+    linear = {"linear", "sigmoid", *(f"{c}{n}d" for c in convolutions for n in (1, 2, 3))}
+    if nonlinearity in linear:
+        return 1
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "leaky_relu":
+        if param is None:
+            slope = 0.01
+        elif isinstance(param, (int, float)) and not isinstance(param, bool):
+            slope = param
+        else:
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + slope**2))
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def uniform_(tensor, a=0.0, b=1.0, generator=None):
+    """Fill with numbers from U(a, b)."""
+    with rushlight.no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor, mean=0.0, std=1.0, generator=None):
+    """Fill with numbers from N(mean, std²)."""
+    with rushlight.no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+    """Fill with numbers from N(mean, std²) limited to [a, b].
+
+    Candidates come from the normal distribution where at least 30 % of them fall into the limits,
+    else uniformly from the limits, and are drawn again until all are accepted.
+    """
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
+            "The distribution of values may be incorrect.",
+            stacklevel=2,
+        )
+
+    def below(x):
+        return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
+
+    from_normal = below(b) - below(a) >= 0.3
+    peak = min(max(mean, a), b)
+    with rushlight.no_grad():
+        waiting = None
+        for _ in range(_TRUNCATION_ROUNDS):
+            drawn = rushlight.empty_like(tensor)
+            if from_normal:
+                drawn.normal_(mean, std, generator=generator)
+                refused = (drawn < a) | (drawn > b)
+            else:
+                drawn.uniform_(a, b, generator=generator)
+                ratio = ((peak - mean) ** 2 - (drawn - mean) ** 2) / (2 * std * std)
+                level = rushlight.empty_like(tensor).uniform_(0.0, 1.0, generator=generator)
+                refused = level.log() > ratio
+            if waiting is None:
+                tensor.copy_(drawn)
+                waiting = refused
+            else:
+                tensor.copy_(rushlight.where(waiting, drawn, tensor))
+                waiting = waiting & refused
+            if not waiting.any():
+                return tensor
+    raise RuntimeError(
+        f"trunc_normal_: no numbers of N({mean}, {std}²) were found in [{a}, {b}] "
+        f"in {_TRUNCATION_ROUNDS} rounds"
+    )
+
+
+def constant_(tensor, val):
+    """Fill with one value."""
+    with rushlight.no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor):
+    """Fill with ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor):
+    """Fill with zeros."""
+    with rushlight.no_grad():
+        return tensor.zero_()
+
+
+def eye_(tensor):
+    """Fill a matrix with the identity."""
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    with rushlight.no_grad():
+        tensor.zero_()
+        tensor.diagonal().fill_(1)
+    return tensor
+
+
+def dirac_(tensor, groups=1):
+    """Fill a convolution's weight so that it hands its input channels on unchanged."""
+    dimensions = tensor.ndimension()
+    if dimensions not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    sizes = tensor.size()
+    if sizes[0] % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    share = sizes[0] // groups
+    centre = tuple(size // 2 for size in sizes[2:])
+    with rushlight.no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for channel in range(min(share, sizes[1])):
+                tensor[(group * share + channel, channel, *centre)] = 1
+    return tensor
+
+
+def _calculate_fan_in_and_fan_out(tensor):
+    dimensions = tensor.dim()
+    if dimensions < 2:
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        )
+    field = math.prod(tensor.shape[2:])
+    return tensor.size(1) * field, tensor.size(0) * field
+
+
+def _calculate_correct_fan(tensor, mode):
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return fan_in if mode == "fan_in" else fan_out
+
+
+def _xavier_std(tensor, gain):
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return gain * math.sqrt(2.0 / float(fan_in + fan_out))
+
+
+def xavier_uniform_(tensor, gain=1.0, generator=None):
+    """Fill from U(-a, a) with a = gain √(6 / (fan_in + fan_out))."""
+    bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor, gain=1.0, generator=None):
+    """Fill from N(0, std²) with std = gain √(2 / (fan_in + fan_out))."""
+    return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
+
+
+def _kaiming_std(tensor, a, mode, nonlinearity):
+    fan = _calculate_correct_fan(tensor, mode)
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def _is_empty(tensor):
+    """Whether a dimension has size 0: there is nothing to fill, which is told."""
+    if 0 not in tensor.shape:
+        return False
+    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+    return True
+
+
+def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Fill from U(-bound, bound) with bound = gain √(3 / fan).
+
+    Args:
+        a: negative slope of the leaky ReLU that follows.
+        mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass.
+        nonlinearity: see `calculate_gain`.
+    """
+    if _is_empty(tensor):
+        return tensor
+    bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Fill from N(0, std²) with std = gain / √fan; see `kaiming_uniform_`."""
+    if _is_empty(tensor):
+        return tensor
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def orthogonal_(tensor, gain=1, generator=None):
+    """Fill with a (semi-)orthogonal matrix times `gain`; later dimensions count as one."""
+    if tensor.ndimension() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.size(0)
+    columns = tensor.numel() // rows
+    flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
+    if rows < columns:
+        flat.t_()
+    q, r = rushlight.linalg.qr(flat)
+    # The signs of r's diagonal make the distribution uniform over orthogonal matrices.
+    q *= rushlight.diag(r, 0).sign()
+    if rows < columns:
+        q.t_()
+    with rushlight.no_grad():
+        tensor.view_as(q).copy_(q)
+        tensor.mul_(gain)
+    return tensor
+
+
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Fill a matrix from N(0, std²), then set this fraction of each column to zero."""
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with rushlight.no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for column in range(columns):
+            tensor[rushlight.randperm(rows)[:zeros], column] = 0
+    return tensor
+
+
+def _old_name(function):
+    """The name without the underscore, which warns."""
+    new = function.__name__
+    old = new[:-1]
+
+    @functools.wraps(function)
+    def deprecated(*args, **kwargs):
+        warnings.warn(
+            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **kwargs)
+
+    deprecated.__name__ = old
+    deprecated.__doc__ = f"The old name of `{new}`."
+    return deprecated
+
+
+uniform = _old_name(uniform_)
+normal = _old_name(normal_)
+constant = _old_name(constant_)
+eye = _old_name(eye_)
+dirac = _old_name(dirac_)
+xavier_uniform = _old_name(xavier_uniform_)
+xavier_normal = _old_name(xavier_normal_)
+kaiming_uniform = _old_name(kaiming_uniform_)
+kaiming_normal = _old_name(kaiming_normal_)
+orthogonal = _old_name(orthogonal_)
+sparse = _old_name(sparse_)

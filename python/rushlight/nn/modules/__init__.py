@@ -1,0 +1,60 @@
+"""All layers, losses and containers, one file a family with PyTorch's names."""
+
+from . import (
+    activation,
+    batchnorm,
+    channelshuffle,
+    container,
+    conv,
+    distance,
+    dropout,
+    flatten,
+    fold,
+    instancenorm,
+    linear,
+    loss,
+    normalization,
+    padding,
+    pixelshuffle,
+    pooling,
+    sparse,
+)
+from .activation import *  # noqa: F403
+from .batchnorm import *  # noqa: F403
+from .channelshuffle import *  # noqa: F403
+from .container import *  # noqa: F403
+from .conv import *  # noqa: F403
+from .distance import *  # noqa: F403
+from .dropout import *  # noqa: F403
+from .flatten import *  # noqa: F403
+from .fold import *  # noqa: F403
+from .instancenorm import *  # noqa: F403
+from .linear import *  # noqa: F403
+from .loss import *  # noqa: F403
+from .module import Module
+from .normalization import *  # noqa: F403
+from .padding import *  # noqa: F403
+from .pixelshuffle import *  # noqa: F403
+from .pooling import *  # noqa: F403
+from .sparse import *  # noqa: F403
+
+__all__ = [
+    "Module",
+    *linear.__all__,
+    *conv.__all__,
+    *activation.__all__,
+    *container.__all__,
+    *pooling.__all__,
+    *batchnorm.__all__,
+    *instancenorm.__all__,
+    *normalization.__all__,
+    *dropout.__all__,
+    *padding.__all__,
+    *sparse.__all__,
+    *loss.__all__,
+    *distance.__all__,
+    *flatten.__all__,
+    *fold.__all__,
+    *pixelshuffle.__all__,
+    *channelshuffle.__all__,
+]

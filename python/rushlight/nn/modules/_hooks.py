@@ -1,0 +1,209 @@
+"""Hooks around a module's forward pass: the ones of all modules, and the call that runs them.
+
+`Module.__call__` comes here only when some hook exists. The registering methods of a single module
+are in `module.py`.
+"""
+
+import warnings
+from collections import OrderedDict
+
+from rushlight import Tensor
+from rushlight.utils.hooks import BackwardHook, RemovableHandle
+
+# Hooks of every module, in the order of registration; `module.py` tests the four that a call meets.
+global_forward_hooks = OrderedDict()
+global_forward_hooks_with_kwargs = OrderedDict()
+global_forward_hooks_always_called = OrderedDict()
+global_forward_pre_hooks = OrderedDict()
+global_backward_hooks = OrderedDict()
+global_backward_pre_hooks = OrderedDict()
+global_buffer_registration_hooks = OrderedDict()
+global_module_registration_hooks = OrderedDict()
+global_parameter_registration_hooks = OrderedDict()
+
+# Whether the hooks in `global_backward_hooks` are full ones; None while there are none.
+global_backward_hooks_are_full = None
+
+
+def add_hook(hooks, hook, *, prepend=False, marks=()):
+    """Put a hook into a dict, and its id into each marking dict; returns its handle."""
+    handle = RemovableHandle(hooks, extra_dict=marks or None)
+    hooks[handle.id] = hook
+    for mark in marks:
+        mark[handle.id] = True
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_module_buffer_registration_hook(hook):
+    """Call `hook(module, name, buffer)` whenever a module registers a buffer."""
+    return add_hook(global_buffer_registration_hooks, hook)
+
+
+def register_module_module_registration_hook(hook):
+    """Call `hook(module, name, submodule)` whenever a module registers a submodule."""
+    return add_hook(global_module_registration_hooks, hook)
+
+
+def register_module_parameter_registration_hook(hook):
+    """Call `hook(module, name, parameter)` whenever a module registers a parameter."""
+    return add_hook(global_parameter_registration_hooks, hook)
+
+
+def register_module_forward_pre_hook(hook):
+    """Call `hook(module, args)` before the forward pass of every module."""
+    return add_hook(global_forward_pre_hooks, hook)
+
+
+def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
+    """Call `hook(module, args, output)` after the forward pass of every module."""
+    marks = []
+    if with_kwargs:
+        marks.append(global_forward_hooks_with_kwargs)
+    if always_call:
+        marks.append(global_forward_hooks_always_called)
+    return add_hook(global_forward_hooks, hook, marks=marks)
+
+
+def register_module_full_backward_pre_hook(hook):
+    """Call `hook(module, grad_output)` before the backward pass of every module."""
+    return add_hook(global_backward_pre_hooks, hook)
+
+
+def register_module_full_backward_hook(hook):
+    """Call `hook(module, grad_input, grad_output)` after the backward pass of every module."""
+    global global_backward_hooks_are_full
+    if global_backward_hooks_are_full is False:
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module "
+            "hook. Please use only one of them."
+        )
+    global_backward_hooks_are_full = True
+    return add_hook(global_backward_hooks, hook)
+
+
+def register_module_backward_hook(hook):
+    """The old form of `register_module_full_backward_hook`, with the last function's gradients."""
+    global global_backward_hooks_are_full
+    if global_backward_hooks_are_full is True:
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module "
+            "hook. Please use only one of them."
+        )
+    global_backward_hooks_are_full = False
+    return add_hook(global_backward_hooks, hook)
+
+
+def backward_hooks(module):
+    """The full and the old-style backward hooks that apply to a module, as two lists."""
+    full, old = [], []
+    if global_backward_hooks:
+        (full if global_backward_hooks_are_full else old).extend(global_backward_hooks.values())
+    if module._backward_hooks:
+        target = full if module._is_full_backward_hook else old
+        target.extend(module._backward_hooks.values())
+    return full, old
+
+
+def backward_pre_hooks(module):
+    """The backward pre-hooks that apply to a module, as a list."""
+    return [*global_backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
+
+
+def call_with_hooks(module, args, kwargs):
+    """Run a module's forward with all hooks around it."""
+    called = set()
+    try:
+        return _call(module, args, kwargs, called)
+    except Exception:
+        _always_call(module, args, kwargs, called)
+        raise
+
+
+def _call(module, args, kwargs, called):
+    args, kwargs = _run_forward_pre_hooks(module, args, kwargs)
+    full, old = backward_hooks(module)
+    pre = backward_pre_hooks(module)
+    boundary = BackwardHook(module, full, pre) if full or pre else None
+    if boundary is not None:
+        args = boundary.setup_input_hook(args)
+    result = module.forward(*args, **kwargs)
+    for key, hook, with_kwargs in _forward_hooks(module):
+        called.add(key)
+        if with_kwargs:
+            replacement = hook(module, args, kwargs, result)
+        else:
+            replacement = hook(module, args, result)
+        if replacement is not None:
+            result = replacement
+    if boundary is not None:
+        if not isinstance(result, (Tensor, tuple)):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                f"Tensors but received {type(result)}",
+                stacklevel=2,
+            )
+        else:
+            result = boundary.setup_output_hook(result)
+    if old:
+        _attach_old_backward_hooks(module, result, old)
+    return result
+
+
+def _run_forward_pre_hooks(module, args, kwargs):
+    with_kwargs = module._forward_pre_hooks_with_kwargs
+    hooks = [(hook, False) for hook in global_forward_pre_hooks.values()]
+    hooks += [(hook, key in with_kwargs) for key, hook in module._forward_pre_hooks.items()]
+    for hook, takes_kwargs in hooks:
+        if not takes_kwargs:
+            replacement = hook(module, args)
+            if replacement is not None:
+                args = replacement if isinstance(replacement, tuple) else (replacement,)
+            continue
+        replacement = hook(module, args, kwargs)
+        if replacement is None:
+            continue
+        if not isinstance(replacement, tuple) or len(replacement) != 2:
+            raise RuntimeError(
+                "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
+                f"but got {replacement}."
+            )
+        args, kwargs = replacement
+    return args, kwargs
+
+
+def _forward_hooks(module):
+    """(key, hook, whether it takes kwargs) of the forward hooks, those of all modules first."""
+    for key, hook in list(global_forward_hooks.items()):
+        yield key, hook, key in global_forward_hooks_with_kwargs
+    for key, hook in list(module._forward_hooks.items()):
+        yield key, hook, key in module._forward_hooks_with_kwargs
+
+
+def _always_call(module, args, kwargs, called):
+    """After an error, run the hooks that asked for it and have not run; their errors only warn."""
+    always = {**global_forward_hooks_always_called, **module._forward_hooks_always_called}
+    for key, hook, with_kwargs in _forward_hooks(module):
+        if key not in always or key in called:
+            continue
+        try:
+            hook(module, args, kwargs, None) if with_kwargs else hook(module, args, None)
+        except Exception as error:
+            warnings.warn(
+                "module forward hook with ``always_call=True`` raised an exception that was "
+                f"silenced as another error was raised in forward: {error}",
+                stacklevel=2,
+            )
+
+
+def _attach_old_backward_hooks(module, result, hooks):
+    """Old-style hooks watch the node that made the first tensor of the result."""
+    tensor = result
+    while not isinstance(tensor, Tensor):
+        tensor = next(iter(tensor.values())) if isinstance(tensor, dict) else tensor[0]
+    node = tensor.grad_fn
+    if node is None:
+        return
+    for hook in hooks:
+        node.register_hook(lambda inputs, outputs, hook=hook: hook(module, inputs, outputs))

@@ -1,0 +1,228 @@
+"""`state_dict` and `load_state_dict` of a module, and the messages where two states differ."""
+
+import warnings
+from collections import OrderedDict, namedtuple
+from collections.abc import Mapping
+from itertools import chain
+
+import rushlight
+from rushlight import Tensor
+
+from ..parameter import Parameter
+
+EXTRA_STATE_KEY = "_extra_state"
+
+
+class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What `load_state_dict` returns: the keys that only one side had."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return super().__repr__()
+
+    __str__ = __repr__
+
+
+def state_dict(module, destination, prefix, keep_vars):
+    """Fill `destination` (a new OrderedDict if None) with the state of a module and its children.
+
+    A child goes through its own `state_dict` method, which a class may override.
+    """
+    if destination is None:
+        destination = OrderedDict()
+        destination._metadata = OrderedDict()
+    metadata = {"version": module._version}
+    if hasattr(destination, "_metadata"):
+        destination._metadata[prefix[:-1]] = metadata
+    for hook in module._state_dict_pre_hooks.values():
+        hook(module, prefix, keep_vars)
+    module._save_to_state_dict(destination, prefix, keep_vars)
+    for name, child in module._modules.items():
+        if child is not None:
+            child.state_dict(
+                destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+            )
+    for hook in module._state_dict_hooks.values():
+        result = hook(module, destination, prefix, metadata)
+        if result is None:
+            continue
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError("state_dict post-hook must return None")
+        destination = result
+    return destination
+
+
+def _has_extra_state(module):
+    from .module import Module
+
+    return type(module).get_extra_state is not Module.get_extra_state
+
+
+def save_own(module, destination, prefix, keep_vars):
+    """Store a module's own parameters, persistent buffers and extra state."""
+    for name, parameter in module._parameters.items():
+        if parameter is not None:
+            destination[prefix + name] = parameter if keep_vars else parameter.detach()
+    for name, buffer in module._buffers.items():
+        if buffer is not None and name not in module._non_persistent_buffers_set:
+            destination[prefix + name] = buffer if keep_vars else buffer.detach()
+    if _has_extra_state(module):
+        destination[prefix + EXTRA_STATE_KEY] = module.get_extra_state()
+
+
+def load_own(module, states, prefix, metadata, strict, missing, unexpected, errors):
+    """Copy the entries of `states` under `prefix` into a module's own tensors.
+
+    Nothing is raised: differences are appended to `missing`, `unexpected` and `errors`.
+    """
+    for hook in module._load_state_dict_pre_hooks.values():
+        hook(states, prefix, metadata, strict, missing, unexpected, errors)
+    persistent = (
+        (name, buffer)
+        for name, buffer in module._buffers.items()
+        if name not in module._non_persistent_buffers_set
+    )
+    own = {k: v for k, v in chain(module._parameters.items(), persistent) if v is not None}
+    assign = metadata.get("assign_to_params_buffers", False)
+    for name, target in own.items():
+        key = prefix + name
+        if key in states:
+            _load_one(module, name, target, key, states[key], assign, errors)
+        elif strict:
+            missing.append(key)
+    _load_extra(module, states, prefix, strict, missing, unexpected)
+    if strict:
+        for key in states:
+            if not key.startswith(prefix) or key == prefix + EXTRA_STATE_KEY:
+                continue
+            head, _, tail = key[len(prefix) :].partition(".")
+            known = head in module._modules if tail else head in own
+            if not known:
+                unexpected.append(key)
+
+
+def _load_one(module, name, target, key, value, assign, errors):
+    if not isinstance(value, Tensor):
+        errors.append(
+            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
+            f"object from checkpoint but received {type(value)}"
+        )
+        return
+    if target.dim() == 0 and tuple(value.shape) == (1,):
+        value = value[0]  # scalars were saved as vectors of one element once
+    if value.shape != target.shape:
+        errors.append(
+            f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+            f"the shape in current model is {target.shape}."
+        )
+        return
+    if target.is_meta and not value.is_meta and not assign:
+        warnings.warn(
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter "
+            "in the current model, which is a no-op. (Did you mean to pass `assign=True`?)",
+            stacklevel=2,
+        )
+    try:
+        with rushlight.no_grad():
+            if not assign:
+                target.copy_(value)
+                return
+            if isinstance(target, Parameter):
+                if isinstance(value, Parameter):
+                    value.requires_grad_(target.requires_grad)
+                else:
+                    value = Parameter(value, requires_grad=target.requires_grad)
+            setattr(module, name, value)
+    except Exception as error:
+        errors.append(
+            f'While copying the parameter named "{key}", whose dimensions in the model are '
+            f"{target.size()} and whose dimensions in the checkpoint are {value.size()}, "
+            f"an exception occurred : {error.args}."
+        )
+
+
+def _load_extra(module, states, prefix, strict, missing, unexpected):
+    from .module import Module
+
+    key = prefix + EXTRA_STATE_KEY
+    if type(module).set_extra_state is not Module.set_extra_state:
+        if key in states:
+            module.set_extra_state(states[key])
+        elif strict:
+            missing.append(key)
+    elif strict and key in states:
+        unexpected.append(key)
+
+
+def load_state_dict(module, states, strict, assign):
+    """Load a whole module; see `Module.load_state_dict`."""
+    if not isinstance(states, Mapping):
+        raise TypeError(f"Expected state_dict to be dict-like, got {type(states)}.")
+    missing, unexpected, errors = [], [], []
+    all_metadata = getattr(states, "_metadata", None)
+    states = OrderedDict(states)
+    if all_metadata is not None:
+        states._metadata = all_metadata
+
+    def load(part, own, prefix):
+        metadata = {} if all_metadata is None else all_metadata.get(prefix[:-1], {})
+        if assign:
+            metadata["assign_to_params_buffers"] = assign
+        part._load_from_state_dict(own, prefix, metadata, True, missing, unexpected, errors)
+        for name, child in part._modules.items():
+            if child is not None:
+                below = f"{prefix}{name}."
+                load(child, {k: v for k, v in own.items() if k.startswith(below)}, below)
+        for hook in part._load_state_dict_post_hooks.values():
+            if hook(part, _IncompatibleKeys(missing, unexpected)) is not None:
+                raise AssertionError(
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not "
+                    "expected to return new values, if incompatible_keys need to be modified, "
+                    "it should be done inplace."
+                )
+
+    load(module, states, "")
+    if strict:
+        if unexpected:
+            errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+        if missing:
+            errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+    if errors:
+        lines = "\n\t".join(errors)
+        failure = RuntimeError(
+            f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{lines}"
+        )
+        failure.__notes__ = list(_hints(missing, unexpected))
+        raise failure
+    return _IncompatibleKeys(missing, unexpected)
+
+
+def _quoted(keys):
+    return ", ".join(f'"{key}"' for key in keys)
+
+
+def _hints(missing, unexpected):
+    """Plain words on why keys differ, where it can be told."""
+    if not missing or not unexpected:
+        return
+    wanted, given = set(missing), set(unexpected)
+    for prefix in ("module.", "model.", "_orig_mod."):
+        stripped = {key.removeprefix(prefix) for key in given}
+        if all(key.startswith(prefix) for key in given) and stripped & wanted:
+            yield (
+                f"Hint: the keys of the state start with {prefix!r}, those of the model do "
+                f"not. Remove it: {{k.removeprefix({prefix!r}): v for k, v in state.items()}}"
+            )
+            return
+        if all(key.startswith(prefix) and key[len(prefix) :] in given for key in wanted):
+            yield f"Hint: the keys of the model start with {prefix!r}, those of the state do not."
+            return
+    if len(wanted) <= 200 and len(given) <= 200:
+        from difflib import get_close_matches
+
+        pairs = [(key, get_close_matches(key, given, n=1, cutoff=0.8)) for key in missing]
+        for key, match in [(key, match) for key, match in pairs if match][:5]:
+            yield f'Hint: "{key}" is missing; the state has "{match[0]}".'

@@ -1,0 +1,147 @@
+"""BatchNorm of 1, 2 and 3 dimensions, and what InstanceNorm shares with it."""
+
+import rushlight
+
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+
+
+class _NormBase(Module):
+    """Settings, parameters and running statistics; `_version` 2 counts the batches."""
+
+    _version = 2
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+
+        def make():
+            return rushlight.empty(num_features, device=device, dtype=dtype)
+
+        self.register_parameter("weight", Parameter(make()) if affine else None)
+        self.register_parameter("bias", Parameter(make()) if affine and bias else None)
+        if track_running_stats:
+            mean = rushlight.zeros(num_features, device=device, dtype=dtype)
+            var = rushlight.ones(num_features, device=device, dtype=dtype)
+            count = rushlight.tensor(0, dtype=rushlight.int64, device=device)
+        else:
+            mean = var = count = None
+        self.register_buffer("running_mean", mean)
+        self.register_buffer("running_var", var)
+        self.register_buffer("num_batches_tracked", count)
+        self.reset_parameters()
+
+    def reset_running_stats(self):
+        """Mean 0, variance 1, no batch seen."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self):
+        """Weight 1, bias 0, and `reset_running_stats`."""
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            if self.bias is not None:
+                init.zeros_(self.bias)
+
+    def _check_input_dim(self, input):
+        raise NotImplementedError
+
+    def extra_repr(self):
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest):
+        version = local_metadata.get("version", None)
+        if (version is None or version < 2) and self.track_running_stats:
+            count = self.num_batches_tracked
+            if count is None or count.is_meta:
+                count = rushlight.tensor(0, dtype=rushlight.int64)
+            state_dict.setdefault(prefix + "num_batches_tracked", count)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+
+class _BatchNorm(_NormBase):
+    """Normalises each channel over the batch, or by the running statistics in evaluation.
+
+    Args:
+        num_features: number of channels, the input's dimension 1.
+        eps: added to the variance.
+        momentum: weight of a batch in the running statistics; None for their plain mean.
+        affine: whether a scale `weight` and a shift `bias` are learnt.
+        track_running_stats: without, evaluation too uses the batch's statistics.
+    """
+
+    def forward(self, input):
+        self._check_input_dim(input)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        tracking = self.training and self.track_running_stats
+        if tracking and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked)
+        mean, var = self.running_mean, self.running_var
+        from_batch = self.training or (mean is None and var is None)
+        # In training without tracking, running statistics that exist are left alone.
+        used = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input,
+            mean if used else None,
+            var if used else None,
+            self.weight,
+            self.bias,
+            from_batch,
+            momentum,
+            self.eps,
+        )
+
+
+def _check(input, *dimensions):
+    if input.dim() not in dimensions:
+        allowed = " or ".join(f"{d}D" for d in dimensions)
+        raise ValueError(f"expected {allowed} input (got {input.dim()}D input)")
+
+
+class BatchNorm1d(_BatchNorm):
+    __doc__ = (_BatchNorm.__doc__ or "") + "\n    Input: (N, C) or (N, C, L).\n"
+
+    def _check_input_dim(self, input):
+        _check(input, 2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    __doc__ = (_BatchNorm.__doc__ or "") + "\n    Input: (N, C, H, W).\n"
+
+    def _check_input_dim(self, input):
+        _check(input, 4)
+
+
+class BatchNorm3d(_BatchNorm):
+    __doc__ = (_BatchNorm.__doc__ or "") + "\n    Input: (N, C, D, H, W).\n"
+
+    def _check_input_dim(self, input):
+        _check(input, 5)

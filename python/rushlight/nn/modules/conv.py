@@ -1,0 +1,340 @@
+"""Convolutions and transposed convolutions of 1, 2 and 3 spatial dimensions."""
+
+import math
+
+import rushlight
+
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+from .utils import _ntuple, _reverse_repeat_tuple
+
+__all__ = [
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+]
+
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class _ConvNd(Module):
+    """Settings and parameters of all convolutions.
+
+    `weight` has shape (out_channels, in_channels / groups, *kernel_size), transposed ones have
+    (in_channels, out_channels / groups, *kernel_size); weight and bias start from U(-k, k) with
+    k = 1 / √fan_in.
+    """
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride,
+        padding,
+        dilation,
+        transposed,
+        output_padding,
+        groups,
+        bias,
+        padding_mode,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        if in_channels % groups != 0:
+            raise ValueError("in_channels must be divisible by groups")
+        if out_channels % groups != 0:
+            raise ValueError("out_channels must be divisible by groups")
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise ValueError(
+                    f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}"
+                )
+            if padding == "same" and any(s != 1 for s in stride):
+                raise ValueError("padding='same' is not supported for strided convolutions")
+        if padding_mode not in _PADDING_MODES:
+            raise ValueError(
+                f"padding_mode must be one of {set(_PADDING_MODES)}, "
+                f"but got padding_mode='{padding_mode}'"
+            )
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.transposed = transposed
+        self.output_padding = output_padding
+        self.groups = groups
+        self.padding_mode = padding_mode
+        self._reversed_padding_repeated_twice = self._padding_for_pad()
+        if transposed:
+            shape = (in_channels, out_channels // groups, *kernel_size)
+        else:
+            shape = (out_channels, in_channels // groups, *kernel_size)
+        self.weight = Parameter(rushlight.empty(shape, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(rushlight.empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def _padding_for_pad(self):
+        """The padding as `F.pad` takes it; "same" pads more at the end where it is uneven."""
+        if self.padding == "valid":
+            return [0] * (2 * len(self.kernel_size))
+        if self.padding == "same":
+            sizes = []
+            for dilation, kernel in zip(
+                reversed(self.dilation), reversed(self.kernel_size), strict=False
+            ):
+                total = dilation * (kernel - 1)
+                sizes += [total // 2, total - total // 2]
+            return sizes
+        return _reverse_repeat_tuple(self.padding, 2)
+
+    def reset_parameters(self):
+        """Draw new starting values."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
+            if fan_in != 0:
+                bound = 1 / math.sqrt(fan_in)
+                init.uniform_(self.bias, -bound, bound)
+
+    def extra_repr(self):
+        ones, zeros = (1,) * len(self.stride), (0,) * len(self.stride)
+        text = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}"
+        )
+        if self.padding != zeros:
+            text += f", padding={self.padding}"
+        if self.dilation != ones:
+            text += f", dilation={self.dilation}"
+        if self.output_padding != zeros:
+            text += f", output_padding={self.output_padding}"
+        if self.groups != 1:
+            text += f", groups={self.groups}"
+        if self.bias is None:
+            text += ", bias=False"
+        if self.padding_mode != "zeros":
+            text += f", padding_mode={self.padding_mode}"
+        return text
+
+
+class _Conv(_ConvNd):
+    """Cross-correlation with learnt kernels.
+
+    Args:
+        in_channels: number of channels of the input.
+        out_channels: number of channels of the output.
+        kernel_size, stride, dilation: an int for all spatial dimensions, or one for each.
+        padding: the same, or "valid" (none) or "same" (the output has the input's size).
+        groups: channels are split into as many groups, convolved separately.
+        bias: whether a number is added to each channel.
+        padding_mode: "zeros", "reflect", "replicate" or "circular".
+    """
+
+    _dimensions = 0
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        expand = _ntuple(self._dimensions)
+        super().__init__(
+            in_channels,
+            out_channels,
+            expand(kernel_size),
+            expand(stride),
+            padding if isinstance(padding, str) else expand(padding),
+            expand(dilation),
+            False,
+            expand(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def _convolve(self, *args):
+        raise NotImplementedError
+
+    def _conv_forward(self, input, weight, bias):
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            sizes = self._reversed_padding_repeated_twice
+            input = F.pad(input, sizes, mode=self.padding_mode)
+            padding = (0,) * self._dimensions
+        return self._convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+    def forward(self, input):
+        return self._conv_forward(input, self.weight, self.bias)
+
+
+class Conv1d(_Conv):
+    __doc__ = (_Conv.__doc__ or "") + "\n    Input: (N, C, L) or (C, L).\n"
+    _dimensions = 1
+
+    def _convolve(self, *args):
+        return F.conv1d(*args)
+
+
+class Conv2d(_Conv):
+    __doc__ = (_Conv.__doc__ or "") + "\n    Input: (N, C, H, W) or (C, H, W).\n"
+    _dimensions = 2
+
+    def _convolve(self, *args):
+        return F.conv2d(*args)
+
+
+class Conv3d(_Conv):
+    __doc__ = (_Conv.__doc__ or "") + "\n    Input: (N, C, D, H, W) or (C, D, H, W).\n"
+    _dimensions = 3
+
+    def _convolve(self, *args):
+        return F.conv3d(*args)
+
+
+class _ConvTransposeNd(_ConvNd):
+    """The transpose (the gradient) of a convolution, which enlarges where that shrinks.
+
+    Args:
+        in_channels, out_channels, kernel_size, stride, padding, groups, bias, dilation: those of
+            the convolution; `padding` makes the output smaller.
+        output_padding: added to one side of the output.
+    """
+
+    _dimensions = 0
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        expand = _ntuple(self._dimensions)
+        super().__init__(
+            in_channels,
+            out_channels,
+            expand(kernel_size),
+            expand(stride),
+            expand(padding),
+            expand(dilation),
+            True,
+            expand(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def _output_padding(
+        self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None
+    ):
+        """The output padding that gives an output of `output_size`."""
+        if output_size is None:
+            return self.output_padding
+        n = num_spatial_dims
+        extra = input.dim() - n  # batch (if any) and channels
+        output_size = list(output_size)
+        if len(output_size) == n + extra:
+            output_size = output_size[extra:]
+        if len(output_size) != n:
+            raise ValueError(
+                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} "
+                f"or {n + extra} elements (got {len(output_size)})"
+            )
+        smallest, largest = [], []
+        for d in range(n):
+            reach = (1 if dilation is None else dilation[d]) * (kernel_size[d] - 1)
+            size = (input.size(d + extra) - 1) * stride[d] - 2 * padding[d] + reach + 1
+            smallest.append(size)
+            largest.append(size + stride[d] - 1)
+        for size, low, high in zip(output_size, smallest, largest, strict=False):
+            if not low <= size <= high:
+                raise ValueError(
+                    f"requested an output size of {output_size}, but valid sizes range "
+                    f"from {smallest} to {largest} (for an input of {input.size()[2:]})"
+                )
+        return [size - low for size, low in zip(output_size, smallest, strict=False)]
+
+    def _convolve(self, *args):
+        raise NotImplementedError
+
+    def forward(self, input, output_size=None):
+        output_padding = self._output_padding(
+            input,
+            output_size,
+            self.stride,
+            self.padding,
+            self.kernel_size,
+            self._dimensions,
+            self.dilation,
+        )
+        return self._convolve(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            output_padding,
+            self.groups,
+            self.dilation,
+        )
+
+
+class ConvTranspose1d(_ConvTransposeNd):
+    __doc__ = (_ConvTransposeNd.__doc__ or "") + "\n    Input: (N, C, L) or (C, L).\n"
+    _dimensions = 1
+
+    def _convolve(self, *args):
+        return F.conv_transpose1d(*args)
+
+
+class ConvTranspose2d(_ConvTransposeNd):
+    __doc__ = (_ConvTransposeNd.__doc__ or "") + "\n    Input: (N, C, H, W) or (C, H, W).\n"
+    _dimensions = 2
+
+    def _convolve(self, *args):
+        return F.conv_transpose2d(*args)
+
+
+class ConvTranspose3d(_ConvTransposeNd):
+    __doc__ = (_ConvTransposeNd.__doc__ or "") + "\n    Input: (N, C, D, H, W) or (C, D, H, W).\n"
+    _dimensions = 3
+
+    def _convolve(self, *args):
+        return F.conv_transpose3d(*args)

@@ -1,0 +1,41 @@
+"""Flatten (generated from ops/modules.py) and Unflatten."""
+
+from .._stateless.flatten import Flatten
+from .module import Module
+
+__all__ = ["Flatten", "Unflatten"]
+
+
+class Unflatten(Module):
+    """Splits one dimension into several.
+
+    Args:
+        dim: the dimension, an index.
+        unflattened_size: the sizes it is split into; one may be -1.
+    """
+
+    def __init__(self, dim, unflattened_size):
+        super().__init__()
+        if not isinstance(dim, int):
+            raise TypeError(
+                f"dim must be an int (dims have no names), but found type {type(dim).__name__}"
+            )
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise TypeError(
+                "unflattened_size must be a tuple of ints, "
+                f"but found type {type(unflattened_size).__name__}"
+            )
+        for i, size in enumerate(unflattened_size):
+            if not isinstance(size, int):
+                raise TypeError(
+                    "unflattened_size must be tuple of ints, but found element of type "
+                    f"{type(size).__name__} at pos {i}"
+                )
+        self.dim = dim
+        self.unflattened_size = unflattened_size
+
+    def forward(self, input):
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self):
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

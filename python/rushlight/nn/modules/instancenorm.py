@@ -1,0 +1,88 @@
+"""InstanceNorm of 1, 2 and 3 spatial dimensions: each channel of each sample by itself."""
+
+import warnings
+
+from .. import functional as F
+from .batchnorm import _check, _NormBase
+
+__all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
+
+
+class _InstanceNorm(_NormBase):
+    """Normalises each channel of each sample over its spatial dimensions.
+
+    Args:
+        num_features: number of channels.
+        eps: added to the variance.
+        momentum: weight of a batch in the running statistics.
+        affine: whether a scale `weight` and a shift `bias` are learnt.
+        track_running_stats: keep running statistics and use them in evaluation.
+    """
+
+    _batched_dim = 0
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=False,
+        track_running_stats=False,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+
+    def _apply_norm(self, input):
+        return F.instance_norm(
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum if self.momentum is not None else 0.0,
+            self.eps,
+        )
+
+    def _check_input_dim(self, input):
+        _check(input, self._batched_dim - 1, self._batched_dim)
+
+    def forward(self, input):
+        self._check_input_dim(input)
+        batched = input.dim() == self._batched_dim
+        channels = input.size(1 if batched else 0)
+        if channels != self.num_features:
+            if self.affine:
+                raise ValueError(
+                    f"expected input's size at dim={1 if batched else 0} to match num_features "
+                    f"({self.num_features}), but got: {channels}."
+                )
+            warnings.warn(
+                f"input's size at dim={1 if batched else 0} does not match num_features. You can "
+                "silence this warning by not passing in num_features, which is not used because "
+                "affine=False",
+                stacklevel=2,
+            )
+        if batched:
+            return self._apply_norm(input)
+        return self._apply_norm(input.unsqueeze(0)).squeeze(0)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    __doc__ = (_InstanceNorm.__doc__ or "") + "\n    Input: (N, C, L) or (C, L).\n"
+    _batched_dim = 3
+
+
+class InstanceNorm2d(_InstanceNorm):
+    __doc__ = (_InstanceNorm.__doc__ or "") + "\n    Input: (N, C, H, W) or (C, H, W).\n"
+    _batched_dim = 4
+
+
+class InstanceNorm3d(_InstanceNorm):
+    __doc__ = (_InstanceNorm.__doc__ or "") + "\n    Input: (N, C, D, H, W) or (C, D, H, W).\n"
+    _batched_dim = 5

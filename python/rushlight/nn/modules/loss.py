@@ -1,0 +1,6 @@
+"""Losses. Generated from ops/modules.py."""
+
+from .._stateless.loss import *  # noqa: F403
+from .._stateless.loss import __all__ as _generated
+
+__all__ = [name for name in _generated if not name.startswith("_")]

@@ -1,0 +1,790 @@
+"""`Module`: the base class of everything that has parameters.
+
+A module keeps what it owns in live dicts, PyTorch's own (`_parameters`, `_buffers`, `_modules` and
+the hook dicts): programs reach into them. Assigning a Parameter, a Buffer or a Module to an
+attribute registers it; reading an attribute looks into the three dicts last. Hooks around a call
+are in `_hooks.py`, states in `_state.py`.
+"""
+
+import warnings
+from collections import OrderedDict
+
+import rushlight
+from rushlight import Tensor
+
+from ..parameter import Buffer, Parameter
+from . import _hooks, _state
+from ._hooks import (
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+
+__all__ = [
+    "Module",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
+
+_NOTE = "in the forward pass of "
+
+
+def _typename(value):
+    """The name of a value's type for messages, PyTorch's for tensors (`torch.FloatTensor`)."""
+    if isinstance(value, Tensor):
+        return value.type()
+    kind = value if isinstance(value, type) else type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _add_indent(text, spaces):
+    first, *rest = text.split("\n")
+    return "\n".join([first, *(" " * spaces + line for line in rest)])
+
+
+def _name_check(kind, name):
+    """Raise where `name` cannot be the name of a parameter, buffer or module."""
+    if not isinstance(name, str):
+        raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
+    if "." in name:
+        got = f", got: {name}" if kind == "module" else ""
+        raise KeyError(f'{kind} name can\'t contain "."{got}')
+    if name == "":
+        raise KeyError(f'{kind} name can\'t be empty string ""')
+
+
+def _note_path(error, module):
+    """Say on an error which part of the outermost module was running.
+
+    Every module that an error passes on its way out puts its own name for the part below in front,
+    so the note ends as `in the forward pass of ResNet: layer4.1.fc (Linear)`.
+    """
+    notes = error.__dict__.setdefault("__notes__", [])
+    state = error.__dict__.get("_module_path")
+    if state is None:
+        # An id and no reference: an error that is pickled or kept should not carry a model along.
+        state = [len(notes), id(module), "", type(module).__name__]
+        error.__dict__["_module_path"] = state
+        notes.append("")
+    place, inner, path, leaf = state
+    if inner != id(module):
+        for name, part in module.named_modules():
+            if id(part) == inner:
+                path = f"{name}.{path}" if path else name
+                break
+        else:
+            return
+        state[1:3] = id(module), path
+    top = type(module).__name__
+    notes[place] = _NOTE + (f"{top}: {path} ({leaf})" if path else top)
+
+
+class Module:
+    """Base class for neural networks and their layers; subclasses define `forward`."""
+
+    dump_patches = False
+    call_super_init = False
+    _version = 1
+    _compiled_call_impl = None
+    training: bool
+    T_destination = dict
+
+    def __init__(self, *args, **kwargs):
+        if not self.call_super_init:
+            if kwargs:
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() got an unexpected keyword argument "
+                    f"'{next(iter(kwargs))}'"
+                )
+            if args:
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() takes 1 positional argument but "
+                    f"{len(args) + 1} were given"
+                )
+        # Straight into the dict: the attribute rules below need these dicts to exist.
+        self.__dict__.update(
+            training=True,
+            _parameters={},
+            _buffers={},
+            _non_persistent_buffers_set=set(),
+            _backward_pre_hooks=OrderedDict(),
+            _backward_hooks=OrderedDict(),
+            _is_full_backward_hook=None,
+            _forward_hooks=OrderedDict(),
+            _forward_hooks_with_kwargs=OrderedDict(),
+            _forward_hooks_always_called=OrderedDict(),
+            _forward_pre_hooks=OrderedDict(),
+            _forward_pre_hooks_with_kwargs=OrderedDict(),
+            _state_dict_hooks=OrderedDict(),
+            _state_dict_pre_hooks=OrderedDict(),
+            _load_state_dict_pre_hooks=OrderedDict(),
+            _load_state_dict_post_hooks=OrderedDict(),
+            _modules={},
+        )
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    # ---- calling -------------------------------------------------------------------------------
+
+    def forward(self, *args):
+        """The computation of a call; every subclass defines its own."""
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
+    def __call__(self, *args, **kwargs):
+        own = self.__dict__
+        try:
+            if (
+                own["_forward_hooks"]
+                or own["_forward_pre_hooks"]
+                or own["_backward_hooks"]
+                or own["_backward_pre_hooks"]
+                or _global_forward_hooks
+                or _global_forward_pre_hooks
+                or _global_backward_hooks
+                or _global_backward_pre_hooks
+            ):
+                return _hooks.call_with_hooks(self, args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            if "_forward_hooks" not in own:
+                raise AttributeError(
+                    f"{type(self).__name__} was called before Module.__init__()"
+                ) from None
+            _note_path(error, self)
+            raise
+
+    _call_impl = __call__
+
+    # ---- attributes ----------------------------------------------------------------------------
+
+    def __getattr__(self, name):
+        own = self.__dict__
+        for table in ("_parameters", "_buffers", "_modules"):
+            if table in own and name in own[table]:
+                return own[table][name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name, value):
+        own = self.__dict__
+        parameters = own.get("_parameters")
+        if isinstance(value, Parameter):
+            if parameters is None:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            self._forget(name, parameters)
+            self.register_parameter(name, value)
+            return
+        if parameters is not None and name in parameters:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{_typename(value)}' as parameter '{name}' "
+                    "(torch.nn.Parameter or None expected)"
+                )
+            self.register_parameter(name, value)
+            return
+        modules = own.get("_modules")
+        if isinstance(value, Module):
+            if modules is None:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget(name, modules)
+            modules[name] = self._registered(_hooks.global_module_registration_hooks, name, value)
+            return
+        if modules is not None and name in modules:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{_typename(value)}' as child module '{name}' "
+                    "(torch.nn.Module or None expected)"
+                )
+            modules[name] = self._registered(_hooks.global_module_registration_hooks, name, value)
+            return
+        buffers = own.get("_buffers")
+        if buffers is not None and name in buffers:
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(
+                    f"cannot assign '{_typename(value)}' as buffer '{name}' "
+                    "(torch.nn.Buffer, torch.Tensor or None expected)"
+                )
+            if isinstance(value, Buffer):
+                self.register_buffer(name, value, value.persistent)
+                return
+            buffers[name] = self._registered(_hooks.global_buffer_registration_hooks, name, value)
+            return
+        if isinstance(value, Tensor) and isinstance(value, Buffer):
+            if buffers is None:
+                raise AttributeError("cannot assign buffer before Module.__init__() call")
+            self._forget(name, buffers)
+            self.register_buffer(name, value, value.persistent)
+            return
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name):
+        if name in self._parameters:
+            del self._parameters[name]
+        elif name in self._buffers:
+            del self._buffers[name]
+            self._non_persistent_buffers_set.discard(name)
+        elif name in self._modules:
+            del self._modules[name]
+        else:
+            super().__delattr__(name)
+
+    def _forget(self, name, keep):
+        """Take a name out of everything but the dict `keep` before it gets a new meaning."""
+        own = self.__dict__
+        own.pop(name, None)
+        for table in (own["_parameters"], own["_buffers"], own["_modules"]):
+            if table is not keep:
+                table.pop(name, None)
+        if keep is not own["_buffers"]:
+            own["_non_persistent_buffers_set"].discard(name)
+
+    def _registered(self, hooks, name, value):
+        """The value after the registration hooks, each of which may replace it."""
+        for hook in hooks.values():
+            replacement = hook(self, name, value)
+            if replacement is not None:
+                value = replacement
+        return value
+
+    def __dir__(self):
+        names = [*dir(type(self)), *self.__dict__, *self._parameters, *self._modules]
+        names += self._buffers
+        return sorted({name for name in names if not name[0].isdigit()})
+
+    # ---- registering ---------------------------------------------------------------------------
+
+    def register_buffer(self, name, tensor, persistent=True):
+        """Register a tensor that is state but no parameter.
+
+        Args:
+            name: attribute under which it is found.
+            tensor: the buffer, or None for a place that is filled later.
+            persistent: whether `state_dict` holds it.
+        """
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        _name_check("buffer", name)
+        if hasattr(self, name) and name not in self._buffers:
+            raise KeyError(f"attribute '{name}' already exists")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' "
+                "(torch Tensor or None required)"
+            )
+        hooks = _hooks.global_buffer_registration_hooks
+        self._buffers[name] = self._registered(hooks, name, tensor)
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def register_parameter(self, name, param):
+        """Register a parameter under a name; None keeps the name for later."""
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        _name_check("parameter", name)
+        if hasattr(self, name) and name not in self._parameters:
+            raise KeyError(f"attribute '{name}' already exists")
+        if param is not None:
+            if not isinstance(param, Parameter):
+                raise TypeError(
+                    f"cannot assign '{_typename(param)}' object to parameter '{name}' "
+                    "(torch.nn.Parameter or None required)"
+                )
+            if param.grad_fn is not None:
+                raise ValueError(
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must "
+                    f"be created explicitly. To express '{name}' as a function of another Tensor, "
+                    "compute the value in the forward() method."
+                )
+            param = self._registered(_hooks.global_parameter_registration_hooks, name, param)
+        self._parameters[name] = param
+
+    def add_module(self, name, module):
+        """Register a child module under a name; None keeps the name for later."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{_typename(module)} is not a Module subclass")
+        if not isinstance(name, str):
+            raise TypeError(f"module name should be a string. Got {_typename(name)}")
+        if hasattr(self, name) and name not in self._modules:
+            raise KeyError(f"attribute '{name}' already exists")
+        _name_check("module", name)
+        hooks = _hooks.global_module_registration_hooks
+        self._modules[name] = self._registered(hooks, name, module)
+
+    def register_module(self, name, module):
+        """Alias of `add_module`."""
+        self.add_module(name, module)
+
+    # ---- hooks ---------------------------------------------------------------------------------
+
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+        """Call `hook(module, args)` before each forward; a result replaces the arguments.
+
+        With `with_kwargs` it is called as `hook(module, args, kwargs)` and returns both or None.
+        """
+        marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
+        return _hooks.add_hook(self._forward_pre_hooks, hook, prepend=prepend, marks=marks)
+
+    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+        """Call `hook(module, args, output)` after each forward; a result replaces the output.
+
+        With `with_kwargs` it is called as `hook(module, args, kwargs, output)`; with `always_call`
+        also after an error, with output None.
+        """
+        marks = []
+        if with_kwargs:
+            marks.append(self._forward_hooks_with_kwargs)
+        if always_call:
+            marks.append(self._forward_hooks_always_called)
+        return _hooks.add_hook(self._forward_hooks, hook, prepend=prepend, marks=marks)
+
+    def register_full_backward_pre_hook(self, hook, prepend=False):
+        """Call `hook(module, grad_output)` before the backward pass of each call.
+
+        A result replaces the gradients.
+        """
+        return _hooks.add_hook(self._backward_pre_hooks, hook, prepend=prepend)
+
+    def register_full_backward_hook(self, hook, prepend=False):
+        """Call `hook(module, grad_input, grad_output)` after the backward pass of each call.
+
+        A result replaces `grad_input`.
+        """
+        self._set_backward_hook_kind(True)
+        return _hooks.add_hook(self._backward_hooks, hook, prepend=prepend)
+
+    def register_backward_hook(self, hook):
+        """The old form of `register_full_backward_hook`: sees the last function's inputs only."""
+        self._set_backward_hook_kind(False)
+        return _hooks.add_hook(self._backward_hooks, hook)
+
+    def _set_backward_hook_kind(self, full):
+        if self._is_full_backward_hook is (not full):
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single "
+                "Module. Please use only one of them."
+            )
+        self._is_full_backward_hook = full
+
+    def register_state_dict_pre_hook(self, hook):
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` collects the module."""
+        return _hooks.add_hook(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook):
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`.
+
+        It may change the state in place and returns None.
+        """
+        hook._from_public_api = True
+        return _hooks.add_hook(self._state_dict_hooks, hook)
+
+    def _register_state_dict_hook(self, hook):
+        """Like `register_state_dict_post_hook`, but a result replaces the state."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was "
+                "previously registered via register_state_dict_post_hook"
+            )
+        return _hooks.add_hook(self._state_dict_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook):
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)` before the module's own entries are loaded."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(self, hook, with_module=False):
+        if with_module:
+            inner = hook
+
+            def hook(*args):
+                return inner(self, *args)
+
+        return _hooks.add_hook(self._load_state_dict_pre_hooks, hook)
+
+    def register_load_state_dict_post_hook(self, hook):
+        """Call `hook(module, incompatible_keys)` after the module was loaded.
+
+        It may change the two lists of keys in place and returns None.
+        """
+        return _hooks.add_hook(self._load_state_dict_post_hooks, hook)
+
+    # ---- state ---------------------------------------------------------------------------------
+
+    def get_extra_state(self):
+        """State beside tensors that `state_dict` should hold; override it with its setter."""
+        raise RuntimeError(
+            "Reached a code path in Module.get_extra_state() that should never be called."
+        )
+
+    def set_extra_state(self, state):
+        """Take back what `get_extra_state` gave."""
+        raise RuntimeError(
+            "Reached a code path in Module.set_extra_state() that should never be called."
+        )
+
+    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+        """An ordered dict of all parameters and persistent buffers by dotted name.
+
+        Args:
+            destination: a dict to fill instead of a new one.
+            prefix: put in front of every name.
+            keep_vars: keep the tensors themselves instead of detached aliases.
+        """
+        if args:
+            warnings.warn(
+                "Positional args are being deprecated, use kwargs instead.", FutureWarning, 2
+            )
+            given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
+            destination = given["destination"]
+            prefix = given.get("prefix", prefix)
+            keep_vars = given.get("keep_vars", keep_vars)
+        return _state.state_dict(self, destination, prefix, keep_vars)
+
+    def load_state_dict(self, state_dict, strict=True, assign=False):
+        """Copy a state into this module's parameters and buffers.
+
+        Args:
+            state_dict: what `state_dict` gave; any mapping of names to tensors.
+            strict: raise RuntimeError unless both sides have the same names.
+            assign: make the given tensors the module's own instead of copying their values.
+
+        Returns:
+            the missing and the unexpected keys, as a named tuple.
+        """
+        return _state.load_state_dict(self, state_dict, strict, assign)
+
+    _save_to_state_dict = _state.save_own
+    _load_from_state_dict = _state.load_own
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        # Modules that were pickled by older versions lack some of the hook dicts.
+        for name, value in vars(Module()).items():
+            self.__dict__.setdefault(name, value)
+
+    # ---- walking the tree ----------------------------------------------------------------------
+
+    def _named_members(self, get_members, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, member) of what `get_members` yields for each module, None left out."""
+        seen = set()
+        if recurse:
+            parts = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        else:
+            parts = [(prefix, self)]
+        for place, module in parts:
+            for name, member in get_members(module):
+                if member is None or member in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(member)
+                yield (f"{place}.{name}" if place else name), member
+
+    def parameters(self, recurse=True):
+        """All parameters, each once."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, parameter) of this module and, with `recurse`, of those below it."""
+        yield from self._named_members(
+            lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
+        )
+
+    def buffers(self, recurse=True):
+        """All buffers, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, buffer) of this module and, with `recurse`, of those below it."""
+        yield from self._named_members(
+            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
+        )
+
+    def children(self):
+        """The modules one level below, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_children(self):
+        """(name, module) one level below, each module once."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def modules(self, remove_duplicate=True):
+        """This module and all below it."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        """(dotted name, module) of this module, whose name is `prefix`, and of all below it."""
+        if memo is None:
+            memo = set()
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                below = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, below, remove_duplicate)
+
+    def get_submodule(self, target):
+        """The module with a dotted name; this module for the empty string."""
+        module = self
+        for name in target.split(".") if target else ():
+            if not hasattr(module, name):
+                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target, module, strict=False):
+        """Put a module in the place of a dotted name; with `strict` the place must exist."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def _get_member(self, target, table, what):
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        member = getattr(module, name)
+        if name not in getattr(module, table) and not isinstance(member, Parameter):
+            raise AttributeError(f"`{name}` is not {what}")
+        return member
+
+    def get_parameter(self, target):
+        """The parameter with a dotted name."""
+        member = self._get_member(target, "_parameters", "an nn.Parameter")
+        if not isinstance(member, Parameter):
+            raise AttributeError(f"`{target.rpartition('.')[2]}` is not an nn.Parameter")
+        return member
+
+    def get_buffer(self, target):
+        """The buffer with a dotted name."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return module._buffers[name]
+
+    # ---- changing everything -------------------------------------------------------------------
+
+    def apply(self, fn):
+        """Call `fn` with every module below this one, then with this one; returns self."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def train(self, mode=True):
+        """Set training mode here and below; returns self."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self):
+        """Set evaluation mode here and below; returns self."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad=True):
+        """Set whether parameters are trained; returns self."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none=True):
+        """Remove all parameters' gradients, or fill them with zeros."""
+        for parameter in self.parameters():
+            grad = parameter.grad
+            if grad is None:
+                continue
+            if set_to_none:
+                parameter.grad = None
+            else:
+                if grad.grad_fn is not None:
+                    grad.detach_()
+                else:
+                    grad.requires_grad_(False)
+                grad.zero_()
+
+    def share_memory(self):
+        """Move parameters and buffers to shared memory; returns self."""
+        return self._apply(lambda t: t.share_memory_())
+
+    def _apply(self, fn, recurse=True):
+        """Replace every parameter, gradient and buffer by `fn` of it; parameters stay the same
+        objects where their kind of memory allows it."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for name, parameter in self._parameters.items():
+            if parameter is None:
+                continue
+            with rushlight.no_grad():
+                applied = fn(parameter)
+                grad = parameter.grad
+                applied_grad = None if grad is None else fn(grad)
+            if parameter.is_meta == applied.is_meta:
+                parameter.data = applied
+            else:
+                parameter = Parameter(applied, parameter.requires_grad)
+                self._parameters[name] = parameter
+            if grad is not None:
+                parameter.grad = applied_grad.requires_grad_(grad.requires_grad)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args, **kwargs):
+        """Move to a device, convert floating-point tensors to a dtype, or both; returns self.
+
+        Forms: `to(device=None, dtype=None, non_blocking=False)`, `to(dtype, non_blocking=False)`,
+        `to(tensor, non_blocking=False)`, each with `memory_format=` for 4-d and 5-d tensors.
+        """
+        device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
+        if dtype is not None:
+            if not (dtype.is_floating_point or dtype.is_complex):
+                raise TypeError(
+                    "nn.Module.to only accepts floating point or complex dtypes, "
+                    f"but got desired dtype={dtype}"
+                )
+            if dtype.is_complex:
+                warnings.warn(
+                    "Complex modules are a new feature under active development whose design may "
+                    "change, and some modules might not work as expected when using complex "
+                    "tensors as parameters or buffers.",
+                    stacklevel=2,
+                )
+
+        def convert(tensor):
+            kind = dtype if tensor.is_floating_point() or tensor.is_complex() else None
+            if memory_format is not None and tensor.dim() in (4, 5):
+                return tensor.to(device, kind, non_blocking, memory_format=memory_format)
+            return tensor.to(device, kind, non_blocking)
+
+        return self._apply(convert)
+
+    def to_empty(self, *, device, recurse=True):
+        """Move to a device without copying values: the tensors are uninitialised; returns self."""
+        return self._apply(lambda t: rushlight.empty_like(t, device=device), recurse=recurse)
+
+    def cuda(self, device=None):
+        """Move all parameters and buffers to a GPU; returns self."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def cpu(self):
+        """Move all parameters and buffers to the CPU; returns self."""
+        return self._apply(lambda t: t.cpu())
+
+    def type(self, dst_type):
+        """Convert all parameters and buffers to a dtype; returns self."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def _convert_floats(self, dtype):
+        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+    def float(self):
+        """Convert floating-point parameters and buffers to float32; returns self."""
+        return self._convert_floats(rushlight.float32)
+
+    def double(self):
+        """Convert floating-point parameters and buffers to float64; returns self."""
+        return self._convert_floats(rushlight.float64)
+
+    def half(self):
+        """Convert floating-point parameters and buffers to float16; returns self."""
+        return self._convert_floats(rushlight.float16)
+
+    def bfloat16(self):
+        """Convert floating-point parameters and buffers to bfloat16; returns self."""
+        return self._convert_floats(rushlight.bfloat16)
+
+    # ---- text ----------------------------------------------------------------------------------
+
+    def _get_name(self):
+        return type(self).__name__
+
+    def extra_repr(self):
+        """What `repr` shows between the parentheses; override it."""
+        return ""
+
+    def __repr__(self):
+        extra = self.extra_repr()
+        extra_lines = extra.split("\n") if extra else []
+        child_lines = [
+            f"({name}): {_add_indent(repr(module), 2)}" for name, module in self._modules.items()
+        ]
+        lines = extra_lines + child_lines
+        if len(extra_lines) == 1 and not child_lines:
+            body = extra_lines[0]
+        elif lines:
+            body = "\n  " + "\n  ".join(lines) + "\n"
+        else:
+            body = ""
+        return f"{self._get_name()}({body})"
+
+
+def _parse_to(*args, **kwargs):
+    """(device, dtype, non_blocking, memory_format) of the three forms of `Module.to`."""
+    first = args[0] if args else None
+    if isinstance(first, rushlight.dtype):
+        return _to_dtype(*args, **kwargs)
+    if isinstance(first, Tensor) or "tensor" in kwargs:
+        return _to_tensor(*args, **kwargs)
+    return _to_device(*args, **kwargs)
+
+
+def _to_dtype(dtype, non_blocking=False, *, memory_format=None):
+    return None, dtype, non_blocking, memory_format
+
+
+def _to_tensor(tensor, non_blocking=False, *, memory_format=None):
+    return tensor.device, tensor.dtype, non_blocking, memory_format
+
+
+def _to_device(device=None, dtype=None, non_blocking=False, *, memory_format=None):
+    if device is not None and not isinstance(device, rushlight.device):
+        device = rushlight.device(device)
+    return device, dtype, non_blocking, memory_format
+
+
+# Short names for the test in `__call__`; the dicts live as long as the process.
+_global_forward_hooks = _hooks.global_forward_hooks
+_global_forward_pre_hooks = _hooks.global_forward_pre_hooks
+_global_backward_hooks = _hooks.global_backward_hooks
+_global_backward_pre_hooks = _hooks.global_backward_pre_hooks

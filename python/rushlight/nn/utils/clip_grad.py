@@ -1,0 +1,79 @@
+"""Limits on gradients, in place."""
+
+import math
+import warnings
+
+import rushlight
+from rushlight import Tensor
+
+__all__ = [
+    "clip_grad_norm",
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "clip_grads_with_norm_",
+    "get_total_norm",
+]
+
+
+def _listed(parameters):
+    return [parameters] if isinstance(parameters, Tensor) else list(parameters)
+
+
+def _gradients(parameters):
+    return [p.grad for p in _listed(parameters) if p.grad is not None]
+
+
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The norm of all tensors' values as one vector, a 0-d tensor."""
+    tensors = _listed(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return rushlight.tensor(0.0)
+    with rushlight.no_grad():
+        norms = rushlight.stack([rushlight.linalg.vector_norm(t, norm_type) for t in tensors])
+        total = rushlight.linalg.vector_norm(norms, norm_type)
+        if error_if_nonfinite and not math.isfinite(total.item()):
+            raise RuntimeError(
+                f"The total norm of order {norm_type} for gradients from `parameters` is "
+                "non-finite, so it cannot be clipped. To disable this error and scale the "
+                "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+            )
+    return total
+
+
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scale gradients so that a total norm of `total_norm` becomes at most `max_norm`."""
+    with rushlight.no_grad():
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in _gradients(parameters):
+            grad.mul_(factor.to(grad.device))
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Scale the gradients of parameters so that their total norm is at most `max_norm`.
+
+    Returns:
+        the norm before clipping, a 0-d tensor.
+    """
+    parameters = _listed(parameters)
+    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The old name of `clip_grad_norm_`."""
+    warnings.warn(
+        "`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Limit every gradient's elements to [-clip_value, clip_value]."""
+    clip_value = float(clip_value)
+    with rushlight.no_grad():
+        for grad in _gradients(parameters):
+            grad.clamp_(min=-clip_value, max=clip_value)

@@ -1,0 +1,181 @@
+"""Handles of registered hooks, and the wiring of a module's backward hooks.
+
+`RemovableHandle` is what every `register_*hook` returns. `BackwardHook` surrounds one call of a
+module with two identity functions of autograd, one on its inputs and one on its outputs, whose
+backward passes run the module's hooks.
+"""
+
+import warnings
+import weakref
+from collections import OrderedDict
+
+import rushlight
+
+__all__ = ["BackwardHook", "RemovableHandle"]
+
+
+class RemovableHandle:
+    """Takes a hook out of the dict that holds it: by `remove()` or at the end of a `with` block."""
+
+    next_id = 0
+
+    def __init__(self, hooks_dict, *, extra_dict=None):
+        self.hooks_dict_ref = weakref.ref(hooks_dict)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+        extra = () if extra_dict is None else extra_dict
+        if isinstance(extra, dict):
+            extra = (extra,)
+        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra)
+
+    def remove(self):
+        """Remove the hook; does nothing the second time."""
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
+            hooks = reference()
+            if hooks is not None:
+                hooks.pop(self.id, None)
+
+    def __getstate__(self):
+        extra = tuple(reference() for reference in self.extra_dict_ref)
+        return (self.hooks_dict_ref(), self.id, extra)
+
+    def __setstate__(self, state):
+        hooks, self.id, extra = state
+        # A dict that was not kept alive elsewhere is replaced by an empty one, so `remove` works.
+        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
+        self.extra_dict_ref = tuple(weakref.ref(OrderedDict() if d is None else d) for d in extra)
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.remove()
+
+
+_boundary = None
+
+
+def _boundary_function():
+    """The identity function whose backward hands the gradients to a callback; made on first use."""
+    global _boundary
+    if _boundary is None:
+
+        class ModuleBoundary(rushlight.autograd.Function):
+            @staticmethod
+            def forward(ctx, callback, *tensors):
+                ctx.callback = callback
+                ctx.set_materialize_grads(False)
+                ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
+                return tensors
+
+            @staticmethod
+            def backward(ctx, *grads):
+                return (None, *ctx.callback(grads))
+
+        _boundary = ModuleBoundary
+    return _boundary
+
+
+class BackwardHook:
+    """The backward hooks of one call of `module`.
+
+    Args:
+        user_hooks: called with `(module, grad_input, grad_output)` when the gradients with respect
+            to the inputs are known; a result that is not None replaces `grad_input`.
+        user_pre_hooks: called with `(module, grad_output)` before the module's backward pass; a
+            result that is not None replaces `grad_output`.
+    """
+
+    def __init__(self, module, user_hooks, user_pre_hooks):
+        self.module = module
+        self.user_hooks = user_hooks
+        self.user_pre_hooks = user_pre_hooks
+        self.grad_outputs = None
+        self.inputs_watched = False
+        self.n_inputs = 0
+
+    def setup_input_hook(self, args):
+        """The arguments with the tensors among them passed through the first boundary."""
+        self.n_inputs = len(args)
+        result, self.inputs_watched = self._watch(args, self._inputs_done)
+        return result
+
+    def setup_output_hook(self, result):
+        """The module's result, a tensor or a tuple, passed through the second boundary."""
+        single = not isinstance(result, tuple)
+        watched, _ = self._watch((result,) if single else result, self._outputs_known)
+        return watched[0] if single else watched
+
+    def _watch(self, values, hook):
+        places = [i for i, v in enumerate(values) if isinstance(v, rushlight.Tensor)]
+        wanted = rushlight.is_grad_enabled() and any(values[i].requires_grad for i in places)
+        if not wanted:
+            return values, False
+
+        def callback(grads):
+            full = [None] * len(values)
+            for i, grad in zip(places, grads, strict=False):
+                full[i] = grad
+            full = hook(tuple(full))
+            return [full[i] for i in places]
+
+        passed = _boundary_function().apply(callback, *[values[i] for i in places])
+        result = list(values)
+        for i, tensor in zip(places, passed, strict=False):
+            result[i] = tensor
+        if type(values) is tuple:
+            return tuple(result), True
+        return type(values)(*result), True  # a named tuple
+
+    def _outputs_known(self, grads):
+        for hook in self.user_pre_hooks:
+            grads = _replaced(hook(self.module, grads), grads, "Backward pre hook", "grad_output")
+        self.grad_outputs = grads
+        if not self.inputs_watched:
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module "
+                "outputs since no inputs require gradients: the hook sees no grad_input.",
+                stacklevel=2,
+            )
+            nothing = (None,) * self.n_inputs
+            for hook in self.user_hooks:
+                result = hook(self.module, nothing, grads)
+                if result is not None and any(r is not None for r in _as_tuple(result)):
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient should always "
+                        "return None or None for all gradients."
+                    )
+            self.grad_outputs = None
+        return grads
+
+    def _inputs_done(self, grads):
+        if self.grad_outputs is None:
+            raise RuntimeError(
+                "Module backward hook for grad_input is called before the grad_output one. This "
+                "happens because the gradient in your nn.Module flows to the Module's input "
+                "without passing through the Module's output. Make sure that the output depends "
+                "on the input and that the loss is computed based on the output."
+            )
+        for hook in self.user_hooks:
+            result = hook(self.module, grads, self.grad_outputs)
+            grads = _replaced(result, grads, "Backward hook", "grad_input")
+        self.grad_outputs = None
+        return grads
+
+
+def _as_tuple(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _replaced(result, grads, who, what):
+    """The gradients that a hook returned, or the old ones where it returned None."""
+    if result is None:
+        return grads
+    result = _as_tuple(result)
+    if len(result) != len(grads):
+        raise RuntimeError(
+            f"{who} returned an invalid number of {what}, got {len(result)}, "
+            f"but expected {len(grads)}"
+        )
+    return result
