@@ -104,26 +104,27 @@ def number_overloads(op: Op, form: str) -> list[str]:
     return lines
 
 
-def methods_header(ops: list[Op]) -> str:
-    lines = [HEADER.rstrip()]
+def methods_of(ops: list[Op]):
+    """(result, name, op whose arguments are the method's, arguments of the call) of every method."""
     for op in ops:
         for form, result in method_forms(op):
             name = op.name if form == "functional" else inplace_name(op)
-            lines.append(f"{result} {name}({types.parameters(op, defaults=True, skip_self=True)}) const;")
-            for i, a in enumerate(op.args):
-                if a.type.number and i > 0:
+            yield result, name, op, ["*this", *(a.name for a in op.args[1:])]
+            for a in op.args[1:]:
+                if a.type.number:
                     args = [Arg(b.name, Type("Scalar"), b.default, b.keyword_only) if b is a else b for b in op.args]
-                    copy = Op(op.text, op.name, op.overload, args, op.results, op.kind, op.family)
-                    call = call_arguments(op, **{a.name: f"make_number({a.name})"}).split(", ", 1)[1]
-                    lines.append(
-                        f"{result} {name}({types.parameters(copy, defaults=True, skip_self=True)}) const;"
-                    )
-                    _number_methods.append((result, name, copy, call))
+                    taken = Op(op.text, op.name, op.overload, args, op.results, op.kind, op.family)
+                    call = [f"make_number({b.name})" if b is a else b.name for b in op.args[1:]]
+                    yield result, name, taken, ["*this", *call]
                     break
+
+
+def methods_header(ops: list[Op]) -> str:
+    lines = [HEADER.rstrip()]
+    for result, name, op, _ in methods_of(ops):
+        lines.append(f"{result} {name}({types.parameters(op, defaults=True, skip_self=True)}) const;")
     return "\n".join(lines) + "\n"
 
-
-_number_methods: list[tuple[str, str, Op, str]] = []
 
 # Names that class Tensor defines by hand.
 HAND_WRITTEN_METHODS = {"item", "size", "stride", "is_contiguous", "requires_grad_", "retain_grad"}
@@ -144,16 +145,9 @@ def method_forms(op: Op) -> list[tuple[str, str]]:
 
 def methods_source(ops: list[Op]) -> str:
     lines = [HEADER, "#include <rushlight/ops.h>", "", "namespace rushlight {", ""]
-    for op in ops:
-        for form, result in method_forms(op):
-            name = op.name if form == "functional" else inplace_name(op)
-            call = ", ".join(["*this"] + [a.name for a in op.args[1:]])
-            lines.append(f"{result} Tensor::{name}({types.parameters(op, skip_self=True)}) const {{")
-            lines.append(f"  return rushlight::{name}({call});")
-            lines.append("}")
-    for result, name, copy, call in _number_methods:
-        lines.append(f"{result} Tensor::{name}({types.parameters(copy, skip_self=True)}) const {{")
-        lines.append(f"  return rushlight::{name}(*this, {call});")
+    for result, name, op, call in methods_of(ops):
+        lines.append(f"{result} Tensor::{name}({types.parameters(op, skip_self=True)}) const {{")
+        lines.append(f"  return rushlight::{name}({', '.join(call)});")
         lines.append("}")
     lines += ["", "}  // namespace rushlight", ""]
     return "\n".join(lines)

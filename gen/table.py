@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 # ---- dtype sets, by the names that entries use; values are the C++ DtypeSet expressions ----
 
@@ -86,8 +86,6 @@ class Op:
     nondiff: tuple[str, ...] = ()
     undefined_grads: bool = False
     view_kind: str = "Normal"
-    samples: list = field(default_factory=list)
-    errors: list = field(default_factory=list)
 
     @property
     def symbol(self) -> str:

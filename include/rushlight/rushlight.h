@@ -1,0 +1,8 @@
+// All of rushlight's C++ API.
+#pragma once
+
+#include <rushlight/autograd.h>
+#include <rushlight/factories.h>
+#include <rushlight/mode.h>
+#include <rushlight/ops.h>
+#include <rushlight/thread_state.h>
