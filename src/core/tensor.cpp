@@ -204,6 +204,19 @@ Scalar Tensor::item() const {
   });
 }
 
+std::string Tensor::toString() const {  // as libtorch names types: CPUFloatType
+  const char* const names[] = {
+#define RL_NAME(T, Enum, name, alias) #Enum,
+      RL_FOR_EACH_DTYPE(RL_NAME)
+#undef RL_NAME
+          "Undefined"};
+  std::string device = this->device().str();
+  for (char& c : device) {
+    c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  }
+  return device.substr(0, device.find(':')) + names[static_cast<int>(dtype())] + "Type";
+}
+
 // A view of the same geometry outside the graph.
 namespace {
 Tensor alias_of(const Tensor& t) {
