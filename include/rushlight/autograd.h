@@ -4,9 +4,11 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <rushlight/tensor.h>
+#include <rushlight/thread_state.h>
 #include <rushlight/value.h>
 
 namespace rushlight {
@@ -15,7 +17,7 @@ class Node;
 
 struct Edge {
   Ref<Node> node;
-  uint32_t input_nr = 0;
+  uint32_t input_nr = 0;  // which output of the op behind `node` the gradient belongs to
 };
 
 // Backward of an op: grads holds one gradient per output (undefined where none came), already made defined zeros when
@@ -27,6 +29,20 @@ struct NodeDescriptor {
   const char* name;  // PyTorch's: "MulBackward0"
   BackwardFunction backward;
   bool undefined_grads;  // backward accepts undefined gradients (otherwise zeros are filled in)
+  // Names in the order of save() and keep(), parted by spaces, a list as "tensors[]": Python's `_saved_self`.
+  const char* saved = nullptr;
+  const char* values = nullptr;
+};
+
+// What torch.autograd.graph.saved_tensors_hooks installs (ThreadState::saved_hooks): pack() is given every tensor that
+// is saved and keeps it as it likes.
+struct RL_API PackedTensor {
+  virtual ~PackedTensor();
+  virtual Tensor unpack() = 0;
+};
+struct RL_API SavedTensorHooks {
+  virtual ~SavedTensorHooks();
+  virtual std::unique_ptr<PackedTensor> pack(const Tensor& t) = 0;
 };
 
 // A tensor kept for backward. Remembers its version; unpacking one that was written since raises. A node's own
@@ -34,48 +50,86 @@ struct NodeDescriptor {
 class RL_API SavedTensor {
  public:
   SavedTensor() = default;
-  // `output_of`: the node being recorded when `t` is one of its outputs.
+  // `output_of`: the node being recorded when `t` is one of its outputs (set_history comes before saving).
   SavedTensor(const Tensor& t, const Node* output_of = nullptr);
-  bool defined() const;
-  Tensor unpack(const Node& owner) const;
-  void reset();
-  // Hooks (pack/unpack) live in the autograd meta; see src/autograd/saved.cpp.
+  bool defined() const { return data_.defined() || packed_; }
+  // `detached_ok`: the caller records nothing, so an output may come back without its grad_fn.
+  Tensor unpack(const Node& owner, bool detached_ok = false) const { return SavedTensor(*this).take(owner, detached_ok); }
+  Tensor take(const Node& owner, bool detached_ok);  // the same, leaving this one empty
+  // Packs by hand (`_raw_saved_self.register_hooks`); RuntimeError where it is packed already.
+  void pack(SavedTensorHooks& hooks);
 
  private:
+  struct RL_API Packed : RefCounted {
+    std::unique_ptr<PackedTensor> content;
+    Ref<Node> grad_fn;  // of an input; a leaf's accumulator
+    bool is_leaf = false;
+    void release() const;
+  };
+  void check_version(const Node& owner) const;
   Tensor data_;
-  Ref<Node> grad_fn_;  // of an input; outputs restore theirs from the owner
+  Ref<Packed> packed_;  // in place of data_ where a hook packed it
   uint32_t output_nr_ = 0;
   uint32_t version_ = 0;
   bool is_output_ = false;
-  bool is_leaf_ = false;
-  struct Packed;  // result of a pack hook
-  std::shared_ptr<Packed> packed_;
 };
 
 // Size, dtype and device of a node's output, to check and reduce the gradients that arrive for it.
-struct OutputInfo {
-  DimVector sizes;
-  ScalarType dtype = ScalarType::Undefined;
-  Device device;
+class RL_API OutputInfo {
+ public:
+  OutputInfo() : near_{} {}
+  explicit OutputInfo(const Tensor& t);
+  OutputInfo(OutputInfo&& o) noexcept;
+  OutputInfo& operator=(OutputInfo&& o) noexcept;
+  ~OutputInfo();
+  ScalarType dtype() const { return dtype_; }
+  Device device() const { return device_; }
+  DimVector sizes() const;
+  bool has_sizes(IntArrayRef sizes) const;
+
+ private:
+  static constexpr size_t near_dims = 6;
+  static constexpr uint8_t is_far = 255;
+  uint8_t ndim_ = 0;
+  ScalarType dtype_ = ScalarType::Undefined;
+  Device device_;
+  union {
+    uint32_t near_[near_dims];  // most sizes fit; the rest live on the heap
+    DimVector* far_;
+  };
 };
 
+// A compact object (128 bytes beside what it keeps) from per-thread free lists: recording one is most of what an op
+// on a small tensor costs.
 class RL_API Node : public RefCounted {
  public:
   explicit Node(const NodeDescriptor* descriptor);
   virtual ~Node();
-  void release() const;  // destroys long chains without recursion
-  // Custom functions override these two; ops go through the descriptor.
-  virtual void apply(const Tensor* grads, Tensor* result);
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  void release() const {
+    if (drop()) {
+      destroy();
+    }
+  }
+  static void* operator new(size_t size);
+  static void operator delete(void* p, size_t size);
+
+  // Custom functions override these; ops go through the descriptor.
+  virtual void apply(const Tensor* grads, Tensor* result) { descriptor_->backward(*this, grads, result); }
   virtual const char* name() const { return descriptor_->name; }
   virtual void release_saved();  // frees saved tensors after backward; later unpacking raises
 
   const NodeDescriptor& descriptor() const { return *descriptor_; }
   uint64_t sequence() const { return sequence_; }
-  std::vector<Edge>& edges() { return edges_; }
-  const std::vector<Edge>& edges() const { return edges_; }
-  bool wants(size_t i) const { return i < edges_.size() && static_cast<bool>(edges_[i].node); }
-  size_t num_outputs() const { return outputs_.size(); }
-  const OutputInfo& output_info(size_t i) const { return outputs_[i]; }
+  void set_sequence(uint64_t n) { sequence_ = n; }
+  std::span<const Edge> edges() const { return {edge_data(), num_edges_}; }
+  size_t num_outputs() const { return num_outputs_; }
+  const OutputInfo& output_info(size_t i) const { return num_outputs_ == 1 ? near_output_ : far_outputs_[i]; }
+  // Whether the gradient of input i is asked for.
+  bool wants(size_t i) const {
+    return i < num_edges_ && edge_data()[i].node && (tls.wanted_by == nullptr || wanted_by_run(i));
+  }
   bool wants_any(size_t first, size_t n) const {
     for (size_t i = first; i < first + n; i++) {
       if (wants(i)) {
@@ -84,58 +138,92 @@ class RL_API Node : public RefCounted {
     }
     return false;
   }
-  void add_edge(const Tensor& input);          // gradient edge of an input (empty where it needs none)
-  uint32_t add_output(const Tensor& output);   // registers an output, returns its number
+  void add_edge(const Tensor& input);  // gradient edge of an input (empty where it needs none)
+  void add_edge(Edge edge);
+  uint32_t add_output(const Tensor& output);  // the next output's number; set_history and its like call it
 
   // Filled by generated code in the order that the op's backward reads them.
-  void save(const Tensor& t, const Node* output_of = nullptr) { saved_.emplace_back(t, output_of); }
+  void save(const Tensor& t, const Node* output_of = nullptr);
   void save_list(TensorList list);
   // A result's place is reserved when the node is built and filled once the op has run.
-  void reserve_saved() { saved_.emplace_back(); }
-  void fill_saved(size_t i, const Tensor& output) { saved_[i] = SavedTensor(output, this); }
-  void keep(Value v) { values_.push_back(std::move(v)); }
-  Tensor saved(size_t i) const;                // RuntimeError after release ("backward through the graph a second time")
+  void reserve_saved() { save(Tensor()); }
+  void fill_saved(size_t i, const Tensor& output);
+  void keep(Value v);
+  Tensor saved(size_t i) const;  // RuntimeError after release ("backward through the graph a second time")
   std::vector<Tensor> saved_list(size_t first, size_t n) const;
-  const Value& value(size_t i) const { return values_[i]; }
+  const Value& value(size_t i) const;
+  size_t num_saved() const;
+  size_t num_values() const;
   bool released() const { return released_; }
-  std::vector<SavedTensor>& saved_tensors() { return saved_; }
+  void check_not_released() const;
+  // For Python: the tensor with its grad_fn; the saved tensor itself (under the caller's care).
+  Tensor saved_with_history(size_t i) const;
+  SavedTensor& saved_tensor(size_t i);
 
-  struct Hooks;  // pre, post and tensor hooks, anomaly data, Python object: src/autograd/node.h
-  Hooks* hooks() const { return hooks_.get(); }
-  Hooks& hooks_or_make();
+  struct Extra;  // hooks, anomaly data, Python object: src/autograd/node.h
+  Extra* extra() const { return extra_; }
+  Extra& extra_or_make();
 
  private:
+  friend class Run;
+  template <class T>
+  struct Block;
+  void destroy() const;
+  Tensor unpack_saved(size_t i, bool detached_ok) const;
+  bool wanted_by_run(size_t i) const;
+  const Edge* edge_data() const { return num_edges_ <= near_edge_count ? near_edges_ : far_edges_; }
+  Edge& new_edge();
+  void lock() const;
+  void unlock() const { locked_.store(false, std::memory_order_release); }
+
+  static constexpr uint32_t near_edge_count = 2;
+  mutable std::atomic<uint32_t> slot_{0};  // where the run that claimed this node keeps its state, plus one
   const NodeDescriptor* descriptor_;
-  uint64_t sequence_;
-  std::vector<Edge> edges_;
-  std::vector<OutputInfo> outputs_;
-  std::vector<SavedTensor> saved_;
-  std::vector<Value> values_;
+  mutable uint64_t sequence_;  // orders what is ready; links nodes that await destruction
+  uint32_t num_edges_ = 0;
+  uint32_t num_outputs_ = 0;
+  union {
+    Edge near_edges_[near_edge_count];
+    Edge* far_edges_;
+  };
+  union {
+    OutputInfo near_output_;
+    OutputInfo* far_outputs_;
+  };
+  Block<SavedTensor>* saved_ = nullptr;
+  Block<Value>* values_ = nullptr;
+  Extra* extra_ = nullptr;
+  mutable std::atomic<bool> locked_{false};  // guards saved_ between threads that run shared nodes
   bool released_ = false;
-  std::unique_ptr<Hooks> hooks_;
 };
 
-enum class ViewKind : uint8_t { Normal, MultiOutput, NoGrad, Custom };
+enum class ViewKind : uint8_t { Normal, MultiOutput, NoGrad, Custom, Inference };
 
 // A view's root and how to take it again. `replay` is null where as_strided of the root does it.
-struct ViewInfo {
+struct RL_API ViewInfo {
   Tensor root;  // never itself a differentiable view
   ViewKind kind = ViewKind::Normal;
   uint32_t grad_fn_version = 0;  // version at which the view's grad_fn was made; a stale one is regenerated
   Tensor (*replay)(const Tensor& root, const Tensor& view) = nullptr;
+  static void* operator new(size_t size);
+  static void operator delete(void* p, size_t size);
 };
 
-struct AutogradMeta {
+// Only src/autograd reads grad_fn and output_nr here: they may be stale. Others ask Tensor::grad_fn or gradient_edge.
+struct RL_API AutogradMeta {
+  AutogradMeta();
+  ~AutogradMeta();
+  static void* operator new(size_t size);
+  static void operator delete(void* p, size_t size);
   Tensor grad;
   Ref<Node> grad_fn;
   uint32_t output_nr = 0;
-  bool requires_grad = false;  // of a leaf
+  bool requires_grad = false;  // as a leaf
   bool retains_grad = false;
   Node* accumulator = nullptr;  // weak: one AccumulateGrad per leaf
   std::unique_ptr<ViewInfo> view;
   struct Hooks;
-  std::shared_ptr<Hooks> hooks;  // tensor hooks: src/autograd/hooks.h
-  std::string name;
+  std::unique_ptr<Hooks> hooks;  // hooks of a leaf: src/autograd/node.h
 };
 
 // ---- what generated ops call ----
@@ -150,21 +238,82 @@ RL_API void set_no_history(const Tensor& out, const Ref<Node>& node);
 // Before an in-place op: raises for leaves that require grad, views made in no_grad, multi-output views,
 // inference tensors. `needs_grad`: whether the op will be recorded.
 RL_API void check_inplace(const char* op, const Tensor& self, bool needs_grad);
-// After an in-place op: new history; on a view the root's history is rewritten (CopySlices).
+// After an in-place op and its version bump: new history; on a view the root's history is rewritten (CopySlices).
+// Edge 0 of `node` belongs to `self` (empty where self needed no gradient).
 RL_API void rebase_history(const Tensor& self, const Ref<Node>& node);
-// After a view op: `view` shares version and storage with `base`.
+// After a view op: makes `view` share its version with `base` and remember its root. `node` is null where nothing is
+// recorded; in no_grad or inference mode the kind follows the mode.
 RL_API void record_view(const Tensor& view, const Tensor& base, ViewKind kind, const Ref<Node>& node,
                         Tensor (*replay)(const Tensor&, const Tensor&) = nullptr);
 // out= where a gradient is wanted: RuntimeError.
 RL_API void check_out_grad(const char* op, bool needs_grad);
 
+// ---- edges, leaves and hooks ----
+
+// Where gradients of `t` go: its grad_fn, a leaf's accumulator, nowhere.
+RL_API Edge gradient_edge(const Tensor& t);
+RL_API const NodeDescriptor& accumulate_grad_descriptor();
+RL_API Tensor accumulated_leaf(const Node& accumulator);
+// `t.grad = grad`: RuntimeError where size, dtype or device differ.
+RL_API void set_grad(const Tensor& t, const Tensor& grad);
+// `t.detach_()`.
+RL_API void detach_in_place(const Tensor& t);
+// Turns an undefined or defined result into one whose backward raises `message` (once_differentiable).
+RL_API Tensor with_backward_error(const Tensor& t, const std::string& message);
+
+// Called with the gradient of a tensor; a defined result replaces it.
+struct RL_API TensorHook {
+  virtual ~TensorHook();
+  virtual Tensor operator()(const Tensor& grad) = 0;
+};
+// Called before a node runs with the gradients of its outputs, after it with those of its inputs (and the former).
+struct RL_API NodeHook {
+  virtual ~NodeHook();
+  virtual void operator()(std::vector<Tensor>& changed, const std::vector<Tensor>& other) = 0;
+};
+struct RL_API AccumulateHook {  // after a leaf's grad was updated
+  virtual ~AccumulateHook();
+  virtual void operator()(const Tensor& leaf) = 0;
+};
+// Return a number for remove_hook. RuntimeError where `t` needs no gradient.
+RL_API size_t add_tensor_hook(const Tensor& t, std::shared_ptr<TensorHook> hook);
+RL_API void remove_tensor_hook(const Tensor& t, size_t number);
+RL_API void add_accumulate_hook(const Tensor& leaf, std::shared_ptr<AccumulateHook> hook);
+RL_API void add_pre_hook(Node& node, std::shared_ptr<NodeHook> hook);
+RL_API void add_post_hook(Node& node, std::shared_ptr<NodeHook> hook);
+
 // ---- running it ----
 
-using Variables = std::vector<Tensor>;
+// The node whose backward runs on this thread; null outside of backward.
+RL_API Node* current_node();
+// Gradients of `roots` (undefined ones: ones for a scalar) are added to the leaves' .grad; with `inputs`, to theirs
+// alone. Saved tensors are freed as it goes unless retain_graph. RuntimeErrors are PyTorch's.
 RL_API void run_backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, bool retain_graph,
-                         bool create_graph);
+                         bool create_graph, const std::vector<Tensor>& inputs = {});
+// The gradients of `inputs` themselves; undefined for an unused one where `allow_unused`, else RuntimeError.
 RL_API std::vector<Tensor> run_grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                                     const std::vector<Tensor>& gradients, bool retain_graph, bool create_graph,
                                     bool allow_unused);
+// The same by edges (GradientEdge).
+RL_API std::vector<Tensor> run_edges(const std::vector<Edge>& roots, const std::vector<Tensor>& gradients,
+                                     const std::vector<Edge>& inputs, bool accumulate, bool retain_graph,
+                                     bool create_graph);
+
+// libtorch's torch::autograd.
+namespace autograd {
+using Variable = Tensor;
+using variable_list = std::vector<Tensor>;
+RL_API void backward(const variable_list& tensors, const variable_list& grad_tensors = {},
+                     std::optional<bool> retain_graph = {}, bool create_graph = false,
+                     const variable_list& inputs = {});
+RL_API variable_list grad(const variable_list& outputs, const variable_list& inputs,
+                          const variable_list& grad_outputs = {}, std::optional<bool> retain_graph = {},
+                          bool create_graph = false, bool allow_unused = false);
+}  // namespace autograd
+
+// ---- anomaly mode (ThreadState::anomaly_mode): where an op was recorded, who wrote a tensor ----
+
+// Set by the Python extension: the stack of the program as text.
+RL_API void set_traceback_provider(std::string (*provider)());
 
 }  // namespace rushlight

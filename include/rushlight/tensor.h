@@ -2,6 +2,7 @@
 // device, a version and what autograd knows of it. Everything computed is an op; the op methods are generated.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -29,6 +30,7 @@ using TensorList = ArrayRef<Tensor>;
 // together with their source, so the first of them moves the counter into a cell of its own.
 struct VersionCell : RefCounted {
   std::atomic<uint32_t> value{0};
+  std::unique_ptr<std::string> last_write;  // where, in anomaly mode
   void release() const {
     if (drop()) {
       delete this;
@@ -69,28 +71,31 @@ class RL_API TensorImpl : public RefCounted {
   void set_storage_offset(int64_t offset) { offset_ = offset; }
   void set_storage(Storage storage) { storage_ = std::move(storage); }
   void set_dtype(ScalarType t) { dtype_ = t; }
+  void set_device(Device d) { device_ = d; }
   void set_wrapped_number(bool v) { wrapped_number_ = v; }
   void set_inference(bool v) { inference_ = v; }
 
   uint32_t version() const {
-    return version_cell_ ? version_cell_->value.load(std::memory_order_relaxed) : version_;
+    const VersionCell* cell = version_cell_.load(std::memory_order_acquire);
+    return cell != nullptr ? cell->value.load(std::memory_order_relaxed) : version_;
   }
   void bump_version() {
-    if (version_cell_) {
-      version_cell_->value.fetch_add(1, std::memory_order_relaxed);
+    if (VersionCell* cell = version_cell_.load(std::memory_order_acquire)) {
+      cell->value.fetch_add(1, std::memory_order_relaxed);
     } else {
       version_++;
     }
   }
-  const Ref<VersionCell>& share_version();                      // moves the counter out on first use
-  void set_version_cell(Ref<VersionCell> cell) { version_cell_ = std::move(cell); }
+  VersionCell& share_version();  // moves the counter out on first use; threads may race
+  void set_version_cell(VersionCell& cell);
 
   // True for a leaf that wants a gradient and for every recorded result. Kept here so that ops test one bit.
-  bool requires_grad() const { return requires_grad_; }
+  bool requires_grad() const { return requires_grad_ || (late_view_ && root_requires_grad()); }
   AutogradMeta* autograd() const { return autograd_; }          // null until needed
   AutogradMeta& autograd_or_make();
   // Maintained by src/autograd alone.
   void set_requires_grad_flag(bool v) { requires_grad_ = v; }
+  void set_late_view(bool v) { late_view_ = v; }  // a view without a grad_fn of its own: follows its root
   void set_autograd(AutogradMeta* meta) { autograd_ = meta; }
 
   // The one Python object of this tensor. Python owns the impl as a rule; when its object would die while C++ still
@@ -107,6 +112,7 @@ class RL_API TensorImpl : public RefCounted {
   ~TensorImpl();
   void set_dims(IntArrayRef sizes);
   void refresh_flags();
+  bool root_requires_grad() const;
 
   Storage storage_;
   int64_t numel_ = 0;
@@ -123,8 +129,9 @@ class RL_API TensorImpl : public RefCounted {
   bool wrapped_number_ : 1 = false;
   bool inference_ : 1 = false;
   bool requires_grad_ : 1 = false;
+  bool late_view_ : 1 = false;
   bool owns_python_ : 1 = false;
-  Ref<VersionCell> version_cell_;
+  std::atomic<VersionCell*> version_cell_{nullptr};  // owned
   AutogradMeta* autograd_ = nullptr;
   _object* python_ = nullptr;
   int64_t inline_[2 * inline_dims];

@@ -1,11 +1,16 @@
 // The state of a thread: one struct, one TLS access. Modes see every op in boxed form (include/rushlight/mode.h).
 #pragma once
 
+#include <cstdint>
+
 #include <rushlight/export.h>
 
 namespace rushlight {
 
 struct Mode;
+struct SavedTensorHooks;
+class Node;
+class Run;
 
 struct ThreadState {
   bool grad_mode = true;
@@ -13,6 +18,11 @@ struct ThreadState {
   bool anomaly_mode = false;
   Mode* upper = nullptr;  // topmost mode above autocast and autograd; null as a rule
   Mode* lower = nullptr;  // topmost mode below them (profiler)
+  uint64_t next_sequence = 0;               // of the nodes recorded here
+  SavedTensorHooks* saved_hooks = nullptr;  // innermost ones; null as a rule
+  Node* current_node = nullptr;             // whose backward runs
+  Run* wanted_by = nullptr;                 // the backward run that wants only some gradients; null as a rule
+  uint32_t backward_depth = 0;              // backward runs nested on this thread
 };
 extern RL_API constinit thread_local ThreadState tls __attribute__((tls_model("initial-exec")));
 

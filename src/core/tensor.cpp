@@ -41,6 +41,7 @@ void TensorImpl::release() const {
 
 TensorImpl::~TensorImpl() {
   delete autograd_;
+  const Ref<VersionCell> version = Ref<VersionCell>::steal(version_cell_.load(std::memory_order_relaxed));
   if (dims_ != inline_) {
     delete[] dims_;
   }
@@ -53,12 +54,21 @@ AutogradMeta& TensorImpl::autograd_or_make() {
   return *autograd_;
 }
 
-const Ref<VersionCell>& TensorImpl::share_version() {
-  if (!version_cell_) {
-    version_cell_ = Ref<VersionCell>::steal(new VersionCell());
-    version_cell_->value.store(version_, std::memory_order_relaxed);
+VersionCell& TensorImpl::share_version() {
+  VersionCell* cell = version_cell_.load(std::memory_order_acquire);
+  if (cell == nullptr) {
+    auto fresh = Ref<VersionCell>::steal(new VersionCell());
+    fresh->value.store(version_, std::memory_order_relaxed);
+    if (version_cell_.compare_exchange_strong(cell, fresh.get(), std::memory_order_acq_rel)) {
+      cell = fresh.leak();
+    }
   }
-  return version_cell_;
+  return *cell;
+}
+
+void TensorImpl::set_version_cell(VersionCell& cell) {
+  cell.retain();
+  const Ref<VersionCell> before = Ref<VersionCell>::steal(version_cell_.exchange(&cell, std::memory_order_acq_rel));
 }
 
 void TensorImpl::set_dims(IntArrayRef sizes) {

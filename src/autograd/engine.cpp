@@ -1,0 +1,462 @@
+// The engine: counts dependencies, then runs what is ready. It works on the calling thread; a backward within a backward
+// is a run within a run, and only when these nest very deep does one move to a thread of its own, for the stack's sake.
+#include "autograd/engine.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <rushlight/ops.h>
+
+#include "core/op_support.h"
+
+namespace rushlight {
+
+namespace {
+
+// A few tensors on the stack, more on the heap.
+class TensorArray {
+ public:
+  explicit TensorArray(size_t n) : n_(n) {
+    if (n > near_count) {
+      far_ = std::make_unique<Tensor[]>(n);
+    }
+  }
+  Tensor* data() { return far_ != nullptr ? far_.get() : near_; }
+  size_t size() const { return n_; }
+  void clear() {
+    for (size_t i = 0; i < n_; i++) {
+      data()[i].reset();
+    }
+  }
+
+ private:
+  static constexpr size_t near_count = 4;
+  size_t n_;
+  Tensor near_[near_count];
+  std::unique_ptr<Tensor[]> far_;
+};
+
+bool can_add_into(const Tensor& t) {
+  return t.use_count() == 1 && t.storage()->use_count() == 1 && t.impl()->is_non_overlapping_and_dense();
+}
+
+}  // namespace
+
+void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t index) {
+  if (info.dtype() == ScalarType::Undefined) {
+    return;
+  }
+  if (RL_UNLIKELY(!info.has_sizes(grad.sizes()))) {
+    const DimVector sizes = info.sizes();
+    RL_CHECK(is_expandable_to(sizes, grad.sizes()), "Function ", who, " returned an invalid gradient at index ", index,
+             " - got ", grad.sizes(), " but expected shape compatible with ", sizes);
+    grad = sum_to_size(grad, sizes);
+  }
+  if (RL_UNLIKELY(grad.dtype() != info.dtype() && is_differentiable(info.dtype()))) {
+    grad = grad.to(info.dtype());  // of a complex gradient for a real input the real part
+  }
+  if (RL_UNLIKELY(!(grad.device() == info.device()))) {
+    RL_CHECK(grad.dim() == 0, "Function ", who, " returned an invalid gradient at index ", index, " - expected device ",
+             info.device(), " but got ", grad.device());
+    grad = grad.to(info.device());
+  }
+}
+
+Node* current_node() { return tls.current_node; }
+
+bool Node::wanted_by_run(size_t i) const { return tls.wanted_by->leads_to_wanted(*edge_data()[i].node); }
+
+// ---- finding a node's state ----
+
+int64_t Run::find(const Node& node) const {
+  const uint32_t slot = node.slot_.load(std::memory_order_relaxed);
+  if (RL_LIKELY(slot != 0 && slot <= states_.size() && states_[slot - 1].node == &node)) {
+    return slot - 1;
+  }
+  if (RL_UNLIKELY(!elsewhere_.empty())) {
+    const auto it = elsewhere_.find(&node);
+    if (it != elsewhere_.end()) {
+      return it->second;
+    }
+  }
+  return -1;
+}
+
+uint32_t Run::find_or_add(Node& node) {
+  const int64_t found = find(node);
+  if (found >= 0) {
+    return static_cast<uint32_t>(found);
+  }
+  const auto slot = static_cast<uint32_t>(states_.size());
+  RL_CHECK(slot != UINT32_MAX, "backward through more than four billion operations");
+  states_.push_back({});
+  states_.back().node = &node;
+  uint32_t unclaimed = 0;
+  if (node.slot_.compare_exchange_strong(unclaimed, slot + 1, std::memory_order_relaxed)) {
+    states_.back().claimed = true;
+  } else {
+    elsewhere_.emplace(&node, slot);
+  }
+  return slot;
+}
+
+Run::~Run() {
+  for (const State& state : states_) {
+    if (state.claimed) {
+      state.node->slot_.store(0, std::memory_order_relaxed);
+    }
+  }
+}
+
+// ---- before the run ----
+
+void Run::add_root(const Edge& edge, Tensor grad) {
+  roots_.push_back(edge.node);
+  fit_gradient(grad, edge.node->output_info(edge.input_nr), edge.node->name(), roots_.size() - 1);
+  give(states_[find_or_add(*edge.node)], edge.input_nr, std::move(grad));
+}
+
+void Run::discover() {
+  for (size_t i = 0; i < states_.size(); i++) {  // grows meanwhile
+    for (const Edge& edge : states_[i].node->edges()) {
+      if (edge.node) {
+        states_[find_or_add(*edge.node)].dependencies++;
+      }
+    }
+  }
+}
+
+void Run::want(const Edge& edge, Tensor* result) {
+  if (!restricted_) {
+    restricted_ = true;
+    for (State& state : states_) {
+      state.needed = false;
+    }
+  }
+  const int64_t slot = edge.node ? find(*edge.node) : -1;
+  if (slot < 0) {
+    return;
+  }
+  State& state = states_[slot];
+  if (result == nullptr) {
+    state.needed = true;
+  } else {
+    captures_.push_back({edge.input_nr, state.first_capture, result});
+    state.first_capture = static_cast<int32_t>(captures_.size()) - 1;
+  }
+}
+
+bool Run::leads_to_wanted(const Node& node) const {
+  const int64_t slot = find(node);
+  return slot < 0 || states_[slot].needed || states_[slot].first_capture >= 0;
+}
+
+// A node must run if something wanted lies behind it. Goes through the graph from its leaves back to the roots, then
+// counts again the dependencies that remain.
+void Run::restrict_to_wanted() {
+  std::vector<uint32_t> order;
+  order.reserve(states_.size());
+  for (uint32_t i = 0; i < states_.size(); i++) {
+    if (states_[i].dependencies == 0) {
+      order.push_back(i);
+    }
+  }
+  for (size_t i = 0; i < order.size(); i++) {
+    for (const Edge& edge : states_[order[i]].node->edges()) {
+      if (edge.node) {
+        const auto next = static_cast<uint32_t>(find(*edge.node));
+        if (--states_[next].dependencies == 0) {
+          order.push_back(next);
+        }
+      }
+    }
+  }
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    State& state = states_[*it];
+    for (const Edge& edge : state.node->edges()) {
+      if (edge.node && !state.needed) {
+        state.needed = leads_to_wanted(*edge.node);
+      }
+    }
+    if (state.needed) {
+      for (const Edge& edge : state.node->edges()) {
+        if (edge.node) {
+          states_[find(*edge.node)].dependencies++;
+        }
+      }
+    }
+  }
+}
+
+// ---- the run ----
+
+void Run::execute() {
+  if (restricted_) {
+    restrict_to_wanted();
+  }
+  constexpr uint32_t deepest = 60;
+  if (tls.backward_depth < deepest) {
+    run_all();
+    return;
+  }
+  ThreadState state = tls;
+  state.backward_depth = 0;
+  std::exception_ptr error;
+  std::thread([&] {
+    tls = state;
+    try {
+      run_all();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }).join();
+  if (error != nullptr) {
+    std::rethrow_exception(error);
+  }
+}
+
+void Run::push_if_wanted(uint32_t slot) {
+  const State& state = states_[slot];
+  if (state.needed || state.first_capture >= 0) {
+    ready_.push_back({state.node->sequence(), slot});
+    std::push_heap(ready_.begin(), ready_.end());
+  }
+}
+
+void Run::run_all() {
+  struct Depth {
+    Node* node = tls.current_node;
+    Run* wanted_by = tls.wanted_by;
+    Depth() { tls.backward_depth++; }
+    ~Depth() {
+      tls.backward_depth--;
+      tls.current_node = node;
+      tls.wanted_by = wanted_by;
+    }
+  };
+  const Depth depth;
+  for (const Ref<Node>& root : roots_) {
+    const auto slot = static_cast<uint32_t>(find(*root));
+    if (states_[slot].dependencies == 0) {
+      push_if_wanted(slot);
+      states_[slot].dependencies = UINT32_MAX;  // the same node may be the root of several outputs
+    }
+  }
+  while (!ready_.empty()) {
+    std::pop_heap(ready_.begin(), ready_.end());
+    const uint32_t slot = ready_.back().slot;
+    ready_.pop_back();
+    evaluate(slot);
+  }
+}
+
+// Adds to what has arrived before, in place where nobody else can see it.
+void Run::give(State& state, uint32_t output_nr, Tensor grad) {
+  const size_t n = state.node->num_outputs();
+  if (n > 1 && state.grads == nullptr) {
+    state.grads = std::make_unique<Tensor[]>(n);
+  }
+  Tensor& sum = n > 1 ? state.grads[output_nr] : state.grad;
+  if (!sum.defined()) {
+    sum = std::move(grad);
+  } else if (!create_graph_ && can_add_into(sum)) {
+    sum.add_(grad);
+  } else if (!create_graph_ && can_add_into(grad)) {
+    grad.add_(sum);
+    sum = std::move(grad);
+  } else {
+    sum = add(sum, grad);
+  }
+}
+
+namespace {
+
+void retain(const Node::Extra& extra, Node& node, const Tensor* grads) {
+  std::vector<std::pair<uint32_t, Tensor>> alive;
+  {
+    const SpinGuard guard(spin_lock_of(&node));
+    for (const auto& retained : extra.retained) {
+      if (retained.tensor->try_retain()) {
+        alive.emplace_back(retained.output_nr, Tensor(Ref<TensorImpl>::steal(retained.tensor)));
+      }
+    }
+  }
+  for (const auto& [output_nr, tensor] : alive) {
+    if (grads[output_nr].defined()) {
+      Tensor& kept = tensor.mutable_grad();
+      kept = kept.defined() ? add(kept, grads[output_nr]) : grads[output_nr].clone();
+    }
+  }
+}
+
+// Hooks of tensors, then of the gradients that tensors retain.
+void run_tensor_hooks(Node& node, Tensor* grads) {
+  const auto call = [](TensorHook& hook, Tensor& grad) {
+    if (grad.defined()) {
+      Tensor changed = hook(grad);
+      if (changed.defined()) {
+        grad = std::move(changed);
+      }
+    }
+  };
+  if (&node.descriptor() == &accumulate_grad_descriptor()) {
+    const Tensor leaf = accumulated_leaf(node);
+    const AutogradMeta* meta = leaf.impl()->autograd();
+    if (meta->hooks != nullptr) {
+      const auto hooks = meta->hooks->tensor_hooks;  // a hook may add others
+      for (const auto& hook : hooks) {
+        if (hook != nullptr) {
+          call(*hook, grads[0]);
+        }
+      }
+    }
+  }
+  const Node::Extra* extra = node.extra();
+  if (extra == nullptr) {
+    return;
+  }
+  if (!extra->output_hooks.empty()) {
+    const auto hooks = extra->output_hooks;
+    for (const auto& [output_nr, hook] : hooks) {
+      if (hook != nullptr) {
+        call(*hook, grads[output_nr]);
+      }
+    }
+  }
+  if (!extra->retained.empty()) {
+    retain(*extra, node, grads);
+  }
+}
+
+void run_node_hooks(const std::vector<std::shared_ptr<NodeHook>>& hooks, Tensor* changed, size_t n,
+                    const Tensor* other, size_t n_other) {
+  if (hooks.empty()) {
+    return;
+  }
+  const auto copy = hooks;
+  std::vector<Tensor> list(changed, changed + n);
+  const std::vector<Tensor> others(other, other + n_other);
+  for (const auto& hook : copy) {
+    (*hook)(list, others);
+    RL_CHECK(list.size() == n, "a hook changed the number of gradients from ", n, " to ", list.size());
+  }
+  std::move(list.begin(), list.end(), changed);
+}
+
+void check_for_nan(const Node& node, const Tensor* results, size_t n) {
+  const NoGradGuard no_grad;
+  for (size_t i = 0; i < n; i++) {
+    if (results[i].defined()) {
+      RL_CHECK(!ne(results[i], results[i]).any().item().toBool(), "Function '", node.name(),
+               "' returned nan values in its ", i, "th output.");
+    }
+  }
+}
+
+void tell_origin(const Node& node) {
+  if (node.extra() == nullptr || node.extra()->traceback.empty()) {
+    return;
+  }
+  std::string text = str("Error detected in ", node.name(), ". Traceback of forward call that caused the error:\n",
+                         node.extra()->traceback);
+  const Node* parent = node.extra()->parent.get();
+  for (; parent != nullptr && parent->extra() != nullptr; parent = parent->extra()->parent.get()) {
+    text += str("\nIt was recorded by the backward of ", parent->name(), ", whose forward call was:\n",
+                parent->extra()->traceback);
+  }
+  warn(text);
+}
+
+}  // namespace
+
+void Run::apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, size_t num_results) {
+  if (RL_UNLIKELY(node.released())) {
+    node.check_not_released();
+  }
+  const Node::Extra* extra = node.extra();
+  if (RL_UNLIKELY(extra != nullptr)) {
+    run_node_hooks(extra->pre_hooks, grads, num_grads, nullptr, 0);
+  }
+  const bool is_op = node.descriptor().backward != nullptr;
+  size_t num_defined = 0;
+  for (size_t i = 0; i < num_grads; i++) {
+    num_defined += grads[i].defined();
+  }
+  if (is_op && num_defined != num_grads && num_defined != 0 && !node.descriptor().undefined_grads) {
+    for (size_t i = 0; i < num_grads; i++) {
+      const OutputInfo& info = node.output_info(i);
+      if (!grads[i].defined() && is_differentiable(info.dtype())) {
+        grads[i] = zeros(info.sizes(), TensorOptions(info.dtype()).device(info.device()));
+      }
+    }
+  }
+  if (!is_op || num_defined != 0) {
+    node.apply(grads, results);
+  }
+  if (RL_UNLIKELY(extra != nullptr)) {
+    run_node_hooks(extra->post_hooks, results, num_results, grads, num_grads);
+  }
+  if (!retain_graph_) {
+    node.release_saved();
+    if (RL_UNLIKELY(extra != nullptr && extra->wrapped)) {
+      extra->wrapped->release_saved();
+    }
+  }
+  if (RL_UNLIKELY(tls.anomaly_mode)) {
+    check_for_nan(node, results, num_results);
+  }
+}
+
+void Run::evaluate(uint32_t slot) {
+  Node& node = *states_[slot].node;
+  TensorArray grads(node.num_outputs());
+  if (State& state = states_[slot]; state.grads != nullptr) {
+    std::move(state.grads.get(), state.grads.get() + grads.size(), grads.data());
+    state.grads.reset();
+  } else if (grads.size() != 0) {
+    grads.data()[0] = std::move(state.grad);
+  }
+  tls.current_node = &node;
+  tls.wanted_by = restricted_ ? this : nullptr;
+  const GradMode mode(create_graph_);
+  if (RL_UNLIKELY(node.extra() != nullptr || &node.descriptor() == &accumulate_grad_descriptor())) {
+    run_tensor_hooks(node, grads.data());
+  }
+  for (int32_t i = states_[slot].first_capture; i >= 0; i = captures_[i].next) {
+    *captures_[i].result = grads.data()[captures_[i].output_nr];
+  }
+  if (!states_[slot].needed) {
+    return;
+  }
+  const std::span<const Edge> edges = node.edges();
+  TensorArray results(edges.size());
+  if (RL_UNLIKELY(tls.anomaly_mode)) {
+    try {
+      apply(node, grads.data(), grads.size(), results.data(), results.size());
+    } catch (...) {
+      tell_origin(node);
+      throw;
+    }
+  } else {
+    apply(node, grads.data(), grads.size(), results.data(), results.size());
+  }
+  grads.clear();
+  for (size_t i = 0; i < edges.size(); i++) {
+    const Edge& edge = edges[i];
+    if (!edge.node) {
+      continue;
+    }
+    const auto next = static_cast<uint32_t>(find(*edge.node));
+    State& state = states_[next];
+    Tensor& result = results.data()[i];
+    if (result.defined() && (state.needed || state.first_capture >= 0)) {
+      fit_gradient(result, edge.node->output_info(edge.input_nr), node.name(), i);
+      give(state, edge.input_nr, std::move(result));
+    }
+    if (--state.dependencies == 0) {
+      push_if_wanted(next);
+    }
+  }
+}
+
+}  // namespace rushlight

@@ -1,0 +1,75 @@
+// What the entry points (run.cpp) and the engine share.
+#pragma once
+
+#include <unordered_map>
+
+#include "autograd/node.h"
+
+namespace rushlight {
+
+// Brings a gradient to the size, dtype and device of what it belongs to: sums over broadcast dimensions, casts, takes
+// the real part. RuntimeError where it cannot; `who` and `index` name the giver.
+void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t index);
+
+// One run of backward over the graph that is reached from some roots. It lives on the stack of its caller.
+//
+// Dependency counts decide when a node may run: how many of its gradients are still to come. Among the nodes that are
+// ready the one recorded last goes first. Each node has a state in `states_`; the node's slot says where, provided that
+// no other run (of another thread, or around this one) has claimed the node; then `elsewhere_` says where.
+class Run {
+ public:
+  Run(bool retain_graph, bool create_graph) : retain_graph_(retain_graph), create_graph_(create_graph) {}
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  // In this order: the roots, the graph, what is wanted (nothing: all leaves), the run itself.
+  void add_root(const Edge& edge, Tensor grad);
+  void discover();
+  // The gradient that arrives at `edge` goes to `*result`; with null, the node behind the edge runs.
+  void want(const Edge& edge, Tensor* result);
+  void execute();
+  // Whether anything wanted lies behind this node.
+  bool leads_to_wanted(const Node& node) const;
+
+ private:
+  struct State {
+    Node* node;
+    uint32_t dependencies = 0;
+    int32_t first_capture = -1;
+    bool needed = true;
+    bool claimed = false;
+    Tensor grad;                    // of a node with one output …
+    std::unique_ptr<Tensor[]> grads;  // … or with several
+  };
+  struct Capture {
+    uint32_t output_nr;
+    int32_t next;
+    Tensor* result;
+  };
+  struct Ready {
+    uint64_t sequence;
+    uint32_t slot;
+    friend bool operator<(const Ready& a, const Ready& b) { return a.sequence < b.sequence; }
+  };
+
+  int64_t find(const Node& node) const;
+  uint32_t find_or_add(Node& node);
+  void restrict_to_wanted();
+  void push_if_wanted(uint32_t slot);
+  void give(State& state, uint32_t output_nr, Tensor grad);
+  void run_all();
+  void evaluate(uint32_t slot);
+  void apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, size_t num_results);
+
+  const bool retain_graph_;
+  const bool create_graph_;
+  bool restricted_ = false;
+  std::vector<State> states_;
+  std::vector<Ready> ready_;
+  std::vector<Capture> captures_;
+  std::vector<Ref<Node>> roots_;  // keep the graph alive
+  std::unordered_map<const Node*, uint32_t> elsewhere_;
+};
+
+}  // namespace rushlight

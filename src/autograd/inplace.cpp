@@ -1,0 +1,140 @@
+// In-place ops: what may be written, and the history of a tensor, or of a view's root, after a write.
+#include <rushlight/ops.h>
+
+#include "autograd/node.h"
+#include "core/op_support.h"
+
+namespace rushlight {
+
+void check_view_kind(const Tensor& view, bool itself) {
+  const AutogradMeta& meta = *view.impl()->autograd();
+  const char* what = itself ? "is being modified inplace" : "and its base or another view of its base has been modified inplace";
+  const std::string which =
+      meta.grad_fn ? str("Output ", meta.output_nr, " of ", meta.grad_fn->name(), " is a view and ") : "A view ";
+  switch (meta.view->kind) {
+    case ViewKind::Normal: return;
+    case ViewKind::MultiOutput:
+      throw Error(str(which, what, ". It is an output of a function that returns multiple views, and such views cannot "
+                      "be modified inplace. Replace the inplace operation by an out-of-place one."));
+    case ViewKind::Custom:
+      throw Error(str(which, what, ". It was created inside a custom Function (or because an input was returned as-is), "
+                      "whose own backward the write would override. Clone the output of the custom Function."));
+    case ViewKind::NoGrad:
+      throw Error(str("A view was created in no_grad mode and ", what, " with grad mode enabled. Whether the write is "
+                      "meant to be recorded is ambiguous: move both the view and the write inside the no_grad block, "
+                      "or both outside."));
+    case ViewKind::Inference:
+      throw Error(str("A view was created in inference mode and ", what, " in normal mode. Whether the write is meant "
+                      "to be recorded is ambiguous: move both the view and the write inside the inference_mode block, "
+                      "or both outside."));
+  }
+}
+
+void check_inplace(const char* op, const Tensor& self, bool needs_grad) {
+  TensorImpl* impl = self.impl();
+  RL_CHECK(!impl->is_inference() || tls.inference_mode, op,
+           ": Inplace update to inference tensor outside InferenceMode is not allowed. Make a clone to get a normal "
+           "tensor before doing inplace update.");
+  if (RL_UNLIKELY(tls.anomaly_mode)) {
+    note_write(self);
+  }
+  if (!needs_grad) {
+    return;
+  }
+  const AutogradMeta* meta = impl->autograd();
+  if (meta != nullptr && meta->view != nullptr) {
+    check_view_kind(self, /*itself=*/true);
+    RL_CHECK(!self.requires_grad() || !meta->view->root.is_leaf(),
+             "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  }
+  RL_CHECK(!self.requires_grad() || !self.is_leaf(),
+           "a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+void check_out_grad(const char* op, bool needs_grad) {
+  RL_CHECK(!needs_grad, op, "(): functions with out=... arguments don't support automatic differentiation, but one of "
+           "the arguments requires grad.");
+}
+
+namespace {
+
+void give_history(const Tensor& t, Ref<Node> node, uint32_t output_nr) {
+  AutogradMeta& meta = t.impl()->autograd_or_make();
+  meta.grad_fn = std::move(node);
+  meta.output_nr = output_nr;
+  meta.requires_grad = false;
+  t.impl()->set_requires_grad_flag(true);
+  if (meta.retains_grad) {
+    keep_retaining(t, *meta.grad_fn, output_nr);
+  }
+}
+
+// ---- CopySlices: a root one of whose views was written ----
+// The gradient of the root passes through unchanged but for the written part, which goes through the in-place op.
+// Values: sizes, strides of the root; sizes, strides and offset (from the root's) of the view.
+
+void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
+  if (!grads[0].defined()) {
+    return;
+  }
+  const DimVector root_sizes = node.value(0).get<DimVector>();
+  const DimVector root_strides = node.value(1).get<DimVector>();
+  const DimVector sizes = node.value(2).get<DimVector>();
+  const DimVector strides = node.value(3).get<DimVector>();
+  const int64_t offset = node.value(4).get<int64_t>();
+  Node& written = *node.extra()->wrapped;
+  written.check_not_released();
+  // as_strided of a fresh copy, in recorded ops where a graph of the gradient is wanted.
+  Tensor root_grad = make_empty_strided(root_sizes, root_strides, grads[0].dtype(), grads[0].device());
+  root_grad.copy_(grads[0]);
+  const Tensor part = as_strided(root_grad, sizes, strides, offset);
+  const Tensor part_grad = part.clone();
+  std::vector<Tensor> inner(written.edges().size());
+  written.apply(&part_grad, inner.data());
+  for (size_t i = 1; i < inner.size(); i++) {
+    result[i] = std::move(inner[i]);
+  }
+  if (node.wants(0)) {
+    if (!inner.empty() && inner[0].defined()) {
+      part.copy_(inner[0]);
+    } else {
+      part.zero_();
+    }
+    result[0] = std::move(root_grad);
+  }
+}
+constexpr NodeDescriptor copy_slices_descriptor = {"CopySlices", copy_slices_backward, true};
+
+}  // namespace
+
+void rebase_history(const Tensor& self, const Ref<Node>& node) {
+  const uint32_t output_nr = node->add_output(self);
+  AutogradMeta& meta = self.impl()->autograd_or_make();
+  if (meta.view == nullptr) {
+    give_history(self, node, output_nr);
+    return;
+  }
+  ViewInfo& view = *meta.view;
+  const Tensor& root = view.root;
+  auto slices = Ref<Node>::steal(new Node(&copy_slices_descriptor));
+  slices->add_edge(root);
+  for (size_t i = 1; i < node->edges().size(); i++) {
+    slices->add_edge(node->edges()[i]);
+  }
+  slices->keep(DimVector(root.sizes()));
+  slices->keep(DimVector(root.strides()));
+  slices->keep(DimVector(self.sizes()));
+  slices->keep(DimVector(self.strides()));
+  slices->keep(self.storage_offset() - root.storage_offset());
+  slices->extra_or_make().wrapped = node;
+  const uint32_t root_nr = slices->add_output(root);
+  give_history(root, std::move(slices), root_nr);
+  // The view's own grad_fn is made again from the root when somebody asks for it.
+  view.grad_fn_version = self.impl()->version() - 1;
+  self.impl()->set_requires_grad_flag(true);
+  if (meta.retains_grad) {
+    keep_retaining(self, *current_grad_fn(self), meta.output_nr);
+  }
+}
+
+}  // namespace rushlight

@@ -1,0 +1,81 @@
+// What src/autograd and the Python extension know of nodes beyond the public header: hooks, anomaly data, locks.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <rushlight/autograd.h>
+
+namespace rushlight {
+
+// What few nodes have. Written by the thread that records or hooks; read by the engine.
+struct Node::Extra {
+  struct OutputHook {
+    uint32_t output_nr;
+    std::shared_ptr<TensorHook> hook;  // null once removed
+  };
+  struct Retained {  // a tensor that wants its gradient kept; it takes itself off the list when it dies
+    uint32_t output_nr;
+    TensorImpl* tensor;
+    AutogradMeta* meta;
+  };
+  std::vector<OutputHook> output_hooks;
+  std::vector<Retained> retained;
+  std::vector<std::shared_ptr<NodeHook>> pre_hooks;
+  std::vector<std::shared_ptr<NodeHook>> post_hooks;
+  Ref<Node> wrapped;  // CopySlices: the in-place op
+  std::string traceback;  // anomaly mode: where the op was recorded …
+  Ref<Node> parent;       // … and the node whose backward recorded it
+  void* python = nullptr;           // the Python object of this node, not owned
+  void* metadata = nullptr;         // its metadata dict, owned
+  void (*drop_metadata)(void*) = nullptr;
+  ~Extra();
+};
+
+struct AutogradMeta::Hooks {
+  std::vector<std::shared_ptr<TensorHook>> tensor_hooks;  // null once removed
+  std::vector<std::shared_ptr<AccumulateHook>> accumulate_hooks;
+  Ref<Node> retained_by;  // the node that fills in the grad of a tensor that retains it
+};
+
+// A lock for a few instructions. Waiters yield, so that a preempted owner gets on.
+class SpinGuard {
+ public:
+  explicit SpinGuard(std::atomic<bool>& flag) : flag_(flag) {
+    while (flag_.exchange(true, std::memory_order_acquire)) {
+      std::this_thread::yield();
+    }
+  }
+  ~SpinGuard() { flag_.store(false, std::memory_order_release); }
+  SpinGuard(const SpinGuard&) = delete;
+  SpinGuard& operator=(const SpinGuard&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
+// Locks shared by all tensors and nodes, chosen by address: for accumulators, retained gradients, stale views.
+std::atomic<bool>& spin_lock_of(const void* object);
+
+// The accumulator of a leaf, made on first use; there is never more than one alive.
+Ref<Node> accumulator_of(const Tensor& leaf);
+// A dying accumulator takes itself out of its leaf.
+void forget_accumulator(const Node& accumulator);
+// A tensor that retains its gradient and dies, or gets another grad_fn.
+void stop_retaining(AutogradMeta& meta);
+void keep_retaining(const Tensor& t, Node& grad_fn, uint32_t output_nr);
+
+// The grad_fn of a view whose root was written since; also sets its output number.
+Ref<Node> current_grad_fn(const Tensor& t);
+
+// Raises where a view of its kind may not be written (`itself`), or its root or another view was.
+void check_view_kind(const Tensor& view, bool itself);
+
+// Anomaly mode: the program's stack as text, empty without a provider; where a tensor was last written.
+std::string current_traceback();
+void note_write(const Tensor& t);
+
+}  // namespace rushlight

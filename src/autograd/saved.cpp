@@ -1,0 +1,113 @@
+// Tensors kept for backward: versions, outputs without their grad_fn, pack and unpack hooks.
+#include "autograd/node.h"
+
+namespace rushlight {
+namespace {
+
+std::string type_name(const Tensor& t) {
+  return str("torch.", t.is_cuda() ? "cuda." : "", enum_name(t.dtype()), "Tensor");
+}
+
+// `t` apart from the graph, then made an output of `grad_fn` (or, with `as_leaf`, a leaf whose accumulator it is).
+Tensor with_history(const Tensor& t, Ref<Node> grad_fn, uint32_t output_nr, bool as_leaf) {
+  Tensor out = t.tensor_data();
+  AutogradMeta& meta = out.impl()->autograd_or_make();
+  meta.grad_fn = std::move(grad_fn);
+  meta.output_nr = output_nr;
+  meta.requires_grad = as_leaf;
+  out.impl()->set_requires_grad_flag(true);
+  return out;
+}
+
+}  // namespace
+
+void SavedTensor::Packed::release() const {
+  if (drop()) {
+    delete this;
+  }
+}
+
+SavedTensor::SavedTensor(const Tensor& t, const Node* output_of) {
+  if (!t.defined()) {
+    return;
+  }
+  TensorImpl* impl = t.impl();
+  RL_CHECK(!impl->is_inference() || tls.inference_mode,
+           "Inference tensors cannot be saved for backward. Make a clone of the tensor outside of inference mode and "
+           "compute with that, or use torch.no_grad() instead of torch.inference_mode().");
+  version_ = impl->version();
+  const AutogradMeta* meta = impl->autograd();
+  is_output_ = output_of != nullptr && is_differentiable(t.dtype());
+  if (is_output_) {
+    output_nr_ = meta != nullptr && meta->grad_fn.get() == output_of ? meta->output_nr : 0;
+    data_ = t.tensor_data();
+  } else {
+    data_ = t;
+  }
+  if (RL_UNLIKELY(tls.saved_hooks != nullptr)) {
+    pack(*tls.saved_hooks);
+  }
+}
+
+void SavedTensor::pack(SavedTensorHooks& hooks) {
+  RL_CHECK(!packed_, "Calling register_hooks on a saved tensor whose hooks have already been set.");
+  RL_CHECK(data_.defined(), "Calling register_hooks on a saved tensor with value None is forbidden");
+  auto packed = Ref<Packed>::steal(new Packed());
+  if (!is_output_ && data_.requires_grad()) {
+    Edge edge = gradient_edge(data_);
+    packed->grad_fn = std::move(edge.node);
+    packed->is_leaf = data_.is_leaf();
+    output_nr_ = edge.input_nr;
+  }
+  const NoGradGuard no_grad;
+  packed->content = hooks.pack(data_);
+  packed_ = std::move(packed);
+  data_.reset();
+}
+
+Tensor SavedTensor::take(const Node& owner, bool detached_ok) {
+  if (packed_) {
+    const Ref<Packed> packed = std::move(packed_);
+    Tensor t = packed->content->unpack();
+    if (detached_ok) {
+      return t;
+    }
+    if (is_output_) {
+      return with_history(t, Ref<Node>(const_cast<Node*>(&owner)), output_nr_, false);
+    }
+    return packed->grad_fn ? with_history(t, packed->grad_fn, output_nr_, packed->is_leaf) : t;
+  }
+  if (!data_.defined()) {
+    return Tensor();
+  }
+  if (RL_UNLIKELY(data_.impl()->version() != version_)) {
+    check_version(owner);
+  }
+  if (!is_output_ || detached_ok) {
+    return std::move(data_);
+  }
+  return with_history(data_, Ref<Node>(const_cast<Node*>(&owner)), output_nr_, false);
+}
+
+void SavedTensor::check_version(const Node& owner) const {
+  const uint32_t version = data_.impl()->version();
+  std::string source;
+  if (is_output_) {
+    source = str(", which is output ", output_nr_, " of ", owner.name(), ",");
+  } else if (const Ref<Node> grad_fn = data_.grad_fn()) {
+    source = str(", which is output ", data_.output_nr(), " of ", grad_fn->name(), ",");
+  }
+  std::string hint =
+      "Hint: enable anomaly detection to find the operation that wrote it, with "
+      "torch.autograd.set_detect_anomaly(True).";
+  if (tls.anomaly_mode) {
+    const std::unique_ptr<std::string>& last_write = data_.impl()->share_version().last_write;
+    hint = last_write != nullptr ? "It was last written here:\n" + *last_write
+                                 : "Hint: it was written after the operation that failed to compute its gradient.";
+  }
+  throw Error(str("one of the variables needed for gradient computation has been modified by an inplace operation: [",
+                  type_name(data_), " ", data_.sizes(), "]", source, " is at version ", version, "; expected version ",
+                  version_, " instead. ", hint));
+}
+
+}  // namespace rushlight

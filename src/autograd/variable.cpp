@@ -1,0 +1,353 @@
+// What a tensor knows of autograd: whether it wants a gradient, its grad, its leaf's accumulator, its hooks.
+#include <mutex>
+
+#include <rushlight/ops.h>
+
+#include "autograd/node.h"
+#include "core/op_support.h"
+#include "core/small_blocks.h"
+
+namespace rushlight {
+
+AutogradMeta::AutogradMeta() = default;
+AutogradMeta::~AutogradMeta() {
+  if (retains_grad) {
+    stop_retaining(*this);
+  }
+}
+void* AutogradMeta::operator new(size_t size) { return small_allocate(size); }
+void AutogradMeta::operator delete(void* p, size_t size) { small_free(p, size); }
+
+bool any_requires_grad(TensorList list) {
+  for (const Tensor& t : list) {
+    if (grad_wanted(t)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// ---- accumulating into a leaf ----
+
+namespace {
+
+// Gradients of different leaves are added at the same time; one leaf takes them one after the other.
+std::mutex& accumulation_lock(const TensorImpl* leaf) {
+  static std::mutex locks[64];
+  return locks[(reinterpret_cast<uintptr_t>(leaf) >> 6) % 64];
+}
+
+// A leaf's grad has the leaf's strides where these are dense, else it is contiguous.
+bool has_form_of(const Tensor& grad, const Tensor& leaf) {
+  if (!leaf.impl()->is_non_overlapping_and_dense()) {
+    return grad.is_contiguous();
+  }
+  for (int64_t d = 0; d < leaf.dim(); d++) {
+    if (leaf.sizes()[d] != 1 && leaf.strides()[d] != grad.strides()[d]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Tensor copy_in_form_of(const Tensor& grad, const Tensor& leaf) {
+  Tensor copy = leaf.impl()->is_non_overlapping_and_dense()
+                    ? make_empty_strided(leaf.sizes(), leaf.strides(), grad.dtype(), grad.device())
+                    : make_empty(leaf.sizes(), grad.dtype(), grad.device());
+  copy.copy_(grad);
+  return copy;
+}
+
+// The engine's reference, which is about to be dropped, is the only one; a view may have a root that only it holds.
+bool is_sole_owner(const Tensor& grad) {
+  const AutogradMeta* meta = grad.impl()->autograd();
+  const bool owns_root = meta != nullptr && meta->view != nullptr && meta->view->root.use_count() == 1;
+  return grad.use_count() == 1 && grad.storage()->use_count() == (owns_root ? 2 : 1);
+}
+
+void accumulate(const Tensor& leaf, const Tensor& grad) {
+  const std::lock_guard guard(accumulation_lock(leaf.impl()));
+  AutogradMeta& meta = leaf.impl()->autograd_or_make();
+  if (!meta.grad.defined()) {
+    if (!tls.grad_mode && is_sole_owner(grad) && has_form_of(grad, leaf)) {
+      meta.grad = grad.is_view() || grad.requires_grad() ? grad.variable_data() : grad;
+    } else {
+      meta.grad = copy_in_form_of(grad, leaf);
+    }
+  } else if (!tls.grad_mode) {
+    meta.grad.add_(grad);
+  } else {
+    meta.grad = add(meta.grad, grad);
+  }
+}
+
+void accumulate_grad_backward(Node& node, const Tensor* grads, Tensor*) {
+  const Tensor leaf = accumulated_leaf(node);
+  if (!grads[0].defined() || !leaf.requires_grad()) {
+    return;
+  }
+  accumulate(leaf, grads[0]);
+  const AutogradMeta* meta = leaf.impl()->autograd();
+  if (meta->hooks != nullptr) {
+    const auto hooks = meta->hooks->accumulate_hooks;
+    for (const auto& hook : hooks) {
+      (*hook)(leaf);
+    }
+  }
+}
+
+constexpr NodeDescriptor accumulate_descriptor = {"AccumulateGrad", accumulate_grad_backward, true, nullptr, "variable"};
+
+}  // namespace
+
+const NodeDescriptor& accumulate_grad_descriptor() { return accumulate_descriptor; }
+
+Tensor accumulated_leaf(const Node& accumulator) { return accumulator.value(0).get<Tensor>(); }
+
+Ref<Node> accumulator_of(const Tensor& leaf) {
+  AutogradMeta& meta = leaf.impl()->autograd_or_make();
+  {
+    const SpinGuard guard(spin_lock_of(&meta));
+    if (meta.accumulator != nullptr && meta.accumulator->try_retain()) {
+      return Ref<Node>::steal(meta.accumulator);
+    }
+  }
+  auto made = Ref<Node>::steal(new Node(&accumulate_descriptor));
+  made->set_sequence(UINT64_MAX);  // as soon as it is ready: frees the gradient
+  made->keep(leaf);
+  made->add_output(leaf);
+  const SpinGuard guard(spin_lock_of(&meta));
+  if (meta.accumulator != nullptr && meta.accumulator->try_retain()) {  // another thread was faster
+    return Ref<Node>::steal(meta.accumulator);
+  }
+  meta.accumulator = made.get();
+  return made;
+}
+
+void forget_accumulator(const Node& accumulator) {
+  AutogradMeta* meta = accumulated_leaf(accumulator).impl()->autograd();
+  const SpinGuard guard(spin_lock_of(meta));
+  if (meta->accumulator == &accumulator) {
+    meta->accumulator = nullptr;
+  }
+}
+
+Edge gradient_edge(const Tensor& t) {
+  if (!t.defined() || !t.requires_grad()) {
+    return {};
+  }
+  AutogradMeta& meta = t.impl()->autograd_or_make();
+  if (meta.requires_grad && meta.grad_fn) {  // an unpacked leaf
+    return {meta.grad_fn, 0};
+  }
+  if (Ref<Node> grad_fn = current_grad_fn(t)) {
+    return {std::move(grad_fn), meta.output_nr};
+  }
+  return {accumulator_of(t), 0};
+}
+
+// ---- history of results ----
+
+void set_history(const Tensor& out, const Ref<Node>& node) {
+  const uint32_t number = node->add_output(out);
+  if (!out.defined() || !is_differentiable(out.dtype())) {
+    return;
+  }
+  AutogradMeta& meta = out.impl()->autograd_or_make();
+  meta.grad_fn = node;
+  meta.output_nr = number;
+  out.impl()->set_requires_grad_flag(true);
+}
+
+void set_no_history(const Tensor& out, const Ref<Node>& node) { node->add_output(out); }
+
+namespace {
+void error_backward(Node& node, const Tensor*, Tensor*) { throw Error(node.value(0).get<std::string>()); }
+constexpr NodeDescriptor error_descriptor = {"Error", error_backward, true};
+}  // namespace
+
+Tensor with_backward_error(const Tensor& t, const std::string& message) {
+  Tensor out = t.tensor_data();
+  if (is_differentiable(t.dtype())) {
+    auto node = Ref<Node>::steal(new Node(&error_descriptor));
+    node->keep(message);
+    node->add_edge(t);
+    set_history(out, node);
+  }
+  return out;
+}
+
+// ---- Tensor ----
+
+bool Tensor::is_leaf() const {
+  const AutogradMeta* meta = impl_->autograd();
+  return meta == nullptr || meta->requires_grad || !current_grad_fn(*this);
+}
+
+Ref<Node> Tensor::grad_fn() const {
+  const AutogradMeta* meta = impl_->autograd();
+  return meta == nullptr || meta->requires_grad ? Ref<Node>() : current_grad_fn(*this);
+}
+
+int64_t Tensor::output_nr() const {
+  grad_fn();
+  return impl_->autograd() == nullptr ? 0 : impl_->autograd()->output_nr;
+}
+
+const Tensor& Tensor::requires_grad_(bool requires_grad) const {
+  RL_CHECK(is_leaf() || requires_grad,
+           "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+           "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+  RL_CHECK(!requires_grad || is_differentiable(dtype()), "only Tensors of floating point dtype can require gradients");
+  if (requires_grad == this->requires_grad() || !is_leaf()) {
+    return *this;
+  }
+  RL_CHECK(!requires_grad || !impl_->is_inference() || tls.inference_mode,
+           "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+  impl_->autograd_or_make().requires_grad = requires_grad;
+  impl_->set_requires_grad_flag(requires_grad);
+  return *this;
+}
+
+const Tensor& Tensor::grad() const {
+  static const Tensor none;
+  const AutogradMeta* meta = impl_->autograd();
+  if (meta == nullptr) {
+    return none;
+  }
+  if (!meta->grad.defined() && !meta->retains_grad && !meta->requires_grad && impl_->requires_grad() && !is_leaf()) {
+    warn(
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Backward does not fill it: call "
+        ".retain_grad() on this tensor before backward if its gradient is wanted, or read that of the leaf.");
+  }
+  return meta->grad;
+}
+
+Tensor& Tensor::mutable_grad() const { return impl_->autograd_or_make().grad; }
+
+void set_grad(const Tensor& t, const Tensor& grad) {
+  if (grad.defined()) {
+    RL_CHECK(!grad.is_same(t), "can't assign Variable as its own grad");
+    RL_CHECK(grad.device().type() == t.device().type(), "attempting to assign a gradient with device type '",
+             grad.device(), "' to a tensor with device type '", t.device(), "'. They must be on the same device");
+    RL_CHECK(grad.dtype() == t.dtype(), "attempting to assign a gradient with dtype '", grad.dtype(),
+             "' to a tensor with dtype '", t.dtype(), "'. The dtypes must match");
+    RL_CHECK(grad.sizes() == t.sizes(), "attempting to assign a gradient of size '", grad.sizes(),
+             "' to a tensor of size '", t.sizes(), "'. The sizes must match");
+  } else if (t.impl()->autograd() == nullptr) {
+    return;
+  }
+  t.mutable_grad() = grad;
+}
+
+void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph) const {
+  run_backward({*this}, {gradient}, retain_graph.value_or(create_graph), create_graph);
+}
+
+void Tensor::set_data(const Tensor& other) const {
+  RL_CHECK(!impl_->requires_grad() || is_differentiable(other.dtype()),
+           "data set to a tensor that requires gradients must be floating point or complex dtype");
+  RL_CHECK(!is_view() || other.dtype() == dtype(), "the data of a view cannot be replaced by data of another dtype");
+  if (const AutogradMeta* meta = impl_->autograd()) {
+    const SpinGuard guard(spin_lock_of(meta));
+    // Gradients of the old form must not reach the new one by a graph recorded before.
+    if (other.dtype() != dtype() || other.device() != device()) {
+      impl_->autograd()->accumulator = nullptr;
+    }
+  }
+  impl_->set_storage(other.storage());
+  impl_->set_dtype(other.dtype());
+  impl_->set_device(other.device());
+  impl_->set_storage_offset(other.storage_offset());
+  impl_->set_sizes_and_strides(other.sizes(), other.strides());
+}
+
+void detach_in_place(const Tensor& t) {
+  RL_CHECK(!t.is_view(), "Can't detach views in-place. Use detach() instead.");
+  AutogradMeta* meta = t.impl()->autograd();
+  if (meta == nullptr) {
+    return;
+  }
+  if (meta->retains_grad) {
+    stop_retaining(*meta);
+    meta->retains_grad = false;
+  }
+  meta->grad_fn.reset();
+  meta->output_nr = 0;
+  meta->requires_grad = false;
+  t.impl()->set_requires_grad_flag(false);
+}
+
+// ---- retain_grad and hooks ----
+
+namespace {
+AutogradMeta::Hooks& hooks_of(AutogradMeta& meta) {
+  if (meta.hooks == nullptr) {
+    meta.hooks = std::make_unique<AutogradMeta::Hooks>();
+  }
+  return *meta.hooks;
+}
+}  // namespace
+
+void Tensor::retain_grad() const {
+  RL_CHECK(requires_grad(), "can't retain_grad on Tensor that has requires_grad=False");
+  AutogradMeta& meta = impl_->autograd_or_make();
+  if (is_leaf() || meta.retains_grad) {
+    return;
+  }
+  meta.retains_grad = true;
+  keep_retaining(*this, *current_grad_fn(*this), meta.output_nr);
+}
+
+bool Tensor::retains_grad() const {
+  const AutogradMeta* meta = impl_->autograd();
+  return meta != nullptr && meta->retains_grad && !is_leaf();
+}
+
+void keep_retaining(const Tensor& t, Node& grad_fn, uint32_t output_nr) {
+  AutogradMeta& meta = *t.impl()->autograd();
+  stop_retaining(meta);
+  const SpinGuard guard(spin_lock_of(&grad_fn));
+  grad_fn.extra_or_make().retained.push_back({output_nr, t.impl(), &meta});
+  hooks_of(meta).retained_by = Ref<Node>(&grad_fn);
+}
+
+void stop_retaining(AutogradMeta& meta) {
+  if (meta.hooks == nullptr || !meta.hooks->retained_by) {
+    return;
+  }
+  const Ref<Node> node = std::move(meta.hooks->retained_by);
+  const SpinGuard guard(spin_lock_of(node.get()));
+  std::erase_if(node->extra()->retained, [&](const Node::Extra::Retained& r) { return r.meta == &meta; });
+}
+
+size_t add_tensor_hook(const Tensor& t, std::shared_ptr<TensorHook> hook) {
+  RL_CHECK(t.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+  AutogradMeta& meta = t.impl()->autograd_or_make();
+  if (const Ref<Node> grad_fn = t.grad_fn()) {
+    auto& hooks = grad_fn->extra_or_make().output_hooks;
+    hooks.push_back({meta.output_nr, std::move(hook)});
+    return hooks.size() - 1;
+  }
+  hooks_of(meta).tensor_hooks.push_back(std::move(hook));
+  return meta.hooks->tensor_hooks.size() - 1;
+}
+
+void remove_tensor_hook(const Tensor& t, size_t number) {
+  if (const Ref<Node> grad_fn = t.grad_fn()) {
+    if (grad_fn->extra() != nullptr && number < grad_fn->extra()->output_hooks.size()) {
+      grad_fn->extra()->output_hooks[number].hook.reset();
+    }
+  } else if (const AutogradMeta* meta = t.impl()->autograd();
+             meta != nullptr && meta->hooks != nullptr && number < meta->hooks->tensor_hooks.size()) {
+    meta->hooks->tensor_hooks[number].reset();
+  }
+}
+
+void add_accumulate_hook(const Tensor& leaf, std::shared_ptr<AccumulateHook> hook) {
+  RL_CHECK(leaf.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+  RL_CHECK(leaf.is_leaf(), "post accumulate grad hooks cannot be registered on non-leaf tensors");
+  hooks_of(leaf.impl()->autograd_or_make()).accumulate_hooks.push_back(std::move(hook));
+}
+
+}  // namespace rushlight
