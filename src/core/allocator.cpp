@@ -24,7 +24,16 @@
 
 #include <rushlight/error.h>
 
+#include "core/allocator_pool.h"
+
 namespace rushlight {
+
+using namespace allocation;
+
+namespace allocation {
+constinit Pool pool;
+}
+
 namespace {
 
 #ifdef RL_ALLOC_PASSTHROUGH
@@ -40,12 +49,12 @@ constexpr size_t spans_per_arena = arena_size / span_size;
 constexpr size_t map_threshold = size_t{1} << 20;
 constexpr size_t huge_page = size_t{2} << 20;
 constexpr size_t page = 4096;
-constexpr size_t absurd = size_t{1} << 46;  // close to all that an address can name
+// Close to all that an address can name; sanitizers end the process from 2^40 on.
+constexpr size_t absurd = size_t{1} << (passthrough ? 39 : 46);
 
 // ---- sizes ----
 
 // 64, 128 .. 1024, then 1280, 1536 .. 4096.
-constexpr int num_small = 28;
 constexpr size_t small_size(int c) { return c < 16 ? 64 * (static_cast<size_t>(c) + 1) : 256 * (static_cast<size_t>(c) - 11); }
 static_assert(small_size(num_small - 1) == small_limit);
 constexpr auto small_class_table = [] {
@@ -70,7 +79,6 @@ struct LargeSize {
   int bin;
   size_t bytes;
 };
-constexpr int num_bins = 8 * (46 - 12);
 LargeSize large_size(size_t bytes) {
   const int exponent = std::bit_width(bytes - 1) - 1;
   const size_t step = size_t{1} << (exponent - 3);
@@ -79,142 +87,8 @@ LargeSize large_size(size_t bytes) {
   return {8 * (exponent - 12) + eighth, rounded};
 }
 
-// ---- counting ----
-
-struct Counts {
-  int64_t blocks = 0;
-  int64_t bytes = 0;      // of the blocks handed out
-  int64_t requested = 0;  // of what was asked for
-  void add(const Counts& o) {
-    blocks += o.blocks;
-    bytes += o.bytes;
-    requested += o.requested;
-  }
-  Counts minus(const Counts& o) const { return {blocks - o.blocks, bytes - o.bytes, requested - o.requested}; }
-  void raise_to(const Counts& o) {
-    blocks = std::max(blocks, o.blocks);
-    bytes = std::max(bytes, o.bytes);
-    requested = std::max(requested, o.requested);
-  }
-};
-
-// Written by one thread, read by others.
-class OwnCounter {
- public:
-  void add(int64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
-  int64_t get() const { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<int64_t> value_{0};
-};
-struct OwnCounts {
-  OwnCounter blocks;
-  OwnCounter bytes;
-  OwnCounter requested;
-  void count(size_t size, size_t asked) {
-    blocks.add(1);
-    bytes.add(static_cast<int64_t>(size));
-    requested.add(static_cast<int64_t>(asked));
-  }
-  Counts get() const { return {blocks.get(), bytes.get(), requested.get()}; }
-};
-
-// ---- common state ----
-
-struct FreeBlock {
-  FreeBlock* next;
-};
-
-struct Arena {
-  char* base;
-  uint32_t free_spans;  // one bit each
-  Arena* next;
-};
-static_assert(spans_per_arena == 32);
-
-// Starts a span; its blocks follow.
-struct alignas(64) Span {
-  Arena* arena;
-  Span* previous;  // among the spans of this size that have free blocks
-  Span* next;
-  FreeBlock* free;
-  uint32_t used;
-  uint32_t cut;  // blocks that were ever handed out; the rest of the span is untouched
-  int size_class;
-};
-static_assert(sizeof(Span) == 64);
 constexpr uint32_t blocks_in_span(int c) { return static_cast<uint32_t>((span_size - sizeof(Span)) / small_size(c)); }
 
-// Lies in a free large block.
-struct CachedBlock {
-  CachedBlock* newer_in_bin;
-  CachedBlock* older_in_bin;
-  CachedBlock* newer;
-  CachedBlock* older;
-  size_t bytes;
-  int bin;
-};
-
-struct ThreadCache {
-  struct List {
-    FreeBlock* head = nullptr;
-    uint32_t count = 0;
-  };
-  List lists[num_small];
-  OwnCounts allocated;
-  OwnCounts freed;
-  Counts published;  // what the pool knows to be in use through this thread
-  ThreadCache* previous = nullptr;
-  ThreadCache* next = nullptr;
-};
-
-struct Pool {
-  std::mutex mutex;
-  // small blocks
-  Span* spans[num_small] = {};
-  Arena* arenas = nullptr;
-  ThreadCache* threads = nullptr;
-  Counts small_in_use;  // as last published by the threads
-  Counts gone_allocated;  // of threads that have ended, and of calls after a thread's end
-  Counts gone_freed;
-  // large blocks
-  CachedBlock* bins[num_bins] = {};
-  CachedBlock* newest = nullptr;
-  CachedBlock* oldest = nullptr;
-  size_t cached = 0;
-  size_t limit = 0;  // 0: not set yet
-  Counts large_allocated;
-  Counts large_freed;
-  // reserved from the system: blocks are segments here, `requested` is not used
-  Counts small_reserved, small_returned;
-  Counts large_reserved, large_returned;
-  // peaks and baselines of the statistics, in the order small, large, all
-  Counts in_use_peak[3];
-  Counts reserved_peak[3];
-  Counts base_allocated[2], base_freed[2], base_reserved[2], base_returned[2];
-  int64_t retries = 0;
-  int64_t failures = 0;
-
-  Counts large_in_use() const { return large_allocated.minus(large_freed); }
-  void note_use() {
-    Counts all = large_in_use();
-    in_use_peak[0].raise_to(small_in_use);
-    in_use_peak[1].raise_to(all);
-    all.add(small_in_use);
-    in_use_peak[2].raise_to(all);
-  }
-  void note_reserved() {
-    Counts all = small_reserved.minus(small_returned);
-    const Counts large = large_reserved.minus(large_returned);
-    reserved_peak[0].raise_to(all);
-    reserved_peak[1].raise_to(large);
-    all.add(large);
-    reserved_peak[2].raise_to(all);
-  }
-};
-
-// Never destroyed: tensors may be freed while the process ends.
-constinit Pool pool;
 thread_local ThreadCache* cache __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local bool thread_ended __attribute__((tls_model("initial-exec"))) = false;
 
@@ -492,7 +366,7 @@ size_t limit_locked() {
 }
 
 void* allocate_large(size_t bytes) {
-  if (bytes > absurd) {
+  if (bytes >= absurd) {
     std::lock_guard<std::mutex> lock(pool.mutex);
     pool.failures++;
     out_of_memory(bytes);
@@ -596,7 +470,7 @@ __attribute__((noinline)) void flush_batch(ThreadCache& t, int c) noexcept {
 // posix_memalign takes any size, so that a sanitizer sees exact bounds. Counted as large blocks.
 void* pass_allocate(size_t bytes) {
   void* p = nullptr;
-  const bool failed = bytes > absurd || posix_memalign(&p, allocation_alignment, bytes) != 0;
+  const bool failed = bytes >= absurd || posix_memalign(&p, allocation_alignment, bytes) != 0;
   std::lock_guard<std::mutex> lock(pool.mutex);
   if (failed) {
     pool.failures++;
@@ -692,134 +566,6 @@ void set_cache_limit(size_t bytes) noexcept {
 size_t cache_limit() noexcept {
   std::lock_guard<std::mutex> lock(pool.mutex);
   return limit_locked();
-}
-
-// ---- statistics ----
-
-namespace {
-
-struct Snapshot {
-  Counts allocated[2], freed[2], reserved[2], returned[2];  // small, large
-};
-
-Snapshot snapshot_locked() {
-  Snapshot s;
-  s.allocated[0] = pool.gone_allocated;
-  s.freed[0] = pool.gone_freed;
-  for (ThreadCache* t = pool.threads; t != nullptr; t = t->next) {
-    // Frees first: a block freed in between must not look as if it had never been allocated.
-    s.freed[0].add(t->freed.get());
-    s.allocated[0].add(t->allocated.get());
-  }
-  s.allocated[1] = pool.large_allocated;
-  s.freed[1] = pool.large_freed;
-  s.reserved[0] = pool.small_reserved;
-  s.returned[0] = pool.small_returned;
-  s.reserved[1] = pool.large_reserved;
-  s.returned[1] = pool.large_returned;
-  return s;
-}
-
-using Stats = std::vector<std::pair<std::string, int64_t>>;
-
-// The four figures of a kind in the pools all, large_pool, small_pool.
-void add_kind(Stats& out, const char* kind, int64_t Counts::*field, const Counts (&plus)[2], const Counts (&minus)[2],
-              const Counts (&plus_base)[2], const Counts (&minus_base)[2], const Counts (&peak)[3]) {
-  const char* const names[] = {"all", "large_pool", "small_pool"};
-  for (int i = 0; i < 3; i++) {
-    int64_t up = 0;
-    int64_t down = 0;
-    int64_t current = 0;
-    for (int k = 0; k < 2; k++) {
-      if (i == 0 || (i == 1) == (k == 1)) {
-        up += plus[k].*field - plus_base[k].*field;
-        down += minus[k].*field - minus_base[k].*field;
-        current += plus[k].*field - minus[k].*field;
-      }
-    }
-    const std::string prefix = str(kind, ".", names[i], ".");
-    out.emplace_back(prefix + "allocated", up);
-    out.emplace_back(prefix + "current", current);
-    out.emplace_back(prefix + "freed", down);
-    out.emplace_back(prefix + "peak", std::max(current, peak[2 - i].*field));
-  }
-}
-
-}  // namespace
-
-std::vector<std::pair<std::string, int64_t>> memory_stats() {
-  Snapshot s;
-  Counts use_peak[3];
-  Counts reserved_peak[3];
-  Counts base[4][2];
-  int64_t retries = 0;
-  int64_t failures = 0;
-  {
-    std::lock_guard<std::mutex> lock(pool.mutex);
-    s = snapshot_locked();
-    std::copy_n(pool.in_use_peak, 3, use_peak);
-    std::copy_n(pool.reserved_peak, 3, reserved_peak);
-    std::copy_n(pool.base_allocated, 2, base[0]);
-    std::copy_n(pool.base_freed, 2, base[1]);
-    std::copy_n(pool.base_reserved, 2, base[2]);
-    std::copy_n(pool.base_returned, 2, base[3]);
-    retries = pool.retries;
-    failures = pool.failures;
-  }
-  Stats out;
-  const auto in_use = [&](const char* kind, int64_t Counts::*field) {
-    add_kind(out, kind, field, s.allocated, s.freed, base[0], base[1], use_peak);
-  };
-  const auto reserved = [&](const char* kind, int64_t Counts::*field) {
-    add_kind(out, kind, field, s.reserved, s.returned, base[2], base[3], reserved_peak);
-  };
-  const auto nothing = [&](const char* kind) {  // blocks are not split here
-    const Counts none[2];
-    const Counts no_peak[3];
-    add_kind(out, kind, &Counts::blocks, none, none, none, none, no_peak);
-  };
-  in_use("active", &Counts::blocks);
-  in_use("active_bytes", &Counts::bytes);
-  in_use("allocated_bytes", &Counts::bytes);
-  in_use("allocation", &Counts::blocks);
-  nothing("inactive_split");
-  nothing("inactive_split_bytes");
-  out.emplace_back("max_split_size", -1);
-  out.emplace_back("num_alloc_retries", retries);
-  out.emplace_back("num_device_alloc", s.reserved[0].blocks + s.reserved[1].blocks);
-  out.emplace_back("num_device_free", s.returned[0].blocks + s.returned[1].blocks);
-  out.emplace_back("num_ooms", failures);
-  out.emplace_back("num_sync_all_streams", 0);
-  in_use("requested_bytes", &Counts::requested);
-  reserved("reserved_bytes", &Counts::bytes);
-  reserved("segment", &Counts::blocks);
-  return out;
-}
-
-void reset_peak_memory_stats() noexcept {
-  std::lock_guard<std::mutex> lock(pool.mutex);
-  const Snapshot s = snapshot_locked();
-  for (int k = 0; k < 2; k++) {
-    pool.in_use_peak[k] = s.allocated[k].minus(s.freed[k]);
-    pool.reserved_peak[k] = s.reserved[k].minus(s.returned[k]);
-  }
-  for (Counts(*peak)[3] : {&pool.in_use_peak, &pool.reserved_peak}) {
-    (*peak)[2] = (*peak)[0];
-    (*peak)[2].add((*peak)[1]);
-  }
-}
-
-void reset_accumulated_memory_stats() noexcept {
-  std::lock_guard<std::mutex> lock(pool.mutex);
-  const Snapshot s = snapshot_locked();
-  for (int k = 0; k < 2; k++) {
-    pool.base_allocated[k] = s.allocated[k];
-    pool.base_freed[k] = s.freed[k];
-    pool.base_reserved[k] = s.reserved[k];
-    pool.base_returned[k] = s.returned[k];
-  }
-  pool.retries = 0;
-  pool.failures = 0;
 }
 
 }  // namespace rushlight

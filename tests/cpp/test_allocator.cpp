@@ -17,6 +17,14 @@
 
 using namespace rushlight;
 
+#ifdef RL_ALLOC_PASSTHROUGH
+constexpr int rounds_a_thread = 1000;
+constexpr int busy_threads = 0;  // sanitizers' own allocators do not survive a fork among busy threads
+#else
+constexpr int rounds_a_thread = 60000;
+constexpr int busy_threads = 2;
+#endif
+
 static int64_t stat(const char* key) {
   for (const auto& [name, value] : memory_stats()) {
     if (name == key) {
@@ -158,7 +166,7 @@ RL_TEST(many_threads) {
   std::atomic<int> broken{0};
   const auto work = [&](int seed) {
     std::mt19937 random(seed);
-    for (int i = 0; i < 60000; i++) {
+    for (int i = 0; i < rounds_a_thread; i++) {
       Slot& s = table[random() % slots];
       std::lock_guard<std::mutex> lock(s.mutex);
       if (s.p != nullptr) {
@@ -202,11 +210,6 @@ RL_TEST(blocks_freed_as_a_thread_ends) {
   CHECK(stat("allocation.all.current") == before);
 }
 
-#ifdef RL_ALLOC_PASSTHROUGH
-constexpr int busy_threads = 0;  // sanitizers' own allocators do not survive a fork among busy threads
-#else
-constexpr int busy_threads = 2;
-#endif
 RL_TEST(forked_child_allocates) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> busy;
@@ -245,7 +248,7 @@ RL_TEST(forked_child_allocates) {
 RL_TEST(speed) {
   for (size_t n : {size_t{16}, size_t{1000}, size_t{4096}, size_t{40000}, size_t{40} << 20}) {
     const auto start = std::chrono::steady_clock::now();
-    constexpr int rounds = 1000000;
+    constexpr int rounds = 10 * rounds_a_thread;
     for (int i = 0; i < rounds; i++) {
       void* p = allocate(n);
       asm volatile("" : : "r"(p) : "memory");

@@ -1,0 +1,42 @@
+// The state behind a Generator, and the random functions that are not worth vectorising: those in double precision,
+// which must equal the C library's mathematics, and the serial normal numbers.
+// Whoever draws numbers holds `mutex`.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include <rushlight/generator.h>
+
+#include "core/mt19937.h"
+
+namespace rushlight {
+
+class RL_API GeneratorImpl {
+ public:
+  explicit GeneratorImpl(uint64_t seed) { set_seed(seed); }
+  void set_seed(uint64_t seed);  // forgets cached numbers too
+
+  std::mutex mutex;
+  Mt19937 engine;
+  uint64_t seed;
+  // The Box-Muller method makes two numbers; the second waits here.
+  double next_normal;
+  bool has_next_normal;
+  // Part of PyTorch's state format; nothing on the CPU draws from it.
+  float next_float_normal;
+  bool has_next_float_normal;
+};
+
+namespace random {
+
+// One standard normal number, with the second of its pair kept for the next call: what normal_ does for fewer than 16
+// elements and for tensors that are not contiguous.
+RL_API double next_normal(GeneratorImpl& g);
+// x[0..16) are uniform numbers in [0, 1) and become normal ones: x[j] and x[j + 8] make a pair.
+RL_API void normal_from_uniform_16(double* x, double mean, double std);
+// Exponential numbers of rate lambda, in place of uniform ones in [0, 1).
+RL_API void exponential_from_uniform(double* x, int64_t n, double lambda);
+
+}  // namespace random
+}  // namespace rushlight
