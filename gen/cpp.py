@@ -93,6 +93,8 @@ def number_overloads(op: Op, form: str) -> list[str]:
         chosen = {a.name for i, a in enumerate(numbers) if bits >> i & 1}
         if all(a.name in chosen for a in op.args if a.type.base == "Tensor"):
             continue
+        if form == "inplace" and "self" in chosen:
+            continue
         args = [
             Arg(a.name, Type("Scalar"), a.default, a.keyword_only) if a.name in chosen else a for a in op.args
         ]
