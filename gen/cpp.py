@@ -338,7 +338,7 @@ def run_function(op: Op) -> list[str]:
     kind = op.kernel.kind
     n = len(op.results)
     result = types.result_type(op.results) if not op.inplace_only else "Tensor"
-    kernel = f"find_kernel(kernel_tables, device, &KernelTable::{op.symbol}, \"{op.name}\")"
+    kernel = f"find_kernel(kernel_tables, where_, &KernelTable::{op.symbol}, \"{op.name}\")"
     if kind == "pointwise":
         lines = [f"Tensor run_{op.symbol}({types.parameters(op)}, const Tensor* given, bool resize) {{"]
         lines.append(f'  TensorIterator it("{op.name}");')
@@ -346,8 +346,8 @@ def run_function(op: Op) -> list[str]:
         lines.append("  it.add_output(given != nullptr ? *given : fresh, resize);")
         lines += [f"  it.add_input({a.name});" for a in op.args if a.type.is_tensor]
         lines.append(f"  it.build({{{promotion(op)}, {' | '.join(op.kernel.dtypes)}}});")
-        lines.append("  const Device device = it.device();")
-        lines.append("  if (it.numel() != 0 && !device.is_meta()) {")
+        lines.append("  const Device where_ = it.device();")
+        lines.append("  if (it.numel() != 0 && !where_.is_meta()) {")
         as_is = "kernel" in op.manual
         scalars = "".join(
             f", {a.name}" if as_is or a.type.base == "Scalar" else f", Scalar({a.name})" for a in attributes(op)
@@ -366,11 +366,11 @@ def run_function(op: Op) -> list[str]:
             lines.append("  " + types.local(a))
     setup, addresses = tensor_addresses(op)
     lines += indent(setup)
-    lines.append(f"  const Device device = {device_of(op, addresses)};")
+    lines.append(f"  const Device where_ = {device_of(op, addresses)};")
     arguments = ", ".join(a.name for a in op.args)
     if kind == "dynamic":
         lines.append(
-            f'  RL_CHECK_NOT_IMPLEMENTED(!device.is_meta(), "{op.name}: the size of the result depends on values, '
+            f'  RL_CHECK_NOT_IMPLEMENTED(!where_.is_meta(), "{op.name}: the size of the result depends on values, '
             'which meta tensors lack");'
         )
         lines.append(f"  return {kernel}({arguments});")
@@ -379,7 +379,7 @@ def run_function(op: Op) -> list[str]:
         if has_shape_function(op):
             lines.append(f"  shape::{op.symbol}({arguments});")
         lines.append("  Tensor out = given0 != nullptr ? *given0 : make_empty_like(self, self.dtype());")
-        lines.append("  if (device.is_meta()) {")
+        lines.append("  if (where_.is_meta()) {")
         lines.append("    return out;")
         lines.append("  }")
         lines.append("  if (!out.is_same(self)) {")
@@ -398,16 +398,16 @@ def run_function(op: Op) -> list[str]:
         lines.append("  return out;")
     elif n == 0:
         lines.append(f"  shape::{op.symbol}({arguments});")
-        lines.append("  if (!device.is_meta()) {")
+        lines.append("  if (!where_.is_meta()) {")
         lines.append(f"    {kernel}({arguments});")
         lines.append("  }")
     elif any(r.type.is_list for r in op.results):
         lines.append(f"  const std::vector<OutSpec> specs = shape::{op.symbol}({arguments});")
         lines.append("  std::vector<Tensor> out;")
         lines.append("  for (const OutSpec& spec : specs) {")
-        lines.append("    out.push_back(make_output(spec, device));")
+        lines.append("    out.push_back(make_output(spec, where_));")
         lines.append("  }")
-        lines.append("  if (!device.is_meta()) {")
+        lines.append("  if (!where_.is_meta()) {")
         lines.append(f"    {kernel}(out, {arguments});")
         lines += ["  }", "  return out;"]
     else:
@@ -417,9 +417,9 @@ def run_function(op: Op) -> list[str]:
             s = "spec" if one else f"spec[{i}]"
             lines.append(
                 f'  Tensor out{i} = given{i} != nullptr ? begin_out("{op.name}", *given{i}, {s}, '
-                f"{addresses if addresses != '{}' else '{}'}) : make_output({s}, device);"
+                f"{addresses if addresses != '{}' else '{}'}) : make_output({s}, where_);"
             )
-        lines.append("  if (!device.is_meta()) {")
+        lines.append("  if (!where_.is_meta()) {")
         lines.append(f"    {kernel}({', '.join(f'out{i}' for i in range(n))}{', ' if arguments else ''}{arguments});")
         lines.append("  }")
         for i in range(n):

@@ -54,10 +54,10 @@ view("view_dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
      variants="", view_kind="NoGrad",
      doc="The same bytes read as another dtype.")
 view("split.sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
-     grad={"self": "split_backward(grad_list, self, split_sizes, dim)"}, variants="",
+     grad={"self": "split_backward(grad_list, self.sizes(), self.options(), split_sizes, dim)"}, variants="",
      doc="Consecutive pieces of the given lengths.")
 view("unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]",
-     grad={"self": "unbind_backward(grad_list, self, dim)"},
+     grad={"self": "unbind_backward(grad_list, self.sizes(), self.options(), dim)"},
      doc="All slices along a dimension.")
 
 # ---- scattering a view's gradient back ----

@@ -10,8 +10,9 @@ namespace rushlight {
 
 // ---- shape ----
 Tensor permute_backward(const Tensor& grad, IntArrayRef dims);
-Tensor split_backward(TensorList grads, const TensorMeta& self, IntArrayRef sizes, int64_t dim);
-Tensor unbind_backward(TensorList grads, const TensorMeta& self, int64_t dim);
+Tensor split_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options, IntArrayRef sizes,
+                      int64_t dim);
+Tensor unbind_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options, int64_t dim);
 Tensor as_strided_backward(const Tensor& grad, const Tensor& self, IntArrayRef size, IntArrayRef stride,
                            std::optional<int64_t> storage_offset);
 

@@ -103,7 +103,7 @@ ViewSpec transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
 
 ViewSpec t(const Tensor& self) {
   RL_CHECK(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
-  return self.dim() < 2 ? same(self) : transpose(self, 0, 1);
+  return self.dim() < 2 ? same(self) : views::transpose(self, 0, 1);
 }
 
 ViewSpec permute(const Tensor& self, IntArrayRef dims) {
@@ -326,7 +326,7 @@ std::vector<ViewSpec> unbind(const Tensor& self, int64_t dim) {
   const int64_t d = wrap_dim(dim, self.dim());
   std::vector<ViewSpec> specs;
   for (int64_t i = 0; i < self.sizes()[d]; i++) {
-    specs.push_back(select(self, d, i));
+    specs.push_back(views::select(self, d, i));
   }
   return specs;
 }
@@ -424,26 +424,27 @@ Tensor permute_backward(const Tensor& grad, IntArrayRef dims) {
   return grad.permute(inverse);
 }
 
-Tensor split_backward(TensorList grads, const TensorMeta& self, IntArrayRef sizes, int64_t dim) {
-  const int64_t d = wrap_dim(dim, self.dim());
+Tensor split_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options, IntArrayRef sizes,
+                      int64_t dim) {
+  const int64_t d = wrap_dim(dim, static_cast<int64_t>(self_sizes.size()));
   std::vector<Tensor> parts;
   for (size_t i = 0; i < grads.size(); i++) {
-    DimVector part(self.sizes());
+    DimVector part(self_sizes);
     part[d] = sizes[i];
-    parts.push_back(grads[i].defined() ? grads[i] : zeros(part, self.options()));
+    parts.push_back(grads[i].defined() ? grads[i] : zeros(part, options));
   }
   return cat(parts, d);
 }
 
-Tensor unbind_backward(TensorList grads, const TensorMeta& self, int64_t dim) {
-  const int64_t d = wrap_dim(dim, self.dim());
-  DimVector part(self.sizes());
+Tensor unbind_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options, int64_t dim) {
+  const int64_t d = wrap_dim(dim, static_cast<int64_t>(self_sizes.size()));
+  DimVector part(self_sizes);
   part.erase(static_cast<size_t>(d));
   std::vector<Tensor> parts;
   for (const Tensor& g : grads) {
-    parts.push_back(g.defined() ? g : zeros(part, self.options()));
+    parts.push_back(g.defined() ? g : zeros(part, options));
   }
-  return parts.empty() ? zeros(self.sizes(), self.options()) : stack(parts, d);
+  return parts.empty() ? zeros(self_sizes, options) : stack(parts, d);
 }
 
 // Adds the window's gradient to a flat image of the storage that both windows lie in, then reads the input's window.

@@ -104,9 +104,9 @@ Tensor run_fused_scale(const Tensor& self, const Tensor& other, const Scalar& al
   it.add_input(self);
   it.add_input(other);
   it.build({Promote::Float, set_floating | set_complexes});
-  const Device device = it.device();
-  if (it.numel() != 0 && !device.is_meta()) {
-    find_kernel(kernel_tables, device, &KernelTable::fused_scale, "fused_scale")(it, alpha);
+  const Device where_ = it.device();
+  if (it.numel() != 0 && !where_.is_meta()) {
+    find_kernel(kernel_tables, where_, &KernelTable::fused_scale, "fused_scale")(it, alpha);
   }
   return it.output();
 }
