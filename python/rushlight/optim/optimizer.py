@@ -1,0 +1,370 @@
+"""`Optimizer`: the base class of all optimisers.
+
+It keeps parameter groups (dicts with "params" and settings) and a state for each parameter, saves
+and loads both, and runs hooks around `step`. A subclass collects the tensors of a group in `step`
+and hands them to one op that updates all of them in a single pass (see `sgd.py`).
+"""
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
+from copy import deepcopy
+from itertools import chain
+
+import rushlight
+from rushlight import Tensor
+from rushlight.utils.hooks import RemovableHandle
+
+__all__ = [
+    "Optimizer",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
+]
+
+
+class _Required:
+    """The default of a setting that every group must give."""
+
+    def __repr__(self):
+        return "<required parameter>"
+
+
+required = _Required()
+
+_global_pre_hooks = OrderedDict()
+_global_post_hooks = OrderedDict()
+
+
+def _add_hook(hooks, hook, prepend=False):
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_optimizer_step_pre_hook(hook):
+    """Call `hook(optimizer, args, kwargs)` before every step of every optimiser."""
+    return _add_hook(_global_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook):
+    """Call `hook(optimizer, args, kwargs)` after every step of every optimiser."""
+    return _add_hook(_global_post_hooks, hook)
+
+
+def _typename(value):
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _hooked(step):
+    """The `step` of a class with the hooks around it, which see the optimiser as first argument."""
+
+    @functools.wraps(step)
+    def wrapper(*args, **kwargs):
+        self = args[0]
+        if _global_pre_hooks or self._optimizer_step_pre_hooks:
+            own = self._optimizer_step_pre_hooks.values()
+            for hook in chain(_global_pre_hooks.values(), own):
+                result = hook(self, args, kwargs)
+                if result is None:
+                    continue
+                if not isinstance(result, tuple) or len(result) != 2:
+                    raise RuntimeError(
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), "
+                        f"but got {result}."
+                    )
+                args, kwargs = result
+        out = step(*args, **kwargs)
+        if _global_post_hooks or self._optimizer_step_post_hooks:
+            own = self._optimizer_step_post_hooks.values()
+            for hook in chain(own, _global_post_hooks.values()):
+                hook(self, args, kwargs)
+        return out
+
+    wrapper.hooked = True
+    return wrapper
+
+
+class Optimizer:
+    """Base class of optimisers.
+
+    Args:
+        params: tensors, (name, tensor) pairs, or dicts with "params" and settings of that group.
+        defaults: settings of the groups that do not give their own.
+    """
+
+    def __init__(self, params, defaults):
+        self.defaults = defaults
+        self._make_hooks()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                f"but got {params.type()}"
+            )
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def _make_hooks(self):
+        self._optimizer_step_pre_hooks = OrderedDict()
+        self._optimizer_step_post_hooks = OrderedDict()
+        self._optimizer_state_dict_pre_hooks = OrderedDict()
+        self._optimizer_state_dict_post_hooks = OrderedDict()
+        self._optimizer_load_state_dict_pre_hooks = OrderedDict()
+        self._optimizer_load_state_dict_post_hooks = OrderedDict()
+        cls = type(self)
+        if not getattr(cls.step, "hooked", False):
+            cls.step = _hooked(cls.step)
+
+    def __getstate__(self):
+        return {
+            "defaults": self.defaults,
+            "state": self.state,
+            "param_groups": self.param_groups,
+        }
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        if "_optimizer_step_pre_hooks" not in self.__dict__:
+            self._make_hooks()
+        self.defaults.setdefault("differentiable", False)
+
+    def __repr__(self):
+        text = type(self).__name__ + " ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n"
+            for key in sorted(group):
+                if key != "params":
+                    text += f"    {key}: {group[key]}\n"
+        return text + ")"
+
+    # ---- hooks ---------------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook):
+        """Call `hook(optimizer, args, kwargs)` before each step; a result replaces both."""
+        return _add_hook(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook):
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return _add_hook(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """Call `hook(optimizer)` before `state_dict`."""
+        return _add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """Call `hook(optimizer, state_dict)` after `state_dict`; a result replaces it."""
+        return _add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """Call `hook(optimizer, state_dict)` before loading; a result replaces the dict."""
+        return _add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """Call `hook(optimizer)` after loading."""
+        return _add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+    # ---- state ---------------------------------------------------------------------------------
+
+    def state_dict(self):
+        """Settings and state: {"state": {index: dict}, "param_groups": [dict]}.
+
+        Parameters are numbered in the order of the groups; the state's tensors are not copied.
+        """
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        numbers = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers.setdefault(id(p), len(numbers))
+            packed = {key: value for key, value in group.items() if key != "params"}
+            packed["params"] = [numbers[id(p)] for p in group["params"]]
+            groups.append(packed)
+        state = {
+            (numbers[id(key)] if isinstance(key, Tensor) else key): value
+            for key, value in self.state.items()
+        }
+        result = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            replacement = hook(self, result)
+            if replacement is not None:
+                result = replacement
+        return result
+
+    def load_state_dict(self, state_dict):
+        """Take over settings and state that `state_dict` gave.
+
+        Tensors are converted to the dtype and device of their parameter, and shared where they
+        already have both.
+        """
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            replacement = hook(self, state_dict)
+            if replacement is not None:
+                state_dict = replacement
+        saved = deepcopy(state_dict["param_groups"])
+        if len(self.param_groups) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(
+            len(own["params"]) != len(other["params"])
+            for own, other in zip(self.param_groups, saved, strict=True)
+        ):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of "
+                "optimizer's group"
+            )
+        parameters = {}
+        for own, other in zip(self.param_groups, saved, strict=True):
+            parameters.update(zip(other["params"], own["params"], strict=True))
+        state = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in parameters:
+                state[parameters[key]] = _moved(parameters[key], value)
+            else:
+                state[key] = value
+        for own, other in zip(self.param_groups, saved, strict=True):
+            other["params"] = own["params"]
+            if "param_names" in own and "param_names" not in other:
+                other["param_names"] = own["param_names"]
+        self.__setstate__({"state": state, "param_groups": saved})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    def zero_grad(self, set_to_none=True):
+        """Remove all gradients, or fill them with zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                grad = p.grad
+                if grad is None:
+                    continue
+                if set_to_none:
+                    p.grad = None
+                    continue
+                if grad.grad_fn is not None:
+                    grad.detach_()
+                else:
+                    grad.requires_grad_(False)
+                grad.zero_()
+
+    def step(self, closure=None):
+        """Update all parameters that have a gradient; every optimiser defines its own.
+
+        Args:
+            closure: computes the loss again, with gradients, and returns it.
+        """
+        raise NotImplementedError
+
+    def _loss_of(self, closure):
+        """The closure's result, computed with gradients; None without one."""
+        if closure is None:
+            return None
+        with rushlight.enable_grad():
+            return closure()
+
+    def add_param_group(self, param_group):
+        """Add a group: a dict with "params" and any settings that differ from the defaults."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of tensors in sets will change between runs. Please use a list instead."
+            )
+        params = list(params)
+        named = [isinstance(p, tuple) for p in params]
+        if any(named):
+            if not all(named):
+                raise ValueError(
+                    "all optimizer params should be with/without names. Some param names are "
+                    "missing"
+                )
+            param_group["param_names"] = [name for name, _ in params]
+            params = [p for _, p in params]
+        param_group["params"] = params
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(
+                    "optimizer can only optimize Tensors, but one of the params is " + _typename(p)
+                )
+            if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(
+                    "parameter group didn't specify a value of required optimization parameter "
+                    + name
+                )
+            param_group.setdefault(name, default)
+        if len(params) != len(set(params)):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this "
+                "will cause an error",
+                stacklevel=3,
+            )
+        names = "param_names" in param_group
+        if any(("param_names" in group) != names for group in self.param_groups):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if names else 'without'} names to the optimizer"
+            )
+        taken = {id(p) for group in self.param_groups for p in group["params"]}
+        if any(id(p) in taken for p in params):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+
+def _moved(parameter, value, key=None):
+    """A loaded state with its tensors in the dtype and on the device of their parameter."""
+    if isinstance(value, Tensor):
+        if key == "step":
+            return value  # a count, whose own dtype is precise enough
+        if parameter.is_floating_point():
+            return value.to(dtype=parameter.dtype, device=parameter.device)
+        return value.to(device=parameter.device)
+    if isinstance(value, dict):
+        return {k: _moved(parameter, v, k) for k, v in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        return type(value)(_moved(parameter, v) for v in value)
+    return value
+
+
+def _check_settings(lr, **at_least_zero):
+    """Raise ValueError where a setting is out of its range, in PyTorch's words."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(f"Invalid learning rate: {lr}")
+    for name, value in at_least_zero.items():
+        if not value >= 0.0:
+            words = {"eps": "epsilon value"}.get(name, f"{name} value")
+            raise ValueError(f"Invalid {words}: {value}")
+
+
+def _check_ways(foreach, fused, differentiable):
+    """Every step is fused; the switches are taken for compatibility, and checked."""
+    if foreach and fused:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    if differentiable:
+        raise NotImplementedError("optimizers with differentiable=True are not supported")
+
+
+def _zeros_like(parameter):
+    return rushlight.zeros_like(parameter, memory_format=rushlight.preserve_format)
+
+
+def _counter():
+    """A count of steps as states hold it."""
+    return rushlight.tensor(0.0, dtype=rushlight.float32)

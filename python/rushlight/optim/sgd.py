@@ -1,0 +1,102 @@
+"""Stochastic gradient descent."""
+
+import rushlight
+from rushlight import _C
+
+from .optimizer import Optimizer, _check_settings, _check_ways
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum and weight decay.
+
+    Args:
+        params: see `Optimizer`.
+        lr: learning rate, a number or a tensor of one element.
+        momentum: weight of the running gradient, which starts as the first gradient.
+        dampening: the new gradient counts 1 - dampening in the running one.
+        weight_decay: this times the parameter is added to the gradient.
+        nesterov: look ahead along the running gradient.
+        maximize: climb instead.
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        momentum=0,
+        dampening=0,
+        weight_decay=0,
+        nesterov=False,
+        *,
+        maximize=False,
+        foreach=None,
+        differentiable=False,
+        fused=None,
+    ):
+        _check_settings(lr, momentum=momentum, weight_decay=weight_decay)
+        _check_ways(foreach, fused, differentiable)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group.setdefault("nesterov", False)
+            group.setdefault("maximize", False)
+            group.setdefault("foreach", None)
+            group.setdefault("differentiable", False)
+            group.setdefault("fused", False)
+
+    def step(self, closure=None):
+        loss = self._loss_of(closure)
+        with rushlight.no_grad():
+            for group in self.param_groups:
+                self._step_group(group)
+        return loss
+
+    def _step_group(self, group):
+        # Parameters that have no running gradient yet take another branch of the formula.
+        old, new = ([], [], []), ([], [], [])
+        momentum = group["momentum"]
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            params, grads, buffers = old
+            if momentum != 0:
+                state = self.state[p]
+                buffer = state.get("momentum_buffer")
+                if buffer is None:
+                    params, grads, buffers = new
+                    buffer = state["momentum_buffer"] = rushlight.empty_like(grad)
+                buffers.append(buffer)
+            params.append(p)
+            grads.append(grad)
+        for first, (params, grads, buffers) in ((False, old), (True, new)):
+            if params:
+                _C.sgd_step_(
+                    params,
+                    grads,
+                    buffers,
+                    lr=float(group["lr"]),
+                    momentum=momentum,
+                    dampening=group["dampening"],
+                    weight_decay=group["weight_decay"],
+                    nesterov=group["nesterov"],
+                    maximize=group["maximize"],
+                    first=first,
+                )
