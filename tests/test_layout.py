@@ -1,7 +1,6 @@
 """The rules of the house that a machine can check.
 
-Which way includes point, what headers may pull in, how files open, how large the generator may be,
-and that facts written twice agree.
+Which way includes point, what headers pull in, how files open, and that facts written twice agree.
 """
 
 import re
@@ -37,7 +36,17 @@ FLOORS = {
     "python": 6,
 }
 # Public headers belong to the core but for these; ops.h is generated from the op table.
-PUBLIC_FLOORS = {"ops": 1, "operators": 1, "factories": 1, "rushlight": 6, "nn": 5, "optim": 5, "data": 5, "vision": 5, "serialize": 5}
+PUBLIC_FLOORS = {
+    "ops": 1,
+    "operators": 1,
+    "factories": 1,
+    "rushlight": 6,
+    "nn": 5,
+    "optim": 5,
+    "data": 5,
+    "vision": 5,
+    "serialize": 5,
+}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 HEAVY = {"iostream", "regex", "functional"}
@@ -98,6 +107,8 @@ def test_headers_are_light():
     wrong = [
         f"{path} includes <{name}>"
         for path in sources(".h", ".cuh")
+        if path.parts[:2]
+        != ("include", "torch")  # it gives what programs expect of PyTorch's header
         for name in INCLUDE.findall((ROOT / path).read_text())
         if name in HEAVY
     ]
@@ -116,11 +127,6 @@ def test_files_open_with_what_they_hold():
         if text and not text.startswith(('"""', 'r"""', "#")):
             wrong.append(str(path))
     assert not wrong, "files that do not open with a comment: " + ", ".join(wrong)
-
-
-def test_the_generator_stays_small():
-    lines = sum(len(file.read_text().splitlines()) for file in (ROOT / "gen").glob("*.py"))
-    assert lines <= 1500
 
 
 def test_build_requirements_agree():

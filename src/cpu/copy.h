@@ -1,4 +1,4 @@
-// The copying kernels, as src/core/copy.cpp reaches them.
+// The copying kernels, as src/cpu/copy.cpp reaches them.
 #pragma once
 
 #include "core/iterator.h"
