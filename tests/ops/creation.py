@@ -15,17 +15,14 @@ SAMPLES = {
     "tril_indices": ["3, 3", "4, 3, 1"],
     "triu_indices": ["3, 3", "3, 4, -1"],
 }
-DTYPES = dict.fromkeys(
-    ("zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "eye"), "all"
-) | {"arange": "real"}
+DTYPES = dict.fromkeys(("zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "eye"), "all") | {
+    "arange": "real"
+}
 ERRORS = {
     "zeros": [
         ("(2, -3)", RuntimeError, "negative dimension -3"),
         ("(2**40, 2**40)", RuntimeError, "overflow"),
     ],
-    "arange.start": [
-        ("1, 5, -1", RuntimeError, "inconsistent with step sign"),
-        ("0, 5, 0", RuntimeError, "nonzero"),
-    ],
+    "arange.start": [("1, 5, -1", RuntimeError, "inconsistent with step sign"), ("0, 5, 0", RuntimeError, "nonzero")],
     "eye": [("-1", RuntimeError, "greater or equal to 0")],
 }

@@ -24,17 +24,7 @@ DTYPES = {
     "floating": ["float32", "float64", "float16", "bfloat16"],
     "complex": ["float32", "float64", "complex64", "complex128"],
     "integers": ["int64", "int32", "int16", "int8", "uint8"],
-    "real": [
-        "float32",
-        "float64",
-        "float16",
-        "bfloat16",
-        "int64",
-        "int32",
-        "int16",
-        "int8",
-        "uint8",
-    ],
+    "real": ["float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8"],
     "numbers": [
         *("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8"),
         *("complex64", "complex128"),
@@ -67,9 +57,7 @@ class Makers:
 
     def _tensor(self, array, dtype):
         source = np.ascontiguousarray(array)
-        t = self.module.from_numpy(
-            source.copy() if source.ndim else source.reshape(1).copy()
-        ).reshape(array.shape)
+        t = self.module.from_numpy(source.copy() if source.ndim else source.reshape(1).copy()).reshape(array.shape)
         t = t.to(getattr(self.module, dtype))
         if self.layout == "strided" and t.dim() > 0:  # every second element of a longer tensor
             wide = self.module.zeros([*t.shape[:-1], 2 * t.shape[-1]], dtype=t.dtype)
@@ -119,15 +107,8 @@ class Makers:
         return self._tensor(np.asarray(values), dtype or self.dtype)
 
     def arguments(self, text):
-        names = {
-            n: getattr(self, n) for n in ("x", "pos", "unit", "distinct", "ints", "mask", "same")
-        }
-        names |= {
-            "m": self.module,
-            "dtype": getattr(self.module, self.dtype),
-            "inf": float("inf"),
-            "nan": float("nan"),
-        }
+        names = {n: getattr(self, n) for n in ("x", "pos", "unit", "distinct", "ints", "mask", "same")}
+        names |= {"m": self.module, "dtype": getattr(self.module, self.dtype), "inf": float("inf"), "nan": float("nan")}
         return eval(f"(lambda *a, **k: (list(a), k))({text})", names)
 
 
@@ -163,20 +144,10 @@ def _automatic(op):
         return []
     if any(a.default is None for a in op.args if a.type.base != "Tensor"):
         return []
-    shapes = [
-        ["x(3, 4)"] * len(inputs),
-        ["x()"] * len(inputs),
-        ["x(0, 2)"] * len(inputs),
-        ["x(37)"] * len(inputs),
-    ]
+    shapes = [["x(3, 4)"] * len(inputs), ["x()"] * len(inputs), ["x(0, 2)"] * len(inputs), ["x(37)"] * len(inputs)]
     if len(inputs) > 1:
-        shapes += [
-            ["x(3, 4)", *["x(4)"] * (len(inputs) - 1)],
-            ["x(3, 1)", *["x(1, 4)"] * (len(inputs) - 1)],
-        ]
-        shapes += (
-            [["x(3)", *["2"] * (len(inputs) - 1)]] if all(a.type.number for a in inputs[1:]) else []
-        )
+        shapes += [["x(3, 4)", *["x(4)"] * (len(inputs) - 1)], ["x(3, 1)", *["x(1, 4)"] * (len(inputs) - 1)]]
+        shapes += [["x(3)", *["2"] * (len(inputs) - 1)]] if all(a.type.number for a in inputs[1:]) else []
     return [", ".join(s) for s in shapes]
 
 
@@ -202,9 +173,7 @@ def cases():
                 case.dtypes = [d for s in op.kernel.dtypes for d in _SETS[s]]
             else:
                 case.dtypes = DTYPES["floats"]
-            case.skips = {
-                mode: why for (key, mode), why in said["SKIPS"].items() if key == case.key
-            }
+            case.skips = {mode: why for (key, mode), why in said["SKIPS"].items() if key == case.key}
             if case.samples or case.errors:
                 found.append(case)
     return found
@@ -224,14 +193,7 @@ def array(t):
     return (t.float() if name in ("float16", "bfloat16") else t).numpy()
 
 
-TOLERANCE = {
-    "float64": 1e-10,
-    "complex128": 1e-10,
-    "float32": 2e-5,
-    "complex64": 2e-5,
-    "float16": 3e-3,
-    "bfloat16": 2e-2,
-}
+TOLERANCE = {"float64": 1e-10, "complex128": 1e-10, "float32": 2e-5, "complex64": 2e-5, "float16": 3e-3, "bfloat16": 2e-2}
 
 
 def assert_same(actual, expected, tolerance=0.0):

@@ -1,14 +1,6 @@
 """Samples of running sums, products and extremes."""
 
-_FORMS = [
-    "x(3, 4), 0",
-    "x(3, 4), 1",
-    "x(), 0",
-    "x(2, 3, 4), -2",
-    "x(0, 3), 0",
-    "x(5, 700), 1",
-    "x(700, 5), 0",
-]
+_FORMS = ["x(3, 4), 0", "x(3, 4), 1", "x(), 0", "x(2, 3, 4), -2", "x(0, 3), 0", "x(5, 700), 1", "x(700, 5), 0"]
 SAMPLES = {
     "cumsum": [*_FORMS, "x(3, 4), 1, dtype=m.float64"],
     "cumprod": [*_FORMS[:5], "same(2.0, 0.0, 3.0), 0"],

@@ -1,19 +1,7 @@
 """Samples of softmax and its kin."""
 
-_FORMS = [
-    "x(3, 4), 1",
-    "x(3, 4), 0",
-    "x(), 0",
-    "x(2, 3, 4), 1",
-    "x(0, 3), 1",
-    "x(3, 4), 1, dtype=m.float64",
-    "x(4, 200), 1",
-]
-SAMPLES = {
-    "softmax": [*_FORMS, "same(-inf, 0.0, 1.0), 0"],
-    "log_softmax": _FORMS,
-    "softmin": _FORMS[:3],
-}
+_FORMS = ["x(3, 4), 1", "x(3, 4), 0", "x(), 0", "x(2, 3, 4), 1", "x(0, 3), 1", "x(3, 4), 1, dtype=m.float64", "x(4, 200), 1"]
+SAMPLES = {"softmax": [*_FORMS, "same(-inf, 0.0, 1.0), 0"], "log_softmax": _FORMS, "softmin": _FORMS[:3]}
 DTYPES = {"softmax": "floating", "log_softmax": "floating"}
 ERRORS = {
     "softmax": [

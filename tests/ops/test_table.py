@@ -30,9 +30,7 @@ def has_form(form):
 
 
 def differentiable(case):
-    return isinstance(case.op.grad, dict) or (
-        case.op.kind == "composite" and case.op.grad != "none"
-    )
+    return isinstance(case.op.grad, dict) or (case.op.kind == "composite" and case.op.grad != "none")
 
 
 def skip_if_said(case, mode):
@@ -80,9 +78,7 @@ def test_method_equals_function(case):
         args, kwargs = Makers(rushlight, case.dtypes[0], case.key + text).arguments(text)
         if not isinstance(args[0], rushlight.Tensor):
             continue
-        assert_same(
-            getattr(args[0], case.op.name)(*args[1:], **kwargs), run(case, case.dtypes[0], text)
-        )
+        assert_same(getattr(args[0], case.op.name)(*args[1:], **kwargs), run(case, case.dtypes[0], text))
 
 
 @over(deterministic, has_form("inplace"), has_form("function"))
@@ -95,9 +91,7 @@ def test_inplace_equals_function(case):
             target = args[0]
             if not isinstance(target, rushlight.Tensor) or target.shape != expected.shape:
                 continue
-            if target.dtype != expected.dtype and not rushlight.can_cast(
-                expected.dtype, target.dtype
-            ):
+            if target.dtype != expected.dtype and not rushlight.can_cast(expected.dtype, target.dtype):
                 with pytest.raises(RuntimeError, match="can't be cast"):
                     getattr(target, case.op.name + "_")(*args[1:], **kwargs)
                 continue
@@ -129,18 +123,14 @@ def test_meta_tells_shape_and_dtype(case):
                 continue
             expected = tensors_of(function_of(rushlight, case.op)(*args, **kwargs))
             meta = [to_meta(a) for a in args]
-            actual = tensors_of(
-                function_of(rushlight, case.op)(*meta, **{k: to_meta(v) for k, v in kwargs.items()})
-            )
+            actual = tensors_of(function_of(rushlight, case.op)(*meta, **{k: to_meta(v) for k, v in kwargs.items()}))
             assert [(t.shape, t.dtype) for t in actual] == [(t.shape, t.dtype) for t in expected]
             assert all(t.device.type == "meta" for t in actual)
 
 
 def to_meta(value):
     if isinstance(value, rushlight.Tensor):
-        return rushlight.empty_strided(
-            value.shape, value.stride(), dtype=value.dtype, device="meta"
-        )
+        return rushlight.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     if isinstance(value, (list, tuple)):
         return type(value)(to_meta(v) for v in value)
     return value
@@ -158,16 +148,9 @@ def test_gradients(case):
         def function(*inputs, args=args, kwargs=kwargs):
             # The sample's own tensors are replaced, in order, by what the checker gives.
             given = iter(inputs)
-            replace = lambda v: (
-                next(given) if isinstance(v, rushlight.Tensor) and v.requires_grad else v
-            )  # noqa: E731
-            fresh = [
-                [replace(e) for e in a] if isinstance(a, (list, tuple)) else replace(a)
-                for a in args
-            ]
-            result = function_of(rushlight, case.op)(
-                *fresh, **{k: replace(v) for k, v in kwargs.items()}
-            )
+            replace = lambda v: next(given) if isinstance(v, rushlight.Tensor) and v.requires_grad else v  # noqa: E731
+            fresh = [[replace(e) for e in a] if isinstance(a, (list, tuple)) else replace(a) for a in args]
+            result = function_of(rushlight, case.op)(*fresh, **{k: replace(v) for k, v in kwargs.items()})
             return tuple(t for t in tensors_of(result) if t.requires_grad)
 
         if not function(*makers.inputs):
@@ -199,23 +182,15 @@ def test_boxed_form_equals_function(case):
         args, kwargs = Makers(rushlight, case.dtypes[0], case.key + text).arguments(text)
         if kwargs or len(args) != len(case.op.args):
             continue
-        if any(
-            a.type.number and not isinstance(v, rushlight.Tensor)
-            for a, v in zip(case.op.args, args, strict=True)
-        ):
+        if any(a.type.number and not isinstance(v, rushlight.Tensor) for a, v in zip(case.op.args, args, strict=True)):
             continue
-        assert_same(
-            rushlight._C._call_op(case.op.name, case.op.overload, *args),
-            run(case, case.dtypes[0], text),
-        )
+        assert_same(rushlight._C._call_op(case.op.name, case.op.overload, *args), run(case, case.dtypes[0], text))
 
 
 ERRORS = [(c, *e) for c in CASES for e in c.errors]
 
 
-@pytest.mark.parametrize(
-    ("case", "text", "error", "message"), ERRORS, ids=[f"{c.key}({t})" for c, t, *_ in ERRORS]
-)
+@pytest.mark.parametrize(("case", "text", "error", "message"), ERRORS, ids=[f"{c.key}({t})" for c, t, *_ in ERRORS])
 def test_declared_errors(case, text, error, message):
     with pytest.raises(error, match=message):
         run(case, case.dtypes[0], text)
