@@ -77,10 +77,10 @@ def plan(op: Op) -> Plan | None:
         whole = [i for i, f in enumerate(formulas) if _uses(a.name, _without_metas(f.expression))[0]]
         meta = [i for i, f in enumerate(formulas) if _uses(a.name, f.expression)[1]]
         metas = [i for i, f in enumerate(formulas) if re.search(rf"\bmetas\({a.name}\)", f.expression)]
-        if a.type.base == "Tensor" and a.type.is_list:
+        if a.type.base == "Tensor" and a.type.is_list and not a.type.element_optional:
             note(a.name, "list", whole, a)
             note(a.name, "metas", metas, a)
-        elif a.type.base == "Tensor":
+        elif a.type.is_tensor:
             note(a.name, "tensor", sorted({*whole, *meta}) if whole else [], a)
             note(a.name, "meta", [] if whole else meta, a)
         else:
