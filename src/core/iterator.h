@@ -63,6 +63,9 @@ class RL_API TensorIterator {
   IntArrayRef strides(int operand) const { return {strides_[operand], static_cast<size_t>(ndim_)}; }
   char* data(int operand) const { return data_[operand]; }
   bool is_scalar(int operand) const;  // one element, read by all (a number or a 0-d tensor)
+  bool is_number(int operand) const {  // a Python number
+    return tensors_[operand] == nullptr || tensors_[operand]->impl()->is_wrapped_number();
+  }
 
   // Calls f(char** data, const int64_t* strides, int64_t n) for 1-D runs, in parallel over fixed chunks.
   template <class F>

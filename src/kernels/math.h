@@ -101,4 +101,288 @@ RL_MATH_2(copysign, __builtin_copysign)
 #undef RL_MATH_1
 #undef RL_MATH_2
 
+// Rounding leaves integers alone.
+template <class T>
+  requires(std::is_integral_v<T>)
+RL_INLINE T floor(T x) {
+  return x;
+}
+template <class T>
+  requires(std::is_integral_v<T>)
+RL_INLINE T ceil(T x) {
+  return x;
+}
+template <class T>
+  requires(std::is_integral_v<T>)
+RL_INLINE T trunc(T x) {
+  return x;
+}
+template <class T>
+  requires(std::is_integral_v<T>)
+RL_INLINE T rint(T x) {
+  return x;
+}
+
+// Smallest and largest of two; a NaN wins. f-variants: a number wins over a NaN.
+template <class T>
+RL_INLINE T maximum(T x, T y) {
+  return x > y || x != x ? x : y;
+}
+template <class T>
+RL_INLINE T minimum(T x, T y) {
+  return x < y || x != x ? x : y;
+}
+template <class T>
+RL_INLINE T fmax(T x, T y) {
+  return x > y || y != y ? x : y;
+}
+template <class T>
+RL_INLINE T fmin(T x, T y) {
+  return x < y || y != y ? x : y;
+}
+
+// Arithmetic that wraps for integers, where C++ leaves overflow undefined.
+template <class T>
+using Wrapping = std::make_unsigned_t<std::common_type_t<T, int>>;
+template <class T>
+RL_INLINE T add(T x, T y) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return (x | y) != 0;
+  } else if constexpr (is_integer_v<T>) {
+    return static_cast<T>(static_cast<Wrapping<T>>(x) + static_cast<Wrapping<T>>(y));
+  } else {
+    return x + y;
+  }
+}
+template <class T>
+RL_INLINE T sub(T x, T y) {
+  if constexpr (is_integer_v<T>) {
+    return static_cast<T>(static_cast<Wrapping<T>>(x) - static_cast<Wrapping<T>>(y));
+  } else {
+    return x - y;
+  }
+}
+template <class T>
+RL_INLINE T mul(T x, T y) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return (x & y) != 0;
+  } else if constexpr (is_integer_v<T>) {
+    return static_cast<T>(static_cast<Wrapping<T>>(x) * static_cast<Wrapping<T>>(y));
+  } else {
+    return x * y;
+  }
+}
+template <class T>
+  requires(!is_complex_v<T>)
+RL_INLINE T neg(T x) {
+  if constexpr (is_integer_v<T>) {
+    return sub(T(0), x);
+  } else {
+    return -x;
+  }
+}
+template <class T>
+  requires(!is_complex_v<T>)
+RL_INLINE T abs(T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return copysign(x, T(1));
+  } else {
+    return x < T(0) ? neg(x) : x;
+  }
+}
+
+// Integer division rounds to zero and never traps: by zero it gives the dividend (kernels check before), and the
+// least number by -1 wraps.
+template <class T>
+RL_INLINE T safe_divisor(T y) {
+  return y == T(0) || (std::is_signed_v<T> && y == static_cast<T>(-1)) ? T(1) : y;
+}
+template <class T>
+RL_INLINE T div_trunc(T x, T y) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return trunc(x / y);
+  } else {
+    const T q = static_cast<T>(x / safe_divisor(y));
+    return std::is_signed_v<T> && y == static_cast<T>(-1) ? neg(q) : q;
+  }
+}
+template <class T>
+RL_INLINE T rem_trunc(T x, T y) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return fmod(x, y);
+  } else {
+    return static_cast<T>(x % safe_divisor(y));
+  }
+}
+// The remainder of the sign of the divisor, as in Python.
+template <class T>
+RL_INLINE T rem_floor(T x, T y) {
+  const T r = rem_trunc(x, y);
+  return r != T(0) && (r < T(0)) != (y < T(0)) ? add(r, y) : r;
+}
+template <class T>
+RL_INLINE T div_floor(T x, T y) {
+  if constexpr (std::is_floating_point_v<T>) {
+    // By way of the exact remainder, so that the quotient is the floor of the true one.
+    const T r = fmod(x, y);
+    const T shift = r != T(0) && (r < T(0)) != (y < T(0)) ? T(1) : T(0);
+    const T q = (x - r) / y - shift;
+    const T whole = floor(q);
+    const T rounded = q - whole > T(0.5) ? whole + T(1) : whole;
+    const T result = q == T(0) ? copysign(T(0), x / y) : rounded;
+    return y == T(0) ? x / y : result;
+  } else {
+    const T q = div_trunc(x, y);
+    const T r = rem_trunc(x, y);
+    return r != T(0) && (r < T(0)) != (y < T(0)) ? sub(q, T(1)) : q;
+  }
+}
+
+// x to an integer power by squaring; negative powers of integers are 0 but for 1 and -1.
+template <class T>
+  requires(std::is_integral_v<T>)
+RL_INLINE T pow(T x, T y) {
+  if (y < T(0)) {
+    const T minus_one = static_cast<T>(-1);
+    return x == T(1) ? T(1) : x != minus_one ? T(0) : y & T(1) ? minus_one : T(1);
+  }
+  T result = 1;
+  for (; y != 0; y = static_cast<T>(y >> 1)) {
+    result = (y & T(1)) != 0 ? mul(result, x) : result;
+    x = mul(x, x);
+  }
+  return result;
+}
+
+// Shifts by counts outside of the width: everything is shifted out.
+template <class T>
+RL_INLINE T shift_left(T x, T n) {
+  constexpr int bits = 8 * sizeof(T);
+  using U = std::make_unsigned_t<T>;
+  const bool valid = n >= T(0) && n < T(bits);
+  const U shifted = static_cast<U>(static_cast<U>(x) << (valid ? static_cast<int>(n) : 0));
+  return valid ? static_cast<T>(shifted) : T(0);
+}
+template <class T>
+RL_INLINE T shift_right(T x, T n) {
+  constexpr int bits = 8 * sizeof(T);
+  const bool valid = n >= T(0) && n < T(bits);
+  return static_cast<T>(x >> (valid ? static_cast<int>(n) : bits - 1)) & (valid || std::is_signed_v<T> ? T(-1) : T(0));
+}
+
+// The inverse of erf: Giles' polynomials in -log(1 - y^2), then two Newton steps.
+template <class T>
+RL_INLINE T erfinv(T y) {
+  const auto poly = [](T w, const float(&c)[9]) {
+    T p = T(c[0]);
+    for (int i = 1; i < 9; ++i) {
+      p = p * w + T(c[i]);
+    }
+    return p;
+  };
+  constexpr float centre[9] = {2.81022636e-08f, 3.43273939e-07f, -3.5233877e-06f, -4.39150654e-06f, 0.00021858087f,
+                               -0.00125372503f, -0.00417768164f, 0.246640727f, 1.50140941f};
+  constexpr float tail[9] = {-0.000200214257f, 0.000100950558f, 0.00134934322f, -0.00367342844f, 0.00573950773f,
+                             -0.0076224613f, 0.00943887047f, 1.00167406f, 2.83297682f};
+  const T w = -log((T(1) - y) * (T(1) + y));
+  T x = y * (w < T(5) ? poly(w - T(2.5), centre) : poly(sqrt(w < T(5) ? T(5) : w) - T(3), tail));
+  const T two_over_root_pi = T(1.1283791670955126);
+  for (int i = 0; i < 2; ++i) {
+    x = x - (erf(x) - y) / (two_over_root_pi * exp(-x * x));
+  }
+  const T edge = y == T(1) ? infinity<T> : -infinity<T>;
+  return abs(y) < T(1) ? x : abs(y) == T(1) ? edge : nan<T>;
+}
+
+#ifndef __CUDACC__
+// Complex functions are those of the C library.
+#define RL_COMPLEX_1(name, function)                                           \
+  RL_INLINE complex<float> name(complex<float> z) {                            \
+    __extension__ _Complex float x;                                            \
+    __real__ x = z.re;                                                         \
+    __imag__ x = z.im;                                                         \
+    x = function##f(x);                                                        \
+    return {__real__ x, __imag__ x};                                           \
+  }                                                                            \
+  RL_INLINE complex<double> name(complex<double> z) {                          \
+    __extension__ _Complex double x;                                           \
+    __real__ x = z.re;                                                         \
+    __imag__ x = z.im;                                                         \
+    x = function(x);                                                           \
+    return {__real__ x, __imag__ x};                                           \
+  }
+RL_COMPLEX_1(acos, __builtin_cacos)
+RL_COMPLEX_1(acosh, __builtin_cacosh)
+RL_COMPLEX_1(asin, __builtin_casin)
+RL_COMPLEX_1(asinh, __builtin_casinh)
+RL_COMPLEX_1(atan, __builtin_catan)
+RL_COMPLEX_1(atanh, __builtin_catanh)
+RL_COMPLEX_1(cos, __builtin_ccos)
+RL_COMPLEX_1(cosh, __builtin_ccosh)
+RL_COMPLEX_1(exp, __builtin_cexp)
+RL_COMPLEX_1(log, __builtin_clog)
+RL_COMPLEX_1(sin, __builtin_csin)
+RL_COMPLEX_1(sinh, __builtin_csinh)
+RL_COMPLEX_1(sqrt, __builtin_csqrt)
+RL_COMPLEX_1(tan, __builtin_ctan)
+RL_COMPLEX_1(tanh, __builtin_ctanh)
+#undef RL_COMPLEX_1
+
+RL_INLINE complex<float> pow(complex<float> a, complex<float> b) {
+  __extension__ _Complex float x;
+  __extension__ _Complex float y;
+  __real__ x = a.re;
+  __imag__ x = a.im;
+  __real__ y = b.re;
+  __imag__ y = b.im;
+  x = __builtin_cpowf(x, y);
+  return b == complex<float>() ? complex<float>(1) : complex<float>(__real__ x, __imag__ x);
+}
+RL_INLINE complex<double> pow(complex<double> a, complex<double> b) {
+  __extension__ _Complex double x;
+  __extension__ _Complex double y;
+  __real__ x = a.re;
+  __imag__ x = a.im;
+  __real__ y = b.re;
+  __imag__ y = b.im;
+  x = __builtin_cpow(x, y);
+  return b == complex<double>() ? complex<double>(1) : complex<double>(__real__ x, __imag__ x);
+}
+#endif
+
+template <class T>
+RL_INLINE complex<T> exp2(complex<T> z) {
+  return exp(z * complex<T>(T(0.6931471805599453)));
+}
+template <class T>
+RL_INLINE complex<T> expm1(complex<T> z) {
+  // exp(a + bi) - 1 = expm1(a) cos b + (cos b - 1) + i exp(a) sin b, where cos b - 1 = -2 sin^2(b / 2).
+  const T half = sin(z.im / T(2));
+  return {expm1(z.re) * cos(z.im) - T(2) * half * half, exp(z.re) * sin(z.im)};
+}
+template <class T>
+RL_INLINE complex<T> log2(complex<T> z) {
+  return log(z) * complex<T>(T(1.4426950408889634));
+}
+template <class T>
+RL_INLINE complex<T> log10(complex<T> z) {
+  return log(z) * complex<T>(T(0.4342944819032518));
+}
+template <class T>
+RL_INLINE complex<T> log1p(complex<T> z) {
+  // |1 + z|^2 - 1 = 2 a + a^2 + b^2, which does not cancel for small z.
+  const T square = z.re * (T(2) + z.re) + z.im * z.im;
+  const complex<T> plain = log(complex<T>(T(1)) + z);
+  const bool is_small = abs(z.re) + abs(z.im) < T(0.5);
+  return {is_small ? T(0.5) * log1p(square) : plain.re, plain.im};
+}
+template <class T>
+RL_INLINE T abs(complex<T> z) {
+  return hypot(z.re, z.im);
+}
+template <class T>
+RL_INLINE complex<T> neg(complex<T> z) {
+  return -z;
+}
+
 }  // namespace rushlight::math

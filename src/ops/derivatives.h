@@ -17,6 +17,22 @@ Tensor as_strided_backward(const Tensor& grad, const Tensor& self, IntArrayRef s
                            std::optional<int64_t> storage_offset);
 
 // ---- pointwise ----
+Tensor scaled(const Tensor& grad, const Scalar& factor);  // grad itself where the factor is 1
+Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& exponent);
+Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result);
+Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
+Tensor angle_backward(const Tensor& grad, const Tensor& self);
+Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
+Tensor sinc_backward(const Tensor& grad, const Tensor& self);
+Tensor maximum_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
+Tensor minimum_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
+Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Scalar& alpha,
+                           const Scalar& scale, const Scalar& input_scale);
+Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
+                            std::string_view approximate);
+Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
+Tensor mish_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
+Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta, const Scalar& threshold);
 
 // ---- reduce ----
 

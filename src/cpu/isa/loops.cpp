@@ -63,21 +63,21 @@ class Run {
  public:
   Run(const TensorIterator& it, const PointwiseKernel& kernel, Block block, const void* attributes)
       : it_(it), block_(block), attributes_(attributes), num_inputs_(kernel.num_inputs) {
-    const ScalarType compute = compute_dtype(it.common_dtype());
+    const ScalarType compute = kernel.moves ? it.common_dtype() : compute_dtype(it.common_dtype());
     const ScalarType result = kernel.promote == Promote::Bool ? kBool
                               : kernel.promote == Promote::Real ? to_real(compute)
                                                                 : compute;
-    compute_size_ = itemsize(compute);
     result_size_ = itemsize(result);
-    granule_ = granule_of(compute_size_, result_size_);
-    piece_ = compute_size_ == 16 ? 512 : 1024;
+    granule_ = granule_of(itemsize(compute), kernel.promote == Promote::Rest ? 1 : result_size_);
+    piece_ = itemsize(compute) == 16 ? 512 : 1024;
     describe(out_, 0, result, result);
     if (out_.cast != nullptr) {
       out_.cast = cast_function(it.dtype(0), result);
     }
     simple_ = out_.linear && out_.cast == nullptr;
     for (int i = 0; i < num_inputs_; ++i) {
-      describe(in_[i], i + 1, compute, compute);
+      const ScalarType wanted = i == 0 && kernel.promote == Promote::Rest ? kBool : compute;
+      describe(in_[i], i + 1, wanted, wanted);
       simple_ = simple_ && in_[i].linear && in_[i].cast == nullptr;
     }
   }
@@ -86,7 +86,7 @@ class Run {
     if (simple_) {
       const char* in[max_inputs];
       for (int i = 0; i < num_inputs_; ++i) {
-        in[i] = it_.data(i + 1) + begin * compute_size_;
+        in[i] = it_.data(i + 1) + begin * in_[i].compute_size;
       }
       compute(it_.data(0) + begin * result_size_, in, end - begin);
     } else {
@@ -122,9 +122,10 @@ class Run {
     alignas(64) char tails[max_tensors][tail_bytes];
     const char* tail_in[max_inputs];
     for (int i = 0; i < num_inputs_; ++i) {
-      const char* from = in[i] + whole * compute_size_;
-      std::memcpy(tails[i], from, static_cast<size_t>(rest * compute_size_));
-      fill(tails[i] + rest * compute_size_, from, compute_size_, granule_ - rest);
+      const int64_t size = in_[i].compute_size;
+      const char* from = in[i] + whole * size;
+      std::memcpy(tails[i], from, static_cast<size_t>(rest * size));
+      fill(tails[i] + rest * size, from, size, granule_ - rest);
       tail_in[i] = tails[i];
     }
     block_(tails[max_inputs], tail_in, attributes_, granule_);
@@ -140,9 +141,9 @@ class Run {
         if (in_[i].cast != nullptr) {
           in_[i].cast(value, it_.data(i + 1), 1);
         } else {
-          std::memcpy(value, it_.data(i + 1), static_cast<size_t>(compute_size_));
+          std::memcpy(value, it_.data(i + 1), static_cast<size_t>(in_[i].compute_size));
         }
-        fill(buffers[i], value, compute_size_, std::min(piece_, end - begin));
+        fill(buffers[i], value, in_[i].compute_size, std::min(piece_, end - begin));
         in[i] = buffers[i];
       }
     }
@@ -254,7 +255,6 @@ class Run {
   Block block_;
   const void* attributes_;
   int num_inputs_;
-  int64_t compute_size_;
   int64_t result_size_;
   int64_t granule_;
   int64_t piece_;

@@ -19,9 +19,10 @@ inline constexpr int max_inputs = 4;
 inline constexpr int max_attributes = 4;
 
 struct PointwiseKernel {
-  Promote promote;
+  Promote promote;  // Rest: the first input of the block is bool
   int8_t num_inputs;
   int8_t num_attributes;
+  bool moves;  // elements are only moved: 16-bit floats are not widened
   Block blocks[num_dtypes];  // by common dtype; null where the op has no kernel for it
 };
 
@@ -69,7 +70,7 @@ void block(char* out, const char* const* in, const void* attributes, int64_t n) 
 template <int Inputs, int Attributes, uint32_t Set, Promote P, class F>
 consteval PointwiseKernel make_kernel(F) {
   static_assert(Inputs <= max_inputs && Attributes <= max_attributes);
-  PointwiseKernel kernel{P, Inputs, Attributes, {}};
+  PointwiseKernel kernel{P, Inputs, Attributes, false, {}};
 #define RL_ENTRY(T, Enum, name, alias)                                                                           \
   if constexpr ((Set & set_##Enum) != 0) {                                                                       \
     using C = compute_t<T>;                                                                                      \

@@ -1,0 +1,394 @@
+"""Element by element: arithmetic, comparison, functions, activations, and the losses that are a formula and a mean.
+
+The formulas stand in src/kernels/pointwise.h; kernels that choose between formulas (`manual=("kernel",)`) in
+src/cpu/isa/pointwise.cpp; composites and longer derivatives in src/ops/pointwise.cpp.
+"""
+
+from gen.table import (boolean, complex_, composite, everything, floating, integers, numbers, op, pointwise, real,
+                       update)
+
+_by_hand = ("kernel",)
+_floats = dict(kernel=pointwise(floating, promote="float"))
+_complex = dict(kernel=pointwise(floating, complex_, promote="float"))
+_activation = dict(kernel=pointwise(floating))
+_backward = dict(kernel=pointwise(floating), variants="function")
+_zero = "zeros_like(grad)"
+
+# ---- arithmetic ----
+
+op("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", kernel=pointwise(everything), manual=_by_hand,
+   grad={"self": "grad", "other": "scaled(grad, alpha.conj())"}, ref="numpy.add", doc="self + alpha * other.")
+op("sub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", kernel=pointwise(everything), manual=_by_hand,
+   grad={"self": "grad", "other": "scaled(grad, -alpha.conj())"}, ref="numpy.subtract", doc="self - alpha * other.")
+op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", kernel=pointwise(everything), manual=_by_hand,
+   variants="function method", grad={"self": "scaled(grad, -alpha.conj())", "other": "grad"},
+   doc="other - alpha * self.")
+op("mul(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(everything),
+   grad={"self": "grad * other.conj()", "other": "grad * self.conj()"}, ref="numpy.multiply", doc="self * other.")
+op("div(Tensor self, Tensor|Scalar other) -> Tensor", **_complex,
+   grad={"self": "grad / other.conj()", "other": "-grad * ((self / other) / other).conj()"},
+   ref="numpy.divide", doc="self / other; integers give floats.")
+composite("div.Tensor_mode(Tensor self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor",
+          doc="Quotient, rounded to zero ('trunc'), down ('floor') or not at all (None).")
+composite("div_.Tensor_mode(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor(a!)",
+          variants="method inplace", doc="`div` with a rounding mode, in place.")
+op("_div_trunc(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
+   variants="function inplace", grad={"self": _zero, "other": _zero}, doc="The quotient, rounded to zero.")
+op("floor_divide(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
+   grad={"self": _zero, "other": _zero}, ref="numpy.floor_divide", doc="The quotient, rounded down.")
+op("remainder(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
+   grad={"self": "grad", "other": "-grad * self.floor_divide(other)"}, ref="numpy.remainder",
+   doc="Remainder of the sign of other, as Python's %.")
+composite("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function", doc="self % other.")
+op("fmod(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
+   grad={"self": "grad", "other": "-grad * _div_trunc(self, other)"}, ref="numpy.fmod",
+   doc="Remainder of the sign of self, as C's fmod.")
+op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor", kernel=pointwise(numbers), manual=_by_hand,
+   grad={"self": "pow_backward_self(grad, self, exponent)",
+         "exponent": "pow_backward_exponent(grad, self, exponent, result)"},
+   ref="numpy.power", doc="self to the power of exponent.")
+composite("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function", doc="A number to the power of a tensor.")
+composite("float_power(Tensor self, Tensor|Scalar exponent) -> Tensor", doc="`pow` in float64 or complex128.")
+op("neg(Tensor self) -> Tensor", kernel=pointwise(everything), manual=_by_hand, grad={"self": "-grad"}, ref="numpy.negative",
+   doc="-self.")
+composite("positive(Tensor self) -> Tensor", doc="self; bool is refused.")
+op("reciprocal(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * (result * result).conj()"},
+   ref="numpy.reciprocal", doc="1 / self.")
+op("square(Tensor self) -> Tensor", kernel=pointwise(numbers), grad={"self": "grad * (2 * self.conj())"},
+   ref="numpy.square", doc="self * self.")
+op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", kernel=pointwise(everything),
+   manual=_by_hand,
+   grad={"self": "grad", "tensor1": "scaled(grad * tensor2.conj(), value.conj())",
+         "tensor2": "scaled(grad * tensor1.conj(), value.conj())"},
+   doc="self + value * tensor1 * tensor2.")
+op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+   kernel=pointwise(everything), manual=_by_hand,
+   grad={"self": "grad", "tensor1": "scaled(grad / tensor2.conj(), value.conj())",
+         "tensor2": "-scaled(grad * (tensor1 / (tensor2 * tensor2)).conj(), value.conj())"},
+   doc="self + value * tensor1 / tensor2.")
+op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor", kernel=pointwise(floating, complex_), manual=_by_hand,
+   grad={"self": "grad * (1 - weight).conj()", "end": "grad * weight.conj()", "weight": "grad * (end - self).conj()"},
+   doc="self + weight * (end - self).")
+
+# ---- sign and magnitude ----
+
+op("abs(Tensor self) -> Tensor", kernel=pointwise(numbers, promote="real"), grad={"self": "grad * self.sgn()"},
+   ref="numpy.absolute", doc="Magnitude; real for complex numbers.")
+op("sign(Tensor self) -> Tensor", kernel=pointwise(real, boolean), grad={"self": _zero}, doc="-1, 0 or 1.")
+op("sgn(Tensor self) -> Tensor", kernel=pointwise(everything), grad={"self": "sgn_backward(grad, self, result)"},
+   doc="self / |self|, 0 at 0.")
+op("_angle(Tensor self) -> Tensor", kernel=pointwise(floating, complex_, promote="real"), variants="function",
+   grad={"self": "angle_backward(grad, self)"}, doc="`angle` of floating-point and complex numbers.")
+composite("angle(Tensor self) -> Tensor", ref="numpy.angle", doc="The angle of complex numbers; 0 or pi for real ones.")
+op("conj_physical(Tensor self) -> Tensor", kernel=pointwise(everything), grad={"self": "grad.conj()"}, ref="numpy.conj",
+   doc="The complex conjugate, in memory of its own.")
+composite("conj(Tensor self) -> Tensor", ref="numpy.conj", doc="The complex conjugate; real tensors are returned as they are.")
+op("copysign(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
+   grad={"self": "copysign_backward(grad, self, result)", "other": _zero}, ref="numpy.copysign",
+   doc="Magnitude of self, sign of other.")
+op("signbit(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"), variants="function method out",
+   grad="none", ref="numpy.signbit", doc="True for negative numbers and -0.0.")
+op("hypot(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
+   grad={"self": "grad * (self / result)", "other": "grad * (other / result)"}, ref="numpy.hypot",
+   doc="The length of (self, other).")
+op("heaviside(Tensor self, Tensor values) -> Tensor", kernel=pointwise(real, boolean), grad="none", ref="numpy.heaviside",
+   doc="0 below 0, values at 0, 1 above.")
+op("nextafter(Tensor self, Tensor other) -> Tensor", kernel=pointwise("set_floats"), grad="none", ref="numpy.nextafter",
+   doc="The next number from self towards other.")
+
+# ---- exponentials and logarithms ----
+
+op("exp(Tensor self) -> Tensor", **_complex, grad={"self": "grad * result.conj()"}, ref="numpy.exp", doc="e to the power of self.")
+op("exp2(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (result.conj() * 0.6931471805599453)"},
+   ref="numpy.exp2", doc="2 to the power of self.")
+op("expm1(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (result.conj() + 1)"}, ref="numpy.expm1",
+   doc="exp(self) - 1, exact for small numbers.")
+op("log(Tensor self) -> Tensor", **_complex, grad={"self": "grad / self.conj()"}, ref="numpy.log", doc="Natural logarithm.")
+op("log2(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self.conj() * 0.6931471805599453)"},
+   ref="numpy.log2", doc="Logarithm to base 2.")
+op("log10(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self.conj() * 2.302585092994046)"},
+   ref="numpy.log10", doc="Logarithm to base 10.")
+op("log1p(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self + 1).conj()"}, ref="numpy.log1p",
+   doc="log(1 + self), exact for small numbers.")
+op("sqrt(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (2 * result.conj())"}, ref="numpy.sqrt", doc="Square root.")
+op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * result.pow(3).conj()"}, doc="1 / sqrt(self).")
+op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
+   grad={"self": "where(self.eq(0).logical_and(other.le(0)), 0, grad * other.log())",
+         "other": "grad * self / other"}, doc="self * log(other), 0 where self is 0.")
+composite("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", variants="function", doc="`xlogy` of a number.")
+op("logaddexp(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
+   grad={"self": "grad / (1 + exp(other - self))", "other": "grad / (1 + exp(self - other))"},
+   variants="function method out", ref="numpy.logaddexp", doc="log(exp(self) + exp(other)) without overflow.")
+op("logaddexp2(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
+   grad={"self": "grad / (1 + exp2(other - self))", "other": "grad / (1 + exp2(self - other))"},
+   variants="function method out", ref="numpy.logaddexp2", doc="log2(2^self + 2^other) without overflow.")
+
+# ---- trigonometry ----
+
+op("sin(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cos().conj()"}, ref="numpy.sin", doc="Sine.")
+op("cos(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * self.sin().conj()"}, ref="numpy.cos", doc="Cosine.")
+op("tan(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (1 + result * result).conj()"}, ref="numpy.tan", doc="Tangent.")
+op("asin(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (1 - self * self).rsqrt().conj()"}, ref="numpy.arcsin",
+   doc="Inverse sine.")
+op("acos(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * (1 - self * self).rsqrt().conj()"},
+   ref="numpy.arccos", doc="Inverse cosine.")
+op("atan(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self * self + 1).conj()"}, ref="numpy.arctan",
+   doc="Inverse tangent.")
+op("atan2(Tensor self, Tensor other) -> Tensor", **_floats,
+   grad={"self": "grad * other / (self * self + other * other)", "other": "-grad * self / (self * self + other * other)"},
+   ref="numpy.arctan2", doc="The angle of the point (other, self).")
+op("sinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cosh().conj()"}, ref="numpy.sinh", doc="Hyperbolic sine.")
+op("cosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.sinh().conj()"}, ref="numpy.cosh", doc="Hyperbolic cosine.")
+op("tanh(Tensor self) -> Tensor", **_complex, grad={"self": "tanh_backward(grad, result)"}, ref="numpy.tanh", doc="Hyperbolic tangent.")
+op("asinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (self * self + 1).rsqrt().conj()"},
+   ref="numpy.arcsinh", doc="Inverse hyperbolic sine.")
+op("acosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * ((self - 1).rsqrt() * (self + 1).rsqrt()).conj()"},
+   ref="numpy.arccosh", doc="Inverse hyperbolic cosine.")
+op("atanh(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (1 - self * self).conj()"}, ref="numpy.arctanh",
+   doc="Inverse hyperbolic tangent.")
+op("sinc(Tensor self) -> Tensor", **_floats, grad={"self": "sinc_backward(grad, self)"}, ref="numpy.sinc",
+   doc="sin(pi self) / (pi self), 1 at 0.")
+composite("deg2rad(Tensor self) -> Tensor", ref="numpy.deg2rad", doc="Degrees to radians.")
+composite("rad2deg(Tensor self) -> Tensor", ref="numpy.rad2deg", doc="Radians to degrees.")
+
+# ---- error function and its like ----
+
+op("erf(Tensor self) -> Tensor", **_floats, grad={"self": "grad * (1.1283791670955126 * (-(self * self)).exp())"}, doc="The error function.")
+op("erfc(Tensor self) -> Tensor", **_floats, grad={"self": "grad * (-1.1283791670955126 * (-(self * self)).exp())"}, doc="1 - erf(self).")
+op("erfinv(Tensor self) -> Tensor", **_floats, grad={"self": "grad * (0.886226925452758 * (result * result).exp())"},
+   doc="The inverse of erf.")
+op("sigmoid(Tensor self) -> Tensor", **_complex, grad={"self": "sigmoid_backward(grad, result)"}, doc="1 / (1 + exp(-self)).")
+op("_logit(Tensor self) -> Tensor", **_floats, variants="function", grad={"self": "grad / (self * (1 - self))"},
+   doc="log(self / (1 - self)).")
+composite("logit(Tensor self, float? eps=None) -> Tensor", doc="log(self / (1 - self)), self clamped to [eps, 1 - eps].")
+
+# ---- rounding ----
+
+op("floor(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.floor", doc="The next integer below.")
+op("ceil(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.ceil", doc="The next integer above.")
+op("trunc(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.trunc", doc="The integer part.")
+op("round(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.round",
+   doc="The nearest integer, halves to even.")
+op("round.decimals(Tensor self, *, int decimals) -> Tensor", kernel=pointwise(real), manual=_by_hand, grad={"self": _zero},
+   doc="The nearest multiple of 10^-decimals.")
+op("frac(Tensor self) -> Tensor", kernel=pointwise(floating), grad={"self": "grad"}, doc="self - trunc(self).")
+
+# ---- classification ----
+
+for _name, _doc in {"isnan": "True where NaN.", "isinf": "True where infinite.", "isfinite": "True where neither infinite nor NaN."}.items():
+    op(f"{_name}(Tensor self) -> Tensor", kernel=pointwise(everything, promote="bool"), variants="function method",
+       grad="none", ref=f"numpy.{_name}", doc=_doc)
+op("isposinf(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"), variants="function method out",
+   grad="none", ref="numpy.isposinf", doc="True where plus infinity.")
+op("isneginf(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"), variants="function method out",
+   grad="none", ref="numpy.isneginf", doc="True where minus infinity.")
+composite("isreal(Tensor self) -> Tensor", ref="numpy.isreal", doc="True where the imaginary part is 0.")
+op("_nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+   kernel=pointwise(floating), manual=_by_hand, variants="function inplace",
+   grad={"self": "grad * self.isfinite()"}, doc="`nan_to_num` of floating-point numbers.")
+composite("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+          ref="numpy.nan_to_num", doc="NaN and infinities replaced: by 0 and the largest numbers, or by what is given.")
+composite("nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!)",
+          variants="method inplace", doc="`nan_to_num` in place.")
+
+# ---- comparison, logic, bits ----
+
+for _name, _sign, _dtypes, _numpy in (
+    ("eq", "==", everything, "equal"),
+    ("ne", "!=", everything, "not_equal"),
+    ("lt", "<", f"{real} | {boolean}", "less"),
+    ("le", "<=", f"{real} | {boolean}", "less_equal"),
+    ("gt", ">", f"{real} | {boolean}", "greater"),
+    ("ge", ">=", f"{real} | {boolean}", "greater_equal"),
+):
+    op(f"{_name}(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(_dtypes, promote="bool"), grad="none",
+       ref=f"numpy.{_numpy}", doc=f"True where self {_sign} other.")
+for _name in ("and", "or", "xor"):
+    op(f"logical_{_name}(Tensor self, Tensor other) -> Tensor", kernel=pointwise(everything, promote="bool"), grad="none",
+       ref=f"numpy.logical_{_name}", doc=f"Logical {_name} of what is not 0.")
+    op(f"bitwise_{_name}(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(integers, boolean), grad="none",
+       ref=f"numpy.bitwise_{_name}", doc=f"Bitwise {_name} of integers, logical of bool.")
+    composite(f"bitwise_{_name}.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function",
+              doc=f"Bitwise {_name} of a number and a tensor.")
+    composite(f"__{_name}__(Tensor self, Tensor|Scalar other) -> Tensor", doc=f"`bitwise_{_name}`.")
+op("logical_not(Tensor self) -> Tensor", kernel=pointwise(everything, promote="bool"), grad="none", ref="numpy.logical_not",
+   doc="True where 0.")
+op("bitwise_not(Tensor self) -> Tensor", kernel=pointwise(integers, boolean), grad="none", ref="numpy.bitwise_not",
+   doc="All bits inverted; logical not of bool.")
+for _name in ("left", "right"):
+    op(f"bitwise_{_name}_shift(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(integers), grad="none",
+       ref=f"numpy.{_name}_shift", doc=f"Bits shifted to the {_name}; all are shifted out by counts beyond the width.")
+    composite(f"bitwise_{_name}_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function",
+              doc=f"A number shifted to the {_name}.")
+    composite(f"__{_name[0]}shift__(Tensor self, Tensor|Scalar other) -> Tensor", doc=f"`bitwise_{_name}_shift`.")
+for _name in ("maximum", "minimum"):
+    op(f"{_name}(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean),
+       variants="function method out", grad={"self": f"{_name}_backward(grad, self, other)",
+                                             "other": f"{_name}_backward(grad, other, self)"},
+       ref=f"numpy.{_name}", doc=f"The {_name} of two; NaN where either is.")
+op("fmax(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean), variants="function method out",
+   grad={"self": "where((self >= other).logical_or(other.isnan()), grad, 0)",
+         "other": "where((self >= other).logical_or(other.isnan()), 0, grad)"},
+   ref="numpy.fmax", doc="The maximum of two; a number where one is NaN.")
+op("fmin(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean), variants="function method out",
+   grad={"self": "where((self <= other).logical_or(other.isnan()), grad, 0)",
+         "other": "where((self <= other).logical_or(other.isnan()), 0, grad)"},
+   ref="numpy.fmin", doc="The minimum of two; a number where one is NaN.")
+op("_clamp(Tensor self, Tensor|Scalar min, Tensor|Scalar max) -> Tensor", kernel=pointwise(real), variants="function inplace out",
+   manual=_by_hand,
+   grad={"self": "where((self >= min).logical_and(self <= max), grad, 0)",
+         "min": "where((min < max).logical_and(self < min), grad, 0)",
+         "max": "where((self > max).logical_or(max < min), grad, 0)"},
+   doc="`clamp` with both bounds.")
+op("clamp_min(Tensor self, Tensor|Scalar min) -> Tensor", kernel=pointwise(real),
+   grad={"self": "where(self >= min, grad, 0)", "min": "where(self < min, grad, 0)"},
+   doc="At least min.")
+op("clamp_max(Tensor self, Tensor|Scalar max) -> Tensor", kernel=pointwise(real),
+   grad={"self": "where(self <= max, grad, 0)", "max": "where(self > max, grad, 0)"},
+   doc="At most max.")
+for _name in ("clamp", "clip"):
+    for _overload, _type in (("", "Scalar?"), (".Tensor", "Tensor?")):
+        composite(f"{_name}{_overload}(Tensor self, {_type} min=None, {_type} max=None) -> Tensor", ref="numpy.clip",
+                  variants="function method out", doc="Each element moved into [min, max].")
+        composite(f"{_name}_{_overload}(Tensor(a!) self, {_type} min=None, {_type} max=None) -> Tensor(a!)",
+                  variants="function method inplace", doc=f"`{_name}` in place.")
+op("_where(Tensor condition, Tensor self, Tensor other) -> Tensor", kernel=pointwise(everything, promote="rest"),
+   manual=_by_hand, variants="function out",
+   grad={"self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},
+   doc="`where` with a condition that is bool.")
+composite("where(Tensor condition, Tensor|Scalar self, Tensor|Scalar other) -> Tensor", ref="numpy.where",
+          variants="function out", doc="self where condition holds, else other.")
+
+# ---- activations ----
+
+op("relu(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": "threshold_backward(grad, result, 0)"},
+   doc="max(self, 0).")
+op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", kernel=pointwise(real), nn=True,
+   variants="function inplace", grad={"self": "threshold_backward(grad, self, threshold)"}, doc="self above the threshold, else value.")
+op("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", kernel=pointwise(real),
+   variants="function", grad={"grad_output": "threshold_backward(grad, self, threshold)", "self": _zero},
+   doc="The gradient of `threshold`.")
+op("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", kernel=pointwise(real), nn=True,
+   variants="function inplace", grad={"self": "hardtanh_backward(grad, self, min_val, max_val)"}, doc="self clamped to [min_val, max_val].")
+op("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", **_backward,
+   grad={"grad_output": "hardtanh_backward(grad, self, min_val, max_val)", "self": _zero}, doc="The gradient of `hardtanh`.")
+composite("relu6(Tensor self) -> Tensor", nn=True, variants="function", doc="self clamped to [0, 6].")
+composite("relu6_(Tensor(a!) self) -> Tensor(a!)", nn=True, variants="inplace", doc="`relu6` in place.")
+op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **_activation, nn=True, variants="function inplace",
+   grad={"self": "leaky_relu_backward(grad, self, negative_slope)"}, doc="self, times negative_slope below 0.")
+op("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope) -> Tensor", **_backward,
+   grad={"grad_output": "leaky_relu_backward(grad, self, negative_slope)", "self": _zero}, doc="The gradient of `leaky_relu`.")
+op("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", **_activation, nn=True,
+   variants="function inplace", grad={"self": "elu_backward(grad, self, alpha, scale, input_scale)"},
+   doc="scale * self, and scale * alpha * expm1(input_scale * self) below 0.")
+op("elu_backward(Tensor grad_output, Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor", **_backward,
+   grad={"grad_output": "elu_backward(grad, self, alpha, scale, input_scale)",
+         "self": "elu_double_backward(grad, grad_output, self, alpha, scale, input_scale)"}, doc="The gradient of `elu`.")
+composite("selu(Tensor self) -> Tensor", variants="function", doc="`elu` with the constants of self-normalising networks.")
+composite("selu_(Tensor(a!) self) -> Tensor(a!)", variants="function inplace", doc="`selu` in place.")
+composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", variants="function", doc="max(0, self) + min(0, alpha * expm1(self / alpha)).")
+composite("celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", variants="function inplace", doc="`celu` in place.")
+op("gelu(Tensor self, *, str approximate='none') -> Tensor", **_activation, manual=_by_hand, nn=True, variants="function",
+   grad={"self": "gelu_backward(grad, self, approximate)"}, doc="self times the normal distribution function, exact or by tanh.")
+op("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor", **_backward, manual=_by_hand,
+   grad={"grad_output": "gelu_backward(grad, self, approximate)",
+         "self": "gelu_double_backward(grad, grad_output, self, approximate)"}, doc="The gradient of `gelu`.")
+op("silu(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace", grad={"self": "silu_backward(grad, self)"},
+   doc="self * sigmoid(self).")
+op("silu_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward,
+   grad={"grad_output": "silu_backward(grad, self)", "self": "silu_double_backward(grad, grad_output, self)"},
+   doc="The gradient of `silu`.")
+op("mish(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace", grad={"self": "mish_backward(grad, self)"},
+   doc="self * tanh(softplus(self)).")
+op("mish_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward,
+   grad={"grad_output": "mish_backward(grad, self)", "self": "mish_double_backward(grad, grad_output, self)"},
+   doc="The gradient of `mish`.")
+op("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", **_activation, nn=True, variants="function",
+   grad={"self": "softplus_backward(grad, self, beta, threshold)"}, doc="log(1 + exp(beta * self)) / beta, self above threshold / beta.")
+op("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", **_backward,
+   grad={"grad_output": "softplus_backward(grad, self, beta, threshold)",
+         "self": "softplus_double_backward(grad * grad_output, self, beta, threshold)"}, doc="The gradient of `softplus`.")
+op("log_sigmoid(Tensor self) -> Tensor", **_activation, nn=True, variants="function",
+   grad={"self": "grad * sigmoid(-self)"}, doc="log(sigmoid(self)).")
+op("hardswish(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace",
+   grad={"self": "hardswish_backward(grad, self)"}, doc="self * hardsigmoid(self).")
+op("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward,
+   grad={"grad_output": "hardswish_backward(grad, self)",
+         "self": "grad * grad_output * (self.abs() < 3) / 3"}, doc="The gradient of `hardswish`.")
+op("hardsigmoid(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace",
+   grad={"self": "hardsigmoid_backward(grad, self)"}, doc="(self + 3) / 6 clamped to [0, 1].")
+op("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward,
+   grad={"grad_output": "hardsigmoid_backward(grad, self)", "self": _zero}, doc="The gradient of `hardsigmoid`.")
+op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation, variants="function method",
+   grad={"self": "hardshrink_backward(grad, self, lambd)"}, doc="0 within [-lambd, lambd].")
+op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation, nn=True, variants="function",
+   grad={"self": "hardshrink_backward(grad, self, lambd)"}, doc="self moved towards 0 by lambd.")
+op("hardshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", **_backward,
+   grad={"grad_output": "hardshrink_backward(grad, self, lambd)", "self": _zero}, doc="The gradient of `hardshrink` and `softshrink`.")
+composite("softsign(Tensor self) -> Tensor", nn=True, variants="function", doc="self / (1 + |self|).")
+composite("tanhshrink(Tensor self) -> Tensor", nn=True, variants="function", doc="self - tanh(self).")
+composite("prelu(Tensor self, Tensor weight) -> Tensor", variants="function method", doc="self, times weight (one, or one per channel) below 0.")
+composite("glu(Tensor self, int dim=-1) -> Tensor", nn=True, variants="function", doc="One half along dim times the sigmoid of the other.")
+op("sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
+   grad={"grad_output": "sigmoid_backward(grad, output.conj())",
+         "output": "grad.conj() * grad_output * (1 - 2 * output.conj())"}, doc="The gradient of `sigmoid` from its result.")
+op("tanh_backward(Tensor grad_output, Tensor output) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
+   grad={"grad_output": "tanh_backward(grad, output.conj())",
+         "output": "grad.conj() * (-2 * output.conj() * grad_output)"}, doc="The gradient of `tanh` from its result.")
+
+# ---- losses that are a formula and a mean; reduction is 'none', 'mean' or 'sum' ----
+
+op("_squared_error(Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
+   grad={"self": "grad * (2 * (self - target))", "target": "grad * (2 * (target - self))"}, doc="(self - target)^2.")
+op("_smooth_l1(Tensor self, Tensor target, float beta) -> Tensor", kernel=pointwise(floating), variants="function",
+   grad={"self": "grad * _smooth_l1_slope(self, target, beta)", "target": "-grad * _smooth_l1_slope(self, target, beta)"},
+   doc="Squared error / (2 beta) below beta, absolute error above.")
+op("_smooth_l1_slope(Tensor self, Tensor target, float beta) -> Tensor", kernel=pointwise(floating), variants="function",
+   grad={"self": "grad * ((self - target).abs() < beta) / beta", "target": "-grad * ((self - target).abs() < beta) / beta"},
+   doc="The derivative of `_smooth_l1`.")
+op("_huber(Tensor self, Tensor target, float delta) -> Tensor", kernel=pointwise(floating), variants="function",
+   grad={"self": "grad * _huber_slope(self, target, delta)", "target": "-grad * _huber_slope(self, target, delta)"},
+   doc="Half the squared error below delta, delta times the absolute error above.")
+op("_huber_slope(Tensor self, Tensor target, float delta) -> Tensor", kernel=pointwise(floating), variants="function",
+   grad={"self": "grad * ((self - target).abs() < delta)", "target": "-grad * ((self - target).abs() < delta)"},
+   doc="The derivative of `_huber`.")
+composite("mse_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor", nn=True, variants="function", doc="Mean squared error.")
+composite("l1_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor", nn=True, variants="function", doc="Mean absolute error.")
+composite("smooth_l1_loss(Tensor self, Tensor target, str reduction='mean', float beta=1.0) -> Tensor", nn=True,
+          variants="function", doc="Squared error near 0, absolute error beyond beta.")
+composite("huber_loss(Tensor self, Tensor target, str reduction='mean', float delta=1.0) -> Tensor", nn=True,
+          variants="function", doc="Squared error near 0, linear beyond delta.")
+
+# ---- comparing tensors ----
+
+composite("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+          ref="numpy.isclose", doc="True where |self - other| <= atol + rtol * |other|.")
+composite("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
+          ref="numpy.allclose", doc="Whether all elements are close.")
+composite("equal(Tensor self, Tensor other) -> bool", ref="numpy.array_equal", doc="Whether sizes and elements are the same.")
+
+# ---- writing ----
+
+op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)", kernel=update(isa=False),
+   grad={"self": _zero, "value": "grad.sum()"}, doc="All elements become value.")
+op("zero_(Tensor(a!) self) -> Tensor(a!)", kernel=update(isa=False), grad={"self": _zero}, doc="All elements become 0.")
+
+# ---- other names ----
+
+for _alias, _name in {
+    "absolute": "abs", "negative": "neg", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arccosh": "acosh",
+    "arcsinh": "asinh", "arctanh": "atanh", "fix": "trunc",
+}.items():
+    composite(f"{_alias}(Tensor self) -> Tensor", doc=f"`{_name}`.")
+    composite(f"{_alias}_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace", doc=f"`{_name}_`.")
+for _alias, _name in {
+    "multiply": "mul", "true_divide": "div", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
+    "not_equal": "ne",
+}.items():
+    composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor", doc=f"`{_name}`.")
+    composite(f"{_alias}_(Tensor(a!) self, Tensor|Scalar other) -> Tensor(a!)", variants="method inplace", doc=f"`{_name}_`.")
+composite("arctan2(Tensor self, Tensor other) -> Tensor", doc="`atan2`.")
+composite("subtract(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", doc="`sub`.")
+composite("subtract_(Tensor(a!) self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)", variants="method inplace", doc="`sub_`.")
+composite("divide(Tensor self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor", doc="`div`.")
+composite("divide_(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor(a!)", variants="method inplace", doc="`div_`.")

@@ -1,0 +1,208 @@
+// Pointwise kernels that choose between formulas or check their operands first; ops/pointwise.py marks them
+// manual=("kernel",). All others are generated from their formula alone.
+#include <limits>
+
+#include "cpu/isa/loops.h"
+#include "cpu/pointwise_checks.h"
+#include "generated/kernels.h"
+
+namespace rushlight::cpu::RL_ISA {
+
+namespace {
+
+#define RL_KERNEL(formula_name, inputs, attributes, dtypes, promotion)                               \
+  constexpr PointwiseKernel formula_name##_kernel =                                                  \
+      make_kernel<inputs, attributes, static_cast<uint32_t>(dtypes), promotion>(                     \
+          [](auto... x) __attribute__((always_inline)) { return formula::formula_name(x...); });
+
+RL_KERNEL(add, 2, 0, set_all, Promote::Same)
+RL_KERNEL(add_scaled, 2, 1, set_all, Promote::Same)
+RL_KERNEL(sub, 2, 0, set_numbers, Promote::Same)
+RL_KERNEL(sub_scaled, 2, 1, set_numbers, Promote::Same)
+RL_KERNEL(rsub, 2, 0, set_numbers, Promote::Same)
+RL_KERNEL(rsub_scaled, 2, 1, set_numbers, Promote::Same)
+RL_KERNEL(addcmul, 3, 1, set_all, Promote::Same)
+RL_KERNEL(addcmul_plain, 3, 0, set_all, Promote::Same)
+RL_KERNEL(addcdiv, 3, 1, set_floating | set_complexes, Promote::Same)
+RL_KERNEL(addcdiv_plain, 3, 0, set_floating | set_complexes, Promote::Same)
+RL_KERNEL(div_trunc, 2, 0, set_real, Promote::Same)
+RL_KERNEL(floor_divide, 2, 0, set_real, Promote::Same)
+RL_KERNEL(remainder, 2, 0, set_real, Promote::Same)
+RL_KERNEL(fmod, 2, 0, set_real, Promote::Same)
+RL_KERNEL(pow, 2, 0, set_numbers, Promote::Same)
+RL_KERNEL(square, 1, 0, set_numbers, Promote::Same)
+RL_KERNEL(cube, 1, 0, set_numbers, Promote::Same)
+RL_KERNEL(sqrt, 1, 0, set_floating, Promote::Same)
+RL_KERNEL(rsqrt, 1, 0, set_floating, Promote::Same)
+RL_KERNEL(reciprocal, 1, 0, set_floating | set_complexes, Promote::Same)
+RL_KERNEL(inverse_square, 1, 0, set_floating | set_complexes, Promote::Same)
+RL_KERNEL(round, 1, 0, set_real, Promote::Same)
+RL_KERNEL(round_decimals, 1, 1, set_floating, Promote::Same)
+RL_KERNEL(round_tens, 1, 1, set_floating, Promote::Same)
+RL_KERNEL(gelu_erf, 1, 0, set_floating, Promote::Same)
+RL_KERNEL(gelu_tanh, 1, 0, set_floating, Promote::Same)
+RL_KERNEL(gelu_erf_backward, 2, 0, set_floating, Promote::Same)
+RL_KERNEL(gelu_tanh_backward, 2, 0, set_floating, Promote::Same)
+RL_KERNEL(nan_to_num, 1, 3, set_floating, Promote::Same)
+RL_KERNEL(neg, 1, 0, set_numbers, Promote::Same)
+RL_KERNEL(lerp, 3, 0, set_floating | set_complexes, Promote::Same)
+RL_KERNEL(clamp, 3, 0, set_real, Promote::Same)
+#undef RL_KERNEL
+
+// `where` moves elements of 1, 2, 4, 8 or 16 bytes.
+struct Bytes16 {
+  uint64_t low;
+  uint64_t high;
+};
+
+template <class T>
+void where_block(char* out, const char* const* in, const void*, int64_t n) {
+  const auto* condition = reinterpret_cast<const uint8_t*>(in[0]);
+  const auto* yes = reinterpret_cast<const T*>(in[1]);
+  const auto* no = reinterpret_cast<const T*>(in[2]);
+  auto* o = reinterpret_cast<T*>(out);
+  n &= -granule_of(sizeof(T), 1);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const T a = yes[i];
+    const T b = no[i];
+    o[i] = condition[i] != 0 ? a : b;
+  }
+}
+
+constexpr PointwiseKernel make_where_kernel() {
+  PointwiseKernel kernel{Promote::Rest, 3, 0, true, {}};
+  for (int t = 0; t < num_dtypes; ++t) {
+    switch (itemsize(static_cast<ScalarType>(t))) {
+      case 1: kernel.blocks[t] = where_block<uint8_t>; break;
+      case 2: kernel.blocks[t] = where_block<uint16_t>; break;
+      case 4: kernel.blocks[t] = where_block<uint32_t>; break;
+      case 8: kernel.blocks[t] = where_block<uint64_t>; break;
+      default: kernel.blocks[t] = where_block<Bytes16>; break;
+    }
+  }
+  return kernel;
+}
+constexpr PointwiseKernel where_kernel = make_where_kernel();
+
+void run(const TensorIterator& it, const PointwiseKernel& plain) { run_pointwise(it, plain); }
+
+void run_scaled(const TensorIterator& it, const Scalar& factor, const char* name, const PointwiseKernel& plain,
+                const PointwiseKernel& scaled) {
+  if (factor.is_integral() && factor.as<int64_t>() == 1) {
+    run_pointwise(it, plain);
+    return;
+  }
+  check_factor(it, factor, name);
+  const Scalar* const attributes[] = {&factor};
+  run_pointwise(it, scaled, attributes);
+}
+
+}  // namespace
+
+void add(TensorIterator& it, const Scalar& alpha) { run_scaled(it, alpha, "alpha", add_kernel, add_scaled_kernel); }
+void sub(TensorIterator& it, const Scalar& alpha) {
+  check_no_bool(it);
+  run_scaled(it, alpha, "alpha", sub_kernel, sub_scaled_kernel);
+}
+void rsub(TensorIterator& it, const Scalar& alpha) {
+  check_no_bool(it);
+  run_scaled(it, alpha, "alpha", rsub_kernel, rsub_scaled_kernel);
+}
+void neg(TensorIterator& it) {
+  check_no_bool(it);
+  run(it, neg_kernel);
+}
+void addcmul(TensorIterator& it, const Scalar& value) {
+  run_scaled(it, value, "value", addcmul_plain_kernel, addcmul_kernel);
+}
+void addcdiv(TensorIterator& it, const Scalar& value) {
+  check_true_division(it);
+  run_scaled(it, value, "value", addcdiv_plain_kernel, addcdiv_kernel);
+}
+
+void lerp(TensorIterator& it) {
+  check_one_dtype(it);
+  run(it, lerp_kernel);
+}
+void _clamp(TensorIterator& it) { run(it, clamp_kernel); }
+void _where(TensorIterator& it) { run(it, where_kernel); }
+
+void _div_trunc(TensorIterator& it) {
+  check_divisor(it);
+  run(it, div_trunc_kernel);
+}
+void floor_divide(TensorIterator& it) {
+  check_divisor(it);
+  run(it, floor_divide_kernel);
+}
+void remainder(TensorIterator& it) {
+  check_divisor(it);
+  run(it, remainder_kernel);
+}
+void fmod(TensorIterator& it) {
+  check_divisor(it);
+  run(it, fmod_kernel);
+}
+
+// Small constant powers have formulas of their own, which are exact where powf is not.
+void pow(TensorIterator& it) {
+  const ScalarType t = it.common_dtype();
+  if (it.is_scalar(2) && it.numel() != 0) {
+    const double power = checked_power(it);
+    if (power == 2) {
+      return run(it, square_kernel);
+    }
+    if (power == 3) {
+      return run(it, cube_kernel);
+    }
+    if (is_floating(t) && power == 0.5) {
+      return run(it, sqrt_kernel);
+    }
+    if (is_floating(t) && power == -0.5) {
+      return run(it, rsqrt_kernel);
+    }
+    if (is_differentiable(t) && power == -1) {
+      return run(it, reciprocal_kernel);
+    }
+    if (is_differentiable(t) && power == -2) {
+      return run(it, inverse_square_kernel);
+    }
+  }
+  run(it, pow_kernel);
+}
+
+void round_decimals(TensorIterator& it, int64_t decimals) {
+  if (decimals == 0) {
+    return run(it, round_kernel);
+  }
+  if (!is_floating(it.common_dtype())) {
+    dtype_not_implemented("round", it.common_dtype());
+  }
+  const Scalar scale(::pow(10.0, static_cast<double>(decimals < 0 ? -decimals : decimals)));
+  const Scalar* const attributes[] = {&scale};
+  run_pointwise(it, decimals > 0 ? round_decimals_kernel : round_tens_kernel, attributes);
+}
+
+void gelu(TensorIterator& it, std::string_view approximate) {
+  run(it, approximate == "tanh" ? gelu_tanh_kernel : gelu_erf_kernel);
+}
+void gelu_backward(TensorIterator& it, std::string_view approximate) {
+  run(it, approximate == "tanh" ? gelu_tanh_backward_kernel : gelu_erf_backward_kernel);
+}
+
+void _nan_to_num(TensorIterator& it, std::optional<double> nan, std::optional<double> posinf,
+                std::optional<double> neginf) {
+  double largest = 0;
+  switch (it.common_dtype()) {
+    case kFloat16: largest = 65504.0; break;
+    case kBFloat16: largest = 0x1.fep127; break;
+    case kFloat32: largest = std::numeric_limits<float>::max(); break;
+    default: largest = std::numeric_limits<double>::max(); break;
+  }
+  const Scalar values[] = {nan.value_or(0.0), posinf.value_or(largest), neginf.value_or(-largest)};
+  const Scalar* const attributes[] = {&values[0], &values[1], &values[2]};
+  run_pointwise(it, nan_to_num_kernel, attributes);
+}
+
+}  // namespace rushlight::cpu::RL_ISA

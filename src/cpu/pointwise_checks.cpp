@@ -1,0 +1,116 @@
+#include "cpu/pointwise_checks.h"
+
+#include <limits>
+
+namespace rushlight::cpu {
+
+void check_factor(const TensorIterator& it, const Scalar& factor, const char* name) {
+  const ScalarType t = it.common_dtype();
+  RL_CHECK(t == kBool || !factor.is_bool(), "Boolean ", name, " only supported for Boolean results.");
+  RL_CHECK(is_differentiable(t) || factor.is_integral(true), "For integral input tensors, argument ", name,
+           " must not be a floating point number.");
+  RL_CHECK(is_complex(t) || !factor.is_complex(), "For non-complex input tensors, argument ", name,
+           " must not be a complex number.");
+  factor.check_fits(t);
+}
+
+void check_no_bool(const TensorIterator& it) {
+  const bool first = it.dtype(1) == kBool;
+  if (it.num_operands() == 2) {
+    RL_CHECK(!first, "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+             "use the `~` or `logical_not()` operator instead.");
+    return;
+  }
+  const bool second = it.dtype(2) == kBool;
+  RL_CHECK(!(first && second), "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+           "`logical_xor()` operator instead.");
+  RL_CHECK(!first && !second, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+           "invert a mask, use the `~` or `logical_not()` operator instead.");
+}
+
+void check_true_division(const TensorIterator& it) {
+  RL_CHECK(is_differentiable(it.common_dtype()),
+           "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
+           "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+           "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+           "tensor2) for float inputs.");
+}
+
+void check_one_dtype(const TensorIterator& it) {
+  const char* const names[] = {"self", "end", "weight"};
+  for (int i = 2; i < it.num_operands(); i++) {
+    RL_CHECK(it.is_number(i) || it.dtype(i) == it.dtype(1), "expected dtype ", dtype_info(it.dtype(1)).alias, " for `",
+             names[i - 1], "` but got dtype ", dtype_info(it.dtype(i)).alias);
+  }
+}
+
+namespace {
+
+template <class T>
+bool any_zero(const TensorIterator& it, int operand) {
+  const IntArrayRef shape = it.shape();
+  const IntArrayRef strides = it.strides(operand);
+  int64_t at[TensorIterator::max_dims] = {};
+  const char* data = it.data(operand);
+  const int64_t rows = it.numel() / shape[0];
+  for (int64_t row = 0; row < rows; row++) {
+    bool found = false;
+    for (int64_t i = 0; i < (strides[0] == 0 ? 1 : shape[0]); i++) {
+      found |= *reinterpret_cast<const T*>(data + i * strides[0]) == T(0);
+    }
+    if (found) {
+      return true;
+    }
+    for (int d = 1; d < it.dim(); d++) {
+      data += strides[d];
+      if (++at[d] < shape[d]) {
+        break;
+      }
+      data -= strides[d] * shape[d];
+      at[d] = 0;
+    }
+  }
+  return false;
+}
+
+Scalar load(const TensorIterator& it, int operand) {
+  return visit_dtype<set_all>("load", it.dtype(operand), [&](auto tag) {
+    return Scalar(*reinterpret_cast<const typename decltype(tag)::type*>(it.data(operand)));
+  });
+}
+
+}  // namespace
+
+void check_divisor(const TensorIterator& it) {
+  if (!is_integral(it.common_dtype())) {
+    return;
+  }
+  bool found = false;
+  if (it.is_scalar(2)) {  // converted first: 256 is a zero of uint8
+    const Scalar divisor = load(it, 2);
+    found = visit_dtype<set_integers>("divide", it.common_dtype(),
+                                      [&](auto tag) { return divisor.as<typename decltype(tag)::type>() == 0; });
+  } else {
+    switch (it.dtype(2)) {
+      case kBool:
+      case kUInt8: found = any_zero<uint8_t>(it, 2); break;
+      case kInt8: found = any_zero<int8_t>(it, 2); break;
+      case kInt16: found = any_zero<int16_t>(it, 2); break;
+      case kInt32: found = any_zero<int32_t>(it, 2); break;
+      default: found = any_zero<int64_t>(it, 2); break;
+    }
+  }
+  RL_CHECK(!found, "ZeroDivisionError");
+}
+
+double checked_power(const TensorIterator& it) {
+  const auto value = load(it, 2).as<complex<double>>();
+  if (value.im != 0) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  RL_CHECK(!is_integral(it.common_dtype()) || value.re >= 0 || !it.is_number(2),
+           "Integers to negative integer powers are not allowed.");
+  return value.re;
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,22 @@
+// What the hand-written pointwise kernels of src/cpu/isa/pointwise.cpp ask of their operands. Apart from them, because
+// the making of messages is no code for three instruction sets.
+#pragma once
+
+#include "core/iterator.h"
+
+namespace rushlight::cpu {
+
+// `alpha` and `value`: of the kind and range of the result.
+void check_factor(const TensorIterator& it, const Scalar& factor, const char* name);
+// neg and sub are refused for bool.
+void check_no_bool(const TensorIterator& it);
+// addcdiv does not divide integers.
+void check_true_division(const TensorIterator& it);
+// lerp does not promote.
+void check_one_dtype(const TensorIterator& it);
+// Integers may not be divided by zero (operand 2): RuntimeError before anything is written.
+void check_divisor(const TensorIterator& it);
+// The exponent (operand 2, one element) as a real number, NaN where it is complex.
+double checked_power(const TensorIterator& it);
+
+}  // namespace rushlight::cpu
