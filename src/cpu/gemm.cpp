@@ -1,0 +1,374 @@
+// The list of ways to multiply matrices (cpu/gemm.h), the cut into tiles above all of them, and the reference.
+// A new way is a function in `candidates`: it refuses with a reason, or does the job through for_tiles.
+#include "cpu/gemm.h"
+
+#include <algorithm>
+
+#include "core/parallel.h"
+#include "cpu/blas.h"
+#include "cpu/candidates.h"
+#include "cpu/gemm_kernels.h"
+#include "cpu/onednn.h"
+#include "cpu/scratch.h"
+
+namespace rushlight::cpu {
+namespace {
+
+// ---- tiles ----
+
+// Multiplications that are worth a thread's while: some ten microseconds.
+constexpr int64_t least_work = int64_t{1} << 20;
+// Tiles of this many rows and columns keep the panels of the libraries, too, in the second-level cache.
+constexpr int64_t tile_side = 256;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Side of `parts` nearly equal pieces of n, a multiple of 16.
+int64_t piece(int64_t n, int64_t parts) { return std::min(n, ceil_div(ceil_div(n, parts), 16) * 16); }
+
+struct Tiles {
+  int64_t batch = 1;
+  int64_t m;
+  int64_t n;
+};
+
+// Depends on the problem alone.
+Tiles choose_tiles(const Gemm& g) {
+  const int64_t work = std::max<int64_t>(1, g.m * g.n * g.k);
+  if (work < 2 * least_work) {
+    return {std::max<int64_t>(1, least_work / work), g.m, g.n};
+  }
+  int64_t rows = ceil_div(g.m, tile_side);
+  int64_t columns = ceil_div(g.n, tile_side);
+  // Few tiles keep many threads idle: cut further while the pieces stay worthwhile.
+  while (g.batch * rows * columns < 8 && work / (rows * columns) >= 4 * least_work) {
+    if (piece(g.m, rows) >= piece(g.n, columns) && piece(g.m, rows) >= 32) {
+      rows *= 2;
+    } else if (piece(g.n, columns) >= 32) {
+      columns *= 2;
+    } else {
+      break;
+    }
+  }
+  return {1, piece(g.m, rows), piece(g.n, columns)};
+}
+
+int64_t offset(const Matrices& x, ScalarType dtype, int64_t batch, int64_t row, int64_t col) {
+  return (batch * x.batch + row * x.row + col * x.col) * itemsize(dtype);
+}
+
+void move(Matrices& x, ScalarType dtype, int64_t batch, int64_t row, int64_t col) {
+  x.data = static_cast<char*>(x.data) + offset(x, dtype, batch, row, col);
+}
+
+// The bias becomes what c holds before the sum.
+void put_bias(Gemm& tile) {
+  const int64_t size = itemsize(tile.dtype);
+  for (int64_t b = 0; b < tile.batch; b++) {
+    for (int64_t i = 0; i < tile.m; i++) {
+      std::memcpy(static_cast<char*>(tile.c.data) + offset(tile.c, tile.dtype, b, i, 0), tile.bias, tile.n * size);
+    }
+  }
+  tile.bias = nullptr;
+  tile.beta = 1;
+}
+
+// Calls f(tile) for every tile, in parallel. Tiles hold one matrix unless `batched`.
+template <class F>
+void for_tiles(const Gemm& g, bool batched, const F& f) {
+  const Tiles tiles = choose_tiles(g);
+  const int64_t rows = ceil_div(g.m, tiles.m);
+  const int64_t columns = ceil_div(g.n, tiles.n);
+  const int64_t batches = ceil_div(g.batch, tiles.batch);
+  parallel_for(0, batches * rows * columns, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; t++) {
+      const int64_t first = t / (rows * columns) * tiles.batch;
+      const int64_t i = t / columns % rows * tiles.m;
+      const int64_t j = t % columns * tiles.n;
+      Gemm tile = g;
+      tile.batch = std::min(tiles.batch, g.batch - first);
+      tile.m = std::min(tiles.m, g.m - i);
+      tile.n = std::min(tiles.n, g.n - j);
+      move(tile.a, g.dtype, first, i, 0);
+      move(tile.b, g.dtype, first, 0, j);
+      move(tile.c, g.dtype, first, i, j);
+      if (tile.bias != nullptr) {
+        tile.bias = static_cast<const char*>(tile.bias) + j * itemsize(g.dtype);
+        put_bias(tile);
+      }
+      if (batched) {
+        f(tile);
+        continue;
+      }
+      const int64_t together = std::exchange(tile.batch, 1);
+      for (int64_t b = 0; b < together; b++) {
+        f(tile);
+        move(tile.a, g.dtype, 1, 0, 0);
+        move(tile.b, g.dtype, 1, 0, 0);
+        move(tile.c, g.dtype, 1, 0, 0);
+      }
+    }
+  });
+}
+
+// ---- the candidates ----
+
+const char* run_tiny(const Gemm& g) {
+  if (g.dtype != kFloat32 && g.dtype != kFloat64) {
+    return "not float32 or float64";
+  }
+  if (g.m > tiny_limit || g.n > tiny_limit || g.k > tiny_limit) {
+    return "too large";
+  }
+  for_tiles(g, true, [](const Gemm& tile) { gemm_kernels().tiny(tile); });
+  return nullptr;
+}
+
+const char* run_vector(const Gemm& g) {
+  if (!contains(set_floating, g.dtype)) {
+    return "not a real floating dtype";
+  }
+  if (g.m != 1 && g.n != 1) {
+    return "neither side is a vector";
+  }
+  if (g.n == 1 && (g.a.col == 1 || g.a.row == 1 || g.m == 1)) {
+    for_tiles(g, false, gemm_kernels().vector);
+    return nullptr;
+  }
+  if (g.m == 1 && (g.b.row == 1 || g.b.col == 1)) {
+    for_tiles(g, false, [](const Gemm& tile) {
+      Gemm turned = tile;  // c' = b' @ a'
+      std::swap(turned.m, turned.n);
+      turned.a = {tile.b.data, tile.b.col, tile.b.row};
+      turned.b = {tile.a.data, tile.a.col, tile.a.row};
+      turned.c = {tile.c.data, tile.c.col, tile.c.row};
+      gemm_kernels().vector(turned);
+    });
+    return nullptr;
+  }
+  return "the matrix has neither contiguous rows nor columns";
+}
+
+const char* run_onednn_sgemm(const Gemm& g) {
+  const char* refusal = onednn::sgemm_refusal(g);
+  if (refusal == nullptr) {
+    for_tiles(g, false, onednn::sgemm);
+  }
+  return refusal;
+}
+
+const char* run_packed(const Gemm& g) {
+  if (!contains(set_floating, g.dtype)) {
+    return "not a real floating dtype";
+  }
+  for_tiles(g, false, gemm_kernels().packed);
+  return nullptr;
+}
+
+const char* run_blas(const Gemm& g) {
+  const char* refusal = blas::gemm_refusal(g);
+  if (refusal == nullptr) {
+    for_tiles(g, false, blas::gemm);
+  }
+  return refusal;
+}
+
+template <class T>
+void reference_typed(const Gemm& g) {
+  using C = std::conditional_t<std::is_same_v<T, bool>, int, compute_t<T>>;
+  // Integers wrap around: their sums are unsigned.
+  using Sum = typename std::conditional_t<is_integer_v<T>, std::make_unsigned<T>, std::type_identity<C>>::type;
+  const T* a = static_cast<const T*>(g.a.data);
+  const T* b = static_cast<const T*>(g.b.data);
+  T* c = static_cast<T*>(g.c.data);
+  const Sum alpha = static_cast<Sum>(g.alpha.as<C>());
+  const Sum beta = static_cast<Sum>(g.beta.as<C>());
+  const bool add = !g.beta.equal(0);
+  // A block of columns at a time: the sums stay in registers and rows of B are read in order.
+  constexpr int64_t block = 16;
+  for (int64_t i = 0; i < g.m; i++) {
+    for (int64_t j = 0; j < g.n; j += block) {
+      const int64_t columns = std::min(block, g.n - j);
+      Sum sums[block] = {};
+      for (int64_t p = 0; p < g.k; p++) {
+        const Sum x = static_cast<Sum>(static_cast<C>(a[i * g.a.row + p * g.a.col]));
+        const T* y = b + p * g.b.row + j * g.b.col;
+        for (int64_t q = 0; q < columns; q++) {
+          sums[q] = static_cast<Sum>(sums[q] + static_cast<Sum>(x * static_cast<Sum>(static_cast<C>(y[q * g.b.col]))));
+        }
+      }
+      for (int64_t q = 0; q < columns; q++) {
+        T& to = c[i * g.c.row + (j + q) * g.c.col];
+        Sum sum = static_cast<Sum>(alpha * sums[q]);
+        if (add) {
+          sum = static_cast<Sum>(sum + static_cast<Sum>(beta * static_cast<Sum>(static_cast<C>(to))));
+        }
+        if constexpr (std::is_same_v<T, bool>) {
+          to = sum != 0;
+        } else {
+          to = static_cast<T>(sum);
+        }
+      }
+    }
+  }
+}
+
+const char* run_reference(const Gemm& g) {
+  for_tiles(g, false, gemm_reference);
+  return nullptr;
+}
+
+constexpr Candidate<Gemm> candidates[] = {
+    {"tiny", run_tiny},
+    {"vector", run_vector},
+    {"oneDNN sgemm", run_onednn_sgemm},
+    {"packed", run_packed},
+    {"OpenBLAS", run_blas},
+    {"reference", run_reference},
+};
+
+// ---- long sums of small results ----
+
+// Parts of the sum over k that are computed apart and added in order; 1: none.
+int64_t choose_parts(const Gemm& g) {
+  if ((g.dtype != kFloat32 && g.dtype != kFloat64) || g.k < 4096 || g.m * g.n > 128 * 128) {
+    return 1;
+  }
+  return std::min<int64_t>(16, g.k / 2048);
+}
+
+template <class T>
+void add_parts(const Gemm& g, const T* parts, int64_t n) {
+  T* c = static_cast<T*>(g.c.data);
+  const T alpha = g.alpha.as<T>();
+  const T beta = g.beta.as<T>();
+  for (int64_t i = 0; i < g.m; i++) {
+    for (int64_t j = 0; j < g.n; j++) {
+      T sum = 0;
+      for (int64_t p = 0; p < n; p++) {
+        sum += parts[(p * g.m + i) * g.n + j];
+      }
+      T& to = c[i * g.c.row + j * g.c.col];
+      sum *= alpha;
+      if (g.bias != nullptr) {
+        sum += static_cast<const T*>(g.bias)[j];
+      }
+      to = beta == T(0) ? sum : sum + beta * to;
+    }
+  }
+}
+
+template <class T>
+void gemm_in_parts(const Gemm& g, int64_t parts) {
+  const Scratch<T> results(parts * g.m * g.n);
+  Gemm one = g;
+  one.alpha = 1;
+  one.beta = 0;
+  one.bias = nullptr;
+  for (int64_t b = 0; b < g.batch; b++) {
+    // Equal parts are one batched product; what is left over joins the first one.
+    one.batch = parts;
+    one.k = g.k / parts;
+    one.a.batch = one.k * g.a.col;
+    one.b.batch = one.k * g.b.row;
+    one.c = {results.data(), g.n, 1, g.m * g.n};
+    gemm(one);
+    if (g.k % parts != 0) {
+      Gemm rest = one;
+      rest.batch = 1;
+      rest.k = g.k % parts;
+      move(rest.a, g.dtype, parts, 0, 0);
+      move(rest.b, g.dtype, parts, 0, 0);
+      rest.beta = 1;
+      gemm(rest);
+    }
+    Gemm total = g;
+    move(total.c, g.dtype, b, 0, 0);
+    add_parts<T>(total, results, parts);
+    one.a.data = static_cast<char*>(one.a.data) + g.a.batch * itemsize(g.dtype);
+    one.b.data = static_cast<char*>(one.b.data) + g.b.batch * itemsize(g.dtype);
+  }
+}
+
+// ---- layouts ----
+
+// c' = b' @ a'
+Gemm transposed(const Gemm& g) {
+  Gemm t = g;
+  std::swap(t.m, t.n);
+  t.a = {g.b.data, g.b.col, g.b.row, g.b.batch};
+  t.b = {g.a.data, g.a.col, g.a.row, g.a.batch};
+  t.c = {g.c.data, g.c.col, g.c.row, g.c.batch};
+  return t;
+}
+
+// The stride of a dimension of size 1 means nothing: one that libraries like.
+void settle_strides(Matrices& x, int64_t rows, int64_t cols) {
+  if (cols == 1) {
+    x.col = 1;
+  }
+  if (rows == 1) {
+    x.row = x.col == 1 ? cols : 1;
+  }
+}
+
+// Copies between c and a contiguous block.
+void copy_matrices(const Gemm& g, char* block, bool out) {
+  const int64_t size = itemsize(g.dtype);
+  for (int64_t b = 0; b < g.batch; b++) {
+    for (int64_t i = 0; i < g.m; i++) {
+      for (int64_t j = 0; j < g.n; j++, block += size) {
+        char* element = static_cast<char*>(g.c.data) + offset(g.c, g.dtype, b, i, j);
+        std::memcpy(out ? element : block, out ? block : element, size);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string Gemm::describe() const {
+  std::string text = str("matmul ", dtype, " ", m, "x", n, "x", k);
+  return batch == 1 ? text : str(text, ", batch ", batch);
+}
+
+void gemm_reference(const Gemm& g) {
+  visit_dtype<set_all>("matmul", g.dtype, [&](auto tag) { reference_typed<typename decltype(tag)::type>(g); });
+}
+
+void gemm(const Gemm& problem) {
+  Gemm g = problem;
+  if (g.batch == 0 || g.m == 0 || g.n == 0) {
+    return;
+  }
+  settle_strides(g.a, g.m, g.k);
+  settle_strides(g.b, g.k, g.n);
+  settle_strides(g.c, g.m, g.n);
+  if (g.c.col != 1) {
+    if (g.c.row == 1 && g.bias == nullptr) {
+      gemm(transposed(g));
+      return;
+    }
+    const Scratch<char> block(g.batch * g.m * g.n * itemsize(g.dtype));
+    if (!g.beta.equal(0)) {
+      copy_matrices(g, block, false);
+    }
+    Gemm dense = g;
+    dense.c = {block.data(), g.n, 1, g.m * g.n};
+    gemm(dense);
+    copy_matrices(g, block, true);
+    return;
+  }
+  if (g.k == 0) {
+    run_reference(g);
+    return;
+  }
+  const int64_t parts = choose_parts(g);
+  if (parts > 1) {
+    g.dtype == kFloat32 ? gemm_in_parts<float>(g, parts) : gemm_in_parts<double>(g, parts);
+    return;
+  }
+  run_first(candidates, g);
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,44 @@
+// Matrix products on raw memory: the one door through which ops, convolutions and recurrences multiply.
+// `gemm` picks the fastest way for the dtype, the layout and the size (gemm.cpp holds the list), and cuts the work into
+// tiles that depend on the problem alone, so that the bits of the result do not depend on the number of threads.
+#pragma once
+
+#include <string>
+
+#include <rushlight/dtype.h>
+#include <rushlight/scalar.h>
+
+namespace rushlight::cpu {
+
+// A batch of matrices; strides in elements, any of them may be 0 or negative.
+struct Matrices {
+  void* data;
+  int64_t row;
+  int64_t col;
+  int64_t batch = 0;
+};
+
+// c = alpha * a @ b + beta * c, where a is m x k, b is k x n and c is m x n. Where beta is 0, c is not read.
+struct Gemm {
+  ScalarType dtype;  // of all three
+  int64_t batch = 1;
+  int64_t m;
+  int64_t n;
+  int64_t k;
+  Matrices a;
+  Matrices b;
+  Matrices c;  // distinct elements, apart from a and b
+  Scalar alpha = 1;
+  Scalar beta = 0;
+  const void* bias = nullptr;  // n elements, added to every row; only with beta 0 and c.col 1
+
+  std::string describe() const;
+};
+
+void gemm(const Gemm& problem);
+
+// Several products that share nothing but their dtype may run side by side inside a parallel region; this one stays on
+// the calling thread: the naive sum, for tests and for what nothing else takes.
+void gemm_reference(const Gemm& problem);
+
+}  // namespace rushlight::cpu

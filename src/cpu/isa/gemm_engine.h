@@ -1,0 +1,140 @@
+// The blocked matrix product for float and double. Operands are brought in panels by two functions, so the same loops
+// serve plain matrices of any strides and dtype (gemm.cpp) and the windows of a convolution (conv.cpp).
+// Panels: of A `rows` rows side by side for each k, of B `nr` columns side by side for each k. The micro-kernel keeps a
+// rows x nr block of C in registers. Sums run in steps of k_step elements, in order, whatever the other sizes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "cpu/isa/simd.h"
+#include "cpu/scratch.h"
+
+namespace rushlight::cpu::RL_ISA {
+
+template <class T>
+struct GemmBlocks {
+  static constexpr int64_t width = Simd<T>::width;
+#if defined(__AVX512F__)
+  static constexpr int64_t max_rows = 14;  // 28 accumulators of 32 registers
+#else
+  static constexpr int64_t max_rows = 6;  // 12 accumulators of 16 registers
+#endif
+  static constexpr int64_t nr = 2 * width;
+  static constexpr int64_t k_step = 256;      // a panel of A and one of B in the first-level cache
+  static constexpr int64_t m_step = 168;      // a block of A in the second-level cache
+  static constexpr int64_t n_step = 16 * 32;  // a block of B in the next
+};
+
+// c[rows x nr] = (accumulate ? c : 0) + a panel @ b panel.
+template <class T, int rows>
+void micro_kernel(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool accumulate) {
+  using S = Simd<T>;
+  using V = typename S::V;
+  constexpr int64_t w = S::width;
+  V acc[rows][2];
+#pragma GCC unroll 14
+  for (int i = 0; i < rows; i++) {
+    acc[i][0] = S::zero();
+    acc[i][1] = S::zero();
+  }
+  for (int64_t p = 0; p < k; p++) {
+    const V b0 = S::load(b + p * 2 * w);
+    const V b1 = S::load(b + p * 2 * w + w);
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++) {
+      const V x = S::set1(a[p * rows + i]);
+      acc[i][0] = S::fma(x, b0, acc[i][0]);
+      acc[i][1] = S::fma(x, b1, acc[i][1]);
+    }
+  }
+#pragma GCC unroll 14
+  for (int i = 0; i < rows; i++) {
+    T* row = c + i * ldc;
+    if (accumulate) {
+      acc[i][0] = S::add(S::load(row), acc[i][0]);
+      acc[i][1] = S::add(S::load(row + w), acc[i][1]);
+    }
+    S::store(row, acc[i][0]);
+    S::store(row + w, acc[i][1]);
+  }
+}
+
+template <class T>
+using MicroKernel = void (*)(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool accumulate);
+
+template <class T, size_t... I>
+constexpr std::array<MicroKernel<T>, sizeof...(I)> micro_kernels(std::index_sequence<I...>) {
+  return {&micro_kernel<T, static_cast<int>(I) + 1>...};
+}
+
+// One k step of a block: a panels [m rows in `panels` panels] times b panels, into c.
+template <class T>
+void multiply_panels(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool accumulate) {
+  using B = GemmBlocks<T>;
+  static constexpr auto kernels = micro_kernels<T>(std::make_index_sequence<B::max_rows>());
+  const int64_t panels = (m + B::max_rows - 1) / B::max_rows;
+  for (int64_t j = 0; j < n; j += B::nr) {
+    const int64_t columns = std::min(B::nr, n - j);
+    int64_t i = 0;
+    for (int64_t panel = 0; panel < panels; panel++) {
+      const int64_t rows = m * (panel + 1) / panels - i;
+      if (columns == B::nr) {
+        kernels[rows - 1](k, a + i * k, b + j * k, c + i * ldc + j, ldc, accumulate);
+      } else {
+        T block[B::max_rows * B::nr];
+        kernels[rows - 1](k, a + i * k, b + j * k, block, B::nr, false);
+        for (int64_t r = 0; r < rows; r++) {
+          T* row = c + (i + r) * ldc + j;
+          for (int64_t x = 0; x < columns; x++) {
+            row[x] = accumulate ? row[x] + block[r * B::nr + x] : block[r * B::nr + x];
+          }
+        }
+      }
+      i += rows;
+    }
+  }
+}
+
+// Rows of A from i to i + m, columns p to p + k, as multiply_panels wants them.
+// pack(dst, i, rows, p, k) writes one panel: dst[q * rows + r] = A[i + r, p + q]; what follows it in memory it may spoil.
+template <class T, class Pack>
+void pack_rows(T* dst, int64_t i, int64_t m, int64_t p, int64_t k, const Pack& pack) {
+  using B = GemmBlocks<T>;
+  const int64_t panels = (m + B::max_rows - 1) / B::max_rows;
+  int64_t done = 0;
+  for (int64_t panel = 0; panel < panels; panel++) {
+    const int64_t rows = m * (panel + 1) / panels - done;
+    pack(dst + done * k, i + done, rows, p, k);
+    done += rows;
+  }
+}
+
+// c = (accumulate ? c : 0) + A @ B. pack_a as above; pack_b(dst, j, columns, p, k) writes one panel of nr columns,
+// dst[q * nr + x] = B[p + q, j + x], zeros where x >= columns.
+template <class T, class PackA, class PackB>
+void gemm_blocked(int64_t m, int64_t n, int64_t k, const PackA& pack_a, const PackB& pack_b, T* c, int64_t ldc,
+                  bool accumulate) {
+  using B = GemmBlocks<T>;
+  const int64_t k_block = std::min(k, B::k_step);
+  const int64_t n_block = std::min((n + B::nr - 1) / B::nr * B::nr, B::n_step);
+  const Scratch<T> a_panels(std::min(m, B::m_step) * k_block + B::width);  // packing may write a vector too far
+  const Scratch<T> b_panels(n_block * k_block);
+  for (int64_t j = 0; j < n; j += n_block) {
+    const int64_t columns = std::min(n_block, n - j);
+    for (int64_t p = 0; p < k; p += k_block) {
+      const int64_t depth = std::min(k_block, k - p);
+      for (int64_t x = 0; x < columns; x += B::nr) {
+        pack_b(b_panels + x * depth, j + x, std::min(B::nr, columns - x), p, depth);
+      }
+      for (int64_t i = 0; i < m; i += B::m_step) {
+        const int64_t rows = std::min(B::m_step, m - i);
+        pack_rows(a_panels.data(), i, rows, p, depth, pack_a);
+        multiply_panels<T>(rows, columns, depth, a_panels, b_panels, c + i * ldc + j, ldc, accumulate || p > 0);
+      }
+    }
+  }
+}
+
+}  // namespace rushlight::cpu::RL_ISA

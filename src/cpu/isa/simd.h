@@ -1,0 +1,220 @@
+// One vector of floats or doubles of the instruction set being compiled, for kernels that the compiler would not
+// vectorise well by itself: Simd<float>::V and the few operations on it. 16-bit floats are loaded and stored as floats.
+// `fma` is fused from x86-64-v3 on and a product and a sum in v2.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include <rushlight/dtype.h>
+
+namespace rushlight::cpu::RL_ISA {
+
+template <class T>
+struct Simd;
+
+#if defined(__AVX512F__)
+
+template <>
+struct Simd<float> {
+  using V = __m512;
+  static constexpr int64_t width = 16;
+  static constexpr __mmask16 all = 0xffff;  // the unmasked forms make g++ 12 warn of its own headers
+  static V zero() { return _mm512_setzero_ps(); }
+  static V set1(float x) { return _mm512_set1_ps(x); }
+  static V load(const float* p) { return _mm512_loadu_ps(p); }
+  static void store(float* p, V v) { _mm512_storeu_ps(p, v); }
+  static V add(V a, V b) { return _mm512_add_ps(a, b); }
+  static V sub(V a, V b) { return _mm512_sub_ps(a, b); }
+  static V mul(V a, V b) { return _mm512_mul_ps(a, b); }
+  static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
+  static V load(const BFloat16* p) {
+    const __m512i wide = _mm512_maskz_cvtepu16_epi32(all, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(all, wide, 16));
+  }
+  static V load(const Half* p) {
+    return _mm512_maskz_cvtph_ps(all, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static void store(Half* p, V v) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_maskz_cvtps_ph(all, v, _MM_FROUND_TO_NEAREST_INT));
+  }
+  static void store(BFloat16* p, V v) {
+    const __m512i bits = _mm512_castps_si512(v);
+    const __m512i odd = _mm512_and_si512(_mm512_maskz_srli_epi32(all, bits, 16), _mm512_set1_epi32(1));
+    const __m512i half = _mm512_add_epi32(_mm512_set1_epi32(0x7fff), odd);
+    __m512i rounded = _mm512_maskz_srli_epi32(all, _mm512_add_epi32(bits, half), 16);
+    rounded = _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), _mm512_set1_epi32(0x7fc0));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_maskz_cvtepi32_epi16(all, rounded));
+  }
+};
+
+template <>
+struct Simd<double> {
+  using V = __m512d;
+  static constexpr int64_t width = 8;
+  static V zero() { return _mm512_setzero_pd(); }
+  static V set1(double x) { return _mm512_set1_pd(x); }
+  static V load(const double* p) { return _mm512_loadu_pd(p); }
+  static void store(double* p, V v) { _mm512_storeu_pd(p, v); }
+  static V add(V a, V b) { return _mm512_add_pd(a, b); }
+  static V sub(V a, V b) { return _mm512_sub_pd(a, b); }
+  static V mul(V a, V b) { return _mm512_mul_pd(a, b); }
+  static V fma(V a, V b, V c) { return _mm512_fmadd_pd(a, b, c); }
+};
+
+#elif defined(__AVX2__)
+
+template <>
+struct Simd<float> {
+  using V = __m256;
+  static constexpr int64_t width = 8;
+  static V zero() { return _mm256_setzero_ps(); }
+  static V set1(float x) { return _mm256_set1_ps(x); }
+  static V load(const float* p) { return _mm256_loadu_ps(p); }
+  static void store(float* p, V v) { _mm256_storeu_ps(p, v); }
+  static V add(V a, V b) { return _mm256_add_ps(a, b); }
+  static V sub(V a, V b) { return _mm256_sub_ps(a, b); }
+  static V mul(V a, V b) { return _mm256_mul_ps(a, b); }
+  static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
+  static V load(const BFloat16* p) {
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+  }
+  static V load(const Half* p) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+  static void store(Half* p, V v) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+  }
+  static void store(BFloat16* p, V v) {
+    const __m256i bits = _mm256_castps_si256(v);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i half = _mm256_add_epi32(_mm256_set1_epi32(0x7fff), odd);
+    const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(bits, half), 16);
+    const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    const __m256i safe = _mm256_blendv_epi8(rounded, _mm256_set1_epi32(0x7fc0), nan);
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(safe, safe), 0xd8);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+  }
+};
+
+template <>
+struct Simd<double> {
+  using V = __m256d;
+  static constexpr int64_t width = 4;
+  static V zero() { return _mm256_setzero_pd(); }
+  static V set1(double x) { return _mm256_set1_pd(x); }
+  static V load(const double* p) { return _mm256_loadu_pd(p); }
+  static void store(double* p, V v) { _mm256_storeu_pd(p, v); }
+  static V add(V a, V b) { return _mm256_add_pd(a, b); }
+  static V sub(V a, V b) { return _mm256_sub_pd(a, b); }
+  static V mul(V a, V b) { return _mm256_mul_pd(a, b); }
+  static V fma(V a, V b, V c) { return _mm256_fmadd_pd(a, b, c); }
+};
+
+#else
+
+template <>
+struct Simd<float> {
+  using V = __m128;
+  static constexpr int64_t width = 4;
+  static V zero() { return _mm_setzero_ps(); }
+  static V set1(float x) { return _mm_set1_ps(x); }
+  static V load(const float* p) { return _mm_loadu_ps(p); }
+  static void store(float* p, V v) { _mm_storeu_ps(p, v); }
+  static V add(V a, V b) { return _mm_add_ps(a, b); }
+  static V sub(V a, V b) { return _mm_sub_ps(a, b); }
+  static V mul(V a, V b) { return _mm_mul_ps(a, b); }
+  static V fma(V a, V b, V c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
+  template <class S>
+    requires(is_reduced_float_v<S>)
+  static V load(const S* p) {
+    return _mm_setr_ps(p[0], p[1], p[2], p[3]);
+  }
+  template <class S>
+    requires(is_reduced_float_v<S>)
+  static void store(S* p, V v) {
+    alignas(16) float x[4];
+    _mm_store_ps(x, v);
+    for (int i = 0; i < 4; i++) {
+      p[i] = S(x[i]);
+    }
+  }
+};
+
+template <>
+struct Simd<double> {
+  using V = __m128d;
+  static constexpr int64_t width = 2;
+  static V zero() { return _mm_setzero_pd(); }
+  static V set1(double x) { return _mm_set1_pd(x); }
+  static V load(const double* p) { return _mm_loadu_pd(p); }
+  static void store(double* p, V v) { _mm_storeu_pd(p, v); }
+  static V add(V a, V b) { return _mm_add_pd(a, b); }
+  static V sub(V a, V b) { return _mm_sub_pd(a, b); }
+  static V mul(V a, V b) { return _mm_mul_pd(a, b); }
+  static V fma(V a, V b, V c) { return _mm_add_pd(_mm_mul_pd(a, b), c); }
+};
+
+#endif
+
+// The vector type that elements of T are computed in.
+template <class T>
+using SimdOf = Simd<compute_t<T>>;
+
+// The first n < width elements, zeros behind them.
+template <class T>
+typename SimdOf<T>::V load_first(const T* p, int64_t n) {
+  T padded[SimdOf<T>::width] = {};
+  std::memcpy(padded, p, n * sizeof(T));
+  return SimdOf<T>::load(padded);
+}
+
+template <class T>
+void store_first(T* p, typename SimdOf<T>::V v, int64_t n) {
+  T padded[SimdOf<T>::width];
+  SimdOf<T>::store(padded, v);
+  std::memcpy(p, padded, n * sizeof(T));
+}
+
+// Turns a square of `width` vectors: afterwards lane i of r[j] is what lane j of r[i] was.
+template <class T>
+inline __attribute__((always_inline)) void transpose(typename Simd<T>::V (&r)[Simd<T>::width]) {
+  constexpr int width = Simd<T>::width;
+  using Lane = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  typedef T Elements __attribute__((vector_size(width * sizeof(T))));
+  typedef Lane Lanes __attribute__((vector_size(width * sizeof(T))));
+#pragma GCC unroll 4
+  for (int step = width / 2; step > 0; step /= 2) {
+    Lanes low;
+    Lanes high;
+    for (int lane = 0; lane < width; lane++) {
+      low[lane] = (lane & step) == 0 ? lane : width + lane - step;
+      high[lane] = (lane & step) == 0 ? lane + step : width + lane;
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < width; i++) {
+      if ((i & step) == 0) {
+        const Elements a = reinterpret_cast<Elements>(r[i]);
+        const Elements b = reinterpret_cast<Elements>(r[i + step]);
+        r[i] = reinterpret_cast<typename Simd<T>::V>(__builtin_shuffle(a, b, low));
+        r[i + step] = reinterpret_cast<typename Simd<T>::V>(__builtin_shuffle(a, b, high));
+      }
+    }
+  }
+}
+
+// The sum of a vector's lanes, in a fixed order.
+template <class T>
+T sum_lanes(typename Simd<T>::V v) {
+  T x[Simd<T>::width];
+  Simd<T>::store(x, v);
+  for (int64_t half = Simd<T>::width / 2; half > 0; half /= 2) {
+    for (int64_t i = 0; i < half; i++) {
+      x[i] += x[i + half];
+    }
+  }
+  return x[0];
+}
+
+}  // namespace rushlight::cpu::RL_ISA
