@@ -43,6 +43,9 @@ Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Sc
 // ---- loss ----
 
 // ---- linalg ----
+Tensor scaled(const Tensor& t, const Scalar& factor);  // t itself where the factor is 1
+Tensor linear_input_backward(const Tensor& grad, const Tensor& weight);
+Tensor linear_weight_backward(const Tensor& grad, const Tensor& input, int64_t weight_dim);
 
 // ---- conv ----
 

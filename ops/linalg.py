@@ -1,0 +1,59 @@
+"""Products of matrices and vectors. All of them multiply through one door, src/cpu/gemm.h."""
+
+from gen.table import composite, custom, op, update
+
+# ---- kernels ----
+
+op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
+   grad={"self": "grad.mm(mat2.adjoint())", "mat2": "self.adjoint().mm(grad)"}, ref="numpy.matmul",
+   doc="The product of two matrices.")
+op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
+   grad={"self": "grad.bmm(mat2.adjoint())", "mat2": "self.adjoint().bmm(grad)"}, ref="numpy.matmul",
+   doc="The products of two batches of matrices.")
+op("mv(Tensor self, Tensor vec) -> Tensor", kernel=custom(isa=False),
+   grad={"self": "outer(grad, vec.conj())", "vec": "self.adjoint().mv(grad)"}, ref="numpy.matmul",
+   doc="A matrix times a vector.")
+op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=custom(isa=False),
+   grad={"self": "grad * tensor.conj()", "tensor": "grad * self.conj()"}, ref="numpy.dot",
+   doc="The inner product of two vectors; nothing is conjugated.")
+op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+   kernel=update(isa=False),
+   grad={"self": "scaled(grad, beta)", "mat1": "scaled(grad.mm(mat2.adjoint()), alpha)",
+         "mat2": "scaled(mat1.adjoint().mm(grad), alpha)"},
+   doc="beta * self + alpha * mat1 @ mat2; self is broadcast, and not read where beta is 0.")
+op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+   kernel=update(isa=False),
+   grad={"self": "scaled(grad, beta)", "batch1": "scaled(grad.bmm(batch2.adjoint()), alpha)",
+         "batch2": "scaled(batch1.adjoint().bmm(grad), alpha)"},
+   doc="beta * self + alpha * batch1 @ batch2 for batches of matrices.")
+op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+   kernel=update(isa=False),
+   grad={"self": "scaled(grad, beta)", "mat": "scaled(outer(grad, vec.conj()), alpha)",
+         "vec": "scaled(mat.adjoint().mv(grad), alpha)"},
+   doc="beta * self + alpha * mat @ vec.")
+op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=custom(isa=False), nn=True,
+   variants="function",
+   grad={"input": "linear_input_backward(grad, weight)",
+         "weight": "linear_weight_backward(grad, input, weight.dim())", "bias": "grad"},
+   doc="input @ weight.T + bias over the last dimension of input.")
+
+# ---- written over the others ----
+
+composite("matmul(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.matmul",
+          doc="The matrix product; vectors count as a row or a column, leading dimensions are broadcast.")
+composite("vdot(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.vdot",
+          doc="The inner product of two vectors, the first one conjugated.")
+composite("inner(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.inner",
+          doc="Products over the last dimension of both.")
+composite("outer(Tensor self, Tensor vec2) -> Tensor", variants="function method out", ref="numpy.outer",
+          doc="All products of an element of one vector and one of the other.")
+composite("ger(Tensor self, Tensor vec2) -> Tensor", variants="function method out", doc="`outer`.")
+composite("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+          variants="function method inplace out", doc="beta * self + alpha * outer(vec1, vec2).")
+composite("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+          variants="function method inplace out",
+          doc="beta * self + alpha * the sum of all products batch1 @ batch2.")
+composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function",
+          doc="The product of several matrices, in the cheapest order.")
+composite("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", variants="function",
+          ref="numpy.einsum", doc="Sums of products in Einstein's notation: `einsum('ij,jk->ik', a, b)`.")

@@ -1,0 +1,303 @@
+// Contracts of the matrix products, and what is written over them: matmul's cases, einsum is in einsum.cpp.
+// A product: an entry in ops/linalg.py, its shape function here, its kernel in cpu/matmul.cpp.
+#include "generated/kernels.h"
+#include "ops/derivatives.h"
+
+namespace rushlight {
+
+namespace {
+
+std::string size_text(const Tensor& t) { return str(t.size(0), "x", t.size(1)); }
+
+void check_multipliable(const Tensor& a, const Tensor& b) {
+  RL_CHECK(a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied (", size_text(a), " and ", size_text(b),
+           ")");
+}
+
+void check_not_bool(const char* op, const Tensor& t) {
+  if (t.dtype() == kBool) {
+    dtype_not_implemented(op, kBool);
+  }
+}
+
+void check_batches(const Tensor& a, const Tensor& b) {
+  RL_CHECK(a.dim() == 3, "batch1 must be a 3D tensor");
+  RL_CHECK(b.dim() == 3, "batch2 must be a 3D tensor");
+  RL_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1),
+           "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
+           "] but got: [", b.size(0), ", ", b.size(1), "].");
+}
+
+// `self` of an addmm-like op in the shape of the result.
+Tensor expanded(const Tensor& self, IntArrayRef sizes) {
+  if (self.sizes() == sizes) {
+    return self;
+  }
+  return make_view(self, views::expand(self, sizes, false));
+}
+
+}  // namespace
+
+namespace shape {
+
+OutSpec mm(Tensor& self, Tensor& mat2) {
+  RL_CHECK(self.dim() == 2, "self must be a matrix");
+  RL_CHECK(mat2.dim() == 2, "mat2 must be a matrix");
+  check_multipliable(self, mat2);
+  RL_CHECK(self.dtype() == mat2.dtype(), "expected m1 and m2 to have the same dtype, but got: ",
+           dtype_info(self.dtype()).alias, " != ", dtype_info(mat2.dtype()).alias);
+  check_not_bool("addmm_impl_cpu_", self);
+  return {{self.size(0), mat2.size(1)}, self.dtype()};
+}
+
+OutSpec bmm(Tensor& self, Tensor& mat2) {
+  check_batches(self, mat2);
+  RL_CHECK(self.dtype() == mat2.dtype(), "expected scalar type ", enum_name(self.dtype()), " but found ",
+           enum_name(mat2.dtype()));
+  check_not_bool("bmm", self);
+  return {{self.size(0), self.size(1), mat2.size(2)}, self.dtype()};
+}
+
+OutSpec mv(Tensor& self, Tensor& vec) {
+  RL_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got 1, ", self.dim(), ", ",
+           vec.dim());
+  RL_CHECK(self.size(1) == vec.size(0), "size mismatch, got input (", self.size(0), "), mat (", size_text(self),
+           "), vec (", vec.size(0), ")");
+  RL_CHECK(self.dtype() == vec.dtype(), "addmv input tensors must have the same dtype, but got ",
+           enum_name(vec.dtype()), ", ", enum_name(self.dtype()), ", and ", enum_name(vec.dtype()));
+  check_not_bool("addmv_impl_cpu", self);
+  return {{self.size(0)}, self.dtype()};
+}
+
+OutSpec dot(Tensor& self, Tensor& tensor) {
+  RL_CHECK(self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ", tensor.dim(),
+           "D tensors");
+  RL_CHECK(self.dtype() == tensor.dtype(), "dot : expected both vectors to have same dtype, but found ",
+           enum_name(self.dtype()), " and ", enum_name(tensor.dtype()));
+  RL_CHECK(self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor ", self.sizes(), " and src ",
+           tensor.sizes(), " to have the same number of elements, but got ", self.numel(), " and ", tensor.numel(),
+           " elements respectively");
+  check_not_bool("dot", self);
+  return {{}, self.dtype()};
+}
+
+void addmm(Tensor& self, Tensor& mat1, Tensor& mat2, Scalar&, Scalar&) {
+  RL_CHECK(mat1.dim() == 2, "mat1 must be a matrix, got ", mat1.dim(), "-D tensor");
+  RL_CHECK(mat2.dim() == 2, "mat2 must be a matrix, got ", mat2.dim(), "-D tensor");
+  check_multipliable(mat1, mat2);
+  RL_CHECK(self.dtype() == mat2.dtype(), "self and mat2 must have the same dtype, but got ", enum_name(self.dtype()),
+           " and ", enum_name(mat2.dtype()));
+  RL_CHECK(mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got ", enum_name(mat1.dtype()),
+           " and ", enum_name(mat2.dtype()));
+  check_not_bool("addmm_impl_cpu_", self);
+  self = expanded(self, {mat1.size(0), mat2.size(1)});
+}
+
+void baddbmm(Tensor& self, Tensor& batch1, Tensor& batch2, Scalar&, Scalar&) {
+  check_batches(batch1, batch2);
+  RL_CHECK(self.dtype() == batch1.dtype() && self.dtype() == batch2.dtype(),
+           "Input dtypes must be the same, got: input ", dtype_info(self.dtype()).alias,
+           ", batch1: ", dtype_info(batch1.dtype()).alias, ", batch2: ", dtype_info(batch2.dtype()).alias);
+  check_not_bool("baddbmm", self);
+  self = expanded(self, {batch1.size(0), batch1.size(1), batch2.size(2)});
+}
+
+void addmv(Tensor& self, Tensor& mat, Tensor& vec, Scalar&, Scalar&) {
+  RL_CHECK(mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1, "vector + matrix @ vector expected, got ", self.dim(),
+           ", ", mat.dim(), ", ", vec.dim());
+  RL_CHECK(mat.size(1) == vec.size(0) && (self.numel() == mat.size(0) || self.numel() == 1),
+           "size mismatch, got input (", self.numel(), "), mat (", size_text(mat), "), vec (", vec.size(0), ")");
+  RL_CHECK(self.dtype() == mat.dtype() && self.dtype() == vec.dtype(),
+           "addmv input tensors must have the same dtype, but got ", enum_name(self.dtype()), ", ",
+           enum_name(mat.dtype()), ", and ", enum_name(vec.dtype()));
+  check_not_bool("addmv_impl_cpu", self);
+  self = expanded(self, {mat.size(0)});
+}
+
+OutSpec linear(Tensor& input, Tensor& weight, Tensor& bias) {
+  RL_CHECK(input.dim() > 0 && weight.dim() > 0,
+           "both arguments to linear need to be at least 1D, but they are ", input.dim(), "D and ", weight.dim(), "D");
+  RL_CHECK(weight.dim() <= 2, "linear expects a weight with <= 2 dimensions, but it is ", weight.dim(), "D");
+  RL_CHECK(weight.dim() == 2 || !bias.defined(), "mat2 must be a matrix, got 1-D tensor");
+  const int64_t features = input.sizes()[input.dim() - 1];
+  const int64_t wanted = weight.sizes()[weight.dim() - 1];
+  const int64_t rows = product({input.sizes().data(), static_cast<size_t>(input.dim() - 1)});
+  RL_CHECK(features == wanted, "mat1 and mat2 shapes cannot be multiplied (", rows, "x", features, " and ", wanted,
+           "x", weight.dim() == 2 ? weight.size(0) : 1, ")");
+  if (bias.defined()) {
+    RL_CHECK(input.dtype() == weight.dtype(), "mat1 and mat2 must have the same dtype, but got ",
+             enum_name(input.dtype()), " and ", enum_name(weight.dtype()));
+    RL_CHECK(bias.dtype() == weight.dtype(), "self and mat2 must have the same dtype, but got ",
+             enum_name(bias.dtype()), " and ", enum_name(weight.dtype()));
+  }
+  RL_CHECK(input.dtype() == weight.dtype(), "expected m1 and m2 to have the same dtype, but got: ",
+           dtype_info(input.dtype()).alias, " != ", dtype_info(weight.dtype()).alias);
+  check_not_bool("addmm_impl_cpu_", input);
+  OutSpec out{input.sizes(), input.dtype()};
+  out.sizes.erase(out.sizes.size() - 1);
+  if (weight.dim() == 2) {
+    out.sizes.push_back(weight.size(0));
+  }
+  if (bias.defined() && bias.dim() != 1) {
+    bias = expanded(bias, out.sizes);
+  } else if (bias.defined()) {
+    bias = expanded(bias, {weight.size(0)});
+  }
+  return out;
+}
+
+}  // namespace shape
+
+// ---- derivatives ----
+
+Tensor scaled(const Tensor& t, const Scalar& factor) { return factor.equal(1) ? t : t * factor; }
+
+Tensor linear_input_backward(const Tensor& grad, const Tensor& weight) {
+  return weight.dim() == 1 ? grad.unsqueeze(-1) * weight.conj() : grad.matmul(weight.conj());
+}
+
+Tensor linear_weight_backward(const Tensor& grad, const Tensor& input, int64_t weight_dim) {
+  const Tensor rows = input.reshape({-1, input.size(-1)});
+  if (weight_dim == 1) {
+    return rows.adjoint().mv(grad.reshape({-1}));
+  }
+  return grad.reshape({-1, grad.size(-1)}).t().mm(rows.conj());
+}
+
+// ---- composites ----
+
+namespace {
+
+// Leading dimensions and the two of a matrix.
+DimVector batched_sizes(IntArrayRef batch, int64_t rows, int64_t cols) {
+  DimVector out(batch);
+  out.push_back(rows);
+  out.push_back(cols);
+  return out;
+}
+
+IntArrayRef batch_of(const Tensor& t) { return {t.sizes().data(), static_cast<size_t>(t.dim() - 2)}; }
+
+Tensor to_batch(const Tensor& t, IntArrayRef batch) {
+  const Tensor full = t.expand(batched_sizes(batch, t.size(-2), t.size(-1)));
+  return full.dim() == 3 ? full : full.reshape({product(batch), t.size(-2), t.size(-1)});
+}
+
+}  // namespace
+
+namespace composite {
+
+Tensor matmul(const Tensor& self, const Tensor& other) {
+  const int64_t a = self.dim();
+  const int64_t b = other.dim();
+  if (a == 2 && b == 2) {
+    return self.mm(other);
+  }
+  RL_CHECK(a >= 1 && b >= 1, "both arguments to matmul need to be at least 1D, but they are ", a, "D and ", b, "D");
+  if (a == 1 && b == 1) {
+    return self.dot(other);
+  }
+  if (a == 2 && b == 1) {
+    return self.mv(other);
+  }
+  if (a == 1) {
+    return self.unsqueeze(0).matmul(other).squeeze(-2);
+  }
+  if (b <= 2) {  // the rows of all matrices are the rows of one
+    const Tensor rows = self.reshape({-1, self.size(-1)});
+    DimVector sizes(self.sizes());
+    sizes.erase(sizes.size() - 1);
+    if (b == 1) {
+      return rows.mv(other).reshape(sizes);
+    }
+    sizes.push_back(other.size(1));
+    return rows.mm(other).reshape(sizes);
+  }
+  const DimVector batch = a == 2 ? DimVector(batch_of(other)) : broadcast_sizes(batch_of(self), batch_of(other));
+  const Tensor product = to_batch(self, batch).bmm(to_batch(other, batch));
+  return product.dim() == static_cast<int64_t>(batch.size()) + 2
+             ? product
+             : product.reshape(batched_sizes(batch, self.size(-2), other.size(-1)));
+}
+
+Tensor vdot(const Tensor& self, const Tensor& other) { return self.conj().dot(other); }
+
+Tensor inner(const Tensor& self, const Tensor& other) {
+  if (self.dim() == 0 || other.dim() == 0) {
+    return self * other;
+  }
+  RL_CHECK(self.size(-1) == other.size(-1), "inner() the last dimension must match on both input tensors but got shapes ",
+           self.sizes(), " and ", other.sizes());
+  if (self.dim() == 1 && other.dim() == 1) {
+    return self.dot(other);
+  }
+  DimVector sizes(self.sizes());
+  sizes.erase(sizes.size() - 1);
+  for (int64_t d = 0; d + 1 < other.dim(); d++) {
+    sizes.push_back(other.size(d));
+  }
+  const int64_t n = self.size(-1);
+  return self.reshape({-1, n}).mm(other.reshape({-1, n}).t()).reshape(sizes);
+}
+
+Tensor outer(const Tensor& self, const Tensor& vec2) {
+  RL_CHECK(self.dim() == 1, "outer: Expected 1-D argument self, but got ", self.dim(), "-D");
+  RL_CHECK(vec2.dim() == 1, "outer: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
+  return self.unsqueeze(1) * vec2;
+}
+
+Tensor ger(const Tensor& self, const Tensor& vec2) { return self.outer(vec2); }
+
+Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
+  RL_CHECK(vec1.dim() == 1, "addr: Expected 1-D argument vec1, but got ", vec1.dim(), "-D");
+  RL_CHECK(vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
+  const Tensor product = scaled(vec1.outer(vec2), alpha);
+  const Tensor base = self.expand(product.sizes());
+  return beta.equal(0) ? product : scaled(base, beta) + product;
+}
+
+Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+              const Scalar& alpha) {
+  RL_CHECK(batch1.dim() == 3, "batch1 must be a 3D tensor");
+  RL_CHECK(batch2.dim() == 3, "batch2 must be a 3D tensor");
+  RL_CHECK(batch1.size(0) == batch2.size(0), "batch1 and batch2 must have same number of batches, got ",
+           batch1.size(0), " and ", batch2.size(0));
+  RL_CHECK(batch1.size(2) == batch2.size(1), "Incompatible matrix sizes for bmm (", batch1.size(1), "x",
+           batch1.size(2), " and ", batch2.size(1), "x", batch2.size(2), ")");
+  // The sum over the batch is part of the sum of one product.
+  const int64_t depth = batch1.size(0) * batch1.size(2);
+  return self.addmm(batch1.transpose(0, 1).reshape({batch1.size(1), depth}), batch2.reshape({depth, batch2.size(2)}),
+                    beta, alpha);
+}
+
+Tensor chain_matmul(TensorList matrices) {
+  const size_t n = matrices.size();
+  RL_CHECK(n > 0, "chain_matmul(): Expected one or more matrices");
+  for (const Tensor& m : matrices) {
+    RL_CHECK(m.dim() == 2, "Tensor dimension is ", m.dim(), ", expected 2 instead.");
+  }
+  // cost[i][j]: multiplications for the product of matrices i to j, cut after split[i][j].
+  std::vector<std::vector<double>> cost(n, std::vector<double>(n, 0.0));
+  std::vector<std::vector<size_t>> split(n, std::vector<size_t>(n, 0));
+  for (size_t length = 1; length < n; length++) {
+    for (size_t i = 0; i + length < n; i++) {
+      const size_t j = i + length;
+      cost[i][j] = -1;
+      for (size_t k = i; k < j; k++) {
+        const double sides = static_cast<double>(matrices[i].size(0)) * static_cast<double>(matrices[j].size(1));
+        const double total = cost[i][k] + cost[k + 1][j] + sides * static_cast<double>(matrices[k].size(1));
+        if (cost[i][j] < 0 || total < cost[i][j]) {
+          cost[i][j] = total;
+          split[i][j] = k;
+        }
+      }
+    }
+  }
+  const auto multiply = [&](const auto& again, size_t i, size_t j) -> Tensor {
+    return i == j ? matrices[i] : again(again, i, split[i][j]).mm(again(again, split[i][j] + 1, j));
+  };
+  return multiply(multiply, 0, n - 1);
+}
+
+}  // namespace composite
+}  // namespace rushlight
