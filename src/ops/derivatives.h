@@ -48,6 +48,11 @@ Tensor linear_input_backward(const Tensor& grad, const Tensor& weight);
 Tensor linear_weight_backward(const Tensor& grad, const Tensor& input, int64_t weight_dim);
 
 // ---- conv ----
+Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, const Tensor& weight, IntArrayRef stride,
+                                  IntArrayRef padding, IntArrayRef dilation, bool transposed, int64_t groups);
+Tensor convolution_weight_gradient(const Tensor& grad, const Tensor& input, IntArrayRef weight_size, IntArrayRef stride,
+                                   IntArrayRef padding, IntArrayRef dilation, bool transposed, int64_t groups);
+Tensor sum_to_channels(const Tensor& grad);  // over all dimensions but the second
 
 // ---- pool ----
 

@@ -8,52 +8,6 @@ namespace {
 
 // ---- blocked and packed ----
 
-// dst[q * step + r] = from[r * row + q] * factor for r < rows <= width and q < k; lanes up to the width are written, so
-// that a later row of dst, or padding, must follow.
-template <class S, class T>
-void turn(T* dst, int64_t step, const S* from, int64_t row, int64_t rows, int64_t k, T factor) {
-  using V = Simd<T>;
-  constexpr int64_t w = V::width;
-  const typename V::V factors = V::set1(factor);
-  for (int64_t q = 0; q < k; q += w) {
-    const int64_t n = std::min(w, k - q);
-    typename V::V block[w];
-    for (int64_t r = 0; r < w; r++) {
-      const S* p = from + r * row + q;
-      block[r] = r >= rows ? V::zero() : V::mul(factors, n == w ? V::load(p) : load_first(p, n));
-    }
-    transpose<T>(block);
-    for (int64_t i = 0; i < n; i++) {
-      V::store(dst + (q + i) * step, block[i]);
-    }
-  }
-}
-
-// Panels of A out of memory, converted to the compute type and multiplied by alpha.
-template <class S, class T>
-struct PackA {
-  const S* a;
-  int64_t row;
-  int64_t col;
-  T alpha;
-  void operator()(T* dst, int64_t i, int64_t rows, int64_t p, int64_t k) const {
-    const S* from = a + i * row + p * col;
-    if (col == 1) {
-      // The last vector of rows first: what it writes too far, the others overwrite.
-      constexpr int64_t w = Simd<T>::width;
-      for (int64_t r = (rows - 1) / w * w; r >= 0; r -= w) {
-        turn(dst + r, rows, from + r * row, row, std::min(rows - r, w), k, alpha);
-      }
-      return;
-    }
-    for (int64_t q = 0; q < k; q++) {
-      for (int64_t r = 0; r < rows; r++) {
-        dst[q * rows + r] = static_cast<T>(from[r * row + q * col]) * alpha;
-      }
-    }
-  }
-};
-
 template <class S, class T>
 struct PackB {
   const S* b;

@@ -111,16 +111,15 @@ void pack_rows(T* dst, int64_t i, int64_t m, int64_t p, int64_t k, const Pack& p
   }
 }
 
-// c = (accumulate ? c : 0) + A @ B. pack_a as above; pack_b(dst, j, columns, p, k) writes one panel of nr columns,
-// dst[q * nr + x] = B[p + q, j + x], zeros where x >= columns.
-template <class T, class PackA, class PackB>
-void gemm_blocked(int64_t m, int64_t n, int64_t k, const PackA& pack_a, const PackB& pack_b, T* c, int64_t ldc,
-                  bool accumulate) {
+// c = (accumulate ? c : 0) + A @ B. rows_of_a(i, rows, p, k) gives packed rows; pack_b(dst, j, columns, p, k) writes one
+// panel of nr columns, dst[q * nr + x] = B[p + q, j + x], anything where x >= columns, and may spoil a vector behind it.
+template <class T, class RowsOfA, class PackB>
+void gemm_panels(int64_t m, int64_t n, int64_t k, const RowsOfA& rows_of_a, const PackB& pack_b, T* c, int64_t ldc,
+                 bool accumulate) {
   using B = GemmBlocks<T>;
   const int64_t k_block = std::min(k, B::k_step);
   const int64_t n_block = std::min((n + B::nr - 1) / B::nr * B::nr, B::n_step);
-  const Scratch<T> a_panels(std::min(m, B::m_step) * k_block + B::width);  // packing may write a vector too far
-  const Scratch<T> b_panels(n_block * k_block);
+  const Scratch<T> b_panels(n_block * k_block + B::width);
   for (int64_t j = 0; j < n; j += n_block) {
     const int64_t columns = std::min(n_block, n - j);
     for (int64_t p = 0; p < k; p += k_block) {
@@ -130,11 +129,82 @@ void gemm_blocked(int64_t m, int64_t n, int64_t k, const PackA& pack_a, const Pa
       }
       for (int64_t i = 0; i < m; i += B::m_step) {
         const int64_t rows = std::min(B::m_step, m - i);
-        pack_rows(a_panels.data(), i, rows, p, depth, pack_a);
-        multiply_panels<T>(rows, columns, depth, a_panels, b_panels, c + i * ldc + j, ldc, accumulate || p > 0);
+        multiply_panels<T>(rows, columns, depth, rows_of_a(i, rows, p, depth), b_panels, c + i * ldc + j, ldc,
+                           accumulate || p > 0);
       }
     }
   }
 }
+
+// The same with A packed on the way: pack_a as for pack_rows.
+template <class T, class PackA, class PackB>
+void gemm_blocked(int64_t m, int64_t n, int64_t k, const PackA& pack_a, const PackB& pack_b, T* c, int64_t ldc,
+                  bool accumulate) {
+  using B = GemmBlocks<T>;
+  const Scratch<T> a_panels(std::min(m, B::m_step) * std::min(k, B::k_step) + B::width);
+  const auto rows_of_a = [&](int64_t i, int64_t rows, int64_t p, int64_t depth) {
+    pack_rows(a_panels.data(), i, rows, p, depth, pack_a);
+    return a_panels.data();
+  };
+  gemm_panels(m, n, k, rows_of_a, pack_b, c, ldc, accumulate);
+}
+
+// All of A packed at once, for many products: `dst` holds m * k elements and a vector more.
+template <class T, class PackA>
+void pack_all(T* dst, int64_t m, int64_t k, const PackA& pack_a) {
+  using B = GemmBlocks<T>;
+  for (int64_t p = 0; p < k; p += B::k_step) {
+    const int64_t depth = std::min(B::k_step, k - p);
+    for (int64_t i = 0; i < m; i += B::m_step) {
+      pack_rows(dst + p * m + i * depth, i, std::min(B::m_step, m - i), p, depth, pack_a);
+    }
+  }
+}
+
+// dst[q * step + r] = from[r * row + q] * factor for r < rows <= width and q < k; lanes up to the width are written, so
+// that a later row of dst, or padding, must follow.
+template <class S, class T>
+void turn(T* dst, int64_t step, const S* from, int64_t row, int64_t rows, int64_t k, T factor) {
+  using V = Simd<T>;
+  constexpr int64_t w = V::width;
+  const typename V::V factors = V::set1(factor);
+  for (int64_t q = 0; q < k; q += w) {
+    const int64_t n = std::min(w, k - q);
+    typename V::V block[w];
+    for (int64_t r = 0; r < w; r++) {
+      const S* p = from + r * row + q;
+      block[r] = r >= rows ? V::zero() : V::mul(factors, n == w ? V::load(p) : load_first(p, n));
+    }
+    transpose<T>(block);
+    for (int64_t i = 0; i < n; i++) {
+      V::store(dst + (q + i) * step, block[i]);
+    }
+  }
+}
+
+// Panels of A out of memory, converted to the compute type and multiplied by alpha.
+template <class S, class T>
+struct PackA {
+  const S* a;
+  int64_t row;
+  int64_t col;
+  T alpha;
+  void operator()(T* dst, int64_t i, int64_t rows, int64_t p, int64_t k) const {
+    const S* from = a + i * row + p * col;
+    if (col == 1) {
+      // The last vector of rows first: what it writes too far, the others overwrite.
+      constexpr int64_t w = Simd<T>::width;
+      for (int64_t r = (rows - 1) / w * w; r >= 0; r -= w) {
+        turn(dst + r, rows, from + r * row, row, std::min(rows - r, w), k, alpha);
+      }
+      return;
+    }
+    for (int64_t q = 0; q < k; q++) {
+      for (int64_t r = 0; r < rows; r++) {
+        dst[q * rows + r] = static_cast<T>(from[r * row + q * col]) * alpha;
+      }
+    }
+  }
+};
 
 }  // namespace rushlight::cpu::RL_ISA

@@ -1,0 +1,25 @@
+"""Convolutions. One op does them all; its gradients are convolutions again, so they have gradients themselves."""
+
+from gen.table import composite, custom, op
+
+op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, "
+   "int[] output_padding, int groups) -> Tensor", kernel=custom(isa=False), variants="function",
+   grad={"input": "convolution_input_backward(grad, input.sizes(), weight, stride, padding, dilation, transposed, groups)",
+         "weight": "convolution_weight_gradient(grad, input, weight.sizes(), stride, padding, dilation, transposed, groups)",
+         "bias": "sum_to_channels(grad)"},
+   doc="Correlation of images (N, C, ...) with a weight; transposed: its adjoint.")
+op("convolution_weight_backward(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, "
+   "int[] dilation, int groups) -> Tensor", kernel=custom(isa=False), variants="",
+   grad={"grad_output": "convolution(input, grad, {}, stride, padding, dilation, false, DimVector(stride.size(), 0), groups)",
+         "input": "convolution_input_backward(grad_output, input.sizes(), grad, stride, padding, dilation, false, groups)"},
+   doc="The gradient of an ordinary convolution's weight.")
+
+for _n, _d in ((1, "one"), (2, "two"), (3, "three")):
+    _common = f"Tensor input, Tensor weight, Tensor? bias=None, int[{_n}] stride=1, "
+    composite(f"conv{_n}d({_common}int[{_n}] padding=0, int[{_n}] dilation=1, int groups=1) -> Tensor",
+              variants="function", doc=f"Convolution over {_d} dimensions; input (N, C, ...) or (C, ...).")
+    composite(f"conv{_n}d.padding({_common}str padding='valid', int[{_n}] dilation=1, int groups=1) -> Tensor",
+              variants="function", doc="The same with padding 'same' (at stride 1: the size stays) or 'valid' (none).")
+    composite(f"conv_transpose{_n}d({_common}int[{_n}] padding=0, int[{_n}] output_padding=0, int groups=1, "
+              f"int[{_n}] dilation=1) -> Tensor",
+              variants="function", doc=f"Transposed convolution over {_d} dimensions.")

@@ -1,0 +1,67 @@
+// Convolutions on raw memory. cpu/conv.cpp chooses a way for each; src/cpu/isa/conv.cpp has the kernels of our own.
+// Everything is three-dimensional here: images of fewer dimensions have leading ones of size 1.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include <rushlight/dtype.h>
+
+#include "cpu/isa_level.h"
+
+namespace rushlight::cpu {
+
+using Dims3 = std::array<int64_t, 3>;
+
+// A batch of images: channels of all groups, any strides (of n, c, d, h, w, in elements).
+struct Images {
+  void* data;
+  std::array<int64_t, 5> strides;
+};
+
+struct Conv {
+  ScalarType dtype;
+  bool transposed = false;
+  int64_t batch;
+  int64_t groups;
+  int64_t in_channels;   // of one group
+  int64_t out_channels;  // of one group
+  Dims3 in;
+  Dims3 out;
+  Dims3 kernel;
+  Dims3 stride;
+  Dims3 padding;
+  Dims3 dilation;
+  Images input;
+  Images output;
+  // Dense: [groups * out, in, kernel], or [groups * in, out, kernel] where transposed.
+  void* weight;
+  const void* bias = nullptr;  // groups * out elements
+
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t pixels() const { return out[0] * out[1] * out[2]; }
+  std::string describe() const;
+};
+
+// output = convolution of input.
+void convolve(const Conv& problem);
+// weight = gradient of the weight, where output holds the gradient of the output. Not for transposed convolutions,
+// whose weight gradient is that of the convolution with input and output exchanged.
+void convolve_weight_backward(const Conv& problem);
+
+struct ConvKernels {
+  void (*forward)(const Conv& problem);
+  void (*weight_backward)(const Conv& problem);
+};
+namespace v2 {
+extern const ConvKernels conv_kernels;
+}
+namespace v3 {
+extern const ConvKernels conv_kernels;
+}
+namespace v4 {
+extern const ConvKernels conv_kernels;
+}
+inline const ConvKernels& conv_kernels() { return RL_ISA_TABLE(conv_kernels); }
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,599 @@
+// Convolutions as matrix products whose second factor is never stored: the columns of a window of the image are brought
+// into panels (or read in place) while the product runs.
+//
+// A tile of work is a part of the output of one group. It first copies what it needs of the input into a padded slab in
+// which every window lies at a fixed offset, whatever the padding, dilation, dtype or layout of the tensors; a stride in
+// width is undone by splitting rows into phases, so that neighbouring outputs always read neighbouring elements.
+// A transposed convolution of stride s is s * s (* s) ordinary ones of stride 1, each with some of the taps.
+#include "core/parallel.h"
+#include "cpu/conv.h"
+#include "cpu/isa/gemm_engine.h"
+
+#include <memory>
+#include <vector>
+
+namespace rushlight::cpu::RL_ISA {
+namespace {
+
+// ---- geometry ----
+
+// One dimension of one phase: output i of `count` lies at first + i * step and reads slab coordinates
+// base + i * stride + offset for each tap.
+struct Axis {
+  int64_t first = 0;
+  int64_t step = 1;
+  int64_t count = 0;
+  int64_t base = 0;
+  int64_t stride = 1;
+  std::vector<int64_t> taps;     // kernel indices
+  std::vector<int64_t> offsets;  // of the taps, in slab coordinates
+  int64_t low = 0;               // slab coordinate of input element 0
+  int64_t size = 0;              // slab coordinates in use
+};
+
+std::vector<Axis> axes_of(const Conv& c, int d) {
+  const int64_t kernel = c.kernel[d];
+  const int64_t stride = c.stride[d];
+  const int64_t dilation = c.dilation[d];
+  std::vector<Axis> phases;
+  if (!c.transposed) {
+    Axis a;
+    a.count = c.out[d];
+    a.stride = stride;
+    a.low = c.padding[d];
+    for (int64_t k = 0; k < kernel; k++) {
+      a.taps.push_back(k);
+      a.offsets.push_back(k * dilation);
+    }
+    a.size = (a.count - 1) * stride + (kernel - 1) * dilation + 1;
+    phases.push_back(std::move(a));
+    return phases;
+  }
+  // Output y reads input (y + padding - k * dilation) / stride where that is whole: y + padding = stride * u + phase.
+  const int64_t reach = (kernel - 1) * dilation / stride;
+  for (int64_t phase = 0; phase < stride; phase++) {
+    Axis a;
+    a.base = std::max<int64_t>(0, (c.padding[d] - phase + stride - 1) / stride);
+    a.first = stride * a.base + phase - c.padding[d];
+    a.step = stride;
+    a.count = a.first < c.out[d] ? (c.out[d] - 1 - a.first) / stride + 1 : 0;
+    a.low = reach;
+    a.size = a.base + a.count + reach;
+    for (int64_t k = 0; k < kernel; k++) {
+      if (k * dilation % stride == phase % stride) {
+        a.taps.push_back(k);
+        a.offsets.push_back(reach - (k * dilation - phase) / stride);
+      }
+    }
+    if (a.count > 0) {
+      phases.push_back(std::move(a));
+    }
+  }
+  return phases;
+}
+
+// A part of the output: images n0..n1, rows r0..r1 along the outermost dimension that is not 1.
+struct Part {
+  int64_t group;
+  int64_t n0;
+  int64_t n1;
+  int64_t r0;
+  int64_t r1;
+};
+
+// The windows of one part, in a slab of T.
+template <class T>
+struct Windows {
+  const T* slab = nullptr;
+  std::vector<int64_t> offsets;  // of (channel, tap), channels outermost
+  int64_t rows_d = 0;
+  int64_t rows_h = 0;
+  int64_t width = 0;
+  int64_t image = 0;  // strides in the slab
+  int64_t step_d = 0;
+  int64_t step_h = 0;
+  int64_t start = 0;
+  int64_t pixels_of_image() const { return rows_d * rows_h * width; }
+  int64_t row_start(int64_t row) const {
+    const int64_t h = row % rows_h;
+    const int64_t d = row / rows_h % rows_d;
+    return start + row / (rows_h * rows_d) * image + d * step_d + h * step_h;
+  }
+  // Calls f(at, offset, n) for the runs of neighbouring pixels among `columns` from pixel j on.
+  template <class F>
+  void for_runs(int64_t j, int64_t columns, const F& f) const {
+    int64_t at = 0;
+    while (at < columns) {
+      const int64_t row = (j + at) / width;
+      const int64_t x = (j + at) % width;
+      const int64_t n = std::min(columns - at, width - x);
+      f(at, row_start(row) + x, n);
+      at += n;
+    }
+  }
+};
+
+// ---- the slab ----
+
+template <class S, class T>
+void copy_row(T* dst, const S* from, int64_t stride, int64_t n) {
+  if (stride == 1) {
+    using V = Simd<T>;
+    int64_t i = 0;
+    for (; i + V::width <= n; i += V::width) {
+      V::store(dst + i, V::load(from + i));
+    }
+    for (; i < n; i++) {
+      dst[i] = static_cast<T>(from[i]);
+    }
+  } else {
+    for (int64_t i = 0; i < n; i++) {
+      dst[i] = static_cast<T>(from[i * stride]);
+    }
+  }
+}
+
+// Slab coordinates of one dimension that a part needs.
+struct Range {
+  int64_t from;
+  int64_t size;
+};
+
+Range range_of(const Axis& a, int64_t r0, int64_t r1) {
+  int64_t low = INT64_MAX;
+  int64_t high = 0;
+  for (const int64_t o : a.offsets) {
+    low = std::min(low, o);
+    high = std::max(high, o);
+  }
+  if (a.offsets.empty()) {
+    low = 0;
+  }
+  return {a.base + r0 * a.stride + low, (r1 - 1 - r0) * a.stride + high - low + 1};
+}
+
+// Copies channels c0..c1 of the part's images into a slab and describes its windows. `memory` is replaced.
+template <class S, class T>
+class Slab {
+ public:
+  Slab(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part, int64_t c0, int64_t c1) {
+    const int split = axes[0]->count > 1 ? 0 : 1;
+    std::array<Range, 3> ranges;
+    for (int d = 0; d < 3; d++) {
+      ranges[d] = d == split ? range_of(*axes[d], part.r0, part.r1) : range_of(*axes[d], 0, axes[d]->count);
+    }
+    const int64_t phases = axes[2]->stride;  // of a row
+    const int64_t phase_size = (ranges[2].size + phases - 1) / phases;
+    const int64_t row = phases * phase_size;
+    const int64_t plane = ranges[1].size * row;
+    const int64_t channel = ranges[0].size * plane;
+    windows.rows_d = split == 0 ? part.r1 - part.r0 : axes[0]->count;
+    windows.rows_h = split == 1 ? part.r1 - part.r0 : axes[1]->count;
+    windows.width = axes[2]->count;
+    windows.image = (c1 - c0) * channel;
+    windows.step_d = axes[0]->stride * plane;
+    windows.step_h = axes[1]->stride * row;
+    const int64_t elements = (part.n1 - part.n0) * windows.image;
+    // Vectors may be read past the end of the last row.
+    memory_ = std::make_unique<Scratch<T>>(elements + 4 * Simd<T>::width);
+    std::fill_n(memory_->data() + elements, 4 * Simd<T>::width, T(0));
+    windows.slab = memory_->data();
+    const auto& s = c.input.strides;
+    for (int64_t n = part.n0; n < part.n1; n++) {
+      for (int64_t ch = c0; ch < c1; ch++) {
+        for (int64_t d = 0; d < ranges[0].size; d++) {
+          for (int64_t h = 0; h < ranges[1].size; h++) {
+            T* to = memory_->data() + (n - part.n0) * windows.image + (ch - c0) * channel + d * plane + h * row;
+            const int64_t in_d = ranges[0].from + d - axes[0]->low;
+            const int64_t in_h = ranges[1].from + h - axes[1]->low;
+            if (in_d < 0 || in_d >= c.in[0] || in_h < 0 || in_h >= c.in[1]) {
+              std::fill_n(to, row, T(0));
+              continue;
+            }
+            const S* from = static_cast<const S*>(c.input.data) + n * s[0] +
+                            (part.group * c.in_channels + ch) * s[1] + in_d * s[2] + in_h * s[3];
+            for (int64_t f = 0; f < phases; f++) {
+              // Element j of this phase is input column j * phases + shift.
+              const int64_t shift = ranges[2].from + f - axes[2]->low;
+              const int64_t first = shift >= 0 ? 0 : (-shift + phases - 1) / phases;
+              const int64_t end = shift >= c.in[2] ? 0 : std::min(phase_size, (c.in[2] - 1 - shift) / phases + 1);
+              T* part_of_row = to + f * phase_size;
+              const int64_t begin = std::min(first, phase_size);
+              const int64_t stop = std::max(begin, end);
+              std::fill_n(part_of_row, begin, T(0));
+              copy_row(part_of_row + begin, from + (begin * phases + shift) * s[4], phases * s[4], stop - begin);
+              std::fill_n(part_of_row + stop, phase_size - stop, T(0));
+            }
+          }
+        }
+      }
+    }
+    const auto offset = [&](int d, int64_t tap) {
+      const int64_t low = ranges[d].from - axes[d]->base - (d == split ? part.r0 * axes[d]->stride : 0);
+      return axes[d]->offsets[static_cast<size_t>(tap)] - low;
+    };
+    for (int64_t ch = 0; ch < c1 - c0; ch++) {
+      for (int64_t d = 0; d < static_cast<int64_t>(axes[0]->taps.size()); d++) {
+        for (int64_t h = 0; h < static_cast<int64_t>(axes[1]->taps.size()); h++) {
+          for (int64_t w = 0; w < static_cast<int64_t>(axes[2]->taps.size()); w++) {
+            const int64_t x = offset(2, w);
+            windows.offsets.push_back(ch * channel + offset(0, d) * plane + offset(1, h) * row +
+                                      x % phases * phase_size + x / phases);
+          }
+        }
+      }
+    }
+  }
+  Windows<T> windows;
+
+ private:
+  std::unique_ptr<Scratch<T>> memory_;
+};
+
+// ---- forward ----
+
+// As micro_kernel, with rows of B at offsets in the slab.
+template <class T, int rows>
+void window_kernel(int64_t k, const T* a, const T* slab, const int64_t* offsets, T* c, bool accumulate) {
+  using S = Simd<T>;
+  using V = typename S::V;
+  constexpr int64_t w = S::width;
+  V acc[rows][2];
+#pragma GCC unroll 14
+  for (int i = 0; i < rows; i++) {
+    acc[i][0] = accumulate ? S::load(c + i * 2 * w) : S::zero();
+    acc[i][1] = accumulate ? S::load(c + i * 2 * w + w) : S::zero();
+  }
+  for (int64_t p = 0; p < k; p++) {
+    const V b0 = S::load(slab + offsets[p]);
+    const V b1 = S::load(slab + offsets[p] + w);
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++) {
+      const V x = S::set1(a[p * rows + i]);
+      acc[i][0] = S::fma(x, b0, acc[i][0]);
+      acc[i][1] = S::fma(x, b1, acc[i][1]);
+    }
+  }
+#pragma GCC unroll 14
+  for (int i = 0; i < rows; i++) {
+    S::store(c + i * 2 * w, acc[i][0]);
+    S::store(c + i * 2 * w + w, acc[i][1]);
+  }
+}
+
+template <class T>
+using WindowKernel = void (*)(int64_t k, const T* a, const T* slab, const int64_t* offsets, T* c, bool accumulate);
+
+template <class T, size_t... I>
+constexpr std::array<WindowKernel<T>, sizeof...(I)> window_kernels(std::index_sequence<I...>) {
+  return {&window_kernel<T, static_cast<int>(I) + 1>...};
+}
+
+template <class S, class T>
+void put_row(S* to, int64_t stride, const T* from, int64_t n, T bias) {
+  if (stride == 1) {
+    for (int64_t i = 0; i < n; i++) {
+      to[i] = S(from[i] + bias);
+    }
+  } else {
+    for (int64_t i = 0; i < n; i++) {
+      to[i * stride] = S(from[i] + bias);
+    }
+  }
+}
+
+// One phase of a convolution, for all parts of the output.
+template <class S, class T>
+class Forward {
+ public:
+  Forward(const Conv& c, const std::array<const Axis*, 3>& axes) : c_(c), axes_(axes) {
+    for (const int64_t d : axes[0]->taps) {
+      for (const int64_t h : axes[1]->taps) {
+        for (const int64_t w : axes[2]->taps) {
+          taps_.push_back((d * c.kernel[1] + h) * c.kernel[2] + w);
+        }
+      }
+    }
+    depth_ = c.in_channels * static_cast<int64_t>(taps_.size());
+    packed_size_ = c.out_channels * depth_ + Simd<T>::width;
+    packed_ = std::make_unique<Scratch<T>>(c.groups * packed_size_);
+    parallel_for(0, c.groups, std::max<int64_t>(1, 65536 / std::max<int64_t>(1, packed_size_)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t g = begin; g < end; g++) {
+                     pack_weight(g);
+                   }
+                 });
+  }
+
+  void run() const {
+    const int split = axes_[0]->count > 1 ? 0 : 1;
+    const int64_t rows = axes_[split]->count;
+    const int64_t row_pixels = axes_[2]->count * (split == 0 ? axes_[1]->count : 1);
+    // About 512 pixels a part: enough to make packing cheap, few enough for the second-level cache.
+    const int64_t part_rows = std::clamp<int64_t>(512 / row_pixels, 1, rows);
+    const int64_t row_parts = (rows + part_rows - 1) / part_rows;
+    const int64_t even_rows = (rows + row_parts - 1) / row_parts;
+    const int64_t images =
+        std::clamp<int64_t>(row_parts > 1 ? 1 : 512 / (rows * row_pixels), 1, std::max<int64_t>(1, c_.batch / 4));
+    const int64_t image_parts = (c_.batch + images - 1) / images;
+    const int64_t work = even_rows * row_pixels * images * c_.out_channels * std::max<int64_t>(depth_, 16);
+    const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / work);
+    parallel_for(0, c_.groups * image_parts * row_parts, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; t++) {
+        const int64_t n = t / row_parts % image_parts * images;
+        const int64_t r = t % row_parts * even_rows;
+        if (r < rows) {
+          run_part({t / (row_parts * image_parts), n, std::min(n + images, c_.batch), r, std::min(r + even_rows, rows)});
+        }
+      }
+    });
+  }
+
+ private:
+  // Weight element of (output channel, input channel, tap).
+  void pack_weight(int64_t g) {
+    const int64_t volume = c_.taps();
+    const int64_t channels = c_.out_channels * c_.in_channels * volume;
+    const S* w = static_cast<const S*>(c_.weight) + g * channels;
+    const int64_t by_out = c_.transposed ? volume : c_.in_channels * volume;
+    const int64_t by_in = c_.transposed ? c_.out_channels * volume : volume;
+    T* to = packed_->data() + g * packed_size_;
+    if (!c_.transposed) {
+      pack_all(to, c_.out_channels, depth_, PackA<S, T>{w, by_out, 1, T(1)});
+      return;
+    }
+    const auto taps = static_cast<int64_t>(taps_.size());
+    pack_all(to, c_.out_channels, depth_, [&](T* dst, int64_t i, int64_t rows, int64_t p, int64_t k) {
+      for (int64_t q = 0; q < k; q++) {
+        const S* from = w + (p + q) / taps * by_in + taps_[static_cast<size_t>((p + q) % taps)];
+        for (int64_t r = 0; r < rows; r++) {
+          dst[q * rows + r] = static_cast<T>(from[(i + r) * by_out]);
+        }
+      }
+    });
+  }
+
+  void run_part(const Part& part) const {
+    const Slab<S, T> slab(c_, axes_, part, 0, depth_ == 0 ? 0 : c_.in_channels);
+    const int64_t width = slab.windows.width;
+    constexpr int64_t nr = GemmBlocks<T>::nr;
+    // Where rows waste little of two vectors, or few channels share a panel, windows are read in place.
+    const int64_t reads = (width + nr - 1) / nr * nr;
+    if (c_.out_channels <= GemmBlocks<T>::max_rows || reads * 8 <= width * 9) {
+      in_place(part, slab.windows);
+    } else {
+      packed(part, slab.windows);
+    }
+  }
+
+  S* output(const Part& part, int64_t row, int64_t channel, const Windows<T>& win) const {
+    const auto& s = c_.output.strides;
+    const int64_t h = row % win.rows_h;
+    const int64_t d = row / win.rows_h % win.rows_d;
+    const int64_t n = part.n0 + row / (win.rows_h * win.rows_d);
+    const bool split_d = axes_[0]->count > 1;
+    const int64_t y_d = axes_[0]->first + (d + (split_d ? part.r0 : 0)) * axes_[0]->step;
+    const int64_t y_h = axes_[1]->first + (h + (split_d ? 0 : part.r0)) * axes_[1]->step;
+    return static_cast<S*>(c_.output.data) + n * s[0] + (part.group * c_.out_channels + channel) * s[1] + y_d * s[2] +
+           y_h * s[3] + axes_[2]->first * s[4];
+  }
+
+  T bias(const Part& part, int64_t channel) const {
+    return c_.bias == nullptr
+               ? T(0)
+               : static_cast<T>(static_cast<const S*>(c_.bias)[part.group * c_.out_channels + channel]);
+  }
+
+  void in_place(const Part& part, const Windows<T>& win) const {
+    using B = GemmBlocks<T>;
+    static constexpr auto kernels = window_kernels<T>(std::make_index_sequence<B::max_rows>());
+    const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
+    const int64_t m = c_.out_channels;
+    const T* a = packed_->data() + part.group * packed_size_;
+    const int64_t step = axes_[2]->step * c_.output.strides[4];
+    alignas(64) T block[B::max_rows * B::nr] = {};
+    for (int64_t i = 0; i < m; i += B::m_step) {
+      const int64_t block_rows = std::min(B::m_step, m - i);
+      const int64_t panels = (block_rows + B::max_rows - 1) / B::max_rows;
+      int64_t done = 0;
+      for (int64_t panel = 0; panel < panels; panel++) {
+        const int64_t channels = block_rows * (panel + 1) / panels - done;
+        for (int64_t row = 0; row < rows; row++) {
+          const T* from = win.slab + win.row_start(row);
+          for (int64_t x = 0; x < win.width; x += B::nr) {
+            for (int64_t p = 0; p < depth_; p += B::k_step) {
+              const int64_t k = std::min(B::k_step, depth_ - p);
+              kernels[channels - 1](k, a + p * m + i * k + done * k, from + x, win.offsets.data() + p, block, p > 0);
+            }
+            for (int64_t r = 0; r < channels; r++) {
+              const int64_t channel = i + done + r;
+              put_row(output(part, row, channel, win) + x * step, step, block + r * B::nr,
+                      std::min(B::nr, win.width - x), bias(part, channel));
+            }
+          }
+        }
+        done += channels;
+      }
+    }
+  }
+
+  void packed(const Part& part, const Windows<T>& win) const {
+    using B = GemmBlocks<T>;
+    const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
+    const int64_t n = rows * win.width;
+    const int64_t m = c_.out_channels;
+    const Scratch<T> result(m * n);
+    if (depth_ == 0) {
+      std::fill_n(result.data(), m * n, T(0));
+    }
+    const T* a = packed_->data() + part.group * packed_size_;
+    const auto rows_of_a = [&](int64_t i, int64_t, int64_t p, int64_t k) { return a + p * m + i * k; };
+    const auto pack_b = [&](T* dst, int64_t j, int64_t columns, int64_t p, int64_t k) {
+      struct Run {
+        int64_t at;
+        int64_t offset;
+        int64_t n;
+      } runs[B::nr];
+      int count = 0;
+      win.for_runs(j, columns, [&](int64_t at, int64_t offset, int64_t length) {
+        runs[count++] = {at, offset, length};
+      });
+      for (int64_t q = 0; q < k; q++) {
+        const T* from = win.slab + win.offsets[static_cast<size_t>(p + q)];
+        T* to = dst + q * B::nr;
+        for (int r = 0; r < count; r++) {  // in order: what one writes too far, the next overwrites
+          for (int64_t v = 0; v < runs[r].n; v += B::width) {
+            Simd<T>::store(to + runs[r].at + v, Simd<T>::load(from + runs[r].offset + v));
+          }
+        }
+      }
+    };
+    gemm_panels(m, n, depth_, rows_of_a, pack_b, result.data(), n, false);
+    const int64_t step = axes_[2]->step * c_.output.strides[4];
+    for (int64_t row = 0; row < rows; row++) {
+      for (int64_t channel = 0; channel < m; channel++) {
+        put_row(output(part, row, channel, win), step, result + channel * n + row * win.width, win.width,
+                bias(part, channel));
+      }
+    }
+  }
+
+  const Conv& c_;
+  std::array<const Axis*, 3> axes_;
+  std::vector<int64_t> taps_;  // kernel positions in use
+  int64_t depth_ = 0;          // channels times taps: the length of every sum
+  int64_t packed_size_ = 0;
+  std::unique_ptr<Scratch<T>> packed_;
+};
+
+void forward(const Conv& c) {
+  const std::vector<Axis> depth = axes_of(c, 0);
+  const std::vector<Axis> height = axes_of(c, 1);
+  const std::vector<Axis> width = axes_of(c, 2);
+  visit_dtype<set_floating>("convolution", c.dtype, [&](auto tag) {
+    using S = typename decltype(tag)::type;
+    for (const Axis& d : depth) {
+      for (const Axis& h : height) {
+        for (const Axis& w : width) {
+          Forward<S, compute_t<S>>(c, {&d, &h, &w}).run();
+        }
+      }
+    }
+  });
+}
+
+// ---- gradient of the weight ----
+
+// weight[o, (channel, tap)] += sum over pixels of gradient[o, pixel] * window[(channel, tap), pixel], for one part and
+// channels c0..c1, into a block of T with rows of length ld.
+template <class S, class T>
+void add_weight_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part, int64_t c0,
+                         int64_t c1, T* block, int64_t ld, bool accumulate) {
+  using B = GemmBlocks<T>;
+  using V = Simd<T>;
+  const Slab<S, T> slab(c, axes, part, c0, c1);
+  const Windows<T>& win = slab.windows;
+  const int64_t m = c.out_channels;
+  const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
+  const int64_t pixels = rows * win.width;
+  const Scratch<T> gradient(m * pixels);
+  const auto& s = c.output.strides;
+  const bool split_d = axes[0]->count > 1;
+  for (int64_t row = 0; row < rows; row++) {
+    const int64_t h = row % win.rows_h + (split_d ? 0 : part.r0);
+    const int64_t d = row / win.rows_h % win.rows_d + (split_d ? part.r0 : 0);
+    const int64_t n = part.n0 + row / (win.rows_h * win.rows_d);
+    const S* from = static_cast<const S*>(c.output.data) + n * s[0] + part.group * m * s[1] + d * s[2] + h * s[3];
+    for (int64_t o = 0; o < m; o++) {
+      copy_row(gradient + o * pixels + row * win.width, from + o * s[1], s[4], win.width);
+    }
+  }
+  const auto pack_b = [&](T* dst, int64_t j, int64_t columns, int64_t p, int64_t k) {
+    alignas(64) T lines[V::width * (B::k_step + V::width)];
+    constexpr int64_t line = B::k_step + V::width;
+    for (int64_t x = 0; x < columns; x += V::width) {
+      const int64_t n = std::min(V::width, columns - x);
+      win.for_runs(p, k, [&](int64_t at, int64_t offset, int64_t length) {
+        for (int64_t i = 0; i < n; i++) {
+          const T* from = win.slab + win.offsets[static_cast<size_t>(j + x + i)] + offset;
+          for (int64_t v = 0; v < length; v += V::width) {
+            V::store(lines + i * line + at + v, V::load(from + v));
+          }
+        }
+      });
+      turn(dst + x, B::nr, lines, line, n, k, T(1));
+    }
+  };
+  gemm_blocked<T>(m, (c1 - c0) * c.taps(), pixels, PackA<T, T>{gradient.data(), pixels, 1, T(1)}, pack_b, block, ld,
+                  accumulate);
+}
+
+template <class S>
+void weight_backward_typed(const Conv& c) {
+  using T = compute_t<S>;
+  const std::vector<Axis> axes[3] = {axes_of(c, 0), axes_of(c, 1), axes_of(c, 2)};
+  const std::array<const Axis*, 3> one = {&axes[0][0], &axes[1][0], &axes[2][0]};
+  const int split = one[0]->count > 1 ? 0 : 1;
+  const int64_t rows = one[split]->count;
+  const int64_t row_pixels = one[2]->count * (split == 0 ? one[1]->count : 1);
+  const int64_t taps = c.taps();
+  const int64_t depth = c.in_channels * taps;
+  const int64_t size = c.out_channels * depth;
+  // Blocks of channels are independent; where they are few, images are summed in several chunks, too.
+  const int64_t channels = std::clamp<int64_t>(512 / taps, 1, c.in_channels);
+  const int64_t blocks = (c.in_channels + channels - 1) / channels;
+  const int64_t work = c.batch * c.pixels() * c.out_channels * std::min(depth, channels * taps);
+  int64_t chunks = 1;
+  while (c.groups * blocks * chunks < 8 && chunks * 2 <= c.batch && work / chunks > (int64_t{1} << 21)) {
+    chunks *= 2;
+  }
+  const int64_t images_of_chunk = (c.batch + chunks - 1) / chunks;
+  const int64_t part_rows = std::clamp<int64_t>(1024 / row_pixels, 1, rows);
+  const int64_t images = std::clamp<int64_t>(part_rows < rows ? 1 : 1024 / (rows * row_pixels), 1, images_of_chunk);
+  const Scratch<T> sums(chunks * c.groups * size);
+  const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / std::max<int64_t>(1, work / chunks));
+  parallel_for(0, chunks * c.groups * blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; t++) {
+      const int64_t chunk = t / (c.groups * blocks);
+      const int64_t g = t / blocks % c.groups;
+      const int64_t c0 = t % blocks * channels;
+      const int64_t c1 = std::min(c0 + channels, c.in_channels);
+      T* block = sums + (chunk * c.groups + g) * size + c0 * taps;
+      bool any = false;
+      const int64_t stop = std::min((chunk + 1) * images_of_chunk, c.batch);
+      for (int64_t n = chunk * images_of_chunk; n < stop; n += images) {
+        for (int64_t r = 0; r < rows; r += part_rows) {
+          const Part part{g, n, std::min(n + images, stop), r, std::min(r + part_rows, rows)};
+          add_weight_gradient<S, T>(c, one, part, c0, c1, block, depth, any);
+          any = true;
+        }
+      }
+      for (int64_t o = 0; o < c.out_channels && !any; o++) {
+        std::fill_n(block + o * depth, (c1 - c0) * taps, T(0));
+      }
+    }
+  });
+  S* weight = static_cast<S*>(c.weight);
+  const int64_t n = c.groups * size;
+  parallel_for(0, n, 32768, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      T sum = sums[i];
+      for (int64_t k = 1; k < chunks; k++) {
+        sum += sums[k * n + i];
+      }
+      weight[i] = S(sum);
+    }
+  });
+}
+
+void weight_backward(const Conv& c) {
+  visit_dtype<set_floating>("convolution_weight_backward", c.dtype, [&](auto tag) {
+    weight_backward_typed<typename decltype(tag)::type>(c);
+  });
+}
+
+}  // namespace
+
+const ConvKernels conv_kernels = {forward, weight_backward};
+
+}  // namespace rushlight::cpu::RL_ISA
