@@ -1,0 +1,1 @@
+"""Parts of the loader that programs import by PyTorch's names."""

@@ -1,0 +1,220 @@
+"""Datasets: samples by index (`Dataset`) or as a stream (`IterableDataset`), and combinations."""
+
+import bisect
+import itertools
+import math
+import types
+import warnings
+
+import rushlight
+
+__all__ = [
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "StackDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
+
+
+class Dataset:
+    """Samples by index: subclasses define `__getitem__`, and `__len__` where it is known.
+
+    One that can fetch several samples at once may define `__getitems__(indices)`, which returns a
+    list of them.
+    """
+
+    __class_getitem__ = classmethod(types.GenericAlias)  # Dataset[int], for annotations
+
+    def __getitem__(self, index):
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other):
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset):
+    """Samples as a stream: subclasses define `__iter__`."""
+
+    def __add__(self, other):
+        return ChainDataset([self, other])
+
+
+class TensorDataset(Dataset):
+    """Sample `i` is the tuple of row `i` of each tensor.
+
+    Args:
+        *tensors: tensors whose first dimension has the same size.
+    """
+
+    def __init__(self, *tensors):
+        if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
+            raise AssertionError("Size mismatch between tensors")
+        self.tensors = tensors
+
+    def __getitem__(self, index):
+        return tuple(tensor[index] for tensor in self.tensors)
+
+    def __len__(self):
+        return self.tensors[0].size(0)
+
+
+class StackDataset(Dataset):
+    """Sample `i` is a tuple, or with keywords a dict, of the datasets' samples `i`."""
+
+    def __init__(self, *args, **kwargs):
+        if args:
+            if kwargs:
+                raise ValueError(
+                    "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) "
+                    "like input/output, but both types are given."
+                )
+            self._length = len(args[0])
+            if any(self._length != len(dataset) for dataset in args):
+                raise ValueError("Size mismatch between datasets")
+            self.datasets = args
+        elif kwargs:
+            self._length = len(next(iter(kwargs.values())))
+            if any(self._length != len(dataset) for dataset in kwargs.values()):
+                raise ValueError("Size mismatch between datasets")
+            self.datasets = kwargs
+        else:
+            raise ValueError("At least one dataset should be passed")
+
+    def __getitem__(self, index):
+        if isinstance(self.datasets, dict):
+            return {key: dataset[index] for key, dataset in self.datasets.items()}
+        return tuple(dataset[index] for dataset in self.datasets)
+
+    def __getitems__(self, indices):
+        if isinstance(self.datasets, dict):
+            samples = [{} for _ in indices]
+            for key, dataset in self.datasets.items():
+                for sample, value in zip(samples, _fetch(dataset, indices), strict=True):
+                    sample[key] = value
+            return samples
+        return list(zip(*(_fetch(dataset, indices) for dataset in self.datasets), strict=True))
+
+    def __len__(self):
+        return self._length
+
+
+def _fetch(dataset, indices):
+    """The samples at several indices, at once where the dataset can."""
+    if not callable(getattr(dataset, "__getitems__", None)):
+        return [dataset[i] for i in indices]
+    samples = dataset.__getitems__(indices)
+    if len(samples) != len(indices):
+        raise ValueError(
+            f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(samples)}"
+        )
+    return samples
+
+
+class ConcatDataset(Dataset):
+    """The samples of several datasets, one dataset after the other."""
+
+    @staticmethod
+    def cumsum(sequence):
+        """The running totals of the lengths."""
+        return list(itertools.accumulate(len(item) for item in sequence))
+
+    def __init__(self, datasets):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise AssertionError("datasets should not be an empty iterable")
+        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
+            raise AssertionError("ConcatDataset does not support IterableDataset")
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    def __len__(self):
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index):
+        if index < 0:
+            if -index > len(self):
+                raise ValueError("absolute value of index should not exceed dataset length")
+            index += len(self)
+        place = bisect.bisect_right(self.cumulative_sizes, index)
+        before = self.cumulative_sizes[place - 1] if place else 0
+        return self.datasets[place][index - before]
+
+
+class ChainDataset(IterableDataset):
+    """The streams of several datasets, one after the other."""
+
+    def __init__(self, datasets):
+        super().__init__()
+        self.datasets = datasets
+
+    def __iter__(self):
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise AssertionError("ChainDataset only supports IterableDataset")
+            yield from dataset
+
+    def __len__(self):
+        total = 0
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise AssertionError("ChainDataset only supports IterableDataset")
+            total += len(dataset)
+        return total
+
+
+class Subset(Dataset):
+    """The samples of a dataset at the given indices."""
+
+    def __init__(self, dataset, indices):
+        self.dataset = dataset
+        self.indices = indices
+
+    def __getitem__(self, index):
+        if isinstance(index, list):
+            return self.dataset[[self.indices[i] for i in index]]
+        return self.dataset[self.indices[index]]
+
+    def __getitems__(self, indices):
+        inner = [self.indices[i] for i in indices]
+        if callable(getattr(self.dataset, "__getitems__", None)):
+            return self.dataset.__getitems__(inner)
+        return [self.dataset[i] for i in inner]
+
+    def __len__(self):
+        return len(self.indices)
+
+
+def random_split(dataset, lengths, generator=None):
+    """Split a dataset into parts that do not overlap, at random.
+
+    Args:
+        dataset: what to split.
+        lengths: the parts' lengths, which add up to the dataset's, or fractions that add up to 1.
+        generator: source of the permutation; the default generator if None.
+    """
+    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
+        sizes = []
+        for i, fraction in enumerate(lengths):
+            if fraction < 0 or fraction > 1:
+                raise ValueError(f"Fraction at index {i} is not between 0 and 1")
+            sizes.append(math.floor(len(dataset) * fraction))
+        for i in range(len(dataset) - sum(sizes)):
+            sizes[i % len(sizes)] += 1
+        lengths = sizes
+        for i, length in enumerate(lengths):
+            if length == 0:
+                warnings.warn(
+                    f"Length of split at index {i} is 0. This might result in an empty dataset.",
+                    stacklevel=2,
+                )
+    if sum(lengths) != len(dataset):
+        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+    indices = rushlight.randperm(sum(lengths), generator=generator).tolist()
+    ends = itertools.accumulate(lengths)
+    return [
+        Subset(dataset, indices[end - length : end])
+        for end, length in zip(ends, lengths, strict=True)
+    ]

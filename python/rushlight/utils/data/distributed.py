@@ -1,0 +1,72 @@
+"""A sampler that gives each process of a group its share of the samples."""
+
+import math
+
+import rushlight
+
+from .sampler import Sampler
+
+__all__ = ["DistributedSampler"]
+
+
+class DistributedSampler(Sampler):
+    """The indices of one process: every `num_replicas`-th of all, in an order shared by all.
+
+    Args:
+        dataset: something with a length.
+        num_replicas: number of processes; that of the process group if None.
+        rank: number of this process; that in the process group if None.
+        shuffle: permute anew each epoch (see `set_epoch`).
+        seed: the same in all processes.
+        drop_last: leave out samples so that all shares are equal, instead of repeating some.
+    """
+
+    def __init__(
+        self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False
+    ):
+        if num_replicas is None or rank is None:
+            group = _process_group()
+            num_replicas = group.get_world_size() if num_replicas is None else num_replicas
+            rank = group.get_rank() if rank is None else rank
+        if rank >= num_replicas or rank < 0:
+            raise ValueError(
+                f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+            )
+        self.dataset = dataset
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.epoch = 0
+        self.drop_last = drop_last
+        if drop_last and len(dataset) % num_replicas != 0:
+            self.num_samples = math.ceil((len(dataset) - num_replicas) / num_replicas)
+        else:
+            self.num_samples = math.ceil(len(dataset) / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+        self.shuffle = shuffle
+        self.seed = seed
+
+    def __iter__(self):
+        count = len(self.dataset)
+        if self.shuffle:
+            generator = rushlight.Generator().manual_seed(self.seed + self.epoch)
+            indices = rushlight.randperm(count, generator=generator).tolist()
+        else:
+            indices = list(range(count))
+        if not self.drop_last:
+            missing = self.total_size - count
+            indices += (indices * math.ceil(missing / count))[:missing]
+        return iter(indices[self.rank : self.total_size : self.num_replicas])
+
+    def __len__(self):
+        return self.num_samples
+
+    def set_epoch(self, epoch):
+        """Set the epoch, which decides the permutation: call it before each epoch."""
+        self.epoch = epoch
+
+
+def _process_group():
+    distributed = getattr(rushlight, "distributed", None)
+    if distributed is None or not distributed.is_available():
+        raise RuntimeError("Requires distributed package to be available")
+    return distributed

@@ -1,0 +1,176 @@
+"""Samplers: the order in which a loader asks for samples."""
+
+import itertools
+import math
+import types
+
+import rushlight
+
+__all__ = [
+    "BatchSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SubsetRandomSampler",
+    "WeightedRandomSampler",
+]
+
+
+class Sampler:
+    """An iterable of indices; subclasses define `__iter__`, and `__len__` where it is known."""
+
+    __class_getitem__ = classmethod(types.GenericAlias)  # Sampler[int], for annotations
+
+    def __iter__(self):
+        raise NotImplementedError
+
+
+class SequentialSampler(Sampler):
+    """0, 1, 2, …"""
+
+    def __init__(self, data_source):
+        self.data_source = data_source
+
+    def __iter__(self):
+        return iter(range(len(self.data_source)))
+
+    def __len__(self):
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler):
+    """The indices in random order, or drawn with replacement.
+
+    Args:
+        data_source: something with a length.
+        replacement: draw each index independently.
+        num_samples: how many indices; as many as there are if None.
+        generator: source of randomness; one seeded from the default generator if None.
+    """
+
+    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+        self.data_source = data_source
+        self.replacement = replacement
+        self._num_samples = num_samples
+        self.generator = generator
+        if not isinstance(replacement, bool):
+            raise TypeError(
+                f"replacement should be a boolean value, but got replacement={replacement}"
+            )
+        if not isinstance(self.num_samples, int) or self.num_samples <= 0:
+            raise ValueError(
+                "num_samples should be a positive integer value, "
+                f"but got num_samples={self.num_samples}"
+            )
+
+    @property
+    def num_samples(self):
+        """How many indices an epoch has."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def _source(self):
+        """The generator of one epoch."""
+        if self.generator is not None:
+            return self.generator
+        seed = int(rushlight.empty((), dtype=rushlight.int64).random_().item())
+        return rushlight.Generator().manual_seed(seed)
+
+    def __iter__(self):
+        count = len(self.data_source)
+        generator = self._source()
+        if self.replacement:
+            # Blocks of 32, as PyTorch draws them, so that one seed gives the same indices.
+            for start in range(0, self.num_samples, 32):
+                size = (min(32, self.num_samples - start),)
+                drawn = rushlight.randint(
+                    high=count, size=size, dtype=rushlight.int64, generator=generator
+                )
+                yield from drawn.tolist()
+            return
+        for _ in range(self.num_samples // count):
+            yield from rushlight.randperm(count, generator=generator).tolist()
+        rest = self.num_samples % count
+        yield from rushlight.randperm(count, generator=generator).tolist()[:rest]
+
+    def __len__(self):
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """The given indices in random order."""
+
+    def __init__(self, indices, generator=None):
+        self.indices = indices
+        self.generator = generator
+
+    def __iter__(self):
+        for i in rushlight.randperm(len(self.indices), generator=self.generator).tolist():
+            yield self.indices[i]
+
+    def __len__(self):
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """Indices drawn with given weights, which need not add up to one."""
+
+    def __init__(self, weights, num_samples, replacement=True, generator=None):
+        if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
+            raise ValueError(
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
+            )
+        if not isinstance(replacement, bool):
+            raise ValueError(
+                f"replacement should be a boolean value, but got replacement={replacement}"
+            )
+        weights = rushlight.as_tensor(weights, dtype=rushlight.double)
+        if len(weights.shape) != 1:
+            raise ValueError(
+                "weights should be a 1d sequence but given weights have shape "
+                f"{tuple(weights.shape)}"
+            )
+        self.weights = weights
+        self.num_samples = num_samples
+        self.replacement = replacement
+        self.generator = generator
+
+    def __iter__(self):
+        drawn = rushlight.multinomial(
+            self.weights, self.num_samples, self.replacement, generator=self.generator
+        )
+        yield from iter(drawn.tolist())
+
+    def __len__(self):
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """Lists of `batch_size` indices from another sampler.
+
+    Args:
+        sampler: an iterable of indices.
+        batch_size: length of the lists.
+        drop_last: leave out a last list that is shorter.
+    """
+
+    def __init__(self, sampler, batch_size, drop_last):
+        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
+            raise ValueError(
+                f"batch_size should be a positive integer value, but got batch_size={batch_size}"
+            )
+        if not isinstance(drop_last, bool):
+            raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
+        self.sampler = sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __iter__(self):
+        indices = iter(self.sampler)
+        while batch := list(itertools.islice(indices, self.batch_size)):
+            if len(batch) < self.batch_size and self.drop_last:
+                return
+            yield batch
+
+    def __len__(self):
+        count = len(self.sampler)
+        return count // self.batch_size if self.drop_last else math.ceil(count / self.batch_size)
