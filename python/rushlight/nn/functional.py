@@ -9,7 +9,7 @@ import math
 import warnings
 
 import rushlight
-from rushlight import _C
+from rushlight._table import ops
 
 from .modules import _settings
 from .modules.utils import _list_with_default, _pair
@@ -28,7 +28,7 @@ _OPS["logsigmoid"] = "log_sigmoid"
 
 def __getattr__(name):
     if name in _OPS:
-        function = getattr(_C, _OPS[name])
+        function = getattr(ops, _OPS[name])
         globals()[name] = function
         return function
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -43,7 +43,7 @@ def __dir__():
 
 def relu(input, inplace=False):
     """max(x, 0)."""
-    return _C.relu_(input) if inplace else _C.relu(input)
+    return ops.relu_(input) if inplace else ops.relu(input)
 
 
 def relu6(input, inplace=False):
@@ -53,81 +53,81 @@ def relu6(input, inplace=False):
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """x where it is positive, `negative_slope * x` elsewhere."""
-    return (_C.leaky_relu_ if inplace else _C.leaky_relu)(input, negative_slope)
+    return (ops.leaky_relu_ if inplace else ops.leaky_relu)(input, negative_slope)
 
 
 def elu(input, alpha=1.0, inplace=False):
     """x where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
-    return (_C.elu_ if inplace else _C.elu)(input, alpha)
+    return (ops.elu_ if inplace else ops.elu)(input, alpha)
 
 
 def selu(input, inplace=False):
     """`elu` with the fixed alpha and scale that keep mean 0 and variance 1."""
-    return (_C.selu_ if inplace else _C.selu)(input)
+    return (ops.selu_ if inplace else ops.selu)(input)
 
 
 def celu(input, alpha=1.0, inplace=False):
     """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))."""
-    return (_C.celu_ if inplace else _C.celu)(input, alpha)
+    return (ops.celu_ if inplace else ops.celu)(input, alpha)
 
 
 def silu(input, inplace=False):
     """x * sigmoid(x)."""
-    return (_C.silu_ if inplace else _C.silu)(input)
+    return (ops.silu_ if inplace else ops.silu)(input)
 
 
 def mish(input, inplace=False):
     """x * tanh(softplus(x))."""
-    return (_C.mish_ if inplace else _C.mish)(input)
+    return (ops.mish_ if inplace else ops.mish)(input)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x limited to [min_val, max_val]."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return (_C.hardtanh_ if inplace else _C.hardtanh)(input, min_val, max_val)
+    return (ops.hardtanh_ if inplace else ops.hardtanh)(input, min_val, max_val)
 
 
 def hardswish(input, inplace=False):
     """x * relu6(x + 3) / 6."""
-    return (_C.hardswish_ if inplace else _C.hardswish)(input)
+    return (ops.hardswish_ if inplace else ops.hardswish)(input)
 
 
 def hardsigmoid(input, inplace=False):
     """relu6(x + 3) / 6."""
-    return (_C.hardsigmoid_ if inplace else _C.hardsigmoid)(input)
+    return (ops.hardsigmoid_ if inplace else ops.hardsigmoid)(input)
 
 
 def threshold(input, threshold, value, inplace=False):
     """x where it is above `threshold`, `value` elsewhere."""
-    return (_C.threshold_ if inplace else _C.threshold)(input, threshold, value)
+    return (ops.threshold_ if inplace else ops.threshold)(input, threshold, value)
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """`leaky_relu` with a slope drawn from [lower, upper] in training, their mean otherwise."""
-    return (_C.rrelu_ if inplace else _C.rrelu)(input, lower, upper, training)
+    return (ops.rrelu_ if inplace else ops.rrelu)(input, lower, upper, training)
 
 
 def glu(input, dim=-1):
     """The first half along `dim` times the sigmoid of the second."""
     if input.dim() == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
-    return _C.glu(input, dim)
+    return ops.glu(input, dim)
 
 
 def sigmoid(input):
     """1 / (1 + exp(-x))."""
-    return _C.sigmoid(input)
+    return ops.sigmoid(input)
 
 
 def tanh(input):
     """The hyperbolic tangent."""
-    return _C.tanh(input)
+    return ops.tanh(input)
 
 
 def tanhshrink(input):
     """x - tanh(x)."""
-    return input - _C.tanh(input)
+    return input - ops.tanh(input)
 
 
 def softsign(input):
@@ -149,7 +149,7 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(x) over its sum along `dim`; `dtype` is cast to first."""
     if dim is None:
         dim = _softmax_dim("softmax", input.dim(), _stacklevel)
-    return _C.softmax(input, dim) if dtype is None else _C.softmax(input, dim, dtype=dtype)
+    return ops.softmax(input, dim) if dtype is None else ops.softmax(input, dim, dtype=dtype)
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
@@ -163,7 +163,9 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The logarithm of `softmax`, computed without losing digits."""
     if dim is None:
         dim = _softmax_dim("log_softmax", input.dim(), _stacklevel)
-    return _C.log_softmax(input, dim) if dtype is None else _C.log_softmax(input, dim, dtype=dtype)
+    return (
+        ops.log_softmax(input, dim) if dtype is None else ops.log_softmax(input, dim, dtype=dtype)
+    )
 
 
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
@@ -188,24 +190,24 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 def dropout(input, p=0.5, training=True, inplace=False):
     """Set each element to zero with probability `p` and scale the others by 1 / (1 - p)."""
     _settings._probability(p)
-    return (_C.dropout_ if inplace else _C.dropout)(input, p, training)
+    return (ops.dropout_ if inplace else ops.dropout)(input, p, training)
 
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout that keeps mean and variance of `selu`'s results."""
     _settings._probability(p)
-    return (_C.alpha_dropout_ if inplace else _C.alpha_dropout)(input, p, training)
+    return (ops.alpha_dropout_ if inplace else ops.alpha_dropout)(input, p, training)
 
 
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """`alpha_dropout` of whole channels."""
     _settings._probability(p)
-    function = _C.feature_alpha_dropout_ if inplace else _C.feature_alpha_dropout
+    function = ops.feature_alpha_dropout_ if inplace else ops.feature_alpha_dropout
     return function(input, p, training)
 
 
 def _feature_dropout(input, p, training, inplace):
-    return (_C.feature_dropout_ if inplace else _C.feature_dropout)(input, p, training)
+    return (ops.feature_dropout_ if inplace else ops.feature_dropout)(input, p, training)
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
@@ -275,7 +277,7 @@ def batch_norm(
     """
     if training:
         _verify_batch_size(input.size())
-    return _C.batch_norm(
+    return ops.batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps, True
     )
 
@@ -295,19 +297,19 @@ def instance_norm(
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {input.size()}"
         )
-    return _C.instance_norm(
+    return ops.instance_norm(
         input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True
     )
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """Normalise over the last dimensions, whose sizes are `normalized_shape`."""
-    return _C.layer_norm(input, normalized_shape, weight, bias, eps)
+    return ops.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Divide by the root mean square over the last dimensions."""
-    return _C.rms_norm(input, normalized_shape, weight, eps)
+    return ops.rms_norm(input, normalized_shape, weight, eps)
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
@@ -319,7 +321,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     _verify_batch_size(
         [input.size(0) * input.size(1) // num_groups, num_groups, *list(input.size()[2:])]
     )
-    return _C.group_norm(input, num_groups, weight, bias, eps)
+    return ops.group_norm(input, num_groups, weight, bias, eps)
 
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
@@ -359,8 +361,8 @@ def embedding(
     if max_norm is not None:
         input = input.contiguous()
         with rushlight.no_grad():
-            _C.embedding_renorm_(weight, input, max_norm, norm_type)
-    return _C.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+            ops.embedding_renorm_(weight, input, max_norm, norm_type)
+    return ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 # ---- pooling -----------------------------------------------------------------------------------
@@ -371,7 +373,7 @@ def max_pool1d_with_indices(
 ):
     """The largest value of each window and its index."""
     stride = kernel_size if stride is None else stride
-    return _C.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return ops.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool1d(
@@ -379,7 +381,7 @@ def max_pool1d(
 ):
     """The largest value of each window of (N, C, L)."""
     stride = kernel_size if stride is None else stride
-    function = _C.max_pool1d_with_indices if return_indices else _C.max_pool1d
+    function = ops.max_pool1d_with_indices if return_indices else ops.max_pool1d
     return function(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -388,7 +390,7 @@ def max_pool2d_with_indices(
 ):
     """The largest value of each window and its index."""
     stride = kernel_size if stride is None else stride
-    return _C.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return ops.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool2d(
@@ -396,7 +398,7 @@ def max_pool2d(
 ):
     """The largest value of each window of (N, C, H, W)."""
     stride = kernel_size if stride is None else stride
-    function = _C.max_pool2d_with_indices if return_indices else _C.max_pool2d
+    function = ops.max_pool2d_with_indices if return_indices else ops.max_pool2d
     return function(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -405,7 +407,7 @@ def max_pool3d_with_indices(
 ):
     """The largest value of each window and its index."""
     stride = kernel_size if stride is None else stride
-    return _C.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return ops.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool3d(
@@ -413,49 +415,49 @@ def max_pool3d(
 ):
     """The largest value of each window of (N, C, D, H, W)."""
     stride = kernel_size if stride is None else stride
-    function = _C.max_pool3d_with_indices if return_indices else _C.max_pool3d
+    function = ops.max_pool3d_with_indices if return_indices else ops.max_pool3d
     return function(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def adaptive_avg_pool2d(input, output_size):
     """The means of as many windows as `output_size` says; None keeps a dimension's size."""
-    return _C.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
+    return ops.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
 
 
 def adaptive_avg_pool3d(input, output_size):
     """The means of as many windows as `output_size` says; None keeps a dimension's size."""
-    return _C.adaptive_avg_pool3d(input, _list_with_default(output_size, input.size()))
+    return ops.adaptive_avg_pool3d(input, _list_with_default(output_size, input.size()))
 
 
 def adaptive_max_pool1d(input, output_size, return_indices=False):
     """The largest values of `output_size` windows."""
-    values, indices = _C.adaptive_max_pool1d(input, output_size)
+    values, indices = ops.adaptive_max_pool1d(input, output_size)
     return (values, indices) if return_indices else values
 
 
 def adaptive_max_pool2d(input, output_size, return_indices=False):
     """The largest values of as many windows as `output_size` says."""
     size = _list_with_default(output_size, input.size())
-    values, indices = _C.adaptive_max_pool2d(input, size)
+    values, indices = ops.adaptive_max_pool2d(input, size)
     return (values, indices) if return_indices else values
 
 
 def adaptive_max_pool3d(input, output_size, return_indices=False):
     """The largest values of as many windows as `output_size` says."""
     size = _list_with_default(output_size, input.size())
-    values, indices = _C.adaptive_max_pool3d(input, size)
+    values, indices = ops.adaptive_max_pool3d(input, size)
     return (values, indices) if return_indices else values
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """The p-norm of each window of (N, C, L)."""
-    mean = _C.avg_pool1d(input.pow(norm_type), kernel_size, stride or (), 0, ceil_mode)
+    mean = ops.avg_pool1d(input.pow(norm_type), kernel_size, stride or (), 0, ceil_mode)
     return _lp_finish(mean, kernel_size, norm_type)
 
 
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """The p-norm of each window of (N, C, H, W)."""
-    mean = _C.avg_pool2d(input.pow(norm_type), kernel_size, stride or (), 0, ceil_mode)
+    mean = ops.avg_pool2d(input.pow(norm_type), kernel_size, stride or (), 0, ceil_mode)
     return _lp_finish(mean, math.prod(_pair(kernel_size)), norm_type)
 
 
@@ -465,7 +467,7 @@ def _lp_finish(mean, count, norm_type):
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """The inverse of `unfold`: adds up overlapping windows into an image of `output_size`."""
-    return _C.col2im(
+    return ops.col2im(
         input,
         _pair(output_size),
         _pair(kernel_size),
@@ -477,7 +479,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """The windows of an image as the columns of a matrix."""
-    return _C.im2col(input, _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride))
+    return ops.im2col(input, _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride))
 
 
 def pad(input, pad, mode="constant", value=None):
@@ -485,20 +487,20 @@ def pad(input, pad, mode="constant", value=None):
 
     Modes: "constant" (with `value`), "reflect", "replicate", "circular". Negative sizes crop.
     """
-    return _C.pad(input, pad, mode, value)
+    return ops.pad(input, pad, mode, value)
 
 
 # ---- losses ------------------------------------------------------------------------------------
 
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+_REDUCTIONS = ("none", "mean", "sum")
 
 
 def _reduction(reduction, size_average=None, reduce=None):
-    """The number that ops take for a reduction."""
+    """The reduction that is meant, checked."""
     reduction = _settings._reduction(reduction, size_average, reduce)
     if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return _REDUCTIONS[reduction]
+    return reduction
 
 
 def _warn_of_sizes(input, target):
@@ -543,7 +545,7 @@ def cross_entropy(
         ignore_index: a class that counts for nothing.
         label_smoothing: the part of each target that is spread over all classes.
     """
-    return _C.cross_entropy_loss(
+    return ops.cross_entropy_loss(
         input,
         target,
         weight,
@@ -564,23 +566,23 @@ def nll_loss(
 ):
     """The negative log likelihood of class indices; `input` holds log probabilities."""
     reduction = _reduction(reduction, size_average, reduce)
-    return _C.nll_loss_nd(input, target, weight, reduction, ignore_index)
+    return ops.nll_loss_nd(input, target, weight, reduction, ignore_index)
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The squared difference."""
     expanded = _warn_of_sizes(input, target)
     if weight is not None:
-        return _weighted(_C.mse_loss(*expanded, 0), weight, reduction)
-    return _C.mse_loss(*expanded, _reduction(reduction, size_average, reduce))
+        return _weighted(ops.mse_loss(*expanded, "none"), weight, reduction)
+    return ops.mse_loss(*expanded, _reduction(reduction, size_average, reduce))
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The absolute difference."""
     expanded = _warn_of_sizes(input, target)
     if weight is not None:
-        return _weighted(_C.l1_loss(*expanded, 0), weight, reduction)
-    return _C.l1_loss(*expanded, _reduction(reduction, size_average, reduce))
+        return _weighted(ops.l1_loss(*expanded, "none"), weight, reduction)
+    return ops.l1_loss(*expanded, _reduction(reduction, size_average, reduce))
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
@@ -588,16 +590,16 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     expanded = _warn_of_sizes(input, target)
     reduction = _reduction(reduction, size_average, reduce)
     if beta == 0.0:
-        return _C.l1_loss(*expanded, reduction)
-    return _C.smooth_l1_loss(*expanded, reduction, beta)
+        return ops.l1_loss(*expanded, reduction)
+    return ops.smooth_l1_loss(*expanded, reduction, beta)
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Half the squared difference where it is below delta, linear beyond."""
     expanded = _warn_of_sizes(input, target)
     if weight is not None:
-        return _weighted(_C.huber_loss(*expanded, 0, delta), weight, reduction)
-    return _C.huber_loss(*expanded, _reduction(reduction), delta)
+        return _weighted(ops.huber_loss(*expanded, "none", delta), weight, reduction)
+    return ops.huber_loss(*expanded, _reduction(reduction), delta)
 
 
 def binary_cross_entropy(
@@ -612,7 +614,7 @@ def binary_cross_entropy(
         )
     if weight is not None:
         weight = weight.expand(rushlight.broadcast_shapes(target.size(), weight.size()))
-    return _C.binary_cross_entropy(input, target, weight, reduction)
+    return ops.binary_cross_entropy(input, target, weight, reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -630,7 +632,7 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({target.size()}) must be the same as input size ({input.size()})"
         )
-    return _C.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
+    return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
@@ -639,7 +641,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     "batchmean" divides the sum by the batch size, which is the divergence's definition.
     """
     if size_average is not None or reduce is not None:
-        number = _reduction(reduction, size_average, reduce)
+        mode = _reduction(reduction, size_average, reduce)
     else:
         if reduction == "mean":
             warnings.warn(
@@ -649,8 +651,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
                 "major release.",
                 stacklevel=2,
             )
-        number = _reduction("sum" if reduction == "batchmean" else reduction)
-    result = _C.kl_div(input, target, number, log_target=log_target)
+        mode = _reduction("sum" if reduction == "batchmean" else reduction)
+    result = ops.kl_div(input, target, mode, log_target=log_target)
     if reduction == "batchmean" and input.dim() != 0:
         result = result / input.size()[0]
     return result
@@ -668,7 +670,7 @@ def poisson_nll_loss(
 ):
     """The negative log likelihood of counts under a Poisson distribution."""
     reduction = _reduction(reduction, size_average, reduce)
-    return _C.poisson_nll_loss(input, target, log_input, full, eps, reduction)
+    return ops.poisson_nll_loss(input, target, log_input, full, eps, reduction)
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
@@ -706,12 +708,12 @@ def hinge_embedding_loss(
 ):
     """x where the target is 1, max(0, margin - x) where it is -1."""
     reduction = _reduction(reduction, size_average, reduce)
-    return _C.hinge_embedding_loss(input, target, margin, reduction)
+    return ops.hinge_embedding_loss(input, target, margin, reduction)
 
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target * x))."""
-    return _C.soft_margin_loss(input, target, _reduction(reduction, size_average, reduce))
+    return ops.soft_margin_loss(input, target, _reduction(reduction, size_average, reduce))
 
 
 def margin_ranking_loss(
@@ -719,7 +721,7 @@ def margin_ranking_loss(
 ):
     """max(0, -target * (input1 - input2) + margin)."""
     reduction = _reduction(reduction, size_average, reduce)
-    return _C.margin_ranking_loss(input1, input2, target, margin, reduction)
+    return ops.margin_ranking_loss(input1, input2, target, margin, reduction)
 
 
 def cosine_embedding_loss(
@@ -727,7 +729,7 @@ def cosine_embedding_loss(
 ):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     reduction = _reduction(reduction, size_average, reduce)
-    return _C.cosine_embedding_loss(input1, input2, target, margin, reduction)
+    return ops.cosine_embedding_loss(input1, input2, target, margin, reduction)
 
 
 def triplet_margin_loss(
@@ -746,7 +748,7 @@ def triplet_margin_loss(
     reduction = _reduction(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    return _C.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction)
+    return ops.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction)
 
 
 def multi_margin_loss(
@@ -765,19 +767,19 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    return _C.multi_margin_loss(input, target, p, margin, weight, reduction)
+    return ops.multi_margin_loss(input, target, p, margin, weight, reduction)
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The hinge loss of samples with several classes each."""
-    return _C.multilabel_margin_loss(input, target, _reduction(reduction, size_average, reduce))
+    return ops.multilabel_margin_loss(input, target, _reduction(reduction, size_average, reduce))
 
 
 def multilabel_soft_margin_loss(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean"
 ):
     """The binary cross entropy with logits, averaged over the last dimension."""
-    number = _reduction(reduction, size_average, reduce)
+    reduction = _reduction(reduction, size_average, reduce)
     loss = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
     loss = loss.sum(dim=-1) / input.size(-1)
-    return _reduced(loss, {v: k for k, v in _REDUCTIONS.items()}[number])
+    return _reduced(loss, reduction)

@@ -1,7 +1,7 @@
 """Adadelta."""
 
 import rushlight
-from rushlight import _C
+from rushlight._table import ops
 
 from .adam import _counters_to_tensors
 from .optimizer import Optimizer, _check_settings, _check_ways, _counter, _zeros_like
@@ -77,7 +77,7 @@ class Adadelta(Optimizer):
                 state["step"] = _counter()
                 state["square_avg"] = _zeros_like(p)
                 state["acc_delta"] = _zeros_like(p)
-        _C.adadelta_step_(
+        ops.adadelta_step_(
             params,
             [p.grad for p in params],
             [state["square_avg"] for state in states],

@@ -1,7 +1,7 @@
 """Adagrad."""
 
 import rushlight
-from rushlight import _C
+from rushlight._table import ops
 
 from .adam import _counters_to_tensors
 from .optimizer import Optimizer, _check_settings, _check_ways, _counter
@@ -82,7 +82,7 @@ class Adagrad(Optimizer):
                 if not params:
                     continue
                 states = [self.state[p] for p in params]
-                _C.adagrad_step_(
+                ops.adagrad_step_(
                     params,
                     [p.grad for p in params],
                     [state["sum"] for state in states],

@@ -1,7 +1,8 @@
 """Adam."""
 
 import rushlight
-from rushlight import _C, Tensor
+from rushlight import Tensor
+from rushlight._table import ops
 
 from .optimizer import Optimizer, _check_settings, _check_ways, _counter, _zeros_like
 
@@ -106,7 +107,7 @@ class Adam(Optimizer):
         if not params:
             return
         beta1, beta2 = group["betas"]
-        _C.adam_step_(
+        ops.adam_step_(
             params,
             grads,
             means,

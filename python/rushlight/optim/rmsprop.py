@@ -1,7 +1,7 @@
 """RMSprop."""
 
 import rushlight
-from rushlight import _C
+from rushlight._table import ops
 
 from .adam import _counters_to_tensors
 from .optimizer import Optimizer, _check_settings, _check_ways, _counter, _zeros_like
@@ -94,7 +94,7 @@ class RMSprop(Optimizer):
             if group["centered"]:
                 means.append(state["grad_avg"])
         if params:
-            _C.rmsprop_step_(
+            ops.rmsprop_step_(
                 params,
                 grads,
                 squares,

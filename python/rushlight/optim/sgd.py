@@ -1,7 +1,7 @@
 """Stochastic gradient descent."""
 
 import rushlight
-from rushlight import _C
+from rushlight._table import ops
 
 from .optimizer import Optimizer, _check_settings, _check_ways
 
@@ -88,7 +88,7 @@ class SGD(Optimizer):
             grads.append(grad)
         for first, (params, grads, buffers) in ((False, old), (True, new)):
             if params:
-                _C.sgd_step_(
+                ops.sgd_step_(
                     params,
                     grads,
                     buffers,
