@@ -1,0 +1,81 @@
+"""Random numbers. The same seed gives PyTorch's numbers on the CPU; they are drawn in order, by one thread.
+
+The distributions stand in src/kernels/random.h, their kernels in src/cpu/isa/random.cpp.
+"""
+
+from gen.table import composite, custom, op, update
+
+_zero = {"self": "zeros_like(grad)"}
+_function = "function out"
+
+
+def _fill(text: str, doc: str) -> None:
+    op(text, kernel=update(), grad=_zero, doc=doc)
+
+
+_fill("uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)",
+      "Uniform numbers in [from, to).")
+_fill("normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)",
+      "Normal numbers.")
+_fill("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)",
+      "Integers in [from, to), to the largest of the dtype where to is None.")
+_fill("random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)", "Integers in [0, to).")
+_fill("random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)",
+      "Integers from 0 to the largest that the dtype holds without gaps.")
+_fill("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",
+      "1 with the probability p of its place, else 0.")
+_fill("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)",
+      "1 with probability p, else 0.")
+_fill("exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)",
+      "Exponential numbers of rate lambd.")
+_fill("cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)",
+      "Cauchy numbers.")
+_fill("log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)",
+      "Numbers whose logarithms are normal.")
+_fill("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)",
+      "How many trials of probability p it takes to succeed.")
+
+for _name, _doc in (("rand", "Uniform numbers in [0, 1)."), ("randn", "Standard normal numbers.")):
+    composite(f"{_name}(int[] size, *, Generator? generator=None, options) -> Tensor", variants=_function, doc=_doc)
+    composite(f"{_name}_like(Tensor self, *, options, MemoryFormat? memory_format=None) -> Tensor", variants="function", doc=_doc)
+composite("randint(int high, int[] size, *, Generator? generator=None, options) -> Tensor", variants=_function,
+          doc="Integers in [0, high), int64 by default.")
+composite("randint.low(int low, int high, int[] size, *, Generator? generator=None, options) -> Tensor",
+          variants=_function, doc="Integers in [low, high), int64 by default.")
+composite("randint_like(Tensor self, int high, *, options, MemoryFormat? memory_format=None) -> Tensor",
+          variants="function", doc="Integers in [0, high).")
+composite("randint_like.low(Tensor self, int low, int high, *, options, MemoryFormat? memory_format=None) -> Tensor",
+          variants="function", doc="Integers in [low, high).")
+composite("randperm(int n, *, Generator? generator=None, options) -> Tensor", variants=_function,
+          doc="The numbers below n in random order, int64 by default.")
+composite("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", variants="function method out",
+          doc="1 with the probabilities of self, else 0.")
+composite("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+          doc="1 with probability p, else 0, in the shape of self.")
+composite("normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", variants=_function,
+          doc="Normal numbers of each mean and deviation.")
+composite("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", variants=_function,
+          doc="Normal numbers of each mean.")
+composite("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor", variants=_function,
+          doc="Normal numbers of each deviation.")
+composite("normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, options) -> Tensor",
+          variants=_function, doc="Normal numbers of one mean and deviation.")
+composite("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+          doc="Indices drawn with the probabilities of each row.")
+
+# ---- dropout ----
+
+op("_scaled_bernoulli_(Tensor(a!) self, float p, float value) -> Tensor(a!)", kernel=update(), variants="method inplace",
+   grad=_zero, doc="value with probability p, else 0.")
+for _name, _doc in (
+    ("dropout", "Zeroes elements with probability p and scales the others by 1 / (1 - p)."),
+    ("feature_dropout", "`dropout` of whole channels."),
+    ("alpha_dropout", "Dropout that keeps mean and variance after `selu`."),
+    ("feature_alpha_dropout", "`alpha_dropout` of whole channels."),
+):
+    composite(f"{_name}(Tensor input, float p, bool train) -> Tensor", variants="function", doc=_doc)
+    composite(f"{_name}_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", variants="function inplace",
+              doc=f"`{_name}` in place.")
+op("_draw_from_cumulative(Tensor cumulative, int num_samples, *, Generator? generator=None) -> Tensor",
+   kernel=custom(), variants="function", grad="none",
+   doc="Indices drawn from rows of growing sums that end at 1.")

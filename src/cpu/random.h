@@ -1,0 +1,73 @@
+// What the random kernels of src/cpu/isa/random.cpp need around their loops, compiled once: locking, temporaries,
+// checks, and the mathematics of rare distributions.
+#pragma once
+
+#include <optional>
+
+#include <rushlight/generator.h>
+#include <rushlight/tensor.h>
+
+namespace rushlight {
+class GeneratorImpl;
+}
+
+namespace rushlight::cpu {
+
+// Holds the generator (the default one where undefined) while numbers are drawn.
+class DrawLock {
+ public:
+  explicit DrawLock(const Generator& generator);
+  ~DrawLock();
+  DrawLock(const DrawLock&) = delete;
+  DrawLock& operator=(const DrawLock&) = delete;
+  GeneratorImpl& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<GeneratorImpl> owner_;
+  GeneratorImpl* state_;
+};
+
+// The memory to fill in logical order: the tensor's own, or that of a copy which is written back at the end.
+class OrderedOutput {
+ public:
+  explicit OrderedOutput(const Tensor& out);
+  ~OrderedOutput() noexcept(false);
+  OrderedOutput(const OrderedOutput&) = delete;
+  OrderedOutput& operator=(const OrderedOutput&) = delete;
+  void* data() const;
+  int64_t numel() const;
+
+ private:
+  const Tensor& out_;
+  Tensor memory_;
+};
+
+// Probabilities as contiguous floats or doubles of a shape; RuntimeError where one is outside of [0, 1].
+class OrderedInput {
+ public:
+  OrderedInput(const Tensor& in, IntArrayRef sizes);
+  const void* data() const;
+  ScalarType dtype() const;
+
+ private:
+  Tensor memory_;
+};
+
+// [from, to) for random_: checked against the dtype.
+class RandomRange {
+ public:
+  RandomRange(ScalarType dtype, int64_t from, std::optional<int64_t> to);
+  bool all_bits() const { return all_bits_; }
+  uint64_t size() const { return size_; }
+
+ private:
+  uint64_t size_ = 0;
+  bool all_bits_ = false;
+};
+
+// From a uniform number in [0, 1).
+double cauchy_from(double u, double median, double sigma);
+double geometric_from(double u, double p);
+double exp_of(double x);
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,277 @@
+// Checks of the random fills, and the ops that draw into new tensors: factories, dropout, multinomial.
+#include <cmath>
+
+#include "generated/kernels.h"
+#include "kernels/random.h"
+#include "ops/derivatives.h"
+
+namespace rushlight {
+
+// ---- what the fills accept ----
+
+namespace {
+
+void check_floating(const char* op, const Tensor& self) {
+  if (!is_floating(self.dtype())) {
+    dtype_not_implemented(op, self.dtype());
+  }
+}
+
+}  // namespace
+
+void shape::uniform_(Tensor& self, double& from, double& to, Generator&) {
+  check_floating("check_uniform_bounds", self);
+  RL_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
+}
+void shape::normal_(Tensor& self, double&, double& std, Generator&) {
+  check_floating("normal_kernel_cpu", self);
+  RL_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
+}
+void shape::random__from(Tensor&, int64_t&, std::optional<int64_t>&, Generator&) {}
+void shape::random__to(Tensor&, int64_t&, Generator&) {}
+void shape::random_(Tensor&, Generator&) {}
+void shape::bernoulli__Tensor(Tensor& self, Tensor& p, Generator&) {
+  RL_CHECK(is_floating(p.dtype()), "expected probabilities tensor to have floating type, got ", enum_name(p.dtype()));
+  RL_CHECK(is_expandable_to(p.sizes(), self.sizes()), "The expanded size of the tensor ", self.sizes(),
+           " must match the size of the probabilities ", p.sizes());
+}
+void shape::bernoulli__float(Tensor&, double& p, Generator&) {
+  RL_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
+}
+void shape::exponential_(Tensor& self, double& lambd, Generator&) {
+  check_floating("exponential_", self);
+  RL_CHECK(lambd > 0, "exponential_ expects lambda > 0.0, but found lambda=", lambd);
+}
+void shape::cauchy_(Tensor& self, double&, double& sigma, Generator&) {
+  check_floating("cauchy_", self);
+  RL_CHECK(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
+}
+void shape::log_normal_(Tensor& self, double&, double& std, Generator&) {
+  check_floating("log_normal_", self);
+  RL_CHECK(std > 0, "log_normal_ expects std > 0.0, but found std=", std);
+}
+void shape::geometric_(Tensor& self, double& p, Generator&) {
+  if (!contains(set_real, self.dtype())) {
+    dtype_not_implemented("geometric_", self.dtype());
+  }
+  RL_CHECK(p > 0 && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
+}
+void shape::_scaled_bernoulli_(Tensor& self, double&, double&) { check_floating("dropout", self); }
+
+OutSpec shape::_draw_from_cumulative(Tensor& cumulative, int64_t& num_samples, Generator&) {
+  cumulative = contiguous_raw(cumulative);
+  DimVector sizes(cumulative.sizes());
+  sizes[sizes.size() - 1] = num_samples;
+  return {sizes, kInt64};
+}
+
+// ---- new tensors ----
+
+namespace composite {
+
+namespace {
+
+Tensor fresh(IntArrayRef size, const TensorOptions& options, ScalarType dtype) {
+  return make_empty(size, options.dtype_opt().value_or(dtype), options.device());
+}
+
+Tensor fresh_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> format) {
+  return rushlight::empty_like(self.detach(), options, format);
+}
+
+}  // namespace
+
+Tensor rand(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
+  return fresh(size, options, get_default_dtype()).uniform_(0, 1, generator);
+}
+Tensor randn(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
+  const Tensor t = fresh(size, options, get_default_dtype());
+  if (is_complex(t.dtype())) {  // both parts of variance 1/2
+    rushlight::view_as_real(t).normal_(0, std::sqrt(0.5), generator);
+    return t;
+  }
+  return t.normal_(0, 1, generator);
+}
+Tensor rand_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return fresh_like(self, options, memory_format).uniform_();
+}
+Tensor randn_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return fresh_like(self, options, memory_format).normal_();
+}
+Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, const Generator& generator, const TensorOptions& options) {
+  RL_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
+  return fresh(size, options, kInt64).random_(low, high, generator);
+}
+Tensor randint(int64_t high, IntArrayRef size, const Generator& generator, const TensorOptions& options) {
+  return randint_low(0, high, size, generator, options);
+}
+Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, const TensorOptions& options,
+                        std::optional<MemoryFormat> memory_format) {
+  return fresh_like(self, options, memory_format).random_(low, high);
+}
+Tensor randint_like(const Tensor& self, int64_t high, const TensorOptions& options,
+                    std::optional<MemoryFormat> memory_format) {
+  return randint_like_low(self, 0, high, options, memory_format);
+}
+
+Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& options) {
+  const Tensor t = fresh({n}, options, kInt64);
+  if (n > 1) {
+    Scalar(n - 1).check_fits(t.dtype());
+  }
+  if (t.is_meta()) {
+    return t;
+  }
+  const Generator& g = generator.defined() ? generator : default_generator(t.device());
+  std::lock_guard<std::mutex> lock(g->mutex);
+  visit_dtype<set_real>("randperm", t.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    random::RL_ISA::fill_permutation(t.data<T>(), n, *g);
+  });
+  return t;
+}
+
+Tensor bernoulli(const Tensor& self, const Generator& generator) {
+  return rushlight::empty_like(self.detach()).bernoulli_(self.detach(), generator);
+}
+Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
+  return rushlight::empty_like(self.detach()).bernoulli_(p, generator);
+}
+
+Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator) {
+  RL_CHECK(std.numel() == 0 || std.is_meta() || std.detach().ge(0).all().item().toBool(),
+           "normal expects all elements of std >= 0.0");
+  const Tensor z = make_empty(broadcast_sizes(mean.sizes(), std.sizes()), promote_types(mean.dtype(), std.dtype()),
+                              mean.device());
+  z.normal_(0, 1, generator);
+  return z.mul_(std.detach()).add_(mean.detach());
+}
+Tensor normal_Tensor_float(const Tensor& mean, double std, const Generator& generator) {
+  RL_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
+  return rushlight::empty_like(mean.detach()).normal_(0, std, generator).add_(mean.detach());
+}
+Tensor normal_float_Tensor(double mean, const Tensor& std, const Generator& generator) {
+  return composite::normal(rushlight::full_like(std.detach(), mean), std, generator);
+}
+Tensor normal_float_float(double mean, double std, IntArrayRef size, const Generator& generator,
+                          const TensorOptions& options) {
+  return fresh(size, options, get_default_dtype()).normal_(mean, std, generator);
+}
+
+Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, const Generator& generator) {
+  RL_CHECK(is_floating(self.dtype()), "multinomial only supports floating-point dtypes for input, got: ",
+           enum_name(self.dtype()));
+  RL_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
+  RL_CHECK(num_samples > 0, "cannot sample n_sample <= 0 samples");
+  RL_CHECK(replacement || num_samples <= self.size(-1), "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  const NoGradGuard guard;
+  const Tensor p = self.detach();
+  if (p.numel() == 0) {
+    DimVector sizes(p.sizes());
+    sizes[sizes.size() - 1] = num_samples;
+    return make_empty(sizes, kInt64, p.device());
+  }
+  RL_CHECK(p.isfinite().logical_and(p.ge(0)).all().item().toBool(),
+           "probability tensor contains either `inf`, `nan` or element < 0");
+  const Tensor total = p.sum(-1, true);
+  RL_CHECK(total.ne(0).all().item().toBool(), "invalid multinomial distribution (sum of probabilities <= 0)");
+  if (!replacement || num_samples == 1) {
+    // The smallest of exponential waiting times of rates p: each wins with its probability.
+    const Tensor race = p / rushlight::empty_like(p).exponential_(1, generator);
+    return num_samples == 1 ? race.argmax(-1, true) : std::get<1>(race.topk(num_samples, -1));
+  }
+  return rushlight::_draw_from_cumulative(p.cumsum(-1) / total, num_samples, generator);
+}
+
+// ---- dropout ----
+
+namespace {
+
+void check_p(double p) {
+  RL_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+}
+
+// What the input is multiplied with: 0 or 1 / (1 - p), of the shape of the input or of its first two dimensions.
+Tensor noise_for(const Tensor& input, double p, bool whole_channels, double value) {
+  Tensor noise;
+  if (whole_channels) {
+    RL_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
+    DimVector sizes(input.sizes());
+    for (size_t d = 2; d < sizes.size(); d++) {
+      sizes[d] = 1;
+    }
+    noise = make_empty(sizes, input.dtype(), input.device());
+  } else {
+    noise = make_empty_like(input, input.dtype());
+  }
+  return noise._scaled_bernoulli_(1 - p, value);
+}
+
+bool does_nothing(const Tensor& input, double p, bool train) { return p == 0 || !train || input.numel() == 0; }
+
+Tensor drop(const Tensor& input, double p, bool train, bool whole_channels) {
+  check_p(p);
+  if (does_nothing(input, p, train)) {
+    return input;
+  }
+  return p == 1 ? input * rushlight::zeros({}, input.options()) : input * noise_for(input, p, whole_channels, 1 / (1 - p));
+}
+
+Tensor& drop_(const Tensor& self, double p, bool train, bool whole_channels) {
+  check_p(p);
+  if (does_nothing(self, p, train)) {
+    return const_cast<Tensor&>(self);
+  }
+  return p == 1 ? self.mul_(rushlight::zeros({}, self.options()))
+                : self.mul_(noise_for(self, p, whole_channels, 1 / (1 - p)));
+}
+
+// Dropped elements take selu's limit at minus infinity; then scale and shift restore mean 0 and variance 1.
+struct AlphaDropout {
+  Tensor noise;
+  Tensor shift;
+};
+AlphaDropout alpha_noise(const Tensor& input, double p, bool whole_channels) {
+  constexpr double limit = 1.7580993408473766;
+  const double a = 1 / std::sqrt((limit * limit * p + 1) * (1 - p));
+  const Tensor kept = noise_for(input, p, whole_channels, 1);
+  return {kept * a, (kept - 1) * (limit * a) + limit * a * p};
+}
+
+Tensor alpha_drop(const Tensor& input, double p, bool train, bool whole_channels) {
+  check_p(p);
+  if (does_nothing(input, p, train)) {
+    return input;
+  }
+  if (p == 1) {
+    return input * rushlight::zeros({}, input.options());
+  }
+  const AlphaDropout d = alpha_noise(input, p, whole_channels);
+  return input * d.noise + d.shift;
+}
+
+Tensor& alpha_drop_(const Tensor& self, double p, bool train, bool whole_channels) {
+  check_p(p);
+  if (does_nothing(self, p, train)) {
+    return const_cast<Tensor&>(self);
+  }
+  if (p == 1) {
+    return self.mul_(rushlight::zeros({}, self.options()));
+  }
+  const AlphaDropout d = alpha_noise(self, p, whole_channels);
+  return self.mul_(d.noise).add_(d.shift);
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& input, double p, bool train) { return drop(input, p, train, false); }
+Tensor& dropout_(const Tensor& self, double p, bool train) { return drop_(self, p, train, false); }
+Tensor feature_dropout(const Tensor& input, double p, bool train) { return drop(input, p, train, true); }
+Tensor& feature_dropout_(const Tensor& self, double p, bool train) { return drop_(self, p, train, true); }
+Tensor alpha_dropout(const Tensor& input, double p, bool train) { return alpha_drop(input, p, train, false); }
+Tensor& alpha_dropout_(const Tensor& self, double p, bool train) { return alpha_drop_(self, p, train, false); }
+Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) { return alpha_drop(input, p, train, true); }
+Tensor& feature_alpha_dropout_(const Tensor& self, double p, bool train) { return alpha_drop_(self, p, train, true); }
+
+}  // namespace composite
+}  // namespace rushlight
