@@ -1,0 +1,13 @@
+"""Steps of optimisers over lists of tensors: one pass over the memory of all of them."""
+
+from gen.table import custom, op
+
+op("sgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] momentum_buffers, *, float lr, float momentum, "
+   "float dampening, float weight_decay, bool nesterov, bool maximize, bool first) -> ()",
+   kernel=custom(), variants="function", grad="none",
+   doc="A step of stochastic gradient descent; `first` fills the momentum buffers, which are empty without momentum.")
+op("adam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
+   "Tensor(d!)[] max_exp_avg_sqs, Tensor(e!)[] steps, *, float lr, float beta1, float beta2, float eps, "
+   "float weight_decay, bool decoupled, bool amsgrad, bool maximize) -> ()",
+   kernel=custom(), variants="function", grad="none",
+   doc="A step of Adam, of AdamW where decoupled; `steps` are float32 counters, max_exp_avg_sqs is empty without amsgrad.")

@@ -1,0 +1,184 @@
+// Fused optimiser steps: every parameter, gradient and state is read once and written once. Elements do not depend on
+// each other and the arithmetic is rounded operation by operation, so bits depend neither on threads nor on the order.
+#include <utility>
+
+#include "core/parallel.h"
+#include "cpu/step_lists.h"
+#include "generated/kernels.h"
+#include "kernels/math.h"
+
+namespace rushlight::cpu::RL_ISA {
+
+namespace {
+
+constexpr int64_t grain = 32768;
+
+enum class Momentum { None, First, FirstNesterov, Plain, Nesterov };
+
+struct SgdSettings {
+  double lr;
+  double momentum;
+  double dampening;
+  double weight_decay;
+  bool maximize;
+};
+
+template <class T, Momentum M, bool Decay>
+void sgd_run(T* param, const T* grad, T* buffer, int64_t n, const SgdSettings& s) {
+  using C = compute_t<T>;
+  const C minus_lr = static_cast<C>(-s.lr);
+  const C momentum = static_cast<C>(s.momentum);
+  const C share = static_cast<C>(1 - s.dampening);
+  const C decay = static_cast<C>(s.weight_decay);
+  const C sign = s.maximize ? C(-1) : C(1);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const C p = static_cast<C>(param[i]);
+    C g = sign * static_cast<C>(grad[i]);
+    if constexpr (Decay) {
+      g = g + decay * p;
+    }
+    if constexpr (M != Momentum::None) {
+      constexpr bool is_first = M == Momentum::First || M == Momentum::FirstNesterov;
+      constexpr bool is_nesterov = M == Momentum::Nesterov || M == Momentum::FirstNesterov;
+      const C b = is_first ? g : static_cast<C>(buffer[i]) * momentum + share * g;
+      buffer[i] = static_cast<T>(b);
+      g = is_nesterov ? g + momentum * b : b;
+    }
+    param[i] = static_cast<T>(p + minus_lr * g);
+  }
+}
+
+struct AdamSettings {
+  double beta1;
+  double beta2;
+  double eps;
+  double weight_decay;
+  double lr;
+  bool maximize;
+};
+
+enum class Decay { None, Coupled, Decoupled };
+
+template <class T, Decay D, bool Amsgrad>
+void adam_run(T* param, const T* grad, T* mean, T* square, T* largest, int64_t n, const AdamSettings& s,
+              double correction1, double correction2) {
+  using C = compute_t<T>;
+  const C weight = static_cast<C>(1 - s.beta1);
+  const C rest = static_cast<C>(1) - weight;
+  const bool near = weight < C(0.5);
+  const C beta2 = static_cast<C>(s.beta2);
+  const C share2 = static_cast<C>(1 - s.beta2);
+  const C root = static_cast<C>(::sqrt(correction2));
+  const C minus_step = static_cast<C>(-(s.lr / correction1));
+  const C eps = static_cast<C>(s.eps);
+  const C decay = static_cast<C>(s.weight_decay);
+  const C shrink = static_cast<C>(1 - s.lr * s.weight_decay);
+  const C sign = s.maximize ? C(-1) : C(1);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    C p = static_cast<C>(param[i]);
+    C g = sign * static_cast<C>(grad[i]);
+    if constexpr (D == Decay::Coupled) {
+      g = g + decay * p;
+    }
+    if constexpr (D == Decay::Decoupled) {
+      p = p * shrink;
+    }
+    const C m0 = static_cast<C>(mean[i]);
+    const C m = near ? m0 + weight * (g - m0) : g - (g - m0) * rest;
+    C v = static_cast<C>(square[i]) * beta2 + share2 * g * g;
+    mean[i] = static_cast<T>(m);
+    square[i] = static_cast<T>(v);
+    if constexpr (Amsgrad) {
+      v = math::maximum(static_cast<C>(largest[i]), v);
+      largest[i] = static_cast<T>(v);
+    }
+    const C denominator = math::sqrt(v) / root + eps;
+    param[i] = static_cast<T>(p + minus_step * m / denominator);
+  }
+}
+
+template <Momentum M>
+void sgd_all(StepLists& lists, const SgdSettings& s) {
+  parallel_for(0, lists.numel(), grain, [&](int64_t begin, int64_t end) {
+    lists.for_pieces(begin, end, [&](size_t i, int64_t from, int64_t to) {
+      const StepLists::Run& run = lists.runs()[i];
+      visit_dtype<set_floating>("sgd_step_", run.dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        const auto at = [&](int k) { return reinterpret_cast<T*>(run.data[k]) + (run.data[k] != nullptr ? from : 0); };
+        if (s.weight_decay != 0) {
+          sgd_run<T, M, true>(at(0), at(1), at(2), to - from, s);
+        } else {
+          sgd_run<T, M, false>(at(0), at(1), at(2), to - from, s);
+        }
+      });
+    });
+  });
+}
+
+template <Decay D, bool Amsgrad>
+void adam_all(StepLists& lists, const AdamSettings& s, const std::vector<double>& counts) {
+  parallel_for(0, lists.numel(), grain, [&](int64_t begin, int64_t end) {
+    lists.for_pieces(begin, end, [&](size_t i, int64_t from, int64_t to) {
+      const StepLists::Run& run = lists.runs()[i];
+      const double correction1 = 1 - __builtin_pow(s.beta1, counts[i]);
+      const double correction2 = 1 - __builtin_pow(s.beta2, counts[i]);
+      visit_dtype<set_floating>("adam_step_", run.dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        const auto at = [&](int k) { return reinterpret_cast<T*>(run.data[k]) + (run.data[k] != nullptr ? from : 0); };
+        adam_run<T, D, Amsgrad>(at(0), at(1), at(2), at(3), at(4), to - from, s, correction1, correction2);
+      });
+    });
+  });
+}
+
+}  // namespace
+
+void sgd_step_(TensorList params, TensorList grads, TensorList momentum_buffers, double lr, double momentum,
+               double dampening, double weight_decay, bool nesterov, bool maximize, bool first) {
+  if (params.empty()) {
+    return;
+  }
+  const SgdSettings settings{lr, momentum, dampening, weight_decay, maximize};
+  StepLists lists({{params, true}, {grads, false}, {momentum_buffers, true}});
+  if (momentum == 0) {
+    sgd_all<Momentum::None>(lists, settings);
+  } else if (first && nesterov) {
+    sgd_all<Momentum::FirstNesterov>(lists, settings);
+  } else if (first) {
+    sgd_all<Momentum::First>(lists, settings);
+  } else if (nesterov) {
+    sgd_all<Momentum::Nesterov>(lists, settings);
+  } else {
+    sgd_all<Momentum::Plain>(lists, settings);
+  }
+  lists.write_back();
+}
+
+void adam_step_(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                TensorList max_exp_avg_sqs, TensorList steps, double lr, double beta1, double beta2, double eps,
+                double weight_decay, bool decoupled, bool amsgrad, bool maximize) {
+  if (params.empty()) {
+    return;
+  }
+  const AdamSettings settings{beta1, beta2, eps, weight_decay, lr, maximize};
+  StepLists lists({{params, true}, {grads, false}, {exp_avgs, true}, {exp_avg_sqs, true}, {max_exp_avg_sqs, true}});
+  const std::vector<double> counts = count_steps(steps);
+  const Decay decay = weight_decay == 0 ? Decay::None : decoupled ? Decay::Decoupled : Decay::Coupled;
+  const auto run = [&]<Decay D>() {
+    if (amsgrad) {
+      adam_all<D, true>(lists, settings, counts);
+    } else {
+      adam_all<D, false>(lists, settings, counts);
+    }
+  };
+  switch (decay) {
+    case Decay::None: run.template operator()<Decay::None>(); break;
+    case Decay::Coupled: run.template operator()<Decay::Coupled>(); break;
+    case Decay::Decoupled: run.template operator()<Decay::Decoupled>(); break;
+  }
+  lists.write_back();
+}
+
+}  // namespace rushlight::cpu::RL_ISA

@@ -1,0 +1,60 @@
+// The tensors of an optimiser step as runs of memory: list k of parameter i is `runs[i].data[k]`.
+// Tensors whose memory is not in the order of their parameter's are copied to such, and back when they were written.
+#pragma once
+
+#include <initializer_list>
+#include <vector>
+
+#include <rushlight/tensor.h>
+
+namespace rushlight::cpu {
+
+class StepLists {
+ public:
+  static constexpr int max_lists = 5;
+  struct Run {
+    char* data[max_lists];
+    int64_t numel;
+    ScalarType dtype;
+  };
+  struct List {
+    TensorList tensors;  // empty: not used
+    bool written;
+  };
+  // The first list is that of the parameters.
+  explicit StepLists(std::initializer_list<List> lists);
+  ~StepLists();
+  void write_back();
+
+  const std::vector<Run>& runs() const { return runs_; }
+  int64_t numel() const { return offsets_.back(); }
+
+  // Calls f(run index, first element, last element) for the pieces of the range [begin, end) of all elements.
+  template <class F>
+  void for_pieces(int64_t begin, int64_t end, const F& f) const {
+    for (size_t i = find(begin); begin < end; i++) {
+      const int64_t stop = end < offsets_[i + 1] ? end : offsets_[i + 1];
+      if (begin < stop) {
+        f(i, begin - offsets_[i], stop - offsets_[i]);
+      }
+      begin = stop;
+    }
+  }
+
+ private:
+  size_t find(int64_t element) const;
+
+  std::vector<Run> runs_;
+  std::vector<int64_t> offsets_;  // of the runs, and the end
+  struct Copy {
+    Tensor original;
+    Tensor ordered;
+  };
+  std::vector<Copy> kept_;
+  std::vector<Copy> to_write_;
+};
+
+// Adds 1 to each counter and returns their values.
+std::vector<double> count_steps(TensorList steps);
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,86 @@
+// What the fused optimiser steps accept: lists of one length whose tensors match the parameters.
+#include "core/op_support.h"
+#include "generated/kernels.h"
+
+namespace rushlight {
+
+namespace {
+
+void check_list(const char* op, const char* name, std::vector<Tensor>& list, std::vector<Tensor>& params, bool needed) {
+  if (!needed) {
+    list.clear();
+    return;
+  }
+  RL_CHECK(list.size() == params.size(), op, ": ", name, " has ", list.size(), " tensors for ", params.size(), " parameters");
+  for (size_t i = 0; i < list.size(); i++) {
+    RL_CHECK(list[i].defined(), op, ": ", name, "[", i, "] is None");
+    RL_CHECK(list[i].sizes() == params[i].sizes(), op, ": ", name, "[", i, "] has shape ", list[i].sizes(),
+             ", its parameter ", params[i].sizes());
+    RL_CHECK(list[i].dtype() == params[i].dtype(), op, ": ", name, "[", i, "] is ", dtype_info(list[i].dtype()).name,
+             ", its parameter ", dtype_info(params[i].dtype()).name);
+    RL_CHECK(list[i].device() == params[i].device(), op, ": ", name, "[", i, "] lies on another device than its parameter");
+    check_no_internal_overlap(op, list[i]);
+  }
+}
+
+void check_params(const char* op, const std::vector<Tensor>& params) {
+  for (size_t i = 0; i < params.size(); i++) {
+    RL_CHECK(params[i].defined(), op, ": params[", i, "] is None");
+    if (!is_differentiable(params[i].dtype())) {
+      dtype_not_implemented(op, params[i].dtype());
+    }
+    check_no_internal_overlap(op, params[i]);
+  }
+}
+
+// A gradient may be expanded, for it is only read.
+void gather_expanded(std::vector<Tensor>& grads) {
+  for (Tensor& g : grads) {
+    g = g.defined() && has_internal_overlap(g) ? contiguous_raw(g) : g;
+  }
+}
+
+// Complex numbers are optimised as pairs of real ones.
+void as_real(std::vector<Tensor>& list) {
+  for (Tensor& t : list) {
+    if (is_complex(t.dtype())) {
+      t = make_view(t, views::view_as_real(t));
+    }
+  }
+}
+
+}  // namespace
+
+void shape::sgd_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, std::vector<Tensor>& momentum_buffers,
+                      double&, double& momentum, double&, double&, bool&, bool&, bool&) {
+  check_params("sgd_step_", params);
+  gather_expanded(grads);
+  check_list("sgd_step_", "grads", grads, params, true);
+  check_list("sgd_step_", "momentum_buffers", momentum_buffers, params, momentum != 0);
+  as_real(params);
+  as_real(grads);
+  as_real(momentum_buffers);
+}
+
+void shape::adam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, std::vector<Tensor>& exp_avgs,
+                       std::vector<Tensor>& exp_avg_sqs, std::vector<Tensor>& max_exp_avg_sqs, std::vector<Tensor>& steps,
+                       double&, double&, double&, double&, double&, bool&, bool& amsgrad, bool&) {
+  check_params("adam_step_", params);
+  gather_expanded(grads);
+  check_list("adam_step_", "grads", grads, params, true);
+  check_list("adam_step_", "exp_avgs", exp_avgs, params, true);
+  check_list("adam_step_", "exp_avg_sqs", exp_avg_sqs, params, true);
+  check_list("adam_step_", "max_exp_avg_sqs", max_exp_avg_sqs, params, amsgrad);
+  RL_CHECK(steps.size() == params.size(), "adam_step_: steps has ", steps.size(), " tensors for ", params.size(), " parameters");
+  for (const Tensor& step : steps) {
+    RL_CHECK(step.defined() && step.dtype() == kFloat32 && step.numel() == 1 && step.is_cpu(),
+             "adam_step_: steps must be float32 tensors of one element on the cpu");
+  }
+  as_real(params);
+  as_real(grads);
+  as_real(exp_avgs);
+  as_real(exp_avg_sqs);
+  as_real(max_exp_avg_sqs);
+}
+
+}  // namespace rushlight
