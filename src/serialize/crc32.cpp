@@ -1,0 +1,111 @@
+// Two ways to the same checksum: eight tables, and folding by carry-less multiplication (Gopal and others, "Fast CRC
+// Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009; the constants are those of its
+// reflected variant for this polynomial).
+#include "serialize/crc32.h"
+
+#include <array>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace rushlight::serialize {
+namespace {
+
+using Tables = std::array<std::array<uint32_t, 256>, 8>;
+
+constexpr Tables tables = [] {
+  Tables t{};
+  for (uint32_t i = 0; i < 256; i++) {
+    uint32_t c = i;
+    for (int k = 0; k < 8; k++) {
+      c = (c >> 1) ^ (-(c & 1u) & 0xedb88320u);
+    }
+    t[0][i] = c;
+  }
+  for (uint32_t i = 0; i < 256; i++) {
+    for (size_t k = 1; k < 8; k++) {
+      t[k][i] = (t[k - 1][i] >> 8) ^ t[0][t[k - 1][i] & 0xff];
+    }
+  }
+  return t;
+}();
+
+// On the inverted register, as all functions below.
+uint32_t by_tables(uint32_t c, const unsigned char* p, size_t n) {
+  for (; n >= 8; n -= 8, p += 8) {
+    uint32_t low = 0;
+    uint32_t high = 0;
+    std::memcpy(&low, p, 4);
+    std::memcpy(&high, p + 4, 4);
+    low ^= c;
+    c = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^ tables[4][low >> 24] ^
+        tables[3][high & 0xff] ^ tables[2][high >> 8 & 0xff] ^ tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];
+  }
+  for (; n > 0; n--, p++) {
+    c = (c >> 8) ^ tables[0][(c ^ *p) & 0xff];
+  }
+  return c;
+}
+
+#if defined(__x86_64__)
+
+__attribute__((target("pclmul,sse4.1"))) inline __m128i fold(__m128i x, __m128i keys, __m128i next) {
+  const __m128i low = _mm_clmulepi64_si128(x, keys, 0x00);
+  const __m128i high = _mm_clmulepi64_si128(x, keys, 0x11);
+  return _mm_xor_si128(_mm_xor_si128(low, high), next);
+}
+
+// n is a multiple of 16 and at least 64.
+__attribute__((target("pclmul,sse4.1"))) uint32_t by_folding(uint32_t c, const unsigned char* p, size_t n) {
+  const auto load = [](const unsigned char* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };
+  const __m128i by_512 = _mm_set_epi64x(0x1c6e41596, 0x154442bd4);
+  const __m128i by_128 = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
+  const __m128i by_64 = _mm_set_epi64x(0, 0x163cd6124);
+  const __m128i reduce = _mm_set_epi64x(0x1f7011641, 0x1db710641);
+  const __m128i low_32 = _mm_setr_epi32(-1, 0, -1, 0);
+
+  __m128i x0 = _mm_xor_si128(load(p), _mm_cvtsi32_si128(static_cast<int>(c)));
+  __m128i x1 = load(p + 16);
+  __m128i x2 = load(p + 32);
+  __m128i x3 = load(p + 48);
+  for (p += 64, n -= 64; n >= 64; p += 64, n -= 64) {
+    x0 = fold(x0, by_512, load(p));
+    x1 = fold(x1, by_512, load(p + 16));
+    x2 = fold(x2, by_512, load(p + 32));
+    x3 = fold(x3, by_512, load(p + 48));
+  }
+  __m128i x = fold(fold(fold(x0, by_128, x1), by_128, x2), by_128, x3);
+  for (; n >= 16; p += 16, n -= 16) {
+    x = fold(x, by_128, load(p));
+  }
+  // From 128 bits to 64, to 32, and Barrett's reduction of the rest.
+  x = _mm_xor_si128(_mm_srli_si128(x, 8), _mm_clmulepi64_si128(x, by_128, 0x10));
+  x = _mm_xor_si128(_mm_srli_si128(x, 4), _mm_clmulepi64_si128(_mm_and_si128(x, low_32), by_64, 0x00));
+  __m128i q = _mm_clmulepi64_si128(_mm_and_si128(x, low_32), reduce, 0x10);
+  q = _mm_clmulepi64_si128(_mm_and_si128(q, low_32), reduce, 0x00);
+  return static_cast<uint32_t>(_mm_extract_epi32(_mm_xor_si128(x, q), 1));
+}
+
+#endif
+
+}  // namespace
+
+uint32_t crc32_tables(uint32_t crc, const void* data, size_t n) {
+  return ~by_tables(~crc, static_cast<const unsigned char*>(data), n);
+}
+
+uint32_t crc32(uint32_t crc, const void* data, size_t n) {
+  const auto* p = static_cast<const unsigned char*>(data);
+#if defined(__x86_64__)
+  static const bool can_fold = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+  if (can_fold && n >= 64) {
+    const size_t folded = n & ~size_t{15};
+    return ~by_tables(by_folding(~crc, p, folded), p + folded, n - folded);
+  }
+#endif
+  return ~by_tables(~crc, p, n);
+}
+
+}  // namespace rushlight::serialize

@@ -1,0 +1,264 @@
+// The C++ side of .pt files: dicts of tensors to a file and back.
+#include <unordered_map>
+
+#include <rushlight/serialize.h>
+
+#include "serialize/checkpoint.h"
+
+namespace rushlight {
+namespace {
+
+using namespace serialize;
+using Kind = PickleNode::Kind;
+
+std::string archive_name(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const size_t dot = name.rfind('.');
+  const std::string stem = dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
+  return stem.empty() ? "archive" : stem;
+}
+
+// ---- to a file ----
+
+class Saver {
+ public:
+  void tensor(const Tensor& t) {
+    RL_CHECK(t.defined(), "an undefined tensor cannot be saved");
+    RL_CHECK(t.is_cpu(), "tensors on ", t.device().str(), " cannot be saved from C++: move them to the cpu first");
+    p_.global("torch._utils", "_rebuild_tensor_v2");
+    p_.mark();
+    storage(t);
+    p_.integer(t.storage_offset());
+    integers(t.sizes());
+    integers(t.strides());
+    p_.boolean(t.requires_grad());
+    p_.global("collections", "OrderedDict");  // hooks, which are never saved
+    p_.empty_tuple();
+    p_.reduce();
+    p_.tuple();
+    p_.reduce();
+  }
+  void state(const StateDict& state) {
+    p_.global("collections", "OrderedDict");
+    p_.empty_tuple();
+    p_.reduce();
+    p_.mark();
+    for (const auto& [name, t] : state) {
+      p_.string(name);
+      tensor(t);
+    }
+    p_.set_items();
+  }
+  void write(const std::string& path) {
+    AtomicFile file(path);
+    CheckpointWriter writer(file, archive_name(path));
+    writer.add_objects(p_.finish());
+    for (size_t i = 0; i < storages_.size(); i++) {
+      writer.add_storage(std::to_string(i), storages_[i]);
+    }
+    writer.finish();
+    file.commit();
+  }
+
+ private:
+  void integers(IntArrayRef list) {
+    p_.mark();
+    for (const int64_t n : list) {
+      p_.integer(n);
+    }
+    p_.tuple();
+  }
+  void storage(const Tensor& t) {
+    const Storage& s = t.storage();
+    const auto [place, fresh] = keys_.emplace(s.get(), std::make_pair(storages_.size(), t.dtype()));
+    RL_CHECK(place->second.second == t.dtype(),
+             "Cannot save multiple tensors or storages that view the same data as different types");
+    if (fresh) {
+      storages_.push_back(s);
+    }
+    p_.mark();
+    p_.string("storage");
+    p_.global("torch", storage_class(t.dtype()));
+    p_.string(std::to_string(place->second.first));
+    p_.string("cpu");
+    p_.integer(static_cast<int64_t>(s->nbytes()) / t.element_size());
+    p_.tuple();
+    p_.persistent();
+  }
+
+  PickleWriter p_;
+  std::vector<Storage> storages_;
+  std::unordered_map<const StorageImpl*, std::pair<size_t, ScalarType>> keys_;
+};
+
+// ---- from a file ----
+
+class Loader {
+ public:
+  explicit Loader(const std::string& path)
+      : reader_(open_source(path, false), false), bytes_(reader_.record("data.pkl")), pickle_(read_pickle(bytes_)) {}
+
+  StateDict run() {
+    visit(pickle_.root, "", 0);
+    return std::move(state_);
+  }
+
+ private:
+  static constexpr int max_depth = 100;
+  static constexpr int64_t max_visits = 10'000'000;
+
+  const PickleNode& node(uint32_t id) const { return pickle_.nodes[id]; }
+  const PickleNode& item(const PickleNode& of, uint32_t i) const {
+    const bool has_items = of.kind == Kind::Tuple || of.kind == Kind::Call || of.kind == Kind::New || of.kind == Kind::Persistent;
+    if (!has_items || i >= of.value.items.count) {
+      throw UnpicklingError("a tensor in this file lacks a part of its description");
+    }
+    return node(pickle_.items[of.value.items.first + i]);
+  }
+  static void expect(bool good, const char* what) {
+    if (!good) {
+      throw UnpicklingError(str("a tensor in this file has a wrong ", what));
+    }
+  }
+  std::string_view called(const PickleNode& call) const {
+    const PickleNode& function = item(call, 0);
+    if (function.kind != Kind::Global) {
+      throw UnpicklingError("this file calls what is no global name");
+    }
+    return function.bytes;
+  }
+
+  void visit(uint32_t id, const std::string& name, int depth) {
+    // What is shared is visited each time, so that a small file could stand for a very large tree.
+    visits_++;
+    if (depth > max_depth || visits_ > max_visits) {
+      throw UnpicklingError("containers in this file are nested too deep or too often");
+    }
+    const PickleNode& n = node(id);
+    if (n.kind == Kind::Call) {
+      const std::string_view function = called(n);
+      if (function != "collections\nOrderedDict") {
+        if (function.starts_with("torch._utils\n_rebuild_")) {
+          state_.emplace_back(name, tensor(n));
+        }
+        return;
+      }
+    }
+    if (n.kind == Kind::Tuple) {
+      visit_list(n.value.items.first, n.value.items.count, 0, name, depth);
+    }
+    int64_t index = 0;
+    for (uint32_t i = n.first_step; i != PickleNode::none; i = pickle_.steps[i].next) {
+      const PickleStep& step = pickle_.steps[i];
+      if (step.kind == PickleStep::Kind::Append) {
+        visit_list(step.first, step.count, index, name, depth);
+        index += step.count;
+      } else if (step.kind == PickleStep::Kind::SetItems) {
+        visit_dict(step, name, depth);
+      }
+    }
+  }
+
+  static std::string joined(const std::string& prefix, std::string_view name) {
+    return prefix.empty() ? std::string(name) : str(prefix, '.', name);
+  }
+
+  void visit_list(uint32_t first, uint32_t count, int64_t index, const std::string& name, int depth) {
+    for (uint32_t k = 0; k < count; k++) {
+      visit(pickle_.items[first + k], joined(name, std::to_string(index + k)), depth + 1);
+    }
+  }
+
+  void visit_dict(const PickleStep& step, const std::string& name, int depth) {
+    for (uint32_t k = 0; k < step.count; k += 2) {
+      const PickleNode& key = node(pickle_.items[step.first + k]);
+      if (key.kind == Kind::String || key.kind == Kind::Int) {
+        const std::string text = key.kind == Kind::Int ? std::to_string(key.value.i) : std::string(key.bytes);
+        visit(pickle_.items[step.first + k + 1], joined(name, text), depth + 1);
+      }
+    }
+  }
+
+  Tensor tensor(const PickleNode& call) {
+    const std::string_view function = called(call);
+    const PickleNode& arguments = item(call, 1);
+    if (function == "torch._utils\n_rebuild_parameter") {
+      const PickleNode& data = item(arguments, 0);
+      expect(data.kind == Kind::Call && called(data) == "torch._utils\n_rebuild_tensor_v2", "parameter");
+      Tensor t = tensor(data);
+      t.requires_grad_(item(arguments, 1).kind == Kind::Bool && item(arguments, 1).value.i != 0);
+      return t;
+    }
+    if (function != "torch._utils\n_rebuild_tensor_v2") {
+      throw UnpicklingError(str("tensors made by ", function.substr(function.find('\n') + 1), " cannot be loaded"));
+    }
+    const PickleNode& offset = item(arguments, 1);
+    const PickleNode& requires_grad = item(arguments, 4);
+    expect(offset.kind == Kind::Int, "storage offset");
+    expect(requires_grad.kind == Kind::Bool, "requires_grad");
+    ScalarType dtype = ScalarType::Undefined;
+    const Storage s = storage(item(arguments, 0), dtype);
+    Tensor t = tensor_on(s, dtype, offset.value.i, integers(item(arguments, 2)), integers(item(arguments, 3)));
+    if (requires_grad.value.i != 0) {
+      t.requires_grad_();
+    }
+    return t;
+  }
+
+  Storage storage(const PickleNode& id, ScalarType& dtype) {
+    expect(id.kind == Kind::Persistent && item(id, 0).kind == Kind::Tuple, "storage");
+    const PickleNode& parts = item(id, 0);
+    const PickleNode& type = item(parts, 1);
+    const PickleNode& key = item(parts, 2);
+    const PickleNode& numel = item(parts, 4);
+    expect(item(parts, 0).kind == Kind::String && item(parts, 0).bytes == "storage", "storage");
+    expect(type.kind == Kind::Global && key.kind == Kind::String && numel.kind == Kind::Int, "storage");
+    const std::optional<ScalarType> found = dtype_of_storage_class(type.bytes.substr(type.bytes.find('\n') + 1));
+    expect(found.has_value(), "storage type");
+    dtype = *found;
+    return reader_.storage(std::string(key.bytes), dtype, numel.value.i);
+  }
+
+  DimVector integers(const PickleNode& tuple) const {
+    expect(tuple.kind == Kind::Tuple, "size");
+    DimVector list;
+    for (uint32_t i = 0; i < tuple.value.items.count; i++) {
+      expect(item(tuple, i).kind == Kind::Int, "size");
+      list.push_back(item(tuple, i).value.i);
+    }
+    return list;
+  }
+
+  CheckpointReader reader_;
+  std::string bytes_;
+  Pickle pickle_;
+  StateDict state_;
+  int64_t visits_ = 0;
+};
+
+}  // namespace
+
+void save(const StateDict& state, const std::string& path) {
+  Saver saver;
+  saver.state(state);
+  saver.write(path);
+}
+
+void save(const Tensor& tensor, const std::string& path) {
+  Saver saver;
+  saver.tensor(tensor);
+  saver.write(path);
+}
+
+StateDict load_state_dict(const std::string& path) { return Loader(path).run(); }
+
+Tensor load_tensor(const std::string& path) {
+  StateDict state = load_state_dict(path);
+  RL_CHECK(state.size() == 1, "the file ", path, " holds ", state.size(), " tensors, not one");
+  return state[0].second;
+}
+
+void load(Tensor& tensor, const std::string& path) { tensor = load_tensor(path); }
+
+}  // namespace rushlight
