@@ -337,7 +337,8 @@ def run_function(op: Op) -> list[str]:
     assert op.kernel is not None
     kind = op.kernel.kind
     n = len(op.results)
-    result = types.result_type(op.results) if not op.inplace_only else "Tensor"
+    writes_self = op.inplace_only and op.args[0].type.is_tensor
+    result = "Tensor" if writes_self else types.result_type(op.results)
     kernel = f"find_kernel(kernel_tables, where_, &KernelTable::{op.symbol}, \"{op.name}\")"
     if kind == "pointwise":
         lines = [f"Tensor run_{op.symbol}({types.parameters(op)}, const Tensor* given, bool resize) {{"]

@@ -11,3 +11,14 @@ op("adam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tenso
    "float weight_decay, bool decoupled, bool amsgrad, bool maximize) -> ()",
    kernel=custom(), variants="function", grad="none",
    doc="A step of Adam, of AdamW where decoupled; `steps` are float32 counters, max_exp_avg_sqs is empty without amsgrad.")
+op("rmsprop_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] square_avgs, Tensor(c!)[] momentum_buffers, "
+   "Tensor(d!)[] grad_avgs, Tensor(e!)[] steps, *, float lr, float alpha, float eps, float weight_decay, float momentum, "
+   "bool centered, bool maximize) -> ()",
+   kernel=custom(), variants="function", grad="none",
+   doc="A step of RMSprop; momentum_buffers is empty without momentum, grad_avgs unless centered.")
+op("adagrad_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] state_sums, Tensor(c!)[] steps, *, float lr, "
+   "float lr_decay, float eps, float weight_decay, bool maximize) -> ()",
+   kernel=custom(), variants="function", grad="none", doc="A step of Adagrad.")
+op("adadelta_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] square_avgs, Tensor(c!)[] acc_deltas, "
+   "Tensor(d!)[] steps, *, float lr, float rho, float eps, float weight_decay, bool maximize) -> ()",
+   kernel=custom(), variants="function", grad="none", doc="A step of Adadelta.")

@@ -40,6 +40,14 @@ void gather_expanded(std::vector<Tensor>& grads) {
   }
 }
 
+void check_steps(const char* op, const std::vector<Tensor>& steps, const std::vector<Tensor>& params) {
+  RL_CHECK(steps.size() == params.size(), op, ": steps has ", steps.size(), " tensors for ", params.size(), " parameters");
+  for (const Tensor& step : steps) {
+    RL_CHECK(step.defined() && step.dtype() == kFloat32 && step.numel() == 1 && step.is_cpu(), op,
+             ": steps must be float32 tensors of one element on the cpu");
+  }
+}
+
 // Complex numbers are optimised as pairs of real ones.
 void as_real(std::vector<Tensor>& list) {
   for (Tensor& t : list) {
@@ -71,16 +79,57 @@ void shape::adam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, 
   check_list("adam_step_", "exp_avgs", exp_avgs, params, true);
   check_list("adam_step_", "exp_avg_sqs", exp_avg_sqs, params, true);
   check_list("adam_step_", "max_exp_avg_sqs", max_exp_avg_sqs, params, amsgrad);
-  RL_CHECK(steps.size() == params.size(), "adam_step_: steps has ", steps.size(), " tensors for ", params.size(), " parameters");
-  for (const Tensor& step : steps) {
-    RL_CHECK(step.defined() && step.dtype() == kFloat32 && step.numel() == 1 && step.is_cpu(),
-             "adam_step_: steps must be float32 tensors of one element on the cpu");
-  }
+  check_steps("adam_step_", steps, params);
   as_real(params);
   as_real(grads);
   as_real(exp_avgs);
   as_real(exp_avg_sqs);
   as_real(max_exp_avg_sqs);
+}
+
+void shape::rmsprop_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, std::vector<Tensor>& square_avgs,
+                          std::vector<Tensor>& momentum_buffers, std::vector<Tensor>& grad_avgs,
+                          std::vector<Tensor>& steps, double&, double&, double&, double&, double& momentum,
+                          bool& centered, bool&) {
+  check_params("rmsprop_step_", params);
+  gather_expanded(grads);
+  check_list("rmsprop_step_", "grads", grads, params, true);
+  check_list("rmsprop_step_", "square_avgs", square_avgs, params, true);
+  check_list("rmsprop_step_", "momentum_buffers", momentum_buffers, params, momentum > 0);
+  check_list("rmsprop_step_", "grad_avgs", grad_avgs, params, centered);
+  check_steps("rmsprop_step_", steps, params);
+  as_real(params);
+  as_real(grads);
+  as_real(square_avgs);
+  as_real(momentum_buffers);
+  as_real(grad_avgs);
+}
+
+void shape::adagrad_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, std::vector<Tensor>& state_sums,
+                          std::vector<Tensor>& steps, double&, double&, double&, double&, bool&) {
+  check_params("adagrad_step_", params);
+  gather_expanded(grads);
+  check_list("adagrad_step_", "grads", grads, params, true);
+  check_list("adagrad_step_", "state_sums", state_sums, params, true);
+  check_steps("adagrad_step_", steps, params);
+  as_real(params);
+  as_real(grads);
+  as_real(state_sums);
+}
+
+void shape::adadelta_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, std::vector<Tensor>& square_avgs,
+                           std::vector<Tensor>& acc_deltas, std::vector<Tensor>& steps, double&, double&, double&,
+                           double&, bool&) {
+  check_params("adadelta_step_", params);
+  gather_expanded(grads);
+  check_list("adadelta_step_", "grads", grads, params, true);
+  check_list("adadelta_step_", "square_avgs", square_avgs, params, true);
+  check_list("adadelta_step_", "acc_deltas", acc_deltas, params, true);
+  check_steps("adadelta_step_", steps, params);
+  as_real(params);
+  as_real(grads);
+  as_real(square_avgs);
+  as_real(acc_deltas);
 }
 
 }  // namespace rushlight

@@ -76,21 +76,20 @@ class Adagrad(Optimizer):
 
     def step(self, closure=None):
         loss = self._loss_of(closure)
-        with rushlight.no_grad():
-            for group in self.param_groups:
-                params = [p for p in group["params"] if p.grad is not None]
-                if not params:
-                    continue
-                states = [self.state[p] for p in params]
-                ops.adagrad_step_(
-                    params,
-                    [p.grad for p in params],
-                    [state["sum"] for state in states],
-                    [state["step"] for state in states],
-                    lr=float(group["lr"]),
-                    lr_decay=group["lr_decay"],
-                    eps=group["eps"],
-                    weight_decay=group["weight_decay"],
-                    maximize=group["maximize"],
-                )
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p.grad is not None]
+            if not params:
+                continue
+            states = [self.state[p] for p in params]
+            ops.adagrad_step_(
+                params,
+                [p.grad for p in params],
+                [state["sum"] for state in states],
+                [state["step"] for state in states],
+                lr=float(group["lr"]),
+                lr_decay=group["lr_decay"],
+                eps=group["eps"],
+                weight_decay=group["weight_decay"],
+                maximize=group["maximize"],
+            )
         return loss

@@ -78,9 +78,8 @@ class Adam(Optimizer):
 
     def step(self, closure=None):
         loss = self._loss_of(closure)
-        with rushlight.no_grad():
-            for group in self.param_groups:
-                self._step_group(group)
+        for group in self.param_groups:
+            self._step_group(group)
         return loss
 
     def _step_group(self, group):

@@ -1,6 +1,5 @@
 """RMSprop."""
 
-import rushlight
 from rushlight._table import ops
 
 from .adam import _counters_to_tensors
@@ -66,9 +65,8 @@ class RMSprop(Optimizer):
 
     def step(self, closure=None):
         loss = self._loss_of(closure)
-        with rushlight.no_grad():
-            for group in self.param_groups:
-                self._step_group(group)
+        for group in self.param_groups:
+            self._step_group(group)
         return loss
 
     def _step_group(self, group):

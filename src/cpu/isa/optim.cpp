@@ -99,38 +99,167 @@ void adam_run(T* param, const T* grad, T* mean, T* square, T* largest, int64_t n
   }
 }
 
-template <Momentum M>
-void sgd_all(StepLists& lists, const SgdSettings& s) {
+struct RmspropSettings {
+  double lr;
+  double alpha;
+  double eps;
+  double weight_decay;
+  double momentum;
+  bool maximize;
+};
+
+template <class T, bool Decays, bool Centered, bool Runs>
+void rmsprop_run(T* param, const T* grad, T* square, T* buffer, T* mean, int64_t n, const RmspropSettings& s) {
+  using C = compute_t<T>;
+  const C minus_lr = static_cast<C>(-s.lr);
+  const C alpha = static_cast<C>(s.alpha);
+  const C share = static_cast<C>(1 - s.alpha);
+  const C rest = static_cast<C>(1) - share;
+  const bool near = share < C(0.5);
+  const C eps = static_cast<C>(s.eps);
+  const C decay = static_cast<C>(s.weight_decay);
+  const C momentum = static_cast<C>(s.momentum);
+  const C sign = s.maximize ? C(-1) : C(1);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const C p = static_cast<C>(param[i]);
+    C g = sign * static_cast<C>(grad[i]);
+    if constexpr (Decays) {
+      g = g + decay * p;
+    }
+    C v = static_cast<C>(square[i]) * alpha + share * g * g;
+    square[i] = static_cast<T>(v);
+    if constexpr (Centered) {
+      const C m0 = static_cast<C>(mean[i]);
+      const C m = near ? m0 + share * (g - m0) : g - (g - m0) * rest;
+      mean[i] = static_cast<T>(m);
+      v = v - m * m;
+    }
+    const C denominator = math::sqrt(v) + eps;
+    if constexpr (Runs) {
+      const C b = static_cast<C>(buffer[i]) * momentum + g / denominator;
+      buffer[i] = static_cast<T>(b);
+      param[i] = static_cast<T>(p + minus_lr * b);
+    } else {
+      param[i] = static_cast<T>(p + minus_lr * g / denominator);
+    }
+  }
+}
+
+struct AdagradSettings {
+  double lr;
+  double lr_decay;
+  double eps;
+  double weight_decay;
+  bool maximize;
+};
+
+template <class T, bool Decays>
+void adagrad_run(T* param, const T* grad, T* sum, int64_t n, const AdagradSettings& s, double count) {
+  using C = compute_t<T>;
+  const C minus_lr = static_cast<C>(-s.lr / (1 + (count - 1) * s.lr_decay));
+  const C eps = static_cast<C>(s.eps);
+  const C decay = static_cast<C>(s.weight_decay);
+  const C sign = s.maximize ? C(-1) : C(1);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const C p = static_cast<C>(param[i]);
+    C g = sign * static_cast<C>(grad[i]);
+    if constexpr (Decays) {
+      g = g + decay * p;
+    }
+    const C v = static_cast<C>(sum[i]) + g * g;
+    sum[i] = static_cast<T>(v);
+    param[i] = static_cast<T>(p + minus_lr * g / (math::sqrt(v) + eps));
+  }
+}
+
+struct AdadeltaSettings {
+  double lr;
+  double rho;
+  double eps;
+  double weight_decay;
+  bool maximize;
+};
+
+template <class T, bool Decays>
+void adadelta_run(T* param, const T* grad, T* square, T* moved, int64_t n, const AdadeltaSettings& s) {
+  using C = compute_t<T>;
+  const C minus_lr = static_cast<C>(-s.lr);
+  const C rho = static_cast<C>(s.rho);
+  const C share = static_cast<C>(1 - s.rho);
+  const C eps = static_cast<C>(s.eps);
+  const C decay = static_cast<C>(s.weight_decay);
+  const C sign = s.maximize ? C(-1) : C(1);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const C p = static_cast<C>(param[i]);
+    C g = sign * static_cast<C>(grad[i]);
+    if constexpr (Decays) {
+      g = g + decay * p;
+    }
+    const C v = static_cast<C>(square[i]) * rho + share * g * g;
+    square[i] = static_cast<T>(v);
+    const C a = static_cast<C>(moved[i]);
+    const C delta = math::sqrt(a + eps) / math::sqrt(v + eps) * g;
+    moved[i] = static_cast<T>(a * rho + share * delta * delta);
+    param[i] = static_cast<T>(p + minus_lr * delta);
+  }
+}
+
+// Calls f(Tag<T>, at, n, i) for pieces of every parameter i; at(k) is the piece's first element in list k.
+template <class F>
+void for_all(const char* op, StepLists& lists, const F& f) {
   parallel_for(0, lists.numel(), grain, [&](int64_t begin, int64_t end) {
     lists.for_pieces(begin, end, [&](size_t i, int64_t from, int64_t to) {
       const StepLists::Run& run = lists.runs()[i];
-      visit_dtype<set_floating>("sgd_step_", run.dtype, [&](auto tag) {
+      visit_dtype<set_floating>(op, run.dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
         const auto at = [&](int k) { return reinterpret_cast<T*>(run.data[k]) + (run.data[k] != nullptr ? from : 0); };
-        if (s.weight_decay != 0) {
-          sgd_run<T, M, true>(at(0), at(1), at(2), to - from, s);
-        } else {
-          sgd_run<T, M, false>(at(0), at(1), at(2), to - from, s);
-        }
+        f(tag, at, to - from, i);
       });
     });
   });
 }
 
+template <Momentum M>
+void sgd_all(StepLists& lists, const SgdSettings& s) {
+  for_all("sgd_step_", lists, [&](auto tag, const auto& at, int64_t n, size_t) {
+    using T = typename decltype(tag)::type;
+    if (s.weight_decay != 0) {
+      sgd_run<T, M, true>(at(0), at(1), at(2), n, s);
+    } else {
+      sgd_run<T, M, false>(at(0), at(1), at(2), n, s);
+    }
+  });
+}
+
 template <Decay D, bool Amsgrad>
 void adam_all(StepLists& lists, const AdamSettings& s, const std::vector<double>& counts) {
-  parallel_for(0, lists.numel(), grain, [&](int64_t begin, int64_t end) {
-    lists.for_pieces(begin, end, [&](size_t i, int64_t from, int64_t to) {
-      const StepLists::Run& run = lists.runs()[i];
-      const double correction1 = 1 - __builtin_pow(s.beta1, counts[i]);
-      const double correction2 = 1 - __builtin_pow(s.beta2, counts[i]);
-      visit_dtype<set_floating>("adam_step_", run.dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        const auto at = [&](int k) { return reinterpret_cast<T*>(run.data[k]) + (run.data[k] != nullptr ? from : 0); };
-        adam_run<T, D, Amsgrad>(at(0), at(1), at(2), at(3), at(4), to - from, s, correction1, correction2);
-      });
-    });
+  for_all("adam_step_", lists, [&](auto tag, const auto& at, int64_t n, size_t i) {
+    using T = typename decltype(tag)::type;
+    const double correction1 = 1 - __builtin_pow(s.beta1, counts[i]);
+    const double correction2 = 1 - __builtin_pow(s.beta2, counts[i]);
+    adam_run<T, D, Amsgrad>(at(0), at(1), at(2), at(3), at(4), n, s, correction1, correction2);
   });
+}
+
+template <bool Decays, bool Centered, bool Runs>
+void rmsprop_all(StepLists& lists, const RmspropSettings& s) {
+  for_all("rmsprop_step_", lists, [&](auto tag, const auto& at, int64_t n, size_t) {
+    using T = typename decltype(tag)::type;
+    rmsprop_run<T, Decays, Centered, Runs>(at(0), at(1), at(2), at(3), at(4), n, s);
+  });
+}
+
+// Calls f<flag>().
+template <class F>
+void with_flag(bool flag, const F& f) {
+  if (flag) {
+    f.template operator()<true>();
+  } else {
+    f.template operator()<false>();
+  }
 }
 
 }  // namespace
@@ -178,6 +307,55 @@ void adam_step_(TensorList params, TensorList grads, TensorList exp_avgs, Tensor
     case Decay::Coupled: run.template operator()<Decay::Coupled>(); break;
     case Decay::Decoupled: run.template operator()<Decay::Decoupled>(); break;
   }
+  lists.write_back();
+}
+
+void rmsprop_step_(TensorList params, TensorList grads, TensorList square_avgs, TensorList momentum_buffers,
+                   TensorList grad_avgs, TensorList steps, double lr, double alpha, double eps, double weight_decay,
+                   double momentum, bool centered, bool maximize) {
+  if (params.empty()) {
+    return;
+  }
+  const RmspropSettings settings{lr, alpha, eps, weight_decay, momentum, maximize};
+  StepLists lists({{params, true}, {grads, false}, {square_avgs, true}, {momentum_buffers, true}, {grad_avgs, true}});
+  count_steps(steps);
+  with_flag(weight_decay != 0, [&]<bool Decays>() {
+    with_flag(centered, [&]<bool Centered>() {
+      with_flag(momentum > 0, [&]<bool Runs>() { rmsprop_all<Decays, Centered, Runs>(lists, settings); });
+    });
+  });
+  lists.write_back();
+}
+
+void adagrad_step_(TensorList params, TensorList grads, TensorList state_sums, TensorList steps, double lr,
+                   double lr_decay, double eps, double weight_decay, bool maximize) {
+  if (params.empty()) {
+    return;
+  }
+  const AdagradSettings settings{lr, lr_decay, eps, weight_decay, maximize};
+  StepLists lists({{params, true}, {grads, false}, {state_sums, true}});
+  const std::vector<double> counts = count_steps(steps);
+  with_flag(weight_decay != 0, [&]<bool Decays>() {
+    for_all("adagrad_step_", lists, [&](auto tag, const auto& at, int64_t n, size_t i) {
+      adagrad_run<typename decltype(tag)::type, Decays>(at(0), at(1), at(2), n, settings, counts[i]);
+    });
+  });
+  lists.write_back();
+}
+
+void adadelta_step_(TensorList params, TensorList grads, TensorList square_avgs, TensorList acc_deltas,
+                    TensorList steps, double lr, double rho, double eps, double weight_decay, bool maximize) {
+  if (params.empty()) {
+    return;
+  }
+  const AdadeltaSettings settings{lr, rho, eps, weight_decay, maximize};
+  StepLists lists({{params, true}, {grads, false}, {square_avgs, true}, {acc_deltas, true}});
+  count_steps(steps);
+  with_flag(weight_decay != 0, [&]<bool Decays>() {
+    for_all("adadelta_step_", lists, [&](auto tag, const auto& at, int64_t n, size_t) {
+      adadelta_run<typename decltype(tag)::type, Decays>(at(0), at(1), at(2), at(3), n, settings);
+    });
+  });
   lists.write_back();
 }
 
