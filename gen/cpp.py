@@ -652,9 +652,10 @@ def wrappers_source(ops: list[Op], index: dict[tuple[str, str], int]) -> str:
         if plan is not None:
             lines.append(derivatives.backward_function(op, plan))
             undefined = "true" if op.undefined_grads else "false"
+            tensors, values = derivatives.kept_names(plan)
             lines.append(
                 f'const NodeDescriptor descriptor_{op.symbol} = {{"{op.node_name}", '
-                f"backward_{op.symbol}, {undefined}}};"
+                f'backward_{op.symbol}, {undefined}, "{tensors}", "{values}"}};'
             )
             lines.append("")
         if op.kind == "kernel":

@@ -74,6 +74,8 @@ def plan(op: Op) -> Plan | None:
             saved.append(Saved(name, kind, tuple(users), arg))
 
     for a in op.args:
+        if a.name == "grad":  # in a formula always the gradient, never the argument of a backward op
+            continue
         whole = [i for i, f in enumerate(formulas) if _uses(a.name, _without_metas(f.expression))[0]]
         meta = [i for i, f in enumerate(formulas) if _uses(a.name, f.expression)[1]]
         metas = [i for i, f in enumerate(formulas) if re.search(rf"\bmetas\({a.name}\)", f.expression)]
@@ -236,6 +238,14 @@ def record_outputs(op: Op, p: Plan) -> list[str]:
         for i, s in _tensor_slots(p)
         if s.kind == "output"
     ]
+
+
+def kept_names(p: Plan) -> tuple[str, str]:
+    """The names of a node's saved tensors and of its values, in order; "-" for what has no public name."""
+    tensors = [s.name + ("[]" if s.kind == "list" else "") for s in p.saved if s.kind in ("tensor", "output", "list")]
+    values = ["-" for a in p.differentiable if a.type.is_list]
+    values += [s.name if s.kind == "value" else "-" for s in p.saved if s.kind not in ("tensor", "output")]
+    return " ".join(tensors), " ".join(values)
 
 
 def _tensor_slots(p: Plan):

@@ -286,6 +286,9 @@ RL_API void add_post_hook(Node& node, std::shared_ptr<NodeHook> hook);
 
 // The node whose backward runs on this thread; null outside of backward.
 RL_API Node* current_node();
+// A number for each backward, the innermost of this thread; 0 outside. Whether that backward will run a node.
+RL_API uint64_t current_run();
+RL_API bool will_run(const Node& node);
 // Gradients of `roots` (undefined ones: ones for a scalar) are added to the leaves' .grad; with `inputs`, to theirs
 // alone. Saved tensors are freed as it goes unless retain_graph. RuntimeErrors are PyTorch's.
 RL_API void run_backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, bool retain_graph,

@@ -16,12 +16,14 @@ struct ThreadState {
   bool grad_mode = true;
   bool inference_mode = false;
   bool anomaly_mode = false;
+  bool anomaly_check_nan = true;
   Mode* upper = nullptr;  // topmost mode above autocast and autograd; null as a rule
   Mode* lower = nullptr;  // topmost mode below them (profiler)
   uint64_t next_sequence = 0;               // of the nodes recorded here
   SavedTensorHooks* saved_hooks = nullptr;  // innermost ones; null as a rule
   Node* current_node = nullptr;             // whose backward runs
-  Run* wanted_by = nullptr;                 // the backward run that wants only some gradients; null as a rule
+  Run* run = nullptr;                       // the innermost backward run
+  Run* wanted_by = nullptr;                 // the same where it wants only some gradients; null as a rule
   uint32_t backward_depth = 0;              // backward runs nested on this thread
 };
 extern RL_API constinit thread_local ThreadState tls __attribute__((tls_model("initial-exec")));

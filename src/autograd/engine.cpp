@@ -62,7 +62,16 @@ void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t 
   }
 }
 
+std::atomic<uint64_t> Run::count_{0};
+
 Node* current_node() { return tls.current_node; }
+uint64_t current_run() { return tls.run == nullptr ? 0 : tls.run->number(); }
+bool will_run(const Node& node) { return tls.run != nullptr && tls.run->will_run(node); }
+
+bool Run::will_run(const Node& node) const {
+  const int64_t slot = find(node);
+  return slot >= 0 && (states_[slot].needed || states_[slot].first_capture >= 0);
+}
 
 bool Node::wanted_by_run(size_t i) const { return tls.wanted_by->leads_to_wanted(*edge_data()[i].node); }
 
@@ -226,15 +235,18 @@ void Run::push_if_wanted(uint32_t slot) {
 void Run::run_all() {
   struct Depth {
     Node* node = tls.current_node;
+    Run* run = tls.run;
     Run* wanted_by = tls.wanted_by;
     Depth() { tls.backward_depth++; }
     ~Depth() {
       tls.backward_depth--;
       tls.current_node = node;
+      tls.run = run;
       tls.wanted_by = wanted_by;
     }
   };
   const Depth depth;
+  tls.run = this;
   for (const Ref<Node>& root : roots_) {
     const auto slot = static_cast<uint32_t>(find(*root));
     if (states_[slot].dependencies == 0) {
@@ -402,7 +414,7 @@ void Run::apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, si
       extra->wrapped->release_saved();
     }
   }
-  if (RL_UNLIKELY(tls.anomaly_mode)) {
+  if (RL_UNLIKELY(tls.anomaly_mode) && tls.anomaly_check_nan) {
     check_for_nan(node, results, num_results);
   }
 }

@@ -31,6 +31,8 @@ class Run {
   void execute();
   // Whether anything wanted lies behind this node.
   bool leads_to_wanted(const Node& node) const;
+  bool will_run(const Node& node) const;
+  uint64_t number() const { return number_; }
 
  private:
   struct State {
@@ -62,6 +64,8 @@ class Run {
   void evaluate(uint32_t slot);
   void apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, size_t num_results);
 
+  static std::atomic<uint64_t> count_;
+  const uint64_t number_ = ++count_;
   const bool retain_graph_;
   const bool create_graph_;
   bool restricted_ = false;

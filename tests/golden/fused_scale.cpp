@@ -95,7 +95,7 @@ void backward_fused_scale(Node& node, const Tensor* grads, Tensor* out) {
     out[edge_other] = grad * self.conj() * alpha;
   }
 }
-const NodeDescriptor descriptor_fused_scale = {"FusedScaleBackward0", backward_fused_scale, false};
+const NodeDescriptor descriptor_fused_scale = {"FusedScaleBackward0", backward_fused_scale, false, "self other", "alpha"};
 
 Tensor run_fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha, const Tensor* given, bool resize) {
   const Tensor fresh;

@@ -1,0 +1,193 @@
+"""Gradients: `backward`, `grad`, custom functions, gradient checks, and the modes of recording."""
+
+from collections.abc import Mapping
+
+import rushlight
+from rushlight import _C
+from rushlight.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+from rushlight.autograd.function import Function, NestedIOFunction
+from rushlight.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
+from rushlight.autograd.variable import Variable
+
+__all__ = [
+    "Function",
+    "NestedIOFunction",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "functional",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
+
+def is_multithreading_enabled():
+    """Whether backward may use other threads than the caller's: never."""
+    return False
+
+
+def _as_tuple(value):
+    # A GradientEdge is a tuple too, but one thing.
+    from rushlight.autograd.graph import GradientEdge
+
+    if isinstance(value, (_C.TensorBase, GradientEdge)):
+        return (value,)
+    return tuple(value)
+
+
+def _gradients(given, n):
+    """One gradient or None for each of n outputs."""
+    if given is None:
+        return (None,) * n
+    gradients = (given,) if isinstance(given, _C.TensorBase) else tuple(given)
+    if len(gradients) != n:
+        raise RuntimeError(f"got {n} tensors and {len(gradients)} gradients")
+    return gradients
+
+
+def backward(
+    tensors,
+    grad_tensors=None,
+    retain_graph=None,
+    create_graph=False,
+    grad_variables=None,
+    inputs=None,
+):
+    """Add the gradients of `tensors` to the `.grad` of the leaves (or of `inputs` alone).
+
+    Args:
+        tensors: one or several tensors (or GradientEdges) that were computed from leaves.
+        grad_tensors: the gradients of these; None stands for 1 where a tensor has one element.
+        retain_graph: keep what the graph saved for another backward. Defaults to `create_graph`.
+        create_graph: record backward itself, for derivatives of derivatives.
+        grad_variables: `grad_tensors` by its old name.
+        inputs: the only tensors whose gradient is accumulated, also inner ones.
+
+    Raises:
+        RuntimeError: for a tensor that needs no gradient, a gradient of another shape, a graph
+            whose saved tensors are freed or were written since.
+    """
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                "`backward()`. Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    if isinstance(inputs, Mapping):
+        inputs = tuple(inputs.values())
+    if inputs is not None:
+        inputs = _as_tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    tensors = _as_tuple(tensors)
+    _C._run_backward(
+        tensors,
+        _gradients(grad_tensors, len(tensors)),
+        create_graph if retain_graph is None else retain_graph,
+        create_graph,
+        inputs or (),
+        True,
+        True,
+    )
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """Return the sums of gradients of `outputs` with respect to each of `inputs`.
+
+    Args:
+        outputs, inputs: one or several tensors (or GradientEdges); inputs may be a dict, then the
+            result is one.
+        grad_outputs, retain_graph, create_graph: as in `backward`.
+        allow_unused: return None for an input that the outputs do not depend on, else raise.
+        is_grads_batched: each gradient has a further first dimension, and so do the results.
+        materialize_grads: zeros instead of None for unused inputs.
+    """
+    if not only_inputs:
+        raise ValueError(
+            "only_inputs=False has no meaning any more; use backward to accumulate gradients"
+        )
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
+        )
+    names = None
+    if isinstance(inputs, Mapping):
+        names = tuple(inputs)
+        inputs = tuple(inputs.values())
+    inputs = _as_tuple(inputs)
+    outputs = _as_tuple(outputs)
+    gradients = _gradients(grad_outputs, len(outputs))
+    retain = create_graph if retain_graph is None else retain_graph
+    unused = materialize_grads or bool(allow_unused)
+
+    def run(gradients, retain):
+        return _C._run_backward(outputs, gradients, retain, create_graph, inputs, False, unused)
+
+    if is_grads_batched:
+        results = _batched(run, gradients, retain)
+    else:
+        results = run(gradients, retain)
+    if materialize_grads:
+        results = tuple(
+            rushlight.zeros_like(i, requires_grad=create_graph) if r is None else r
+            for r, i in zip(results, inputs, strict=True)
+        )
+    return results if names is None else dict(zip(names, results, strict=True))
+
+
+def _batched(run, gradients, retain):
+    sizes = {g.shape[0] for g in gradients if g is not None}
+    if len(sizes) != 1:
+        raise RuntimeError(
+            f"is_grads_batched=True expects gradients with one common batch size, got "
+            f"{sorted(sizes)}"
+        )
+    n = sizes.pop()
+    rows = [
+        run(tuple(None if g is None else g[i] for g in gradients), retain or i + 1 < n)
+        for i in range(n)
+    ]
+    return tuple(
+        None if column[0] is None else rushlight.stack(column) for column in zip(*rows, strict=True)
+    )
+
+
+def __getattr__(name):
+    """Load the heavier parts when they are first used."""
+    import importlib
+
+    if name in ("functional", "graph", "forward_ad", "profiler"):
+        return importlib.import_module(f"rushlight.autograd.{name}")
+    if name in ("gradcheck", "gradgradcheck"):
+        module = importlib.import_module("rushlight.autograd.gradcheck")
+        # The functions take the place of the submodule of the same name, as in PyTorch.
+        globals().update(gradcheck=module.gradcheck, gradgradcheck=module.gradgradcheck)
+        return globals()[name]
+    raise AttributeError(f"module 'rushlight.autograd' has no attribute {name!r}")

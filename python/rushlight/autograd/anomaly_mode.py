@@ -1,0 +1,40 @@
+"""Anomaly mode: backward tells where the op that failed was recorded, and finds NaNs."""
+
+import warnings
+
+from rushlight import _C
+
+__all__ = ["detect_anomaly", "set_detect_anomaly"]
+
+
+class detect_anomaly:
+    """Within it every op remembers where it was called, which is slow; for debugging."""
+
+    def __init__(self, check_nan=True):
+        self.check_nan = check_nan
+        warnings.warn(
+            "Anomaly Detection has been enabled. It makes every operation slower and is meant "
+            "for debugging only.",
+            stacklevel=2,
+        )
+
+    def __enter__(self):
+        self.before = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
+        _C._set_anomaly_enabled(True, self.check_nan)
+
+    def __exit__(self, kind, value, trace):
+        _C._set_anomaly_enabled(*self.before)
+
+
+class set_detect_anomaly:
+    """Sets anomaly mode at once; as a context manager, until it ends."""
+
+    def __init__(self, mode, check_nan=True):
+        self.before = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
+        _C._set_anomaly_enabled(mode, check_nan)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, value, trace):
+        _C._set_anomaly_enabled(*self.before)

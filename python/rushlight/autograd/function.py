@@ -1,0 +1,139 @@
+"""Custom functions: a class with static `forward` and `backward`, called through `apply`.
+
+`ctx`, the first argument of both, is the node of the graph: what forward leaves on it, backward
+finds, and the results' `grad_fn` is it. Where `setup_context(ctx, inputs, output)` is given,
+forward takes no ctx.
+"""
+
+import functools
+
+from rushlight import _C
+from rushlight.autograd.grad_mode import no_grad
+
+__all__ = [
+    "BackwardCFunction",
+    "Function",
+    "FunctionCtx",
+    "FunctionMeta",
+    "InplaceFunction",
+    "NestedIOFunction",
+    "once_differentiable",
+]
+
+
+class FunctionCtx:
+    """What a `ctx` offers beside the methods that `_C._FunctionBase` gives it."""
+
+    def mark_shared_storage(self, *pairs):
+        """Does nothing: outputs that share memory with inputs are found without being told."""
+
+
+class BackwardCFunction(_C._FunctionBase, FunctionCtx):
+    """The base of `ctx` classes."""
+
+
+class FunctionMeta(type):
+    """Gives each Function the class of its `ctx`, and finds out once which methods it has."""
+
+    def __init__(cls, name, bases, namespace):
+        super().__init__(name, bases, namespace)
+        cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls})
+        if not any(isinstance(base, FunctionMeta) for base in bases):  # Function itself
+            cls._has_setup_context = False
+            return
+        cls._has_setup_context = cls.setup_context is not Function.setup_context
+        own_backward = cls.backward is not Function.backward
+        own_vjp = cls.vjp is not Function.vjp
+        if own_backward and own_vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. "
+                f"{name} should define one of them."
+            )
+        cls._backward_method = staticmethod(cls.vjp if own_vjp else cls.backward)
+
+
+class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
+    """The base of custom functions.
+
+    >>> class Double(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return grad * 2
+    """
+
+    def __init__(self, *args, **kwargs):
+        raise RuntimeError(
+            f"{type(self).__name__} should not be instantiated: its methods are static, "
+            f"call {type(self).__name__}.apply"
+        )
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        """Compute the results; `ctx` comes first unless there is a setup_context."""
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Keep what backward needs; only where forward takes no ctx."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        """Return one gradient per input of forward, None for those that have none."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with "
+            "backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        """Forward-mode differentiation, which custom functions do not have."""
+        raise NotImplementedError("forward mode AD is not available for custom autograd.Function")
+
+
+Function._backward_method = staticmethod(Function.backward)
+
+
+def once_differentiable(backward):
+    """Decorates a `backward` whose result cannot be differentiated again: that then raises."""
+
+    @functools.wraps(backward)
+    def wrapped(ctx, *grads):
+        with no_grad():
+            results = backward(ctx, *grads)
+        if not _C.is_grad_enabled():
+            return results
+        if not any(isinstance(g, _C.TensorBase) and g.requires_grad for g in grads):
+            return results
+        message = (
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
+
+        def guard(result):
+            if result is None:
+                return None
+            # Requires grad whether or not the result does, so that asking raises.
+            return _C._with_backward_error(result.detach().requires_grad_(), message)
+
+        return tuple(map(guard, results)) if isinstance(results, tuple) else guard(results)
+
+    return wrapped
+
+
+class InplaceFunction(Function):
+    """Function by its old name, for functions that may write their input."""
+
+    def __init__(self, inplace=False):
+        self.inplace = inplace
+
+
+NestedIOFunction = Function

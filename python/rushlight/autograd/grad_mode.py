@@ -1,0 +1,151 @@
+"""Whether ops are recorded: context managers that are decorators too.
+
+Each restores what was set before, also after an exception. As decorators they hold for every call
+of the function; of a generator, whenever its own code runs, not that of its caller.
+"""
+
+import functools
+import inspect
+
+from rushlight import _C
+
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
+
+class ContextDecorator:
+    """A context manager that decorates functions and generators, with a fresh one for each call."""
+
+    def clone(self):
+        return type(self)()
+
+    def __call__(self, function):
+        if inspect.isclass(function):
+            raise TypeError(
+                f"{type(self).__name__} decorates functions, not the class {function.__name__}"
+            )
+        if inspect.isgeneratorfunction(function):
+            return self._wrap_generator(function)
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    def _wrap_generator(self, function):
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            generator = function(*args, **kwargs)
+            try:
+                with self.clone():
+                    value = generator.send(None)
+                while True:
+                    try:
+                        sent = yield value
+                    except GeneratorExit:
+                        with self.clone():
+                            generator.close()
+                        raise
+                    except BaseException as error:
+                        with self.clone():
+                            value = generator.throw(error)
+                    else:
+                        with self.clone():
+                            value = generator.send(sent)
+            except StopIteration as end:
+                return end.value
+
+        return wrapped
+
+
+class _Bare(ContextDecorator):
+    """One that may decorate without being called: `@no_grad`."""
+
+    def __new__(cls, function=None):
+        return super().__new__(cls) if function is None else cls()(function)
+
+
+class no_grad(_Bare):
+    """Within it nothing is recorded; results do not require gradients."""
+
+    def __enter__(self):
+        self.before = _C.is_grad_enabled()
+        _C._set_grad_enabled(False)
+
+    def __exit__(self, kind, value, trace):
+        _C._set_grad_enabled(self.before)
+
+
+class enable_grad(_Bare):
+    """Within it ops are recorded, also inside `no_grad`."""
+
+    def __enter__(self):
+        self.before = _C.is_grad_enabled()
+        _C._set_grad_enabled(True)
+
+    def __exit__(self, kind, value, trace):
+        _C._set_grad_enabled(self.before)
+
+
+class set_grad_enabled(ContextDecorator):
+    """Sets recording to `mode` at once; as a context manager, until it ends."""
+
+    def __init__(self, mode):
+        self.before = _C.is_grad_enabled()
+        self.mode = mode
+        _C._set_grad_enabled(mode)
+
+    def __call__(self, function):
+        _C._set_grad_enabled(self.before)
+        return super().__call__(function)
+
+    def __enter__(self):
+        _C._set_grad_enabled(self.mode)
+
+    def __exit__(self, kind, value, trace):
+        _C._set_grad_enabled(self.before)
+
+    def clone(self):
+        return type(self)(self.mode)
+
+
+class inference_mode(ContextDecorator):
+    """Like `no_grad`, but results also do without versions and can never enter a recorded op."""
+
+    def __new__(cls, mode=True):
+        return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
+
+    def __init__(self, mode=True):
+        self.mode = mode
+
+    def __enter__(self):
+        self.before = _C._enter_inference_mode(self.mode)
+
+    def __exit__(self, kind, value, trace):
+        _C._leave_inference_mode(self.before)
+
+    def clone(self):
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled(ContextDecorator):
+    """Accepted for programs that say it: backward runs on the calling thread in any case."""
+
+    def __init__(self, mode):
+        self.mode = mode
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, value, trace):
+        pass
+
+    def clone(self):
+        return type(self)(self.mode)

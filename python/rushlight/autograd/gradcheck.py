@@ -1,0 +1,332 @@
+"""Checks of gradients: what backward computes against finite differences.
+
+A complex number is taken as two real ones, its parts. For a loss L the gradient of z = x + iy is
+dL/dx + i dL/dy, so the rows of the Jacobian that belong to the real and the imaginary part of an
+output come from the output gradients 1 and 1j.
+"""
+
+import itertools
+import warnings
+
+import rushlight
+from rushlight import _C
+from rushlight.autograd.grad_mode import no_grad
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """Raised by `gradcheck` and `gradgradcheck` where a gradient is wrong."""
+
+
+def gradcheck(
+    func,
+    inputs,
+    *,
+    eps=1e-6,
+    atol=1e-5,
+    rtol=1e-3,
+    raise_exception=True,
+    nondet_tol=0.0,
+    check_undefined_grad=True,
+    check_grad_dtypes=False,
+    check_batched_grad=False,
+    check_batched_forward_grad=False,
+    check_forward_ad=False,
+    check_backward_ad=True,
+    fast_mode=False,
+    masked=None,
+):
+    """Whether backward through `func` agrees with central differences of width `eps`.
+
+    Args:
+        func: takes `inputs`, returns a tensor or several.
+        inputs: a tensor or several; those of floating or complex dtype that require grad are
+            checked. They should be of double precision.
+        atol, rtol: as in `allclose`.
+        raise_exception: raise GradcheckError where it fails, else return False.
+        nondet_tol: how far two backward passes may differ.
+        check_undefined_grad: also check that backward copes with outputs that have no gradient.
+        check_grad_dtypes: also check that gradients have their input's dtype.
+        fast_mode: compare one random projection of the Jacobian instead of each element.
+    """
+    if check_forward_ad or check_batched_grad or check_batched_forward_grad:
+        raise NotImplementedError("gradcheck checks backward mode without batches only")
+    if not check_backward_ad:
+        raise ValueError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True"
+        )
+    inputs = _as_tuple(inputs)
+    try:
+        wanted = _checked_inputs(inputs)
+        compare = _compare_projection if fast_mode else _compare_jacobian
+        for number in range(len(_outputs(func, inputs))):
+            compare(func, inputs, wanted, number, eps, atol, rtol, nondet_tol, check_grad_dtypes)
+        if check_undefined_grad:
+            _check_undefined(func, inputs, wanted)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func,
+    inputs,
+    grad_outputs=None,
+    *,
+    eps=1e-6,
+    atol=1e-5,
+    rtol=1e-3,
+    gen_non_contig_grad_outputs=False,
+    raise_exception=True,
+    nondet_tol=0.0,
+    check_undefined_grad=True,
+    check_grad_dtypes=False,
+    check_batched_grad=False,
+    check_fwd_over_rev=False,
+    check_rev_over_rev=True,
+    fast_mode=False,
+    masked=False,
+):
+    """`gradcheck` of the gradients of `func`, as functions of the inputs and of `grad_outputs`.
+
+    Args:
+        grad_outputs: gradients of the outputs; random where not given.
+        gen_non_contig_grad_outputs: make random ones that are not contiguous.
+    """
+    if check_fwd_over_rev or not check_rev_over_rev:
+        raise NotImplementedError("gradgradcheck checks backward over backward only")
+    inputs = _as_tuple(inputs)
+    if grad_outputs is None:
+        grad_outputs = tuple(
+            _random_gradient(o, gen_non_contig_grad_outputs) for o in _outputs(func, inputs)
+        )
+    else:
+        grad_outputs = _as_tuple(grad_outputs)
+    n = len(grad_outputs)
+
+    def gradients(*arguments):
+        values = arguments[:-n]
+        wanted = [v for v in values if isinstance(v, _C.TensorBase) and v.requires_grad]
+        results = rushlight.autograd.grad(
+            _outputs(func, values), wanted, arguments[-n:], create_graph=True, allow_unused=True
+        )
+        return tuple(g for g in results if g is not None)
+
+    return gradcheck(
+        gradients,
+        inputs + grad_outputs,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        fast_mode=fast_mode,
+        masked=masked,
+    )
+
+
+def _as_tuple(value):
+    return (value,) if isinstance(value, _C.TensorBase) else tuple(value)
+
+
+def _differentiable(value):
+    return isinstance(value, _C.TensorBase) and (value.is_floating_point() or value.is_complex())
+
+
+def _outputs(func, inputs):
+    """The outputs that may have gradients."""
+    return tuple(o for o in _as_tuple(func(*inputs)) if _differentiable(o) and o.requires_grad)
+
+
+def _values(func, inputs, number):
+    """Output `number` as a flat real tensor of its parts, apart from the graph."""
+    with rushlight.enable_grad():
+        output = _outputs(func, inputs)[number]
+    return _parts(output.detach().clone())
+
+
+def _parts(tensor):
+    """The real and imaginary parts of all elements, in one row."""
+    flat = tensor.reshape(-1)
+    return rushlight.cat((flat.real, flat.imag)) if tensor.is_complex() else flat
+
+
+def _checked_inputs(inputs):
+    wanted = []
+    for i, value in enumerate(inputs):
+        if not isinstance(value, _C.TensorBase) or not value.requires_grad:
+            continue
+        if value.dtype not in (rushlight.float64, rushlight.complex128):
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or "
+                f"complex. "
+                "This check will likely fail if all the inputs are not of double precision "
+                "floating point "
+                "or complex.",
+                stacklevel=3,
+            )
+        if any(
+            stride == 0 and size > 1
+            for stride, size in zip(value.stride(), value.shape, strict=True)
+        ):
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs "
+                f"that are "
+                "non-overlapping to be able to compute the numerical gradients correctly."
+            )
+        wanted.append(i)
+    if not wanted:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the "
+            "them have "
+            "requires_grad=True."
+        )
+    return wanted
+
+
+def _steps(tensor, eps):
+    """Moves each part of each element by eps, up and down: calls made between are made there."""
+    data = tensor.data
+    directions = (eps, eps * 1j) if tensor.is_complex() else (eps,)
+    for direction in directions:
+        for place in itertools.product(*map(range, tensor.shape)):
+            before = data[place].item()
+            yield from _two_steps(data, place, before, direction)
+
+
+def _two_steps(data, place, before, direction):
+    try:
+        data[place] = before + direction
+        yield
+        data[place] = before - direction
+        yield
+    finally:
+        data[place] = before
+
+
+def _numerical_jacobian(func, inputs, i, number, eps):
+    """Rows: parts of the elements of input i. Columns: those of the output."""
+    rows = []
+    up = None
+    with no_grad():
+        for _ in _steps(inputs[i], eps):
+            value = _values(func, inputs, number)
+            if up is None:
+                up = value
+            else:
+                rows.append((up - value) / (2 * eps))
+                up = None
+    if not rows:
+        return rushlight.zeros(0, _values(func, inputs, number).numel())
+    return rushlight.stack(rows)
+
+
+def _grad(output, inputs, wanted, gradient, retain=True):
+    results = rushlight.autograd.grad(
+        output, [inputs[i] for i in wanted], gradient, retain_graph=retain, allow_unused=True
+    )
+    return [
+        rushlight.zeros_like(inputs[i]) if r is None else r.detach()
+        for i, r in zip(wanted, results, strict=True)
+    ]
+
+
+def _analytical_jacobians(func, inputs, wanted, number, nondet_tol, check_dtypes):
+    output = _outputs(func, inputs)[number]
+    columns = []
+    for direction in (1, 1j) if output.is_complex() else (1,):
+        for place in itertools.product(*map(range, output.shape)):
+            gradient = rushlight.zeros_like(output, memory_format=rushlight.contiguous_format)
+            gradient[place] = direction
+            first = _grad(output, inputs, wanted, gradient)
+            second = _grad(output, inputs, wanted, gradient)
+            for i, a, b in zip(wanted, first, second, strict=True):
+                if check_dtypes and a.dtype != inputs[i].dtype:
+                    raise GradcheckError(
+                        f"the gradient of input {i} has dtype {a.dtype}, not {inputs[i].dtype}"
+                    )
+                if a.shape != inputs[i].shape:
+                    raise GradcheckError(
+                        f"Analytical gradient has incorrect size: got {tuple(a.shape)} for input "
+                        f"{i} "
+                        f"of size {tuple(inputs[i].shape)}"
+                    )
+                if a.numel() and not (a - b).abs().max().item() <= nondet_tol:
+                    raise GradcheckError(
+                        "Backward is not reentrant, i.e., running backward with same input and "
+                        "grad_output "
+                        "multiple times gives different values, although analytical gradient "
+                        "matches "
+                        f"numerical gradient. The tolerance for nondeterminism was {nondet_tol}."
+                    )
+            columns.append([_parts(g) for g in first])
+    if not columns:
+        return [rushlight.zeros(_parts(inputs[i].detach()).numel(), 0) for i in wanted]
+    return [rushlight.stack(column, 1) for column in zip(*columns, strict=True)]
+
+
+def _compare_jacobian(func, inputs, wanted, number, eps, atol, rtol, nondet_tol, check_dtypes):
+    analytical = _analytical_jacobians(func, inputs, wanted, number, nondet_tol, check_dtypes)
+    for i, a in zip(wanted, analytical, strict=True):
+        n = _numerical_jacobian(func, inputs, i, number, eps)
+        if a.numel() and not rushlight.allclose(a.to(n.dtype), n, rtol=rtol, atol=atol):
+            raise GradcheckError(
+                f"Jacobian mismatch for output {number} with respect to input {i},\n"
+                f"numerical:{n}\nanalytical:{a}\n"
+            )
+
+
+def _compare_projection(func, inputs, wanted, number, eps, atol, rtol, nondet_tol, check_dtypes):
+    """Compares v · J u for a random v and, for each input, a random u."""
+    output = _outputs(func, inputs)[number]
+    v = rushlight.randn_like(output)
+    analytical = _grad(output, inputs, wanted, v)
+    for i, gradient in zip(wanted, analytical, strict=True):
+        u = rushlight.randn_like(inputs[i])
+        data = inputs[i].data
+        before = data.clone()
+        with no_grad():
+            data.copy_(before + u * eps)
+            up = _values(func, inputs, number)
+            data.copy_(before - u * eps)
+            down = _values(func, inputs, number)
+            data.copy_(before)
+        n = ((up - down) / (2 * eps) * _parts(v)).sum().item()
+        a = (_parts(gradient) * _parts(u)).sum().item()
+        # Errors of single elements may add up over the projection.
+        tolerance = atol * max(1, gradient.numel()) ** 0.5 + rtol * abs(n)
+        if not abs(a - n) <= tolerance:
+            raise GradcheckError(
+                f"Jacobian mismatch for output {number} with respect to input {i} in fast mode,\n"
+                f"numerical:{n}\nanalytical:{a}\n"
+            )
+
+
+def _check_undefined(func, inputs, wanted):
+    """With several outputs, each alone: the others then have no gradient."""
+    outputs = _outputs(func, inputs)
+    if len(outputs) < 2:
+        return
+    for number, output in enumerate(outputs):
+        try:
+            _grad(output, inputs, wanted, rushlight.zeros_like(output))
+        except RuntimeError as error:
+            raise GradcheckError(
+                "Expected backward function to handle undefined output grads, but with a "
+                "gradient of output "
+                f"{number} alone it raised: {error}"
+            ) from error
+
+
+def _random_gradient(output, non_contiguous):
+    gradient = rushlight.randn_like(output.detach(), memory_format=rushlight.contiguous_format)
+    if non_contiguous and gradient.dim() > 0:
+        gradient = rushlight.stack((gradient, gradient), -1).select(-1, 0)
+        gradient = gradient.detach()
+    return gradient.requires_grad_()

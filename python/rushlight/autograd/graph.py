@@ -1,0 +1,146 @@
+"""The graph itself: nodes, edges, and hooks on what it saves."""
+
+import contextlib
+from typing import NamedTuple
+
+import rushlight
+from rushlight import _C
+from rushlight.utils.hooks import RemovableHandle
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+Node = _C._Node
+
+
+class GradientEdge(NamedTuple):
+    """Where the gradient of a tensor goes: the node, and which of its outputs the tensor is."""
+
+    node: Node
+    output_nr: int
+
+
+def get_gradient_edge(tensor):
+    """The edge of a tensor; stands for the tensor in `backward` and `grad` without keeping it."""
+    return GradientEdge(*_C._gradient_edge(tensor))
+
+
+def increment_version(tensor):
+    """Count a write that autograd did not see, to one tensor or several."""
+    tensors = (tensor,) if isinstance(tensor, _C.TensorBase) else tensor
+    for t in tensors:
+        _C._increment_version(t)
+
+
+class saved_tensors_hooks:
+    """Within it, what is saved for backward is `pack_hook(tensor)`, unpacked by `unpack_hook`."""
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self):
+        _C._push_saved_tensors_hooks(self.pack_hook, self.unpack_hook)
+
+    def __exit__(self, *error):
+        _C._pop_saved_tensors_hooks()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Within it, tensors saved for backward wait on the CPU (in pinned memory, if asked)."""
+
+    def __init__(self, pin_memory=False, device_type="cuda"):
+        def pack(tensor):
+            if not pin_memory:
+                return tensor.device, tensor.cpu()
+            packed = rushlight.empty(
+                tensor.size(), dtype=tensor.dtype, layout=tensor.layout, pin_memory=True
+            )
+            packed.copy_(tensor)
+            return tensor.device, packed
+
+        def unpack(packed):
+            device, tensor = packed
+            return tensor.to(device, non_blocking=pin_memory)
+
+        super().__init__(pack, unpack)
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message):
+    """Within it, entering `saved_tensors_hooks` raises RuntimeError with this message."""
+    before = _C._disable_saved_tensors_hooks(error_message)
+    try:
+        yield
+    finally:
+        _C._disable_saved_tensors_hooks(before)
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors():
+    """Within it, tensors saved for backward may be written: each is copied when it is saved."""
+    with saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        yield
+
+
+class _MultiHandle(RemovableHandle):
+    def __init__(self, handles):
+        self.handles = handles
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()
+
+    def __getstate__(self):
+        return self.handles
+
+    def __setstate__(self, handles):
+        self.handles = handles
+
+
+def register_multi_grad_hook(tensors, fn, *, mode="all"):
+    """Call `fn` when the gradients of all tensors are there, or with the first (`mode="any"`).
+
+    With "all", fn gets a list of them, None for those that a backward does not compute. "Not
+    computed" is known only when the backward ends, so fn is then called by the last that comes.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    tensors = tuple(tensors)
+    if mode == "any":
+        seen = set()
+
+        def first(grad):
+            run = _C._backward_run()
+            if run not in seen:
+                seen.clear()
+                seen.add(run)
+                fn(grad)
+
+        return _MultiHandle(tuple(t.register_hook(first) for t in tensors))
+    state = {"run": None, "grads": [], "left": 0}
+    edges = [get_gradient_edge(t) for t in tensors]
+
+    def receive(i):
+        def hook(grad):
+            run = _C._backward_run()
+            if state["run"] != run:
+                expected = [_C._will_run(e.node) for e in edges]
+                state.update(run=run, grads=[None] * len(tensors), left=sum(expected))
+            state["grads"][i] = grad
+            state["left"] -= 1
+            if state["left"] == 0:
+                fn(state["grads"])
+
+        return hook
+
+    return _MultiHandle(tuple(t.register_hook(receive(i)) for i, t in enumerate(tensors)))

@@ -1,0 +1,214 @@
+"""Activation checkpointing: repeat a part of the forward pass instead of keeping what it saves."""
+
+import contextlib
+import warnings
+
+import rushlight
+from rushlight import _C
+from rushlight.autograd import Function
+from rushlight.autograd.graph import saved_tensors_hooks
+
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "checkpoint",
+    "checkpoint_sequential",
+    "noop_context_fn",
+]
+
+
+class CheckpointError(RuntimeError):
+    """Raised where a recomputation does not repeat what the forward pass did."""
+
+
+def noop_context_fn():
+    """The default contexts of the forward pass and of the recomputation: none."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+class _RandomState:
+    """The state of the CPU generator when a part began, to begin its repetition with."""
+
+    def __init__(self, preserve):
+        self.state = rushlight.get_rng_state() if preserve else None
+
+    @contextlib.contextmanager
+    def restored(self):
+        if self.state is None:
+            yield
+            return
+        now = rushlight.get_rng_state()
+        rushlight.set_rng_state(self.state)
+        try:
+            yield
+        finally:
+            rushlight.set_rng_state(now)
+
+
+def checkpoint(
+    function,
+    *args,
+    use_reentrant=None,
+    context_fn=noop_context_fn,
+    determinism_check="default",
+    debug=False,
+    early_stop=True,
+    **kwargs,
+):
+    """Return `function(*args, **kwargs)`, keeping only the arguments for backward.
+
+    Args:
+        function: is called again in backward; it must do the same again.
+        use_reentrant: False (recommended) recomputes when backward first asks for a saved tensor;
+            True, the older way, runs a backward inside of backward and needs an argument that
+            requires grad. None means True with a warning.
+        context_fn: returns two context managers, for the first and the repeated run.
+        determinism_check: "none" does not compare shapes and dtypes of what is saved.
+        preserve_rng_state: repeat with the random state of the first run (default True).
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "checkpoint: the use_reentrant parameter should be passed explicitly; "
+            "use_reentrant=False is "
+            "recommended. It is taken as True.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError(
+                "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+            )
+        return CheckpointFunction.apply(function, preserve, *args)
+    return _recomputing(function, args, kwargs, context_fn, determinism_check, preserve, early_stop)
+
+
+class CheckpointFunction(Function):
+    """The reentrant way: forward without recording, backward by a run inside of the run."""
+
+    @staticmethod
+    def forward(ctx, function, preserve, *args):
+        ctx.function = function
+        ctx.random = _RandomState(preserve)
+        ctx.tensor_places = [i for i, a in enumerate(args) if isinstance(a, _C.TensorBase)]
+        ctx.arguments = [None if isinstance(a, _C.TensorBase) else a for a in args]
+        ctx.save_for_backward(*(args[i] for i in ctx.tensor_places))
+        if not any(args[i].requires_grad for i in ctx.tensor_places):
+            warnings.warn(
+                "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
+            )
+        return function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        arguments = list(ctx.arguments)
+        for i, tensor in zip(ctx.tensor_places, ctx.saved_tensors, strict=True):
+            arguments[i] = tensor.detach().requires_grad_(tensor.requires_grad)
+        with rushlight.enable_grad(), ctx.random.restored():
+            outputs = ctx.function(*arguments)
+        outputs = (outputs,) if isinstance(outputs, _C.TensorBase) else outputs
+        pairs = [
+            (o, g)
+            for o, g in zip(outputs, grads, strict=True)
+            if isinstance(o, _C.TensorBase) and o.requires_grad
+        ]
+        if not pairs:
+            raise RuntimeError(
+                "none of output has requires_grad=True, this checkpoint() is not necessary"
+            )
+        rushlight.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *(a.grad if isinstance(a, _C.TensorBase) else None for a in arguments))
+
+
+class _Stop(Exception):
+    """Ends a repeated run early: all that was saved is there."""
+
+
+def _recomputing(function, args, kwargs, context_fn, determinism_check, preserve, early_stop):
+    first_context, again_context = context_fn()
+    random = _RandomState(preserve)
+    shapes = []
+    recomputed = {}  # place among the saved tensors: the tensor
+
+    def pack(tensor):
+        shapes.append((tuple(tensor.shape), tensor.dtype, tensor.device))
+        return len(shapes) - 1
+
+    def unpack(place):
+        if place not in recomputed:
+            run_again()
+        if place not in recomputed:
+            raise CheckpointError(
+                "checkpoint: A different number of tensors was saved during the original forward "
+                "and "
+                f"recomputation: {len(shapes)} and {len(recomputed)}."
+            )
+        tensor = recomputed.pop(place)
+        found = (tuple(tensor.shape), tensor.dtype, tensor.device)
+        if determinism_check != "none" and found != shapes[place]:
+            raise CheckpointError(
+                "checkpoint: Recomputed values for the following tensors have different metadata "
+                "than during the "
+                f"forward pass: tensor {place} was {shapes[place]} and is {found}."
+            )
+        return tensor
+
+    def run_again():
+        recomputed.clear()
+        count = 0
+
+        def pack_again(tensor):
+            nonlocal count
+            recomputed[count] = tensor.detach()
+            count += 1
+            if early_stop and count == len(shapes):
+                raise _Stop
+            return count - 1
+
+        def unpack_again(place):  # a backward inside of function
+            return recomputed[place]
+
+        hooks = saved_tensors_hooks(pack_again, unpack_again)
+        with (
+            contextlib.suppress(_Stop),
+            rushlight.enable_grad(),
+            random.restored(),
+            again_context,
+            hooks,
+        ):
+            function(*args, **kwargs)
+
+    with first_context, saved_tensors_hooks(pack, unpack):
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
+    """Run functions one after the other in `segments` groups, each but the last checkpointed."""
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    functions = (
+        list(functions.children())
+        if isinstance(functions, rushlight.nn.Sequential)
+        else list(functions)
+    )
+    size = max(1, len(functions) // segments)
+
+    def run(begin, end):
+        def group(value):
+            for function in functions[begin:end]:
+                value = function(value)
+            return value
+
+        return group
+
+    end = 0
+    for begin in range(0, size * (segments - 1), size):
+        end = begin + size
+        input = checkpoint(
+            run(begin, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve
+        )
+    return run(end, len(functions))(input)
