@@ -57,5 +57,18 @@ Tensor sum_to_channels(const Tensor& grad);  // over all dimensions but the seco
 // ---- pool ----
 
 // ---- norm ----
+using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
+ThreeTensors batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                 const Tensor& running_mean, const Tensor& running_var, const Tensor& mean,
+                                 const Tensor& invstd, bool training, double eps, std::array<bool, 3> mask);
+ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
+                                 const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& rstd,
+                                 double eps, std::array<bool, 3> mask);
+ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                                 const Tensor& mean, const Tensor& rstd, int64_t num_groups, double eps,
+                                 std::array<bool, 3> mask);
+std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
+                                             const Tensor& weight, const Tensor& rstd, std::optional<double> eps,
+                                             std::array<bool, 2> mask);
 
 }  // namespace rushlight

@@ -5,6 +5,8 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -177,6 +179,33 @@ void store_first(T* p, typename SimdOf<T>::V v, int64_t n) {
   std::memcpy(p, padded, n * sizeof(T));
 }
 
+// n <= width elements: whole vectors the short way. Lanes from n on are zero when loaded and left alone when stored.
+template <class S>
+inline __attribute__((always_inline)) typename SimdOf<S>::V load_some(const S* p, int64_t n) {
+  return RL_LIKELY(n == SimdOf<S>::width) ? SimdOf<S>::load(p) : load_first(p, n);
+}
+template <class S>
+inline __attribute__((always_inline)) void store_some(S* p, typename SimdOf<S>::V v, int64_t n) {
+  if (RL_LIKELY(n == SimdOf<S>::width)) {
+    SimdOf<S>::store(p, v);
+  } else {
+    store_first(p, v, n);
+  }
+}
+
+// Calls f(i, n) for the vectors of a row: n is the width but for the last one.
+template <class T, class F>
+inline __attribute__((always_inline)) void for_vectors(int64_t length, const F& f) {
+  constexpr int64_t w = Simd<T>::width;
+  int64_t i = 0;
+  for (; i + w <= length; i += w) {
+    f(i, w);
+  }
+  if (i < length) {
+    f(i, length - i);
+  }
+}
+
 // Turns a square of `width` vectors: afterwards lane i of r[j] is what lane j of r[i] was.
 template <class T>
 inline __attribute__((always_inline)) void transpose(typename Simd<T>::V (&r)[Simd<T>::width]) {
@@ -215,6 +244,47 @@ T sum_lanes(typename Simd<T>::V v) {
     }
   }
   return x[0];
+}
+
+// Several vectors at once (std::array warns about their alignment).
+template <class T, size_t N>
+struct Vectors {
+  typename Simd<T>::V v[N];
+};
+
+// The sums over a row of the N vectors that f(i, n) returns; lanes from n on must be zero.
+template <class T, size_t N, class F>
+inline __attribute__((always_inline)) std::array<T, N> sums_over(int64_t length, const F& f) {
+  using V = Simd<T>;
+  constexpr int64_t w = V::width;
+  constexpr int unroll = 4;
+  typename V::V acc[unroll][N];
+  for (auto& row : acc) {
+    for (auto& v : row) {
+      v = V::zero();
+    }
+  }
+  int64_t i = 0;
+  for (; i + unroll * w <= length; i += unroll * w) {
+#pragma GCC unroll 4
+    for (int u = 0; u < unroll; u++) {
+      const Vectors<T, N> terms = f(i + u * w, w);
+      for (size_t k = 0; k < N; k++) {
+        acc[u][k] = V::add(acc[u][k], terms.v[k]);
+      }
+    }
+  }
+  for (; i < length; i += w) {
+    const Vectors<T, N> terms = f(i, std::min(w, length - i));
+    for (size_t k = 0; k < N; k++) {
+      acc[0][k] = V::add(acc[0][k], terms.v[k]);
+    }
+  }
+  std::array<T, N> sums;
+  for (size_t k = 0; k < N; k++) {
+    sums[k] = sum_lanes<T>(V::add(V::add(acc[0][k], acc[1][k]), V::add(acc[2][k], acc[3][k])));
+  }
+  return sums;
 }
 
 }  // namespace rushlight::cpu::RL_ISA

@@ -1,0 +1,77 @@
+// What the normalisation kernels share: parameters in the compute type and the moments of a row.
+#pragma once
+
+#include <cmath>
+
+#include "core/parallel.h"
+#include "cpu/isa/simd.h"
+#include "cpu/scratch.h"
+#include "generated/kernels.h"
+
+namespace rushlight::cpu::RL_ISA {
+
+// A parameter in the compute type; `fill` where there is none.
+template <class T>
+class Parameter {
+ public:
+  Parameter(const Tensor& t, int64_t n, T fill) : memory_(n) {
+    if (!t.defined()) {
+      std::fill_n(memory_.data(), n, fill);
+      return;
+    }
+    visit_dtype<set_floating>("norm", t.dtype(), [&](auto tag) {
+      const auto* from = t.data<typename decltype(tag)::type>();
+      for (int64_t i = 0; i < n; i++) {
+        memory_[i] = static_cast<T>(from[i]);
+      }
+    });
+  }
+  const T* data() const { return memory_.data(); }
+  T operator[](int64_t i) const { return memory_[i]; }
+
+ private:
+  Scratch<T> memory_;
+};
+
+template <class T>
+void write_parameter(const Tensor& out, const T* from) {
+  visit_dtype<set_floating>("norm", out.dtype(), [&](auto tag) {
+    using S = typename decltype(tag)::type;
+    S* to = out.data<S>();
+    for (int64_t i = 0; i < out.numel(); i++) {
+      to[i] = S(from[i]);
+    }
+  });
+}
+
+// Rows that are worth a thread's while together.
+int64_t row_grain(int64_t length) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, length)); }
+
+template <class T>
+struct Moments {
+  T mean;
+  T squares;  // sum of squared deviations
+};
+
+template <class S, class T>
+Moments<T> moments(const S* x, int64_t n) {
+  using V = Simd<T>;
+  const T sum = sums_over<T, 1>(n, [&](int64_t i, int64_t m) { return Vectors<T, 1>{{load_some(x + i, m)}}; })[0];
+  const T mean = n > 0 ? sum / static_cast<T>(n) : T(0);
+  const typename V::V centre = V::set1(mean);
+  const T squares = sums_over<T, 1>(n, [&](int64_t i, int64_t m) {
+    if (m == V::width) {
+      const typename V::V d = V::sub(V::load(x + i), centre);
+      return Vectors<T, 1>{{V::mul(d, d)}};
+    }
+    T padded[V::width] = {};
+    for (int64_t k = 0; k < m; k++) {
+      padded[k] = static_cast<T>(x[i + k]) - mean;
+    }
+    const typename V::V d = V::load(padded);
+    return Vectors<T, 1>{{V::mul(d, d)}};
+  })[0];
+  return {mean, squares};
+}
+
+}  // namespace rushlight::cpu::RL_ISA

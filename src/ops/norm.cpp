@@ -1,0 +1,402 @@
+// Contracts of the normalisations, their gradients, and the public forms.
+// Gradients: the fused kernel as a rule; formulas over ordinary ops where the backward itself is recorded.
+#include <limits>
+
+#include "generated/kernels.h"
+#include "ops/derivatives.h"
+
+namespace rushlight {
+
+namespace {
+
+// float64 for float64 inputs, float32 for the others: what statistics are kept in.
+ScalarType statistics_dtype(const Tensor& t) { return t.dtype() == kFloat64 ? kFloat64 : kFloat32; }
+
+void check_floating(const char* kernel, const Tensor& t) {
+  if (!is_floating(t.dtype())) {
+    dtype_not_implemented(kernel, t.dtype());
+  }
+}
+
+// Parameters have the input's dtype, or float32 beside 16-bit inputs; they come out contiguous.
+void settle_parameter(Tensor& parameter, const Tensor& input) {
+  if (!parameter.defined()) {
+    return;
+  }
+  const bool mixed = parameter.dtype() == kFloat32 && contains(set_reduced, input.dtype());
+  RL_CHECK(parameter.dtype() == input.dtype() || mixed, "mixed dtype (CPU): expect parameter to have scalar type of Float");
+  parameter = contiguous_raw(parameter);
+}
+
+void check_elements(const char* name, const Tensor& t, int64_t n) {
+  RL_CHECK(!t.defined() || t.numel() == n, name, " should contain ", n, " elements not ", t.defined() ? t.numel() : 0);
+}
+
+bool is_channels_last(const Tensor& t) {
+  return !t.is_contiguous() && (t.impl()->is_channels_last() || t.impl()->is_channels_last_3d());
+}
+
+MemoryFormat format_of(const Tensor& t) {
+  if (!is_channels_last(t)) {
+    return MemoryFormat::Contiguous;
+  }
+  return t.dim() == 5 ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
+}
+
+Tensor in_format_of(const Tensor& t, const Tensor& like) {
+  const MemoryFormat format = format_of(like);
+  if (t.is_contiguous(format)) {
+    return t;
+  }
+  Tensor out = make_output({t.sizes(), t.dtype(), {}, format}, t.device());
+  copy_raw(out, t);
+  return out;
+}
+
+Tensor dense(const Tensor& t) { return is_channels_last(t) ? t : contiguous_raw(t); }
+
+// Sizes of layer_norm's statistics: ones where it normalises.
+DimVector statistics_sizes(const Tensor& input, IntArrayRef normalized_shape) {
+  DimVector sizes(input.sizes());
+  for (size_t d = 0; d < normalized_shape.size(); d++) {
+    sizes[sizes.size() - 1 - d] = 1;
+  }
+  return sizes;
+}
+
+void check_normalized_shape(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
+                            const Tensor& bias) {
+  RL_CHECK(!normalized_shape.empty(),
+           "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+           "normalized_shape = ", normalized_shape);
+  for (const auto& [name, t] : {std::pair("weight", &weight), std::pair("bias", &bias)}) {
+    RL_CHECK(!t->defined() || t->sizes() == normalized_shape, "Expected ", name,
+             " to be of same shape as normalized_shape, but got ", name, " of shape ",
+             t->defined() ? t->sizes() : IntArrayRef(), " and normalized_shape = ", normalized_shape);
+  }
+  const size_t dims = static_cast<size_t>(input.dim());
+  const bool fits = dims >= normalized_shape.size() &&
+                    input.sizes().slice(dims - normalized_shape.size(), normalized_shape.size()) == normalized_shape;
+  if (!fits) {
+    std::string wanted = "[*";
+    for (const int64_t s : normalized_shape) {
+      wanted += str(", ", s);
+    }
+    throw Error(str("Given normalized_shape=", normalized_shape, ", expected input with shape ", wanted,
+                    "], but got input of size", input.sizes()));
+  }
+}
+
+}  // namespace
+
+namespace shape {
+
+OutSpecs<3> native_batch_norm(Tensor& input, Tensor& weight, Tensor& bias, Tensor& running_mean, Tensor& running_var,
+                              bool& training, double&, double&) {
+  const int64_t channels = input.dim() > 1 ? input.size(1) : 0;
+  RL_CHECK(training || running_mean.defined(), "running_mean must be defined in evaluation mode");
+  RL_CHECK(training || running_var.defined(), "running_var must be defined in evaluation mode");
+  check_elements("running_mean", running_mean, channels);
+  check_elements("running_var", running_var, channels);
+  check_elements("weight", weight, channels);
+  check_elements("bias", bias, channels);
+  RL_CHECK(input.dim() > 1, "batch_norm expects an input of at least 2 dimensions, got ", input.dim());
+  check_floating("batch_norm", input);
+  settle_parameter(weight, input);
+  settle_parameter(bias, input);
+  for (const Tensor* t : {&running_mean, &running_var}) {
+    const bool mixed = t->defined() && t->dtype() == kFloat32 && contains(set_reduced, input.dtype());
+    RL_CHECK(!t->defined() || t->dtype() == input.dtype() || mixed,
+             "mixed dtype (CPU): expect parameter to have scalar type of Float");
+    if (training && t->defined()) {
+      check_no_internal_overlap("batch_norm", *t);
+    }
+  }
+  const ScalarType kept = statistics_dtype(input);
+  input = dense(input);
+  const int64_t saved = training ? channels : 0;
+  return {OutSpec{input.sizes(), input.dtype(), {}, format_of(input)}, OutSpec{{saved}, kept}, OutSpec{{saved}, kept}};
+}
+
+OutSpecs<3> native_batch_norm_backward(Tensor& grad, Tensor& input, Tensor& weight, Tensor& running_mean,
+                                       Tensor& running_var, Tensor& mean, Tensor& invstd, bool& training, double&) {
+  RL_CHECK(grad.sizes() == input.sizes() && grad.dtype() == input.dtype() && input.dim() > 1,
+           "native_batch_norm_backward: grad_output must have the size and dtype of input");
+  const int64_t channels = input.size(1);
+  check_elements("weight", weight, channels);
+  check_elements(training ? "save_mean" : "running_mean", training ? mean : running_mean, channels);
+  check_elements(training ? "save_invstd" : "running_var", training ? invstd : running_var, channels);
+  RL_CHECK(training ? mean.defined() && invstd.defined() : running_mean.defined() && running_var.defined(),
+           "native_batch_norm_backward needs the statistics of the forward pass");
+  check_floating("batch_norm_backward", input);
+  settle_parameter(weight, input);
+  input = dense(input);
+  grad = in_format_of(grad, input);
+  const ScalarType kept = statistics_dtype(input);
+  mean = contiguous_raw(cast_raw(training ? mean : running_mean, kept));
+  invstd = contiguous_raw(cast_raw(training ? invstd : running_var, kept));
+  const ScalarType parameter = weight.defined() ? weight.dtype() : input.dtype();
+  return {OutSpec{input.sizes(), input.dtype(), {}, format_of(input)}, OutSpec{{channels}, parameter},
+          OutSpec{{channels}, parameter}};
+}
+
+OutSpecs<3> native_layer_norm(Tensor& input, DimVector& normalized_shape, Tensor& weight, Tensor& bias, double&) {
+  check_normalized_shape(input, normalized_shape, weight, bias);
+  check_floating("LayerNormKernelImpl", input);
+  settle_parameter(weight, input);
+  settle_parameter(bias, input);
+  input = contiguous_raw(input);
+  const OutSpec statistics{statistics_sizes(input, normalized_shape), statistics_dtype(input)};
+  return {OutSpec{input.sizes(), input.dtype()}, statistics, statistics};
+}
+
+OutSpecs<3> native_layer_norm_backward(Tensor& grad, Tensor& input, DimVector& normalized_shape, Tensor& mean,
+                                       Tensor& rstd, Tensor& weight) {
+  check_normalized_shape(input, normalized_shape, weight, {});
+  check_floating("LayerNormBackwardKernelImpl", input);
+  const int64_t rows = product(statistics_sizes(input, normalized_shape));
+  RL_CHECK(grad.sizes() == input.sizes() && grad.dtype() == input.dtype(),
+           "native_layer_norm_backward: grad_output must have the size and dtype of input");
+  RL_CHECK(mean.numel() == rows && rstd.numel() == rows, "native_layer_norm_backward: wrong size of the statistics");
+  settle_parameter(weight, input);
+  input = contiguous_raw(input);
+  grad = contiguous_raw(grad);
+  mean = contiguous_raw(cast_raw(mean, statistics_dtype(input)));
+  rstd = contiguous_raw(cast_raw(rstd, statistics_dtype(input)));
+  const OutSpec parameter{normalized_shape, weight.defined() ? weight.dtype() : input.dtype()};
+  return {OutSpec{input.sizes(), input.dtype()}, parameter, parameter};
+}
+
+OutSpecs<3> native_group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& num_groups, double&) {
+  RL_CHECK(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ", input.dim());
+  RL_CHECK(num_groups > 0, "Expected num groups to be greater than 0, got ", num_groups);
+  const int64_t channels = input.size(1);
+  RL_CHECK(channels % num_groups == 0,
+           "Expected number of channels in input to be divisible by num_groups, but got input of shape ", input.sizes(),
+           " and num_groups=", num_groups);
+  for (const auto& [name, t] : {std::pair("weight", &weight), std::pair("bias", &bias)}) {
+    RL_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == channels), "Expected ", name,
+             " to be a vector of size equal to the number of channels in input, but got ", name, " of shape ",
+             t->defined() ? t->sizes() : IntArrayRef(), " and input of shape ", input.sizes());
+  }
+  check_floating("GroupNormKernelImpl", input);
+  settle_parameter(weight, input);
+  settle_parameter(bias, input);
+  input = contiguous_raw(input);
+  const OutSpec statistics{{input.size(0), num_groups}, statistics_dtype(input)};
+  return {OutSpec{input.sizes(), input.dtype()}, statistics, statistics};
+}
+
+OutSpecs<3> native_group_norm_backward(Tensor& grad, Tensor& input, Tensor& mean, Tensor& rstd, Tensor& weight,
+                                       int64_t& num_groups) {
+  RL_CHECK(input.dim() >= 2 && num_groups > 0 && input.size(1) % num_groups == 0,
+           "native_group_norm_backward: wrong input or number of groups");
+  RL_CHECK(grad.sizes() == input.sizes() && grad.dtype() == input.dtype(),
+           "native_group_norm_backward: grad_output must have the size and dtype of input");
+  RL_CHECK(mean.numel() == input.size(0) * num_groups && rstd.numel() == mean.numel(),
+           "native_group_norm_backward: wrong size of the statistics");
+  check_elements("weight", weight, input.size(1));
+  check_floating("GroupNormBackwardKernelImpl", input);
+  settle_parameter(weight, input);
+  input = contiguous_raw(input);
+  grad = contiguous_raw(grad);
+  mean = contiguous_raw(cast_raw(mean, statistics_dtype(input)));
+  rstd = contiguous_raw(cast_raw(rstd, statistics_dtype(input)));
+  const OutSpec parameter{{input.size(1)}, weight.defined() ? weight.dtype() : input.dtype()};
+  return {OutSpec{input.sizes(), input.dtype()}, parameter, parameter};
+}
+
+OutSpecs<2> _fused_rms_norm(Tensor& input, DimVector& normalized_shape, Tensor& weight, std::optional<double>&) {
+  check_normalized_shape(input, normalized_shape, weight, {});
+  check_floating("rms_norm", input);
+  settle_parameter(weight, input);
+  input = contiguous_raw(input);
+  return {OutSpec{input.sizes(), input.dtype()},
+          OutSpec{statistics_sizes(input, normalized_shape), statistics_dtype(input)}};
+}
+
+OutSpecs<2> _fused_rms_norm_backward(Tensor& grad, Tensor& input, DimVector& normalized_shape, Tensor& rstd,
+                                     Tensor& weight) {
+  Tensor mean = rstd;
+  const OutSpecs<3> all = native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight);
+  return {all[0], all[1]};
+}
+
+}  // namespace shape
+
+// ---- derivatives ----
+
+namespace {
+
+// A vector of channels in the shape of an input's dimension 1.
+Tensor per_channel(const Tensor& t, const Tensor& input) {
+  DimVector sizes(static_cast<size_t>(input.dim()), 1);
+  sizes[1] = -1;
+  return t.reshape(sizes);
+}
+
+DimVector all_but_channels(const Tensor& t) {
+  DimVector dims = {0};
+  for (int64_t d = 2; d < t.dim(); d++) {
+    dims.push_back(d);
+  }
+  return dims;
+}
+
+// Normalised values and the gradient that passes through the normalisation, over ordinary ops.
+struct Normalized {
+  Tensor centred;
+  Tensor rstd;
+  Tensor value;
+};
+
+Normalized normalize(const Tensor& input, IntArrayRef dims, double eps) {
+  const Tensor centred = input - input.mean(dims, true);
+  const Tensor rstd = ((centred * centred).mean(dims, true) + eps).rsqrt();
+  return {centred, rstd, centred * rstd};
+}
+
+Tensor through_normalization(const Tensor& grad, const Normalized& x, IntArrayRef dims) {
+  return x.rstd * (grad - grad.mean(dims, true) - x.value * (grad * x.value).mean(dims, true));
+}
+
+DimVector last_dims(int64_t n) {
+  DimVector dims;
+  for (int64_t d = -n; d < 0; d++) {
+    dims.push_back(d);
+  }
+  return dims;
+}
+
+Tensor wanted(bool want, const Tensor& t) { return want ? t : Tensor(); }
+
+}  // namespace
+
+ThreeTensors batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                 const Tensor& running_mean, const Tensor& running_var, const Tensor& mean,
+                                 const Tensor& invstd, bool training, double eps, std::array<bool, 3> mask) {
+  if (!grad_enabled()) {
+    const auto [x, w, b] = native_batch_norm_backward(grad, input, weight, running_mean, running_var, mean, invstd,
+                                                      training, eps);
+    return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
+  }
+  const DimVector dims = all_but_channels(input);
+  Normalized x;
+  if (training) {
+    x = normalize(input, dims, eps);
+  } else {
+    x.centred = input - per_channel(running_mean, input);
+    x.rstd = (per_channel(running_var, input) + eps).rsqrt();
+    x.value = x.centred * x.rstd;
+  }
+  const Tensor weighted = weight.defined() ? grad * per_channel(weight, input) : grad;
+  return {training ? through_normalization(weighted, x, dims) : weighted * x.rstd, (grad * x.value).sum(dims),
+          grad.sum(dims)};
+}
+
+ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
+                                 const Tensor& weight, const Tensor&, const Tensor& mean, const Tensor& rstd,
+                                 double eps, std::array<bool, 3> mask) {
+  if (!grad_enabled()) {
+    const auto [x, w, b] = native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight);
+    return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
+  }
+  const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
+  const Normalized x = normalize(input, dims, eps);
+  const Tensor weighted = weight.defined() ? grad * weight : grad;
+  return {through_normalization(weighted, x, dims), (grad * x.value).sum_to_size(normalized_shape),
+          grad.sum_to_size(normalized_shape)};
+}
+
+ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor&,
+                                 const Tensor& mean, const Tensor& rstd, int64_t num_groups, double eps,
+                                 std::array<bool, 3> mask) {
+  if (!grad_enabled()) {
+    const auto [x, w, b] = native_group_norm_backward(grad, input, mean, rstd, weight, num_groups);
+    return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
+  }
+  const DimVector grouped = {input.size(0), num_groups, -1};
+  const Normalized x = normalize(input.reshape(grouped), {-1}, eps);
+  const Tensor weighted = weight.defined() ? grad * per_channel(weight, input) : grad;
+  const DimVector dims = all_but_channels(input);
+  return {through_normalization(weighted.reshape(grouped), x, {-1}).reshape(input.sizes()),
+          (grad * x.value.reshape(input.sizes())).sum(dims), grad.sum(dims)};
+}
+
+namespace {
+double rms_eps(const Tensor& input, std::optional<double> eps) {
+  return eps.value_or(statistics_dtype(input) == kFloat64 ? std::numeric_limits<double>::epsilon()
+                                                          : std::numeric_limits<float>::epsilon());
+}
+}  // namespace
+
+std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
+                                             const Tensor& weight, const Tensor& rstd, std::optional<double> eps,
+                                             std::array<bool, 2> mask) {
+  if (!grad_enabled()) {
+    const auto [x, w] = _fused_rms_norm_backward(grad, input, normalized_shape, rstd, weight);
+    return {wanted(mask[0], x), wanted(mask[1], w)};
+  }
+  const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
+  const Tensor scale = ((input * input).mean(dims, true) + rms_eps(input, eps)).rsqrt();
+  const Tensor value = input * scale;
+  const Tensor weighted = weight.defined() ? grad * weight : grad;
+  return {scale * (weighted - value * (weighted * value).mean(dims, true)),
+          (grad * value).sum_to_size(normalized_shape)};
+}
+
+// ---- composites ----
+
+namespace composite {
+
+Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                  const Tensor& running_var, bool training, double momentum, double eps, bool) {
+  return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
+}
+
+Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight, const Tensor& bias,
+                  double eps, bool) {
+  return std::get<0>(native_layer_norm(input, normalized_shape, weight, bias, eps));
+}
+
+Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps, bool) {
+  return std::get<0>(native_group_norm(input, weight, bias, num_groups, eps));
+}
+
+Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                     const Tensor& running_var, bool use_input_stats, double momentum, double eps, bool) {
+  RL_CHECK(input.dim() >= 2, "instance_norm expects an input of at least 2 dimensions, got ", input.dim());
+  RL_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()),
+           "Expected running_mean and running_var to be defined when use_input_stats is false");
+  const int64_t images = input.size(0);
+  const int64_t channels = input.size(1);
+  // Every channel of every image becomes a channel of one image.
+  DimVector sizes(input.sizes());
+  sizes[0] = 1;
+  sizes[1] = images * channels;
+  const auto repeated = [&](const Tensor& t) {
+    return t.defined() ? t.unsqueeze(0).expand({images, t.size(0)}).reshape({-1}) : t;
+  };
+  // Copies even for one image: they are written.
+  const Tensor mean = running_mean.defined() ? repeated(running_mean).clone() : running_mean;
+  const Tensor var = running_var.defined() ? repeated(running_var).clone() : running_var;
+  const Tensor out = composite::batch_norm(input.reshape(sizes), repeated(weight), repeated(bias), mean, var,
+                                           use_input_stats, momentum, eps, true);
+  if (use_input_stats) {
+    const NoGradGuard no_grad;
+    if (running_mean.defined()) {
+      running_mean.copy_(mean.reshape({images, channels}).mean(DimVector{0}));
+    }
+    if (running_var.defined()) {
+      running_var.copy_(var.reshape({images, channels}).mean(DimVector{0}));
+    }
+  }
+  return out.reshape(input.sizes());
+}
+
+Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight, std::optional<double> eps) {
+  return std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
+}
+
+}  // namespace composite
+}  // namespace rushlight
