@@ -40,6 +40,9 @@ RL_ERROR_TYPE(LinAlgError);
 RL_ERROR_TYPE(UnpicklingError);
 #undef RL_ERROR_TYPE
 
+// Throws Error. For src/cpu/isa, where the templates of RL_CHECK would leave weak symbols of that instruction set.
+[[noreturn]] RL_API void raise_error(const char* message);
+
 // Warnings go to the handler that Python installs (warnings.warn), else to stderr.
 RL_API void warn(const std::string& message);
 RL_API void warn_once(bool& done, const std::string& message);

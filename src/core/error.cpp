@@ -21,6 +21,8 @@ OutOfMemoryError::~OutOfMemoryError() = default;
 LinAlgError::~LinAlgError() = default;
 UnpicklingError::~UnpicklingError() = default;
 
+void raise_error(const char* message) { throw Error(message); }
+
 namespace {
 void to_stderr(const std::string& message) { std::fprintf(stderr, "[rushlight] warning: %s\n", message.c_str()); }
 std::atomic<WarningHandler> warning_handler{to_stderr};

@@ -55,6 +55,8 @@ Tensor convolution_weight_gradient(const Tensor& grad, const Tensor& input, IntA
 Tensor sum_to_channels(const Tensor& grad);  // over all dimensions but the second
 
 // ---- pool ----
+Tensor pooled_at(const Tensor& t, const Tensor& indices, int64_t dims);  // elements of images at flat places
+DimVector last_sizes(IntArrayRef sizes, int64_t dims);
 
 // ---- norm ----
 using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
