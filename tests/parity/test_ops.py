@@ -1,8 +1,8 @@
 """Every sample of the op table, run by PyTorch as well: same structure, shapes, dtypes and values."""
 
 import pytest
-import rushlight
 
+import rushlight
 from tests.ops import harness
 from tests.ops.harness import Makers, assert_same, function_of
 

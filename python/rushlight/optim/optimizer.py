@@ -2,7 +2,7 @@
 
 It keeps parameter groups (dicts with "params" and settings) and a state for each parameter, saves
 and loads both, and runs hooks around `step`. A subclass collects the tensors of a group in `step`
-and hands them to one op that updates all of them in a single pass, without recording (see `sgd.py`).
+and hands them to one op that updates all of them in a single pass, unrecorded (see `sgd.py`).
 """
 
 import functools
