@@ -309,8 +309,9 @@ class Forward {
     const int split = axes_[0]->count > 1 ? 0 : 1;
     const int64_t rows = axes_[split]->count;
     const int64_t row_pixels = axes_[2]->count * (split == 0 ? axes_[1]->count : 1);
-    // About 512 pixels a part: enough to make packing cheap, few enough for the second-level cache.
-    const int64_t part_rows = std::clamp<int64_t>(512 / row_pixels, 1, rows);
+    // At least 512 pixels a part make packing cheap; more while slab and result stay in the second-level cache.
+    const int64_t wanted = std::max<int64_t>(512, std::min(16384 / c_.in_channels, 65536 / c_.out_channels));
+    const int64_t part_rows = std::clamp<int64_t>(wanted / row_pixels, 1, rows);
     const int64_t row_parts = (rows + part_rows - 1) / part_rows;
     const int64_t even_rows = (rows + row_parts - 1) / row_parts;
     const int64_t images =
@@ -484,6 +485,63 @@ void forward(const Conv& c) {
 
 // ---- gradient of the weight ----
 
+// Rows of the output's gradient for channels o0 to o0 + n of a part, one after another, in T.
+template <class S, class T>
+void gather_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part, const Windows<T>& win,
+                     int64_t o0, int64_t n, T* to) {
+  const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
+  const auto& s = c.output.strides;
+  const bool split_d = axes[0]->count > 1;
+  for (int64_t row = 0; row < rows; row++) {
+    const int64_t h = row % win.rows_h + (split_d ? 0 : part.r0);
+    const int64_t d = row / win.rows_h % win.rows_d + (split_d ? part.r0 : 0);
+    const int64_t image = part.n0 + row / (win.rows_h * win.rows_d);
+    const S* from = static_cast<const S*>(c.output.data) + image * s[0] + part.group * c.out_channels * s[1] +
+                    d * s[2] + h * s[3];
+    for (int64_t o = 0; o < n; o++) {
+      copy_row(to + (o * rows + row) * win.width, from + (o0 + o) * s[1], s[4], win.width);
+    }
+  }
+}
+
+// add_weight_gradient for few output channels: dot products along the rows, no packing.
+template <class S, class T>
+void add_weight_dots(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part, int64_t c0, int64_t c1,
+                     T* block, int64_t ld, bool accumulate) {
+  using V = Simd<T>;
+  constexpr int taps_together = 8;
+  const Slab<S, T> slab(c, axes, part, c0, c1);
+  const Windows<T>& win = slab.windows;
+  const int64_t m = c.out_channels;
+  const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
+  const auto depth = static_cast<int64_t>(win.offsets.size());
+  const Scratch<T> gradient(rows * win.width);
+  for (int64_t o = 0; o < m; o++) {
+    gather_gradient<S>(c, axes, part, win, o, 1, gradient.data());
+    for (int64_t q = 0; q < depth; q += taps_together) {
+      const int64_t n = std::min<int64_t>(taps_together, depth - q);
+      typename V::V acc[taps_together];
+      std::fill_n(acc, taps_together, V::zero());
+      for (int64_t row = 0; row < rows; row++) {
+        const T* g = gradient + row * win.width;
+        const T* x = win.slab + win.row_start(row);
+        for_vectors<T>(win.width, [&](int64_t i, int64_t lanes) {
+          const typename V::V gv = load_some(g + i, lanes);
+#pragma GCC unroll 8
+          for (int u = 0; u < taps_together; u++) {
+            const int64_t at = win.offsets[static_cast<size_t>(q + std::min<int64_t>(u, n - 1))];
+            acc[u] = V::fma(gv, load_some(x + at + i, lanes), acc[u]);
+          }
+        });
+      }
+      for (int64_t u = 0; u < n; u++) {
+        T& to = block[o * ld + q + u];
+        to = (accumulate ? to : T(0)) + sum_lanes<T>(acc[u]);
+      }
+    }
+  }
+}
+
 // weight[o, (channel, tap)] += sum over pixels of gradient[o, pixel] * window[(channel, tap), pixel], for one part and
 // channels c0..c1, into a block of T with rows of length ld.
 template <class S, class T>
@@ -497,17 +555,7 @@ void add_weight_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, 
   const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
   const int64_t pixels = rows * win.width;
   const Scratch<T> gradient(m * pixels);
-  const auto& s = c.output.strides;
-  const bool split_d = axes[0]->count > 1;
-  for (int64_t row = 0; row < rows; row++) {
-    const int64_t h = row % win.rows_h + (split_d ? 0 : part.r0);
-    const int64_t d = row / win.rows_h % win.rows_d + (split_d ? part.r0 : 0);
-    const int64_t n = part.n0 + row / (win.rows_h * win.rows_d);
-    const S* from = static_cast<const S*>(c.output.data) + n * s[0] + part.group * m * s[1] + d * s[2] + h * s[3];
-    for (int64_t o = 0; o < m; o++) {
-      copy_row(gradient + o * pixels + row * win.width, from + o * s[1], s[4], win.width);
-    }
-  }
+  gather_gradient<S>(c, axes, part, win, 0, m, gradient.data());
   const auto pack_b = [&](T* dst, int64_t j, int64_t columns, int64_t p, int64_t k) {
     alignas(64) T lines[V::width * (B::k_step + V::width)];
     constexpr int64_t line = B::k_step + V::width;
@@ -548,8 +596,9 @@ void weight_backward_typed(const Conv& c) {
     chunks *= 2;
   }
   const int64_t images_of_chunk = (c.batch + chunks - 1) / chunks;
-  const int64_t part_rows = std::clamp<int64_t>(1024 / row_pixels, 1, rows);
-  const int64_t images = std::clamp<int64_t>(part_rows < rows ? 1 : 1024 / (rows * row_pixels), 1, images_of_chunk);
+  const int64_t wanted = std::max<int64_t>(1024, 16384 / channels);
+  const int64_t part_rows = std::clamp<int64_t>(wanted / row_pixels, 1, rows);
+  const int64_t images = std::clamp<int64_t>(part_rows < rows ? 1 : wanted / (rows * row_pixels), 1, images_of_chunk);
   const Scratch<T> sums(chunks * c.groups * size);
   const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / std::max<int64_t>(1, work / chunks));
   parallel_for(0, chunks * c.groups * blocks, grain, [&](int64_t begin, int64_t end) {
@@ -564,7 +613,11 @@ void weight_backward_typed(const Conv& c) {
       for (int64_t n = chunk * images_of_chunk; n < stop; n += images) {
         for (int64_t r = 0; r < rows; r += part_rows) {
           const Part part{g, n, std::min(n + images, stop), r, std::min(r + part_rows, rows)};
-          add_weight_gradient<S, T>(c, one, part, c0, c1, block, depth, any);
+          if (c.out_channels <= 8) {
+            add_weight_dots<S, T>(c, one, part, c0, c1, block, depth, any);
+          } else {
+            add_weight_gradient<S, T>(c, one, part, c0, c1, block, depth, any);
+          }
           any = true;
         }
       }

@@ -1,0 +1,298 @@
+// einsum: operands are brought into one order of labels (those of the result first), with dimensions of size 1 where a
+// label is absent, and multiplied pair by pair as batched matrix products. A label is summed with the last pair it is in.
+#include <algorithm>
+#include <array>
+
+#include "generated/kernels.h"
+#include "ops/derivatives.h"
+
+namespace rushlight {
+
+namespace {
+
+constexpr int num_letters = 52;
+constexpr int ellipsis = num_letters;
+
+int letter(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1; }
+char name_of(int label) { return static_cast<char>(label < 26 ? 'A' + label : 'a' + label - 26); }
+
+// The labels of one operand or of the result; `where` says which in errors.
+std::vector<int> parse_labels(std::string_view equation, size_t begin, size_t end, const std::string& where) {
+  std::vector<int> labels;
+  bool seen = false;
+  for (size_t i = begin; i < end; i++) {
+    const char c = equation[i];
+    if (c == ' ') {
+      continue;
+    }
+    if (c == '.') {
+      RL_CHECK(i + 2 < end && equation[i + 1] == '.' && equation[i + 2] == '.', "einsum(): found '.' for ", where,
+               " that is not part of any ellipsis (...)");
+      RL_CHECK(!seen, "einsum(): found '.' for ", where, " for which an ellipsis was already found");
+      seen = true;
+      labels.push_back(ellipsis);
+      i += 2;
+      continue;
+    }
+    RL_CHECK(letter(c) >= 0, "einsum(): invalid subscript given at index ", i,
+             " in the equation string, subscripts must be in [a-zA-Z]");
+    labels.push_back(letter(c));
+  }
+  return labels;
+}
+
+struct Equation {
+  std::vector<std::vector<int>> operands;
+  bool has_output = false;
+  std::vector<int> output;
+};
+
+Equation parse(std::string_view text) {
+  Equation e;
+  const size_t arrow = text.find("->");
+  const size_t end = arrow == std::string_view::npos ? text.size() : arrow;
+  size_t begin = 0;
+  while (true) {
+    const size_t comma = std::min(text.substr(0, end).find(',', begin), end);
+    e.operands.push_back(parse_labels(text, begin, comma, str("operand ", e.operands.size())));
+    if (comma == end) {
+      break;
+    }
+    begin = comma + 1;
+  }
+  if (arrow != std::string_view::npos) {
+    e.has_output = true;
+    e.output = parse_labels(text, arrow + 2, text.size(), "output");
+  }
+  return e;
+}
+
+// The product of two operands over all labels in order, those of `summed` (dimensions) summed to size 1.
+Tensor contract(Tensor left, Tensor right, const std::vector<int64_t>& summed) {
+  DimVector both, left_only, right_only, contracted;
+  for (int64_t d = 0; d < left.dim(); d++) {
+    const bool in_left = left.size(d) != 1;
+    const bool in_right = right.size(d) != 1;
+    if (std::find(summed.begin(), summed.end(), d) != summed.end()) {
+      if (in_left && in_right) {
+        contracted.push_back(d);
+        continue;
+      }
+      left = in_left ? left.sum(DimVector{d}, true) : left;
+      right = in_right ? right.sum(DimVector{d}, true) : right;
+      both.push_back(d);
+    } else if (in_left && !in_right) {
+      left_only.push_back(d);
+    } else if (in_right && !in_left) {
+      right_only.push_back(d);
+    } else {
+      both.push_back(d);
+    }
+  }
+  if (contracted.empty()) {
+    return left * right;
+  }
+  const auto order = [](std::initializer_list<const DimVector*> lists) {
+    DimVector all;
+    for (const DimVector* list : lists) {
+      for (const int64_t d : *list) {
+        all.push_back(d);
+      }
+    }
+    return all;
+  };
+  const auto size = [](const Tensor& t, const DimVector& dims) {
+    int64_t n = 1;
+    for (const int64_t d : dims) {
+      n *= t.size(d);
+    }
+    return n;
+  };
+  const int64_t batch = size(left, both);
+  const int64_t depth = size(left, contracted);
+  const Tensor a = left.permute(order({&both, &left_only, &contracted})).reshape({batch, size(left, left_only), depth});
+  const Tensor b =
+      right.permute(order({&both, &contracted, &right_only})).reshape({batch, depth, size(right, right_only)});
+  DimVector sizes;
+  for (const int64_t d : both) {
+    sizes.push_back(left.size(d));
+  }
+  for (const int64_t d : left_only) {
+    sizes.push_back(left.size(d));
+  }
+  for (const int64_t d : right_only) {
+    sizes.push_back(right.size(d));
+  }
+  sizes.resize(static_cast<size_t>(left.dim()), 1);
+  const DimVector from = order({&both, &left_only, &right_only, &contracted});
+  DimVector back(from.size());
+  for (size_t i = 0; i < from.size(); i++) {
+    back[static_cast<size_t>(from[i])] = static_cast<int64_t>(i);
+  }
+  return a.bmm(b).reshape(sizes).permute(back);
+}
+
+}  // namespace
+
+Tensor composite::einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef path) {
+  RL_CHECK(!tensors.empty(), "einsum(): must provide at least one operand");
+  const Equation e = parse(equation);
+  RL_CHECK(e.operands.size() >= tensors.size(), "einsum(): more operands were provided than specified in the equation");
+  RL_CHECK(e.operands.size() <= tensors.size(), "einsum(): fewer operands were provided than specified in the equation");
+
+  // How many dimensions each ellipsis stands for, and how often each letter occurs.
+  int64_t covered = 0;
+  bool any_ellipsis = false;
+  std::array<int, num_letters> count{};
+  for (size_t i = 0; i < tensors.size(); i++) {
+    const std::vector<int>& labels = e.operands[i];
+    const bool open = std::find(labels.begin(), labels.end(), ellipsis) != labels.end();
+    const int64_t named = static_cast<int64_t>(labels.size()) - (open ? 1 : 0);
+    const int64_t rest = tensors[i].dim() - named;
+    RL_CHECK(open ? rest >= 0 : rest == 0, "einsum(): the number of subscripts in the equation (", named,
+             open ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (",
+             tensors[i].dim(), ") for operand ", i, open ? "" : " and no ellipsis was given");
+    covered = std::max(covered, open ? rest : 0);
+    any_ellipsis |= open;
+    for (const int label : labels) {
+      if (label != ellipsis) {
+        count[static_cast<size_t>(label)]++;
+      }
+    }
+  }
+
+  // Places of the labels: the result's first, then those that are summed.
+  std::array<int64_t, num_letters> place;
+  place.fill(-1);
+  int64_t ellipsis_place = -1;
+  int64_t dims = 0;
+  if (e.has_output) {
+    for (const int label : e.output) {
+      if (label == ellipsis) {
+        RL_CHECK(any_ellipsis, "einsum(): ellipsis (...) covering no dimension of any operand given for output");
+        ellipsis_place = dims;
+        dims += covered;
+        continue;
+      }
+      RL_CHECK(place[static_cast<size_t>(label)] < 0, "einsum(): output subscript ", name_of(label),
+               " appears more than once in the output");
+      RL_CHECK(count[static_cast<size_t>(label)] > 0, "einsum(): output subscript ", name_of(label),
+               " does not appear in the equation for any input operand");
+      place[static_cast<size_t>(label)] = dims++;
+    }
+  } else {
+    ellipsis_place = 0;
+    dims = covered;
+    for (size_t label = 0; label < num_letters; label++) {
+      if (count[label] == 1) {
+        place[label] = dims++;
+      }
+    }
+  }
+  const int64_t result_dims = dims;
+  if (ellipsis_place < 0) {
+    ellipsis_place = dims;
+    dims += covered;
+  }
+  for (size_t label = 0; label < num_letters; label++) {
+    if (count[label] > 0 && place[label] < 0) {
+      place[label] = dims++;
+    }
+  }
+
+  std::vector<Tensor> operands;
+  DimVector sizes(static_cast<size_t>(dims), 1);
+  std::vector<int> uses(static_cast<size_t>(dims), 0);  // operands yet to come that have this dimension
+  for (size_t i = 0; i < tensors.size(); i++) {
+    Tensor t = tensors[i];
+    DimVector from(static_cast<size_t>(dims), -1);  // dimension of t at each place
+    int64_t d = 0;
+    for (const int label : e.operands[i]) {
+      if (label == ellipsis) {
+        const int64_t n = tensors[i].dim() - static_cast<int64_t>(e.operands[i].size()) + 1;
+        for (int64_t k = 0; k < n; k++) {
+          from[static_cast<size_t>(ellipsis_place + covered - n + k)] = d++;
+        }
+        continue;
+      }
+      int64_t& at = from[static_cast<size_t>(place[static_cast<size_t>(label)])];
+      if (at >= 0) {  // the same label again: its diagonal
+        RL_CHECK(t.size(at) == t.size(d), "einsum(): subscript ", name_of(label), " is repeated for operand ", i,
+                 " but the sizes don't match, ", t.size(d), " != ", t.size(at));
+        t = t.diagonal(0, at, d).movedim(-1, at);
+      } else {
+        at = d++;
+      }
+    }
+    DimVector order;
+    for (int64_t& at : from) {
+      if (at < 0) {
+        t = t.unsqueeze(-1);
+        at = t.dim() - 1;
+      }
+      order.push_back(at);
+    }
+    t = t.permute(order);
+    for (int64_t k = 0; k < dims; k++) {
+      const auto at = static_cast<size_t>(k);
+      if (t.size(k) == 1) {
+        continue;
+      }
+      uses[at]++;
+      if (sizes[at] != 1 && sizes[at] != t.size(k)) {
+        std::string label = "...";
+        for (int l = 0; l < num_letters; l++) {
+          label = place[static_cast<size_t>(l)] == k ? std::string(1, name_of(l)) : label;
+        }
+        throw Error(str("einsum(): subscript ", label, " has size ", t.size(k), " for operand ", i,
+                        " which does not broadcast with previously seen size ", sizes[at]));
+      }
+      sizes[at] = t.size(k);
+    }
+    operands.push_back(std::move(t));
+  }
+
+  const IntArrayRef pairs = path.value_or({});
+  RL_CHECK(pairs.empty() || pairs.size() == 2 * (tensors.size() - 1), "einsum(): expected contraction path to have ",
+           2 * (tensors.size() - 1), " elements, but got ", pairs.size());
+  for (size_t step = 0; operands.size() > 1; step++) {
+    int64_t i = pairs.empty() ? 0 : pairs[2 * step];
+    int64_t j = pairs.empty() ? 1 : pairs[2 * step + 1];
+    if (i > j) {
+      std::swap(i, j);
+    }
+    RL_CHECK(i >= 0 && i != j && j < static_cast<int64_t>(operands.size()), "einsum(): invalid contraction path (", i,
+             ", ", j, ")");
+    const Tensor left = operands[static_cast<size_t>(i)];
+    const Tensor right = operands[static_cast<size_t>(j)];
+    operands.erase(operands.begin() + j);
+    operands.erase(operands.begin() + i);
+    std::vector<int64_t> summed;
+    for (int64_t d = 0; d < dims; d++) {
+      int& left_to_use = uses[static_cast<size_t>(d)];
+      left_to_use -= (left.size(d) != 1) + (right.size(d) != 1);
+      if (d >= result_dims && left_to_use == 0) {
+        summed.push_back(d);
+      } else if (left.size(d) != 1 || right.size(d) != 1) {
+        left_to_use++;  // the product has it
+      }
+    }
+    operands.insert(pairs.empty() ? operands.begin() : operands.end(), contract(left, right, summed));
+  }
+  Tensor result = operands[0];
+  DimVector rest;
+  for (int64_t d = result_dims; d < dims; d++) {
+    if (result.size(d) != 1) {
+      rest.push_back(d);
+    }
+  }
+  if (!rest.empty()) {
+    result = result.sum(rest, true);
+  }
+  for (int64_t d = dims - 1; d >= result_dims; d--) {
+    result = result.squeeze(d);
+  }
+  return result;
+}
+
+}  // namespace rushlight
