@@ -230,25 +230,65 @@ void fill(char* to, const char* value, int64_t size, int64_t n) {
   });
 }
 
-void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t size, int64_t rows,
-               int64_t columns) {
-  by_size(size, [&](auto zero) {
-    using T = decltype(zero);
-    // Eight by eight: the compiler keeps such a tile in registers, and both sides touch whole cache lines.
-    constexpr int64_t tile = 8;
-    for (int64_t i0 = 0; i0 < rows; i0 += tile) {
-      const int64_t i1 = std::min(rows, i0 + tile);
-      for (int64_t j0 = 0; j0 < columns; j0 += tile) {
-        const int64_t j1 = std::min(columns, j0 + tile);
-        for (int64_t i = i0; i < i1; ++i) {
-          T* out = reinterpret_cast<T*>(to + i * to_stride);
-          const char* in = from + i * static_cast<int64_t>(sizeof(T));
-          for (int64_t j = j0; j < j1; ++j) {
-            out[j] = *reinterpret_cast<const T*>(in + j * from_stride);
+namespace {
+
+// Four vectors of four elements, rows to columns.
+template <class T>
+struct Square {
+  typedef T Vector __attribute__((vector_size(4 * sizeof(T)), aligned(1), may_alias));
+  static void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
+    const Vector a = *reinterpret_cast<const Vector*>(from);
+    const Vector b = *reinterpret_cast<const Vector*>(from + from_stride);
+    const Vector c = *reinterpret_cast<const Vector*>(from + 2 * from_stride);
+    const Vector d = *reinterpret_cast<const Vector*>(from + 3 * from_stride);
+    const Vector ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const Vector ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const Vector cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const Vector cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *reinterpret_cast<Vector*>(to) = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
+    *reinterpret_cast<Vector*>(to + to_stride) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
+    *reinterpret_cast<Vector*>(to + 2 * to_stride) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
+    *reinterpret_cast<Vector*>(to + 3 * to_stride) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+  }
+};
+
+template <class T>
+void transpose_as(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t rows, int64_t columns) {
+  constexpr int64_t size = sizeof(T);
+  // A band of rows that takes one cache line of each line of the input.
+  constexpr int64_t band = 64 / size;
+  for (int64_t i0 = 0; i0 < rows; i0 += band) {
+    const int64_t i1 = std::min(rows, i0 + band);
+    int64_t j = 0;
+    if constexpr (size <= 8) {
+      for (; j + 4 <= columns; j += 4) {
+        int64_t i = i0;
+        for (; i + 4 <= i1; i += 4) {
+          Square<T>::transpose(to + i * to_stride + j * size, to_stride, from + j * from_stride + i * size, from_stride);
+        }
+        for (; i < i1; ++i) {
+          for (int64_t k = j; k < j + 4; ++k) {
+            *reinterpret_cast<T*>(to + i * to_stride + k * size) =
+                *reinterpret_cast<const T*>(from + k * from_stride + i * size);
           }
         }
       }
     }
+    for (; j < columns; ++j) {
+      for (int64_t i = i0; i < i1; ++i) {
+        *reinterpret_cast<T*>(to + i * to_stride + j * size) =
+            *reinterpret_cast<const T*>(from + j * from_stride + i * size);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t size, int64_t rows,
+               int64_t columns) {
+  by_size(size, [&](auto zero) {
+    transpose_as<decltype(zero)>(to, to_stride, from, from_stride, rows, columns);
   });
 }
 

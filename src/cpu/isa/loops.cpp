@@ -16,6 +16,8 @@ namespace {
 constexpr int64_t buffer_bytes = 8192;
 constexpr int64_t tail_bytes = 1024;   // a granule of the widest type when the result is bool
 constexpr int64_t short_row = 512;     // rows below this are gathered into pieces over several rows
+constexpr int64_t tile_rows = 32;      // of transposed operands
+constexpr int64_t tile_columns = 64;
 constexpr int max_tensors = max_inputs + 1;
 
 ScalarType compute_dtype(ScalarType t) { return t == kFloat16 || t == kBFloat16 ? kFloat32 : t; }
@@ -38,6 +40,13 @@ struct Cursor {
       bytes += at[d] * strides[d];
     }
     return bytes;
+  }
+  int64_t index(const TensorIterator& it) const {
+    int64_t index = 0;
+    for (int d = it.dim() - 1; d >= 0; --d) {
+      index = index * it.shape()[d] + at[d];
+    }
+    return index;
   }
   void next_row(const TensorIterator& it) {
     at[0] = 0;
@@ -82,6 +91,82 @@ class Run {
     }
   }
 
+  // The dimension along which an input lies together where it does not along the first: such inputs are read by tiles.
+  // 0 where there is none.
+  int tiled_dim() const {
+    if (it_.dim() < 2 || it_.strides(0)[0] != out_.size || it_.shape()[0] < tile_rows) {
+      return 0;
+    }
+    for (int i = 0; i < num_inputs_; ++i) {
+      const int across = dim_together(in_[i]);
+      if (across != 0) {
+        return across;
+      }
+    }
+    return 0;
+  }
+
+  int64_t num_tiles(int across) const {
+    const int64_t columns = it_.shape()[0];
+    const int64_t rows = it_.shape()[across];
+    return it_.numel() / (columns * rows) * ((columns + tile_columns - 1) / tile_columns) *
+           ((rows + tile_rows - 1) / tile_rows);
+  }
+
+  // One tile: rows of up to 64 elements along the first dimension, 32 of them along `across`.
+  void run_tile(int across, int64_t index) const {
+    const IntArrayRef shape = it_.shape();
+    const int64_t column_tiles = (shape[0] + tile_columns - 1) / tile_columns;
+    const int64_t row_tiles = (shape[across] + tile_rows - 1) / tile_rows;
+    Cursor cursor;
+    cursor.at[0] = index % column_tiles * tile_columns;
+    cursor.at[across] = index / column_tiles % row_tiles * tile_rows;
+    int64_t plane = index / (column_tiles * row_tiles);
+    for (int d = 1; d < it_.dim(); ++d) {
+      if (d != across) {
+        cursor.at[d] = plane % shape[d];
+        plane /= shape[d];
+      }
+    }
+    const int64_t columns = std::min(tile_columns, shape[0] - cursor.at[0]);
+    const int64_t rows = std::min(tile_rows, shape[across] - cursor.at[across]);
+    alignas(64) char tiles[max_inputs][tile_rows * tile_columns * 16];
+    alignas(64) char buffers[max_tensors][tile_columns * 16];
+    const char* in[max_inputs];
+    bool is_tiled[max_inputs];
+    for (int i = 0; i < num_inputs_; ++i) {
+      const Operand& o = in_[i];
+      is_tiled[i] = dim_together(o) == across;
+      if (is_tiled[i]) {
+        transpose(tiles[i], tile_columns * o.size, it_.data(o.index) + cursor.offset(it_, o.index),
+                  it_.strides(o.index)[0], o.size, rows, columns);
+      } else if (o.scalar) {
+        in[i] = broadcast(o, buffers[i], columns);
+      }
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int i = 0; i < num_inputs_; ++i) {
+        const Operand& o = in_[i];
+        if (is_tiled[i]) {
+          const char* row = tiles[i] + r * tile_columns * o.size;
+          in[i] = o.cast == nullptr ? row : buffers[i];
+          if (o.cast != nullptr) {
+            o.cast(buffers[i], row, columns);
+          }
+        } else if (!o.scalar) {
+          in[i] = load(o, buffers[i], cursor, cursor.index(it_), columns);
+        }
+      }
+      char* to = it_.data(0) + cursor.offset(it_, 0);
+      char* out = out_.cast == nullptr ? to : buffers[max_inputs];
+      compute(out, in, columns);
+      if (out_.cast != nullptr) {
+        out_.cast(to, out, columns);
+      }
+      cursor.at[across]++;
+    }
+  }
+
   void operator()(int64_t begin, int64_t end) const {
     if (simple_) {
       const char* in[max_inputs];
@@ -95,6 +180,31 @@ class Run {
   }
 
  private:
+  int dim_together(const Operand& o) const {
+    const IntArrayRef strides = it_.strides(o.index);
+    if (strides[0] == 0 || strides[0] == o.size) {
+      return 0;
+    }
+    for (int d = 1; d < it_.dim(); ++d) {
+      if (strides[d] == o.size && it_.shape()[d] >= tile_rows) {
+        return d;
+      }
+    }
+    return 0;
+  }
+
+  // The one element of a scalar operand, n times.
+  const char* broadcast(const Operand& o, char* buffer, int64_t n) const {
+    alignas(16) char value[16];
+    if (o.cast != nullptr) {
+      o.cast(value, it_.data(o.index), 1);
+    } else {
+      std::memcpy(value, it_.data(o.index), static_cast<size_t>(o.size));
+    }
+    fill(buffer, value, o.compute_size, n);
+    return buffer;
+  }
+
   void describe(Operand& o, int index, ScalarType wanted, ScalarType target) {
     o.index = index;
     o.size = itemsize(it_.dtype(index));
@@ -137,14 +247,7 @@ class Run {
     const char* in[max_inputs];
     for (int i = 0; i < num_inputs_; ++i) {
       if (in_[i].scalar) {
-        alignas(16) char value[16];
-        if (in_[i].cast != nullptr) {
-          in_[i].cast(value, it_.data(i + 1), 1);
-        } else {
-          std::memcpy(value, it_.data(i + 1), static_cast<size_t>(in_[i].compute_size));
-        }
-        fill(buffers[i], value, in_[i].compute_size, std::min(piece_, end - begin));
-        in[i] = buffers[i];
+        in[i] = broadcast(in_[i], buffers[i], std::min(piece_, end - begin));
       }
     }
     Cursor cursor;
@@ -263,6 +366,52 @@ class Run {
   bool simple_;
 };
 
+template <class T>
+RL_INLINE void pad(char* to, const char* from, int64_t n, int64_t granule) {
+  auto* out = reinterpret_cast<T*>(to);
+  const auto* in = reinterpret_cast<const T*>(from);
+  for (int64_t i = 0; i < granule; ++i) {
+    out[i] = in[0];
+  }
+  for (int64_t i = 1; i < n; ++i) {
+    out[i] = in[i];
+  }
+}
+
+// The short way of tiny ops: float or double, fewer elements than a granule, contiguous operands and numbers. The same
+// block computes, so the bits are those of any other way.
+template <class T>
+RL_INLINE bool run_tiny(const TensorIterator& it, const PointwiseKernel& kernel, Block block, const void* attributes) {
+  constexpr int64_t granule = 64 / sizeof(T);
+  constexpr ScalarType dtype = dtype_of_v<T>;
+  const int64_t n = it.numel();
+  if (n > granule || it.dim() != 1 || kernel.promote == Promote::Bool || kernel.moves || it.dtype(0) != dtype ||
+      (n > 1 && it.strides(0)[0] != sizeof(T))) {
+    return false;
+  }
+  alignas(64) char buffers[max_tensors][64];
+  const char* in[max_inputs];
+  for (int i = 0; i < kernel.num_inputs; ++i) {
+    const ScalarType t = it.dtype(i + 1);
+    const bool one = n == 1 || it.strides(i + 1)[0] == 0;
+    if (t == dtype && (one || it.strides(i + 1)[0] == sizeof(T))) {
+      pad<T>(buffers[i], it.data(i + 1), one ? 1 : n, granule);
+    } else if (t == kFloat64 && one) {
+      const T value = static_cast<T>(*reinterpret_cast<const double*>(it.data(i + 1)));
+      pad<T>(buffers[i], reinterpret_cast<const char*>(&value), 1, granule);
+    } else {
+      return false;
+    }
+    in[i] = buffers[i];
+  }
+  block(buffers[max_inputs], in, attributes, granule);
+  auto* out = reinterpret_cast<T*>(it.data(0));
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = reinterpret_cast<const T*>(buffers[max_inputs])[i];
+  }
+  return true;
+}
+
 }  // namespace
 
 void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel, const Scalar* const* attributes) {
@@ -278,7 +427,20 @@ void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel, cons
   for (int i = 0; i < kernel.num_attributes; ++i) {
     store_scalar(values + i * itemsize(compute), compute, *attributes[i]);
   }
+  if (it.common_dtype() == kFloat32 ? run_tiny<float>(it, kernel, block, values)
+                                    : it.common_dtype() == kFloat64 && run_tiny<double>(it, kernel, block, values)) {
+    return;
+  }
   const Run run(it, kernel, block, values);
+  if (const int across = run.tiled_dim()) {
+    constexpr int64_t grain = TensorIterator::default_grain / (tile_rows * tile_columns);
+    parallel_for(0, run.num_tiles(across), grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        run.run_tile(across, i);
+      }
+    });
+    return;
+  }
   parallel_for(0, it.numel(), TensorIterator::default_grain, run);
 }
 
