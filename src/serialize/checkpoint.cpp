@@ -95,6 +95,18 @@ Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntAr
   return Tensor(std::move(impl));
 }
 
+void fill(const Storage& storage, ScalarType dtype, const void* data, size_t n) {
+  RL_CHECK(storage->device().is_cpu() && storage->nbytes() == n, "a storage of ", storage->nbytes(),
+           " bytes cannot be filled with ", n);
+  if (n == 0) {
+    return;
+  }
+  std::memcpy(storage->data(), data, n);
+  if (dtype == kBool) {
+    make_bools(static_cast<char*>(storage->data()), n);
+  }
+}
+
 CheckpointReader::CheckpointReader(std::shared_ptr<Source> source, bool in_place)
     : zip_(std::move(source)), in_place_(in_place) {
   RL_CHECK(!zip_.entries().empty(), "PytorchStreamReader failed reading zip archive: it is empty");
@@ -135,25 +147,29 @@ Storage CheckpointReader::storage(const std::string& key, ScalarType dtype, int6
   int64_t bytes = 0;
   RL_CHECK(numel >= 0 && !__builtin_mul_overflow(numel, itemsize(dtype), &bytes), "storage '", key,
            "' has the impossible number of ", numel, " elements");
-  RL_CHECK(static_cast<uint64_t>(bytes) == e.size, "storage '", key, "' has wrong byte size: expected ", bytes, ", got ",
+  // A storage may end in a part of an element, where tensors of another dtype have used it.
+  const uint64_t least = static_cast<uint64_t>(bytes);
+  RL_CHECK(least <= e.size && e.size - least < static_cast<uint64_t>(itemsize(dtype)), "storage '", key, "' has wrong byte size: expected ", bytes, ", got ",
            e.size);
-  const auto known = storages_.find(key);
-  if (known != storages_.end()) {
-    return known->second;
-  }
-  Storage storage;
-  const char* data = in_place_ && !swap_ ? zip_.in_place(e) : nullptr;
-  if (data != nullptr && reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(itemsize(dtype)) == 0) {
-    storage = StorageImpl::borrow(const_cast<char*>(data), e.size, Device(kCPU), forget_source,
-                                  new std::shared_ptr<Source>(zip_.source()));
-  } else {
-    storage = StorageImpl::allocate(e.size, Device(kCPU));
-    zip_.read(e, storage->data());
-    if (swap_) {
-      swap_bytes(static_cast<char*>(storage->data()), e.size, dtype);
+  Storage& storage = storages_[key];
+  if (!storage) {
+    const char* data = in_place_ && !swap_ ? zip_.in_place(e) : nullptr;
+    if (data != nullptr && reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(itemsize(dtype)) == 0) {
+      storage = StorageImpl::borrow(const_cast<char*>(data), e.size, Device(kCPU), forget_source,
+                                    new std::shared_ptr<Source>(zip_.source()));
+    } else {
+      Storage fresh = StorageImpl::allocate(e.size, Device(kCPU));
+      zip_.read(e, fresh->data());
+      if (swap_) {
+        swap_bytes(static_cast<char*>(fresh->data()), e.size, dtype);
+      }
+      storage = std::move(fresh);
     }
   }
-  return storages_.emplace(key, std::move(storage)).first->second;
+  if (dtype == kBool) {
+    make_bools(static_cast<char*>(storage->data()), storage->nbytes());
+  }
+  return storage;
 }
 
 CheckpointWriter::CheckpointWriter(Sink& sink, const std::string& archive) : zip_(sink), archive_(archive + '/') {}

@@ -23,6 +23,9 @@ RL_API std::optional<ScalarType> dtype_of_storage_class(std::string_view name);
 RL_API Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntArrayRef sizes,
                         IntArrayRef strides);
 
+// Copies elements of a file into a new storage of the same size.
+RL_API void fill(const Storage& storage, ScalarType dtype, const void* data, size_t n);
+
 class RL_API CheckpointReader {
  public:
   // `in_place`: tensors use the source's memory, which must then be writable, instead of copies of it.

@@ -428,7 +428,7 @@ class Reader {
 
 Pickle read_pickle(std::string_view bytes) { return Reader(bytes).run(); }
 
-std::string rename_modules(std::string_view pickle, std::string_view from, std::string_view to) {
+std::string rename_globals(std::string_view pickle, const Renames& renames) {
   std::string out;
   out.reserve(pickle.size());
   Stream s(pickle);
@@ -437,15 +437,20 @@ std::string rename_modules(std::string_view pickle, std::string_view from, std::
     if (s.code() == '\x95' || s.code() == '\x93') {
       s.fail("names can be changed in pickles of protocol 3 at most");
     }
-    const std::string_view module = s.code() == 'c' ? s.argument().substr(0, s.argument().find('\n')) : "";
-    const bool inside = module.size() > from.size() && module.starts_with(from) && module[from.size()] == '.';
-    if (s.code() == 'c' && (module == from || inside)) {
-      out += 'c';
-      out += to;
-      out += s.argument().substr(from.size());
-      out += '\n';
-    } else {
+    const std::string_view global = s.argument();
+    const auto fits = [&](const std::pair<std::string, std::string>& r) {
+      const std::string& from = r.first;
+      const char after = from.size() < global.size() ? global[from.size()] : '\0';
+      return global.starts_with(from) && (global.size() == from.size() || after == '.' || after == '\n');
+    };
+    const auto rename = s.code() == 'c' ? std::find_if(renames.begin(), renames.end(), fits) : renames.end();
+    if (rename == renames.end()) {
       out += s.whole();
+    } else {
+      out += 'c';
+      out += rename->second;
+      out += global.substr(rename->first.size());
+      out += '\n';
     }
   } while (s.code() != '.');
   return out;

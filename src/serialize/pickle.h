@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <rushlight/error.h>
@@ -80,8 +81,10 @@ struct Pickle {
 // uses what a data-only reader does not follow.
 RL_API Pickle read_pickle(std::string_view bytes);
 
-// A pickle (of protocol 3 at most) with modules renamed: module `from` and what lies in it become `to`.
-RL_API std::string rename_modules(std::string_view pickle, std::string_view from, std::string_view to);
+// A pickle (of protocol 3 at most) with globals renamed. Each pair is a module's old and new name, which holds for what
+// lies in it as well, or "module\nname" for one global alone; the first pair that fits counts.
+using Renames = std::vector<std::pair<std::string, std::string>>;
+RL_API std::string rename_globals(std::string_view pickle, const Renames& renames);
 
 // Writes protocol 2, one value after the other, containers around their contents.
 class RL_API PickleWriter {

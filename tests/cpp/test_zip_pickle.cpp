@@ -161,10 +161,10 @@ RL_TEST(bad_pickles) {
   CHECK_THROWS(UnpicklingError, "deep", (read("N" + std::string(2000, '\x85') + "."), 0));
 }
 
-RL_TEST(modules_are_renamed) {
+RL_TEST(globals_are_renamed) {
   const std::string before = PICKLE("\x80\x02(crushlight._utils\nf\ncrushlight\nfloat32\ncrushlights\nx\nX\x0a\0\0\0crushlightt.");
-  const std::string after = PICKLE("\x80\x02(ctorch._utils\nf\nctorch\nfloat32\ncrushlights\nx\nX\x0a\0\0\0crushlightt.");
-  CHECK(rename_modules(before, "rushlight", "torch") == after);
+  const std::string after = PICKLE("\x80\x02(ctorch._utils\nf\nctorch\nfloat32\nca.b\ny\nX\x0a\0\0\0crushlightt.");
+  CHECK(rename_globals(before, {{"rushlights\nx", "a.b\ny"}, {"rushlight", "torch"}}) == after);
 }
 
 RL_TEST_MAIN()
