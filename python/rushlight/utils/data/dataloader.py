@@ -217,11 +217,13 @@ class _SingleProcessDataLoaderIter:
         self._loader = loader
         self._index_sampler = loader._index_sampler
         self._num_yielded = 0
+        self._expected = None  # a stream's length, where it was asked for
         # Drawn for the workers in PyTorch, and here so that later random numbers are the same.
         rushlight.empty((), dtype=rushlight.int64).random_(generator=loader.generator)
         self._sampler_iter = iter(self._index_sampler)
         if loader._dataset_kind == _DatasetKind.Iterable:
             self._stream = iter(loader.dataset)
+            self._expected = loader._IterableDataset_len_called
             self._fetch = self._fetch_from_stream
         else:
             self._tensors, self._chosen = _table(loader)
@@ -236,15 +238,10 @@ class _SingleProcessDataLoaderIter:
     def __next__(self):
         batch = self._fetch(next(self._sampler_iter))
         self._num_yielded += 1
-        loader = self._loader
-        expected = loader._IterableDataset_len_called
-        if (
-            expected is not None
-            and loader._dataset_kind == _DatasetKind.Iterable
-            and self._num_yielded > expected
-        ):
+        expected = self._expected
+        if expected is not None and self._num_yielded > expected:
             warnings.warn(
-                f"Length of IterableDataset {loader.dataset} was reported to be {expected} (when "
+                f"Length of IterableDataset {self._loader.dataset} was reported to be {expected} (when "
                 f"accessing len(dataloader)), but {self._num_yielded} samples have been fetched.",
                 stacklevel=2,
             )

@@ -1,0 +1,1 @@
+"""Tests of the Python package by itself, with expected values."""
