@@ -17,9 +17,10 @@ using StateDict = std::vector<std::pair<std::string, Tensor>>;
 RL_API void save(const StateDict& state, const std::string& path);
 RL_API void save(const Tensor& tensor, const std::string& path);
 
-// The tensors of a file, those in nested dicts and lists under names joined by dots ("model.fc.weight"), what is no tensor
-// left out. A file that holds one tensor alone gives it the empty name. RuntimeError where the file is damaged,
-// UnpicklingError where it holds what is not plain data.
+// The tensors of a file, those in nested dicts and lists under names joined by dots
+// ("model.fc.weight"), what is no tensor left out. A file that holds one tensor alone gives it the
+// empty name. RuntimeError where the file is damaged, UnpicklingError where it holds what is not
+// plain data.
 RL_API StateDict load_state_dict(const std::string& path);
 // The one tensor of a file.
 RL_API Tensor load_tensor(const std::string& path);

@@ -1,4 +1,4 @@
-"""Files as PyTorch wrote them before version 1.6: several pickles, then the storages one after the other."""
+"""Files as PyTorch wrote them before version 1.6: several pickles, then the storages in turn."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import struct
 import sys
 
 from rushlight import _C, serialization, storage
+from rushlight._safe_load import SafeObjects
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -69,7 +70,7 @@ def load(data, map_location, pickle_module, weights_only, pickle_load_args):
         raise EOFError("Ran out of input")
     storages = _LegacyStorages(len(data), map_location)
     if weights_only:
-        read = serialization._SafeObjects(storages.load, pickle_load_args["encoding"]).read
+        read = SafeObjects(storages.load, pickle_load_args["encoding"]).read
     else:
         unpickler = serialization._unsafe_unpickler(pickle_module, storages.load)
 
@@ -91,7 +92,7 @@ def load(data, map_location, pickle_module, weights_only, pickle_load_args):
 
 
 class _LegacyStorages:
-    """Storages are made when the objects name them, and filled when their bytes come, at the end of the file.
+    """Storages are made when the objects name them, and filled when their bytes come, at the end.
 
     Args:
         budget: the bytes that all of them may have: those of the file.
@@ -108,7 +109,9 @@ class _LegacyStorages:
             size = numel * dtype.itemsize
             self._budget -= size
             if numel < 0 or self._budget < 0:
-                raise RuntimeError(f"storage '{key}' has {numel} elements, more than the file holds")
+                raise RuntimeError(
+                    f"storage '{key}' has {numel} elements, more than the file holds"
+                )
             self._made[key] = (_C.UntypedStorage(size), dtype)
         return self._made[key][0]
 

@@ -1,4 +1,4 @@
-"""`UntypedStorage`, and the names that saved files give to storages of each dtype (`FloatStorage`)."""
+"""`UntypedStorage`, and the names of storages with a dtype in saved files (`FloatStorage`)."""
 
 from rushlight import _C
 
@@ -12,7 +12,7 @@ class _StorageName:
 
     def __new__(cls, *args, **kwargs):
         raise TypeError(
-            f"{cls.__name__} is a name in saved files; storages are UntypedStorage, and tensors have the dtype"
+            f"{cls.__name__} is a name in saved files; storages are UntypedStorage, without a dtype"
         )
 
 

@@ -1,10 +1,15 @@
 // How the CPU allocator works:
-// - Blocks of up to 4 KiB come from 64 KiB spans of one block size each, cut from 2 MiB arenas. Every thread keeps short
-//   lists of free ones, so that a pair of calls costs a few nanoseconds; lists are refilled and emptied in batches.
-// - Larger blocks are rounded up to one of eight sizes a doubling and, once freed, wait in a bin of that size, the latest
-//   first (it is the one in the processor's cache). Beyond the limit the longest unused ones go back to the system.
+// - Blocks of up to 4 KiB come from 64 KiB spans of one block size each, cut from 2 MiB arenas.
+// Every thread keeps short
+//   lists of free ones, so that a pair of calls costs a few nanoseconds; lists are refilled and
+//   emptied in batches.
+// - Larger blocks are rounded up to one of eight sizes a doubling and, once freed, wait in a bin of
+// that size, the latest
+//   first (it is the one in the processor's cache). Beyond the limit the longest unused ones go
+//   back to the system.
 // - From 1 MiB on they are mapped on their own, aligned to 2 MiB, with huge pages asked for.
-// Everything common lies under one lock, never held while the system is asked for memory of a large block.
+// Everything common lies under one lock, never held while the system is asked for memory of a large
+// block.
 #include "core/allocator.h"
 
 #include <pthread.h>
@@ -55,7 +60,9 @@ constexpr size_t absurd = size_t{1} << (passthrough ? 39 : 46);
 // ---- sizes ----
 
 // 64, 128 .. 1024, then 1280, 1536 .. 4096.
-constexpr size_t small_size(int c) { return c < 16 ? 64 * (static_cast<size_t>(c) + 1) : 256 * (static_cast<size_t>(c) - 11); }
+constexpr size_t small_size(int c) {
+  return c < 16 ? 64 * (static_cast<size_t>(c) + 1) : 256 * (static_cast<size_t>(c) - 11);
+}
 static_assert(small_size(num_small - 1) == small_limit);
 constexpr auto small_class_table = [] {
   std::array<uint8_t, small_limit / 64 + 1> table{};
@@ -87,7 +94,9 @@ LargeSize large_size(size_t bytes) {
   return {8 * (exponent - 12) + eighth, rounded};
 }
 
-constexpr uint32_t blocks_in_span(int c) { return static_cast<uint32_t>((span_size - sizeof(Span)) / small_size(c)); }
+constexpr uint32_t blocks_in_span(int c) {
+  return static_cast<uint32_t>((span_size - sizeof(Span)) / small_size(c));
+}
 
 thread_local ThreadCache* cache __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local bool thread_ended __attribute__((tls_model("initial-exec"))) = false;
@@ -96,7 +105,8 @@ thread_local bool thread_ended __attribute__((tls_model("initial-exec"))) = fals
 
 // A mapping aligned to `alignment` (a multiple of the page), or null.
 char* map_aligned(size_t bytes, size_t alignment) {
-  void* p = mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* p =
+      mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) {
     return nullptr;
   }
@@ -133,7 +143,8 @@ void system_free(void* p, size_t bytes) {
 }
 
 size_t default_limit() {
-  size_t memory = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  size_t memory =
+      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
   // A container may have less than the machine.
   if (FILE* f = std::fopen("/sys/fs/cgroup/memory.max", "r")) {
     unsigned long long value = 0;
@@ -146,8 +157,9 @@ size_t default_limit() {
 }
 
 [[noreturn]] void out_of_memory(size_t bytes) {
-  throw OutOfMemoryError(str("DefaultCPUAllocator: can't allocate memory: you tried to allocate ", bytes,
-                             " bytes. Error code ", ENOMEM, " (", std::strerror(ENOMEM), ")"));
+  throw OutOfMemoryError(str("DefaultCPUAllocator: can't allocate memory: you tried to allocate ",
+                             bytes, " bytes. Error code ", ENOMEM, " (", std::strerror(ENOMEM),
+                             ")"));
 }
 
 // ---- small blocks, all under the lock ----
@@ -171,7 +183,8 @@ Span* new_span(int c) {
   }
   const int i = std::countr_zero(arena->free_spans);
   arena->free_spans &= ~(uint32_t{1} << i);
-  Span* span = new (arena->base + static_cast<size_t>(i) * span_size) Span{arena, nullptr, nullptr, nullptr, 0, 0, c};
+  Span* span = new (arena->base + static_cast<size_t>(i) * span_size)
+      Span{arena, nullptr, nullptr, nullptr, 0, 0, c};
   pool.spans[c] = span;
   return span;
 }
@@ -197,7 +210,8 @@ FreeBlock* take_small(int c) {
   if (block != nullptr) {
     span->free = block->next;
   } else {
-    block = reinterpret_cast<FreeBlock*>(reinterpret_cast<char*>(span + 1) + span->cut * small_size(c));
+    block =
+        reinterpret_cast<FreeBlock*>(reinterpret_cast<char*>(span + 1) + span->cut * small_size(c));
     span->cut++;
   }
   span->used++;
@@ -327,7 +341,8 @@ ThreadCache* make_cache() {
 // ---- large blocks ----
 
 void unlink_cached(CachedBlock* b) {
-  (b->newer_in_bin != nullptr ? b->newer_in_bin->older_in_bin : pool.bins[b->bin]) = b->older_in_bin;
+  (b->newer_in_bin != nullptr ? b->newer_in_bin->older_in_bin : pool.bins[b->bin]) =
+      b->older_in_bin;
   if (b->older_in_bin != nullptr) {
     b->older_in_bin->newer_in_bin = b->newer_in_bin;
   }
@@ -336,7 +351,8 @@ void unlink_cached(CachedBlock* b) {
   pool.cached -= b->bytes;
 }
 
-// Takes the longest unused blocks out of the cache until it holds at most `limit`; the list is the caller's to free.
+// Takes the longest unused blocks out of the cache until it holds at most `limit`; the list is the
+// caller's to free.
 CachedBlock* take_beyond(size_t limit) {
   CachedBlock* list = nullptr;
   while (pool.cached > limit) {
@@ -407,7 +423,8 @@ void deallocate_large(void* p, size_t bytes) noexcept {
   {
     std::lock_guard<std::mutex> lock(pool.mutex);
     pool.large_freed.add({1, static_cast<int64_t>(size.bytes), static_cast<int64_t>(bytes)});
-    CachedBlock* b = new (p) CachedBlock{nullptr, pool.bins[size.bin], nullptr, pool.newest, size.bytes, size.bin};
+    CachedBlock* b = new (p)
+        CachedBlock{nullptr, pool.bins[size.bin], nullptr, pool.newest, size.bytes, size.bin};
     if (b->older_in_bin != nullptr) {
       b->older_in_bin->newer_in_bin = b;
     }

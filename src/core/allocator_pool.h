@@ -24,7 +24,9 @@ struct Counts {
     bytes += o.bytes;
     requested += o.requested;
   }
-  Counts minus(const Counts& o) const { return {blocks - o.blocks, bytes - o.bytes, requested - o.requested}; }
+  Counts minus(const Counts& o) const {
+    return {blocks - o.blocks, bytes - o.bytes, requested - o.requested};
+  }
   void raise_to(const Counts& o) {
     blocks = std::max(blocks, o.blocks);
     bytes = std::max(bytes, o.bytes);
@@ -35,7 +37,9 @@ struct Counts {
 // Written by one thread, read by others.
 class OwnCounter {
  public:
-  void add(int64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  void add(int64_t n) {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
   int64_t get() const { return value_.load(std::memory_order_relaxed); }
 
  private:
@@ -107,7 +111,7 @@ struct Pool {
   Span* spans[num_small] = {};
   Arena* arenas = nullptr;
   ThreadCache* threads = nullptr;
-  Counts small_in_use;  // as last published by the threads
+  Counts small_in_use;    // as last published by the threads
   Counts gone_allocated;  // of threads that have ended, and of calls after a thread's end
   Counts gone_freed;
   // large blocks

@@ -38,8 +38,9 @@ Snapshot snapshot_locked() {
 using Stats = std::vector<std::pair<std::string, int64_t>>;
 
 // The four figures of a kind in the pools all, large_pool, small_pool.
-void add_kind(Stats& out, const char* kind, int64_t Counts::*field, const Counts (&plus)[2], const Counts (&minus)[2],
-              const Counts (&plus_base)[2], const Counts (&minus_base)[2], const Counts (&peak)[3]) {
+void add_kind(Stats& out, const char* kind, int64_t Counts::* field, const Counts (&plus)[2],
+              const Counts (&minus)[2], const Counts (&plus_base)[2], const Counts (&minus_base)[2],
+              const Counts (&peak)[3]) {
   const char* const names[] = {"all", "large_pool", "small_pool"};
   for (int i = 0; i < 3; i++) {
     int64_t up = 0;
@@ -82,10 +83,10 @@ std::vector<std::pair<std::string, int64_t>> memory_stats() {
     failures = pool.failures;
   }
   Stats out;
-  const auto in_use = [&](const char* kind, int64_t Counts::*field) {
+  const auto in_use = [&](const char* kind, int64_t Counts::* field) {
     add_kind(out, kind, field, s.allocated, s.freed, base[0], base[1], use_peak);
   };
-  const auto reserved = [&](const char* kind, int64_t Counts::*field) {
+  const auto reserved = [&](const char* kind, int64_t Counts::* field) {
     add_kind(out, kind, field, s.reserved, s.returned, base[2], base[3], reserved_peak);
   };
   const auto nothing = [&](const char* kind) {  // blocks are not split here

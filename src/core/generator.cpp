@@ -1,4 +1,5 @@
-// Generators: seeds, PyTorch's state format, the default generator, and random numbers in double precision.
+// Generators: seeds, PyTorch's state format, the default generator, and random numbers in double
+// precision.
 #include "core/generator.h"
 
 #include <pthread.h>
@@ -72,8 +73,9 @@ void GeneratorImpl::set_seed(uint64_t value) {
 }
 
 Generator::Generator(Device device) {
-  RL_CHECK(device.is_cpu(), "Device type ", device.str(),
-           " is not supported for torch.Generator(): this build has random numbers on the cpu only");
+  RL_CHECK(
+      device.is_cpu(), "Device type ", device.str(),
+      " is not supported for torch.Generator(): this build has random numbers on the cpu only");
   impl_ = std::make_shared<GeneratorImpl>(default_seed);
 }
 
@@ -125,8 +127,8 @@ std::vector<uint8_t> Generator::get_state() const {
 
 void Generator::set_state(const std::vector<uint8_t>& bytes) const {
   GeneratorImpl& g = checked(*this);
-  RL_CHECK(bytes.size() == sizeof(StateFormat), "Expected a CPUGeneratorImplState of size ", sizeof(StateFormat),
-           " but found the input RNG state size to be ", bytes.size());
+  RL_CHECK(bytes.size() == sizeof(StateFormat), "Expected a CPUGeneratorImplState of size ",
+           sizeof(StateFormat), " but found the input RNG state size to be ", bytes.size());
   StateFormat s;
   // A bool read from a file may hold any byte.
   uint8_t has_float = 0;
@@ -165,7 +167,9 @@ void manual_seed(uint64_t seed) { default_generator().set_current_seed(seed); }
 namespace random {
 namespace {
 
-double next_uniform(Mt19937& e) { return static_cast<double>(next_64(e) & ((uint64_t{1} << 53) - 1)) * 0x1p-53; }
+double next_uniform(Mt19937& e) {
+  return static_cast<double>(next_64(e) & ((uint64_t{1} << 53) - 1)) * 0x1p-53;
+}
 
 }  // namespace
 

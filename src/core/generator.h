@@ -1,5 +1,5 @@
-// The state behind a Generator, and the random functions that are not worth vectorising: those in double precision,
-// which must equal the C library's mathematics, and the serial normal numbers.
+// The state behind a Generator, and the random functions that are not worth vectorising: those in
+// double precision, which must equal the C library's mathematics, and the serial normal numbers.
 // Whoever draws numbers holds `mutex`.
 #pragma once
 
@@ -30,8 +30,8 @@ class RL_API GeneratorImpl {
 
 namespace random {
 
-// One standard normal number, with the second of its pair kept for the next call: what normal_ does for fewer than 16
-// elements and for tensors that are not contiguous.
+// One standard normal number, with the second of its pair kept for the next call: what normal_ does
+// for fewer than 16 elements and for tensors that are not contiguous.
 RL_API double next_normal(GeneratorImpl& g);
 // x[0..16) are uniform numbers in [0, 1) and become normal ones: x[j] and x[j + 8] make a pair.
 RL_API void normal_from_uniform_16(double* x, double mean, double std);

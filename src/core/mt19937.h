@@ -1,5 +1,5 @@
-// mt19937, the engine of the CPU generator (Matsumoto and Nishimura 1998), with its numbers drawn in bulk: the state
-// is advanced and tempered in loops that the compiler turns into vector code.
+// mt19937, the engine of the CPU generator (Matsumoto and Nishimura 1998), with its numbers drawn
+// in bulk: the state is advanced and tempered in loops that the compiler turns into vector code.
 // Functions have internal linkage: kernels compile this for several instruction sets.
 #pragma once
 

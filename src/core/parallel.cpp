@@ -1,4 +1,5 @@
-// The thread pool behind parallel_for: OpenMP's, so that oneDNN and OpenBLAS (by its callback) share its threads.
+// The thread pool behind parallel_for: OpenMP's, so that oneDNN and OpenBLAS (by its callback)
+// share its threads.
 #include "core/parallel.h"
 
 #include <omp.h>
@@ -54,8 +55,8 @@ struct Work {
     f(context, b, end - b > grain ? b + grain : end);
   }
 
-  // Chunks are handed out in order, so all chunks before a failed one have started and will end: keeping the failure
-  // of the lowest chunk makes the error independent of timing.
+  // Chunks are handed out in order, so all chunks before a failed one have started and will end:
+  // keeping the failure of the lowest chunk makes the error independent of timing.
   void take_chunks() noexcept {
     InsideScope scope;
     while (!failed.load(std::memory_order_relaxed)) {

@@ -1,8 +1,9 @@
-// Random fills of contiguous memory on the CPU, giving PyTorch's numbers for the same generator state: each function
-// draws as many numbers, in the same order, and converts them in the same way. The caller holds the generator's mutex
-// and has checked the arguments; `n` may be 0. An element of type T gets what the conversion from its compute type gives.
-// Everything but the mathematics in double precision is a plain loop over a small buffer, to be compiled for each
-// instruction set; a new distribution takes its raw numbers from `draw` in the same way.
+// Random fills of contiguous memory on the CPU, giving PyTorch's numbers for the same generator
+// state: each function draws as many numbers, in the same order, and converts them in the same way.
+// The caller holds the generator's mutex and has checked the arguments; `n` may be 0. An element of
+// type T gets what the conversion from its compute type gives. Everything but the mathematics in
+// double precision is a plain loop over a small buffer, to be compiled for each instruction set; a
+// new distribution takes its raw numbers from `draw` in the same way.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,8 @@ namespace rushlight::random::RL_ISA {
 
 constexpr int64_t buffer_size = 1024;
 
-// a * b + c with one rounding where the instruction exists; without it a float is off by a rounding now and then.
+// a * b + c with one rounding where the instruction exists; without it a float is off by a rounding
+// now and then.
 inline float fused(float a, float b, float c) {
 #ifdef __FMA__
   return __builtin_fmaf(a, b, c);
@@ -79,8 +81,9 @@ void fill_uniform(T* out, int64_t n, double from, double to, GeneratorImpl& g) {
 
 // ---- normal ----
 
-// Logarithm of x in (0, 1], and sine and cosine of x in [0, 2 pi], by the polynomials of the Cephes library (Moshier),
-// with multiplications and additions fused as PyTorch's vector code has them: bits are equal to it.
+// Logarithm of x in (0, 1], and sine and cosine of x in [0, 2 pi], by the polynomials of the Cephes
+// library (Moshier), with multiplications and additions fused as PyTorch's vector code has them:
+// bits are equal to it.
 inline float cephes_log(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   float e = static_cast<float>(static_cast<int32_t>(bits >> 23) - 126);
@@ -134,7 +137,9 @@ inline void to_normal_16(float* x, float mean, float std) {
     x[j + 8] = fused(radius * s, std, mean);
   }
 }
-inline void to_normal_16(double* x, double mean, double std) { normal_from_uniform_16(x, mean, std); }
+inline void to_normal_16(double* x, double mean, double std) {
+  normal_from_uniform_16(x, mean, std);
+}
 
 // normal_(mean, std) of elements one by one: fewer than 16, or not contiguous.
 template <class T>
@@ -171,8 +176,8 @@ void fill_normal(T* out, int64_t n, double mean, double std, GeneratorImpl& g) {
   if (whole == n) {
     return;
   }
-  // The last sixteen are drawn anew. In float and double the numbers for the rest beyond the whole blocks have been
-  // drawn by then and are thrown away; the 16-bit types work block by block.
+  // The last sixteen are drawn anew. In float and double the numbers for the rest beyond the whole
+  // blocks have been drawn by then and are thrown away; the 16-bit types work block by block.
   if constexpr (std::is_same_v<T, C>) {
     unit(g.engine, x, n - whole);
   }
@@ -187,7 +192,8 @@ template <class T>
 void fill_integers(T* out, int64_t n, uint64_t range, int64_t from, GeneratorImpl& g) {
   if (range >= uint64_t{1} << 28) {
     for (int64_t i = 0; i < n; i++) {
-      out[i] = convert<T>(static_cast<int64_t>(next_64(g.engine) % range + static_cast<uint64_t>(from)));
+      out[i] =
+          convert<T>(static_cast<int64_t>(next_64(g.engine) % range + static_cast<uint64_t>(from)));
     }
     return;
   }
@@ -210,7 +216,8 @@ void fill_all_bits(T* out, int64_t n, GeneratorImpl& g) {
   }
 }
 
-// random_(): from 0 to the largest integer of the type, or to the largest that a float counts up to without gaps.
+// random_(): from 0 to the largest integer of the type, or to the largest that a float counts up to
+// without gaps.
 template <class T>
 void fill_random(T* out, int64_t n, GeneratorImpl& g) {
   if constexpr (std::is_same_v<T, double>) {
@@ -242,8 +249,8 @@ void fill_random(T* out, int64_t n, GeneratorImpl& g) {
   }
 }
 
-// A permutation of 0 .. n - 1, by Fisher and Yates: forward with 32-bit numbers as long as these favour no place by
-// more than a twentieth, else from the inside out with 64-bit ones.
+// A permutation of 0 .. n - 1, by Fisher and Yates: forward with 32-bit numbers as long as these
+// favour no place by more than a twentieth, else from the inside out with 64-bit ones.
 template <class T>
 void fill_permutation(T* out, int64_t n, GeneratorImpl& g) {
   if (n >= static_cast<int64_t>(UINT32_MAX / 20)) {

@@ -14,12 +14,18 @@ struct StorageClass {
   ScalarType dtype;
 };
 constexpr StorageClass storage_classes[] = {
-    {"FloatStorage", kFloat32},         {"DoubleStorage", kFloat64},
-    {"HalfStorage", kFloat16},          {"BFloat16Storage", kBFloat16},
-    {"LongStorage", kInt64},            {"IntStorage", kInt32},
-    {"ShortStorage", kInt16},           {"CharStorage", kInt8},
-    {"ByteStorage", kUInt8},            {"BoolStorage", kBool},
-    {"ComplexFloatStorage", kComplexFloat}, {"ComplexDoubleStorage", kComplexDouble},
+    {"FloatStorage", kFloat32},
+    {"DoubleStorage", kFloat64},
+    {"HalfStorage", kFloat16},
+    {"BFloat16Storage", kBFloat16},
+    {"LongStorage", kInt64},
+    {"IntStorage", kInt32},
+    {"ShortStorage", kInt16},
+    {"CharStorage", kInt8},
+    {"ByteStorage", kUInt8},
+    {"BoolStorage", kBool},
+    {"ComplexFloatStorage", kComplexFloat},
+    {"ComplexDoubleStorage", kComplexDouble},
     {"UntypedStorage", kUInt8},
 };
 
@@ -43,7 +49,9 @@ void swap_bytes(char* p, size_t n, ScalarType t) {
   }
 }
 
-void forget_source(void*, size_t, void* context) { delete static_cast<std::shared_ptr<Source>*>(context); }
+void forget_source(void*, size_t, void* context) {
+  delete static_cast<std::shared_ptr<Source>*>(context);
+}
 
 }  // namespace
 
@@ -65,15 +73,20 @@ std::optional<ScalarType> dtype_of_storage_class(std::string_view name) {
   return {};
 }
 
-Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntArrayRef sizes, IntArrayRef strides) {
-  RL_CHECK(sizes.size() == strides.size(), "mismatch in length of strides and shape: ", sizes, " and ", strides);
+Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntArrayRef sizes,
+                 IntArrayRef strides) {
+  RL_CHECK(sizes.size() == strides.size(), "mismatch in length of strides and shape: ", sizes,
+           " and ", strides);
   RL_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
   bool empty = false;
   int64_t last = offset;  // the furthest element
   bool overflow = false;
   for (size_t d = 0; d < sizes.size(); d++) {
-    RL_CHECK(sizes[d] >= 0, "Trying to create tensor with negative dimension ", sizes[d], ": ", sizes);
-    RL_CHECK(strides[d] >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ", strides);
+    RL_CHECK(sizes[d] >= 0, "Trying to create tensor with negative dimension ", sizes[d], ": ",
+             sizes);
+    RL_CHECK(
+        strides[d] >= 0,
+        "as_strided: Negative strides are not supported at the moment, got strides: ", strides);
     empty |= sizes[d] == 0;
     int64_t extent = 0;
     // The full product, although one stride less is spanned: layouts are computed from it.
@@ -83,9 +96,9 @@ Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntAr
   int64_t end = empty ? offset : last;
   overflow |= !empty && __builtin_add_overflow(end, 1, &end);
   overflow |= __builtin_mul_overflow(end, itemsize(dtype), &end);
-  RL_CHECK(!overflow && static_cast<uint64_t>(end) <= storage->nbytes(), "setStorage: sizes ", sizes, ", strides ",
-           strides, ", storage offset ", offset, ", and itemsize ", itemsize(dtype), " are out of bounds for storage of size ",
-           storage->nbytes());
+  RL_CHECK(!overflow && static_cast<uint64_t>(end) <= storage->nbytes(), "setStorage: sizes ",
+           sizes, ", strides ", strides, ", storage offset ", offset, ", and itemsize ",
+           itemsize(dtype), " are out of bounds for storage of size ", storage->nbytes());
   if (dtype == kBool && storage->data() != nullptr) {
     make_bools(static_cast<char*>(storage->data()), storage->nbytes());
   }
@@ -112,7 +125,8 @@ CheckpointReader::CheckpointReader(std::shared_ptr<Source> source, bool in_place
   RL_CHECK(!zip_.entries().empty(), "PytorchStreamReader failed reading zip archive: it is empty");
   const std::string& first = zip_.entries()[0].name;
   const size_t slash = first.find('/');
-  RL_CHECK(slash != std::string::npos, "PytorchStreamReader failed locating file data.pkl: this zip file holds '", first,
+  RL_CHECK(slash != std::string::npos,
+           "PytorchStreamReader failed locating file data.pkl: this zip file holds '", first,
            "' and is no checkpoint");
   archive_ = first.substr(0, slash + 1);
   if (has_record("byteorder")) {
@@ -122,7 +136,9 @@ CheckpointReader::CheckpointReader(std::shared_ptr<Source> source, bool in_place
   }
 }
 
-bool CheckpointReader::has_record(const std::string& name) const { return zip_.find(archive_ + name) != nullptr; }
+bool CheckpointReader::has_record(const std::string& name) const {
+  return zip_.find(archive_ + name) != nullptr;
+}
 
 const ZipReader::Entry& CheckpointReader::entry(const std::string& name) const {
   const ZipReader::Entry* found = zip_.find(archive_ + name);
@@ -130,7 +146,9 @@ const ZipReader::Entry& CheckpointReader::entry(const std::string& name) const {
   return *found;
 }
 
-std::string CheckpointReader::record(const std::string& name) const { return zip_.read(entry(name)); }
+std::string CheckpointReader::record(const std::string& name) const {
+  return zip_.read(entry(name));
+}
 
 std::vector<std::string> CheckpointReader::records() const {
   std::vector<std::string> names;
@@ -149,12 +167,13 @@ Storage CheckpointReader::storage(const std::string& key, ScalarType dtype, int6
            "' has the impossible number of ", numel, " elements");
   // A storage may end in a part of an element, where tensors of another dtype have used it.
   const uint64_t least = static_cast<uint64_t>(bytes);
-  RL_CHECK(least <= e.size && e.size - least < static_cast<uint64_t>(itemsize(dtype)), "storage '", key, "' has wrong byte size: expected ", bytes, ", got ",
-           e.size);
+  RL_CHECK(least <= e.size && e.size - least < static_cast<uint64_t>(itemsize(dtype)), "storage '",
+           key, "' has wrong byte size: expected ", bytes, ", got ", e.size);
   Storage& storage = storages_[key];
   if (!storage) {
     const char* data = in_place_ && !swap_ ? zip_.in_place(e) : nullptr;
-    if (data != nullptr && reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(itemsize(dtype)) == 0) {
+    if (data != nullptr &&
+        reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(itemsize(dtype)) == 0) {
       storage = StorageImpl::borrow(const_cast<char*>(data), e.size, Device(kCPU), forget_source,
                                     new std::shared_ptr<Source>(zip_.source()));
     } else {
@@ -172,12 +191,15 @@ Storage CheckpointReader::storage(const std::string& key, ScalarType dtype, int6
   return storage;
 }
 
-CheckpointWriter::CheckpointWriter(Sink& sink, const std::string& archive) : zip_(sink), archive_(archive + '/') {}
+CheckpointWriter::CheckpointWriter(Sink& sink, const std::string& archive)
+    : zip_(sink), archive_(archive + '/') {}
 
 void CheckpointWriter::add_objects(const std::string& pickle) {
   hash_ = crc32(0, pickle.data(), pickle.size());
   zip_.add(archive_ + "data.pkl", pickle.data(), pickle.size());
-  const auto note = [&](const char* name, std::string_view text) { zip_.add(archive_ + name, text.data(), text.size()); };
+  const auto note = [&](const char* name, std::string_view text) {
+    zip_.add(archive_ + name, text.data(), text.size());
+  };
   note(".format_version", "1");
   note(".storage_alignment", "64");
   note("byteorder", "little");

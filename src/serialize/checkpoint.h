@@ -1,5 +1,5 @@
-// PyTorch's .pt container: a zip file "NAME/data.pkl" (the objects, as a pickle that names storages by persistent ids),
-// "NAME/data/KEY" (their bytes), and a few records that say how it was written.
+// PyTorch's .pt container: a zip file "NAME/data.pkl" (the objects, as a pickle that names storages
+// by persistent ids), "NAME/data/KEY" (their bytes), and a few records that say how it was written.
 #pragma once
 
 #include <map>
@@ -18,8 +18,8 @@ RL_API const char* storage_class(ScalarType t);
 // The dtype of a class name without its module; none for classes that do not exist here.
 RL_API std::optional<ScalarType> dtype_of_storage_class(std::string_view name);
 
-// A new tensor on a storage. RuntimeError unless every element lies inside of it. Bytes that a bool may not have become
-// true.
+// A new tensor on a storage. RuntimeError unless every element lies inside of it. Bytes that a bool
+// may not have become true.
 RL_API Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntArrayRef sizes,
                         IntArrayRef strides);
 
@@ -28,13 +28,15 @@ RL_API void fill(const Storage& storage, ScalarType dtype, const void* data, siz
 
 class RL_API CheckpointReader {
  public:
-  // `in_place`: tensors use the source's memory, which must then be writable, instead of copies of it.
+  // `in_place`: tensors use the source's memory, which must then be writable, instead of copies of
+  // it.
   CheckpointReader(std::shared_ptr<Source> source, bool in_place);
   // Names without the archive's own.
   bool has_record(const std::string& name) const;
   std::string record(const std::string& name) const;
   std::vector<std::string> records() const;
-  // The bytes of storage KEY, which must be numel elements; the same storage whenever it is asked for.
+  // The bytes of storage KEY, which must be numel elements; the same storage whenever it is asked
+  // for.
   Storage storage(const std::string& key, ScalarType dtype, int64_t numel);
 
  private:

@@ -1,6 +1,6 @@
-// Two ways to the same checksum: eight tables, and folding by carry-less multiplication (Gopal and others, "Fast CRC
-// Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009; the constants are those of its
-// reflected variant for this polynomial).
+// Two ways to the same checksum: eight tables, and folding by carry-less multiplication (Gopal and
+// others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009;
+// the constants are those of its reflected variant for this polynomial).
 #include "serialize/crc32.h"
 
 #include <array>
@@ -40,8 +40,9 @@ uint32_t by_tables(uint32_t c, const unsigned char* p, size_t n) {
     std::memcpy(&low, p, 4);
     std::memcpy(&high, p + 4, 4);
     low ^= c;
-    c = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^ tables[4][low >> 24] ^
-        tables[3][high & 0xff] ^ tables[2][high >> 8 & 0xff] ^ tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];
+    c = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^
+        tables[4][low >> 24] ^ tables[3][high & 0xff] ^ tables[2][high >> 8 & 0xff] ^
+        tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];
   }
   for (; n > 0; n--, p++) {
     c = (c >> 8) ^ tables[0][(c ^ *p) & 0xff];
@@ -51,15 +52,19 @@ uint32_t by_tables(uint32_t c, const unsigned char* p, size_t n) {
 
 #if defined(__x86_64__)
 
-__attribute__((target("pclmul,sse4.1"))) inline __m128i fold(__m128i x, __m128i keys, __m128i next) {
+__attribute__((target("pclmul,sse4.1"))) inline __m128i fold(__m128i x, __m128i keys,
+                                                             __m128i next) {
   const __m128i low = _mm_clmulepi64_si128(x, keys, 0x00);
   const __m128i high = _mm_clmulepi64_si128(x, keys, 0x11);
   return _mm_xor_si128(_mm_xor_si128(low, high), next);
 }
 
 // n is a multiple of 16 and at least 64.
-__attribute__((target("pclmul,sse4.1"))) uint32_t by_folding(uint32_t c, const unsigned char* p, size_t n) {
-  const auto load = [](const unsigned char* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };
+__attribute__((target("pclmul,sse4.1"))) uint32_t by_folding(uint32_t c, const unsigned char* p,
+                                                             size_t n) {
+  const auto load = [](const unsigned char* at) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  };
   const __m128i by_512 = _mm_set_epi64x(0x1c6e41596, 0x154442bd4);
   const __m128i by_128 = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
   const __m128i by_64 = _mm_set_epi64x(0, 0x163cd6124);
@@ -82,7 +87,8 @@ __attribute__((target("pclmul,sse4.1"))) uint32_t by_folding(uint32_t c, const u
   }
   // From 128 bits to 64, to 32, and Barrett's reduction of the rest.
   x = _mm_xor_si128(_mm_srli_si128(x, 8), _mm_clmulepi64_si128(x, by_128, 0x10));
-  x = _mm_xor_si128(_mm_srli_si128(x, 4), _mm_clmulepi64_si128(_mm_and_si128(x, low_32), by_64, 0x00));
+  x = _mm_xor_si128(_mm_srli_si128(x, 4),
+                    _mm_clmulepi64_si128(_mm_and_si128(x, low_32), by_64, 0x00));
   __m128i q = _mm_clmulepi64_si128(_mm_and_si128(x, low_32), reduce, 0x10);
   q = _mm_clmulepi64_si128(_mm_and_si128(q, low_32), reduce, 0x00);
   return static_cast<uint32_t>(_mm_extract_epi32(_mm_xor_si128(x, q), 1));

@@ -1,5 +1,5 @@
-// CRC-32 as zip has it (polynomial 0x04c11db7, reflected), at the speed of memory where the processor multiplies
-// without carries.
+// CRC-32 as zip has it (polynomial 0x04c11db7, reflected), at the speed of memory where the
+// processor multiplies without carries.
 #pragma once
 
 #include <cstddef>

@@ -21,8 +21,9 @@ constexpr size_t largest_transfer = size_t{1} << 30;
 
 class File : public Source {
  public:
-  explicit File(const std::string& path) : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    struct stat info {};
+  explicit File(const std::string& path)
+      : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    struct stat info{};
     if (fd_ < 0 || fstat(fd_, &info) != 0 || S_ISDIR(info.st_mode)) {
       const int code = fd_ >= 0 && S_ISDIR(info.st_mode) ? EISDIR : errno;
       close_file();
@@ -87,7 +88,9 @@ class Memory : public Source {
   }
 
  protected:
-  void fetch(uint64_t offset, void* to, size_t n) const override { std::memcpy(to, mapped_ + offset, n); }
+  void fetch(uint64_t offset, void* to, size_t n) const override {
+    std::memcpy(to, mapped_ + offset, n);
+  }
 
  private:
   std::shared_ptr<void> owner_;
@@ -107,7 +110,8 @@ Source::~Source() = default;
 Sink::~Sink() = default;
 
 void Source::read(uint64_t offset, void* to, size_t n) const {
-  RL_CHECK(offset <= size_ && n <= size_ - offset, "cannot read ", n, " bytes at ", offset, ": there are only ", size_);
+  RL_CHECK(offset <= size_ && n <= size_ - offset, "cannot read ", n, " bytes at ", offset,
+           ": there are only ", size_);
   if (n > 0) {
     fetch(offset, to, n);
   }
@@ -125,7 +129,7 @@ std::shared_ptr<Source> memory_source(const void* data, size_t n, std::shared_pt
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
-  struct stat info {};
+  struct stat info{};
   const bool exists = stat(path.c_str(), &info) == 0;
   if (exists && !S_ISREG(info.st_mode)) {
     fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -200,7 +204,8 @@ void AtomicFile::commit() {
   must(close(std::exchange(fd_, -1)) == 0);
   must(rename(temporary_.c_str(), path_.c_str()) == 0);
   temporary_.clear();
-  // The name is safe on disk only once its folder is. Some file systems cannot sync folders: nothing to be done there.
+  // The name is safe on disk only once its folder is. Some file systems cannot sync folders:
+  // nothing to be done there.
   const int folder = open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     fsync(folder);

@@ -1,4 +1,5 @@
-// Where bytes come from and go to: a file or memory to read, a file that appears whole or not at all.
+// Where bytes come from and go to: a file or memory to read, a file that appears whole or not at
+// all.
 #pragma once
 
 #include <cstddef>
@@ -39,11 +40,12 @@ class RL_API Source {
   const char* mapped_ = nullptr;
 };
 
-// FileError where it cannot be opened. `map`: bytes are mapped, privately and writable, instead of being read; a file
-// that others cut short meanwhile then ends the process.
+// FileError where it cannot be opened. `map`: bytes are mapped, privately and writable, instead of
+// being read; a file that others cut short meanwhile then ends the process.
 RL_API std::shared_ptr<Source> open_source(const std::string& path, bool map);
 // `owner` keeps the bytes alive.
-RL_API std::shared_ptr<Source> memory_source(const void* data, size_t n, std::shared_ptr<void> owner);
+RL_API std::shared_ptr<Source> memory_source(const void* data, size_t n,
+                                             std::shared_ptr<void> owner);
 
 class RL_API Sink {
  public:
@@ -51,8 +53,9 @@ class RL_API Sink {
   virtual void write(const void* data, size_t n) = 0;
 };
 
-// Writes a temporary sibling of `path`; commit() makes it durable and puts it in place of what was there. Without it
-// the sibling is removed, and what was there stays. Devices and pipes are written directly.
+// Writes a temporary sibling of `path`; commit() makes it durable and puts it in place of what was
+// there. Without it the sibling is removed, and what was there stays. Devices and pipes are written
+// directly.
 class RL_API AtomicFile : public Sink {
  public:
   explicit AtomicFile(const std::string& path);

@@ -1,5 +1,5 @@
-// The pickle machine: a stack, marks on it, and a memo. Opcodes are in one table with their names and how their
-// argument lies in the stream; to read one more, add its row and its case.
+// The pickle machine: a stack, marks on it, and a memo. Opcodes are in one table with their names
+// and how their argument lies in the stream; to read one more, add its row and its case.
 #include "serialize/pickle.h"
 
 #include <algorithm>
@@ -38,7 +38,9 @@ struct Opcode {
 
 constexpr auto opcodes = [] {
   std::array<Opcode, 256> t{};
-  const auto set = [&t](char c, const char* name, Argument a) { t[static_cast<unsigned char>(c)] = {name, a}; };
+  const auto set = [&t](char c, const char* name, Argument a) {
+    t[static_cast<unsigned char>(c)] = {name, a};
+  };
   using enum Argument;
   set('(', "MARK", Nothing);
   set('.', "STOP", Nothing);
@@ -130,17 +132,38 @@ class Stream {
     code_ = take(1)[0];
     const Opcode& op = opcodes[static_cast<unsigned char>(code_)];
     switch (op.argument) {
-      case Argument::Unknown: fail("unknown opcode ", static_cast<int>(static_cast<unsigned char>(code_)));
-      case Argument::Nothing: argument_ = {}; break;
-      case Argument::Fixed1: argument_ = take(1); break;
-      case Argument::Fixed2: argument_ = take(2); break;
-      case Argument::Fixed4: argument_ = take(4); break;
-      case Argument::Fixed8: argument_ = take(8); break;
-      case Argument::Counted1: argument_ = take(number_at<uint8_t>(take(1).data())); break;
-      case Argument::Counted4: argument_ = take(number_at<uint32_t>(take(4).data())); break;
-      case Argument::Counted8: argument_ = take(number_at<uint64_t>(take(8).data())); break;
-      case Argument::Line: argument_ = take_lines(1); break;
-      case Argument::TwoLines: argument_ = take_lines(2); break;
+      case Argument::Unknown:
+        fail("unknown opcode ", static_cast<int>(static_cast<unsigned char>(code_)));
+      case Argument::Nothing:
+        argument_ = {};
+        break;
+      case Argument::Fixed1:
+        argument_ = take(1);
+        break;
+      case Argument::Fixed2:
+        argument_ = take(2);
+        break;
+      case Argument::Fixed4:
+        argument_ = take(4);
+        break;
+      case Argument::Fixed8:
+        argument_ = take(8);
+        break;
+      case Argument::Counted1:
+        argument_ = take(number_at<uint8_t>(take(1).data()));
+        break;
+      case Argument::Counted4:
+        argument_ = take(number_at<uint32_t>(take(4).data()));
+        break;
+      case Argument::Counted8:
+        argument_ = take(number_at<uint64_t>(take(8).data()));
+        break;
+      case Argument::Line:
+        argument_ = take_lines(1);
+        break;
+      case Argument::TwoLines:
+        argument_ = take_lines(2);
+        break;
     }
   }
   char code() const { return code_; }
@@ -207,62 +230,151 @@ class Reader {
   void execute() {
     const std::string_view a = s_.argument();
     switch (static_cast<unsigned char>(s_.code())) {
-      case '(': marks_.push_back(static_cast<uint32_t>(stack_.size())); break;
-      case '.': break;
-      case '0': pop_or_mark(); break;
-      case '1': stack_.resize(pop_mark()); break;
-      case '2': stack_.push_back(top()); break;
-      case 'N': make(Kind::None); break;
-      case 0x88: make(Kind::Bool).value.i = 1; break;
-      case 0x89: make(Kind::Bool).value.i = 0; break;
-      case 'J': make(Kind::Int).value.i = number_at<int32_t>(a.data()); break;
-      case 'K': make(Kind::Int).value.i = number_at<uint8_t>(a.data()); break;
-      case 'M': make(Kind::Int).value.i = number_at<uint16_t>(a.data()); break;
+      case '(':
+        marks_.push_back(static_cast<uint32_t>(stack_.size()));
+        break;
+      case '.':
+        break;
+      case '0':
+        pop_or_mark();
+        break;
+      case '1':
+        stack_.resize(pop_mark());
+        break;
+      case '2':
+        stack_.push_back(top());
+        break;
+      case 'N':
+        make(Kind::None);
+        break;
+      case 0x88:
+        make(Kind::Bool).value.i = 1;
+        break;
+      case 0x89:
+        make(Kind::Bool).value.i = 0;
+        break;
+      case 'J':
+        make(Kind::Int).value.i = number_at<int32_t>(a.data());
+        break;
+      case 'K':
+        make(Kind::Int).value.i = number_at<uint8_t>(a.data());
+        break;
+      case 'M':
+        make(Kind::Int).value.i = number_at<uint16_t>(a.data());
+        break;
       case 0x8a:
-      case 0x8b: make_long(a); break;
-      case 'G': make(Kind::Float).value.d = std::bit_cast<double>(__builtin_bswap64(number_at<uint64_t>(a.data()))); break;
+      case 0x8b:
+        make_long(a);
+        break;
+      case 'G':
+        make(Kind::Float).value.d =
+            std::bit_cast<double>(__builtin_bswap64(number_at<uint64_t>(a.data())));
+        break;
       case 'X':
       case 0x8c:
-      case 0x8d: make(Kind::String).bytes = a; break;
+      case 0x8d:
+        make(Kind::String).bytes = a;
+        break;
       case 'T':
-      case 'U': make(Kind::OldString).bytes = a; break;
+      case 'U':
+        make(Kind::OldString).bytes = a;
+        break;
       case 'B':
       case 'C':
-      case 0x8e: make(Kind::Bytes).bytes = a; break;
-      case 0x96: make(Kind::ByteArray).bytes = a; break;
-      case ']': make(Kind::List); break;
-      case '}': make(Kind::Dict); break;
-      case 0x8f: make(Kind::Set); break;
-      case 'l': make_filled(Kind::List, Step::Append); break;
-      case 'd': make_filled(Kind::Dict, Step::SetItems); break;
-      case 'a': fill(Step::Append, height() - 1); break;
-      case 'e': fill(Step::Append, pop_mark()); break;
-      case 's': fill(Step::SetItems, height() - 2); break;
-      case 'u': fill(Step::SetItems, pop_mark()); break;
-      case 0x90: fill(Step::Add, pop_mark()); break;
-      case 'b': fill(Step::Build, height() - 1); break;
-      case ')': make_of_items(Kind::Tuple, height()); break;
-      case 't': make_of_items(Kind::Tuple, pop_mark()); break;
-      case 0x85: make_of_items(Kind::Tuple, height() - 1); break;
-      case 0x86: make_of_items(Kind::Tuple, height() - 2); break;
-      case 0x87: make_of_items(Kind::Tuple, height() - 3); break;
-      case 'R': make_call(Kind::Call); break;
-      case 0x81: make_call(Kind::New); break;
-      case 'Q': make_of_items(Kind::Persistent, height() - 1); break;
-      case 'c': make(Kind::Global).bytes = a; break;
-      case 0x93: make_global_of_strings(); break;
-      case 'h': get(number_at<uint8_t>(a.data())); break;
-      case 'j': get(number_at<uint32_t>(a.data())); break;
-      case 'q': put(number_at<uint8_t>(a.data())); break;
-      case 'r': put(number_at<uint32_t>(a.data())); break;
-      case 0x94: put(memo_.size()); break;
+      case 0x8e:
+        make(Kind::Bytes).bytes = a;
+        break;
+      case 0x96:
+        make(Kind::ByteArray).bytes = a;
+        break;
+      case ']':
+        make(Kind::List);
+        break;
+      case '}':
+        make(Kind::Dict);
+        break;
+      case 0x8f:
+        make(Kind::Set);
+        break;
+      case 'l':
+        make_filled(Kind::List, Step::Append);
+        break;
+      case 'd':
+        make_filled(Kind::Dict, Step::SetItems);
+        break;
+      case 'a':
+        fill(Step::Append, height() - 1);
+        break;
+      case 'e':
+        fill(Step::Append, pop_mark());
+        break;
+      case 's':
+        fill(Step::SetItems, height() - 2);
+        break;
+      case 'u':
+        fill(Step::SetItems, pop_mark());
+        break;
+      case 0x90:
+        fill(Step::Add, pop_mark());
+        break;
+      case 'b':
+        fill(Step::Build, height() - 1);
+        break;
+      case ')':
+        make_of_items(Kind::Tuple, height());
+        break;
+      case 't':
+        make_of_items(Kind::Tuple, pop_mark());
+        break;
+      case 0x85:
+        make_of_items(Kind::Tuple, height() - 1);
+        break;
+      case 0x86:
+        make_of_items(Kind::Tuple, height() - 2);
+        break;
+      case 0x87:
+        make_of_items(Kind::Tuple, height() - 3);
+        break;
+      case 'R':
+        make_call(Kind::Call);
+        break;
+      case 0x81:
+        make_call(Kind::New);
+        break;
+      case 'Q':
+        make_of_items(Kind::Persistent, height() - 1);
+        break;
+      case 'c':
+        make(Kind::Global).bytes = a;
+        break;
+      case 0x93:
+        make_global_of_strings();
+        break;
+      case 'h':
+        get(number_at<uint8_t>(a.data()));
+        break;
+      case 'j':
+        get(number_at<uint32_t>(a.data()));
+        break;
+      case 'q':
+        put(number_at<uint8_t>(a.data()));
+        break;
+      case 'r':
+        put(number_at<uint32_t>(a.data()));
+        break;
+      case 0x94:
+        put(memo_.size());
+        break;
       case 0x80:
         if (a[0] < 0 || a[0] > 5) {
-          s_.fail("unsupported pickle protocol ", static_cast<int>(static_cast<unsigned char>(a[0])));
+          s_.fail("unsupported pickle protocol ",
+                  static_cast<int>(static_cast<unsigned char>(a[0])));
         }
         break;
-      case 0x95: break;  // frames only say what will be read next
-      default: s_.fail("unsupported opcode ", s_.name());
+      case 0x95:
+        break;  // frames only say what will be read next
+      default:
+        s_.fail("unsupported opcode ", s_.name());
     }
   }
 
@@ -309,7 +421,8 @@ class Reader {
   // ---- memo ----
 
   void put(uint64_t index) {
-    // Writers number what they remember, so that a number is never beyond the bytes written by then.
+    // Writers number what they remember, so that a number is never beyond the bytes written by
+    // then.
     if (index > s_.position()) {
       s_.fail("memo index ", index, " out of range");
     }
@@ -441,9 +554,11 @@ std::string rename_globals(std::string_view pickle, const Renames& renames) {
     const auto fits = [&](const std::pair<std::string, std::string>& r) {
       const std::string& from = r.first;
       const char after = from.size() < global.size() ? global[from.size()] : '\0';
-      return global.starts_with(from) && (global.size() == from.size() || after == '.' || after == '\n');
+      return global.starts_with(from) &&
+             (global.size() == from.size() || after == '.' || after == '\n');
     };
-    const auto rename = s.code() == 'c' ? std::find_if(renames.begin(), renames.end(), fits) : renames.end();
+    const auto rename =
+        s.code() == 'c' ? std::find_if(renames.begin(), renames.end(), fits) : renames.end();
     if (rename == renames.end()) {
       out += s.whole();
     } else {
@@ -454,52 +569,6 @@ std::string rename_globals(std::string_view pickle, const Renames& renames) {
     }
   } while (s.code() != '.');
   return out;
-}
-
-PickleWriter::PickleWriter() : out_("\x80\x02") {}
-
-void PickleWriter::integer(int64_t v) {
-  const auto put = [&](char code, const void* bytes, size_t n) {
-    out_ += code;
-    out_.append(static_cast<const char*>(bytes), n);
-  };
-  if (v >= 0 && v < 256) {
-    put('K', &v, 1);
-  } else if (v >= 0 && v < 65536) {
-    put('M', &v, 2);
-  } else if (v >= INT32_MIN && v <= INT32_MAX) {
-    put('J', &v, 4);
-  } else {
-    put('\x8a', "\x08", 1);
-    out_.append(reinterpret_cast<const char*>(&v), 8);
-  }
-}
-
-void PickleWriter::real(double v) {
-  const uint64_t bits = __builtin_bswap64(std::bit_cast<uint64_t>(v));
-  out_ += 'G';
-  out_.append(reinterpret_cast<const char*>(&bits), sizeof bits);
-}
-
-void PickleWriter::string(std::string_view v) {
-  RL_CHECK(v.size() <= UINT32_MAX, "a string of ", v.size(), " bytes is too long to be saved");
-  const uint32_t n = static_cast<uint32_t>(v.size());
-  out_ += 'X';
-  out_.append(reinterpret_cast<const char*>(&n), sizeof n);
-  out_ += v;
-}
-
-void PickleWriter::global(std::string_view module, std::string_view name) {
-  out_ += 'c';
-  out_ += module;
-  out_ += '\n';
-  out_ += name;
-  out_ += '\n';
-}
-
-std::string PickleWriter::finish() {
-  out_ += '.';
-  return std::move(out_);
 }
 
 }  // namespace rushlight::serialize

@@ -1,9 +1,10 @@
-// Python's pickle as data: a reader that turns a pickle into plain nodes and runs nothing, a writer for what state
-// consists of, and the renaming of the globals that a pickle mentions.
+// Python's pickle as data: a reader that turns a pickle into plain nodes and runs nothing, a writer
+// for what state consists of, and the renaming of the globals that a pickle mentions.
 //
-// A pickle is a program that builds objects. The reader records what it would build (nodes) and in which order it would
-// fill it (steps); to make real objects, one walks over the steps once, without recursion. What a global name stands
-// for, and what calling it would mean, is for the walker to decide: here both are only nodes.
+// A pickle is a program that builds objects. The reader records what it would build (nodes) and in
+// which order it would fill it (steps); to make real objects, one walks over the steps once,
+// without recursion. What a global name stands for, and what calling it would mean, is for the
+// walker to decide: here both are only nodes.
 #pragma once
 
 #include <cstdint>
@@ -71,18 +72,20 @@ struct PickleStep {
 struct Pickle {
   std::vector<PickleNode> nodes;
   std::vector<PickleStep> steps;
-  std::vector<uint32_t> items;                    // nodes
-  std::vector<std::unique_ptr<std::string>> names;  // globals that the pickle does not hold in one piece
+  std::vector<uint32_t> items;  // nodes
+  std::vector<std::unique_ptr<std::string>>
+      names;  // globals that the pickle does not hold in one piece
   uint32_t root = 0;
   size_t end = 0;  // bytes read
 };
 
-// Reads one pickle from the front of `bytes`, which must outlive the result. UnpicklingError where it is damaged or
-// uses what a data-only reader does not follow.
+// Reads one pickle from the front of `bytes`, which must outlive the result. UnpicklingError where
+// it is damaged or uses what a data-only reader does not follow.
 RL_API Pickle read_pickle(std::string_view bytes);
 
-// A pickle (of protocol 3 at most) with globals renamed. Each pair is a module's old and new name, which holds for what
-// lies in it as well, or "module\nname" for one global alone; the first pair that fits counts.
+// A pickle (of protocol 3 at most) with globals renamed. Each pair is a module's old and new name,
+// which holds for what lies in it as well, or "module\nname" for one global alone; the first pair
+// that fits counts.
 using Renames = std::vector<std::pair<std::string, std::string>>;
 RL_API std::string rename_globals(std::string_view pickle, const Renames& renames);
 
@@ -97,9 +100,9 @@ class RL_API PickleWriter {
   void string(std::string_view v);
   void global(std::string_view module, std::string_view name);
   void mark() { out_ += '('; }
-  void tuple() { out_ += 't'; }       // of all since the mark
+  void tuple() { out_ += 't'; }  // of all since the mark
   void empty_dict() { out_ += '}'; }
-  void set_items() { out_ += 'u'; }   // of all since the mark, in the dict below it
+  void set_items() { out_ += 'u'; }  // of all since the mark, in the dict below it
   void empty_list() { out_ += ']'; }
   void append_items() { out_ += 'e'; }
   void empty_tuple() { out_ += ')'; }

@@ -25,7 +25,8 @@ class Saver {
  public:
   void tensor(const Tensor& t) {
     RL_CHECK(t.defined(), "an undefined tensor cannot be saved");
-    RL_CHECK(t.is_cpu(), "tensors on ", t.device().str(), " cannot be saved from C++: move them to the cpu first");
+    RL_CHECK(t.is_cpu(), "tensors on ", t.device().str(),
+             " cannot be saved from C++: move them to the cpu first");
     p_.global("torch._utils", "_rebuild_tensor_v2");
     p_.mark();
     storage(t);
@@ -97,7 +98,9 @@ class Saver {
 class Loader {
  public:
   explicit Loader(const std::string& path)
-      : reader_(open_source(path, false), false), bytes_(reader_.record("data.pkl")), pickle_(read_pickle(bytes_)) {}
+      : reader_(open_source(path, false), false),
+        bytes_(reader_.record("data.pkl")),
+        pickle_(read_pickle(bytes_)) {}
 
   StateDict run() {
     visit(pickle_.root, "", 0);
@@ -110,7 +113,8 @@ class Loader {
 
   const PickleNode& node(uint32_t id) const { return pickle_.nodes[id]; }
   const PickleNode& item(const PickleNode& of, uint32_t i) const {
-    const bool has_items = of.kind == Kind::Tuple || of.kind == Kind::Call || of.kind == Kind::New || of.kind == Kind::Persistent;
+    const bool has_items = of.kind == Kind::Tuple || of.kind == Kind::Call ||
+                           of.kind == Kind::New || of.kind == Kind::Persistent;
     if (!has_items || i >= of.value.items.count) {
       throw UnpicklingError("a tensor in this file lacks a part of its description");
     }
@@ -164,7 +168,8 @@ class Loader {
     return prefix.empty() ? std::string(name) : str(prefix, '.', name);
   }
 
-  void visit_list(uint32_t first, uint32_t count, int64_t index, const std::string& name, int depth) {
+  void visit_list(uint32_t first, uint32_t count, int64_t index, const std::string& name,
+                  int depth) {
     for (uint32_t k = 0; k < count; k++) {
       visit(pickle_.items[first + k], joined(name, std::to_string(index + k)), depth + 1);
     }
@@ -174,7 +179,8 @@ class Loader {
     for (uint32_t k = 0; k < step.count; k += 2) {
       const PickleNode& key = node(pickle_.items[step.first + k]);
       if (key.kind == Kind::String || key.kind == Kind::Int) {
-        const std::string text = key.kind == Kind::Int ? std::to_string(key.value.i) : std::string(key.bytes);
+        const std::string text =
+            key.kind == Kind::Int ? std::to_string(key.value.i) : std::string(key.bytes);
         visit(pickle_.items[step.first + k + 1], joined(name, text), depth + 1);
       }
     }
@@ -185,13 +191,15 @@ class Loader {
     const PickleNode& arguments = item(call, 1);
     if (function == "torch._utils\n_rebuild_parameter") {
       const PickleNode& data = item(arguments, 0);
-      expect(data.kind == Kind::Call && called(data) == "torch._utils\n_rebuild_tensor_v2", "parameter");
+      expect(data.kind == Kind::Call && called(data) == "torch._utils\n_rebuild_tensor_v2",
+             "parameter");
       Tensor t = tensor(data);
       t.requires_grad_(item(arguments, 1).kind == Kind::Bool && item(arguments, 1).value.i != 0);
       return t;
     }
     if (function != "torch._utils\n_rebuild_tensor_v2") {
-      throw UnpicklingError(str("tensors made by ", function.substr(function.find('\n') + 1), " cannot be loaded"));
+      throw UnpicklingError(
+          str("tensors made by ", function.substr(function.find('\n') + 1), " cannot be loaded"));
     }
     const PickleNode& offset = item(arguments, 1);
     const PickleNode& requires_grad = item(arguments, 4);
@@ -199,7 +207,8 @@ class Loader {
     expect(requires_grad.kind == Kind::Bool, "requires_grad");
     ScalarType dtype = ScalarType::Undefined;
     const Storage s = storage(item(arguments, 0), dtype);
-    Tensor t = tensor_on(s, dtype, offset.value.i, integers(item(arguments, 2)), integers(item(arguments, 3)));
+    Tensor t = tensor_on(s, dtype, offset.value.i, integers(item(arguments, 2)),
+                         integers(item(arguments, 3)));
     if (requires_grad.value.i != 0) {
       t.requires_grad_();
     }
@@ -213,8 +222,10 @@ class Loader {
     const PickleNode& key = item(parts, 2);
     const PickleNode& numel = item(parts, 4);
     expect(item(parts, 0).kind == Kind::String && item(parts, 0).bytes == "storage", "storage");
-    expect(type.kind == Kind::Global && key.kind == Kind::String && numel.kind == Kind::Int, "storage");
-    const std::optional<ScalarType> found = dtype_of_storage_class(type.bytes.substr(type.bytes.find('\n') + 1));
+    expect(type.kind == Kind::Global && key.kind == Kind::String && numel.kind == Kind::Int,
+           "storage");
+    const std::optional<ScalarType> found =
+        dtype_of_storage_class(type.bytes.substr(type.bytes.find('\n') + 1));
     expect(found.has_value(), "storage type");
     dtype = *found;
     return reader_.storage(std::string(key.bytes), dtype, numel.value.i);

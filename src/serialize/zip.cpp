@@ -23,14 +23,15 @@ constexpr size_t locator64_size = 20;
 constexpr size_t end64_size = 56;
 constexpr uint32_t max_32 = std::numeric_limits<uint32_t>::max();
 constexpr uint16_t max_16 = std::numeric_limits<uint16_t>::max();
-constexpr uint16_t field_64 = 1;         // extra field with 64-bit sizes
+constexpr uint16_t field_64 = 1;            // extra field with 64-bit sizes
 constexpr uint16_t field_padding = 0x4246;  // "FB", as PyTorch pads
 constexpr uint64_t alignment = 64;
 
 template <class T>
 T number_at(const char* p) {
   T value;
-  std::memcpy(&value, p, sizeof value);  // zip is little-endian, as is every machine that this is built for
+  std::memcpy(&value, p,
+              sizeof value);  // zip is little-endian, as is every machine that this is built for
   return value;
 }
 uint16_t u16(const char* p) { return number_at<uint16_t>(p); }
@@ -43,7 +44,8 @@ template <class... Parts>
 }
 
 // Values of the directory that stand as all ones are in the extra field, in this order.
-void take_64(std::string_view extra, uint64_t& size, uint64_t& packed, uint64_t& offset, const std::string& name) {
+void take_64(std::string_view extra, uint64_t& size, uint64_t& packed, uint64_t& offset,
+             const std::string& name) {
   while (extra.size() >= 4) {
     const uint16_t id = u16(extra.data());
     const size_t length = u16(extra.data() + 2);
@@ -114,7 +116,8 @@ ZipReader::ZipReader(std::shared_ptr<Source> source) : source_(std::move(source)
     source_->read(directory_end - locator64_size, locator, sizeof locator);
     char end64[end64_size];
     const uint64_t where = u64(locator + 8);
-    if (u32(locator) != locator64_signature || where > directory_end - locator64_size - end64_size) {
+    if (u32(locator) != locator64_signature ||
+        where > directory_end - locator64_size - end64_size) {
       bad("failed finding central directory: its 64-bit form is damaged");
     }
     source_->read(where, end64, sizeof end64);
@@ -155,12 +158,14 @@ void ZipReader::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
     entry.size = u32(p + 24);
     entry.offset = u32(p + 42);  // of the entry's header, for now
     uint64_t packed = u32(p + 20);
-    take_64(rest.substr(directory_header + name_size, extra_size), entry.size, packed, entry.offset, entry.name);
+    take_64(rest.substr(directory_header + name_size, extra_size), entry.size, packed, entry.offset,
+            entry.name);
     if ((u16(p + 8) & 1) != 0) {
       bad("the entry '", entry.name, "' is encrypted");
     }
     if (u16(p + 10) != 0) {
-      bad("the entry '", entry.name, "' is compressed (method ", u16(p + 10), "); .pt files hold stored entries only");
+      bad("the entry '", entry.name, "' is compressed (method ", u16(p + 10),
+          "); .pt files hold stored entries only");
     }
     if (packed != entry.size) {
       bad("the entry '", entry.name, "' has two different sizes");
@@ -208,10 +213,12 @@ void ZipReader::locate_data(uint64_t directory) {
     entry.offset = begin + before;
     ranges.push_back({begin, entry.offset + entry.size, &entry});
   }
-  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range& a, const Range& b) { return a.begin < b.begin; });
   for (size_t i = 1; i < ranges.size(); i++) {
     if (ranges[i].begin < ranges[i - 1].end) {
-      bad("the entries '", ranges[i - 1].entry->name, "' and '", ranges[i].entry->name, "' overlap");
+      bad("the entries '", ranges[i - 1].entry->name, "' and '", ranges[i].entry->name,
+          "' overlap");
     }
   }
 }

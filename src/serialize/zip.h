@@ -1,5 +1,6 @@
-// The zip container of .pt files: stored entries only, each aligned to 64 bytes, with the 64-bit extensions where sizes
-// ask for them. The reader trusts nothing: whatever an entry says has been checked against the file when it is opened.
+// The zip container of .pt files: stored entries only, each aligned to 64 bytes, with the 64-bit
+// extensions where sizes ask for them. The reader trusts nothing: whatever an entry says has been
+// checked against the file when it is opened.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,8 @@ class RL_API ZipReader {
   // Reads an entry whole, into `to`, and compares its checksum.
   void read(const Entry& entry, void* to) const;
   std::string read(const Entry& entry) const;
-  // The bytes in place, or null where the source does not lie in memory. Their checksum is not compared.
+  // The bytes in place, or null where the source does not lie in memory. Their checksum is not
+  // compared.
   const char* in_place(const Entry& entry) const;
   const std::shared_ptr<Source>& source() const { return source_; }
 

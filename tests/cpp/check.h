@@ -1,6 +1,6 @@
-// What the C++ tests need, and no more: RL_TEST(name) { ... } defines a test, CHECK and CHECK_THROWS test a fact,
-// RL_TEST_MAIN() runs all tests of the file (or those whose names contain the first argument). A failed check is
-// printed and counted; an exception ends its test.
+// What the C++ tests need, and no more: RL_TEST(name) { ... } defines a test, CHECK and
+// CHECK_THROWS test a fact, RL_TEST_MAIN() runs all tests of the file (or those whose names contain
+// the first argument). A failed check is printed and counted; an exception ends its test.
 #pragma once
 
 #include <cstdio>
@@ -55,21 +55,23 @@ inline int run_all(int argc, char** argv) {
 
 }  // namespace rushlight::testing
 
-#define RL_TEST(name)                                                      \
-  static void test_##name();                                               \
+#define RL_TEST(name)                                                        \
+  static void test_##name();                                                 \
   static ::rushlight::testing::Register register_##name(#name, test_##name); \
   static void test_##name()
-#define CHECK(condition) ::rushlight::testing::report(static_cast<bool>(condition), #condition, __FILE__, __LINE__)
+#define CHECK(condition) \
+  ::rushlight::testing::report(static_cast<bool>(condition), #condition, __FILE__, __LINE__)
 // `expression` throws a Type whose text contains `phrase`.
-#define CHECK_THROWS(Type, phrase, expression)                                                              \
-  do {                                                                                                      \
-    bool thrown = false;                                                                                    \
-    try {                                                                                                   \
-      (void)(expression);                                                                                   \
-    } catch (const Type& e) {                                                                               \
-      thrown = std::strstr(e.what(), phrase) != nullptr;                                                    \
-    }                                                                                                       \
-    ::rushlight::testing::report(thrown, #expression " throws " #Type ": " phrase, __FILE__, __LINE__);     \
+#define CHECK_THROWS(Type, phrase, expression)                                               \
+  do {                                                                                       \
+    bool thrown = false;                                                                     \
+    try {                                                                                    \
+      (void)(expression);                                                                    \
+    } catch (const Type& e) {                                                                \
+      thrown = std::strstr(e.what(), phrase) != nullptr;                                     \
+    }                                                                                        \
+    ::rushlight::testing::report(thrown, #expression " throws " #Type ": " phrase, __FILE__, \
+                                 __LINE__);                                                  \
   } while (false)
 #define RL_TEST_MAIN() \
   int main(int argc, char** argv) { return ::rushlight::testing::run_all(argc, argv); }

@@ -1,4 +1,5 @@
-// The CPU allocator: alignment, reuse, threads, limits, statistics, errors, fork. `speed` prints nanoseconds a pair.
+// The CPU allocator: alignment, reuse, threads, limits, statistics, errors, fork. `speed` prints
+// nanoseconds a pair.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/allocator.h"
 #include "check.h"
+#include "core/allocator.h"
 
 #include <rushlight/error.h>
 
@@ -19,7 +20,8 @@ using namespace rushlight;
 
 #ifdef RL_ALLOC_PASSTHROUGH
 constexpr int rounds_a_thread = 1000;
-constexpr int busy_threads = 0;  // sanitizers' own allocators do not survive a fork among busy threads
+constexpr int busy_threads =
+    0;  // sanitizers' own allocators do not survive a fork among busy threads
 #else
 constexpr int rounds_a_thread = 60000;
 constexpr int busy_threads = 2;
@@ -54,7 +56,8 @@ RL_TEST(every_size_is_aligned_and_distinct) {
   tag = 0;
   for (auto& [p, n] : blocks) {
     tag++;
-    CHECK(p[0] == static_cast<char>(tag % 251) && p[n / 2 < 100 ? n / 2 : 99] == p[0] && p[n - 1] == p[0]);
+    CHECK(p[0] == static_cast<char>(tag % 251) && p[n / 2 < 100 ? n / 2 : 99] == p[0] &&
+          p[n - 1] == p[0]);
     deallocate(p, n);
   }
 }
@@ -67,9 +70,11 @@ RL_TEST(zero_and_null) {
 
 RL_TEST(absurd_sizes_raise) {
   const int64_t before = stat("num_ooms");
-  CHECK_THROWS(OutOfMemoryError, "you tried to allocate 18446744073709551615 bytes", allocate(SIZE_MAX));
+  CHECK_THROWS(OutOfMemoryError, "you tried to allocate 18446744073709551615 bytes",
+               allocate(SIZE_MAX));
   CHECK_THROWS(OutOfMemoryError, "allocate", allocate(SIZE_MAX / 2));
-  CHECK_THROWS(OutOfMemoryError, "you tried to allocate 70368744177664 bytes", allocate(size_t{1} << 46));
+  CHECK_THROWS(OutOfMemoryError, "you tried to allocate 70368744177664 bytes",
+               allocate(size_t{1} << 46));
   CHECK_THROWS(OutOfMemoryError, "allocate", allocate((size_t{1} << 46) + 1));
   CHECK(stat("num_ooms") == before + 4);
 }

@@ -41,7 +41,8 @@ RL_TEST(state_dicts) {
   Tensor w = arange(6).to(kFloat32).view({2, 3});
   Tensor part = w.select(0, 1);
   w.requires_grad_();
-  save({{"w", w}, {"part", part}, {"b", zeros({0, 4}, kBool)}, {"t", ones({2, 2}, kInt64).t()}}, path);
+  save({{"w", w}, {"part", part}, {"b", zeros({0, 4}, kBool)}, {"t", ones({2, 2}, kInt64).t()}},
+       path);
   const StateDict back = load_state_dict(path);
   CHECK(back.size() == 4);
   CHECK(back[0].first == "w" && back[0].second.requires_grad());
@@ -55,7 +56,8 @@ RL_TEST(state_dicts) {
   CHECK_THROWS(Error, "No such file", load_tensor(folder.file("missing.pt")));
 }
 
-// Every byte of a small file changed: an error or a result, no crash (run under ASan and UBSan as well).
+// Every byte of a small file changed: an error or a result, no crash (run under ASan and UBSan as
+// well).
 RL_TEST(changed_files) {
   const Folder folder;
   const std::string path = folder.file("net.pt");
@@ -116,7 +118,7 @@ RL_TEST(a_failed_save_keeps_the_old_file) {
   CHECK(contents(path) == before);
   save(ones({3}), path);
   CHECK(load_tensor(path).numel() == 3);
-  struct stat info {};
+  struct stat info{};
   CHECK(stat(path.c_str(), &info) == 0 && (info.st_mode & 0777) == 0640);
   const std::string link = folder.file("link.pt");
   CHECK(symlink(path.c_str(), link.c_str()) == 0);
@@ -125,7 +127,8 @@ RL_TEST(a_failed_save_keeps_the_old_file) {
   CHECK(lstat(link.c_str(), &info) == 0 && S_ISLNK(info.st_mode));
   CHECK_THROWS(FileError, "No such file", save(ones({2}), folder.file("none/net.pt")));
   save(ones({2}), "/dev/null");
-  CHECK(std::system(("test $(ls -A " + folder.path + " | wc -l) = 2").c_str()) == 0);  // no temporaries stay
+  CHECK(std::system(("test $(ls -A " + folder.path + " | wc -l) = 2").c_str()) ==
+        0);  // no temporaries stay
 }
 
 RL_TEST_MAIN()

@@ -10,14 +10,15 @@
 #include <thread>
 #include <vector>
 
-#include "core/parallel.h"
 #include "check.h"
+#include "core/parallel.h"
 
 #include <rushlight/error.h>
 
 using namespace rushlight;
 
-static std::vector<std::pair<int64_t, int64_t>> chunks_of(int64_t begin, int64_t end, int64_t grain) {
+static std::vector<std::pair<int64_t, int64_t>> chunks_of(int64_t begin, int64_t end,
+                                                          int64_t grain) {
   std::vector<std::pair<int64_t, int64_t>> list;
   std::mutex mutex;
   parallel_for(begin, end, grain, [&](int64_t b, int64_t e) {
@@ -32,7 +33,8 @@ RL_TEST(chunks_do_not_depend_on_threads) {
   for (int threads : {1, 2, 3, 5}) {
     set_num_threads(threads);
     CHECK(get_num_threads() == threads);
-    CHECK(chunks_of(3, 14, 4) == (std::vector<std::pair<int64_t, int64_t>>{{3, 7}, {7, 11}, {11, 14}}));
+    CHECK(chunks_of(3, 14, 4) ==
+          (std::vector<std::pair<int64_t, int64_t>>{{3, 7}, {7, 11}, {11, 14}}));
     CHECK(chunks_of(3, 14, 11).size() == 1);
     CHECK(chunks_of(5, 5, 1).empty());
     CHECK(chunks_of(7, 5, 1).empty());

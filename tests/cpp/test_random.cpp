@@ -29,7 +29,8 @@ static std::vector<T> filled(int64_t n, const Fill& fill) {
 }
 
 template <class T>
-static bool equal(const std::vector<T>& values, std::initializer_list<double> expected, double tolerance = 0) {
+static bool equal(const std::vector<T>& values, std::initializer_list<double> expected,
+                  double tolerance = 0) {
   size_t i = 0;
   for (const double e : expected) {
     const double v = static_cast<double>(values[i++]);
@@ -73,8 +74,10 @@ RL_TEST(normal) {
   CHECK(equal(picked(filled<float>(17, normal)),
               {-0x1.39ef5ep-4, 0x1.dcbc58p-1, 0x1.9e5156p-2, 0x1.f0c1bap-2}, 2e-7));
   g = seeded();
-  CHECK(equal(picked(filled<double>(17, normal)),
-              {-0x1.bdf3141b7769p-3, 0x1.105ac960342d8p+0, 0x1.14145507c1061p+0, 0x1.d71644d19eb06p-6}, 1e-15));
+  CHECK(equal(
+      picked(filled<double>(17, normal)),
+      {-0x1.bdf3141b7769p-3, 0x1.105ac960342d8p+0, 0x1.14145507c1061p+0, 0x1.d71644d19eb06p-6},
+      1e-15));
   g = seeded();
   CHECK(equal(picked(filled<Half>(17, normal)), {-0x1.3ap-4, 0x1.0bcp-2, 0x1.b28p-5, -0x1.2ccp-3}));
   g = seeded();
@@ -91,17 +94,21 @@ RL_TEST(normal) {
 
 RL_TEST(integers) {
   Generator g = seeded();
-  CHECK(equal(filled<int64_t>(12, [&](int64_t* out, int64_t n) { fill_integers(out, n, 10, 0, *g); }),
-              {6, 8, 7, 7, 0, 0, 0, 5, 1, 9, 4, 1}));
-  const auto wide = filled<int64_t>(3, [&](int64_t* o, int64_t n) { fill_integers(o, n, uint64_t{1} << 40, 0, *g); });
+  CHECK(
+      equal(filled<int64_t>(12, [&](int64_t* out, int64_t n) { fill_integers(out, n, 10, 0, *g); }),
+            {6, 8, 7, 7, 0, 0, 0, 5, 1, 9, 4, 1}));
+  const auto wide = filled<int64_t>(
+      3, [&](int64_t* o, int64_t n) { fill_integers(o, n, uint64_t{1} << 40, 0, *g); });
   CHECK((wide == std::vector<int64_t>{1069621364393, 593770158997, 511502908838}));
   const auto all = filled<int64_t>(3, [&](int64_t* out, int64_t n) { fill_all_bits(out, n, *g); });
-  CHECK((all == std::vector<int64_t>{8131506278483621524, 551118848153549405, 8427085544504367502}));
+  CHECK(
+      (all == std::vector<int64_t>{8131506278483621524, 551118848153549405, 8427085544504367502}));
   g = seeded();
   const auto random = [&](auto* out, int64_t n) { fill_random(out, n, *g); };
   CHECK(equal(filled<int8_t>(4, random), {106, 24, 121, 3}));
   CHECK(equal(filled<float>(4, random), {7912302, 1008553, 12949630, 12477060}));
-  CHECK((filled<int64_t>(2, random) == std::vector<int64_t>{7248591967756700307, 7310317230188440427}));
+  CHECK((filled<int64_t>(2, random) ==
+         std::vector<int64_t>{7248591967756700307, 7310317230188440427}));
   g = seeded();
   CHECK(equal(filled<int32_t>(10, [&](int32_t* out, int64_t n) { fill_permutation(out, n, *g); }),
               {6, 0, 3, 7, 8, 5, 1, 9, 2, 4}));
@@ -109,11 +116,13 @@ RL_TEST(integers) {
 
 RL_TEST(bernoulli_and_exponential) {
   Generator g = seeded();
-  CHECK(equal(filled<int64_t>(20, [&](int64_t* out, int64_t n) { fill_bernoulli(out, n, 0.3, *g); }),
-              {1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 1}));
+  CHECK(
+      equal(filled<int64_t>(20, [&](int64_t* out, int64_t n) { fill_bernoulli(out, n, 0.3, *g); }),
+            {1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 1}));
   const std::vector<float> p(20, 0.3f);
-  CHECK(equal(filled<float>(20, [&](float* out, int64_t n) { fill_bernoulli(out, p.data(), n, *g); }),
-              {0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1}));
+  CHECK(
+      equal(filled<float>(20, [&](float* out, int64_t n) { fill_bernoulli(out, p.data(), n, *g); }),
+            {0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1}));
   g = seeded();
   CHECK(equal(filled<double>(3, [&](double* out, int64_t n) { fill_exponential(out, n, 1.7, *g); }),
               {0x1.4e75ab93731afp-6, 0x1.9714e819fed9ap-3, 0x1.be79256a79f7bp-1}, 1e-15));

@@ -14,7 +14,9 @@ using namespace rushlight::serialize;
 
 struct Collected : Sink {
   std::string bytes;
-  void write(const void* data, size_t n) override { bytes.append(static_cast<const char*>(data), n); }
+  void write(const void* data, size_t n) override {
+    bytes.append(static_cast<const char*>(data), n);
+  }
 };
 
 static std::shared_ptr<Source> source_of(const std::string& bytes) {
@@ -38,7 +40,8 @@ RL_TEST(checksums) {
     }
   }
   CHECK(good);
-  CHECK(crc32(crc32(0, data.data(), 1234), &data[1234], 3766) == crc32_tables(0, data.data(), 5000));
+  CHECK(crc32(crc32(0, data.data(), 1234), &data[1234], 3766) ==
+        crc32_tables(0, data.data(), 5000));
 }
 
 static std::string small_zip() {
@@ -116,14 +119,19 @@ static std::string pickled(const char* text, size_t n) { return std::string(text
 #define PICKLE(text) pickled(text, sizeof(text) - 1)
 
 RL_TEST(pickles) {
-  const std::string list = PICKLE("\x80\x02]q\x00(K\x01J\xfe\xff\xff\xff\x8a\x02\x00\x80G?\xf8\0\0\0\0\0\0X\x02\0\0\0hiN\x88h\x00" "e.tail");
+  const std::string list = PICKLE(
+      "\x80\x02]q\x00(K\x01J\xfe\xff\xff\xff\x8a\x02\x00\x80G?"
+      "\xf8\0\0\0\0\0\0X\x02\0\0\0hiN\x88h\x00"
+      "e.tail");
   const Pickle p = read_pickle(list);
   CHECK(p.end == list.size() - 4);
   const PickleNode& root = p.nodes[p.root];
   CHECK(root.kind == PickleNode::Kind::List);
   const PickleStep& fill = p.steps[root.first_step];
   CHECK(fill.kind == PickleStep::Kind::Append && fill.count == 8);
-  const auto item = [&](uint32_t i) -> const PickleNode& { return p.nodes[p.items[fill.first + i]]; };
+  const auto item = [&](uint32_t i) -> const PickleNode& {
+    return p.nodes[p.items[fill.first + i]];
+  };
   CHECK(item(0).value.i == 1);
   CHECK(item(1).value.i == -2);
   CHECK(item(2).value.i == -32768);
@@ -132,7 +140,9 @@ RL_TEST(pickles) {
   CHECK(item(5).kind == PickleNode::Kind::None);
   CHECK(item(6).kind == PickleNode::Kind::Bool && item(6).value.i == 1);
   CHECK(&item(7) == &root);
-  const std::string call = PICKLE("\x80\x02" "cos\nsystem\nX\x02\0\0\0ls\x85R.");
+  const std::string call = PICKLE(
+      "\x80\x02"
+      "cos\nsystem\nX\x02\0\0\0ls\x85R.");
   const Pickle q = read_pickle(call);  // read, not run
   CHECK(q.nodes[q.root].kind == PickleNode::Kind::Call);
   CHECK(q.nodes[q.items[q.nodes[q.root].value.items.first]].bytes == "os\nsystem");
@@ -142,7 +152,8 @@ RL_TEST(bad_pickles) {
   const auto read = [](const std::string& bytes) { read_pickle(bytes); };
   CHECK_THROWS(UnpicklingError, "truncated", (read(""), 0));
   CHECK_THROWS(UnpicklingError, "truncated", (read(PICKLE("X\xff\xff\xff\x7fhi.")), 0));
-  CHECK_THROWS(UnpicklingError, "truncated", (read(PICKLE("\x8e\xff\xff\xff\xff\xff\xff\xff\xff.")), 0));
+  CHECK_THROWS(UnpicklingError, "truncated",
+               (read(PICKLE("\x8e\xff\xff\xff\xff\xff\xff\xff\xff.")), 0));
   CHECK_THROWS(UnpicklingError, "truncated", (read(PICKLE("cos\nsystem")), 0));
   CHECK_THROWS(UnpicklingError, "underflow", (read("a."), 0));
   CHECK_THROWS(UnpicklingError, "underflow", (read("N(a."), 0));
@@ -162,8 +173,11 @@ RL_TEST(bad_pickles) {
 }
 
 RL_TEST(globals_are_renamed) {
-  const std::string before = PICKLE("\x80\x02(crushlight._utils\nf\ncrushlight\nfloat32\ncrushlights\nx\nX\x0a\0\0\0crushlightt.");
-  const std::string after = PICKLE("\x80\x02(ctorch._utils\nf\nctorch\nfloat32\nca.b\ny\nX\x0a\0\0\0crushlightt.");
+  const std::string before = PICKLE(
+      "\x80\x02(crushlight._"
+      "utils\nf\ncrushlight\nfloat32\ncrushlights\nx\nX\x0a\0\0\0crushlightt.");
+  const std::string after =
+      PICKLE("\x80\x02(ctorch._utils\nf\nctorch\nfloat32\nca.b\ny\nX\x0a\0\0\0crushlightt.");
   CHECK(rename_globals(before, {{"rushlights\nx", "a.b\ny"}, {"rushlight", "torch"}}) == after);
 }
 

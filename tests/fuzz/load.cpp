@@ -1,12 +1,13 @@
-// libFuzzer target of the file reader: any bytes as a .pt container, and as the pickle in one. It needs no tensors, so
-// that it builds alone, with clang:
+// libFuzzer target of the file reader: any bytes as a .pt container, and as the pickle in one. It
+// needs no tensors, so that it builds alone, with clang:
 //
-//   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc tests/fuzz/load.cpp \
+//   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc
+//   tests/fuzz/load.cpp \
 //     src/serialize/{crc32,file,pickle,zip}.cpp src/core/{dtype,error}.cpp -o /tmp/fuzz-load
 //   mkdir -p /tmp/corpus && /tmp/fuzz-load -max_len=4096 -max_total_time=300 /tmp/corpus
 //
-// A few .pt files and their pickles in the corpus folder are a good start. Tensors and storages of damaged files are
-// tested in tests/python/test_serialization.py, which `./dev sanitize` runs too.
+// A few .pt files and their pickles in the corpus folder are a good start. Tensors and storages of
+// damaged files are tested in tests/python/test_serialization.py, which `./dev sanitize` runs too.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -40,8 +41,8 @@ void check(const Pickle& p) {
     if (step.kind == PickleStep::Kind::Make) {
       require(step.node == next);
       const PickleNode& n = p.nodes[next];
-      if (n.kind == PickleNode::Kind::Tuple || n.kind == PickleNode::Kind::Call || n.kind == PickleNode::Kind::New ||
-          n.kind == PickleNode::Kind::Persistent) {
+      if (n.kind == PickleNode::Kind::Tuple || n.kind == PickleNode::Kind::Call ||
+          n.kind == PickleNode::Kind::New || n.kind == PickleNode::Kind::Persistent) {
         made(n.value.items.first, n.value.items.count, next);
       }
       next++;
@@ -56,13 +57,12 @@ void check(const Pickle& p) {
 void read_as_pickle(std::string_view bytes) {
   try {
     check(read_pickle(bytes));
-  } catch (const Error&) {
-  }
+  } catch (const Error&) {}
   try {
-    const std::string renamed = rename_globals(bytes, {{"torch", "rushlight"}, {"os\nsystem", "a.b\nc"}});
+    const std::string renamed =
+        rename_globals(bytes, {{"torch", "rushlight"}, {"os\nsystem", "a.b\nc"}});
     (void)rename_globals(renamed, {{"rushlight", "torch"}});
-  } catch (const Error&) {
-  }
+  } catch (const Error&) {}
 }
 
 }  // namespace
@@ -77,7 +77,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       read_as_pickle({zip.in_place(e), e.size});
       (void)zip.read(e);
     }
-  } catch (const Error&) {
-  }
+  } catch (const Error&) {}
   return 0;
 }

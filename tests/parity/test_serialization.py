@@ -4,6 +4,7 @@ import io
 from collections import OrderedDict
 
 import pytest
+
 import rushlight
 
 torch = pytest.importorskip("torch")
@@ -14,7 +15,9 @@ def sample(lib):
     """The same state in either library."""
     t = lib.arange(24, dtype=lib.float32).reshape(2, 3, 4)
     return {
-        "tensors": {name: lib.tensor([[0, 1, 2]]).to(getattr(lib, name)) for name in DTYPES.split()},
+        "tensors": {
+            name: lib.tensor([[0, 1, 2]]).to(getattr(lib, name)) for name in DTYPES.split()
+        },
         "views": [t, t[1], t.transpose(0, 2), t[:, ::2], lib.ones(2, 1).expand(2, 3)],
         "empty": [lib.empty(0, 3), lib.tensor(1.5)],
         "state": lib.nn.BatchNorm2d(3).state_dict(),

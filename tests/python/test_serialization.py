@@ -8,6 +8,7 @@ import zipfile
 from collections import Counter, OrderedDict, defaultdict
 
 import pytest
+
 import rushlight as torch
 from rushlight import nn
 
@@ -34,7 +35,9 @@ def with_pickle(data):
     return io.BytesIO(stream.getvalue())
 
 
-def tensor_pickle(kind=b"FloatStorage", numel=6, offset=0, size=(6,), stride=(1,), key=b"0", grad=False):
+def tensor_pickle(
+    kind=b"FloatStorage", numel=6, offset=0, size=(6,), stride=(1,), key=b"0", grad=False
+):
     """The pickle of a tensor, with any numbers in it."""
 
     def number(n):
@@ -100,7 +103,9 @@ def test_ordered_dict_keeps_its_attributes():
 
 def test_storages():
     t = torch.arange(6.0)
-    whole, part, storage = round_trip([t, t[2:4], torch.ones(2, dtype=torch.uint8).untyped_storage()])
+    whole, part, storage = round_trip(
+        [t, t[2:4], torch.ones(2, dtype=torch.uint8).untyped_storage()]
+    )
     assert whole.untyped_storage() == part.untyped_storage()
     assert storage.tolist() == [1, 1]
     with pytest.raises(RuntimeError, match="as different types"):
@@ -139,7 +144,9 @@ def test_safe_globals():
 
 
 def test_names_in_files_are_pytorchs():
-    data = zipfile.ZipFile(io.BytesIO(saved([nn.Linear(1, 1), torch.ones(1)]))).read("archive/data.pkl")
+    data = zipfile.ZipFile(io.BytesIO(saved([nn.Linear(1, 1), torch.ones(1)]))).read(
+        "archive/data.pkl"
+    )
     assert b"rushlight" not in data and b"ctorch.nn.modules.linear\nLinear" in data
 
 
@@ -187,7 +194,7 @@ def test_paths(tmp_path, mmap):
 
 
 def test_bad_arguments(tmp_path):
-    with pytest.raises(RuntimeError, match="Parent directory .* does not exist"):
+    with pytest.raises(RuntimeError, match=r"Parent directory .* does not exist"):
         torch.save(1, tmp_path / "none" / "a.pt")
     with pytest.raises(AttributeError, match="write"):
         torch.save(1, 3)

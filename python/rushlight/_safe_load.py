@@ -1,0 +1,240 @@
+"""Pickles read as data: which globals a file may name, and which calls are carried out.
+
+The pickle is parsed in C++ (`_C._unpickle`), which runs nothing; `SafeObjects` decides on every
+name and call in it. To let one more type through, add a row to `_NAMES`, and to `_CALLS` if it is
+called.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter, OrderedDict
+
+from rushlight import _C, Tensor, _rebuild, _utils, storage
+from rushlight.nn.parameter import Parameter
+
+_safe_globals = {}
+
+
+def _global_name(item):
+    if isinstance(item, tuple):
+        return item
+    if not hasattr(item, "__qualname__"):
+        raise TypeError(f"safe globals are functions and classes, not {item!r}")
+    return item, _torch_name(f"{item.__module__}.{item.__qualname__}")
+
+
+def _torch_name(name):
+    """The name that a global of this package has in files."""
+    if name == "rushlight" or name.startswith("rushlight."):
+        return "torch" + name[len("rushlight") :]
+    return name
+
+
+def add_safe_globals(safe_globals):
+    """Functions and classes that `load` may call when a file asks for it, from now on.
+
+    Each is the function or class, or a pair of it and its full name in files.
+    """
+    _safe_globals.update({name: item for item, name in map(_global_name, safe_globals)})
+
+
+def get_safe_globals():
+    """What `add_safe_globals` has added."""
+    return list(_safe_globals.values())
+
+
+def clear_safe_globals():
+    """Forgets what `add_safe_globals` has added."""
+    _safe_globals.clear()
+
+
+class safe_globals:
+    """`add_safe_globals` for the duration of a `with` block."""
+
+    def __init__(self, safe_globals):
+        self._added = safe_globals
+
+    def __enter__(self):
+        self._before = dict(_safe_globals)
+        add_safe_globals(self._added)
+        return self
+
+    def __exit__(self, *exception):
+        _safe_globals.clear()
+        _safe_globals.update(self._before)
+
+
+def get_layout(name):
+    if name != "torch.strided":
+        raise RuntimeError(f"layout {name} is not supported")
+    return _C.strided
+
+
+def _make_bytes(text, encoding):
+    if encoding != "latin1":
+        raise pickle.UnpicklingError(
+            f"_codecs.encode with the encoding {encoding!r} is not allowed"
+        )
+    return text.encode("latin1")
+
+
+def _make_bytearray(data=b"", encoding="latin1"):
+    return bytearray(
+        _make_bytes(data, encoding) if isinstance(data, str) else bytes(memoryview(data))
+    )
+
+
+def _make_complex(real, imag):
+    return complex(float(real), float(imag))
+
+
+def _make_set(items=()):
+    return set(items)
+
+
+def _make_size(items=()):
+    return _C.Size(tuple(items))
+
+
+# What a global name stands for.
+_NAMES = {
+    "collections.OrderedDict": OrderedDict,
+    "collections.Counter": Counter,
+    "builtins.set": set,
+    "builtins.complex": complex,
+    "builtins.bytearray": bytearray,
+    "_codecs.encode": _make_bytes,
+    "torch.Size": _C.Size,
+    "torch.device": _C.device,
+    "torch.Tensor": Tensor,
+    "torch.nn.parameter.Parameter": Parameter,
+    "torch.storage.UntypedStorage": _C.UntypedStorage,
+    "torch.UntypedStorage": _C.UntypedStorage,
+    "torch.serialization._get_layout": get_layout,
+    "torch.strided": _C.strided,
+    "torch._utils._rebuild_tensor": _rebuild._rebuild_tensor,
+    "torch._utils._rebuild_tensor_v2": _rebuild._rebuild_tensor_v2,
+    "torch._utils._rebuild_tensor_v3": _rebuild._rebuild_tensor_v3,
+    "torch._utils._rebuild_parameter": _utils._rebuild_parameter,
+    "torch._utils._rebuild_parameter_with_state": _utils._rebuild_parameter_with_state,
+    "torch._utils._rebuild_meta_tensor_no_storage": _rebuild._rebuild_meta_tensor_no_storage,
+    "torch._tensor._rebuild_from_type_v2": _rebuild._rebuild_from_type_v2,
+    **{f"torch.{name}": kind for name, kind in storage.NAMES.items()},
+    **{str(dtype): dtype for dtype in storage.OF_DTYPE},
+}
+# What is called for one of them that may be called at all.
+_CALLS = {
+    OrderedDict: OrderedDict,
+    Counter: Counter,
+    set: _make_set,
+    complex: _make_complex,
+    bytearray: _make_bytearray,
+    _make_bytes: _make_bytes,
+    _C.Size: _make_size,
+    _C.device: _C.device,
+    get_layout: get_layout,
+    **{function: function for name, function in _NAMES.items() if name.startswith("torch._utils.")},
+}
+
+
+class SafeObjects:
+    """Decides what the globals of a pickle are, and carries out the calls that are harmless.
+
+    Args:
+        load_storage: makes a persistent id into a storage.
+        encoding: of strings that Python 2 wrote.
+    """
+
+    def __init__(self, load_storage, encoding):
+        self.load_storage = load_storage
+        self.encoding = encoding
+
+    def find(self, module, name):
+        if module == "__builtin__":  # as protocol 2 calls it
+            module = "builtins"
+        full = _torch_name(f"{module}.{name}")
+        if full in _safe_globals:
+            return _safe_globals[full]
+        if full in _NAMES:
+            return _NAMES[full]
+        raise pickle.UnpicklingError(
+            f"Unsupported global: GLOBAL {full} was not an allowed global by default. If you trust "
+            f"it, allow it by `torch.serialization.add_safe_globals([{full}])` or by the context "
+            f"manager `torch.serialization.safe_globals([{full}])`."
+        )
+
+    def call(self, function, arguments, new):
+        for item in _safe_globals.values():
+            if item is function:
+                return function.__new__(function, *arguments) if new else function(*arguments)
+        if function is _rebuild._rebuild_from_type_v2:
+            return self._rebuild_from_type(*arguments)
+        known = _CALLS.get(function) if function.__hash__ is not None else None
+        if known is None:
+            name = getattr(function, "__name__", type(function).__name__)
+            raise pickle.UnpicklingError(
+                f"Trying to call {name}, which is not allowed in a file of plain data"
+            )
+        return known(*arguments)
+
+    def _rebuild_from_type(self, function, kind, arguments, state):
+        if kind not in (Tensor, Parameter) and not any(
+            kind is item for item in _safe_globals.values()
+        ):
+            raise pickle.UnpicklingError(f"tensors of the type {kind!r} are not allowed by default")
+        result = self.call(function, arguments, False)
+        return _rebuild._rebuild_from_type_v2(lambda: result, kind, (), state)
+
+    def persistent(self, pid):
+        return self.load_storage(pid)
+
+    def build(self, obj, state):
+        if any(type(obj) is item for item in _safe_globals.values()):
+            if hasattr(obj, "__setstate__"):
+                obj.__setstate__(state)
+                return
+        elif type(obj) not in (OrderedDict, Counter):
+            raise pickle.UnpicklingError(
+                "Can only build OrderedDict, Counter or types allowed by `add_safe_globals`, "
+                f"but got {type(obj).__name__}"
+            )
+        if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
+            raise pickle.UnpicklingError(
+                f"the state of a {type(obj).__name__} is no dict of attributes"
+            )
+        obj.__dict__.update(state)
+
+    def old_string(self, data):
+        return data if self.encoding == "bytes" else data.decode(self.encoding)
+
+    def read(self, data):
+        """The object that a pickle stands for, and how many bytes of `data` the pickle has."""
+        try:
+            return _C._unpickle(
+                data, self.find, self.call, self.persistent, self.build, self.old_string
+            )
+        except (
+            pickle.UnpicklingError,
+            TypeError,
+            ValueError,
+            KeyError,
+            AttributeError,
+            OverflowError,
+        ) as error:
+            raise pickle.UnpicklingError(_refusal(error)) from error
+
+
+def _refusal(error):
+    return (
+        "Weights only load failed. The file holds more than plain data, or is damaged. For a file "
+        "from a source that you trust, there are two ways to load it nevertheless:\n"
+        "\t(1) `torch.load` with `weights_only=False` runs what the file says, whatever that is.\n"
+        "\t(2) `torch.serialization.add_safe_globals` allows single functions and classes.\n"
+        f"\tWeightsUnpickler error: {error}"
+    )
+
+
+def find_public(module, name):
+    """What PyTorch's name stands for here, or None: for unpicklers that run what a file says."""
+    return _NAMES.get(f"{module}.{name}")
