@@ -28,9 +28,9 @@ op("mul(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(everythin
 op("div(Tensor self, Tensor|Scalar other) -> Tensor", **_complex,
    grad={"self": "grad / other.conj()", "other": "-grad * ((self / other) / other).conj()"},
    ref="numpy.divide", doc="self / other; integers give floats.")
-composite("div.Tensor_mode(Tensor self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor",
+composite("div.mode(Tensor self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor",
           doc="Quotient, rounded to zero ('trunc'), down ('floor') or not at all (None).")
-composite("div_.Tensor_mode(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor(a!)",
+composite("div_.mode(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor(a!)",
           variants="method inplace", doc="`div` with a rounding mode, in place.")
 op("_div_trunc(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
    variants="function inplace", grad={"self": _zero, "other": _zero}, doc="The quotient, rounded to zero.")
@@ -194,14 +194,14 @@ composite("nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, flo
 # ---- comparison, logic, bits ----
 
 for _name, _sign, _dtypes, _numpy in (
-    ("eq", "==", everything, "equal"),
-    ("ne", "!=", everything, "not_equal"),
-    ("lt", "<", f"{real} | {boolean}", "less"),
-    ("le", "<=", f"{real} | {boolean}", "less_equal"),
-    ("gt", ">", f"{real} | {boolean}", "greater"),
-    ("ge", ">=", f"{real} | {boolean}", "greater_equal"),
+    ("eq", "==", (everything,), "equal"),
+    ("ne", "!=", (everything,), "not_equal"),
+    ("lt", "<", (real, boolean), "less"),
+    ("le", "<=", (real, boolean), "less_equal"),
+    ("gt", ">", (real, boolean), "greater"),
+    ("ge", ">=", (real, boolean), "greater_equal"),
 ):
-    op(f"{_name}(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(_dtypes, promote="bool"), grad="none",
+    op(f"{_name}(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(*_dtypes, promote="bool"), grad="none",
        ref=f"numpy.{_numpy}", doc=f"True where self {_sign} other.")
 for _name in ("and", "or", "xor"):
     op(f"logical_{_name}(Tensor self, Tensor other) -> Tensor", kernel=pointwise(everything, promote="bool"), grad="none",

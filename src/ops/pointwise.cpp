@@ -183,14 +183,14 @@ Tensor bound(const Tensor& self, const Scalar& value) {
 
 namespace composite {
 
-Tensor div_Tensor_mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+Tensor div_mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
   if (!rounding_mode.has_value()) {
     return rushlight::div(self, other);
   }
   check_mode(*rounding_mode);
   return *rounding_mode == "floor" ? rushlight::floor_divide(self, other) : rushlight::_div_trunc(self, other);
 }
-Tensor& div__Tensor_mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+Tensor& div__mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
   if (!rounding_mode.has_value()) {
     return rushlight::div_(self, other);
   }

@@ -18,6 +18,6 @@ void transpose(char* to, int64_t to_stride, const char* from, int64_t from_strid
                int64_t columns);
 // memcpy past the caches, for results too large to be found there again.
 void stream(char* to, const char* from, int64_t bytes);
-inline constexpr int64_t stream_threshold = int64_t{48} << 20;  // bytes of a result; measured, docs/kernels.md
+inline constexpr int64_t stream_threshold = int64_t{32} << 20;  // bytes of a result: about a last-level cache
 
 }  // namespace rushlight::cpu::RL_ISA

@@ -84,10 +84,12 @@ class Run {
       out_.cast = cast_function(it.dtype(0), result);
     }
     simple_ = out_.linear && out_.cast == nullptr;
+    streams_ = it.numel() * result_size_ >= stream_threshold;
     for (int i = 0; i < num_inputs_; ++i) {
       const ScalarType wanted = i == 0 && kernel.promote == Promote::Rest ? kBool : compute;
       describe(in_[i], i + 1, wanted, wanted);
       simple_ = simple_ && in_[i].linear && in_[i].cast == nullptr;
+      streams_ = streams_ && it.data(i + 1) != it.data(0);
     }
   }
 
@@ -173,7 +175,12 @@ class Run {
       for (int i = 0; i < num_inputs_; ++i) {
         in[i] = it_.data(i + 1) + begin * in_[i].compute_size;
       }
-      compute(it_.data(0) + begin * result_size_, in, end - begin);
+      char* out = it_.data(0) + begin * result_size_;
+      if (streams_) {
+        compute_past_caches(out, in, end - begin);
+      } else {
+        compute(out, in, end - begin);
+      }
     } else {
       by_pieces(begin, end);
     }
@@ -240,6 +247,19 @@ class Run {
     }
     block_(tails[max_inputs], tail_in, attributes_, granule_);
     std::memcpy(out + whole * result_size_, tails[max_inputs], static_cast<size_t>(rest * result_size_));
+  }
+
+  // Results that no cache will hold are written past them: plain stores would read each line first.
+  void compute_past_caches(char* out, const char** in, int64_t n) const {
+    alignas(64) char results[buffer_bytes];
+    for (int64_t i = 0; i < n; i += piece_) {
+      const int64_t count = std::min(piece_, n - i);
+      compute(results, in, count);
+      stream(out + i * result_size_, results, count * result_size_);
+      for (int k = 0; k < num_inputs_; ++k) {
+        in[k] += count * in_[k].compute_size;
+      }
+    }
   }
 
   void by_pieces(int64_t begin, int64_t end) const {
@@ -363,7 +383,8 @@ class Run {
   int64_t piece_;
   Operand out_;
   Operand in_[max_inputs];
-  bool simple_;
+  bool simple_;   // all operands are linear and of the compute type
+  bool streams_;  // a large result, apart from the inputs
 };
 
 template <class T>
