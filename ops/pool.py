@@ -43,5 +43,5 @@ for _n in (1, 2, 3):
               variants="function", nn=True, doc=f"The mean of each window over {_dims}.")
     composite(f"adaptive_avg_pool{_n}d(Tensor self, int[{_n}] output_size) -> Tensor", variants="function", nn=True,
               doc=f"Means of nearly equal windows over {_dims}.")
-    composite(f"adaptive_max_pool{_n}d(Tensor self, int[{_n}] output_size) -> (Tensor, Tensor)", variants="",
+    composite(f"adaptive_max_pool{_n}d(Tensor self, int[{_n}] output_size) -> (Tensor, Tensor)", variants="function",
               nn=True, doc=f"Largest elements of nearly equal windows over {_dims}, with their places.")

@@ -19,6 +19,9 @@ SAMPLES = {
         *("x(2, 4, 4, 5), x(4, 3, 3, 3), x(6), 3, 1, 0, 2", "x(4, 4, 5), x(4, 3, 2, 2)", "x(1, 3, 4, 4), x(3, 2, 2, 2), None, 4"),
     ],
     "conv_transpose3d": ["x(1, 2, 3, 4, 3), x(2, 3, 2, 3, 2), x(3), 2, 1"],
+    "conv_tbc": ["x(5, 2, 3), x(3, 3, 4), x(4), 1"],
+    "im2col": ["x(2, 3, 5, 6), 2, 1, 0, 1", "x(3, 5, 6), (2, 3), (2, 1), (1, 2), (2, 1)", "x(0, 3, 4, 4), 2, 1, 0, 1"],
+    "col2im": ["x(2, 12, 20), (5, 6), 2, 1, 0, 1", "x(18, 12), (5, 6), (2, 3), (2, 1), (1, 0), (2, 1)"],
 }
 DTYPES = dict.fromkeys(SAMPLES, "floating") | {"conv2d": "numbers"}
 ERRORS = {
@@ -44,6 +47,11 @@ ERRORS = {
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 1, 'foo'", RuntimeError, "Invalid padding string: 'foo'"),
     ],
     "conv1d": [("x(1, 3, 1, 8), x(4, 3, 3)", RuntimeError, r"Expected 2D \(unbatched\) or 3D \(batched\) input to conv1d")],
+    "im2col": [("x(2, 3, 4, 4), 5, 1, 0, 1", RuntimeError, r"sliding blocks as \(0, 0\), but its components must be at least one")],
+    "col2im": [
+        ("x(2, 13, 9), (4, 4), 2, 1, 0, 1", RuntimeError, r"divisible by the product of kernel_size, but got input.size\(1\)=13"),
+        ("x(2, 12, 8), (4, 4), 2, 1, 0, 1", RuntimeError, r"sliding blocks 3 \* 3 = 9, but got input.size\(2\)=8"),
+    ],
     "conv_transpose2d": [
         ("x(1, 3, 8, 8), x(3, 2, 3, 3), None, 1, 0, 2", RuntimeError, "output padding must be smaller than either stride or dilation"),
         ("x(1, 3, 8, 8), x(4, 2, 3, 3)", RuntimeError, "to have 4 channels, but got 3 channels instead"),

@@ -24,6 +24,7 @@ SAMPLES = {
     "ger": ["x(3), x(4)"],
     "addr": ["x(3, 2), x(3), x(2)", "x(2), x(3), x(2), beta=2, alpha=3"],
     "addbmm": ["x(3, 5), x(2, 3, 4), x(2, 4, 5)", "x(5), x(2, 3, 4), x(2, 4, 5), beta=2, alpha=3"],
+    "bilinear": ["x(4, 2), x(4, 3), x(5, 2, 3), x(5)", "x(2), x(3), x(5, 2, 3)", "x(2, 4, 2), x(2, 4, 3), x(5, 2, 3)"],
     "chain_matmul": ["x(2, 3), x(3, 4), x(4, 2)"],
     "einsum": [
         *("'ij,jk->ik', [x(2, 3), x(3, 4)]", "'ij,jk', [x(2, 3), x(3, 4)]", "'ij->ji', [x(2, 3)]", "'ii', [x(3, 3)]"),
@@ -32,7 +33,7 @@ SAMPLES = {
         *("'bhqd,bhkd->bhqk', [x(2, 2, 3, 4), x(2, 2, 5, 4)]", "'...,...->...', [x(2, 3), x(3)]", "'a b , b c', [x(2, 3), x(3, 4)]"),
     ],
 }
-DTYPES = dict.fromkeys(SAMPLES, "numbers") | dict.fromkeys(("chain_matmul", "einsum"), "complex")
+DTYPES = dict.fromkeys(SAMPLES, "numbers") | dict.fromkeys(("chain_matmul", "einsum", "bilinear"), "complex")
 ERRORS = {
     "mm": [
         ("x(2, 3), x(4, 5)", RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 4x5\)"),
