@@ -19,6 +19,8 @@ class RL_API StorageImpl : public RefCounted {
   bool resizable() const { return resizable_; }
   // Grows or shrinks, keeping the contents; RuntimeError where not resizable.
   void resize(size_t nbytes);
+  // From now on resizing raises: somebody outside (a numpy array) holds the address.
+  void fix_size() { resizable_ = false; }
 
   // Uninitialised memory of the device's allocator. Meta storage has a size and no memory.
   static Ref<StorageImpl> allocate(size_t nbytes, Device device);

@@ -1,0 +1,361 @@
+"""The Python half: for every op name a table of its signatures, the call that each makes, and its forms.
+
+`src/python/parser.h` is what the generated code is written against. One file per family, and `bindings.cpp`, which lists
+the functions and methods of all.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from gen import cpp, types
+from gen.table import Arg, Op
+
+HEADER = "// Generated from the op table by `python -m gen`. Do not edit.\n"
+NAMES_PER_FILE = 24
+OPTIONS = ("dtype", "layout", "device", "pin_memory", "requires_grad")
+OPTION_KINDS = {"dtype": "Dtype", "layout": "Layout", "device": "Device"}
+OPTION_DEFAULTS = {"layout": "torch.strided", "pin_memory": "False", "requires_grad": "False"}
+
+
+@dataclass(frozen=True)
+class Param:
+    """A row of a C++ parameter table."""
+
+    name: str
+    kind: str
+    none: bool = False
+    keyword_only: bool = False
+    out: bool = False
+    shown: str | None = None
+
+
+_KINDS = {
+    ("Tensor", False): "Tensor",
+    ("Tensor", True): "TensorList",
+    ("Scalar", False): "Scalar",
+    ("Scalar", True): "ScalarList",
+    ("int", False): "Int",
+    ("int", True): "IntList",
+    ("float", False): "Float",
+    ("float", True): "FloatList",
+    ("bool", False): "Bool",
+    ("str", False): "String",
+    ("ScalarType", False): "Dtype",
+    ("Device", False): "Device",
+    ("Layout", False): "Layout",
+    ("MemoryFormat", False): "MemoryFormat",
+    ("Generator", False): "Generator",
+}
+
+
+def kind_of(arg: Arg) -> str:
+    if arg.type.number:
+        return "TensorOrNumber"
+    if arg.type.element_optional:
+        return "OptionalTensorList"
+    return _KINDS[arg.type.base, arg.type.is_list]
+
+
+def shown_default(arg: Arg) -> str | None:
+    """As Python writes it."""
+    if arg.default is None:
+        return None
+    if arg.type.base == "MemoryFormat":
+        names = {"Contiguous": "contiguous_format", "Preserve": "preserve_format"}
+        return "torch." + names.get(arg.default, arg.default)
+    if arg.type.is_list and arg.default.startswith("["):
+        return "(" + arg.default[1:-1] + ")"
+    return arg.default
+
+
+def params(op: Op) -> list[Param]:
+    """The rows of an op: its arguments, options spelt out, `out` last."""
+    rows = []
+    for arg in op.args:
+        if arg.type.base == "options":
+            for name in OPTIONS:
+                default = OPTION_DEFAULTS.get(name, "None")
+                rows.append(Param(name, OPTION_KINDS.get(name, "Bool"), True, True, shown=default))
+        else:
+            none = arg.type.optional or arg.default == "None"
+            rows.append(Param(arg.name, kind_of(arg), none, arg.keyword_only, shown=shown_default(arg)))
+    if cpp.out_form(op):
+        kind = "Tensor" if len(op.results) == 1 else "TensorList"
+        rows.append(Param("out", kind, True, True, True, "None"))
+    return rows
+
+
+def place(op: Op, name: str) -> int:
+    """The row of an argument."""
+    return [p.name for p in params(op)].index("dtype" if name == "options" else name)
+
+
+def self_place(op: Op) -> int:
+    """The row of the tensor that a method is called on; -1 where there is none."""
+    for i, arg in enumerate(op.args):
+        if arg.name == "self" and arg.type.is_tensor:
+            return i
+    return 0 if op.args and op.args[0].type.is_tensor else -1
+
+
+def forms_of(op: Op) -> list[str]:
+    forms = []
+    method = "method" in op.variants and self_place(op) >= 0
+    if cpp.functional(op):
+        if "function" in op.variants:
+            forms.append("FunctionForm")
+        if method:
+            forms.append("MethodForm")
+    if cpp.inplace(op):
+        if method:
+            forms.append("InplaceForm")
+        if op.nn or "function" in op.variants and op.inplace_only:
+            forms.append("InplaceFunctionForm")
+    return forms
+
+
+def has_varargs(op: Op) -> bool:
+    """`view(2, 3)`: a list of ints is the only positional parameter besides self."""
+    positional = [
+        a
+        for a in op.args
+        if not a.keyword_only and a.type.base != "options" and not (a.name == "self" and a.type.is_tensor)
+    ]
+    return len(positional) == 1 and kind_of(positional[0]) == "IntList"
+
+
+# ---- conversion of one argument ----
+
+
+def accessor(op: Op, arg: Arg) -> str:
+    """Declares the local that the C++ call takes."""
+    i = place(op, arg.name)
+    t = arg.type
+    default = types.default(arg).removeprefix(" = ")
+
+    def plain(method: str, cpp_type: str) -> str:
+        given = default not in ("", "{}")
+        if t.optional:
+            call = f"a.optional_{method}({i})"
+            if given:
+                call = f"a.absent({i}) ? std::optional<{cpp_type}>({default}) : {call}"
+            return f"const std::optional<{cpp_type}> {arg.name} = {call};"
+        return f"const {cpp_type} {arg.name} = a.{method}({i}{', ' + default if given else ''});"
+
+    if t.base == "options":
+        return f"const TensorOptions options = a.options({i});"
+    if t.number:
+        return f"const Tensor {arg.name} = a.tensor_or_number({i});"
+    if t.base == "Tensor":
+        if t.element_optional:
+            return f"const std::vector<std::optional<Tensor>> {arg.name} = a.optional_tensors({i});"
+        if t.is_list:
+            return f"const std::vector<Tensor> {arg.name} = a.tensors({i});"
+        return f"const Tensor& {arg.name} = a.tensor({i});"
+    if t.base == "Generator":
+        return f"const Generator& {arg.name} = a.generator({i});"
+    if t.is_list:
+        owned = {"int": "DimVector", "float": "std::vector<double>", "Scalar": "std::vector<Scalar>"}[t.base]
+        method = {"int": "ints", "float": "numbers", "Scalar": "scalars"}[t.base]
+        if t.optional:
+            return f"const std::optional<{owned}> {arg.name} = a.optional_{method}({i});"
+        if default:
+            values = default if default.startswith("{") else "{" + default + "}"
+            return f"const {owned} {arg.name} = a.given({i}) ? a.{method}({i}) : {owned}({values});"
+        return f"const {owned} {arg.name} = a.{method}({i});"
+    method, cpp_type = {
+        "Scalar": ("scalar", "Scalar"),
+        "int": ("integer", "int64_t"),
+        "float": ("number", "double"),
+        "bool": ("boolean", "bool"),
+        "str": ("string", "std::string_view"),
+        "ScalarType": ("dtype", "ScalarType"),
+        "Device": ("device", "Device"),
+        "Layout": ("layout", "Layout"),
+        "MemoryFormat": ("memory_format", "MemoryFormat"),
+    }[t.base]
+    return plain(method, cpp_type)
+
+
+def passed(arg: Arg) -> str:
+    """The local as the C++ function takes it."""
+    if arg.type.is_list and arg.type.optional and arg.type.base == "float":
+        return f"as_optional_list({arg.name})"
+    return arg.name
+
+
+# ---- one signature ----
+
+
+def run_case(op: Op, symbol: str) -> list[str]:
+    """The statements that convert the bound arguments of a signature and make the call."""
+    lines = [accessor(op, arg) for arg in op.args]
+    arguments = ", ".join(passed(arg) for arg in op.args)
+    forms = forms_of(op)
+    inplace = [f for f in forms if f.startswith("Inplace")]
+    functional = [f for f in forms if not f.startswith("Inplace")]
+    if inplace:
+        name = cpp.inplace_name(op)
+        given = self_place(op) if op.args[0].type.is_tensor else -1
+        call = f"rushlight::{name}({arguments});"
+        result = f"finish_given(a, {f'a.object({given})' if given >= 0 else 'Py_None'}, [&] {{ {call} }})"
+        if functional:
+            lines += ["if (a.inplace()) {", f"  return {result};", "}"]
+        else:
+            lines.append(f"return {result};")
+            return lines
+    names = [r.name for r in op.results]
+    named = "nullptr"
+    if len(names) > 1 and all(names):
+        fields = ", ".join(f'"{n}"' for n in names)
+        lines.insert(0, "static PyTypeObject* type = nullptr;")
+        named = f'named_result(type, "{op.name}", {{{fields}}})'
+    if cpp.out_form(op) and "FunctionForm" in forms:
+        i = place(op, "out")
+        lines.append(f"if (a.given({i})) {{")
+        if len(op.results) == 1:
+            lines.append(
+                f"  return finish_given(a, a.object({i}), [&] {{ rushlight::{op.name}_out(a.tensor({i}), {arguments}); }});"
+            )
+        else:
+            n = len(op.results)
+            outs = ", ".join(f"out[{k}]" for k in range(n))
+            kinds = ", ".join(["Tensor"] * n)
+            lines.append(f'  const std::vector<Tensor> out = a.out_tensors({i}, {n}, "{op.name}");')
+            lines.append(f"  return finish_named(a, {named}, [&]() -> std::tuple<{kinds}> {{")
+            lines.append(f"    return rushlight::{op.name}_out({outs}, {arguments});")
+            lines.append("  });")
+        lines.append("}")
+    call = f"rushlight::{op.name}({arguments});"
+    if not op.results:
+        lines.append(f"return finish_given(a, Py_None, [&] {{ {call} }});")
+    elif len(op.results) > 1:
+        lines.append(f"return finish_named(a, {named}, [&] {{ return {call} }});")
+    else:
+        lines.append(f"return finish(a, [&] {{ return {call} }});")
+    return lines
+
+
+def quoted(text: str | None) -> str:
+    return "nullptr" if text is None else json.dumps(text, ensure_ascii=False)
+
+
+def table(op: Op, symbol: str) -> list[str]:
+    lines = [f"const Param {symbol}[] = {{"]
+    for p in params(op):
+        flags = ", ".join(str(v).lower() for v in (p.none, p.keyword_only, p.out))
+        lines.append(f'    {{"{p.name}", Kind::{p.kind}, {flags}, {quoted(p.shown)}}},')
+    lines.append("};")
+    return lines
+
+
+# ---- one name ----
+
+_ENTRY_POINTS = {
+    "FunctionForm": ("function", "nullptr"),
+    "MethodForm": ("method", "self"),
+    "InplaceForm": ("inplace", "self"),
+    "InplaceFunctionForm": ("inplace_function", "nullptr"),
+}
+
+
+def doc(name: str, overloads: list[Op]) -> str:
+    signatures = [op.text.replace("(Tensor self", "(Tensor input", 1) for op in overloads]
+    text = overloads[0].doc
+    return "\n".join([*signatures, "", text]) if text else "\n".join(signatures)
+
+
+def name_source(name: str, overloads: list[Op]) -> list[str]:
+    """The tables, the calls and the entry points of a name."""
+    lines = [f"// ---- {name} ----", ""]
+    rows, cases, forms = [], [], []
+    for k, op in enumerate(overloads):
+        count = len(params(op))
+        if count > 24:
+            raise ValueError(f"{name}: more than 24 parameters")
+        if count:
+            lines += [*table(op, f"{name}_params_{k}"), ""]
+        own = forms_of(op)
+        forms += [f for f in own if f not in forms]
+        varargs = str(has_varargs(op)).lower()
+        rows.append(
+            f"    {{{f'{name}_params_{k}' if count else 'nullptr'}, {count}, {' | '.join(own)}, "
+            f"{self_place(op)}, {varargs}}},"
+        )
+        cases += [f"    case {k}: {{", *("      " + line for line in run_case(op, name)), "    }"]
+    lines += [f"const Signature {name}_signatures[] = {{", *rows, "};", ""]
+    lines += [f"PyObject* {name}_run([[maybe_unused]] const Arguments& a) {{", "  switch (a.signature()) {"]
+    lines += [*cases, "  }", "  Py_UNREACHABLE();", "}", ""]
+    owner = "nn_owner" if overloads[0].nn else "ops_owner"
+    lines += [f'const Parser {name}_parser = {{"{name}", {name}_signatures, {len(rows)}, {name}_run, &{owner}}};', ""]
+    for form in forms:
+        suffix, target = _ENTRY_POINTS[form]
+        receiver = "PyObject* self" if target == "self" else "PyObject*"
+        lines += [
+            f"PyObject* {name}_{suffix}({receiver}, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {{",
+            f"  return {name}_parser.call({form}, {target}, args, nargs, names);",
+            "}",
+            "",
+        ]
+    return lines
+
+
+def entries(names: dict[str, list[Op]], wanted: tuple[str, ...]) -> list[str]:
+    """Rows of PyMethodDef for the forms in `wanted`."""
+    rows = []
+    for name, overloads in names.items():
+        for form in _ENTRY_POINTS:
+            if form in wanted and any(form in forms_of(op) for op in overloads):
+                suffix = _ENTRY_POINTS[form][0]
+                python_name = cpp.inplace_name(overloads[0]) if form.startswith("Inplace") else name
+                rows.append(
+                    f'    {{"{python_name}", as_function({name}_{suffix}), METH_FASTCALL | METH_KEYWORDS,\n'
+                    f"     {quoted(doc(name, overloads))}}},"
+                )
+    return rows
+
+
+def family_source(symbol: str, names: dict[str, list[Op]]) -> str:
+    lines = [HEADER, "#include <rushlight/ops.h>", "", '#include "python/bindings.h"', '#include "python/parser.h"', ""]
+    lines += ["namespace rushlight::python {", "", "namespace {", ""]
+    for name, overloads in names.items():
+        lines += name_source(name, overloads)
+    nn = {n: o for n, o in names.items() if o[0].nn}
+    plain = {n: o for n, o in names.items() if not o[0].nn}
+    functions = ("FunctionForm", "InplaceFunctionForm")
+    lines += ["PyMethodDef functions[] = {", *entries(plain, functions), "    {},", "};"]
+    lines += ["PyMethodDef nn_functions[] = {", *entries(nn, functions), "    {},", "};"]
+    lines += ["const PyMethodDef methods[] = {", *entries(names, ("MethodForm", "InplaceForm")), "    {},", "};"]
+    lines += ["", "}  // namespace", ""]
+    lines += [f"const Bindings bindings_{symbol} = {{functions, nn_functions, methods}};", ""]
+    lines += ["}  // namespace rushlight::python", ""]
+    return "\n".join(lines)
+
+
+def generate(ops: list[Op]) -> dict[str, str]:
+    """Path below the output folder → contents."""
+    from gen import stubs  # which reads the parameter tables of this module
+
+    families: dict[str, dict[str, list[Op]]] = {}
+    home: dict[str, str] = {}  # overloads of a name stand together, whatever family they are in
+    for op in ops:
+        if "python" in op.manual or not forms_of(op):
+            continue
+        family = home.setdefault(op.name, op.family)
+        families.setdefault(family, {}).setdefault(op.name, []).append(op)
+    files = {}
+    symbols = []
+    for family, names in families.items():
+        items = list(names.items())
+        for k in range(0, len(items), NAMES_PER_FILE):
+            symbol = f"{family}_{k // NAMES_PER_FILE}"
+            symbols.append(symbol)
+            files[f"python/ops_{symbol}.cpp"] = family_source(symbol, dict(items[k : k + NAMES_PER_FILE]))
+    lines = [HEADER, '#include "python/bindings.h"', "", "namespace rushlight::python {", ""]
+    lines += [f"extern const Bindings bindings_{s};" for s in symbols]
+    lines += ["", "const Bindings* const all_bindings[] = {", *(f"    &bindings_{s}," for s in symbols), "    nullptr,", "};"]
+    lines += ["", "}  // namespace rushlight::python", ""]
+    files["python/bindings.cpp"] = "\n".join(lines)
+    return files | stubs.generate(ops)

@@ -1,0 +1,107 @@
+"""Type stubs: `_C.pyi` (gen/_C.pyi.in with the methods of tensors) and `_functions.pyi` (the functions of the op table)."""
+
+from __future__ import annotations
+
+import keyword
+from pathlib import Path
+
+from gen import cpp, python
+from gen.table import Op
+
+HEADER = "# Generated from the op table by `python -m gen`. Do not edit.\n"
+_TYPES = {
+    "TensorList": "Sequence[Tensor]",
+    "OptionalTensorList": "Sequence[Tensor | None]",
+    "Tensor": "Tensor",
+    "TensorOrNumber": "Tensor | Number",
+    "Scalar": "Number | Tensor",
+    "ScalarList": "Sequence[Number]",
+    "Int": "builtins.int",
+    "IntList": "builtins.int | Sequence[builtins.int]",
+    "Float": "builtins.float",
+    "FloatList": "builtins.float | Sequence[builtins.float]",
+    "Bool": "builtins.bool",
+    "String": "builtins.str",
+    "Dtype": "dtype | type",
+    "Device": "device | builtins.str | builtins.int",
+    "Layout": "layout",
+    "MemoryFormat": "memory_format",
+    "Generator": "Generator",
+}
+
+
+def _parameter(row: python.Param) -> str:
+    name = "input" if row.name == "self" else row.name
+    name += "_" if keyword.iskeyword(name) else ""
+    text = f"{name}: {_TYPES[row.kind]}" + (" | None" if row.none else "")
+    return text + (" = ..." if row.shown is not None or row.out else "")
+
+
+def _result(op: Op, form: str) -> str:
+    if form.startswith("Inplace"):
+        return "Tensor"
+    kinds = {"Tensor": "Tensor", "Scalar": "Number", "ScalarType": "dtype"}
+    names = []
+    for r in op.results:
+        base = kinds.get(r.type.base, f"builtins.{r.type.base}")
+        names.append(f"tuple[{base}, ...]" if r.type.is_list else base)
+    if len(names) == 1:
+        return names[0]
+    return "Any" if names else "None"  # named results have more than a tuple
+
+
+def _signature(op: Op, form: str) -> str:
+    bound = form in ("MethodForm", "InplaceForm")
+    skip = python.self_place(op) if bound else -1
+    parts = ["self"] if bound else []
+    star = False
+    rows = [r for i, r in enumerate(python.params(op)) if i != skip and (not r.out or form == "FunctionForm")]
+    for row in rows:
+        if python.has_varargs(op) and row.kind == "IntList" and not row.keyword_only:
+            # view(2, 3) and view((2, 3))
+            parts.append(f"*{row.name}: builtins.int | Sequence[builtins.int]")
+            star = True
+            continue
+        if row.keyword_only and not star:
+            parts.append("*")
+            star = True
+        parts.append(_parameter(row))
+    name = cpp.inplace_name(op) if form.startswith("Inplace") else op.name
+    return f"def {name}({', '.join(parts)}) -> {_result(op, form)}: ..."
+
+
+def _definitions(ops: list[Op], forms: tuple[str, ...]) -> list[str]:
+    found: dict[str, list[str]] = {}
+    for op in ops:
+        for form in python.forms_of(op):
+            if form in forms and "python" not in op.manual:
+                line = _signature(op, form)
+                found.setdefault(line[4 : line.index("(")], []).append(line)
+    lines = []
+    for name, overloads in found.items():
+        if not keyword.iskeyword(name):
+            lines += [t for o in overloads for t in (["@overload"] if len(overloads) > 1 else []) + [o]]
+    return lines
+
+
+def generate(ops: list[Op]) -> dict[str, str]:
+    """Path below the output folder → contents."""
+    template = (Path(__file__).parent / "_C.pyi.in").read_text()
+    methods = "\n".join("    " + line for line in _definitions(ops, ("MethodForm", "InplaceForm")))
+    functions = _definitions([op for op in ops if not op.nn], ("FunctionForm", "InplaceFunctionForm"))
+    head = [
+        HEADER + "# mypy: ignore-errors",
+        "import builtins",
+        "from collections.abc import Sequence",
+        "from typing import Any, overload",
+        "",
+        "from rushlight._C import Generator, Number, device, dtype, layout, memory_format",
+        "from rushlight._tensor import Tensor",
+        "",
+    ]
+    return {
+        "stubs/_C.pyi": HEADER + template.replace("    # generated: methods", methods),
+        "stubs/_functions.pyi": "\n".join([*head, *functions, ""]),
+    }
+
+

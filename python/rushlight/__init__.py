@@ -1,0 +1,102 @@
+"""rushlight: tensors, automatic differentiation and neural networks with PyTorch's API.
+
+`import rushlight as torch` runs a PyTorch program. What every program needs is loaded here; the rest, `nn`, `optim`,
+`utils.data` and so on, when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib as _importlib
+from typing import TYPE_CHECKING
+
+from rushlight import _C
+from rushlight._tensor import Tensor
+
+__version__ = _C._version
+
+# What is public in the extension (types, dtypes, settings), then every function of the op table.
+globals().update({name: value for name, value in vars(_C).items() if name[0] != "_" and name not in ("ops", "TensorBase")})
+globals().update({name: value for name, value in vars(_C.ops).items() if not name.startswith("__")})
+
+complex = _C.ops._complex  # noqa: A001
+
+if TYPE_CHECKING:
+    from rushlight import autograd, nn, optim, random, utils
+    from rushlight._C import *
+    from rushlight._functions import *
+    from rushlight._info import finfo, iinfo
+    from rushlight._ops import ops
+    from rushlight._tensor_str import get_printoptions, set_printoptions
+    from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+    from rushlight.random import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+    from rushlight.serialization import load, save
+
+# Submodules, loaded when they are first used.
+_SUBMODULES = frozenset(
+    """amp autograd backends cuda distributed distributions fft func hub jit linalg multiprocessing nn onnx optim
+    overrides profiler random serialization sparse special testing utils version vision""".split()
+)
+# Names that live in submodules which need not be loaded before.
+_NAMES = {
+    "finfo": "_info",
+    "iinfo": "_info",
+    "ops": "_ops",
+    "set_printoptions": "_tensor_str",
+    "get_printoptions": "_tensor_str",
+    **dict.fromkeys(["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"], "random"),
+    **dict.fromkeys(["save", "load"], "serialization"),
+    **dict.fromkeys(["no_grad", "enable_grad", "set_grad_enabled", "inference_mode"], "autograd.grad_mode"),
+    "autocast": "amp",
+}
+_TYPED_TENSORS = frozenset(
+    """FloatTensor DoubleTensor HalfTensor BFloat16Tensor ByteTensor CharTensor ShortTensor IntTensor LongTensor
+    BoolTensor ComplexFloatTensor ComplexDoubleTensor""".split()
+)
+
+pi = 3.141592653589793
+e = 2.718281828459045
+inf = float("inf")
+nan = float("nan")
+newaxis = None
+
+
+def typename(obj):
+    """The name of a type for messages: "torch.FloatTensor" for tensors."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = type(obj)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def is_storage(obj):
+    """Whether an object is a storage."""
+    return isinstance(obj, _C.UntypedStorage)
+
+
+def set_default_device(device):
+    """Makes factories without a `device` use this one; None means the CPU."""
+    _C._set_default_device(device)
+
+
+def __getattr__(name):
+    if name in _NAMES:
+        value = getattr(_importlib.import_module(f"rushlight.{_NAMES[name]}"), name)
+    elif name in _SUBMODULES:
+        try:
+            value = _importlib.import_module(f"rushlight.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"rushlight.{name}":
+                raise
+            raise AttributeError(f"module 'rushlight' has no attribute '{name}'") from None
+    elif name in _TYPED_TENSORS:
+        from rushlight import _legacy
+
+        value = _legacy.TYPES[name]
+    else:
+        raise AttributeError(f"module 'rushlight' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_NAMES, *_SUBMODULES, *_TYPED_TENSORS})

@@ -1,0 +1,66 @@
+"""Types by name: `FloatTensor([1, 2])`, `isinstance(t, torch.LongTensor)`, `t.type("torch.DoubleTensor")`."""
+
+from __future__ import annotations
+
+from rushlight import _C, Tensor, device
+
+_NAMES = {
+    "FloatTensor": _C.float32,
+    "DoubleTensor": _C.float64,
+    "HalfTensor": _C.float16,
+    "BFloat16Tensor": _C.bfloat16,
+    "ByteTensor": _C.uint8,
+    "CharTensor": _C.int8,
+    "ShortTensor": _C.int16,
+    "IntTensor": _C.int32,
+    "LongTensor": _C.int64,
+    "BoolTensor": _C.bool,
+    "ComplexFloatTensor": _C.complex64,
+    "ComplexDoubleTensor": _C.complex128,
+}
+_BY_DTYPE = {dtype: name for name, dtype in _NAMES.items()}
+
+
+class _TensorType(type):
+    """The class of `FloatTensor` and its like: calling one makes a Tensor of its dtype."""
+
+    dtype: _C.dtype
+
+    def __call__(cls, *args, **kwargs):
+        return _C._legacy_tensor(cls.dtype, args, kwargs)
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.is_cpu
+
+    def __repr__(cls):
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+TYPES = {name: _TensorType(name, (), {"dtype": dtype, "__module__": "rushlight"}) for name, dtype in _NAMES.items()}
+
+
+def type_name(dtype, place):
+    """ "torch.FloatTensor", "torch.cuda.FloatTensor"."""
+    return f"torch.cuda.{_BY_DTYPE[dtype]}" if place.type == "cuda" else f"torch.{_BY_DTYPE[dtype]}"
+
+
+def parse_type(value):
+    """The dtype, and the device where it says one, of a dtype, a name or a class."""
+    if isinstance(value, _C.dtype):
+        return value, None
+    if isinstance(value, _TensorType):
+        return value.dtype, device("cpu")
+    if value is Tensor:
+        return _C.ops.get_default_dtype(), device("cpu")
+    if isinstance(value, str):
+        name = value.removeprefix("torch.")
+        place = "cuda" if name.startswith("cuda.") else "cpu"
+        name = name.removeprefix("cuda.")
+        if name == "Tensor":
+            return _C.ops.get_default_dtype(), device(place)
+        if name in _NAMES:
+            return _NAMES[name], device(place)
+        raise ValueError(f"invalid type: '{value}'")
+    if value in (float, int, bool, complex):
+        return {float: _C.float64, int: _C.int64, bool: _C.bool, complex: _C.complex128}[value], None
+    raise TypeError(f"type(): argument 'dtype' must be torch.dtype, str or a tensor type, not {type(value).__name__}")

@@ -1,0 +1,180 @@
+"""`Tensor`: the Python class over the C type `_C.TensorBase`.
+
+What is hot or touches memory is in C++ (`src/python`); here is what reads better in Python: copying, pickling,
+conversion to text and to numpy, `__torch_function__` of subclasses.
+"""
+
+from __future__ import annotations
+
+from rushlight import _C
+
+_NO_WRAP = frozenset({"grad", "_grad", "_base"})
+
+
+class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
+    """A window on memory: sizes, strides, a dtype and a device; what programs compute with.
+
+    `Tensor(2, 3)` makes an uninitialised tensor of these sizes, `Tensor([1, 2])` one of the default dtype with this
+    data. `rushlight.tensor` is the better way to make one.
+    """
+
+    __module__ = "rushlight"
+    # numpy's operators leave mixed expressions to this class.
+    __array_priority__ = 1000
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """Runs the function as for plain tensors and gives its results this class."""
+        if not all(issubclass(cls, t) for t in types):
+            return NotImplemented
+        before = _C._swap_torch_function_disabled(True, False)
+        try:
+            result = func(*args, **({} if kwargs is None else kwargs))
+        finally:
+            _C._swap_torch_function_disabled(*before)
+        owner = getattr(func, "__self__", None)
+        if getattr(func, "__name__", "") == "__get__" and getattr(owner, "__name__", "") in _NO_WRAP:
+            return result
+        return _as_class(result, cls)
+
+    def __repr__(self, *, tensor_contents=None):
+        from rushlight import _tensor_str
+
+        if type(self).__torch_function__ is not Tensor.__torch_function__:
+            return _without_override(_tensor_str._str, self, tensor_contents=tensor_contents)
+        return _tensor_str._str(self, tensor_contents=tensor_contents)
+
+    def __format__(self, spec):
+        if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __dir__(self):
+        return sorted({*dir(type(self)), *self.__dict__})
+
+    def __reversed__(self):
+        return self if self.dim() == 0 else self.flip(0)
+
+    # ---- copying and pickling ----
+
+    def __deepcopy__(self, memo):
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment. If you were attempting to deepcopy a module, this may be because of a torch.nn.utils."
+                "weight_norm usage."
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        from copy import deepcopy
+
+        copy = _on_copied_storage(self, memo)
+        if type(self) is not Tensor:
+            copy = copy.as_subclass(type(self))
+        copy.requires_grad_(self.requires_grad)
+        memo[id(self)] = copy
+        if self.grad is not None:
+            copy.grad = deepcopy(self.grad, memo)
+        if self.__dict__:
+            copy.__dict__ = deepcopy(self.__dict__, memo)
+        return copy
+
+    def __reduce_ex__(self, protocol):
+        from rushlight import _utils
+
+        if self.device.type == "meta":
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        parts = (
+            self.untyped_storage(),
+            self.dtype,
+            self.storage_offset(),
+            tuple(self.size()),
+            self.stride(),
+            self.requires_grad,
+        )
+        if type(self) is Tensor and not self.__dict__:
+            return _utils._rebuild_tensor, parts
+        return _utils._rebuild_subclass, (type(self), parts, self.__dict__)
+
+    # ---- numpy ----
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError("Unable to avoid copy while creating an array as requested.")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        if array.dtype == bool:
+            array = array.astype("uint8")  # as numpy's comparisons with tensors have always given
+        return _C.ops.from_numpy(array) if array.ndim else _C.ops.as_tensor(array)
+
+    # ---- types ----
+
+    def type(self, dtype=None, non_blocking=False, **kwargs):
+        """The name of its type, as "torch.FloatTensor"; with a dtype, such a name or class: converted to it."""
+        from rushlight import _legacy
+
+        if dtype is None:
+            return _legacy.type_name(self.dtype, self.device)
+        target, device = _legacy.parse_type(dtype)
+        return self.to(dtype=target, device=device or self.device, non_blocking=non_blocking)
+
+    def new(self, *args, **kwargs):
+        """A tensor of the same dtype from sizes or data, as the constructor takes them."""
+        if "device" not in kwargs:
+            kwargs["device"] = self.device
+        return _C._legacy_tensor(self.dtype, args, kwargs)
+
+    # ---- memory ----
+
+    def storage(self):
+        """The memory below it."""
+        return self.untyped_storage()
+
+    def share_memory_(self):
+        """Tensors are handed to other processes by value: nothing to do."""
+        return self
+
+    def pin_memory(self, device=None):
+        """RuntimeError on a machine without a GPU."""
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+def _without_override(function, *args, **kwargs):
+    """Calls with `__torch_function__` switched off."""
+    before = _C._swap_torch_function_disabled(True, True)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _C._swap_torch_function_disabled(*before)
+
+
+def _as_class(result, cls):
+    """Tensors in a result, also inside lists and tuples, as instances of a subclass."""
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor) and not isinstance(result, cls):
+        return result.as_subclass(cls)
+    if type(result) in (list, tuple):
+        return type(result)(_as_class(r, cls) for r in result)
+    if isinstance(result, tuple) and hasattr(result, "n_sequence_fields"):  # a named result
+        return type(result)(_as_class(r, cls) for r in result)
+    return result
+
+
+def _on_copied_storage(tensor, memo):
+    """The same window on a copy of the storage; tensors that share one share its copy."""
+    if tensor.device.type == "meta":
+        return tensor.detach().clone()
+    storage = tensor.untyped_storage()
+    key = ("storage", storage._cdata)
+    if key not in memo:
+        memo[key] = (storage.clone(), storage)  # the source is held, so that its identity stays its own
+    size, stride = tuple(tensor.size()), tensor.stride()
+    return _C._tensor_on(memo[key][0], tensor.dtype, tensor.storage_offset(), size, stride)
+
+
+_C._set_tensor_class(Tensor)

@@ -1,0 +1,269 @@
+// The boxed form from Python: any op by name with a list of values, and the profiler's mode, its first user.
+// python/rushlight/_ops.py binds arguments to the schema; here they become Values, by the type that it says.
+#include <rushlight/mode.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+
+#include "python/bindings.h"
+#include "python/parser.h"
+
+namespace rushlight::python {
+
+namespace {
+
+// ---- Python to Value ----
+
+template <class T, class F>
+std::vector<T> list_of(PyObject* o, F convert) {
+  const Object items = Object::check(PySequence_Fast(o, "expected a list or tuple"));
+  std::vector<T> out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
+    const Object item = Object::borrow(PySequence_Fast_GET_ITEM(items.get(), i));
+    out.push_back(convert(item.get()));
+  }
+  return out;
+}
+
+int64_t checked_int(PyObject* o) {
+  RL_CHECK_TYPE(is_int(o), "expected int, but got ", type_name(o));
+  return to_int(o);
+}
+double checked_float(PyObject* o) {
+  RL_CHECK_TYPE(is_float(o), "expected float, but got ", type_name(o));
+  return to_float(o);
+}
+Tensor checked_tensor(PyObject* o) {
+  if (is_number(o)) {
+    return make_number(to_scalar(o));
+  }
+  return expect_tensor(o, "argument");
+}
+
+// {"dtype": …, "device": …, "requires_grad": …}
+TensorOptions options_of(PyObject* o) {
+  RL_CHECK_TYPE(PyDict_Check(o), "expected a dict of options, but got ", type_name(o));
+  TensorOptions out;
+  PyObject* dtype = PyDict_GetItemString(o, "dtype");
+  PyObject* device = PyDict_GetItemString(o, "device");
+  PyObject* requires_grad = PyDict_GetItemString(o, "requires_grad");
+  if (dtype != nullptr && dtype != Py_None) {
+    const std::optional<ScalarType> t = as_dtype(dtype);
+    RL_CHECK_TYPE(t.has_value(), "dtype must be torch.dtype, not ", type_name(dtype));
+    out = out.dtype(*t);
+  }
+  if (device != nullptr && device != Py_None) {
+    RL_CHECK_TYPE(is_device(device), "device must be torch.device, not ", type_name(device));
+    out = out.device(as_device(device));
+  }
+  if (requires_grad != nullptr && requires_grad != Py_None) {
+    out = out.requires_grad(check(PyObject_IsTrue(requires_grad)) != 0);
+  }
+  return out;
+}
+
+// `type` as the schema writes it: "Tensor?[]", "int[2]", "Scalar".
+Value to_value(PyObject* o, std::string_view type) {
+  if (type == "options") {
+    return o == Py_None ? Value(TensorOptions()) : Value(options_of(o));
+  }
+  if (o == Py_None) {
+    return Value();
+  }
+  const bool is_list = type.find('[') != std::string_view::npos;
+  if (type.starts_with("Tensor")) {
+    if (!is_list) {
+      return Value(checked_tensor(o));
+    }
+    if (type.find("?[") != std::string_view::npos) {
+      return Value(list_of<std::optional<Tensor>>(o, [](PyObject* item) {
+        return item == Py_None ? std::nullopt : std::optional(checked_tensor(item));
+      }));
+    }
+    return Value(list_of<Tensor>(o, checked_tensor));
+  }
+  if (is_list && type.starts_with("int")) {
+    if (is_int(o)) {
+      return Value(DimVector({to_int(o)}));
+    }
+    return Value(DimVector(list_of<int64_t>(o, checked_int)));
+  }
+  if (is_list && type.starts_with("float")) {
+    return Value(list_of<double>(o, checked_float));
+  }
+  if (is_scalar(o)) {
+    return Value(to_scalar(o));
+  }
+  if (PyUnicode_Check(o) && !type.starts_with("Device")) {
+    return Value(std::string(text_view(o)));
+  }
+  if (const std::optional<ScalarType> t = as_dtype(o)) {
+    return Value(*t);
+  }
+  if (is_device(o)) {
+    return Value(as_device(o));
+  }
+  if (const std::optional<Layout> layout = as_layout(o)) {
+    return Value(*layout);
+  }
+  if (const std::optional<MemoryFormat> format = as_memory_format(o)) {
+    return Value(*format);
+  }
+  if (is_generator(o)) {
+    return Value(unwrap_generator(o));
+  }
+  raise(PyExc_TypeError, str("an argument of type ", type, " cannot be ", type_name(o)));
+}
+
+PyObject* from_value(const Value& value) {
+  if (value.is_none()) {
+    Py_RETURN_NONE;
+  }
+  if (value.is<Tensor>()) {
+    return wrap(value.get<Tensor>());
+  }
+  if (value.is<std::vector<Tensor>>()) {
+    return wrap_result(value.get<std::vector<Tensor>>());
+  }
+  if (value.is<Scalar>()) {
+    return wrap_number(value.get<Scalar>());
+  }
+  if (value.is<ScalarType>()) {
+    return wrap(value.get<ScalarType>());
+  }
+  if (value.is<DimVector>()) {
+    return wrap_ints(value.get<DimVector>());
+  }
+  raise(PyExc_TypeError, "the op returned a value that has no Python form");
+}
+
+const OpInfo& op_named(PyObject* name, PyObject* overload) {
+  const std::string_view n = text_view(name);
+  const std::string_view o = text_view(overload);
+  const OpInfo* op = find_op(n, o);
+  RL_CHECK_AS(Error, op != nullptr, "no op is named ", n, o.empty() ? "" : ".", o);
+  return *op;
+}
+
+// _call_op(name, overload, values, types)
+PyObject* call_op(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *name, *overload, *values, *types;
+    if (!PyArg_ParseTuple(args, "UUO!O!:_call_op", &name, &overload, &PyTuple_Type, &values, &PyTuple_Type, &types)) {
+      throw PythonError();
+    }
+    const OpInfo& op = op_named(name, overload);
+    RL_CHECK_TYPE(PyTuple_GET_SIZE(values) == PyTuple_GET_SIZE(types), "_call_op(): a type is needed for each value");
+    std::vector<Value> boxed;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(values); i++) {
+      boxed.push_back(to_value(PyTuple_GET_ITEM(values, i), text_view(PyTuple_GET_ITEM(types, i))));
+    }
+    std::vector<Value> results;
+    {
+      const WithoutGil no_gil;
+      results = call(op, boxed);
+    }
+    if (results.size() == 1) {
+      return from_value(results[0]);
+    }
+    if (results.empty()) {
+      Py_RETURN_NONE;
+    }
+    Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
+    for (size_t i = 0; i < results.size(); i++) {
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), check(from_value(results[i])));
+    }
+    return out.release();
+  });
+}
+
+// _op_schemas(name): the schemas of all overloads, in order of preference.
+PyObject* op_schemas(PyObject*, PyObject* name) {
+  return guarded([&] {
+    if (!PyUnicode_Check(name)) {
+      raise(PyExc_TypeError, "_op_schemas(): the name must be str");
+    }
+    Object list = Object::check(PyList_New(0));
+    for (const OpInfo& op : all_ops()) {
+      if (text_view(name) == op.name) {
+        check(PyList_Append(list.get(), text(op.schema).get()));
+      }
+    }
+    return list.release();
+  });
+}
+
+PyObject* op_names(PyObject*, PyObject*) {
+  return guarded([&] {
+    Object names = Object::check(PySet_New(nullptr));
+    for (const OpInfo& op : all_ops()) {
+      check(PySet_Add(names.get(), text(op.name).get()));
+    }
+    return names.release();
+  });
+}
+
+// ---- the profiler ----
+
+struct ProfilerMode final : Mode {
+  struct Entry {
+    int64_t calls = 0;
+    int64_t nanoseconds = 0;
+  };
+  std::map<std::string, Entry> entries;
+
+  std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override {
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<Value> results = op.call(arguments);
+    const auto end = std::chrono::steady_clock::now();
+    Entry& entry = entries[op.name];
+    entry.calls++;
+    entry.nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count();
+    return results;
+  }
+};
+
+struct Profile {
+  ProfilerMode mode;
+  ModeScope scope{mode, ModeScope::Level::Lower};
+};
+thread_local std::vector<std::unique_ptr<Profile>> profiles;
+
+PyObject* profile_start(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    profiles.push_back(std::make_unique<Profile>());
+    Py_RETURN_NONE;
+  });
+}
+
+// {name: (calls, nanoseconds)} of this thread since the matching start.
+PyObject* profile_stop(PyObject*, PyObject*) {
+  return guarded([&] {
+    RL_CHECK(!profiles.empty(), "the profiler was not started on this thread");
+    const std::unique_ptr<Profile> profile = std::move(profiles.back());
+    profiles.pop_back();
+    Object out = Object::check(PyDict_New());
+    for (const auto& [name, entry] : profile->mode.entries) {
+      const Object pair = Object::check(Py_BuildValue("(LL)", static_cast<long long>(entry.calls),
+                                                      static_cast<long long>(entry.nanoseconds)));
+      check(PyDict_SetItemString(out.get(), name.c_str(), pair.get()));
+    }
+    return out.release();
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_call_op", call_op, METH_VARARGS, nullptr},
+    {"_op_schemas", op_schemas, METH_O, nullptr},
+    {"_op_names", op_names, METH_NOARGS, nullptr},
+    {"_profile_start", profile_start, METH_NOARGS, nullptr},
+    {"_profile_stop", profile_stop, METH_NOARGS, nullptr},
+    {},
+};
+
+}  // namespace
+
+void init_calls(PyObject* module) { check(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace rushlight::python

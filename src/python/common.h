@@ -1,0 +1,148 @@
+// What every file of the extension uses: owned references, C++ exceptions to Python ones and back, the GIL.
+//
+// A function that Python calls wraps its body in `guarded`; inside, errors are C++ exceptions: rushlight's own (they
+// become the Python exception of the same meaning) or PythonError, which says that Python's error is already set.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <utility>
+
+#include <rushlight/tensor.h>
+
+namespace rushlight::python {
+
+// Thrown where a call into Python failed and left its exception set.
+struct PythonError {};
+
+// An owned reference, or null.
+class Object {
+ public:
+  Object() = default;
+  Object(const Object& o) : p_(Py_XNewRef(o.p_)) {}
+  Object(Object&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  Object& operator=(Object o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~Object() { Py_XDECREF(p_); }
+  static Object borrow(PyObject* p) { return Object(Py_XNewRef(p)); }
+  // Takes over a new reference; null means that Python raised.
+  static Object check(PyObject* p) {
+    if (p == nullptr) {
+      throw PythonError();
+    }
+    return Object(p);
+  }
+  // The same where null is no error.
+  static Object maybe(PyObject* p) { return Object(p); }
+  PyObject* get() const { return p_; }
+  PyObject* release() { return std::exchange(p_, nullptr); }
+  explicit operator bool() const { return p_ != nullptr; }
+
+ private:
+  explicit Object(PyObject* p) : p_(p) {}
+  PyObject* p_ = nullptr;
+};
+
+// For C API calls that return -1 on error.
+inline int check(int status) {
+  if (status < 0) {
+    throw PythonError();
+  }
+  return status;
+}
+inline PyObject* check(PyObject* p) {
+  if (p == nullptr) {
+    throw PythonError();
+  }
+  return p;
+}
+
+// Sets Python's error from the C++ exception being handled. Only inside a catch block.
+void set_error_from_exception() noexcept;
+
+// Raises a Python exception from C++.
+[[noreturn]] void raise(PyObject* type, const std::string& message);
+
+template <class F>
+PyObject* guarded(F&& f) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    set_error_from_exception();
+    return nullptr;
+  }
+}
+template <class F>
+int guarded_status(F&& f) noexcept {
+  try {
+    f();
+    return 0;
+  } catch (...) {
+    set_error_from_exception();
+    return -1;
+  }
+}
+
+// Runs without the GIL while it lives, if `really`.
+class WithoutGil {
+ public:
+  explicit WithoutGil(bool really = true) : state_(really ? PyEval_SaveThread() : nullptr) {}
+  ~WithoutGil() {
+    if (state_ != nullptr) {
+      PyEval_RestoreThread(state_);
+    }
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+// Holds the GIL while it lives, from any thread.
+class WithGil {
+ public:
+  WithGil() : state_(PyGILState_Ensure()) {}
+  ~WithGil() { PyGILState_Release(state_); }
+  WithGil(const WithGil&) = delete;
+  WithGil& operator=(const WithGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+inline Object text(std::string_view s) {
+  return Object::check(PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())));
+}
+std::string_view text_view(PyObject* s);  // of a str; valid while it lives
+
+// As messages name types: "str", "NoneType", "Tensor".
+inline const char* type_name(PyObject* o) {
+  const char* name = Py_TYPE(o)->tp_name;
+  const char* dot = nullptr;
+  for (const char* c = name; *c != '\0'; c++) {
+    dot = *c == '.' ? c : dot;
+  }
+  return dot != nullptr ? dot + 1 : name;
+}
+
+// Attribute of a module of the package, looked up once: imported("rushlight._tensor_str", "_str").
+PyObject* imported(PyObject*& cache, const char* module, const char* name);
+
+// Adds to a module or a type's namespace; raises on failure. Does not take over `value`.
+inline void add(PyObject* module, const char* name, PyObject* value) {
+  check(PyModule_AddObjectRef(module, name, value));
+}
+inline void ready(PyTypeObject& type) { check(PyType_Ready(&type)); }
+
+using FastFunction = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
+inline PyCFunction as_function(FastFunction f) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
+}
+
+void init_errors(PyObject* module);
+
+}  // namespace rushlight::python

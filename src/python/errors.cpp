@@ -1,0 +1,118 @@
+// C++ exceptions become Python's, warnings go to Python's warnings module.
+#include <new>
+#include <stdexcept>
+
+#include "python/common.h"
+
+namespace rushlight::python {
+
+namespace {
+
+PyObject* out_of_memory_error;  // OutOfMemoryError(RuntimeError)
+PyObject* linalg_error;         // linalg.LinAlgError(RuntimeError)
+PyObject* unpickling_error;     // pickle.UnpicklingError, imported when first raised
+
+void set(PyObject* type, const char* message) {
+  PyObject* text = PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::string_view(message).size()), "replace");
+  if (text != nullptr) {
+    PyErr_SetObject(type, text);
+    Py_DECREF(text);
+  }
+}
+
+PyObject* unpickling_type() {
+  if (unpickling_error == nullptr) {
+    PyObject* module = PyImport_ImportModule("pickle");
+    unpickling_error = module != nullptr ? PyObject_GetAttrString(module, "UnpicklingError") : nullptr;
+    Py_XDECREF(module);
+    if (unpickling_error == nullptr) {
+      PyErr_Clear();
+      return PyExc_RuntimeError;
+    }
+  }
+  return unpickling_error;
+}
+
+// Warnings may come while the GIL is released. A warning that is turned into an error leaves the op by PythonError.
+void warn_in_python(const std::string& message) {
+  if (!Py_IsInitialized()) {
+    return;
+  }
+  int status;
+  {
+    WithGil gil;
+    status = PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1);
+  }
+  if (status < 0) {
+    throw PythonError();
+  }
+}
+
+}  // namespace
+
+void set_error_from_exception() noexcept {
+  try {
+    throw;
+  } catch (const PythonError&) {
+    if (!PyErr_Occurred()) {
+      PyErr_SetString(PyExc_SystemError, "an error was reported without an exception");
+    }
+  } catch (const IndexError& e) {
+    set(PyExc_IndexError, e.what());
+  } catch (const ValueError& e) {
+    set(PyExc_ValueError, e.what());
+  } catch (const TypeError& e) {
+    set(PyExc_TypeError, e.what());
+  } catch (const NotImplementedError& e) {
+    set(PyExc_NotImplementedError, e.what());
+  } catch (const OutOfMemoryError& e) {
+    set(out_of_memory_error, e.what());
+  } catch (const LinAlgError& e) {
+    set(linalg_error, e.what());
+  } catch (const UnpicklingError& e) {
+    set(unpickling_type(), e.what());
+  } catch (const Error& e) {
+    set(PyExc_RuntimeError, e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    set(PyExc_RuntimeError, e.what());
+  } catch (...) {
+    set(PyExc_RuntimeError, "an unknown C++ exception was thrown");
+  }
+}
+
+void raise(PyObject* type, const std::string& message) {
+  set(type, message.c_str());
+  throw PythonError();
+}
+
+std::string_view text_view(PyObject* s) {
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(s, &size);
+  if (data == nullptr) {
+    throw PythonError();
+  }
+  return {data, static_cast<size_t>(size)};
+}
+
+PyObject* imported(PyObject*& cache, const char* module, const char* name) {
+  if (cache == nullptr) {
+    const Object m = Object::check(PyImport_ImportModule(module));
+    cache = check(PyObject_GetAttrString(m.get(), name));
+  }
+  return cache;
+}
+
+void init_errors(PyObject* module) {
+  out_of_memory_error = check(PyErr_NewExceptionWithDoc(
+      "rushlight.OutOfMemoryError", "Raised when memory for a tensor cannot be had.", PyExc_RuntimeError, nullptr));
+  linalg_error = check(PyErr_NewExceptionWithDoc("rushlight.linalg.LinAlgError",
+                                                 "Raised when a linear-algebra routine meets a matrix it cannot handle.",
+                                                 PyExc_RuntimeError, nullptr));
+  add(module, "OutOfMemoryError", out_of_memory_error);
+  add(module, "_LinAlgError", linalg_error);
+  set_warning_handler(warn_in_python);
+}
+
+}  // namespace rushlight::python

@@ -1,0 +1,472 @@
+// Tensors from Python data: tensor, as_tensor, from_numpy, frombuffer, new_tensor and the constructor Tensor(…).
+//
+// Nested sequences are read in three walks: the shape along the first items, the dtype over all, the values.
+#include <rushlight/ops.h>
+
+#include <algorithm>
+
+#include "core/op_support.h"
+#include "python/bindings.h"
+#include "python/factory.h"
+#include "python/numpy.h"
+#include "python/parser.h"
+
+namespace rushlight::python {
+
+namespace {
+
+constexpr size_t max_dims = 64;
+
+// ---- nested sequences ----
+
+// The items, held.
+Object fast(PyObject* o) { return Object::check(PySequence_Fast(o, "not a sequence")); }
+
+DimVector shape_of(PyObject* data) {
+  DimVector sizes;
+  Object current = Object::borrow(data);
+  while (is_nested(current.get())) {
+    const Py_ssize_t n = PySequence_Size(current.get());
+    if (n < 0) {
+      throw PythonError();
+    }
+    sizes.push_back(n);
+    RL_CHECK_VALUE(sizes.size() <= max_dims, "too many dimensions '", type_name(data), "'");
+    if (n == 0) {
+      return sizes;
+    }
+    current = Object::check(PySequence_GetItem(current.get(), 0));
+  }
+  if (PyUnicode_Check(current.get()) || PyBytes_Check(current.get())) {
+    const std::string type = type_name(current.get());
+    RL_CHECK_TYPE(!sizes.empty(), "new(): invalid data type '", type, "'");
+    throw ValueError(str("too many dimensions '", type, "'"));
+  }
+  return sizes;
+}
+
+ScalarType numpy_dtype(PyObject* o) {
+  const Object type = Object::check(PyObject_GetAttrString(o, "dtype"));
+  const Object name = Object::check(PyObject_GetAttrString(type.get(), "name"));
+  const std::string_view text = text_view(name.get());
+  for (int i = 0; i < num_dtypes; i++) {
+    if (text == dtype_info(static_cast<ScalarType>(i)).name) {
+      return static_cast<ScalarType>(i);
+    }
+  }
+  raise(PyExc_TypeError, str("can't convert np.ndarray of type numpy.", text,
+                             ". The only supported types are: float64, float32, float16, complex64, complex128, int64, "
+                             "int32, int16, int8, uint8, and bool."));
+}
+
+ScalarType join(ScalarType a, ScalarType b) { return a == ScalarType::Undefined ? b : promote_types(a, b); }
+
+// The dtype in which all values meet. Python's floats count as the default dtype.
+ScalarType infer_dtype(PyObject* o) {
+  if (PyFloat_CheckExact(o)) {
+    return get_default_dtype();
+  }
+  if (PyBool_Check(o)) {
+    return kBool;
+  }
+  if (PyLong_CheckExact(o)) {
+    return kInt64;
+  }
+  if (is_tensor(o)) {
+    return unwrap(o).dtype();
+  }
+  if (is_numpy_scalar(o) || is_numpy_array(o)) {
+    return numpy_dtype(o);
+  }
+  if (PyFloat_Check(o)) {
+    return get_default_dtype();
+  }
+  if (PyLong_Check(o)) {
+    return kInt64;
+  }
+  if (PyComplex_Check(o)) {
+    return to_complex(get_default_dtype());
+  }
+  if (PyUnicode_Check(o) || PyBytes_Check(o)) {
+    throw TypeError(str("new(): invalid data type '", type_name(o), "'"));
+  }
+  RL_CHECK(is_nested(o), "Could not infer dtype of ", type_name(o));
+  const Object items = fast(o);
+  ScalarType all = ScalarType::Undefined;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
+    const Object item = Object::borrow(PySequence_Fast_GET_ITEM(items.get(), i));
+    if (Py_EnterRecursiveCall(" while reading nested data")) {
+      throw PythonError();
+    }
+    const ScalarType one = infer_dtype(item.get());
+    Py_LeaveRecursiveCall();
+    all = join(all, one);
+  }
+  return all == ScalarType::Undefined ? get_default_dtype() : all;
+}
+
+// ---- values ----
+
+int64_t integer_value(PyObject* o) {
+  if (PyFloat_Check(o) || (is_numpy_scalar(o) && !PyIndex_Check(o))) {
+    const double value = PyFloat_AsDouble(o);
+    if (value == -1.0 && PyErr_Occurred()) {
+      throw PythonError();
+    }
+    return convert<int64_t>(value);
+  }
+  const Object index = Object::check(PyNumber_Index(o));
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
+  RL_CHECK_VALUE(overflow == 0, "Overflow when unpacking long long");
+  return value;
+}
+
+double float_value(PyObject* o) {
+  const double value = PyFloat_AsDouble(o);
+  if (value == -1.0 && PyErr_Occurred()) {
+    throw PythonError();
+  }
+  return value;
+}
+
+template <class T>
+T value_of(PyObject* o) {
+  if constexpr (is_complex_v<T>) {
+    const Py_complex z = PyComplex_AsCComplex(o);
+    if (PyErr_Occurred()) {
+      throw PythonError();
+    }
+    return T(static_cast<typename T::value_type>(z.real), static_cast<typename T::value_type>(z.imag));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return check(PyObject_IsTrue(o)) != 0;
+  } else if constexpr (is_integer_v<T>) {
+    const int64_t value = integer_value(o);
+    // Negative numbers wrap around in uint8.
+    const bool fits = sizeof(T) == 8 || (value >= -(int64_t{1} << (8 * sizeof(T) - 1)) &&
+                                         value < int64_t{1} << (8 * sizeof(T) - std::is_signed_v<T>));
+    RL_CHECK(fits, "value cannot be converted to type ", dtype_of_v<T>, " without overflow");
+    return static_cast<T>(value);
+  } else {
+    return convert<T>(float_value(o));
+  }
+}
+
+template <class T>
+void fill(T*& to, PyObject* data, IntArrayRef sizes, size_t d) {
+  if (d == sizes.size()) {
+    *to++ = value_of<T>(data);
+    return;
+  }
+  if (!is_nested(data)) {
+    raise(PyExc_TypeError, "not a sequence");
+  }
+  const Object items = fast(data);
+  for (Py_ssize_t i = 0; i < sizes[d]; i++) {
+    // The length is looked at each time: a conversion may run code that changes the list.
+    const int64_t n = PySequence_Fast_GET_SIZE(items.get());
+    RL_CHECK_VALUE(n == sizes[d], "expected sequence of length ", sizes[d], " at dim ", d, " (got ", n, ")");
+    const Object item = Object::borrow(PySequence_Fast_GET_ITEM(items.get(), i));
+    fill(to, item.get(), sizes, d + 1);
+  }
+  const int64_t n = PySequence_Fast_GET_SIZE(items.get());
+  RL_CHECK_VALUE(n == sizes[d], "expected sequence of length ", sizes[d], " at dim ", d, " (got ", n, ")");
+}
+
+}  // namespace
+
+bool is_nested(PyObject* o) {
+  if (PyList_Check(o) || PyTuple_Check(o)) {
+    return true;
+  }
+  if (PyFloat_Check(o) || PyLong_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o) || is_tensor(o) ||
+      is_numpy_scalar(o)) {
+    return false;
+  }
+  if (!PySequence_Check(o)) {
+    return false;
+  }
+  if (is_numpy_array(o)) {
+    const Object dims = Object::check(PyObject_GetAttrString(o, "ndim"));
+    return PyLong_AsLong(dims.get()) != 0;
+  }
+  return true;
+}
+
+Tensor of_sequences(PyObject* data, std::optional<ScalarType> dtype) {
+  const DimVector sizes = shape_of(data);
+  const ScalarType t = dtype.has_value() ? *dtype : infer_dtype(data);
+  Tensor out = make_empty(sizes, t, kCPU);
+  visit_dtype<set_all>("tensor", t, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* to = out.data<T>();
+    fill(to, data, sizes, 0);
+  });
+  return out;
+}
+
+namespace {
+
+// ---- all kinds of data ----
+
+Tensor moved(const Tensor& t, std::optional<ScalarType> dtype, std::optional<Device> device, bool copy) {
+  const bool same = (!dtype || *dtype == t.dtype()) && (!device || *device == t.device());
+  if (same && !copy) {
+    return t;
+  }
+  return rushlight::to(t, device, dtype, false, copy);
+}
+
+// A tensor on the memory of an array or a tensor; undefined for other data.
+Tensor shared_with(PyObject* data) {
+  if (is_tensor(data)) {
+    return unwrap(data);
+  }
+  return is_numpy_array(data) ? from_numpy(data) : Tensor();
+}
+
+Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<Device> device, bool copy) {
+  if (!device.has_value() && !is_tensor(data)) {
+    device = default_device();
+  }
+  const Tensor shared = shared_with(data);
+  if (shared.defined()) {
+    return moved(shared, dtype, device, copy);
+  }
+  return moved(of_sequences(data, dtype), std::nullopt, device, false);
+}
+
+#define DATA_PARAM Param{"data", Kind::Object}
+#define DTYPE_PARAM(keyword_only) Param{"dtype", Kind::Dtype, true, keyword_only, false, "None"}
+#define DEVICE_PARAM(keyword_only) Param{"device", Kind::Device, true, keyword_only, false, "None"}
+#define REQUIRES_GRAD_PARAM Param{"requires_grad", Kind::Bool, false, true, false, "False"}
+#define PIN_MEMORY_PARAM Param{"pin_memory", Kind::Bool, false, true, false, "False"}
+
+Tensor leaf(const Tensor& t, bool requires_grad) {
+  if (requires_grad) {
+    t.requires_grad_(true);
+  }
+  return t;
+}
+
+RL_FUNCTION(tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_GRAD_PARAM, PIN_MEMORY_PARAM) {
+  PyObject* data = a.object(0);
+  RL_CHECK(!a.boolean(4, false), "Cannot access accelerator device when none is available: pin_memory=True");
+  if (is_tensor(data)) {
+    warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+         "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).");
+  }
+  const NoGradGuard no_grad;
+  return wrap(leaf(from_data(data, a.optional_dtype(1), a.optional_device(2), true), a.boolean(3, false)));
+}
+
+RL_FUNCTION(as_tensor, DATA_PARAM, DTYPE_PARAM(false), DEVICE_PARAM(false)) {
+  return wrap(from_data(a.object(0), a.optional_dtype(1), a.optional_device(2), false));
+}
+
+RL_FUNCTION(asarray, Param{"obj", Kind::Object}, DTYPE_PARAM(true), DEVICE_PARAM(true),
+            Param{"copy", Kind::Bool, true, true, false, "None"}, REQUIRES_GRAD_PARAM) {
+  const Tensor t = from_data(a.object(0), a.optional_dtype(1), a.optional_device(2), a.boolean(3, false));
+  return wrap(leaf(t, a.boolean(4, false)));
+}
+
+PyObject* from_numpy_function(PyObject*, PyObject* array) {
+  return guarded([&] { return wrap(from_numpy(array)); });
+}
+
+RL_FUNCTION(frombuffer, Param{"buffer", Kind::Object}, Param{"dtype", Kind::Dtype, false, true},
+            Param{"count", Kind::Int, false, true, false, "-1"}, Param{"offset", Kind::Int, false, true, false, "0"},
+            REQUIRES_GRAD_PARAM) {
+  const ScalarType t = a.dtype(1);
+  const int64_t count = a.integer(2, -1);
+  const int64_t offset = a.integer(3, 0);
+  auto* view = new Py_buffer;
+  // Read-only memory is copied: nothing may write it.
+  bool read_only = false;
+  if (PyObject_GetBuffer(a.object(0), view, PyBUF_WRITABLE) < 0) {
+    PyErr_Clear();
+    read_only = true;
+    if (PyObject_GetBuffer(a.object(0), view, PyBUF_SIMPLE) < 0) {
+      PyErr_Clear();
+      delete view;
+      throw ValueError("object does not implement Python buffer protocol.");
+    }
+  }
+  const auto release = [](void*, size_t, void* context) {
+    auto* held = static_cast<Py_buffer*>(context);
+    if (Py_IsInitialized()) {
+      const WithGil gil;
+      PyBuffer_Release(held);
+    }
+    delete held;
+  };
+  const Storage storage = StorageImpl::borrow(view->buf, static_cast<size_t>(view->len), kCPU, release, view);
+  const int64_t size = itemsize(t);
+  RL_CHECK_VALUE(view->len > 0 && count != 0, "both buffer length (", static_cast<int64_t>(view->len), ") and count (", count,
+                 ") must not be 0");
+  RL_CHECK_VALUE(offset >= 0 && offset < view->len, "offset (", offset, " bytes) must be non-negative and no greater than ",
+                 "buffer length (", static_cast<int64_t>(view->len), " bytes) minus 1");
+  const int64_t available = view->len - offset;
+  RL_CHECK_VALUE(count > 0 || available % size == 0, "buffer length (", available,
+                 " bytes) after offset (", offset, " bytes) must be a multiple of element size (", size, ")");
+  const int64_t n = count < 0 ? available / size : count;
+  RL_CHECK_VALUE(n <= available / size, "requested buffer length (", n, " * ", size,
+                 " bytes) after offset (", offset, " bytes) must not be greater than actual buffer length (",
+                 static_cast<int64_t>(view->len), " bytes)");
+  const bool aligned = reinterpret_cast<uintptr_t>(static_cast<char*>(view->buf) + offset) % static_cast<uintptr_t>(size) == 0 &&
+                       offset % size == 0;
+  if (!aligned || read_only) {
+    Tensor copy = make_empty({n}, t, kCPU);
+    std::copy_n(static_cast<const char*>(view->buf) + offset, n * size, static_cast<char*>(copy.data_ptr()));
+    return wrap(leaf(copy, a.boolean(4, false)));
+  }
+  auto impl = TensorImpl::make(storage, t, kCPU);
+  impl->set_sizes_contiguous({n});
+  impl->set_storage_offset(offset / size);
+  return wrap(leaf(Tensor(std::move(impl)), a.boolean(4, false)));
+}
+
+RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_GRAD_PARAM, PIN_MEMORY_PARAM) {
+  const Tensor& self = a.tensor(0);
+  const ScalarType t = a.optional_dtype(2).value_or(self.dtype());
+  const Device device = a.optional_device(3).value_or(self.device());
+  if (is_tensor(a.object(1))) {
+    warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+         "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor).");
+  }
+  const NoGradGuard no_grad;
+  return wrap(leaf(from_data(a.object(1), t, device, true), a.boolean(4, false)));
+}
+
+// ---- Tensor(…): sizes, data or another tensor ----
+
+Tensor of_size(IntArrayRef sizes, ScalarType t, Device device) { return make_empty(sizes, t, device); }
+
+// Tensor(), Tensor(2, 3), Tensor(torch.Size([2, 3])), Tensor([1, 2]), Tensor(array), Tensor(tensor).
+Tensor legacy(PyObject* args, std::optional<ScalarType> dtype, Device device) {
+  const ScalarType t = dtype.value_or(get_default_dtype());
+  const Items items = items_of(args);
+  if (items.size == 0) {
+    return of_size({0}, t, device);
+  }
+  bool sizes = true;
+  for (Py_ssize_t i = 0; i < items.size; i++) {
+    sizes = sizes && !is_tensor(items.data[i]) && is_int(items.data[i]);
+  }
+  if (sizes) {
+    DimVector list;
+    for (Py_ssize_t i = 0; i < items.size; i++) {
+      list.push_back(to_int(items.data[i]));
+    }
+    return of_size(list, t, device);
+  }
+  PyObject* data = items.data[0];
+  if (items.size > 1) {
+    std::string got;
+    for (Py_ssize_t i = 0; i < items.size; i++) {
+      got += str(i != 0 ? ", " : "", type_name(items.data[i]));
+    }
+    raise(PyExc_TypeError, str("new() received an invalid combination of arguments - got (", got,
+                               "), but expected one of:\n * (*, torch.device device = None)\n * (Tensor other)\n"
+                               " * (tuple of ints size, *, torch.device device = None)\n"
+                               " * (object data, *, torch.device device = None)\n"));
+  }
+  if (Py_TYPE(data) == &size_type) {
+    DimVector list;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(data); i++) {
+      list.push_back(to_int(PyTuple_GET_ITEM(data, i)));
+    }
+    return of_size(list, t, device);
+  }
+  if (is_tensor(data)) {
+    const Tensor& other = unwrap(data);
+    RL_CHECK_TYPE(!dtype.has_value() || other.dtype() == t, "expected a tensor of dtype torch.", t, ", but got torch.",
+                  other.dtype());
+    return other.detach();
+  }
+  if (PyUnicode_Check(data) || PyBytes_Check(data)) {
+    throw TypeError(str("new(): invalid data type '", type_name(data), "'"));
+  }
+  if (!is_nested(data)) {
+    throw TypeError(str("new(): data must be a sequence (got ", type_name(data), ")"));
+  }
+  const NoGradGuard no_grad;
+  return from_data(data, t, device, true);
+}
+
+Device device_argument(PyObject* kwargs) {
+  if (kwargs == nullptr || PyDict_GET_SIZE(kwargs) == 0) {
+    return default_device().value_or(Device(kCPU));
+  }
+  PyObject *key, *value;
+  Py_ssize_t position = 0;
+  Device device = kCPU;
+  while (PyDict_Next(kwargs, &position, &key, &value)) {
+    const std::string_view name = text_view(key);
+    RL_CHECK_TYPE(name == "device", "new() got an unexpected keyword argument '", name, "'");
+    if (value != Py_None) {
+      RL_CHECK_TYPE(is_device(value), "new(): argument 'device' must be torch.device, not ", type_name(value));
+      device = as_device(value);
+    }
+  }
+  return device;
+}
+
+PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    if (type == &tensor_base_type) {
+      raise(PyExc_TypeError, "Cannot create a TensorBase directly; call Tensor");
+    }
+    const Device device = device_argument(kwargs);
+    return wrap_as(type, legacy(args, std::nullopt, device));
+  });
+}
+
+// _C._legacy_tensor(dtype, args, kwargs): what FloatTensor(…) and tensor.new(…) make.
+PyObject* legacy_tensor(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *dtype, *arguments, *kwargs = nullptr;
+    if (!PyArg_ParseTuple(args, "OO!|O!:_legacy_tensor", &dtype, &PyTuple_Type, &arguments, &PyDict_Type, &kwargs)) {
+      throw PythonError();
+    }
+    const std::optional<ScalarType> t = as_dtype(dtype);
+    RL_CHECK_TYPE(t.has_value(), "_legacy_tensor(): expected a dtype");
+    return wrap(legacy(arguments, t, device_argument(kwargs)));
+  });
+}
+
+PyMethodDef functions[] = {
+    RL_FAST_ROW("tensor", tensor_function,
+                "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False): a new tensor with a copy "
+                "of the data: nested sequences of numbers, an array or a tensor."),
+    RL_FAST_ROW("as_tensor", as_tensor_function,
+                "as_tensor(data, dtype=None, device=None): the data as a tensor, shared with arrays and tensors."),
+    RL_FAST_ROW("asarray", asarray_function, "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)"),
+    {"from_numpy", from_numpy_function, METH_O, "A tensor on the memory of a numpy array."},
+    RL_FAST_ROW("frombuffer", frombuffer_function,
+                "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False): a 1-d tensor on a buffer."),
+    {},
+};
+PyMethodDef module_functions[] = {
+    {"_legacy_tensor", legacy_tensor, METH_VARARGS, nullptr},
+    {},
+};
+PyMethodDef methods[] = {
+    RL_FAST_ROW("new_tensor", new_tensor_method,
+                "new_tensor(data, *, dtype=None, device=None, requires_grad=False): a copy of the data in this dtype."),
+    {},
+};
+
+}  // namespace
+
+void add_constructor() {
+  tensor_base_type.tp_new = construct;
+  add_methods(methods);
+}
+
+void init_factories(PyObject* module) {
+  check(PyModule_AddFunctions(ops_owner, functions));
+  check(PyModule_AddFunctions(module, module_functions));
+}
+
+}  // namespace rushlight::python

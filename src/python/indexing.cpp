@@ -1,0 +1,399 @@
+// t[index] and t[index] = value.
+//
+// An index is read into steps, each a view (select, slice, unsqueeze), and into index tensors with their dimensions. One
+// step is one op. Several are one view of the final geometry where nothing is recorded, and a chain of ops where it is.
+// Index tensors then go to the ops `index` and `index_put_`.
+#include <rushlight/ops.h>
+
+#include "core/op_support.h"
+#include "python/bindings.h"
+#include "python/factory.h"
+#include "python/numpy.h"
+#include "python/parser.h"
+#include "python/torch_function.h"
+
+namespace rushlight::python {
+
+namespace {
+
+struct Step {
+  enum class Kind : uint8_t { Select, Slice, Unsqueeze } kind;
+  int64_t dim;  // in the tensor as it is at this step
+  int64_t start;
+  int64_t stop;
+  int64_t step;
+};
+
+// An index tensor stands at `dim` of the tensor after all steps; a mask covers as many dimensions as it has.
+struct IndexTensor {
+  int64_t dim;
+  int64_t covers;
+  Tensor tensor;
+};
+
+struct Index {
+  static constexpr size_t max_steps = 128;
+  Step steps[max_steps];
+  size_t count = 0;
+  std::vector<IndexTensor> tensors;
+
+  void add(const Step& s) {
+    RL_CHECK_INDEX(count < max_steps, "too many indices: at most ", max_steps);
+    steps[count++] = s;
+  }
+};
+
+// ---- reading ----
+
+Tensor checked_index(Tensor t) {
+  RL_CHECK_INDEX(is_integral(t.dtype()) || t.dtype() == kBool,
+                 "tensors used as indices must be long, int, byte or bool tensors");
+  if (t.dtype() == kByte) {
+    static bool warned = false;
+    warn_once(warned, "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+    return rushlight::to(t, kBool);
+  }
+  return t;
+}
+
+// A list or an array as an index tensor.
+Tensor index_of_data(PyObject* o) {
+  Tensor t = is_numpy_array(o) ? from_numpy(o) : of_sequences(o, std::nullopt);
+  if (t.numel() == 0 && is_floating(t.dtype())) {
+    t = make_empty(t.sizes(), kInt64, kCPU);  // an empty list
+  }
+  return checked_index(std::move(t));
+}
+
+// What one index is, decided before anything is applied.
+struct Item {
+  enum class Kind : uint8_t { Int, Slice, None, Ellipsis, Bool, Tensor } kind = Kind::None;
+  PyObject* object = nullptr;
+  int64_t value = 0;
+  Tensor tensor;
+};
+
+Item read_item(PyObject* o) {
+  if (PyLong_CheckExact(o)) {
+    return {Item::Kind::Int, o, to_int(o), {}};
+  }
+  if (PySlice_Check(o)) {
+    return {Item::Kind::Slice, o, 0, {}};
+  }
+  if (o == Py_None) {
+    return {Item::Kind::None, o, 0, {}};
+  }
+  if (o == Py_Ellipsis) {
+    return {Item::Kind::Ellipsis, o, 0, {}};
+  }
+  if (PyBool_Check(o) || is_numpy_bool(o)) {
+    return {Item::Kind::Bool, o, check(PyObject_IsTrue(o)), {}};
+  }
+  if (is_tensor(o)) {
+    const Tensor& t = unwrap(o);
+    if (t.dim() == 0 && is_integral(t.dtype()) && t.dtype() != kByte && !t.is_meta()) {
+      return {Item::Kind::Int, o, t.item().toLong(), {}};
+    }
+    return {Item::Kind::Tensor, o, 0, checked_index(t)};
+  }
+  if (is_int(o)) {
+    return {Item::Kind::Int, o, to_int(o), {}};
+  }
+  if (is_nested(o) || is_numpy_array(o) || PyUnicode_Check(o) || PyBytes_Check(o)) {
+    return {Item::Kind::Tensor, o, 0, index_of_data(o)};
+  }
+  throw IndexError(str("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ",
+                       type_name(o), ")"));
+}
+
+int64_t covered(const Item& item) {
+  switch (item.kind) {
+    case Item::Kind::Int:
+    case Item::Kind::Slice: return 1;
+    case Item::Kind::Tensor: return item.tensor.dtype() == kBool ? item.tensor.dim() : 1;
+    default: return 0;
+  }
+}
+
+// A list stands for a tuple where an item of it is itself an index.
+bool is_tuple_of_indices(PyObject* index) {
+  if (PyTuple_Check(index)) {
+    return true;
+  }
+  if (!PyList_Check(index) || PyList_GET_SIZE(index) >= 32) {
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(index); i++) {
+    PyObject* o = PyList_GET_ITEM(index, i);
+    if (is_tensor(o) || PySlice_Check(o) || o == Py_None || o == Py_Ellipsis || is_nested(o)) {
+      static bool warned = false;
+      if (!PySlice_Check(o) && o != Py_None && o != Py_Ellipsis) {
+        warn_once(warned,
+                  "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed; use "
+                  "x[tuple(seq)] instead of x[seq].");
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+// The sizes of a tensor while an index is read: only lengths are needed.
+void read_index(const Tensor& self, PyObject* index, Index& out) {
+  Object held;
+  if (!PyTuple_Check(index) && is_tuple_of_indices(index)) {
+    held = Object::check(PySequence_Tuple(index));
+    index = held.get();
+  }
+  PyObject* const single[] = {index};
+  const Items tuple = items_of(index);
+  const bool many = PyTuple_Check(index);
+  PyObject* const* objects = many ? tuple.data : single;
+  const Py_ssize_t n = many ? tuple.size : 1;
+
+  // Most indices are short: these stand on the stack.
+  constexpr Py_ssize_t few = 6;
+  Item short_list[few];
+  std::vector<Item> long_list(static_cast<size_t>(n > few ? n : 0));
+  Item* items = n > few ? long_list.data() : short_list;
+  int64_t specified = 0;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    items[i] = read_item(objects[i]);
+    specified += covered(items[i]);
+  }
+  RL_CHECK_INDEX(specified <= self.dim() || self.dim() != 0 || items[0].kind != Item::Kind::Int || n != 1,
+                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+                 "0-dim tensor to a number");
+  RL_CHECK_INDEX(specified <= self.dim(), "too many indices for tensor of dimension ", self.dim());
+
+  int64_t from = 0;  // dimension of self
+  int64_t to = 0;    // dimension of the result so far
+  for (Py_ssize_t i = 0; i < n; i++) {
+    const Item& item = items[i];
+    switch (item.kind) {
+      case Item::Kind::Int: {
+        const int64_t size = self.sizes()[static_cast<size_t>(from)];
+        RL_CHECK_INDEX(item.value >= -size && item.value < size, "index ", item.value,
+                       " is out of bounds for dimension ", from, " with size ", size);
+        out.add({Step::Kind::Select, to, item.value < 0 ? item.value + size : item.value, 0, 1});
+        from++;
+        break;
+      }
+      case Item::Kind::Slice: {
+        const int64_t size = self.sizes()[static_cast<size_t>(from)];
+        Py_ssize_t start, stop, step;
+        check(PySlice_Unpack(item.object, &start, &stop, &step));
+        RL_CHECK_VALUE(step > 0, "step must be greater than zero: slice step must be positive");
+        PySlice_AdjustIndices(size, &start, &stop, step);
+        if (start != 0 || stop != size || step != 1) {
+          out.add({Step::Kind::Slice, to, start, stop, step});
+        }
+        from++;
+        to++;
+        break;
+      }
+      case Item::Kind::None:
+        out.add({Step::Kind::Unsqueeze, to, 0, 0, 1});
+        to++;
+        break;
+      case Item::Kind::Ellipsis:
+        from += self.dim() - specified;
+        to += self.dim() - specified;
+        specified = self.dim();  // a second ellipsis stands for nothing
+        break;
+      case Item::Kind::Bool: {
+        // A new dimension of one element, taken or not.
+        out.add({Step::Kind::Unsqueeze, to, 0, 0, 1});
+        Tensor picked = make_empty({item.value != 0 ? 1 : 0}, kInt64, self.device());
+        if (item.value != 0) {
+          fill_raw(picked, Scalar(int64_t{0}));
+        }
+        out.tensors.push_back({to, 1, std::move(picked)});
+        to++;
+        break;
+      }
+      case Item::Kind::Tensor: {
+        const int64_t k = covered(item);
+        if (k == 0) {  // a 0-d mask works as a bool does
+          out.add({Step::Kind::Unsqueeze, to, 0, 0, 1});
+          out.tensors.push_back({to, 1, rushlight::reshape(item.tensor, {1})});
+          to++;
+          break;
+        }
+        if (item.tensor.dtype() == kBool) {
+          for (int64_t d = 0; d < k; d++) {
+            const int64_t have = self.sizes()[static_cast<size_t>(from + d)];
+            RL_CHECK_INDEX(item.tensor.sizes()[static_cast<size_t>(d)] == have, "The shape of the mask ",
+                           item.tensor.sizes(), " at index ", d, " does not match the shape of the indexed tensor ",
+                           self.sizes(), " at index ", from + d);
+          }
+        }
+        out.tensors.push_back({to, k, item.tensor});
+        from += k;
+        to += k;
+        break;
+      }
+    }
+  }
+}
+
+// ---- applying ----
+
+Tensor apply_step(const Tensor& t, const Step& s) {
+  switch (s.kind) {
+    case Step::Kind::Select: return rushlight::select(t, s.dim, s.start);
+    case Step::Kind::Slice: return rushlight::slice(t, s.dim, s.start, s.stop, s.step);
+    default: return rushlight::unsqueeze(t, s.dim);
+  }
+}
+
+// All steps as one view.
+Tensor apply_geometry(const Tensor& t, const Index& index) {
+  DimVector sizes = t.sizes();
+  DimVector strides = t.strides();
+  int64_t offset = t.storage_offset();
+  for (size_t i = 0; i < index.count; i++) {
+    const Step& s = index.steps[i];
+    const auto d = static_cast<size_t>(s.dim);
+    switch (s.kind) {
+      case Step::Kind::Select:
+        offset += s.start * strides[d];
+        sizes.erase(d);
+        strides.erase(d);
+        break;
+      case Step::Kind::Slice: {
+        const int64_t length = s.stop > s.start ? (s.stop - s.start + s.step - 1) / s.step : 0;
+        offset += length > 0 ? s.start * strides[d] : 0;
+        sizes[d] = length;
+        strides[d] *= s.step;
+        break;
+      }
+      case Step::Kind::Unsqueeze:
+        strides.insert(d, d < sizes.size() ? sizes[d] * strides[d] : 1);
+        sizes.insert(d, 1);
+        break;
+    }
+  }
+  return rushlight::as_strided(t, sizes, strides, offset);
+}
+
+// The view that the steps make; `self` itself where there are none.
+Tensor apply_steps(const Tensor& self, const Index& index, bool record) {
+  if (index.count == 0) {
+    return self;
+  }
+  if (index.count == 1) {
+    return apply_step(self, index.steps[0]);
+  }
+  if (!record && tls.upper == nullptr) {
+    return apply_geometry(self, index);
+  }
+  Tensor t = apply_step(self, index.steps[0]);
+  for (size_t i = 1; i < index.count; i++) {
+    t = apply_step(t, index.steps[i]);
+  }
+  return t;
+}
+
+// The list that the ops take: a place for each dimension before the last index tensor, one for all that a mask covers.
+std::vector<std::optional<Tensor>> index_list(const Index& index, Device device) {
+  std::vector<std::optional<Tensor>> list;
+  int64_t d = 0;
+  for (const IndexTensor& t : index.tensors) {
+    for (; d < t.dim; d++) {
+      list.emplace_back();
+    }
+    list.emplace_back(t.tensor.device() == device ? t.tensor : rushlight::to(t.tensor, std::optional<Device>(device)));
+    d += t.covers;
+  }
+  return list;
+}
+
+PyObject* get_item(PyObject* self, PyObject* key) {
+  return guarded([&]() -> PyObject* {
+    if (RL_UNLIKELY(mode_active() || overrides(self) || overrides(key))) {
+      return call_torch_function_method("__getitem__", {self, key});
+    }
+    const Tensor& t = unwrap(self);
+    if (PyLong_CheckExact(key) && t.dim() != 0) {
+      const int64_t i = to_int(key);
+      const int64_t size = t.sizes()[0];
+      RL_CHECK_INDEX(i >= -size && i < size, "index ", i, " is out of bounds for dimension 0 with size ", size);
+      return wrap(rushlight::select(t, 0, i));
+    }
+    Index index;
+    read_index(t, key, index);
+    Tensor view = apply_steps(t, index, tls.grad_mode && t.requires_grad());
+    if (index.tensors.empty()) {
+      return wrap(index.count == 0 ? rushlight::alias(t) : std::move(view));
+    }
+    const std::vector<std::optional<Tensor>> list = index_list(index, t.device());
+    Tensor result;
+    {
+      const WithoutGil no_gil(t.numel() >= 16384);
+      result = rushlight::index(view, list);
+    }
+    return wrap(std::move(result));
+  });
+}
+
+// Leading dimensions of size 1 are dropped as far as the value has more dimensions than its place.
+Tensor without_leading_ones(const Tensor& value, int64_t dims) {
+  size_t drop = 0;
+  while (value.dim() - static_cast<int64_t>(drop) > dims && value.sizes()[drop] == 1) {
+    drop++;
+  }
+  return drop == 0 ? value : rushlight::reshape(value, value.sizes().slice(drop, value.sizes().size() - drop));
+}
+
+void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_number) {
+  Index index;
+  read_index(t, key, index);
+  const bool record = tls.grad_mode && (t.requires_grad() || value.requires_grad());
+  const Tensor view = apply_steps(t, index, record);
+  if (!index.tensors.empty()) {
+    const std::vector<std::optional<Tensor>> list = index_list(index, t.device());
+    const Tensor cast = value.dtype() == t.dtype() && value.device() == t.device()
+                            ? value
+                            : rushlight::to(value, std::optional<Device>(t.device()), std::optional<ScalarType>(t.dtype()));
+    const WithoutGil no_gil(t.numel() >= 16384);
+    rushlight::index_put_(view, list, cast);
+    return;
+  }
+  const WithoutGil no_gil(view.numel() >= 16384);
+  if (is_plain_number || (value.dim() == 0 && value.is_cpu())) {
+    rushlight::fill_(view, value);
+  } else {
+    rushlight::copy_(view, without_leading_ones(value, view.dim()));
+  }
+}
+
+int set_item(PyObject* self, PyObject* key, PyObject* value) {
+  return guarded_status([&] {
+    if (value == nullptr) {
+      raise(PyExc_TypeError, "Tensor does not support deleting items");
+    }
+    if (RL_UNLIKELY(mode_active() || overrides(self) || overrides(key) || overrides(value))) {
+      Py_DECREF(check(call_torch_function_method("__setitem__", {self, key, value})));
+      return;
+    }
+    const Tensor& t = unwrap(self);
+    if (is_tensor(value)) {
+      assign(t, key, unwrap(value), false);
+    } else if (is_number(value)) {
+      assign(t, key, make_number(to_scalar(value)), true);
+    } else {
+      raise(PyExc_TypeError, str("can't assign a ", type_name(value), " to a torch.", enum_name(t.dtype()), "Tensor"));
+    }
+  });
+}
+
+Py_ssize_t length(PyObject* self) { return tensor_base_type.tp_as_sequence->sq_length(self); }
+
+PyMappingMethods mapping_slots = {.mp_length = length, .mp_subscript = get_item, .mp_ass_subscript = set_item};
+
+}  // namespace
+
+void add_indexing() { tensor_base_type.tp_as_mapping = &mapping_slots; }
+
+}  // namespace rushlight::python

@@ -1,0 +1,316 @@
+// Methods of Tensor that are no ops: sizes, conversion to Python and to numpy, identity. Those with arguments go
+// through the parser as ops do, so that their errors and __torch_function__ are the same.
+#include <rushlight/ops.h>
+
+#include "core/op_support.h"
+#include "python/bindings.h"
+#include "python/numpy.h"
+#include "python/parser.h"
+#include "python/storage.h"
+#include "python/torch_function.h"
+
+namespace rushlight::python {
+
+namespace {
+
+// ---- without arguments ----
+
+template <PyObject* (*read)(const Tensor&)>
+PyObject* plain(PyObject* self, const char* name) {
+  return guarded([&]() -> PyObject* {
+    if (RL_UNLIKELY(mode_active() || overrides(self))) {
+      return call_torch_function_method(name, {self});
+    }
+    return read(unwrap(self));
+  });
+}
+
+PyObject* dim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
+PyObject* numel(const Tensor& t) { return PyLong_FromLongLong(t.numel()); }
+PyObject* element_size(const Tensor& t) { return PyLong_FromLongLong(t.element_size()); }
+PyObject* storage_offset(const Tensor& t) { return PyLong_FromLongLong(t.storage_offset()); }
+PyObject* data_ptr(const Tensor& t) { return PyLong_FromVoidPtr(t.is_meta() || t.numel() == 0 ? nullptr : t.data_ptr()); }
+PyObject* item(const Tensor& t) { return wrap_number(t.item()); }
+PyObject* is_floating_point(const Tensor& t) { return PyBool_FromLong(t.is_floating_point()); }
+PyObject* is_complex(const Tensor& t) { return PyBool_FromLong(t.is_complex()); }
+PyObject* is_signed(const Tensor& t) { return PyBool_FromLong(t.is_signed()); }
+PyObject* is_inference(const Tensor& t) { return PyBool_FromLong(t.impl()->is_inference()); }
+PyObject* no(const Tensor&) { Py_RETURN_FALSE; }
+PyObject* get_device(const Tensor& t) { return PyLong_FromLong(t.is_cuda() ? t.device().index() : -1); }
+PyObject* untyped_storage(const Tensor& t) { return wrap_storage(t); }
+
+template <class T>
+PyObject* element(T value) {
+  return wrap_number(Scalar(value));
+}
+
+// Nested lists of a dimension and those inside it.
+template <class T>
+PyObject* list_of(const char* data, IntArrayRef sizes, IntArrayRef strides, size_t d) {
+  if (d == sizes.size()) {
+    return element(*reinterpret_cast<const T*>(data));
+  }
+  Object list = Object::check(PyList_New(sizes[d]));
+  for (int64_t i = 0; i < sizes[d]; i++) {
+    PyObject* inner = list_of<T>(data + i * strides[d] * static_cast<int64_t>(sizeof(T)), sizes, strides, d + 1);
+    PyList_SET_ITEM(list.get(), i, check(inner));
+  }
+  return list.release();
+}
+
+PyObject* tolist(const Tensor& t) {
+  RL_CHECK(!t.is_meta(), "Cannot copy out of meta tensor; no data!");
+  const Tensor here = t.is_cpu() ? t : rushlight::to(t.detach(), std::optional<Device>(kCPU));
+  return visit_dtype<set_all>("tolist", here.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return list_of<T>(static_cast<const char*>(here.data_ptr()), here.sizes(), here.strides(), 0);
+  });
+}
+
+#define PLAIN(method) \
+  PyObject* method##_method(PyObject* self, PyObject*) { return plain<method>(self, #method); }
+PLAIN(dim)
+PLAIN(numel)
+PLAIN(element_size)
+PLAIN(storage_offset)
+PLAIN(data_ptr)
+PLAIN(item)
+PLAIN(is_floating_point)
+PLAIN(is_complex)
+PLAIN(is_signed)
+PLAIN(is_inference)
+PLAIN(get_device)
+PLAIN(untyped_storage)
+PLAIN(tolist)
+#undef PLAIN
+PyObject* has_names(PyObject* self, PyObject*) { return plain<no>(self, "has_names"); }
+PyObject* is_pinned(PyObject* self, PyObject*) { return plain<no>(self, "is_pinned"); }
+PyObject* is_shared(PyObject* self, PyObject*) { return plain<no>(self, "is_shared"); }
+
+// ---- with arguments: a table of parameters and what runs on them ----
+
+RL_METHOD(size, Param{"dim", Kind::Int, true, false, false, "None"}) {
+  const Tensor& t = a.tensor(0);
+  return a.given(1) ? PyLong_FromLongLong(t.size(a.integer(1))) : wrap_size(t.sizes());
+}
+
+RL_METHOD(stride, Param{"dim", Kind::Int, true, false, false, "None"}) {
+  const Tensor& t = a.tensor(0);
+  return a.given(1) ? PyLong_FromLongLong(t.stride(a.integer(1))) : wrap_ints(t.strides());
+}
+
+RL_METHOD(is_contiguous, Param{"memory_format", Kind::MemoryFormat, false, true, false, "torch.contiguous_format"}) {
+  const MemoryFormat format = a.memory_format(1, MemoryFormat::Contiguous);
+  RL_CHECK(format != MemoryFormat::Preserve, "preserve memory format is unsupported by the contiguous operator");
+  return PyBool_FromLong(a.tensor(0).is_contiguous(format));
+}
+
+RL_METHOD(requires_grad_, Param{"requires_grad", Kind::Bool, false, false, false, "True"}) {
+  a.tensor(0).requires_grad_(a.boolean(1, true));
+  return Py_NewRef(a.object(0));
+}
+
+RL_METHOD(is_set_to, Param{"tensor", Kind::Tensor}) {
+  const Tensor& x = a.tensor(0);
+  const Tensor& y = a.tensor(1);
+  return PyBool_FromLong(x.storage() == y.storage() && x.storage_offset() == y.storage_offset() &&
+                         x.sizes() == y.sizes() && x.strides() == y.strides());
+}
+
+RL_METHOD(numpy, Param{"force", Kind::Bool, false, true, false, "False"}) {
+  const Tensor& t = a.tensor(0);
+  if (a.boolean(1, false)) {
+    return to_numpy(rushlight::to(t.detach(), std::optional<Device>(kCPU)));
+  }
+  RL_CHECK(!t.requires_grad(),
+           "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+  return to_numpy(t);
+}
+
+RL_METHOD(cpu, Param{"memory_format", Kind::MemoryFormat, true, true, false, "torch.preserve_format"}) {
+  return finish(a, [&] {
+    return rushlight::to(a.tensor(0), std::optional<Device>(kCPU), std::nullopt, false, false,
+                         a.optional_memory_format(1));
+  });
+}
+
+RL_METHOD(cuda, Param{"device", Kind::Device, true, false, false, "None"},
+       Param{"non_blocking", Kind::Bool, false, false, false, "False"},
+       Param{"memory_format", Kind::MemoryFormat, true, true, false, "torch.preserve_format"}) {
+  const Device device = a.given(1) ? a.device(1) : Device(kCUDA);
+  RL_CHECK(device.is_cuda(), "Invalid device, must be cuda device");
+  return finish(a, [&] {
+    return rushlight::to(a.tensor(0), std::optional<Device>(device), std::nullopt, a.boolean(2, false), false,
+                         a.optional_memory_format(3));
+  });
+}
+
+#define CONVERSION(name, dtype)                                                                            \
+  RL_METHOD(name, Param{"memory_format", Kind::MemoryFormat, true, true, false, "torch.preserve_format"}) {   \
+    return finish(a, [&] {                                                                                 \
+      return rushlight::to(a.tensor(0), dtype, false, false, a.optional_memory_format(1));                 \
+    });                                                                                                    \
+  }
+// The method `float` is no C++ name.
+#define float float_
+#define double double_
+#define short short_
+#define int int_
+#define long long_
+#define char char_
+#define bool bool_
+CONVERSION(float, kFloat32)
+CONVERSION(double, kFloat64)
+CONVERSION(short, kInt16)
+CONVERSION(int, kInt32)
+CONVERSION(long, kInt64)
+CONVERSION(char, kInt8)
+CONVERSION(bool, kBool)
+#undef float
+#undef double
+#undef short
+#undef int
+#undef long
+#undef char
+#undef bool
+CONVERSION(half, kFloat16)
+CONVERSION(bfloat16, kBFloat16)
+CONVERSION(byte, kUInt8)
+CONVERSION(cfloat, kComplexFloat)
+CONVERSION(cdouble, kComplexDouble)
+#undef CONVERSION
+
+// ---- classes ----
+
+// A tensor of class `cls` on the memory of `t`.
+PyObject* as_class(PyObject* cls, Tensor t) {
+  if (!PyType_Check(cls) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), &tensor_base_type)) {
+    raise(PyExc_TypeError, "cls must be a type derived from Tensor");
+  }
+  return wrap_as(reinterpret_cast<PyTypeObject*>(cls), std::move(t));
+}
+
+PyObject* as_subclass(PyObject* self, PyObject* cls) {
+  return guarded([&] { return as_class(cls, rushlight::alias(unwrap(self))); });
+}
+
+PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    static const char* const names[] = {"cls", "data", "require_grad", nullptr};
+    PyObject *cls, *data;
+    int requires_grad = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:_make_subclass", const_cast<char**>(names), &cls, &data,
+                                     &requires_grad)) {
+      throw PythonError();
+    }
+    // The dtype is checked before the object exists.
+    Tensor t = expect_tensor(data, "_make_subclass(): argument 'data'").variable_data();
+    if (requires_grad != 0) {
+      t.requires_grad_(true);
+    }
+    return as_class(cls, std::move(t));
+  });
+}
+
+// ---- sequences ----
+
+Py_ssize_t length(PyObject* self) {
+  Py_ssize_t n = -1;
+  guarded_status([&] {
+    if (RL_UNLIKELY(mode_active() || overrides(self))) {
+      const Object value = Object::check(call_torch_function_method("__len__", {self}));
+      n = PyNumber_AsSsize_t(value.get(), PyExc_OverflowError);
+      return;
+    }
+    const Tensor& t = unwrap(self);
+    RL_CHECK_TYPE(t.dim() != 0, "len() of a 0-d tensor");
+    n = t.sizes()[0];
+  });
+  return n;
+}
+
+PyObject* iterate(PyObject* self) {
+  return guarded([&] {
+    const Tensor& t = unwrap(self);
+    RL_CHECK_TYPE(t.dim() != 0, "iteration over a 0-d tensor");
+    Object slices = Object::check(PyObject_CallMethod(self, "unbind", "i", 0));
+    return check(PyObject_GetIter(slices.get()));
+  });
+}
+
+int contains(PyObject* self, PyObject* value) {
+  int found = -1;
+  guarded_status([&] {
+    if (RL_UNLIKELY(mode_active() || overrides(self))) {
+      const Object result = Object::check(call_torch_function_method("__contains__", {self, value}));
+      found = check(PyObject_IsTrue(result.get()));
+      return;
+    }
+    if (!is_tensor(value) && !is_number(value)) {
+      const Object type = Object::check(PyObject_Str(reinterpret_cast<PyObject*>(Py_TYPE(value))));
+      raise(PyExc_RuntimeError, str("Tensor.__contains__ only supports Tensor or scalar, but you passed in a ",
+                                    text_view(type.get()), "."));
+    }
+    const Object equal = Object::check(PyObject_RichCompare(self, value, Py_EQ));
+    found = unwrap(Object::check(PyObject_CallMethod(equal.get(), "any", nullptr)).get()).item().toBool();
+  });
+  return found;
+}
+
+PySequenceMethods sequence_slots = {.sq_length = length, .sq_contains = contains};
+
+#define PLAIN_ROW(name, doc) {#name, name##_method, METH_NOARGS, doc}
+PyMethodDef methods[] = {
+    PLAIN_ROW(dim, "The number of dimensions."),
+    {"ndimension", dim_method, METH_NOARGS, "The number of dimensions."},
+    PLAIN_ROW(numel, "The number of elements."),
+    {"nelement", numel_method, METH_NOARGS, "The number of elements."},
+    PLAIN_ROW(element_size, "Bytes of an element."),
+    PLAIN_ROW(storage_offset, "Where it begins in its storage, in elements."),
+    PLAIN_ROW(data_ptr, "The address of the first element."),
+    PLAIN_ROW(item, "The only element as a Python number."),
+    PLAIN_ROW(is_floating_point, "Whether it holds real floating-point numbers."),
+    PLAIN_ROW(is_complex, "Whether it holds complex numbers."),
+    PLAIN_ROW(is_signed, "Whether its dtype has negative numbers."),
+    PLAIN_ROW(is_inference, "Whether it was made in inference mode."),
+    PLAIN_ROW(get_device, "The number of its GPU; -1 on the CPU."),
+    PLAIN_ROW(untyped_storage, "The memory below it."),
+    PLAIN_ROW(tolist, "Nested lists of Python numbers."),
+    {"has_names", has_names, METH_NOARGS, "False."},
+    {"is_pinned", is_pinned, METH_NOARGS, "False on this machine."},
+    {"is_shared", is_shared, METH_NOARGS, "Whether other processes see its memory."},
+    RL_FAST_ROW("size", size_method, "size(dim=None): the sizes, or one of them."),
+    RL_FAST_ROW("stride", stride_method, "stride(dim=None): the strides in elements, or one of them."),
+    RL_FAST_ROW("is_contiguous", is_contiguous_method, "Whether the elements lie in order without gaps."),
+    RL_FAST_ROW("requires_grad_", requires_grad__method, "Sets whether gradients are recorded; returns the tensor."),
+    RL_FAST_ROW("is_set_to", is_set_to_method, "Whether it is the same window on the same storage."),
+    RL_FAST_ROW("numpy", numpy_method, "numpy(*, force=False): an array on the same memory."),
+    RL_FAST_ROW("cpu", cpu_method, "Itself, or a copy in main memory."),
+    RL_FAST_ROW("cuda", cuda_method, "Itself, or a copy on a GPU."),
+    RL_FAST_ROW("float", float__method, "Itself, or a copy in float32."),
+    RL_FAST_ROW("double", double__method, "Itself, or a copy in float64."),
+    RL_FAST_ROW("half", half_method, "Itself, or a copy in float16."),
+    RL_FAST_ROW("bfloat16", bfloat16_method, "Itself, or a copy in bfloat16."),
+    RL_FAST_ROW("short", short__method, "Itself, or a copy in int16."),
+    RL_FAST_ROW("int", int__method, "Itself, or a copy in int32."),
+    RL_FAST_ROW("long", long__method, "Itself, or a copy in int64."),
+    RL_FAST_ROW("char", char__method, "Itself, or a copy in int8."),
+    RL_FAST_ROW("byte", byte_method, "Itself, or a copy in uint8."),
+    RL_FAST_ROW("bool", bool__method, "Itself, or a copy in bool."),
+    RL_FAST_ROW("cfloat", cfloat_method, "Itself, or a copy in complex64."),
+    RL_FAST_ROW("cdouble", cdouble_method, "Itself, or a copy in complex128."),
+    {"as_subclass", as_subclass, METH_O, "The same tensor as an instance of a subclass."},
+    {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_subclass)),
+     METH_VARARGS | METH_KEYWORDS | METH_STATIC, "A tensor of a subclass on the memory of another, apart from autograd."},
+    {},
+};
+
+}  // namespace
+
+void add_tensor_methods() {
+  tensor_base_type.tp_as_sequence = &sequence_slots;
+  tensor_base_type.tp_iter = iterate;
+  add_methods(methods);
+}
+
+}  // namespace rushlight::python

@@ -1,0 +1,63 @@
+// The extension module rushlight._C: puts its parts together, in the order that they need each other.
+#include <nanobind/nanobind.h>
+
+#include "python/bindings.h"
+#include "python/parser.h"
+#include "python/tensor_type.h"
+#include "python/torch_function.h"
+#include "python/types.h"
+
+namespace rushlight::python {
+
+PyObject* ops_owner;
+PyObject* nn_owner;
+
+namespace {
+
+// A namespace inside _C; its functions say that they are of the module `name`.
+PyObject* make_namespace(PyObject* module, const char* attribute, const char* name) {
+  PyObject* space = check(PyModule_New(name));
+  add(module, attribute, space);
+  return space;
+}
+
+void init(PyObject* module) {
+  // Tensors' objects, types and free lists are the process's, not an interpreter's.
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    raise(PyExc_ImportError, "rushlight does not support sub-interpreters");
+  }
+  ops_owner = make_namespace(module, "ops", "rushlight");
+  nn_owner = make_namespace(module, "_nn", "rushlight.nn.functional");
+  init_errors(module);
+  init_torch_function(module);
+  init_types(module);
+  init_results(module);
+  init_storage(module);
+  init_factories(module);
+  init_settings(module);
+  init_calls(module);
+  for (const Bindings* const* b = all_bindings; *b != nullptr; b++) {
+    check(PyModule_AddFunctions(ops_owner, (*b)->functions));
+    check(PyModule_AddFunctions(nn_owner, (*b)->nn_functions));
+    add_methods((*b)->methods);
+  }
+  add_operators();
+  add_indexing();
+  add_properties();
+  add_tensor_methods();
+  add_constructor();
+  init_tensor_type(module);
+}
+
+}  // namespace
+
+}  // namespace rushlight::python
+
+NB_MODULE(_C, m) {
+  try {
+    rushlight::python::init(m.ptr());
+  } catch (...) {
+    rushlight::python::set_error_from_exception();
+    throw nanobind::python_error();
+  }
+}

@@ -1,0 +1,249 @@
+// numpy arrays to tensors and back, sharing memory.
+#include "python/numpy.h"
+
+#include <cstring>
+
+#include "core/op_support.h"
+#include "python/convert.h"
+#include "python/tensor_type.h"
+
+namespace rushlight::python {
+
+namespace {
+
+// ---- making arrays ----
+
+// numpy's table of functions: places and types are fixed by its C ABI, which 1.x and 2.x share.
+using NewArray = PyObject* (*)(PyTypeObject* type, int ndim, const Py_ssize_t* sizes, int dtype,
+                               const Py_ssize_t* strides, void* data, int itemsize, int flags, PyObject* object);
+using SetBase = int (*)(PyObject* array, PyObject* base);
+constexpr int place_array_type = 2;
+constexpr int place_new_array = 93;
+constexpr int place_set_base = 282;
+constexpr int flag_writeable = 0x0400;
+constexpr int flag_aligned = 0x0100;
+
+struct NumpyApi {
+  PyTypeObject* array_type;
+  NewArray new_array;
+  SetBase set_base;
+};
+
+const NumpyApi& numpy_api() {
+  static NumpyApi api = {};
+  if (api.new_array == nullptr) {
+    Object module = Object::maybe(PyImport_ImportModule("numpy._core._multiarray_umath"));
+    if (!module) {
+      PyErr_Clear();  // numpy 1.x
+      module = Object::maybe(PyImport_ImportModule("numpy.core._multiarray_umath"));
+    }
+    if (!module) {
+      PyErr_Clear();
+      raise(PyExc_RuntimeError, "Numpy is not available");
+    }
+    const Object capsule = Object::check(PyObject_GetAttrString(module.get(), "_ARRAY_API"));
+    void** table = static_cast<void**>(PyCapsule_GetPointer(capsule.get(), nullptr));
+    if (table == nullptr) {
+      throw PythonError();
+    }
+    api.array_type = static_cast<PyTypeObject*>(table[place_array_type]);
+    api.set_base = reinterpret_cast<SetBase>(table[place_set_base]);
+    api.new_array = reinterpret_cast<NewArray>(table[place_new_array]);
+  }
+  return api;
+}
+
+// numpy's numbers of dtypes; -1 where it has none.
+int numpy_type(ScalarType t) {
+  switch (t) {
+    case kBool: return 0;
+    case kInt8: return 1;
+    case kUInt8: return 2;
+    case kInt16: return 3;
+    case kInt32: return 5;
+    case kInt64: return 7;
+    case kFloat32: return 11;
+    case kFloat64: return 12;
+    case kComplexFloat: return 14;
+    case kComplexDouble: return 15;
+    case kFloat16: return 23;
+    default: return -1;
+  }
+}
+
+void release_storage(PyObject* capsule) {
+  Storage::steal(static_cast<StorageImpl*>(PyCapsule_GetPointer(capsule, nullptr)));
+}
+
+// ---- reading them ----
+
+// The dtype of a buffer's format; Undefined where there is none. `swapped`: of the other byte order.
+ScalarType dtype_of_format(const char* format, Py_ssize_t itemsize, bool& swapped) {
+  swapped = *format == '>' || *format == '!';
+  if (std::strchr("@=<>!^", *format) != nullptr && *format != '\0') {
+    format++;
+  }
+  const bool is_complex = *format == 'Z';
+  format += is_complex;
+  if (*format == '\0' || format[1] != '\0') {
+    return ScalarType::Undefined;
+  }
+  const char c = *format;
+  if (is_complex) {
+    return c == 'f' ? kComplexFloat : c == 'd' ? kComplexDouble : ScalarType::Undefined;
+  }
+  if (c == '?') {
+    return kBool;
+  }
+  if (c == 'e' || c == 'f' || c == 'd') {
+    return c == 'e' ? kFloat16 : c == 'f' ? kFloat32 : kFloat64;
+  }
+  if (std::strchr("bhilqn", c) != nullptr) {
+    return itemsize == 1 ? kInt8 : itemsize == 2 ? kInt16 : itemsize == 4 ? kInt32 : kInt64;
+  }
+  return c == 'B' ? kUInt8 : ScalarType::Undefined;
+}
+
+void release_buffer(void*, size_t, void* context) {
+  auto* view = static_cast<Py_buffer*>(context);
+  if (Py_IsInitialized()) {
+    const WithGil gil;
+    PyBuffer_Release(view);
+  }
+  delete view;
+}
+
+std::string dtype_name(PyObject* array) {
+  const Object dtype = Object::maybe(PyObject_GetAttrString(array, "dtype"));
+  if (!dtype) {
+    PyErr_Clear();
+    return type_name(array);
+  }
+  const Object name = Object::check(PyObject_Str(dtype.get()));
+  return std::string(text_view(name.get()));
+}
+
+[[noreturn]] void unsupported_dtype(PyObject* array) {
+  const Object type = Object::maybe(PyObject_GetAttrString(array, "dtype"));
+  PyErr_Clear();
+  const Object kind = Object::maybe(type ? PyObject_GetAttrString(type.get(), "type") : nullptr);
+  PyErr_Clear();
+  const std::string name = kind && PyType_Check(kind.get())
+                               ? std::string("numpy.") + reinterpret_cast<PyTypeObject*>(kind.get())->tp_name
+                               : dtype_name(array);
+  const size_t dot = name.rfind("numpy.numpy.");
+  raise(PyExc_TypeError,
+        str("can't convert np.ndarray of type ", dot == std::string::npos ? name : name.substr(6),
+            ". The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, "
+            "uint8, and bool."));
+}
+
+// `view` is filled and becomes the tensor's.
+Tensor from_view(Py_buffer* view, PyObject* object) {
+  bool swapped = false;
+  const ScalarType t = dtype_of_format(view->format != nullptr ? view->format : "B", view->itemsize, swapped);
+  const auto fail = [&](PyObject* type, const char* message) {
+    release_buffer(nullptr, 0, view);
+    raise(type, message);
+  };
+  if (t == ScalarType::Undefined) {
+    release_buffer(nullptr, 0, view);
+    unsupported_dtype(object);
+  }
+  if (swapped && view->itemsize > 1) {
+    fail(PyExc_ValueError,
+         "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+         "currently not supported.");
+  }
+  DimVector sizes;
+  DimVector strides;
+  int64_t last = 0;  // of the bytes, the offset of the last element
+  for (int i = 0; i < view->ndim; i++) {
+    const int64_t size = view->shape[i];
+    const int64_t step = view->strides[i];
+    sizes.push_back(size);
+    if (step < 0) {
+      fail(PyExc_ValueError,
+           "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+           "currently supported. (You can probably work around this by making a copy of your array  with array.copy().)");
+    }
+    if (step % view->itemsize != 0) {
+      fail(PyExc_ValueError,
+           "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
+           "memory.");
+    }
+    strides.push_back(step / view->itemsize);
+    last += size > 0 ? (size - 1) * step : 0;
+  }
+  if (view->ndim > 64) {
+    fail(PyExc_ValueError, "tensors have at most 64 dimensions");
+  }
+  const bool empty = product(sizes) == 0;
+  const size_t nbytes = empty ? 0 : static_cast<size_t>(last + view->itemsize);
+  Storage storage = StorageImpl::borrow(view->buf, nbytes, kCPU, release_buffer, view);
+  auto impl = TensorImpl::make(std::move(storage), t, kCPU);
+  impl->set_sizes_and_strides(sizes, strides);
+  return Tensor(std::move(impl));
+}
+
+}  // namespace
+
+PyObject* to_numpy(const Tensor& t) {
+  RL_CHECK_TYPE(t.is_cpu(), "can't convert ", t.device(),
+                " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
+  const int type = numpy_type(t.dtype());
+  RL_CHECK_TYPE(type >= 0, "Got unsupported ScalarType ", enum_name(t.dtype()));
+  const NumpyApi& api = numpy_api();
+  Py_ssize_t sizes[64];
+  Py_ssize_t strides[64];
+  for (int64_t i = 0; i < t.dim(); i++) {
+    sizes[i] = t.sizes()[static_cast<size_t>(i)];
+    strides[i] = t.strides()[static_cast<size_t>(i)] * t.element_size();
+  }
+  static char nothing[16];
+  void* data = t.numel() != 0 ? t.data_ptr() : nothing;
+  Object array = Object::check(api.new_array(api.array_type, static_cast<int>(t.dim()), sizes, type, strides, data, 0,
+                                             flag_writeable | flag_aligned, nullptr));
+  // The memory stays where it is while the array lives, whatever becomes of the tensor.
+  t.storage()->fix_size();
+  Storage storage = t.storage();
+  PyObject* keeper = check(PyCapsule_New(storage.get(), nullptr, release_storage));
+  (void)storage.leak();
+  check(api.set_base(array.get(), keeper));  // takes the keeper over
+  return array.release();
+}
+
+Tensor from_buffer(PyObject* object, bool& read_only) {
+  read_only = false;
+  if (!PyObject_CheckBuffer(object)) {
+    return Tensor();
+  }
+  auto* view = new Py_buffer;
+  if (PyObject_GetBuffer(object, view, PyBUF_RECORDS) < 0) {
+    PyErr_Clear();
+    read_only = true;
+    if (PyObject_GetBuffer(object, view, PyBUF_RECORDS_RO) < 0) {
+      delete view;
+      PyErr_Clear();
+      unsupported_dtype(object);
+    }
+  }
+  return from_view(view, object);
+}
+
+Tensor from_numpy(PyObject* array) {
+  if (!is_numpy_array(array)) {
+    raise(PyExc_TypeError, str("expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")"));
+  }
+  bool read_only;
+  const Tensor shared = from_buffer(array, read_only);
+  if (!read_only) {
+    return shared;
+  }
+  // Writing through the tensor could reach memory that may not be written (a file mapped to be read).
+  Tensor copy = make_empty(shared.sizes(), shared.dtype(), kCPU);
+  copy_raw(copy, shared);
+  return copy;
+}
+
+}  // namespace rushlight::python

@@ -1,0 +1,19 @@
+// numpy without its headers and without importing it first: arrays are read through the buffer protocol and made
+// through numpy's own table of functions, which its C ABI fixes.
+#pragma once
+
+#include "python/common.h"
+
+namespace rushlight::python {
+
+// An array on the memory of a CPU tensor, which it keeps. TypeError for dtypes that numpy lacks.
+PyObject* to_numpy(const Tensor& t);
+
+// A tensor on the memory of a numpy array, which it keeps; a copy where the array is read-only. TypeError, ValueError
+// as torch.from_numpy.
+Tensor from_numpy(PyObject* array);
+
+// A tensor on the memory of any object with the buffer protocol; undefined if it has none.
+Tensor from_buffer(PyObject* object, bool& read_only);
+
+}  // namespace rushlight::python

@@ -1,0 +1,310 @@
+// Operators of Tensor: number slots and comparisons. They call the op directly; no parser stands between, for two
+// tensors or a tensor and a number. Whatever else is on the other side gets its turn by NotImplemented.
+#include <rushlight/ops.h>
+
+#include "python/bindings.h"
+#include "python/parser.h"
+#include "python/torch_function.h"
+
+namespace rushlight::python {
+
+namespace {
+
+// From this many elements on the GIL is released.
+constexpr int64_t heavy = 16384;
+
+// A side of a binary operator as a tensor; a Python number becomes a wrapped one.
+class Operand {
+ public:
+  explicit Operand(PyObject* o) {
+    if (is_tensor(o)) {
+      tensor_ = &unwrap(o);
+    } else if (is_number(o)) {
+      number_ = make_number(to_scalar(o));
+      tensor_ = &number_;
+    }
+  }
+  Operand(const Operand&) = delete;
+  Operand& operator=(const Operand&) = delete;
+  bool fits() const { return tensor_ != nullptr; }
+  const Tensor& operator*() const { return *tensor_; }
+
+ private:
+  const Tensor* tensor_ = nullptr;
+  Tensor number_;
+};
+
+bool wanted_elsewhere(PyObject* a, PyObject* b) { return mode_active() || overrides(a) || overrides(b); }
+
+// `name` and `reflected` are the methods that __torch_function__ is told of, with the tensor first.
+template <class F>
+PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflected, F op) {
+  return guarded([&]() -> PyObject* {
+    if (RL_UNLIKELY(wanted_elsewhere(a, b))) {
+      if (is_tensor(a)) {
+        return call_torch_function_method(name, {a, b});
+      }
+      return call_torch_function_method(reflected, {b, a});
+    }
+    const Operand x(a);
+    const Operand y(b);
+    if (RL_UNLIKELY(!x.fits() || !y.fits())) {
+      Py_RETURN_NOTIMPLEMENTED;
+    }
+    if (RL_LIKELY((*x).numel() < heavy && (*y).numel() < heavy)) {
+      return wrap(op(*x, *y));
+    }
+    Tensor result;
+    {
+      const WithoutGil no_gil;
+      result = op(*x, *y);
+    }
+    return wrap(std::move(result));
+  });
+}
+
+template <class F>
+PyObject* inplace(PyObject* a, PyObject* b, const char* name, F op) {
+  return guarded([&]() -> PyObject* {
+    if (RL_UNLIKELY(wanted_elsewhere(a, b))) {
+      return call_torch_function_method(name, {a, b});
+    }
+    const Operand y(b);
+    if (!y.fits()) {
+      Py_RETURN_NOTIMPLEMENTED;
+    }
+    const Tensor& x = unwrap(a);
+    {
+      const WithoutGil no_gil(x.numel() >= heavy);
+      op(x, *y);
+    }
+    return Py_NewRef(a);
+  });
+}
+
+template <class F>
+PyObject* unary(PyObject* a, const char* name, F op) {
+  return guarded([&]() -> PyObject* {
+    if (RL_UNLIKELY(mode_active() || overrides(a))) {
+      return call_torch_function_method(name, {a});
+    }
+    const Tensor& x = unwrap(a);
+    Tensor result;
+    {
+      const WithoutGil no_gil(x.numel() >= heavy);
+      result = op(x);
+    }
+    return wrap(std::move(result));
+  });
+}
+
+#define BINARY(slot, op, reflected)                                                                       \
+  PyObject* slot(PyObject* a, PyObject* b) {                                                              \
+    return binary(a, b, #op, reflected, [](const Tensor& x, const Tensor& y) { return rushlight::op(x, y); }); \
+  }
+#define INPLACE(slot, op)                                                                      \
+  PyObject* slot(PyObject* a, PyObject* b) {                                                   \
+    return inplace(a, b, #op, [](const Tensor& x, const Tensor& y) { rushlight::op(x, y); });  \
+  }
+BINARY(nb_add, add, "add")
+BINARY(nb_sub, sub, "__rsub__")
+BINARY(nb_mul, mul, "mul")
+BINARY(nb_div, div, "__rtruediv__")
+BINARY(nb_floor_divide, floor_divide, "__rfloordiv__")
+BINARY(nb_remainder, remainder, "__rmod__")
+BINARY(nb_and, bitwise_and, "__rand__")
+BINARY(nb_or, bitwise_or, "__ror__")
+BINARY(nb_xor, bitwise_xor, "__rxor__")
+BINARY(nb_lshift, bitwise_left_shift, "__rlshift__")
+BINARY(nb_rshift, bitwise_right_shift, "__rrshift__")
+INPLACE(nb_iadd, add_)
+INPLACE(nb_isub, sub_)
+INPLACE(nb_imul, mul_)
+INPLACE(nb_idiv, div_)
+INPLACE(nb_ifloor_divide, floor_divide_)
+INPLACE(nb_iremainder, remainder_)
+INPLACE(nb_iand, bitwise_and_)
+INPLACE(nb_ior, bitwise_or_)
+INPLACE(nb_ixor, bitwise_xor_)
+INPLACE(nb_ilshift, bitwise_left_shift_)
+INPLACE(nb_irshift, bitwise_right_shift_)
+#undef BINARY
+#undef INPLACE
+
+// Python's third argument, a modulus, has no meaning here.
+PyObject* nb_pow(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) {
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  return binary(a, b, "pow", "__rpow__", [](const Tensor& x, const Tensor& y) { return rushlight::pow(x, y); });
+}
+PyObject* nb_ipow(PyObject* a, PyObject* b, PyObject*) {
+  return inplace(a, b, "pow_", [](const Tensor& x, const Tensor& y) { rushlight::pow_(x, y); });
+}
+
+// Matrices only: a number on either side is no operand.
+PyObject* nb_matmul(PyObject* a, PyObject* b) {
+  const bool tensors = is_tensor(a) && is_tensor(b);
+  if (!tensors && !(overrides(a) || overrides(b))) {
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  return binary(a, b, "matmul", "__rmatmul__",
+                [](const Tensor& x, const Tensor& y) { return rushlight::matmul(x, y); });
+}
+
+PyObject* nb_negative(PyObject* a) {
+  return unary(a, "neg", [](const Tensor& x) { return rushlight::neg(x); });
+}
+PyObject* nb_absolute(PyObject* a) {
+  return unary(a, "abs", [](const Tensor& x) { return rushlight::abs(x); });
+}
+PyObject* nb_invert(PyObject* a) {
+  return unary(a, "__invert__", [](const Tensor& x) { return rushlight::bitwise_not(x); });
+}
+PyObject* nb_positive(PyObject* a) {
+  return guarded([&] {
+    RL_CHECK(unwrap(a).dtype() != kBool, "The `+` operator, on a bool tensor is not supported.");
+    return Py_NewRef(a);
+  });
+}
+
+// ---- to Python numbers ----
+
+// The only element of a tensor.
+Scalar only_element(PyObject* self) {
+  const Tensor& t = unwrap(self);
+  RL_CHECK_VALUE(t.numel() == 1, "only one element tensors can be converted to Python scalars");
+  return t.item();
+}
+
+template <class F>
+PyObject* to_number(PyObject* self, const char* name, F convert) {
+  return guarded([&] {
+    if (RL_UNLIKELY(mode_active() || overrides(self))) {
+      return call_torch_function_method(name, {self});
+    }
+    return convert();
+  });
+}
+
+int nb_bool(PyObject* self) {
+  int result = -1;
+  const int status = guarded_status([&] {
+    if (RL_UNLIKELY(mode_active() || overrides(self))) {
+      const Object value = Object::check(call_torch_function_method("__bool__", {self}));
+      result = check(PyObject_IsTrue(value.get()));
+      return;
+    }
+    const Tensor& t = unwrap(self);
+    RL_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+    RL_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+    result = t.item().toBool();
+  });
+  return status < 0 ? -1 : result;
+}
+
+PyObject* nb_int(PyObject* self) {
+  return to_number(self, "__int__", [&] {
+    const Object number = Object::check(wrap_number(only_element(self)));
+    return check(PyNumber_Long(number.get()));
+  });
+}
+PyObject* nb_float(PyObject* self) {
+  return to_number(self, "__float__", [&] {
+    const Object number = Object::check(wrap_number(only_element(self)));
+    return check(PyNumber_Float(number.get()));
+  });
+}
+PyObject* nb_index(PyObject* self) {
+  return to_number(self, "__index__", [&] {
+    const Tensor& t = unwrap(self);
+    RL_CHECK_TYPE(t.numel() == 1 && (is_integral(t.dtype()) || t.dtype() == kBool),
+                  "only integer tensors of a single element can be converted to an index");
+    return PyLong_FromLongLong(t.item().toLong());
+  });
+}
+PyObject* to_complex(PyObject* self, PyObject*) {
+  return to_number(self, "__complex__", [&] {
+    const auto z = only_element(self).as<complex<double>>();
+    return PyComplex_FromDoubles(z.re, z.im);
+  });
+}
+PyObject* to_bool_method(PyObject* self, PyObject*) {
+  const int value = nb_bool(self);
+  return value < 0 ? nullptr : PyBool_FromLong(value);
+}
+
+// ---- comparison ----
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  switch (op) {
+    case Py_EQ:
+      return binary(a, b, "__eq__", "__eq__", [](const Tensor& x, const Tensor& y) { return rushlight::eq(x, y); });
+    case Py_NE:
+      return binary(a, b, "__ne__", "__ne__", [](const Tensor& x, const Tensor& y) { return rushlight::ne(x, y); });
+    case Py_LT:
+      return binary(a, b, "lt", "gt", [](const Tensor& x, const Tensor& y) { return rushlight::lt(x, y); });
+    case Py_LE:
+      return binary(a, b, "le", "ge", [](const Tensor& x, const Tensor& y) { return rushlight::le(x, y); });
+    case Py_GT:
+      return binary(a, b, "gt", "lt", [](const Tensor& x, const Tensor& y) { return rushlight::gt(x, y); });
+    default:
+      return binary(a, b, "ge", "le", [](const Tensor& x, const Tensor& y) { return rushlight::ge(x, y); });
+  }
+}
+
+// Tensors are keys by identity.
+Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
+
+PyNumberMethods number_slots = {
+    .nb_add = nb_add,
+    .nb_subtract = nb_sub,
+    .nb_multiply = nb_mul,
+    .nb_remainder = nb_remainder,
+    .nb_power = nb_pow,
+    .nb_negative = nb_negative,
+    .nb_positive = nb_positive,
+    .nb_absolute = nb_absolute,
+    .nb_bool = nb_bool,
+    .nb_invert = nb_invert,
+    .nb_lshift = nb_lshift,
+    .nb_rshift = nb_rshift,
+    .nb_and = nb_and,
+    .nb_xor = nb_xor,
+    .nb_or = nb_or,
+    .nb_int = nb_int,
+    .nb_float = nb_float,
+    .nb_inplace_add = nb_iadd,
+    .nb_inplace_subtract = nb_isub,
+    .nb_inplace_multiply = nb_imul,
+    .nb_inplace_remainder = nb_iremainder,
+    .nb_inplace_power = nb_ipow,
+    .nb_inplace_lshift = nb_ilshift,
+    .nb_inplace_rshift = nb_irshift,
+    .nb_inplace_and = nb_iand,
+    .nb_inplace_xor = nb_ixor,
+    .nb_inplace_or = nb_ior,
+    .nb_floor_divide = nb_floor_divide,
+    .nb_true_divide = nb_div,
+    .nb_inplace_floor_divide = nb_ifloor_divide,
+    .nb_inplace_true_divide = nb_idiv,
+    .nb_index = nb_index,
+    .nb_matrix_multiply = nb_matmul,
+};
+
+PyMethodDef methods[] = {
+    {"__complex__", to_complex, METH_NOARGS, nullptr},
+    {"__nonzero__", to_bool_method, METH_NOARGS, nullptr},
+    {},
+};
+
+}  // namespace
+
+void add_operators() {
+  tensor_base_type.tp_as_number = &number_slots;
+  tensor_base_type.tp_richcompare = compare;
+  tensor_base_type.tp_hash = hash;
+  add_methods(methods);
+}
+
+}  // namespace rushlight::python

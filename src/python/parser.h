@@ -1,0 +1,250 @@
+// The one argument parser: tables of parameters in, bound arguments out.
+//
+// Every op name has a Parser over its signatures, in order of preference (generated: gen/python.py). A call walks them
+// and takes the first that fits; nothing is raised before all have failed. Then the error of the only plausible
+// signature is raised, or the list of all. `Arguments` converts what was bound, on demand, to the C++ types of the op.
+#pragma once
+
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "python/convert.h"
+#include "python/tensor_type.h"
+#include "python/types.h"
+
+namespace rushlight::python {
+
+enum class Kind : uint8_t {
+  Tensor,
+  TensorOrNumber,
+  TensorList,
+  OptionalTensorList,
+  Scalar,
+  ScalarList,
+  Int,
+  IntList,
+  Float,
+  FloatList,
+  Bool,
+  String,
+  Dtype,
+  Device,
+  Layout,
+  MemoryFormat,
+  Generator,
+  Object,  // anything
+};
+
+struct Param {
+  std::string_view name;
+  Kind kind;
+  bool none = false;          // None is taken
+  bool keyword_only = false;
+  bool out = false;           // out=: functions have it, methods do not
+  const char* shown = nullptr;  // the default, as the error message lists it; null: required
+};
+
+// The forms that an op name takes in Python: add(a, b), a.add(b), a.add_(b) and, for nn.functional, add_(a, b).
+enum Form : uint8_t { FunctionForm = 1, MethodForm = 2, InplaceForm = 4, InplaceFunctionForm = 8 };
+inline bool is_method(Form f) { return f == MethodForm || f == InplaceForm; }
+inline bool is_inplace(Form f) { return f == InplaceForm || f == InplaceFunctionForm; }
+
+struct Signature {
+  const Param* params;
+  uint8_t count;
+  uint8_t forms;    // a set of Form
+  int8_t self;      // index of the parameter that a method is called on; -1: none
+  bool varargs;     // the only positional parameter besides self takes `view(2, 3)`
+};
+
+class Arguments;
+using Run = PyObject* (*)(const Arguments&);
+
+struct Parser {
+  const char* name;
+  const Signature* signatures;
+  uint8_t count;
+  Run run;
+  PyObject** owner;  // where the public callable of the function form is an attribute
+
+  // Whole calls: offers it to __torch_function__, parses, runs, sets Python's error. `self` is null for functions.
+  PyObject* call(Form form, PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) const;
+};
+
+class Arguments {
+ public:
+  static constexpr int max_params = 24;
+
+  int signature() const { return signature_; }
+  bool inplace() const { return is_inplace(form_); }
+
+  // Not passed at all: an optional parameter with a default other than None takes that; None stays None.
+  bool absent(int i) const { return slots_[i] == nullptr; }
+  bool given(int i) const { return slots_[i] != nullptr && slots_[i] != Py_None; }
+  PyObject* object(int i) const { return slots_[i]; }
+
+  const Tensor& tensor(int i) const { return given(i) ? unwrap(slots_[i]) : undefined_tensor; }
+  Tensor tensor_or_number(int i) const;
+  std::vector<Tensor> tensors(int i) const;
+  std::vector<std::optional<Tensor>> optional_tensors(int i) const;
+
+  Scalar scalar(int i) const { return to_scalar(slots_[i]); }
+  Scalar scalar(int i, const Scalar& otherwise) const { return given(i) ? to_scalar(slots_[i]) : otherwise; }
+  std::optional<Scalar> optional_scalar(int i) const { return optional(i, to_scalar); }
+  int64_t integer(int i) const { return to_int(slots_[i]); }
+  int64_t integer(int i, int64_t otherwise) const { return given(i) ? to_int(slots_[i]) : otherwise; }
+  std::optional<int64_t> optional_integer(int i) const { return optional(i, to_int); }
+  double number(int i) const { return to_float(slots_[i]); }
+  double number(int i, double otherwise) const { return given(i) ? to_float(slots_[i]) : otherwise; }
+  std::optional<double> optional_number(int i) const { return optional(i, to_float); }
+  bool boolean(int i) const { return to_bool(slots_[i]); }
+  bool boolean(int i, bool otherwise) const { return given(i) ? to_bool(slots_[i]) : otherwise; }
+  std::optional<bool> optional_boolean(int i) const { return optional(i, to_bool); }
+  std::string_view string(int i) const { return text_view(slots_[i]); }
+  std::string_view string(int i, std::string_view otherwise) const { return given(i) ? string(i) : otherwise; }
+  std::optional<std::string_view> optional_string(int i) const { return optional(i, text_view); }
+
+  // A single int is a list of one.
+  DimVector ints(int i) const;
+  DimVector ints(int i, std::initializer_list<int64_t> otherwise) const {
+    return given(i) ? ints(i) : DimVector(otherwise);
+  }
+  std::optional<DimVector> optional_ints(int i) const {
+    return given(i) ? std::optional(ints(i)) : std::nullopt;
+  }
+  std::vector<double> numbers(int i) const;
+  std::vector<Scalar> scalars(int i) const;
+  std::optional<std::vector<double>> optional_numbers(int i) const {
+    return given(i) ? std::optional(numbers(i)) : std::nullopt;
+  }
+
+  ScalarType dtype(int i) const { return dtype_of(slots_[i]); }
+  std::optional<ScalarType> optional_dtype(int i) const { return optional(i, dtype_of); }
+  Device device(int i) const { return as_device(slots_[i]); }
+  std::optional<Device> optional_device(int i) const { return optional(i, as_device); }
+  Layout layout(int) const { return kStrided; }
+  std::optional<Layout> optional_layout(int i) const {
+    return given(i) ? std::optional(kStrided) : std::nullopt;
+  }
+  MemoryFormat memory_format(int i) const { return *as_memory_format(slots_[i]); }
+  MemoryFormat memory_format(int i, MemoryFormat otherwise) const {
+    return given(i) ? memory_format(i) : otherwise;
+  }
+  std::optional<MemoryFormat> optional_memory_format(int i) const {
+    return given(i) ? as_memory_format(slots_[i]) : std::nullopt;
+  }
+  const Generator& generator(int i) const { return given(i) ? unwrap_generator(slots_[i]) : no_generator; }
+  // dtype, layout, device, pin_memory, requires_grad, from parameter i on.
+  TensorOptions options(int i) const;
+
+  // Whether the work may be worth releasing the GIL for: some tensor is not small.
+  bool heavy() const;
+
+ private:
+  friend struct Parser;
+  static const Tensor undefined_tensor;
+  static const Generator no_generator;
+  static ScalarType dtype_of(PyObject* o);
+
+  template <class F>
+  auto optional(int i, F convert) const -> std::optional<decltype(convert(nullptr))> {
+    if (!given(i)) {
+      return std::nullopt;
+    }
+    return convert(slots_[i]);
+  }
+  Items items(int i) const;
+  template <class T, class F>
+  T convert_list(int i, F convert) const;
+
+  const Signature* table_;
+  int signature_;
+  Form form_;
+  PyObject* const* varargs_ = nullptr;  // the ints of view(2, 3)
+  Py_ssize_t varargs_count_ = 0;
+  PyObject* slots_[max_params];
+};
+
+// ---- results ----
+
+inline PyObject* wrap_result(Tensor t) { return wrap(std::move(t)); }
+inline PyObject* wrap_result(bool v) { return PyBool_FromLong(v); }
+inline PyObject* wrap_result(int64_t v) { return PyLong_FromLongLong(v); }
+inline PyObject* wrap_result(double v) { return PyFloat_FromDouble(v); }
+inline PyObject* wrap_result(ScalarType t) { return wrap(t); }
+inline PyObject* wrap_result(const Scalar& s) { return wrap_number(s); }
+PyObject* wrap_result(const std::vector<Tensor>& list);  // a tuple
+
+void set_item(PyObject* tuple, Py_ssize_t i, PyObject* item);
+template <class... T>
+PyObject* wrap_result(std::tuple<T...> results, PyTypeObject* named = nullptr) {
+  Object out = Object::check(named != nullptr ? PyStructSequence_New(named) : PyTuple_New(sizeof...(T)));
+  Py_ssize_t i = 0;
+  std::apply([&](auto&... r) { (set_item(out.get(), i++, wrap_result(std::move(r))), ...); }, results);
+  return out.release();
+}
+
+// Runs an op, without the GIL where it is heavy, and wraps what comes out.
+template <class F>
+PyObject* finish(const Arguments& a, F&& op) {
+  if (RL_LIKELY(!a.heavy())) {
+    return wrap_result(op());
+  }
+  auto result = [&] {
+    const WithoutGil no_gil;
+    return op();
+  }();
+  return wrap_result(std::move(result));
+}
+template <class F>
+PyObject* finish_named(const Arguments& a, PyTypeObject* named, F&& op) {
+  auto result = [&] {
+    const WithoutGil no_gil(a.heavy());
+    return op();
+  }();
+  return wrap_result(std::move(result), named);
+}
+// In-place and out=: the object that was given comes back.
+template <class F>
+PyObject* finish_given(const Arguments& a, PyObject* given, F&& op) {
+  {
+    const WithoutGil no_gil(a.heavy());
+    op();
+  }
+  return Py_NewRef(given);
+}
+
+// The type torch.return_types.NAME with these fields; made on first use.
+PyTypeObject* named_result(PyTypeObject*& cache, const char* name, std::initializer_list<const char*> fields);
+void init_results(PyObject* module);
+
+// ---- definitions by hand: a table of parameters, then the body, which is given `a` ----
+
+inline constexpr Param self_param = {"self", Kind::Tensor};
+
+#define RL_METHOD(name, ...)                                                                                 \
+  PyObject* name##_run(const Arguments& a);                                                                  \
+  const Param name##_params[] = {self_param, __VA_ARGS__};                                                   \
+  const Signature name##_signatures[] = {{name##_params, std::size(name##_params), MethodForm, 0, false}};   \
+  const Parser name##_parser = {#name, name##_signatures, 1, name##_run, nullptr};                           \
+  PyObject* name##_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {        \
+    return name##_parser.call(MethodForm, self, args, nargs, names);                                         \
+  }                                                                                                          \
+  PyObject* name##_run(const Arguments& a)
+
+// A function of the module `ops_owner`, to which the row RL_FUNCTION_ROW adds it.
+#define RL_FUNCTION(name, ...)                                                                               \
+  PyObject* name##_run(const Arguments& a);                                                                  \
+  const Param name##_params[] = {__VA_ARGS__};                                                               \
+  const Signature name##_signatures[] = {{name##_params, std::size(name##_params), FunctionForm, -1, false}}; \
+  const Parser name##_parser = {#name, name##_signatures, 1, name##_run, &ops_owner};                        \
+  PyObject* name##_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {           \
+    return name##_parser.call(FunctionForm, nullptr, args, nargs, names);                                    \
+  }                                                                                                          \
+  PyObject* name##_run(const Arguments& a)
+
+#define RL_FAST_ROW(name, function, doc) {name, as_function(function), METH_FASTCALL | METH_KEYWORDS, doc}
+
+}  // namespace rushlight::python

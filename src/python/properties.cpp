@@ -1,0 +1,207 @@
+// Attributes of Tensor that are computed: shape, dtype, grad and their like.
+#include <rushlight/autograd.h>
+#include <rushlight/ops.h>
+
+#include "python/bindings.h"
+#include "python/parser.h"
+#include "python/torch_function.h"
+
+namespace rushlight::python {
+
+namespace {
+
+// ---- reading ----
+
+// The callable that __torch_function__ is told of: Tensor.shape.__get__.
+Object accessor(const void* name, const char* which) {
+  const Object descriptor = Object::check(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), static_cast<const char*>(name)));
+  return Object::check(PyObject_GetAttrString(descriptor.get(), which));
+}
+
+template <PyObject* (*read)(const Tensor&)>
+PyObject* getter(PyObject* self, void* name) {
+  return guarded([&]() -> PyObject* {
+    if (RL_UNLIKELY(mode_active() || overrides(self))) {
+      return call_torch_function(accessor(name, "__get__").get(), nullptr, &self, 1, nullptr);
+    }
+    return read(unwrap(self));
+  });
+}
+
+PyObject* boolean(bool value) { return PyBool_FromLong(value); }
+
+PyObject* shape(const Tensor& t) { return wrap_size(t.sizes()); }
+PyObject* dtype(const Tensor& t) { return wrap(t.dtype()); }
+PyObject* device(const Tensor& t) { return wrap(t.device()); }
+PyObject* layout(const Tensor&) { return wrap(kStrided); }
+PyObject* ndim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
+PyObject* nbytes(const Tensor& t) { return PyLong_FromLongLong(t.nbytes()); }
+PyObject* itemsize_of(const Tensor& t) { return PyLong_FromLongLong(t.element_size()); }
+PyObject* is_cuda(const Tensor& t) { return boolean(t.is_cuda()); }
+PyObject* is_cpu(const Tensor& t) { return boolean(t.is_cpu()); }
+PyObject* is_meta(const Tensor& t) { return boolean(t.is_meta()); }
+PyObject* none(const Tensor&) { Py_RETURN_NONE; }
+PyObject* no(const Tensor&) { return boolean(false); }
+PyObject* requires_grad(const Tensor& t) { return boolean(t.requires_grad()); }
+PyObject* is_leaf(const Tensor& t) { return boolean(t.is_leaf()); }
+PyObject* retains_grad(const Tensor& t) { return boolean(t.retains_grad()); }
+PyObject* output_nr(const Tensor& t) { return PyLong_FromLongLong(t.output_nr()); }
+PyObject* version(const Tensor& t) { return PyLong_FromUnsignedLong(t._version()); }
+PyObject* grad(const Tensor& t) { return wrap(t.grad()); }
+PyObject* data(const Tensor& t) { return wrap(t.variable_data()); }
+PyObject* base(const Tensor& t) { return wrap(t.is_view() ? t._base() : Tensor()); }
+PyObject* real_part(const Tensor& t) { return wrap(rushlight::real(t)); }
+PyObject* imaginary_part(const Tensor& t) { return wrap(rushlight::imag(t)); }
+PyObject* names(const Tensor& t) {
+  Object out = Object::check(PyTuple_New(t.dim()));
+  for (int64_t i = 0; i < t.dim(); i++) {
+    PyTuple_SET_ITEM(out.get(), i, Py_NewRef(Py_None));
+  }
+  return out.release();
+}
+// All dimensions reversed.
+Tensor reversed(const Tensor& t) {
+  DimVector dims(static_cast<size_t>(t.dim()));
+  for (int64_t i = 0; i < t.dim(); i++) {
+    dims[static_cast<size_t>(i)] = t.dim() - 1 - i;
+  }
+  return rushlight::permute(t, dims);
+}
+PyObject* transposed(const Tensor& t) {
+  if (t.dim() != 2 && t.dim() != 0) {
+    static bool warned = false;
+    warn_once(warned,
+              "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+              "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+              "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.");
+  }
+  return wrap(reversed(t));
+}
+Tensor matrix_transpose(const Tensor& t, const char* name) {
+  RL_CHECK(t.dim() >= 2 || t.dim() == 0, "tensor.", name, " is only supported on matrices or batches of matrices. Got ",
+           t.dim(), "-D tensor.");
+  return t.dim() == 0 ? t : rushlight::transpose(t, -2, -1);
+}
+PyObject* matrix_transposed(const Tensor& t) { return wrap(matrix_transpose(t, "mT")); }
+PyObject* adjoint_of_matrices(const Tensor& t) {
+  const Tensor swapped = matrix_transpose(t, "mH");
+  return wrap(swapped.is_complex() ? rushlight::adjoint(t) : swapped);
+}
+PyObject* adjoint_of_matrix(const Tensor& t) {
+  RL_CHECK(t.dim() == 2 || t.dim() == 0,
+           "tensor.H is only supported on matrices (2-D tensors). Got ", t.dim(), "-D tensor.");
+  return adjoint_of_matrices(t);
+}
+
+// ---- writing ----
+
+template <void (*write)(PyObject* self, PyObject* value)>
+int setter(PyObject* self, PyObject* value, void* name) {
+  return guarded_status([&] {
+    if (value != nullptr && RL_UNLIKELY(mode_active() || overrides(self))) {
+      PyObject* args[] = {self, value};
+      Py_DECREF(check(call_torch_function(accessor(name, "__set__").get(), nullptr, args, 2, nullptr)));
+      return;
+    }
+    write(self, value);
+  });
+}
+
+void set_requires_grad(PyObject* self, PyObject* value) {
+  if (value == nullptr || !PyBool_Check(value)) {
+    raise(PyExc_RuntimeError, "requires_grad must be a bool");
+  }
+  unwrap(self).requires_grad_(value == Py_True);
+}
+
+void set_grad(PyObject* self, PyObject* value) {
+  const Tensor& t = unwrap(self);
+  if (value == nullptr || value == Py_None) {
+    if (t.grad().defined()) {
+      t.mutable_grad() = Tensor();
+    }
+    return;
+  }
+  if (!is_tensor(value)) {
+    raise(PyExc_TypeError, str("assigned grad expected to be a Tensor or None but got grad of type '", type_name(value), "'"));
+  }
+  RL_CHECK(value != self, "can't assign Variable as its own grad");
+  const Tensor& g = unwrap(value);
+  RL_CHECK(g.dtype() == t.dtype(), "assigned grad has data of a different type: expected torch.", t.dtype(),
+           ", but got torch.", g.dtype());
+  RL_CHECK(g.device().type() == t.device().type(), "assigned grad has data located on a different device");
+  RL_CHECK(g.sizes() == t.sizes(), "assigned grad has data of a different size: expected ", t.sizes(), ", but got ",
+           g.sizes());
+  t.mutable_grad() = g;
+}
+
+void set_data(PyObject* self, PyObject* value) {
+  if (value == nullptr) {
+    raise(PyExc_RuntimeError, "Deleting tensor data is not allowed. Delete tensor instead!");
+  }
+  if (!is_tensor(value)) {
+    raise(PyExc_TypeError, str("Variable data has to be a tensor, but got ", type_name(value)));
+  }
+  unwrap(self).set_data(unwrap(value));
+}
+
+template <Tensor (*part)(const Tensor&)>
+void set_part(PyObject* self, PyObject* value) {
+  if (value == nullptr) {
+    raise(PyExc_TypeError, "a part of a tensor cannot be deleted");
+  }
+  const Tensor to = part(unwrap(self));
+  if (!is_tensor(value) && !is_number(value)) {
+    raise(PyExc_TypeError, str("can't assign a ", type_name(value), " to a part of a tensor"));
+  }
+  rushlight::copy_(to, is_tensor(value) ? unwrap(value) : make_number(to_scalar(value)));
+}
+
+#define GET(name, read, doc) {name, getter<read>, nullptr, doc, const_cast<char*>(name)}
+#define GET_SET(name, read, write, doc) {name, getter<read>, setter<write>, doc, const_cast<char*>(name)}
+PyGetSetDef properties[] = {
+    GET("shape", shape, "The sizes, as torch.Size."),
+    GET("dtype", dtype, "The type of the elements."),
+    GET("device", device, "Where it lies."),
+    GET("layout", layout, "torch.strided."),
+    GET("ndim", ndim, "The number of dimensions."),
+    GET("nbytes", nbytes, "Bytes of all elements."),
+    GET("itemsize", itemsize_of, "Bytes of an element."),
+    GET("is_cuda", is_cuda, "Whether it lies on a GPU."),
+    GET("is_cpu", is_cpu, "Whether it lies in main memory."),
+    GET("is_meta", is_meta, "Whether it has a shape and no elements."),
+    GET("is_sparse", no, "False."),
+    GET("is_sparse_csr", no, "False."),
+    GET("is_mkldnn", no, "False."),
+    GET("is_mps", no, "False."),
+    GET("is_xpu", no, "False."),
+    GET("is_quantized", no, "False."),
+    GET("is_nested", no, "False."),
+    GET_SET("requires_grad", requires_grad, set_requires_grad, "Whether gradients are recorded."),
+    GET("is_leaf", is_leaf, "Whether no recorded op made it."),
+    GET("retains_grad", retains_grad, "Whether a result keeps its gradient."),
+    GET("output_nr", output_nr, "Which result of its grad_fn it is."),
+    GET("_version", version, "How often it was written."),
+    GET_SET("grad", grad, set_grad, "The accumulated gradient, or None."),
+    GET_SET("_grad", grad, set_grad, nullptr),
+    GET_SET("data", data, set_data, "The same memory, unknown to autograd."),
+    GET("_base", base, "The tensor that it is a view of, or None."),
+    GET_SET("real", real_part, set_part<rushlight::real>, "The real part; real tensors themselves."),
+    GET_SET("imag", imaginary_part, set_part<rushlight::imag>, "The imaginary part, a view."),
+    GET("names", names, "A None for each dimension."),
+    GET("name", none, "None."),
+    GET("T", transposed, "Dimensions in reverse."),
+    GET("mT", matrix_transposed, "The last two dimensions swapped."),
+    GET("H", adjoint_of_matrix, "The conjugate transpose of a matrix."),
+    GET("mH", adjoint_of_matrices, "The last two dimensions swapped, and conjugated."),
+    {},
+};
+#undef GET
+#undef GET_SET
+
+}  // namespace
+
+void add_properties() { add_getset(properties); }
+
+}  // namespace rushlight::python

@@ -1,0 +1,110 @@
+// Settings of the process and questions about dtypes and tensors that are no ops.
+#include <rushlight/version.h>
+
+#include "core/iterator.h"
+#include "core/parallel.h"
+#include "python/bindings.h"
+#include "python/parser.h"
+
+namespace rushlight::python {
+
+namespace {
+
+// ---- dtypes ----
+
+PyObject* default_dtype(PyObject*, PyObject*) { return wrap(get_default_dtype()); }
+
+PyObject* change_default_dtype(PyObject*, PyObject* dtype) {
+  return guarded([&]() -> PyObject* {
+    if (Py_TYPE(dtype) != &dtype_type) {
+      raise(PyExc_TypeError, str("invalid dtype object: expected a torch.dtype, but got ", type_name(dtype)));
+    }
+    const ScalarType t = *as_dtype(dtype);
+    RL_CHECK_TYPE(is_floating(t), "only floating-point types are supported as the default type");
+    set_default_dtype(t);
+    Py_RETURN_NONE;
+  });
+}
+
+RL_FUNCTION(promote_types, Param{"type1", Kind::Dtype}, Param{"type2", Kind::Dtype}) {
+  return wrap(rushlight::promote_types(a.dtype(0), a.dtype(1)));
+}
+RL_FUNCTION(can_cast, Param{"from_", Kind::Dtype}, Param{"to", Kind::Dtype}) {
+  return PyBool_FromLong(rushlight::can_cast(a.dtype(0), a.dtype(1)));
+}
+RL_FUNCTION(result_type, Param{"tensor1", Kind::TensorOrNumber}, Param{"tensor2", Kind::TensorOrNumber}) {
+  const Tensor both[] = {a.tensor_or_number(0), a.tensor_or_number(1)};
+  return wrap(rushlight::result_type(both));
+}
+
+// ---- tensors ----
+
+constexpr Param input_param = {"self", Kind::Tensor};
+RL_FUNCTION(numel, input_param) { return PyLong_FromLongLong(a.tensor(0).numel()); }
+RL_FUNCTION(is_floating_point, input_param) { return PyBool_FromLong(a.tensor(0).is_floating_point()); }
+RL_FUNCTION(is_complex, input_param) { return PyBool_FromLong(a.tensor(0).is_complex()); }
+RL_FUNCTION(is_nonzero, input_param) {
+  const Tensor& t = a.tensor(0);
+  RL_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+  RL_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  return PyBool_FromLong(t.item().toBool());
+}
+RL_FUNCTION(is_same_size, input_param, Param{"other", Kind::Tensor}) {
+  return PyBool_FromLong(a.tensor(0).sizes() == a.tensor(1).sizes());
+}
+PyObject* is_tensor_function(PyObject*, PyObject* o) { return PyBool_FromLong(is_tensor(o)); }
+
+// ---- threads, warnings ----
+
+PyObject* num_threads(PyObject*, PyObject*) { return PyLong_FromLong(get_num_threads()); }
+PyObject* change_num_threads(PyObject*, PyObject* n) {
+  return guarded([&]() -> PyObject* {
+    if (!PyLong_Check(n) || PyBool_Check(n)) {
+      raise(PyExc_TypeError, str("set_num_threads expects an int, but got ", type_name(n)));
+    }
+    const int64_t count = to_int(n);
+    RL_CHECK(count > 0 && count <= INT32_MAX, "set_num_threads expects a positive integer");
+    set_num_threads(static_cast<int>(count));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* change_warn_always(PyObject*, PyObject* always) {
+  return guarded([&]() -> PyObject* {
+    if (!PyBool_Check(always)) {
+      raise(PyExc_TypeError, str("setWarnOnlyOnce_ expects a bool, but got ", type_name(always)));
+    }
+    set_warn_always(always == Py_True);
+    Py_RETURN_NONE;
+  });
+}
+PyObject* warns_always(PyObject*, PyObject*) { return PyBool_FromLong(is_warn_always()); }
+
+#define ROW(name, doc) RL_FAST_ROW(#name, name##_function, doc)
+PyMethodDef functions[] = {
+    ROW(promote_types, "The dtype in which two dtypes meet."),
+    ROW(can_cast, "Whether promotion allows a conversion."),
+    ROW(result_type, "The dtype of an arithmetic result of two tensors or numbers."),
+    ROW(numel, "The number of elements."),
+    ROW(is_floating_point, "Whether it holds real floating-point numbers."),
+    ROW(is_complex, "Whether it holds complex numbers."),
+    ROW(is_nonzero, "Whether its only element is not zero."),
+    ROW(is_same_size, "Whether two tensors have the same sizes."),
+    {"is_tensor", is_tensor_function, METH_O, "Whether an object is a Tensor."},
+    {"get_default_dtype", default_dtype, METH_NOARGS, "The dtype of new floating-point tensors."},
+    {"set_default_dtype", change_default_dtype, METH_O, "Changes the dtype of new floating-point tensors."},
+    {"get_num_threads", num_threads, METH_NOARGS, "How many threads an op may use."},
+    {"set_num_threads", change_num_threads, METH_O, "Changes how many threads an op may use."},
+    {"set_warn_always", change_warn_always, METH_O, "Whether warnings given once in a process are repeated."},
+    {"is_warn_always_enabled", warns_always, METH_NOARGS, "Whether warnings given once in a process are repeated."},
+    {},
+};
+#undef ROW
+
+}  // namespace
+
+void init_settings(PyObject* module) {
+  check(PyModule_AddFunctions(ops_owner, functions));
+  check(PyModule_AddStringConstant(module, "_version", RUSHLIGHT_VERSION));
+}
+
+}  // namespace rushlight::python

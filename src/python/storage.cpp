@@ -1,0 +1,208 @@
+// torch.UntypedStorage: bytes, where they lie and how many.
+#include "python/storage.h"
+
+#include <cstring>
+
+#include "core/op_support.h"
+#include "python/bindings.h"
+#include "python/convert.h"
+#include "python/tensor_type.h"
+#include "python/types.h"
+
+namespace rushlight::python {
+
+namespace {
+
+extern PyTypeObject storage_type;
+
+struct StorageObject {
+  PyObject_HEAD
+  Storage value;
+};
+const Storage& storage_of(PyObject* o) { return reinterpret_cast<StorageObject*>(o)->value; }
+
+PyObject* make(PyTypeObject* type, Storage storage) {
+  PyObject* o = check(type->tp_alloc(type, 0));
+  new (&reinterpret_cast<StorageObject*>(o)->value) Storage(std::move(storage));
+  return o;
+}
+
+PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    static const char* const names[] = {"size", nullptr};
+    Py_ssize_t size = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:UntypedStorage", const_cast<char**>(names), &size)) {
+      throw PythonError();
+    }
+    RL_CHECK(size >= 0, "Storage size must not be negative, but got ", static_cast<int64_t>(size));
+    return make(type, StorageImpl::allocate(static_cast<size_t>(size), kCPU));
+  });
+}
+
+void destroy(PyObject* self) {
+  reinterpret_cast<StorageObject*>(self)->value.~Storage();
+  Py_TYPE(self)->tp_free(self);
+}
+
+PyObject* nbytes(PyObject* self, PyObject*) { return PyLong_FromSize_t(storage_of(self)->nbytes()); }
+PyObject* address(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(storage_of(self)->data()); }
+PyObject* resizable(PyObject* self, PyObject*) { return PyBool_FromLong(storage_of(self)->resizable()); }
+PyObject* device(PyObject* self, void*) {
+  return guarded([&] { return wrap(storage_of(self)->device()); });
+}
+PyObject* identity(PyObject* self, void*) { return PyLong_FromVoidPtr(storage_of(self).get()); }
+
+PyObject* resize(PyObject* self, PyObject* size) {
+  return guarded([&] {
+    if (!is_int(size)) {
+      raise(PyExc_TypeError, str("resize_(): argument 'size' must be int, not ", type_name(size)));
+    }
+    const int64_t n = to_int(size);
+    RL_CHECK(n >= 0, "Storage size must not be negative, but got ", n);
+    // Tensors check their bounds when they are made: memory below them must not shrink.
+    RL_CHECK(static_cast<size_t>(n) >= storage_of(self)->nbytes() || storage_of(self)->use_count() == 1,
+             "resize_() would cut memory that tensors still use");
+    storage_of(self)->resize(static_cast<size_t>(n));
+    return Py_NewRef(self);
+  });
+}
+
+PyObject* tolist(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Storage& s = storage_of(self);
+    RL_CHECK(!s->device().is_meta(), "meta storage has no data");
+    const auto* bytes = static_cast<const uint8_t*>(s->data());
+    Object list = Object::check(PyList_New(static_cast<Py_ssize_t>(s->nbytes())));
+    for (size_t i = 0; i < s->nbytes(); i++) {
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), PyLong_FromLong(bytes[i]));
+    }
+    return list.release();
+  });
+}
+
+PyObject* clone(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Storage& s = storage_of(self);
+    Storage copy = StorageImpl::allocate(s->nbytes(), s->device());
+    if (s->nbytes() != 0 && s->data() != nullptr) {
+      std::memcpy(copy->data(), s->data(), s->nbytes());
+    }
+    return make(Py_TYPE(self), std::move(copy));
+  });
+}
+
+Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(storage_of(self)->nbytes()); }
+PyObject* item(PyObject* self, Py_ssize_t i) {
+  const Storage& s = storage_of(self);
+  if (i < 0 || static_cast<size_t>(i) >= s->nbytes() || s->data() == nullptr) {
+    PyErr_SetString(PyExc_IndexError, "storage index out of range");
+    return nullptr;
+  }
+  return PyLong_FromLong(static_cast<const uint8_t*>(s->data())[i]);
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  if (Py_TYPE(a) != &storage_type || Py_TYPE(b) != &storage_type || (op != Py_EQ && op != Py_NE)) {
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  return PyBool_FromLong((storage_of(a) == storage_of(b)) == (op == Py_EQ));
+}
+Py_hash_t hash(PyObject* self) { return _Py_HashPointer(storage_of(self).get()); }
+
+// Pickle and copy: the bytes, and what makes a storage of them.
+PyObject* from_bytes(PyObject* cls, PyObject* bytes) {
+  return guarded([&] {
+    if (!PyBytes_Check(bytes)) {
+      raise(PyExc_TypeError, str("_from_bytes(): expected bytes, but got ", type_name(bytes)));
+    }
+    const auto n = static_cast<size_t>(PyBytes_GET_SIZE(bytes));
+    Storage storage = StorageImpl::allocate(n, kCPU);
+    if (n != 0) {
+      std::memcpy(storage->data(), PyBytes_AS_STRING(bytes), n);
+    }
+    return make(reinterpret_cast<PyTypeObject*>(cls), std::move(storage));
+  });
+}
+PyObject* reduce(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Storage& s = storage_of(self);
+    RL_CHECK(s->device().is_cpu(), "only storage in main memory can be pickled, not that on ", s->device());
+    const Object rebuild = Object::check(PyObject_GetAttrString(self, "_from_bytes"));
+    const Object bytes = Object::check(
+        PyBytes_FromStringAndSize(static_cast<const char*>(s->data()), static_cast<Py_ssize_t>(s->nbytes())));
+    return check(Py_BuildValue("O(O)", rebuild.get(), bytes.get()));
+  });
+}
+
+// _tensor_on(storage, dtype, offset, size, stride): a window, checked against the storage.
+PyObject* tensor_on(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *storage, *dtype, *size, *stride;
+    long long offset;
+    if (!PyArg_ParseTuple(args, "O!O!LO!O!:_tensor_on", &storage_type, &storage, &dtype_type, &dtype, &offset,
+                          &PyTuple_Type, &size, &PyTuple_Type, &stride)) {
+      throw PythonError();
+    }
+    const auto ints = [](PyObject* tuple) {
+      DimVector out;
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
+        RL_CHECK_TYPE(is_int(PyTuple_GET_ITEM(tuple, i)), "_tensor_on(): expected a tuple of ints");
+        out.push_back(to_int(PyTuple_GET_ITEM(tuple, i)));
+      }
+      return out;
+    };
+    const DimVector sizes = ints(size);
+    const DimVector strides = ints(stride);
+    const ScalarType t = *as_dtype(dtype);
+    auto impl = TensorImpl::make(storage_of(storage), t, storage_of(storage)->device());
+    impl->set_sizes_contiguous({0});
+    const Tensor base(std::move(impl));
+    return wrap(make_view(base, {sizes, strides, offset, t}));
+  });
+}
+PyMethodDef module_functions[] = {{"_tensor_on", tensor_on, METH_VARARGS, nullptr}, {}};
+
+PyMethodDef methods[] = {
+    {"_from_bytes", from_bytes, METH_O | METH_CLASS, nullptr},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"nbytes", nbytes, METH_NOARGS, "The number of bytes."},
+    {"size", nbytes, METH_NOARGS, "The number of bytes."},
+    {"data_ptr", address, METH_NOARGS, "The address of the first byte."},
+    {"resizable", resizable, METH_NOARGS, "Whether resize_ works."},
+    {"resize_", resize, METH_O, "Grows the memory, keeping what it holds."},
+    {"tolist", tolist, METH_NOARGS, "The bytes as a list of ints."},
+    {"clone", clone, METH_NOARGS, "A copy."},
+    {},
+};
+PyGetSetDef getset[] = {
+    {"device", device, nullptr, "Where it lies.", nullptr},
+    {"_cdata", identity, nullptr, "Its identity as an int.", nullptr},
+    {},
+};
+PySequenceMethods sequence = {.sq_length = length, .sq_item = item};
+
+PyTypeObject storage_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight.UntypedStorage",
+    .tp_basicsize = sizeof(StorageObject),
+    .tp_dealloc = destroy,
+    .tp_as_sequence = &sequence,
+    .tp_hash = hash,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "UntypedStorage(size=0): the memory below tensors.",
+    .tp_richcompare = compare,
+    .tp_methods = methods,
+    .tp_getset = getset,
+    .tp_new = construct,
+};
+
+}  // namespace
+
+PyObject* wrap_storage(const Tensor& t) { return make(&storage_type, t.storage()); }
+
+void init_storage(PyObject* module) {
+  ready(storage_type);
+  add(module, "UntypedStorage", reinterpret_cast<PyObject*>(&storage_type));
+  check(PyModule_AddFunctions(module, module_functions));
+}
+
+}  // namespace rushlight::python

@@ -1,0 +1,288 @@
+// Who sees a call before rushlight does: torch-function modes, then arguments whose class has __torch_function__.
+#include "python/torch_function.h"
+
+#include <vector>
+
+#include "python/convert.h"
+
+namespace rushlight::python {
+
+constinit thread_local TorchFunctionState torch_function_state __attribute__((tls_model("initial-exec")));
+
+namespace {
+
+PyObject* attribute_name;  // "__torch_function__"
+PyObject* disabled_implementation;
+
+// The class attribute, borrowed; null where there is none or where it is the disabled one.
+PyObject* implementation(PyTypeObject* type) {
+  // The last class found to have none, at that version of it: a run of calls on Parameters looks it up once.
+  static PyTypeObject* last = nullptr;
+  static unsigned int last_version = 0;
+  if (type == last && type->tp_version_tag == last_version && last_version != 0) {
+    return nullptr;
+  }
+  PyObject* found = _PyType_Lookup(type, attribute_name);
+  if (found == nullptr || found == disabled_implementation) {
+    last = type;
+    last_version = type->tp_version_tag;
+    return nullptr;
+  }
+  return found;
+}
+
+bool object_overrides(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  if (type == tensor_class) {
+    return false;
+  }
+  return implementation(type) != nullptr;
+}
+
+// Subclasses before their bases, otherwise in order of appearance; one of each class.
+void collect(std::vector<PyObject*>& found, PyObject* o) {
+  if (!object_overrides(o)) {
+    return;
+  }
+  for (PyObject* other : found) {
+    if (Py_TYPE(other) == Py_TYPE(o)) {
+      return;
+    }
+  }
+  size_t at = found.size();
+  for (size_t i = 0; i < found.size(); i++) {
+    if (PyType_IsSubtype(Py_TYPE(o), Py_TYPE(found[i]))) {
+      at = i;
+      break;
+    }
+  }
+  found.insert(found.begin() + static_cast<std::ptrdiff_t>(at), o);
+}
+
+void collect_with_items(std::vector<PyObject*>& found, PyObject* o) {
+  const Items items = items_of(o);
+  for (Py_ssize_t i = 0; i < items.size; i++) {
+    collect(found, items.data[i]);
+  }
+  if (!items.is_sequence() || !PyTuple_CheckExact(o)) {
+    collect(found, o);
+  }
+}
+
+// Takes the topmost mode off its stack while it runs.
+class PoppedMode {
+ public:
+  PoppedMode() {
+    PyObject* modes = torch_function_state.modes;
+    const Py_ssize_t n = PyList_GET_SIZE(modes);
+    mode_ = Object::borrow(PyList_GET_ITEM(modes, n - 1));
+    check(PyList_SetSlice(modes, n - 1, n, nullptr));
+  }
+  ~PoppedMode() {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (PyList_Append(torch_function_state.modes, mode_.get()) < 0) {
+      PyErr_Clear();
+    }
+    PyErr_Restore(type, value, trace);
+  }
+  PoppedMode(const PoppedMode&) = delete;
+  PoppedMode& operator=(const PoppedMode&) = delete;
+  PyObject* get() const { return mode_.get(); }
+
+ private:
+  Object mode_;
+};
+
+PyObject* ask(PyObject* who, PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs) {
+  const Object method = Object::check(PyObject_GetAttr(who, attribute_name));
+  return check(PyObject_CallFunctionObjArgs(method.get(), function, types, args, kwargs, nullptr));
+}
+
+PyObject* offer(PyObject* function, const std::vector<PyObject*>& found, PyObject* args, PyObject* kwargs) {
+  const Object types = Object::check(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
+  for (size_t i = 0; i < found.size(); i++) {
+    PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i), Py_NewRef(Py_TYPE(found[i])));
+  }
+  if (mode_active()) {
+    const PoppedMode mode;
+    PyObject* result = ask(mode.get(), function, types.get(), args, kwargs);
+    if (result != Py_NotImplemented) {
+      return result;
+    }
+    Py_DECREF(result);
+  }
+  for (PyObject* o : found) {
+    PyObject* result = ask(o, function, types.get(), args, kwargs);
+    if (result != Py_NotImplemented) {
+      return result;
+    }
+    Py_DECREF(result);
+  }
+  std::string names;
+  for (PyObject* o : found) {
+    names += names.empty() ? "" : ", ";
+    names += text_view(Object::check(PyObject_Repr(reinterpret_cast<PyObject*>(Py_TYPE(o)))).get());
+  }
+  const Object name = Object::maybe(PyObject_GetAttrString(function, "__name__"));
+  PyErr_Clear();
+  raise(PyExc_TypeError,
+        str("no implementation found for 'torch.", name ? text_view(name.get()) : std::string_view("function"),
+            "' on types that implement __torch_function__: [", names, "]"));
+}
+
+// ---- what Python code uses ----
+
+PyObject* disabled(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    static const char* const names[] = {"func", "types", "args", "kwargs", nullptr};
+    PyObject *function, *types, *arguments = nullptr, *keywords = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO", const_cast<char**>(names), &function, &types, &arguments,
+                                     &keywords)) {
+      throw PythonError();
+    }
+    const bool before = std::exchange(torch_function_state.subclasses_disabled, true);
+    const Object tuple = Object::maybe(arguments != nullptr ? PySequence_Tuple(arguments) : PyTuple_New(0));
+    PyObject* result = nullptr;
+    if (tuple) {
+      result = PyObject_Call(function, tuple.get(), keywords == Py_None ? nullptr : keywords);
+    }
+    torch_function_state.subclasses_disabled = before;
+    return result;
+  });
+}
+
+// What Tensor.__torch_function__ does: the call itself, without offering it again to subclasses.
+PyObject* swap_disabled(PyObject*, PyObject* args) {
+  int subclasses, modes;
+  if (!PyArg_ParseTuple(args, "pp:_swap_torch_function_disabled", &subclasses, &modes)) {
+    return nullptr;
+  }
+  TorchFunctionState& state = torch_function_state;
+  PyObject* before = Py_BuildValue("(NN)", PyBool_FromLong(state.subclasses_disabled), PyBool_FromLong(state.modes_disabled));
+  if (before != nullptr) {
+    state.subclasses_disabled = subclasses != 0;
+    state.modes_disabled = modes != 0;
+  }
+  return before;
+}
+
+PyObject* push_mode(PyObject*, PyObject* mode) {
+  return guarded([&]() -> PyObject* {
+    PyObject*& modes = torch_function_state.modes;
+    if (modes == nullptr) {
+      modes = check(PyList_New(0));
+    }
+    check(PyList_Append(modes, mode));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* pop_mode(PyObject*, PyObject*) {
+  return guarded([&] {
+    PyObject* modes = torch_function_state.modes;
+    const Py_ssize_t n = modes != nullptr ? PyList_GET_SIZE(modes) : 0;
+    RL_CHECK(n != 0, "no torch-function mode is active");
+    Object mode = Object::borrow(PyList_GET_ITEM(modes, n - 1));
+    check(PyList_SetSlice(modes, n - 1, n, nullptr));
+    return mode.release();
+  });
+}
+
+PyObject* mode_count(PyObject*, PyObject*) {
+  PyObject* modes = torch_function_state.modes;
+  return PyLong_FromSsize_t(modes != nullptr ? PyList_GET_SIZE(modes) : 0);
+}
+
+PyObject* has_torch_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  return PyBool_FromLong(wants_torch_function(nullptr, args, nargs, kwnames));
+}
+
+// _offer_torch_function(function, relevant_args, args, kwargs): for library code in Python.
+PyObject* offer_from_python(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *function, *relevant, *arguments, *kwargs;
+    if (!PyArg_ParseTuple(args, "OO!O!O!:handle_torch_function", &function, &PyTuple_Type, &relevant, &PyTuple_Type,
+                          &arguments, &PyDict_Type, &kwargs)) {
+      throw PythonError();
+    }
+    std::vector<PyObject*> found;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(relevant) && !torch_function_state.subclasses_disabled; i++) {
+      collect_with_items(found, PyTuple_GET_ITEM(relevant, i));
+    }
+    return offer(function, found, arguments, kwargs);
+  });
+}
+
+PyMethodDef disabled_definition = {"_disabled_torch_function_impl",
+                                   reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(disabled)),
+                                   METH_VARARGS | METH_KEYWORDS,
+                                   "As a class's __torch_function__: its instances are offered no calls."};
+
+PyMethodDef module_functions[] = {
+    {"_swap_torch_function_disabled", swap_disabled, METH_VARARGS, nullptr},
+    {"_push_torch_function_mode", push_mode, METH_O, nullptr},
+    {"_pop_torch_function_mode", pop_mode, METH_NOARGS, nullptr},
+    {"_offer_torch_function", offer_from_python, METH_VARARGS, nullptr},
+    {"_torch_function_mode_count", mode_count, METH_NOARGS, nullptr},
+    {"_has_torch_function", as_function(has_torch_function), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {},
+};
+
+}  // namespace
+
+bool overrides_slow(PyObject* o) {
+  if (torch_function_state.subclasses_disabled) {
+    return false;
+  }
+  const Items items = items_of(o);
+  for (Py_ssize_t i = 0; i < items.size; i++) {
+    PyTypeObject* t = Py_TYPE(items.data[i]);
+    if (t != tensor_class && t != &PyLong_Type && object_overrides(items.data[i])) {
+      return true;
+    }
+  }
+  return !PyTuple_CheckExact(o) && !PyList_CheckExact(o) && object_overrides(o);
+}
+
+PyObject* call_torch_function(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                              PyObject* kwnames) {
+  const Py_ssize_t first = self != nullptr ? 1 : 0;
+  const Object tuple = Object::check(PyTuple_New(nargs + first));
+  if (self != nullptr) {
+    PyTuple_SET_ITEM(tuple.get(), 0, Py_NewRef(self));
+  }
+  for (Py_ssize_t i = 0; i < nargs; i++) {
+    PyTuple_SET_ITEM(tuple.get(), first + i, Py_NewRef(args[i]));
+  }
+  const Object kwargs = Object::check(PyDict_New());
+  const Py_ssize_t named = kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t i = 0; i < named; i++) {
+    check(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, i), args[nargs + i]));
+  }
+  std::vector<PyObject*> found;
+  if (!torch_function_state.subclasses_disabled) {
+    if (self != nullptr) {
+      collect(found, self);
+    }
+    for (Py_ssize_t i = 0; i < nargs + named; i++) {
+      collect_with_items(found, args[i]);
+    }
+  }
+  return offer(function, found, tuple.get(), kwargs.get());
+}
+
+PyObject* call_torch_function_method(const char* name, std::initializer_list<PyObject*> args) {
+  const Object function =
+      Object::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), name));
+  return call_torch_function(function.get(), nullptr, args.begin(), static_cast<Py_ssize_t>(args.size()), nullptr);
+}
+
+void init_torch_function(PyObject* module) {
+  attribute_name = check(PyUnicode_InternFromString("__torch_function__"));
+  disabled_implementation = check(PyCFunction_New(&disabled_definition, nullptr));
+  add(module, "_disabled_torch_function_impl", disabled_implementation);
+  check(PyModule_AddFunctions(module, module_functions));
+}
+
+}  // namespace rushlight::python

@@ -1,0 +1,615 @@
+// dtype, device, layout, memory_format, Size and Generator as Python types.
+#include "python/types.h"
+
+#include <cstddef>
+
+#include "core/op_support.h"
+#include "python/convert.h"
+#include "python/tensor_type.h"
+
+namespace rushlight::python {
+
+namespace {
+
+PyObject* module_name(PyObject*, void*) { return PyUnicode_InternFromString("rushlight"); }
+
+// ---- dtype ----
+
+struct DtypeObject {
+  PyObject_HEAD
+  ScalarType value;
+};
+PyObject* dtypes[num_dtypes];
+
+ScalarType dtype_of(PyObject* o) { return reinterpret_cast<DtypeObject*>(o)->value; }
+const DtypeInfo& info_of(PyObject* o) { return dtype_info(dtype_of(o)); }
+
+PyObject* dtype_repr(PyObject* self) { return PyUnicode_FromFormat("torch.%s", info_of(self).name); }
+// Pickle and copy look the name up in the package.
+PyObject* dtype_reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(info_of(self).name); }
+PyObject* dtype_is_floating(PyObject* self, void*) { return PyBool_FromLong(info_of(self).is_floating); }
+PyObject* dtype_is_complex(PyObject* self, void*) { return PyBool_FromLong(info_of(self).is_complex); }
+PyObject* dtype_is_signed(PyObject* self, void*) { return PyBool_FromLong(info_of(self).is_signed); }
+PyObject* dtype_itemsize(PyObject* self, void*) { return PyLong_FromLong(info_of(self).itemsize); }
+PyObject* dtype_to_real(PyObject* self, PyObject*) { return wrap(to_real(dtype_of(self))); }
+PyObject* dtype_to_complex(PyObject* self, PyObject*) { return wrap(to_complex(dtype_of(self))); }
+
+PyMethodDef dtype_methods[] = {
+    {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
+    {"to_real", dtype_to_real, METH_NOARGS, "The dtype of the real part."},
+    {"to_complex", dtype_to_complex, METH_NOARGS, "The complex dtype with parts of this dtype."},
+    {},
+};
+PyGetSetDef dtype_getset[] = {
+    {"is_floating_point", dtype_is_floating, nullptr, "Whether it holds real floating-point numbers.", nullptr},
+    {"is_complex", dtype_is_complex, nullptr, "Whether it holds complex numbers.", nullptr},
+    {"is_signed", dtype_is_signed, nullptr, "Whether it holds negative numbers.", nullptr},
+    {"itemsize", dtype_itemsize, nullptr, "Bytes of an element.", nullptr},
+    {"__module__", module_name, nullptr, nullptr, nullptr},
+    {},
+};
+
+// ---- layout and memory format ----
+
+struct EnumObject {
+  PyObject_HEAD
+  int value;
+  const char* name;
+};
+PyObject* strided;
+PyObject* memory_formats[4];
+constexpr const char* memory_format_names[] = {"contiguous_format", "preserve_format", "channels_last",
+                                               "channels_last_3d"};
+
+PyObject* enum_repr(PyObject* self) {
+  return PyUnicode_FromFormat("torch.%s", reinterpret_cast<EnumObject*>(self)->name);
+}
+PyObject* enum_reduce(PyObject* self, PyObject*) {
+  return PyUnicode_FromString(reinterpret_cast<EnumObject*>(self)->name);
+}
+PyMethodDef enum_methods[] = {{"__reduce__", enum_reduce, METH_NOARGS, nullptr}, {}};
+PyGetSetDef enum_getset[] = {{"__module__", module_name, nullptr, nullptr, nullptr}, {}};
+
+PyObject* make_enum(PyTypeObject& type, int value, const char* name) {
+  auto* o = check(type.tp_alloc(&type, 0));
+  reinterpret_cast<EnumObject*>(o)->value = value;
+  reinterpret_cast<EnumObject*>(o)->name = name;
+  return o;
+}
+
+// ---- device ----
+
+struct DeviceObject {
+  PyObject_HEAD
+  Device value;
+};
+PyObject* cpu;  // the one that nearly every tensor has
+thread_local std::optional<Device> default_device_;
+
+Device device_of(PyObject* o) { return reinterpret_cast<DeviceObject*>(o)->value; }
+constexpr const char* device_names[] = {"cpu", "cuda", "meta"};
+
+PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* const names[] = {"type", "index", nullptr};
+    PyObject* first = nullptr;
+    PyObject* index = nullptr;
+    // `device(device=…)` is the other spelling.
+    Object renamed;
+    if (kwargs != nullptr && PyDict_GetItemString(kwargs, "device") != nullptr) {
+      renamed = Object::check(PyDict_Copy(kwargs));
+      check(PyDict_SetItemString(renamed.get(), "type", PyDict_GetItemString(kwargs, "device")));
+      check(PyDict_DelItemString(renamed.get(), "device"));
+      kwargs = renamed.get();
+    }
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &first, &index)) {
+      throw PythonError();
+    }
+    if (!is_device(first)) {
+      raise(PyExc_TypeError, str("device(): argument 'type' must be str or int, not ", type_name(first)));
+    }
+    const Device d = as_device(first);
+    if (index == nullptr || index == Py_None) {
+      return wrap(d);
+    }
+    if (!PyUnicode_Check(first) || d.has_index()) {
+      raise(PyExc_RuntimeError, str("type (string) must not include an index because index was passed explicitly: ",
+                                    PyUnicode_Check(first) ? text_view(first) : std::string_view(d.str())));
+    }
+    const int64_t i = to_int(index);
+    if (i < 0 || i > 127) {
+      raise(PyExc_RuntimeError, str("Device index must be between 0 and 127, but got ", i));
+    }
+    return wrap(Device(d.type(), static_cast<int8_t>(i)));
+  });
+}
+PyObject* device_repr(PyObject* self) {
+  const Device d = device_of(self);
+  const char* type = device_names[static_cast<int>(d.type())];
+  if (d.has_index()) {
+    return PyUnicode_FromFormat("device(type='%s', index=%d)", type, d.index());
+  }
+  return PyUnicode_FromFormat("device(type='%s')", type);
+}
+PyObject* device_str(PyObject* self) {
+  return guarded([&] { return text(device_of(self).str()).release(); });
+}
+PyObject* device_type_name(PyObject* self, void*) {
+  return PyUnicode_InternFromString(device_names[static_cast<int>(device_of(self).type())]);
+}
+PyObject* device_index(PyObject* self, void*) {
+  const Device d = device_of(self);
+  if (!d.has_index()) {
+    Py_RETURN_NONE;
+  }
+  return PyLong_FromLong(d.index());
+}
+Py_hash_t device_hash(PyObject* self) {
+  const Device d = device_of(self);
+  return (static_cast<Py_hash_t>(d.type()) << 8) + d.index() + 1;
+}
+PyObject* device_compare(PyObject* a, PyObject* b, int op) {
+  if (Py_TYPE(a) != &device_type || Py_TYPE(b) != &device_type || (op != Py_EQ && op != Py_NE)) {
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  return PyBool_FromLong((device_of(a) == device_of(b)) == (op == Py_EQ));
+}
+PyObject* device_reduce(PyObject* self, PyObject*) {
+  const Device d = device_of(self);
+  const char* type = device_names[static_cast<int>(d.type())];
+  auto* cls = reinterpret_cast<PyObject*>(&device_type);
+  return d.has_index() ? Py_BuildValue("O(si)", cls, type, d.index()) : Py_BuildValue("O(s)", cls, type);
+}
+
+// `with torch.device("meta"):` makes it the default inside.
+thread_local std::vector<std::optional<Device>> outer_defaults;
+PyObject* device_enter(PyObject* self, PyObject*) {
+  outer_defaults.push_back(default_device_);
+  default_device_ = device_of(self);
+  return Py_NewRef(self);
+}
+PyObject* device_exit(PyObject*, PyObject*) {
+  if (outer_defaults.empty()) {
+    PyErr_SetString(PyExc_RuntimeError, "device.__exit__() was called without __enter__()");
+    return nullptr;
+  }
+  default_device_ = outer_defaults.back();
+  outer_defaults.pop_back();
+  Py_RETURN_NONE;
+}
+PyObject* set_default_device(PyObject*, PyObject* device) {
+  return guarded([&]() -> PyObject* {
+    if (device == Py_None) {
+      default_device_.reset();
+    } else if (is_device(device)) {
+      default_device_ = as_device(device);
+    } else {
+      raise(PyExc_TypeError, str("set_default_device(): argument 'device' must be torch.device, not ", type_name(device)));
+    }
+    Py_RETURN_NONE;
+  });
+}
+PyObject* get_default_device(PyObject*, PyObject*) { return wrap(default_device_.value_or(Device(kCPU))); }
+
+PyMethodDef device_methods[] = {
+    {"__reduce__", device_reduce, METH_NOARGS, nullptr},
+    {"__enter__", device_enter, METH_NOARGS, "Makes this the default device."},
+    {"__exit__", device_exit, METH_VARARGS, "Restores the default device."},
+    {},
+};
+PyGetSetDef device_getset[] = {
+    {"type", device_type_name, nullptr, "\"cpu\", \"cuda\" or \"meta\".", nullptr},
+    {"index", device_index, nullptr, "Its number, or None.", nullptr},
+    {},
+};
+
+// ---- Size ----
+
+PyObject* size_of_tuple(PyObject* tuple) {
+  const Object arguments = Object::check(PyTuple_Pack(1, tuple));
+  return PyTuple_Type.tp_new(&size_type, arguments.get(), nullptr);
+}
+// What a method of tuple returned: a tuple becomes a Size.
+PyObject* as_size(PyObject* result) {
+  if (result == nullptr || result == Py_NotImplemented || !PyTuple_CheckExact(result)) {
+    return result;
+  }
+  PyObject* size = size_of_tuple(result);
+  Py_DECREF(result);
+  return size;
+}
+PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    Object self = Object::check(PyTuple_Type.tp_new(type, args, kwargs));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self.get()); i++) {
+      PyObject* item = PyTuple_GET_ITEM(self.get(), i);
+      if (PyLong_CheckExact(item)) {
+        continue;
+      }
+      if (PyBool_Check(item) || !is_int(item)) {
+        raise(PyExc_TypeError, str("torch.Size() takes an iterable of 'int' (item ", i, " is '", type_name(item), "')"));
+      }
+      PyTuple_SET_ITEM(self.get(), i, check(PyLong_FromLongLong(to_int(item))));
+      Py_DECREF(item);
+    }
+    return self.release();
+  });
+}
+PyObject* size_repr(PyObject* self) {
+  return guarded([&] {
+    std::string out = "torch.Size([";
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
+      out += i != 0 ? ", " : "";
+      append(out, static_cast<long long>(PyLong_AsLongLong(PyTuple_GET_ITEM(self, i))));
+    }
+    return text(out + "])").release();
+  });
+}
+PyObject* size_subscript(PyObject* self, PyObject* key) {
+  return guarded([&] { return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(self, key)); });
+}
+PyObject* size_concat(PyObject* a, PyObject* b) {
+  return guarded([&] {
+    if (PyTuple_Check(b) && Py_TYPE(b) != &PyTuple_Type && Py_TYPE(b) != &size_type) {
+      // another subclass of tuple decides for itself
+      return PyTuple_Type.tp_as_sequence->sq_concat(a, b);
+    }
+    return as_size(PyTuple_Type.tp_as_sequence->sq_concat(a, b));
+  });
+}
+// tuple + Size: Python asks the left operand's sequence slot last, so the number slot catches it.
+PyObject* size_add(PyObject* a, PyObject* b) {
+  if (!PyTuple_Check(a) || !PyTuple_Check(b)) {
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  return size_concat(a, b);
+}
+PyObject* size_repeat(PyObject* self, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    PyObject* repeated = PyTuple_Type.tp_as_sequence->sq_repeat(self, n);
+    if (repeated != nullptr && Py_TYPE(repeated) == &size_type) {
+      return repeated;
+    }
+    return as_size(repeated);
+  });
+}
+PyObject* size_numel(PyObject* self, PyObject*) {
+  long long n = 1;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
+    if (__builtin_mul_overflow(n, PyLong_AsLongLong(PyTuple_GET_ITEM(self, i)), &n)) {
+      PyErr_SetString(PyExc_OverflowError, "the number of elements does not fit into 64 bits");
+      return nullptr;
+    }
+  }
+  return PyLong_FromLongLong(n);
+}
+PyObject* size_reduce(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Object tuple = Object::check(PySequence_Tuple(self));
+    const Object plain = Object::check(PyTuple_GetSlice(self, 0, PyTuple_GET_SIZE(self)));
+    return check(Py_BuildValue("O(O)", &size_type, plain.get()));
+  });
+}
+PyNumberMethods size_number = {.nb_add = size_add};
+PySequenceMethods size_sequence = {.sq_length = nullptr, .sq_concat = size_concat, .sq_repeat = size_repeat};
+PyMappingMethods size_mapping = {.mp_length = nullptr, .mp_subscript = size_subscript};
+PyMethodDef size_methods[] = {
+    {"numel", size_numel, METH_NOARGS, "The number of elements of a tensor of this size."},
+    {"__reduce__", size_reduce, METH_NOARGS, nullptr},
+    {},
+};
+
+// ---- Generator ----
+
+struct GeneratorObject {
+  PyObject_HEAD
+  Generator value;
+};
+PyObject* default_cpu_generator;
+
+Generator& generator_of(PyObject* o) { return reinterpret_cast<GeneratorObject*>(o)->value; }
+
+PyObject* make_generator(PyTypeObject* type, Generator g) {
+  PyObject* o = check(type->tp_alloc(type, 0));
+  new (&generator_of(o)) Generator(std::move(g));
+  return o;
+}
+PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    static const char* const names[] = {"device", nullptr};
+    PyObject* device = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device)) {
+      throw PythonError();
+    }
+    if (device != nullptr && device != Py_None && !is_device(device)) {
+      raise(PyExc_TypeError, str("Generator(): argument 'device' must be torch.device, not ", type_name(device)));
+    }
+    const bool given = device != nullptr && device != Py_None;
+    return make_generator(type, Generator(given ? as_device(device) : Device(kCPU)));
+  });
+}
+void generator_dealloc(PyObject* self) {
+  generator_of(self).~Generator();
+  Py_TYPE(self)->tp_free(self);
+}
+// Seeds may be given as negative numbers: the same bits.
+uint64_t to_seed(PyObject* o) {
+  if (!is_int(o)) {
+    raise(PyExc_TypeError, str("manual_seed expected a long, but got ", type_name(o)));
+  }
+  const Object number = Object::check(PyNumber_Index(o));
+  const uint64_t unsigned_value = PyLong_AsUnsignedLongLong(number.get());
+  if (!PyErr_Occurred()) {
+    return unsigned_value;
+  }
+  PyErr_Clear();
+  const int64_t value = PyLong_AsLongLong(number.get());
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    raise(PyExc_ValueError, "Overflow when unpacking long long");
+  }
+  return static_cast<uint64_t>(value);
+}
+PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
+  return guarded([&] {
+    generator_of(self).set_current_seed(to_seed(seed));
+    return Py_NewRef(self);
+  });
+}
+PyObject* generator_seed(PyObject* self, PyObject*) {
+  return guarded([&] { return PyLong_FromUnsignedLongLong(generator_of(self).seed()); });
+}
+PyObject* generator_initial_seed(PyObject* self, PyObject*) {
+  return guarded([&] { return PyLong_FromUnsignedLongLong(generator_of(self).initial_seed()); });
+}
+PyObject* generator_get_state(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const std::vector<uint8_t> state = generator_of(self).get_state();
+    const Tensor t = make_empty({static_cast<int64_t>(state.size())}, kByte, kCPU);
+    std::copy(state.begin(), state.end(), t.data<uint8_t>());
+    return wrap(t);
+  });
+}
+PyObject* generator_set_state(PyObject* self, PyObject* state) {
+  return guarded([&] {
+    if (!is_tensor(state)) {
+      raise(PyExc_TypeError, str("expected a torch.ByteTensor, but got ", type_name(state)));
+    }
+    const Tensor& t = unwrap(state);
+    RL_CHECK_TYPE(t.dtype() == kByte && t.is_cpu() && t.is_contiguous() && t.dim() == 1,
+                  "expected a torch.ByteTensor, but got a tensor of dtype ", t.dtype(), " and shape ", t.sizes());
+    const uint8_t* data = t.data<uint8_t>();
+    generator_of(self).set_state(std::vector<uint8_t>(data, data + t.numel()));
+    return Py_NewRef(self);
+  });
+}
+PyObject* generator_clone(PyObject* self, PyObject*) {
+  return guarded([&] { return make_generator(Py_TYPE(self), generator_of(self).clone()); });
+}
+PyObject* generator_device(PyObject* self, void*) {
+  return guarded([&] { return wrap(generator_of(self).device()); });
+}
+PyObject* generator_reduce(PyObject* self, PyObject*) {
+  return guarded([&] {
+    PyObject* rebuild = nullptr;
+    imported(rebuild, "rushlight._utils", "_rebuild_generator");
+    const Object function = Object::check(rebuild);
+    const Object device = Object::check(wrap(generator_of(self).device()));
+    const Object state = Object::check(generator_get_state(self, nullptr));
+    return check(Py_BuildValue("O(OO)", function.get(), device.get(), state.get()));
+  });
+}
+PyMethodDef generator_methods[] = {
+    {"manual_seed", generator_manual_seed, METH_O, "Sets the seed; returns the generator."},
+    {"seed", generator_seed, METH_NOARGS, "Takes a fresh, non-deterministic seed and returns it."},
+    {"initial_seed", generator_initial_seed, METH_NOARGS, "The seed that was set last."},
+    {"get_state", generator_get_state, METH_NOARGS, "The state as a uint8 tensor."},
+    {"set_state", generator_set_state, METH_O, "Restores what get_state gave."},
+    {"clone_state", generator_clone, METH_NOARGS, "A generator of its own in the same state."},
+    {"__reduce__", generator_reduce, METH_NOARGS, nullptr},
+    {},
+};
+PyGetSetDef generator_getset[] = {
+    {"device", generator_device, nullptr, "Where it makes numbers.", nullptr},
+    {},
+};
+
+PyMethodDef module_functions[] = {
+    {"_set_default_device", set_default_device, METH_O, nullptr},
+    {"get_default_device", get_default_device, METH_NOARGS, "The device on which factories make tensors."},
+    {},
+};
+
+}  // namespace
+
+PyTypeObject dtype_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight.dtype",
+    .tp_basicsize = sizeof(DtypeObject),
+    .tp_repr = dtype_repr,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "The type of a tensor's elements.",
+    .tp_methods = dtype_methods,
+    .tp_getset = dtype_getset,
+};
+PyTypeObject layout_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight.layout",
+    .tp_basicsize = sizeof(EnumObject),
+    .tp_repr = enum_repr,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "How a tensor lies in memory.",
+    .tp_methods = enum_methods,
+    .tp_getset = enum_getset,
+};
+PyTypeObject memory_format_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight.memory_format",
+    .tp_basicsize = sizeof(EnumObject),
+    .tp_repr = enum_repr,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "The order of dimensions in memory.",
+    .tp_methods = enum_methods,
+    .tp_getset = enum_getset,
+};
+PyTypeObject device_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight.device",
+    .tp_basicsize = sizeof(DeviceObject),
+    .tp_repr = device_repr,
+    .tp_hash = device_hash,
+    .tp_str = device_str,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "device(type, index=None): where tensors lie and ops run: cpu, cuda:N or meta.",
+    .tp_richcompare = device_compare,
+    .tp_methods = device_methods,
+    .tp_getset = device_getset,
+    .tp_new = device_new,
+};
+PyTypeObject size_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight.Size",
+    .tp_repr = size_repr,
+    .tp_as_number = &size_number,
+    .tp_as_sequence = &size_sequence,
+    .tp_as_mapping = &size_mapping,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "The sizes of a tensor: a tuple of ints.",
+    .tp_methods = size_methods,
+    .tp_base = &PyTuple_Type,
+    .tp_new = size_new,
+};
+PyTypeObject generator_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight._C.Generator",
+    .tp_basicsize = sizeof(GeneratorObject),
+    .tp_dealloc = generator_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "Generator(device='cpu'): a source of random numbers.",
+    .tp_methods = generator_methods,
+    .tp_getset = generator_getset,
+    .tp_new = generator_new,
+};
+
+// ---- conversions ----
+
+PyObject* wrap(ScalarType t) { return Py_NewRef(dtypes[static_cast<int>(t)]); }
+PyObject* wrap(Layout) { return Py_NewRef(strided); }
+PyObject* wrap(MemoryFormat f) { return Py_NewRef(memory_formats[static_cast<int>(f)]); }
+
+PyObject* wrap(Device d) {
+  if (cpu != nullptr && d == Device(kCPU)) {
+    return Py_NewRef(cpu);
+  }
+  PyObject* o = check(device_type.tp_alloc(&device_type, 0));
+  reinterpret_cast<DeviceObject*>(o)->value = d;
+  return o;
+}
+
+PyObject* wrap(const Generator& g) {
+  if (g.defined() && default_cpu_generator != nullptr && g.ref() == generator_of(default_cpu_generator).ref()) {
+    return Py_NewRef(default_cpu_generator);
+  }
+  return make_generator(&generator_type, g);
+}
+
+PyObject* wrap_size(IntArrayRef sizes) {
+  PyObject* o = check(PyTuple_Type.tp_alloc(&size_type, static_cast<Py_ssize_t>(sizes.size())));
+  for (size_t i = 0; i < sizes.size(); i++) {
+    PyTuple_SET_ITEM(o, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(sizes[i]));
+  }
+  return o;
+}
+
+PyObject* wrap_ints(IntArrayRef values) {
+  PyObject* o = check(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  for (size_t i = 0; i < values.size(); i++) {
+    PyTuple_SET_ITEM(o, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(values[i]));
+  }
+  return o;
+}
+
+PyObject* wrap_number(const Scalar& s) {
+  switch (s.kind()) {
+    case Scalar::Kind::Bool: return PyBool_FromLong(s.as<bool>());
+    case Scalar::Kind::Int: return PyLong_FromLongLong(s.as<int64_t>());
+    case Scalar::Kind::Float: return PyFloat_FromDouble(s.as<double>());
+    default: {
+      const auto z = s.as<complex<double>>();
+      return PyComplex_FromDoubles(z.re, z.im);
+    }
+  }
+}
+
+std::optional<ScalarType> as_dtype(PyObject* o) {
+  if (Py_TYPE(o) == &dtype_type) {
+    return dtype_of(o);
+  }
+  const auto is = [&](const PyTypeObject& type) { return o == reinterpret_cast<const PyObject*>(&type); };
+  if (is(PyFloat_Type)) {
+    return kFloat64;
+  }
+  if (is(PyLong_Type)) {
+    return kInt64;
+  }
+  if (is(PyBool_Type)) {
+    return kBool;
+  }
+  if (is(PyComplex_Type)) {
+    return kComplexDouble;
+  }
+  return std::nullopt;
+}
+
+std::optional<Layout> as_layout(PyObject* o) {
+  return Py_TYPE(o) == &layout_type ? std::optional(kStrided) : std::nullopt;
+}
+
+std::optional<MemoryFormat> as_memory_format(PyObject* o) {
+  if (Py_TYPE(o) != &memory_format_type) {
+    return std::nullopt;
+  }
+  return static_cast<MemoryFormat>(reinterpret_cast<EnumObject*>(o)->value);
+}
+
+bool is_device(PyObject* o) { return Py_TYPE(o) == &device_type || PyUnicode_Check(o) || (is_int(o) && !is_tensor(o)); }
+
+Device as_device(PyObject* o) {
+  if (Py_TYPE(o) == &device_type) {
+    return device_of(o);
+  }
+  if (PyUnicode_Check(o)) {
+    return Device(text_view(o));
+  }
+  const int64_t index = to_int(o);
+  RL_CHECK(index >= 0, "Device index must not be negative");
+  RL_CHECK(index <= 127, "Device index must be between 0 and 127, but got ", index);
+  return Device(kCUDA, static_cast<int8_t>(index));
+}
+
+const Generator& unwrap_generator(PyObject* o) { return generator_of(o); }
+
+std::optional<Device> default_device() { return default_device_; }
+
+void init_types(PyObject* module) {
+  for (PyTypeObject* type :
+       {&dtype_type, &layout_type, &memory_format_type, &device_type, &size_type, &generator_type}) {
+    ready(*type);
+    const char* name = type->tp_name;
+    add(module, std::string_view(name).substr(std::string_view(name).rfind('.') + 1).data(),
+        reinterpret_cast<PyObject*>(type));
+  }
+  for (int i = 0; i < num_dtypes; i++) {
+    const auto t = static_cast<ScalarType>(i);
+    dtypes[i] = check(dtype_type.tp_alloc(&dtype_type, 0));
+    reinterpret_cast<DtypeObject*>(dtypes[i])->value = t;
+    add(module, dtype_info(t).name, dtypes[i]);
+    add(module, dtype_info(t).alias, dtypes[i]);
+  }
+  strided = make_enum(layout_type, 0, "strided");
+  add(module, "strided", strided);
+  for (int i = 0; i < 4; i++) {
+    memory_formats[i] = make_enum(memory_format_type, i, memory_format_names[i]);
+    add(module, memory_format_names[i], memory_formats[i]);
+  }
+  cpu = wrap(Device(kCPU));
+  default_cpu_generator = wrap(default_generator());
+  add(module, "default_generator", default_cpu_generator);
+  check(PyModule_AddFunctions(module, module_functions));
+}
+
+}  // namespace rushlight::python
