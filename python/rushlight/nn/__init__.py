@@ -11,6 +11,10 @@ __all__ = [*_layers, "Buffer", "Parameter", "functional", "init", "modules", "pa
 
 
 def __getattr__(name):
-    if name == "utils":
+    if name in ("parallel", "utils"):
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "DataParallel":
+        from .parallel import DataParallel
+
+        return DataParallel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

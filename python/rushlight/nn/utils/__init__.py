@@ -1,4 +1,4 @@
-"""Helpers for parameters: gradient clipping, parameters as one vector."""
+"""Helpers for parameters: gradient clipping, parameters as one vector, spectral norms."""
 
 from .clip_grad import (
     clip_grad_norm,
@@ -8,6 +8,7 @@ from .clip_grad import (
     get_total_norm,
 )
 from .convert_parameters import parameters_to_vector, vector_to_parameters
+from .spectral_norm import remove_spectral_norm, spectral_norm
 
 __all__ = [
     "clip_grad_norm",
@@ -16,5 +17,7 @@ __all__ = [
     "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "remove_spectral_norm",
+    "spectral_norm",
     "vector_to_parameters",
 ]

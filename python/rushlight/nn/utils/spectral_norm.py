@@ -1,0 +1,100 @@
+"""Spectral normalisation: a layer's weight over its largest singular value, by power iteration."""
+
+import rushlight
+
+from .. import functional as F
+from ..modules.conv import _ConvTransposeNd
+from ..parameter import Parameter
+
+__all__ = ["remove_spectral_norm", "spectral_norm"]
+
+
+class SpectralNorm:
+    """The hook that computes the weight before each forward pass.
+
+    The learnt tensor is `<name>_orig`; the singular vectors are the buffers `<name>_u` and
+    `<name>_v`, which move by `n_power_iterations` at each call in training.
+    """
+
+    def __init__(self, name, n_power_iterations, dim, eps):
+        if n_power_iterations <= 0:
+            raise ValueError(
+                "Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}"
+            )
+        self.name = name
+        self.n_power_iterations = n_power_iterations
+        self.dim = dim
+        self.eps = eps
+
+    def matrix(self, weight):
+        """The weight with `dim` in front and the other dimensions as one."""
+        return weight.transpose(0, self.dim).reshape(weight.size(self.dim), -1)
+
+    def compute_weight(self, module, do_power_iteration):
+        """The normalised weight; the singular vectors are updated in place if asked."""
+        weight = getattr(module, self.name + "_orig")
+        u = getattr(module, self.name + "_u")
+        v = getattr(module, self.name + "_v")
+        matrix = self.matrix(weight)
+        if do_power_iteration:
+            with rushlight.no_grad():
+                for _ in range(self.n_power_iterations):
+                    v.copy_(F.normalize(matrix.t().mv(u), dim=0, eps=self.eps))
+                    u.copy_(F.normalize(matrix.mv(v), dim=0, eps=self.eps))
+            # Copies, so that a backward pass sees the vectors of its own forward pass.
+            u, v = u.clone(), v.clone()
+        sigma = u.dot(matrix.mv(v))
+        return weight / sigma
+
+    def __call__(self, module, inputs):
+        setattr(module, self.name, self.compute_weight(module, module.training))
+
+
+def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+    """Divide a parameter of a module by its largest singular value at each forward pass.
+
+    Args:
+        module: a layer; it is changed and returned.
+        name: the parameter.
+        n_power_iterations: steps towards the singular vectors at each call.
+        eps: a lower limit on norms.
+        dim: the dimension of outputs; 1 for transposed convolutions and 0 else, if None.
+    """
+    for hook in module._forward_pre_hooks.values():
+        if isinstance(hook, SpectralNorm) and hook.name == name:
+            raise RuntimeError(
+                f"Cannot register two spectral_norm hooks on the same parameter {name}"
+            )
+    if dim is None:
+        dim = 1 if isinstance(module, _ConvTransposeNd) else 0
+    hook = SpectralNorm(name, n_power_iterations, dim, eps)
+    weight = module._parameters[name]
+    if weight is None:
+        raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+    with rushlight.no_grad():
+        rows, columns = hook.matrix(weight).size()
+        u = F.normalize(weight.new_empty(rows).normal_(0, 1), dim=0, eps=eps)
+        v = F.normalize(weight.new_empty(columns).normal_(0, 1), dim=0, eps=eps)
+    delattr(module, name)
+    module.register_parameter(name + "_orig", weight)
+    setattr(module, name, weight.data)  # no parameter: every forward pass replaces it
+    module.register_buffer(name + "_u", u)
+    module.register_buffer(name + "_v", v)
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def remove_spectral_norm(module, name="weight"):
+    """Make the present normalised weight a plain parameter again; returns the module."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, SpectralNorm) and hook.name == name:
+            with rushlight.no_grad():
+                weight = hook.compute_weight(module, do_power_iteration=False)
+            delattr(module, name)
+            for suffix in ("_u", "_v", "_orig"):
+                delattr(module, name + suffix)
+            module.register_parameter(name, Parameter(weight.detach()))
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"spectral_norm of '{name}' not found in {module}")
