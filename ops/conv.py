@@ -23,3 +23,14 @@ for _n, _d in ((1, "one"), (2, "two"), (3, "three")):
     composite(f"conv_transpose{_n}d({_common}int[{_n}] padding=0, int[{_n}] output_padding=0, int groups=1, "
               f"int[{_n}] dilation=1) -> Tensor",
               variants="function", doc=f"Transposed convolution over {_d} dimensions.")
+
+composite("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", variants="function",
+          doc="Convolution of (time, batch, channels) with a weight (taps, channels in, channels out).")
+
+_unfold = "int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride"
+op(f"im2col(Tensor self, {_unfold}) -> Tensor", kernel=custom(isa=False), variants="function", nn=True,
+   grad={"self": "col2im(grad, IntArrayRef(self.sizes()).slice(self.dim() - 2, 2), kernel_size, dilation, padding, stride)"},
+   doc="The windows of images as columns: (N, C, H, W) becomes (N, C * taps, windows).")
+op(f"col2im(Tensor self, int[2] output_size, {_unfold}) -> Tensor", kernel=custom(isa=False), variants="function", nn=True,
+   grad={"self": "im2col(grad, kernel_size, dilation, padding, stride)"},
+   doc="Adds columns up to images: the adjoint of im2col.")

@@ -14,28 +14,28 @@ op("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? runnin
    doc="Normalises each channel (dimension 1) and updates the running statistics; also gives the statistics used.")
 op("native_batch_norm_backward(Tensor grad_output, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "
    "Tensor save_mean, Tensor save_invstd, bool training, float eps) -> "
-   "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="function", grad="none",
+   "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="", grad="none",
    doc="The gradients of native_batch_norm, fused.")
 op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
    "(Tensor output, Tensor mean, Tensor rstd)", kernel=custom(), variants="function", nondiff=("mean", "rstd"),
    grad={"input, weight, bias": "layer_norm_backward(grad_output, input, normalized_shape, weight, bias, mean, rstd, eps, mask)"},
    doc="Normalises over the last dimensions; also gives the statistics used.")
 op("native_layer_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, "
-   "Tensor? weight) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="function",
+   "Tensor? weight) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="",
    grad="none", doc="The gradients of native_layer_norm, fused.")
 op("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, float eps) -> "
-   "(Tensor output, Tensor mean, Tensor rstd)", kernel=custom(), variants="function", nondiff=("mean", "rstd"),
+   "(Tensor output, Tensor mean, Tensor rstd)", kernel=custom(), variants="", nondiff=("mean", "rstd"),
    grad={"input, weight, bias": "group_norm_backward(grad_output, input, weight, bias, mean, rstd, num_groups, eps, mask)"},
    doc="Normalises each group of channels of each image; also gives the statistics used.")
 op("native_group_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int num_groups) -> "
-   "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="function", grad="none",
+   "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="", grad="none",
    doc="The gradients of native_group_norm, fused.")
 op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor output, Tensor rstd)",
-   kernel=custom(), variants="function", nondiff=("rstd",),
+   kernel=custom(), variants="", nondiff=("rstd",),
    grad={"input, weight": "rms_norm_backward(grad_output, input, normalized_shape, weight, rstd, eps, mask)"},
    doc="Divides by the root mean square over the last dimensions.")
 op("_fused_rms_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight) -> "
-   "(Tensor grad_input, Tensor grad_weight)", kernel=custom(), variants="function", grad="none",
+   "(Tensor grad_input, Tensor grad_weight)", kernel=custom(), variants="", grad="none",
    doc="The gradients of _fused_rms_norm.")
 
 composite("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "

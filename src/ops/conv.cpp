@@ -243,5 +243,11 @@ RL_CONV(2)
 RL_CONV(3)
 #undef RL_CONV
 
+Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad) {
+  RL_CHECK(self.dim() == 3 && weight.dim() == 3, "conv_tbc expects an input and a weight of 3 dimensions");
+  RL_CHECK(self.size(2) == weight.size(1), "Input dim 2 (input channels) is not == dim 1 in the weight tensor");
+  return composite::conv1d(self.permute({1, 2, 0}), weight.permute({2, 1, 0}), bias, 1, pad, 1, 1).permute({2, 0, 1});
+}
+
 }  // namespace composite
 }  // namespace rushlight

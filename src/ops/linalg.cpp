@@ -299,5 +299,24 @@ Tensor chain_matmul(TensorList matrices) {
   return multiply(multiply, 0, n - 1);
 }
 
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) {
+  RL_CHECK(weight.dim() == 3 && input1.dim() >= 1 && input1.dim() == input2.dim(),
+           "bilinear(): input dimensions do not match: got ", input1.dim(), " and ", input2.dim(),
+           " with a weight of ", weight.dim());
+  for (int64_t d = 0; d + 1 < input1.dim(); d++) {
+    RL_CHECK(input1.size(d) == input2.size(d), "bilinear(): input batch dimensions do not match at dim ", d, ": got ",
+             input1.size(d), " and ", input2.size(d));
+  }
+  RL_CHECK(input1.size(-1) == weight.size(1), "bilinear(): input1 size does not match weight size: got ",
+           input1.size(-1), " but expected ", weight.size(1));
+  RL_CHECK(input2.size(-1) == weight.size(2), "bilinear(): input2 size does not match weight size: got ",
+           input2.size(-1), " but expected ", weight.size(2));
+  RL_CHECK(!bias.defined() || bias.size(0) == weight.size(0), "bilinear(): bias size does not match weight size: got ",
+           bias.defined() ? bias.size(0) : 0, " but expected ", weight.size(0));
+  const Tensor operands[] = {input1, weight, input2};
+  const Tensor out = composite::einsum("...a,oab,...b->...o", TensorList(operands, 3), {});
+  return bias.defined() ? out + bias : out;
+}
+
 }  // namespace composite
 }  // namespace rushlight

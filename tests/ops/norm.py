@@ -1,0 +1,38 @@
+"""Samples of normalisations: with and without parameters and running statistics, in training and not."""
+
+
+SAMPLES = {
+    "batch_norm": [
+        *("x(4, 3), x(3), x(3), None, None, True, 0.1, 1e-5", "x(4, 3, 5), None, None, None, None, True, 0.1, 1e-5"),
+        *("x(2, 3, 4, 5), x(3), x(3), m.zeros(3, dtype=dtype), m.ones(3, dtype=dtype), True, 0.1, 1e-5",),
+        *("x(2, 3, 4, 5), x(3), x(3), m.zeros(3, dtype=dtype), m.ones(3, dtype=dtype), False, 0.1, 1e-5",),
+        *("x(2, 20, 3, 3, 3), x(20), x(20), None, None, True, 0.1, 1e-5", "x(40, 17), x(17), x(17), None, None, True, 0.1, 1e-5"),
+    ],
+    "layer_norm": ["x(4, 6), (6,)", "x(4, 6), (6,), x(6), x(6)", "x(2, 3, 20), (3, 20), x(3, 20), x(3, 20)", "x(0, 4), (4,)", "x(2, 37), (37,), x(37)"],
+    "group_norm": ["x(2, 4, 3), 2", "x(2, 4, 3, 3), 4, x(4), x(4)", "x(2, 6), 3, x(6), x(6)", "x(1, 6, 5, 7), 1, x(6), x(6)"],
+    "instance_norm": ["x(2, 3, 9), None, None, None, None, True, 0.1, 1e-5", "x(2, 3, 4, 5), x(3), x(3), None, None, True, 0.1, 1e-5"],
+    "rms_norm": ["x(4, 6), (6,)", "x(4, 6), (6,), x(6)", "x(2, 3, 20), (3, 20), x(3, 20), 1e-3"],
+}
+DTYPES = dict.fromkeys(SAMPLES, "floating")
+ERRORS = {
+    "batch_norm": [
+        ("x(2, 4), None, None, None, None, False, 0.1, 1e-5", RuntimeError, "running_mean must be defined in evaluation mode"),
+        ("x(2, 4), None, None, x(3), x(3), True, 0.1, 1e-5", RuntimeError, "running_mean should contain 4 elements not 3"),
+        ("x(2, 4), x(3), None, None, None, True, 0.1, 1e-5", RuntimeError, "weight should contain 4 elements not 3"),
+        ("x(2, 4), x(4).double(), None, None, None, True, 0.1, 1e-5", RuntimeError, "expect parameter to have scalar type of Float"),
+        ("ints(2, 4, high=3), None, None, None, None, True, 0.1, 1e-5", NotImplementedError, "not implemented for 'Long'"),
+    ],
+    "layer_norm": [
+        ("x(2, 4), (3,)", RuntimeError, r"Given normalized_shape=\[3\], expected input with shape \[\*, 3\], but got input of size\[2, 4\]"),
+        ("x(2, 4), ()", RuntimeError, "Expected normalized_shape to be at least 1-dimensional"),
+        ("x(2, 4), (4,), x(3)", RuntimeError, "Expected weight to be of same shape as normalized_shape"),
+        ("ints(2, 4, high=3), (4,)", NotImplementedError, "not implemented for 'Long'"),
+    ],
+    "group_norm": [
+        ("x(2, 4), 3", RuntimeError, "Expected number of channels in input to be divisible by num_groups"),
+        ("x(4), 2", RuntimeError, "Expected at least 2 dimensions for input tensor but received 1"),
+        ("x(2, 4, 3), 2, x(3)", RuntimeError, "Expected weight to be a vector of size equal to the number of channels"),
+        ("x(2, 4), 0", RuntimeError, "Expected num groups to be greater than 0"),
+    ],
+    "rms_norm": [("x(2, 4), (3,)", RuntimeError, r"Given normalized_shape=\[3\]")],
+}
