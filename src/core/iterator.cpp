@@ -1,4 +1,5 @@
-// Promotion, broadcasting, allocation, overlap checks and the merging of dimensions for pointwise ops.
+// Promotion, broadcasting, allocation, overlap checks and the merging of dimensions for pointwise
+// ops.
 #include "core/iterator.h"
 
 #include <algorithm>
@@ -12,7 +13,8 @@ namespace rushlight {
 
 namespace {
 
-// bool < integers < real < complex: a number of a category not above a tensor's does not change the tensor's dtype.
+// bool < integers < real < complex: a number of a category not above a tensor's does not change the
+// tensor's dtype.
 int category(ScalarType t) { return t == kBool ? 0 : is_integral(t) ? 1 : is_floating(t) ? 2 : 3; }
 
 ScalarType combine(ScalarType high, ScalarType low) {
@@ -23,7 +25,9 @@ ScalarType combine(ScalarType high, ScalarType low) {
     return high;
   }
   if (category(high) == 2 || category(high) == 1) {
-    return is_floating(high) && is_complex(low) ? (high == kFloat64 ? kComplexDouble : kComplexFloat) : low;
+    return is_floating(high) && is_complex(low)
+               ? (high == kFloat64 ? kComplexDouble : kComplexFloat)
+               : low;
   }
   return low;
 }
@@ -63,9 +67,12 @@ namespace {
 
 ScalarType result_of(Promote promote, ScalarType common) {
   switch (promote) {
-    case Promote::Bool: return kBool;
-    case Promote::Real: return to_real(common);
-    default: return common;
+    case Promote::Bool:
+      return kBool;
+    case Promote::Real:
+      return to_real(common);
+    default:
+      return common;
   }
 }
 
@@ -138,7 +145,8 @@ bool TensorIterator::is_scalar(int operand) const {
 
 // ---- building ----
 
-// One output; inputs contiguous, of one size, dtype and device, or Python numbers that do not change the dtype.
+// One output; inputs contiguous, of one size, dtype and device, or Python numbers that do not
+// change the dtype.
 bool TensorIterator::build_simple(const PointwiseRule& rule) {
   if (num_outputs_ != 1 || rule.promote == Promote::None || rule.promote == Promote::Rest) {
     return false;
@@ -154,8 +162,8 @@ bool TensorIterator::build_simple(const PointwiseRule& rule) {
       if (!like->is_contiguous()) {
         return false;
       }
-    } else if (in != like && (in->dtype() != like->dtype() || !in->is_contiguous() || in->device() != like->device() ||
-                              !(in->sizes() == like->sizes()))) {
+    } else if (in != like && (in->dtype() != like->dtype() || !in->is_contiguous() ||
+                              in->device() != like->device() || !(in->sizes() == like->sizes()))) {
       return false;
     }
   }
@@ -185,7 +193,8 @@ bool TensorIterator::build_simple(const PointwiseRule& rule) {
       return false;
     }
     for (int i = 1; i < num_operands_; i++) {
-      if (!is_input_number(i) && tensors_[i]->impl() != o && tensors_[i]->storage() == out.storage()) {
+      if (!is_input_number(i) && tensors_[i]->impl() != o &&
+          tensors_[i]->storage() == out.storage()) {
         return false;
       }
     }
@@ -231,8 +240,10 @@ void TensorIterator::find_device() {
       continue;
     }
     const Device device = tensors_[i]->device();
-    RL_CHECK(!found || device == device_, "Expected all tensors to be on the same device, but found at least two "
-             "devices, ", device_, " and ", device, "!");
+    RL_CHECK(!found || device == device_,
+             "Expected all tensors to be on the same device, but found at least two "
+             "devices, ",
+             device_, " and ", device, "!");
     device_ = device;
     found = true;
   }
@@ -253,8 +264,9 @@ void TensorIterator::broadcast() {
     const int shift = ndim - static_cast<int>(sizes.size());
     for (int d = shift; d < ndim; d++) {
       const int64_t size = sizes[d - shift];
-      RL_CHECK(size == shape_[d] || size == 1 || shape_[d] == 1, "The size of tensor a (", shape_[d],
-               ") must match the size of tensor b (", size, ") at non-singleton dimension ", d);
+      RL_CHECK(size == shape_[d] || size == 1 || shape_[d] == 1, "The size of tensor a (",
+               shape_[d], ") must match the size of tensor b (", size,
+               ") at non-singleton dimension ", d);
       shape_[d] = shape_[d] == 1 ? size : shape_[d];
     }
   }
@@ -293,15 +305,16 @@ void TensorIterator::build_to_output() {
   merge();
 }
 
-// Dimensions by growing stride: of the first operand that tells two dimensions apart. Outputs of the right shape decide
-// first.
+// Dimensions by growing stride: of the first operand that tells two dimensions apart. Outputs of
+// the right shape decide first.
 void TensorIterator::order_dims() {
   const auto strides_of = [&](int i) -> const int64_t* {
     if (i >= num_outputs_) {
       return is_input_number(i) ? nullptr : strides_[i];
     }
     const Tensor& out = *tensors_[i];
-    const bool fits = out.defined() && out.sizes() == IntArrayRef(shape_, static_cast<size_t>(ndim_));
+    const bool fits =
+        out.defined() && out.sizes() == IntArrayRef(shape_, static_cast<size_t>(ndim_));
     return fits ? out.strides().data() : nullptr;
   };
   const int64_t* strides[max_operands];
@@ -363,7 +376,8 @@ void TensorIterator::prepare_outputs() {
       RL_CHECK(can_cast(result_dtype_, out.dtype()), "result type ", enum_name(result_dtype_),
                " can't be cast to the desired output type ", enum_name(out.dtype()));
       if (!(out.sizes() == sizes)) {
-        RL_CHECK(resize_, "output with shape ", out.sizes(), " doesn't match the broadcast shape ", sizes);
+        RL_CHECK(resize_, "output with shape ", out.sizes(), " doesn't match the broadcast shape ",
+                 sizes);
         resize_out(out, sizes);
       }
       check_no_internal_overlap(op_, out);
@@ -377,7 +391,8 @@ void TensorIterator::prepare_outputs() {
   }
 }
 
-// Puts dimensions in order, innermost first, drops those of size 1 and joins those that lie seamlessly in all operands.
+// Puts dimensions in order, innermost first, drops those of size 1 and joins those that lie
+// seamlessly in all operands.
 void TensorIterator::merge() {
   int64_t shape[max_dims];
   int64_t column[max_dims];

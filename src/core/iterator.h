@@ -1,6 +1,7 @@
-// TensorIterator: the operands of one pointwise op, broadcast, reordered and merged into as few dimensions as
-// possible, and the walk over them. It promotes dtypes, allocates outputs, checks overlap and splits the work by fixed
-// chunks; the kernel gives the loop. Equal contiguous operands, with Python numbers among them, take a short way.
+// TensorIterator: the operands of one pointwise op, broadcast, reordered and merged into as few
+// dimensions as possible, and the walk over them. It promotes dtypes, allocates outputs, checks
+// overlap and splits the work by fixed chunks; the kernel gives the loop. Equal contiguous
+// operands, with Python numbers among them, take a short way.
 #pragma once
 
 #include <rushlight/tensor.h>
@@ -9,14 +10,15 @@
 
 namespace rushlight {
 
-// How the dtypes of inputs and outputs follow from each other. Three categories take part as in PyTorch: tensors with
-// dimensions, 0-d tensors, Python numbers (wrapped).
+// How the dtypes of inputs and outputs follow from each other. Three categories take part as in
+// PyTorch: tensors with dimensions, 0-d tensors, Python numbers (wrapped).
 enum class Promote : uint8_t {
   Same,   // outputs have the inputs' common dtype
   Float,  // integers and bool become the default float dtype
   Bool,   // inputs meet in their common dtype, outputs are bool
   Real,   // complex inputs give real outputs (abs, angle, real parts)
-  None,   // no promotion: each operand keeps its dtype, outputs must be given or have the first input's
+  None,   // no promotion: each operand keeps its dtype, outputs must be given or have the first
+          // input's
   Rest,   // as Same for the inputs after the first, which is a condition and keeps its dtype
 };
 
@@ -35,8 +37,9 @@ class RL_API TensorIterator {
   TensorIterator(const TensorIterator&) = delete;
   TensorIterator& operator=(const TensorIterator&) = delete;
 
-  // Outputs first. An undefined output is allocated by build(), in the inputs' stride order. A defined one is `out=` or
-  // in-place: it must have (out=: is resized to) the broadcast shape, and the common dtype must be castable to its own
+  // Outputs first. An undefined output is allocated by build(), in the inputs' stride order. A
+  // defined one is `out=` or in-place: it must have (out=: is resized to) the broadcast shape, and
+  // the common dtype must be castable to its own
   // ("result type Float can't be cast to the desired output type Long").
   // Operands are not counted: the tensors given must live as long as the iterator does.
   void add_output(const Tensor& out, bool resize = false);
@@ -45,8 +48,8 @@ class RL_API TensorIterator {
   void add_input(Tensor&& in) = delete;
   void add_number(const Scalar& number);  // as a wrapped 0-d tensor would be, without making one
   void build(const PointwiseRule& rule);
-  // For copies: the (given) output decides the shape and the order of dimensions, inputs expand to it, and dtypes are
-  // taken as they are. The caller has checked shapes and overlap.
+  // For copies: the (given) output decides the shape and the order of dimensions, inputs expand to
+  // it, and dtypes are taken as they are. The caller has checked shapes and overlap.
   void build_to_output();
 
   const char* op() const { return op_; }
@@ -54,7 +57,9 @@ class RL_API TensorIterator {
   int num_operands() const { return num_operands_; }
   const Tensor& output(int i = 0) const { return *tensors_[i]; }
   Device device() const { return device_; }
-  ScalarType common_dtype() const { return common_dtype_; }  // kernels compute in this (its compute_t)
+  ScalarType common_dtype() const {
+    return common_dtype_;
+  }  // kernels compute in this (its compute_t)
   ScalarType dtype(int operand) const { return dtypes_[operand]; }
   int64_t numel() const { return numel_; }
   int dim() const { return ndim_; }  // after merging; innermost first
@@ -62,15 +67,17 @@ class RL_API TensorIterator {
   // In bytes, innermost first.
   IntArrayRef strides(int operand) const { return {strides_[operand], static_cast<size_t>(ndim_)}; }
   char* data(int operand) const { return data_[operand]; }
-  bool is_scalar(int operand) const;  // one element, read by all (a number or a 0-d tensor)
+  bool is_scalar(int operand) const;   // one element, read by all (a number or a 0-d tensor)
   bool is_number(int operand) const {  // a Python number
     return tensors_[operand] == nullptr || tensors_[operand]->impl()->is_wrapped_number();
   }
 
-  // Calls f(char** data, const int64_t* strides, int64_t n) for 1-D runs, in parallel over fixed chunks.
+  // Calls f(char** data, const int64_t* strides, int64_t n) for 1-D runs, in parallel over fixed
+  // chunks.
   template <class F>
   void for_each(const F& f, int64_t grain = default_grain) const {
-    run([](void* c, char** d, const int64_t* s, int64_t n) { (*static_cast<const F*>(c))(d, s, n); },
+    run([](void* c, char** d, const int64_t* s,
+           int64_t n) { (*static_cast<const F*>(c))(d, s, n); },
         const_cast<F*>(&f), grain);
   }
   using Loop = void (*)(void* context, char** data, const int64_t* strides, int64_t n);

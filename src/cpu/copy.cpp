@@ -1,7 +1,7 @@
 // Copies, fills and conversions below the ops: any dtype to any dtype, any layout, broadcasting.
+#include "cpu/copy.h"
 #include "core/iterator.h"
 #include "core/op_support.h"
-#include "cpu/copy.h"
 
 namespace rushlight {
 
@@ -26,10 +26,11 @@ void copy_raw(const Tensor& to, const Tensor& from) {
   }
   const bool together = to.dtype() == from.dtype() && to.sizes() == from.sizes() &&
                         (to.is_contiguous() ? from.is_contiguous()
-                                            : to.impl()->is_non_overlapping_and_dense() && to.strides() == from.strides());
+                                            : to.impl()->is_non_overlapping_and_dense() &&
+                                                  to.strides() == from.strides());
   if (together) {
-    cpu::copy_kernels().copy_bytes(static_cast<char*>(to.data_ptr()), static_cast<const char*>(from.data_ptr()),
-                                   to.nbytes());
+    cpu::copy_kernels().copy_bytes(static_cast<char*>(to.data_ptr()),
+                                   static_cast<const char*>(from.data_ptr()), to.nbytes());
     return;
   }
   TensorIterator it("copy_");

@@ -9,7 +9,8 @@ namespace rushlight::cpu {
 struct CopyKernels {
   void (*copy)(const TensorIterator& it);                     // one output, one input, any dtypes
   void (*copy_bytes)(char* to, const char* from, int64_t n);  // in parallel; the ranges lie apart
-  void (*fill)(const TensorIterator& it, const char* value);  // one output; `value` is an element of its dtype
+  void (*fill)(const TensorIterator& it,
+               const char* value);  // one output; `value` is an element of its dtype
 };
 
 namespace v2 {

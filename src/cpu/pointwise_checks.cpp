@@ -6,9 +6,10 @@ namespace rushlight::cpu {
 
 void check_factor(const TensorIterator& it, const Scalar& factor, const char* name) {
   const ScalarType t = it.common_dtype();
-  RL_CHECK(t == kBool || !factor.is_bool(), "Boolean ", name, " only supported for Boolean results.");
-  RL_CHECK(is_differentiable(t) || factor.is_integral(true), "For integral input tensors, argument ", name,
-           " must not be a floating point number.");
+  RL_CHECK(t == kBool || !factor.is_bool(), "Boolean ", name,
+           " only supported for Boolean results.");
+  RL_CHECK(is_differentiable(t) || factor.is_integral(true),
+           "For integral input tensors, argument ", name, " must not be a floating point number.");
   RL_CHECK(is_complex(t) || !factor.is_complex(), "For non-complex input tensors, argument ", name,
            " must not be a complex number.");
   factor.check_fits(t);
@@ -17,30 +18,39 @@ void check_factor(const TensorIterator& it, const Scalar& factor, const char* na
 void check_no_bool(const TensorIterator& it) {
   const bool first = it.dtype(1) == kBool;
   if (it.num_operands() == 2) {
-    RL_CHECK(!first, "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+    RL_CHECK(!first,
+             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+             "invert a mask, "
              "use the `~` or `logical_not()` operator instead.");
     return;
   }
   const bool second = it.dtype(2) == kBool;
-  RL_CHECK(!(first && second), "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+  RL_CHECK(!(first && second),
+           "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
            "`logical_xor()` operator instead.");
-  RL_CHECK(!first && !second, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
-           "invert a mask, use the `~` or `logical_not()` operator instead.");
+  RL_CHECK(
+      !first && !second,
+      "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+      "invert a mask, use the `~` or `logical_not()` operator instead.");
 }
 
 void check_true_division(const TensorIterator& it) {
   RL_CHECK(is_differentiable(it.common_dtype()),
-           "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
-           "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
-           "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+           "Integer division with addcdiv is no longer supported, and in a future release addcdiv "
+           "will perform a true "
+           "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as "
+           "(input + value * "
+           "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + "
+           "value * tensor1 / "
            "tensor2) for float inputs.");
 }
 
 void check_one_dtype(const TensorIterator& it) {
   const char* const names[] = {"self", "end", "weight"};
   for (int i = 2; i < it.num_operands(); i++) {
-    RL_CHECK(it.is_number(i) || it.dtype(i) == it.dtype(1), "expected dtype ", dtype_info(it.dtype(1)).alias, " for `",
-             names[i - 1], "` but got dtype ", dtype_info(it.dtype(i)).alias);
+    RL_CHECK(it.is_number(i) || it.dtype(i) == it.dtype(1), "expected dtype ",
+             dtype_info(it.dtype(1)).alias, " for `", names[i - 1], "` but got dtype ",
+             dtype_info(it.dtype(i)).alias);
   }
 }
 
@@ -88,16 +98,27 @@ void check_divisor(const TensorIterator& it) {
   bool found = false;
   if (it.is_scalar(2)) {  // converted first: 256 is a zero of uint8
     const Scalar divisor = load(it, 2);
-    found = visit_dtype<set_integers>("divide", it.common_dtype(),
-                                      [&](auto tag) { return divisor.as<typename decltype(tag)::type>() == 0; });
+    found = visit_dtype<set_integers>("divide", it.common_dtype(), [&](auto tag) {
+      return divisor.as<typename decltype(tag)::type>() == 0;
+    });
   } else {
     switch (it.dtype(2)) {
       case kBool:
-      case kUInt8: found = any_zero<uint8_t>(it, 2); break;
-      case kInt8: found = any_zero<int8_t>(it, 2); break;
-      case kInt16: found = any_zero<int16_t>(it, 2); break;
-      case kInt32: found = any_zero<int32_t>(it, 2); break;
-      default: found = any_zero<int64_t>(it, 2); break;
+      case kUInt8:
+        found = any_zero<uint8_t>(it, 2);
+        break;
+      case kInt8:
+        found = any_zero<int8_t>(it, 2);
+        break;
+      case kInt16:
+        found = any_zero<int16_t>(it, 2);
+        break;
+      case kInt32:
+        found = any_zero<int32_t>(it, 2);
+        break;
+      default:
+        found = any_zero<int64_t>(it, 2);
+        break;
     }
   }
   RL_CHECK(!found, "ZeroDivisionError");

@@ -16,7 +16,8 @@ DrawLock::DrawLock(const Generator& generator) {
 DrawLock::~DrawLock() { state_->mutex.unlock(); }
 
 OrderedOutput::OrderedOutput(const Tensor& out)
-    : out_(out), memory_(out.is_contiguous() ? out : make_empty(out.sizes(), out.dtype(), out.device())) {}
+    : out_(out),
+      memory_(out.is_contiguous() ? out : make_empty(out.sizes(), out.dtype(), out.device())) {}
 OrderedOutput::~OrderedOutput() noexcept(false) {
   if (!memory_.is_same(out_)) {
     copy_raw(out_, memory_);
@@ -33,13 +34,16 @@ OrderedInput::OrderedInput(const Tensor& in, IntArrayRef sizes)
     const double p = in.dtype() == kFloat64 ? memory_.data<double>()[i] : memory_.data<float>()[i];
     valid = valid && p >= 0 && p <= 1;
   }
-  RL_CHECK(valid, "Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities lie between 0 and 1");
+  RL_CHECK(valid,
+           "Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities lie between 0 "
+           "and 1");
 }
 const void* OrderedInput::data() const { return memory_.data_ptr(); }
 ScalarType OrderedInput::dtype() const { return memory_.dtype(); }
 
 RandomRange::RandomRange(ScalarType dtype, int64_t from, std::optional<int64_t> to) {
-  // The largest and least integers of the dtype; of floats those up to which every integer has its own number.
+  // The largest and least integers of the dtype; of floats those up to which every integer has its
+  // own number.
   double high = 0;
   int64_t last = 0;
   visit_dtype<set_real | set_Bool>("random_", dtype, [&](auto tag) {
@@ -51,15 +55,20 @@ RandomRange::RandomRange(ScalarType dtype, int64_t from, std::optional<int64_t> 
       last = static_cast<int64_t>(std::numeric_limits<T>::max());
       high = static_cast<double>(std::numeric_limits<T>::max());
     } else {
-      last = int64_t{1} << (std::is_same_v<T, double> ? 53 : std::is_same_v<T, float> ? 24 : std::is_same_v<T, Half> ? 11 : 8);
+      last = int64_t{1} << (std::is_same_v<T, double>  ? 53
+                            : std::is_same_v<T, float> ? 24
+                            : std::is_same_v<T, Half>  ? 11
+                                                       : 8);
       high = std::is_same_v<T, Half> ? 65504.0 : HUGE_VAL;
     }
   });
   const double low = dtype == kUInt8 || dtype == kBool ? 0 : is_floating(dtype) ? -high : -high - 1;
   const auto name = dtype_info(dtype).name;
-  RL_CHECK(static_cast<double>(from) >= low && static_cast<double>(from) <= high, "from is out of bounds for ", name);
+  RL_CHECK(static_cast<double>(from) >= low && static_cast<double>(from) <= high,
+           "from is out of bounds for ", name);
   if (to.has_value()) {
-    RL_CHECK(from < *to, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", *to);
+    RL_CHECK(from < *to, "random_ expects 'from' to be less than 'to', but got from=", from,
+             " >= to=", *to);
     const double top = static_cast<double>(*to - 1);
     RL_CHECK(top >= low && top <= high, "to - 1 is out of bounds for ", name);
     size_ = static_cast<uint64_t>(*to) - static_cast<uint64_t>(from);

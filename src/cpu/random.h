@@ -1,5 +1,5 @@
-// What the random kernels of src/cpu/isa/random.cpp need around their loops, compiled once: locking, temporaries,
-// checks, and the mathematics of rare distributions.
+// What the random kernels of src/cpu/isa/random.cpp need around their loops, compiled once:
+// locking, temporaries, checks, and the mathematics of rare distributions.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,8 @@ class DrawLock {
   GeneratorImpl* state_;
 };
 
-// The memory to fill in logical order: the tensor's own, or that of a copy which is written back at the end.
+// The memory to fill in logical order: the tensor's own, or that of a copy which is written back at
+// the end.
 class OrderedOutput {
  public:
   explicit OrderedOutput(const Tensor& out);
@@ -42,7 +43,8 @@ class OrderedOutput {
   Tensor memory_;
 };
 
-// Probabilities as contiguous floats or doubles of a shape; RuntimeError where one is outside of [0, 1].
+// Probabilities as contiguous floats or doubles of a shape; RuntimeError where one is outside of
+// [0, 1].
 class OrderedInput {
  public:
   OrderedInput(const Tensor& in, IntArrayRef sizes);

@@ -24,7 +24,8 @@ StepLists::StepLists(std::initializer_list<List> lists) {
         continue;
       }
       const Tensor& t = list.tensors[i];
-      if (dense ? t.strides() == p.strides() || (t.is_contiguous() && p.is_contiguous()) : t.is_contiguous()) {
+      if (dense ? t.strides() == p.strides() || (t.is_contiguous() && p.is_contiguous())
+                : t.is_contiguous()) {
         data = static_cast<char*>(t.data_ptr());
         continue;
       }
@@ -46,7 +47,9 @@ void StepLists::write_back() {
 }
 
 size_t StepLists::find(int64_t element) const {
-  return static_cast<size_t>(std::upper_bound(offsets_.begin(), offsets_.end(), element) - offsets_.begin()) - 1;
+  return static_cast<size_t>(std::upper_bound(offsets_.begin(), offsets_.end(), element) -
+                             offsets_.begin()) -
+         1;
 }
 
 std::vector<double> count_steps(TensorList steps) {

@@ -1,5 +1,6 @@
 // The tensors of an optimiser step as runs of memory: list k of parameter i is `runs[i].data[k]`.
-// Tensors whose memory is not in the order of their parameter's are copied to such, and back when they were written.
+// Tensors whose memory is not in the order of their parameter's are copied to such, and back when
+// they were written.
 #pragma once
 
 #include <initializer_list>
@@ -29,7 +30,8 @@ class StepLists {
   const std::vector<Run>& runs() const { return runs_; }
   int64_t numel() const { return offsets_.back(); }
 
-  // Calls f(run index, first element, last element) for the pieces of the range [begin, end) of all elements.
+  // Calls f(run index, first element, last element) for the pieces of the range [begin, end) of all
+  // elements.
   template <class F>
   void for_pieces(int64_t begin, int64_t end, const F& f) const {
     for (size_t i = find(begin); begin < end; i++) {

@@ -1,7 +1,8 @@
-// Scalar mathematics for formulas: one overload set `math::f` over float, double, complex and integers. Branch-free
-// where it can be, so that the compiler vectorises loops over it.
-// The declarations below give glibc's functions their vector forms (libmvec): a call in a plain loop becomes a call
-// for 4, 8 or 16 lanes. They must be called outside of branches: choose between results, not between calls.
+// Scalar mathematics for formulas: one overload set `math::f` over float, double, complex and
+// integers. Branch-free where it can be, so that the compiler vectorises loops over it. The
+// declarations below give glibc's functions their vector forms (libmvec): a call in a plain loop
+// becomes a call for 4, 8 or 16 lanes. They must be called outside of branches: choose between
+// results, not between calls.
 #pragma once
 
 #include <bit>
@@ -18,11 +19,11 @@
 #endif
 
 #if !defined(__CUDACC__) && defined(__x86_64__)
-#define RL_VECTOR_1(name)                                                                         \
-  extern "C" __attribute__((simd("notinbranch"), const)) float name##f(float) noexcept;           \
+#define RL_VECTOR_1(name)                                                               \
+  extern "C" __attribute__((simd("notinbranch"), const)) float name##f(float) noexcept; \
   extern "C" __attribute__((simd("notinbranch"), const)) double name(double) noexcept;
-#define RL_VECTOR_2(name)                                                                         \
-  extern "C" __attribute__((simd("notinbranch"), const)) float name##f(float, float) noexcept;    \
+#define RL_VECTOR_2(name)                                                                      \
+  extern "C" __attribute__((simd("notinbranch"), const)) float name##f(float, float) noexcept; \
   extern "C" __attribute__((simd("notinbranch"), const)) double name(double, double) noexcept;
 RL_VECTOR_1(acos)
 RL_VECTOR_1(acosh)
@@ -60,10 +61,10 @@ template <class T>
 inline constexpr T nan = std::numeric_limits<T>::quiet_NaN();
 
 // f(float) and f(double) under one name. Builtins where the compiler has an instruction for it.
-#define RL_MATH_1(name, function)                                    \
-  RL_INLINE float name(float x) { return function##f(x); }           \
+#define RL_MATH_1(name, function)                          \
+  RL_INLINE float name(float x) { return function##f(x); } \
   RL_INLINE double name(double x) { return function(x); }
-#define RL_MATH_2(name, function)                                    \
+#define RL_MATH_2(name, function)                                      \
   RL_INLINE float name(float x, float y) { return function##f(x, y); } \
   RL_INLINE double name(double x, double y) { return function(x, y); }
 // a * b + c, in one rounding where the processor has the instruction.
@@ -75,11 +76,13 @@ RL_INLINE float fused(float a, float b, float c) {
 #endif
 }
 
-// e^x to 1 ULP, without the C library's slow way for results that overflow or vanish (a masked softmax is full of
-// those): x = n ln 2 + r, a polynomial in r (Cephes), and 2^n as two factors, so that denormals round once.
+// e^x to 1 ULP, without the C library's slow way for results that overflow or vanish (a masked
+// softmax is full of those): x = n ln 2 + r, a polynomial in r (Cephes), and 2^n as two factors, so
+// that denormals round once.
 RL_INLINE float exp(float x) {
   const float bounded = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x;
-  constexpr float shift = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
+  constexpr float shift =
+      12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
   const float shifted = fused(bounded, 1.44269504088896341f, shift);
   const int32_t n = std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(shift);
   const float whole = shifted - shift;
@@ -222,8 +225,8 @@ RL_INLINE T abs(T x) {
   }
 }
 
-// Integer division rounds to zero and never traps: by zero it gives the dividend (kernels check before), and the
-// least number by -1 wraps.
+// Integer division rounds to zero and never traps: by zero it gives the dividend (kernels check
+// before), and the least number by -1 wraps.
 template <class T>
 RL_INLINE T safe_divisor(T y) {
   return y == T(0) || (std::is_signed_v<T> && y == static_cast<T>(-1)) ? T(1) : y;
@@ -298,23 +301,26 @@ template <class T>
 RL_INLINE T shift_right(T x, T n) {
   constexpr int bits = 8 * sizeof(T);
   const bool valid = n >= T(0) && n < T(bits);
-  return static_cast<T>(x >> (valid ? static_cast<int>(n) : bits - 1)) & (valid || std::is_signed_v<T> ? T(-1) : T(0));
+  return static_cast<T>(x >> (valid ? static_cast<int>(n) : bits - 1)) &
+         (valid || std::is_signed_v<T> ? T(-1) : T(0));
 }
 
 // The inverse of erf: Giles' polynomials in -log(1 - y^2), then two Newton steps.
 template <class T>
 RL_INLINE T erfinv(T y) {
-  const auto poly = [](T w, const float(&c)[9]) {
+  const auto poly = [](T w, const float (&c)[9]) {
     T p = T(c[0]);
     for (int i = 1; i < 9; ++i) {
       p = p * w + T(c[i]);
     }
     return p;
   };
-  constexpr float centre[9] = {2.81022636e-08f, 3.43273939e-07f, -3.5233877e-06f, -4.39150654e-06f, 0.00021858087f,
-                               -0.00125372503f, -0.00417768164f, 0.246640727f, 1.50140941f};
-  constexpr float tail[9] = {-0.000200214257f, 0.000100950558f, 0.00134934322f, -0.00367342844f, 0.00573950773f,
-                             -0.0076224613f, 0.00943887047f, 1.00167406f, 2.83297682f};
+  constexpr float centre[9] = {2.81022636e-08f,  3.43273939e-07f, -3.5233877e-06f,
+                               -4.39150654e-06f, 0.00021858087f,  -0.00125372503f,
+                               -0.00417768164f,  0.246640727f,    1.50140941f};
+  constexpr float tail[9] = {-0.000200214257f, 0.000100950558f, 0.00134934322f,
+                             -0.00367342844f,  0.00573950773f,  -0.0076224613f,
+                             0.00943887047f,   1.00167406f,     2.83297682f};
   const T w = -log((T(1) - y) * (T(1) + y));
   T x = y * (w < T(5) ? poly(w - T(2.5), centre) : poly(sqrt(w < T(5) ? T(5) : w) - T(3), tail));
   const T two_over_root_pi = T(1.1283791670955126);
@@ -327,20 +333,20 @@ RL_INLINE T erfinv(T y) {
 
 #ifndef __CUDACC__
 // Complex functions are those of the C library.
-#define RL_COMPLEX_1(name, function)                                           \
-  RL_INLINE complex<float> name(complex<float> z) {                            \
-    __extension__ _Complex float x;                                            \
-    __real__ x = z.re;                                                         \
-    __imag__ x = z.im;                                                         \
-    x = function##f(x);                                                        \
-    return {__real__ x, __imag__ x};                                           \
-  }                                                                            \
-  RL_INLINE complex<double> name(complex<double> z) {                          \
-    __extension__ _Complex double x;                                           \
-    __real__ x = z.re;                                                         \
-    __imag__ x = z.im;                                                         \
-    x = function(x);                                                           \
-    return {__real__ x, __imag__ x};                                           \
+#define RL_COMPLEX_1(name, function)                  \
+  RL_INLINE complex<float> name(complex<float> z) {   \
+    __extension__ _Complex float x;                   \
+    __real__ x = z.re;                                \
+    __imag__ x = z.im;                                \
+    x = function##f(x);                               \
+    return {__real__ x, __imag__ x};                  \
+  }                                                   \
+  RL_INLINE complex<double> name(complex<double> z) { \
+    __extension__ _Complex double x;                  \
+    __real__ x = z.re;                                \
+    __imag__ x = z.im;                                \
+    x = function(x);                                  \
+    return {__real__ x, __imag__ x};                  \
   }
 RL_COMPLEX_1(acos, __builtin_cacos)
 RL_COMPLEX_1(acosh, __builtin_cacosh)
@@ -387,7 +393,8 @@ RL_INLINE complex<T> exp2(complex<T> z) {
 }
 template <class T>
 RL_INLINE complex<T> expm1(complex<T> z) {
-  // exp(a + bi) - 1 = expm1(a) cos b + (cos b - 1) + i exp(a) sin b, where cos b - 1 = -2 sin^2(b / 2).
+  // exp(a + bi) - 1 = expm1(a) cos b + (cos b - 1) + i exp(a) sin b, where cos b - 1 = -2 sin^2(b /
+  // 2).
   const T half = sin(z.im / T(2));
   return {expm1(z.re) * cos(z.im) - T(2) * half * half, exp(z.re) * sin(z.im)};
 }

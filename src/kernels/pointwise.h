@@ -1,7 +1,8 @@
-// The formulas of the pointwise ops, for every dtype, instruction set and device: scalar and branch-free, so that loops
-// over them vectorise. T is the compute type (float for the 16-bit floats); attributes arrive in it too. Formulas whose
-// meaning differs for complex numbers say so with `if constexpr`.
-// A new op is one RL_FORMULA(name, inputs..., attributes...) here and its entry in ops/pointwise.py.
+// The formulas of the pointwise ops, for every dtype, instruction set and device: scalar and
+// branch-free, so that loops over them vectorise. T is the compute type (float for the 16-bit
+// floats); attributes arrive in it too. Formulas whose meaning differs for complex numbers say so
+// with `if constexpr`. A new op is one RL_FORMULA(name, inputs..., attributes...) here and its
+// entry in ops/pointwise.py.
 #pragma once
 
 #include "kernels/math.h"
@@ -13,8 +14,9 @@
 #define RL_TYPED_5(a, b, c, d, e) T a, T b, T c, T d, T e
 #define RL_TYPED_6(a, b, c, d, e, f) T a, T b, T c, T d, T e, T f
 #define RL_PICK(_1, _2, _3, _4, _5, _6, name, ...) name
-#define RL_TYPED(...) \
-  RL_PICK(__VA_ARGS__, RL_TYPED_6, RL_TYPED_5, RL_TYPED_4, RL_TYPED_3, RL_TYPED_2, RL_TYPED_1, )(__VA_ARGS__)
+#define RL_TYPED(...)                                                              \
+  RL_PICK(__VA_ARGS__, RL_TYPED_6, RL_TYPED_5, RL_TYPED_4, RL_TYPED_3, RL_TYPED_2, \
+          RL_TYPED_1, )(__VA_ARGS__)
 #define RL_FORMULA(name, ...) \
   template <class T>          \
   RL_INLINE auto name(RL_TYPED(__VA_ARGS__))
@@ -53,7 +55,8 @@ RL_FORMULA(lerp, x, end, weight) {
     return low ? x + weight * difference : end - difference * (T(1) - weight);
   } else {
     const T difference = end - x;
-    return weight < T(0.5) && weight > T(-0.5) ? x + weight * difference : end - difference * (T(1) - weight);
+    return weight < T(0.5) && weight > T(-0.5) ? x + weight * difference
+                                               : end - difference * (T(1) - weight);
   }
 }
 
@@ -178,7 +181,8 @@ RL_FORMULA(isnan, x) {
 }
 RL_FORMULA(isinf, x) {
   if constexpr (is_complex_v<T>) {
-    return math::abs(x.re) == math::infinity<real_t<T>> || math::abs(x.im) == math::infinity<real_t<T>>;
+    return math::abs(x.re) == math::infinity<real_t<T>> ||
+           math::abs(x.im) == math::infinity<real_t<T>>;
   } else if constexpr (std::is_floating_point_v<T>) {
     return math::abs(x) == math::infinity<T>;
   } else {
@@ -187,7 +191,8 @@ RL_FORMULA(isinf, x) {
 }
 RL_FORMULA(isfinite, x) {
   if constexpr (is_complex_v<T>) {
-    return math::abs(x.re) < math::infinity<real_t<T>> && math::abs(x.im) < math::infinity<real_t<T>>;
+    return math::abs(x.re) < math::infinity<real_t<T>> &&
+           math::abs(x.im) < math::infinity<real_t<T>>;
   } else if constexpr (std::is_floating_point_v<T>) {
     return math::abs(x) < math::infinity<T>;
   } else {
@@ -209,7 +214,10 @@ RL_FORMULA(isneginf, x) {
   }
 }
 RL_FORMULA(nan_to_num, x, for_nan, for_high, for_low) {
-  return x != x ? for_nan : x == math::infinity<T> ? for_high : x == -math::infinity<T> ? for_low : x;
+  return x != x                    ? for_nan
+         : x == math::infinity<T>  ? for_high
+         : x == -math::infinity<T> ? for_low
+                                   : x;
 }
 
 // ---- comparison, logic, bits ----
@@ -245,7 +253,9 @@ RL_FORMULA(fmin, x, y) { return math::fmin(x, y); }
 RL_FORMULA(clamp_min, x, low) { return math::maximum(x, low); }
 RL_FORMULA(clamp_max, x, high) { return math::minimum(x, high); }
 RL_FORMULA(clamp, x, low, high) { return math::minimum(math::maximum(x, low), high); }
-RL_FORMULA(clamp_bounded, x, low, high) { return x < low ? (low > high ? high : low) : x > high ? high : x; }
+RL_FORMULA(clamp_bounded, x, low, high) {
+  return x < low ? (low > high ? high : low) : x > high ? high : x;
+}
 
 // ---- activations ----
 
@@ -297,7 +307,9 @@ RL_FORMULA(softplus_backward, grad, x, beta, limit) {
   const T low = grad * sigmoid(x * beta);
   return x * beta > limit ? grad : low;
 }
-RL_FORMULA(log_sigmoid, x) { return math::minimum(x, T(0)) - math::log1p(math::exp(-math::abs(x))); }
+RL_FORMULA(log_sigmoid, x) {
+  return math::minimum(x, T(0)) - math::log1p(math::exp(-math::abs(x)));
+}
 RL_FORMULA(hardswish, x) { return x * clamp_bounded(x + T(3), T(0), T(6)) / T(6); }
 RL_FORMULA(hardswish_backward, grad, x) {
   return x <= T(-3) ? T(0) : x < T(3) ? grad * (x / T(3) + T(0.5)) : grad;
@@ -306,7 +318,9 @@ RL_FORMULA(hardsigmoid, x) { return clamp_bounded(x + T(3), T(0), T(6)) / T(6); 
 RL_FORMULA(hardsigmoid_backward, grad, x) { return x > T(-3) && x < T(3) ? grad / T(6) : T(0); }
 RL_FORMULA(hardshrink, x, lambd) { return x >= -lambd && x <= lambd ? T(0) : x; }
 RL_FORMULA(hardshrink_backward, grad, x, lambd) { return x >= -lambd && x <= lambd ? T(0) : grad; }
-RL_FORMULA(softshrink, x, lambd) { return x > lambd ? x - lambd : x < -lambd ? x + lambd : x * T(0); }
+RL_FORMULA(softshrink, x, lambd) {
+  return x > lambd ? x - lambd : x < -lambd ? x + lambd : x * T(0);
+}
 RL_FORMULA(sigmoid_backward, grad, y) {
   if constexpr (is_complex_v<T>) {
     const T slope = y * (T(1) - y);

@@ -1,4 +1,5 @@
-// Complex tensors and their parts: views between complex numbers and pairs, and making complex numbers from parts.
+// Complex tensors and their parts: views between complex numbers and pairs, and making complex
+// numbers from parts.
 #include "generated/kernels.h"
 #include "ops/derivatives.h"
 
@@ -30,7 +31,8 @@ ViewSpec views::view_as_real(const Tensor& self) {
 
 ViewSpec views::view_as_complex(const Tensor& self) {
   RL_CHECK(self.dtype() == kFloat32 || self.dtype() == kFloat64,
-           "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: ",
+           "view_as_complex is only supported for half, float and double tensors, but got a tensor "
+           "of scalar type: ",
            enum_name(self.dtype()));
   RL_CHECK(self.dim() > 0, "Input tensor must have one or more dimensions");
   RL_CHECK(self.size(-1) == 2, "Tensor must have a last dimension of size 2");
@@ -38,7 +40,8 @@ ViewSpec views::view_as_complex(const Tensor& self) {
   RL_CHECK(self.storage_offset() % 2 == 0, "Tensor must have a storage_offset divisible by 2");
   ViewSpec spec;
   for (int64_t d = 0; d + 1 < self.dim(); d++) {
-    RL_CHECK(self.strides()[d] % 2 == 0 || self.numel() == 0, "Tensor must have a stride divisible by 2 for all but last dimension");
+    RL_CHECK(self.strides()[d] % 2 == 0 || self.numel() == 0,
+             "Tensor must have a stride divisible by 2 for all but last dimension");
     spec.sizes.push_back(self.sizes()[d]);
     spec.strides.push_back(self.strides()[d] / 2);
   }
@@ -51,8 +54,8 @@ OutSpec shape::_complex(Tensor& real, Tensor& imag) {
   RL_CHECK(real.dtype() == imag.dtype(), "Expected object of scalar type ", enum_name(real.dtype()),
            " but got scalar type ", enum_name(imag.dtype()), " for second argument");
   RL_CHECK(real.dtype() == kFloat32 || real.dtype() == kFloat64,
-           "Expected both inputs to be Half, Float or Double tensors but got ", enum_name(real.dtype()), " and ",
-           enum_name(imag.dtype()));
+           "Expected both inputs to be Half, Float or Double tensors but got ",
+           enum_name(real.dtype()), " and ", enum_name(imag.dtype()));
   return {broadcast_sizes(real.sizes(), imag.sizes()), to_complex(real.dtype())};
 }
 
@@ -69,9 +72,12 @@ void _complex(const Tensor& out, const Tensor& real, const Tensor& imag) {
 
 namespace composite {
 
-Tensor real(const Tensor& self) { return is_complex(self.dtype()) ? view_as_real(self).select(-1, 0) : self; }
+Tensor real(const Tensor& self) {
+  return is_complex(self.dtype()) ? view_as_real(self).select(-1, 0) : self;
+}
 Tensor imag(const Tensor& self) {
-  RL_CHECK(is_complex(self.dtype()), "imag is not implemented for tensors with non-complex dtypes.");
+  RL_CHECK(is_complex(self.dtype()),
+           "imag is not implemented for tensors with non-complex dtypes.");
   return view_as_real(self).select(-1, 1);
 }
 Tensor polar(const Tensor& abs, const Tensor& angle) {

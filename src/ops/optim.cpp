@@ -6,19 +6,23 @@ namespace rushlight {
 
 namespace {
 
-void check_list(const char* op, const char* name, std::vector<Tensor>& list, std::vector<Tensor>& params, bool needed) {
+void check_list(const char* op, const char* name, std::vector<Tensor>& list,
+                std::vector<Tensor>& params, bool needed) {
   if (!needed) {
     list.clear();
     return;
   }
-  RL_CHECK(list.size() == params.size(), op, ": ", name, " has ", list.size(), " tensors for ", params.size(), " parameters");
+  RL_CHECK(list.size() == params.size(), op, ": ", name, " has ", list.size(), " tensors for ",
+           params.size(), " parameters");
   for (size_t i = 0; i < list.size(); i++) {
     RL_CHECK(list[i].defined(), op, ": ", name, "[", i, "] is None");
-    RL_CHECK(list[i].sizes() == params[i].sizes(), op, ": ", name, "[", i, "] has shape ", list[i].sizes(),
-             ", its parameter ", params[i].sizes());
-    RL_CHECK(list[i].dtype() == params[i].dtype(), op, ": ", name, "[", i, "] is ", dtype_info(list[i].dtype()).name,
-             ", its parameter ", dtype_info(params[i].dtype()).name);
-    RL_CHECK(list[i].device() == params[i].device(), op, ": ", name, "[", i, "] lies on another device than its parameter");
+    RL_CHECK(list[i].sizes() == params[i].sizes(), op, ": ", name, "[", i, "] has shape ",
+             list[i].sizes(), ", its parameter ", params[i].sizes());
+    RL_CHECK(list[i].dtype() == params[i].dtype(), op, ": ", name, "[", i, "] is ",
+             dtype_info(list[i].dtype()).name, ", its parameter ",
+             dtype_info(params[i].dtype()).name);
+    RL_CHECK(list[i].device() == params[i].device(), op, ": ", name, "[", i,
+             "] lies on another device than its parameter");
     check_no_internal_overlap(op, list[i]);
   }
 }
@@ -40,8 +44,10 @@ void gather_expanded(std::vector<Tensor>& grads) {
   }
 }
 
-void check_steps(const char* op, const std::vector<Tensor>& steps, const std::vector<Tensor>& params) {
-  RL_CHECK(steps.size() == params.size(), op, ": steps has ", steps.size(), " tensors for ", params.size(), " parameters");
+void check_steps(const char* op, const std::vector<Tensor>& steps,
+                 const std::vector<Tensor>& params) {
+  RL_CHECK(steps.size() == params.size(), op, ": steps has ", steps.size(), " tensors for ",
+           params.size(), " parameters");
   for (const Tensor& step : steps) {
     RL_CHECK(step.defined() && step.dtype() == kFloat32 && step.numel() == 1 && step.is_cpu(), op,
              ": steps must be float32 tensors of one element on the cpu");
@@ -59,8 +65,9 @@ void as_real(std::vector<Tensor>& list) {
 
 }  // namespace
 
-void shape::sgd_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, std::vector<Tensor>& momentum_buffers,
-                      double&, double& momentum, double&, double&, bool&, bool&, bool&) {
+void shape::sgd_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
+                      std::vector<Tensor>& momentum_buffers, double&, double& momentum, double&,
+                      double&, bool&, bool&, bool&) {
   check_params("sgd_step_", params);
   gather_expanded(grads);
   check_list("sgd_step_", "grads", grads, params, true);
@@ -70,9 +77,10 @@ void shape::sgd_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, s
   as_real(momentum_buffers);
 }
 
-void shape::adam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, std::vector<Tensor>& exp_avgs,
-                       std::vector<Tensor>& exp_avg_sqs, std::vector<Tensor>& max_exp_avg_sqs, std::vector<Tensor>& steps,
-                       double&, double&, double&, double&, double&, bool&, bool& amsgrad, bool&) {
+void shape::adam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
+                       std::vector<Tensor>& exp_avgs, std::vector<Tensor>& exp_avg_sqs,
+                       std::vector<Tensor>& max_exp_avg_sqs, std::vector<Tensor>& steps, double&,
+                       double&, double&, double&, double&, bool&, bool& amsgrad, bool&) {
   check_params("adam_step_", params);
   gather_expanded(grads);
   check_list("adam_step_", "grads", grads, params, true);
@@ -87,10 +95,10 @@ void shape::adam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, 
   as_real(max_exp_avg_sqs);
 }
 
-void shape::rmsprop_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, std::vector<Tensor>& square_avgs,
-                          std::vector<Tensor>& momentum_buffers, std::vector<Tensor>& grad_avgs,
-                          std::vector<Tensor>& steps, double&, double&, double&, double&, double& momentum,
-                          bool& centered, bool&) {
+void shape::rmsprop_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
+                          std::vector<Tensor>& square_avgs, std::vector<Tensor>& momentum_buffers,
+                          std::vector<Tensor>& grad_avgs, std::vector<Tensor>& steps, double&,
+                          double&, double&, double&, double& momentum, bool& centered, bool&) {
   check_params("rmsprop_step_", params);
   gather_expanded(grads);
   check_list("rmsprop_step_", "grads", grads, params, true);
@@ -105,8 +113,9 @@ void shape::rmsprop_step_(std::vector<Tensor>& params, std::vector<Tensor>& grad
   as_real(grad_avgs);
 }
 
-void shape::adagrad_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, std::vector<Tensor>& state_sums,
-                          std::vector<Tensor>& steps, double&, double&, double&, double&, bool&) {
+void shape::adagrad_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
+                          std::vector<Tensor>& state_sums, std::vector<Tensor>& steps, double&,
+                          double&, double&, double&, bool&) {
   check_params("adagrad_step_", params);
   gather_expanded(grads);
   check_list("adagrad_step_", "grads", grads, params, true);
@@ -117,9 +126,9 @@ void shape::adagrad_step_(std::vector<Tensor>& params, std::vector<Tensor>& grad
   as_real(state_sums);
 }
 
-void shape::adadelta_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads, std::vector<Tensor>& square_avgs,
-                           std::vector<Tensor>& acc_deltas, std::vector<Tensor>& steps, double&, double&, double&,
-                           double&, bool&) {
+void shape::adadelta_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
+                           std::vector<Tensor>& square_avgs, std::vector<Tensor>& acc_deltas,
+                           std::vector<Tensor>& steps, double&, double&, double&, double&, bool&) {
   check_params("adadelta_step_", params);
   gather_expanded(grads);
   check_list("adadelta_step_", "grads", grads, params, true);

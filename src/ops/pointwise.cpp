@@ -9,7 +9,9 @@ namespace rushlight {
 
 // ---- derivatives ----
 
-Tensor scaled(const Tensor& grad, const Scalar& factor) { return factor.equal(1) ? grad : grad * factor; }
+Tensor scaled(const Tensor& grad, const Scalar& factor) {
+  return factor.equal(1) ? grad : grad * factor;
+}
 
 namespace {
 
@@ -30,19 +32,20 @@ Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& e
       return grad * (self * 2).conj();
     }
     const Scalar less = power.is_integral(true) ? Scalar(power.as<int64_t>() - 1)
-                        : power.is_complex()    ? Scalar(power.as<complex<double>>() - complex<double>(1))
-                                                : Scalar(power.as<double>() - 1);
+                        : power.is_complex()
+                            ? Scalar(power.as<complex<double>>() - complex<double>(1))
+                            : Scalar(power.as<double>() - 1);
     return grad * (self.pow(less) * power).conj();
   }
   const Tensor slope = exponent * self.pow(exponent - 1);
   return grad * where(exponent.eq(0), 0, slope).conj();
 }
 
-Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result) {
+Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent,
+                             const Tensor& result) {
   // 0 to a positive power is 0 nearby; the logarithm would make it NaN.
-  const Tensor flat = is_complex(exponent.dtype())
-                          ? self.eq(0).logical_and(real(exponent).ge(0))
-                          : self.eq(0).logical_and(exponent.ge(0));
+  const Tensor flat = is_complex(exponent.dtype()) ? self.eq(0).logical_and(real(exponent).ge(0))
+                                                   : self.eq(0).logical_and(exponent.ge(0));
   return grad * where(flat, 0, result * self.log()).conj();
 }
 
@@ -64,7 +67,8 @@ Tensor angle_backward(const Tensor& grad, const Tensor& self) {
   const Tensor im = imag(self);
   const Tensor square = re * re + im * im;
   const Tensor at_zero = square.eq(0);
-  return rushlight::_complex(where(at_zero, 0, grad * -im / square), where(at_zero, 0, grad * re / square));
+  return rushlight::_complex(where(at_zero, 0, grad * -im / square),
+                             where(at_zero, 0, grad * re / square));
 }
 
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
@@ -93,9 +97,10 @@ Tensor minimum_backward(const Tensor& grad, const Tensor& self, const Tensor& ot
   return extremum_backward(grad, self.gt(other).logical_not(), self.eq(other));
 }
 
-Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Scalar& alpha,
-                           const Scalar& scale, const Scalar& input_scale) {
-  const Tensor curved = grad * grad_output * (self * input_scale).exp() * input_scale * input_scale * alpha * scale;
+Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
+                           const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) {
+  const Tensor curved =
+      grad * grad_output * (self * input_scale).exp() * input_scale * input_scale * alpha * scale;
   return where(self.le(0), curved, 0);
 }
 
@@ -128,7 +133,8 @@ Tensor mish_double_backward(const Tensor& grad, const Tensor& grad_output, const
   return grad * grad_output * (t_slope * 2 + self * t_curve);
 }
 
-Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta, const Scalar& threshold) {
+Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta,
+                                const Scalar& threshold) {
   const Tensor scaled_self = self * beta;
   const Tensor s = scaled_self.sigmoid();
   return where(scaled_self.gt(threshold), 0, grad * s * (1 - s) * beta);
@@ -142,7 +148,8 @@ Tensor as_number(const Scalar& s) { return make_number(s); }
 
 void check_mode(std::string_view mode) {
   RL_CHECK(mode == "trunc" || mode == "floor",
-           "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode, "'");
+           "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode,
+           "'");
 }
 
 Tensor reduced(const Tensor& losses, std::string_view reduction) {
@@ -159,9 +166,10 @@ Tensor reduced(const Tensor& losses, std::string_view reduction) {
 // Losses accept any target that broadcasts, but hardly anybody wants that.
 void check_target(const char* name, const Tensor& self, const Tensor& target) {
   if (!(self.sizes() == target.sizes())) {
-    warn(str("Using a target size (torch.Size(", target.sizes(), ")) that is different to the input size (torch.Size(",
-             self.sizes(), ")) in ", name,
-             ". This will likely lead to incorrect results due to broadcasting. Please ensure they have the same "
+    warn(str("Using a target size (torch.Size(", target.sizes(),
+             ")) that is different to the input size (torch.Size(", self.sizes(), ")) in ", name,
+             ". This will likely lead to incorrect results due to broadcasting. Please ensure they "
+             "have the same "
              "size."));
   }
 }
@@ -183,29 +191,36 @@ Tensor bound(const Tensor& self, const Scalar& value) {
 
 namespace composite {
 
-Tensor div_mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+Tensor div_mode(const Tensor& self, const Tensor& other,
+                std::optional<std::string_view> rounding_mode) {
   if (!rounding_mode.has_value()) {
     return rushlight::div(self, other);
   }
   check_mode(*rounding_mode);
-  return *rounding_mode == "floor" ? rushlight::floor_divide(self, other) : rushlight::_div_trunc(self, other);
+  return *rounding_mode == "floor" ? rushlight::floor_divide(self, other)
+                                   : rushlight::_div_trunc(self, other);
 }
-Tensor& div__mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+Tensor& div__mode(const Tensor& self, const Tensor& other,
+                  std::optional<std::string_view> rounding_mode) {
   if (!rounding_mode.has_value()) {
     return rushlight::div_(self, other);
   }
   check_mode(*rounding_mode);
-  return *rounding_mode == "floor" ? rushlight::floor_divide_(self, other) : rushlight::_div_trunc_(self, other);
+  return *rounding_mode == "floor" ? rushlight::floor_divide_(self, other)
+                                   : rushlight::_div_trunc_(self, other);
 }
 
 Tensor remainder_Scalar_Tensor(const Scalar& self, const Tensor& other) {
   return rushlight::remainder(as_number(self), other);
 }
-Tensor pow_Scalar(const Scalar& self, const Tensor& exponent) { return rushlight::pow(as_number(self), exponent); }
+Tensor pow_Scalar(const Scalar& self, const Tensor& exponent) {
+  return rushlight::pow(as_number(self), exponent);
+}
 Tensor float_power(const Tensor& self, const Tensor& exponent) {
   const bool complex_result = is_complex(self.dtype()) || is_complex(exponent.dtype());
   const ScalarType t = complex_result ? kComplexDouble : kFloat64;
-  return rushlight::pow(self.to(t), exponent.impl()->is_wrapped_number() ? exponent : exponent.to(t));
+  return rushlight::pow(self.to(t),
+                        exponent.impl()->is_wrapped_number() ? exponent : exponent.to(t));
 }
 Tensor positive(const Tensor& self) {
   RL_CHECK(self.dtype() != kBool, "The `+` operator, on a bool tensor is not supported.");
@@ -214,27 +229,37 @@ Tensor positive(const Tensor& self) {
 Tensor angle(const Tensor& self) {
   return rushlight::_angle(is_differentiable(self.dtype()) ? self : self.to(get_default_dtype()));
 }
-Tensor conj(const Tensor& self) { return is_complex(self.dtype()) ? rushlight::conj_physical(self) : self; }
-Tensor xlogy_Scalar_Self(const Scalar& self, const Tensor& other) { return rushlight::xlogy(as_number(self), other); }
+Tensor conj(const Tensor& self) {
+  return is_complex(self.dtype()) ? rushlight::conj_physical(self) : self;
+}
+Tensor xlogy_Scalar_Self(const Scalar& self, const Tensor& other) {
+  return rushlight::xlogy(as_number(self), other);
+}
 Tensor deg2rad(const Tensor& self) { return self * (M_PI / 180); }
 Tensor rad2deg(const Tensor& self) { return self * (180 / M_PI); }
 Tensor logit(const Tensor& self, std::optional<double> eps) {
-  return rushlight::_logit(eps.has_value() ? rushlight::clamp(self, Scalar(*eps), Scalar(1 - *eps)) : self);
+  return rushlight::_logit(eps.has_value() ? rushlight::clamp(self, Scalar(*eps), Scalar(1 - *eps))
+                                           : self);
 }
 Tensor isreal(const Tensor& self) {
-  return is_complex(self.dtype()) ? rushlight::imag(self).eq(0) : ones_like(self, TensorOptions(kBool));
+  return is_complex(self.dtype()) ? rushlight::imag(self).eq(0)
+                                  : ones_like(self, TensorOptions(kBool));
 }
 Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<double> posinf,
                   std::optional<double> neginf) {
-  return is_floating(self.dtype()) ? rushlight::_nan_to_num(self, nan, posinf, neginf) : self.clone();
+  return is_floating(self.dtype()) ? rushlight::_nan_to_num(self, nan, posinf, neginf)
+                                   : self.clone();
 }
 Tensor& nan_to_num_(const Tensor& self, std::optional<double> nan, std::optional<double> posinf,
                     std::optional<double> neginf) {
-  return is_floating(self.dtype()) ? rushlight::_nan_to_num_(self, nan, posinf, neginf) : const_cast<Tensor&>(self);
+  return is_floating(self.dtype()) ? rushlight::_nan_to_num_(self, nan, posinf, neginf)
+                                   : const_cast<Tensor&>(self);
 }
 
-#define RL_SCALAR_FIRST(name) \
-  Tensor name##_Scalar_Tensor(const Scalar& self, const Tensor& other) { return rushlight::name(as_number(self), other); }
+#define RL_SCALAR_FIRST(name)                                            \
+  Tensor name##_Scalar_Tensor(const Scalar& self, const Tensor& other) { \
+    return rushlight::name(as_number(self), other);                      \
+  }
 RL_SCALAR_FIRST(bitwise_and)
 RL_SCALAR_FIRST(bitwise_or)
 RL_SCALAR_FIRST(bitwise_xor)
@@ -242,7 +267,8 @@ RL_SCALAR_FIRST(bitwise_left_shift)
 RL_SCALAR_FIRST(bitwise_right_shift)
 #undef RL_SCALAR_FIRST
 
-Tensor clamp(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+Tensor clamp(const Tensor& self, const std::optional<Scalar>& min,
+             const std::optional<Scalar>& max) {
   check_clamp(self, min.has_value() || max.has_value());
   if (!min.has_value()) {
     return rushlight::clamp_max(self, bound(self, *max));
@@ -252,7 +278,8 @@ Tensor clamp(const Tensor& self, const std::optional<Scalar>& min, const std::op
   }
   return rushlight::_clamp(self, bound(self, *min), bound(self, *max));
 }
-Tensor& clamp_(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+Tensor& clamp_(const Tensor& self, const std::optional<Scalar>& min,
+               const std::optional<Scalar>& max) {
   check_clamp(self, min.has_value() || max.has_value());
   if (!min.has_value()) {
     return rushlight::clamp_max_(self, bound(self, *max));
@@ -274,10 +301,12 @@ Tensor& clamp__Tensor(const Tensor& self, const Tensor& min, const Tensor& max) 
          : !max.defined() ? rushlight::clamp_min_(self, min)
                           : rushlight::_clamp_(self, min, max);
 }
-Tensor clip(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+Tensor clip(const Tensor& self, const std::optional<Scalar>& min,
+            const std::optional<Scalar>& max) {
   return rushlight::clamp(self, min, max);
 }
-Tensor& clip_(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+Tensor& clip_(const Tensor& self, const std::optional<Scalar>& min,
+              const std::optional<Scalar>& max) {
   return rushlight::clamp_(self, min, max);
 }
 Tensor clip_Tensor(const Tensor& self, const Tensor& min, const Tensor& max) {
@@ -289,7 +318,8 @@ Tensor& clip__Tensor(const Tensor& self, const Tensor& min, const Tensor& max) {
 
 Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other) {
   RL_CHECK(condition.dtype() == kBool || condition.dtype() == kUInt8,
-           "where expected condition to be a boolean tensor, but got a tensor with dtype ", enum_name(condition.dtype()));
+           "where expected condition to be a boolean tensor, but got a tensor with dtype ",
+           enum_name(condition.dtype()));
   return rushlight::_where(condition, self, other);
 }
 
@@ -307,20 +337,26 @@ double inverse(const Scalar& alpha) {
 }  // namespace
 Tensor selu(const Tensor& self) { return rushlight::elu(self, selu_alpha, selu_scale); }
 Tensor& selu_(const Tensor& self) { return rushlight::elu_(self, selu_alpha, selu_scale); }
-Tensor celu(const Tensor& self, const Scalar& alpha) { return rushlight::elu(self, alpha, 1, inverse(alpha)); }
-Tensor& celu_(const Tensor& self, const Scalar& alpha) { return rushlight::elu_(self, alpha, 1, inverse(alpha)); }
+Tensor celu(const Tensor& self, const Scalar& alpha) {
+  return rushlight::elu(self, alpha, 1, inverse(alpha));
+}
+Tensor& celu_(const Tensor& self, const Scalar& alpha) {
+  return rushlight::elu_(self, alpha, 1, inverse(alpha));
+}
 Tensor softsign(const Tensor& self) { return self / (self.abs() + 1); }
 Tensor tanhshrink(const Tensor& self) { return self - self.tanh(); }
 Tensor prelu(const Tensor& self, const Tensor& weight) {
-  RL_CHECK(self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got ", enum_name(self.dtype()), " and ",
-           enum_name(weight.dtype()));
-  RL_CHECK(weight.dim() <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
+  RL_CHECK(self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got ",
+           enum_name(self.dtype()), " and ", enum_name(weight.dtype()));
+  RL_CHECK(weight.dim() <= 1,
+           "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
   if (weight.numel() == 1) {
     return rushlight::where(self.gt(0), self, self * weight.reshape({}));
   }
   RL_CHECK(self.dim() > 0, "Not allow zero-dim input tensor.");
   const int64_t channels = self.dim() > 1 ? self.size(1) : 1;
-  RL_CHECK(weight.numel() == channels, "Mismatch of parameter numbers and input channel size. Found parameter numbers = ",
+  RL_CHECK(weight.numel() == channels,
+           "Mismatch of parameter numbers and input channel size. Found parameter numbers = ",
            weight.numel(), " and channel size = ", channels, ".");
   DimVector shape(static_cast<size_t>(self.dim()), 1);
   shape[1] = channels;
@@ -342,20 +378,23 @@ Tensor l1_loss(const Tensor& self, const Tensor& target, std::string_view reduct
   check_target("l1_loss", self, target);
   return reduced((self - target).abs(), reduction);
 }
-Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, std::string_view reduction, double beta) {
+Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, std::string_view reduction,
+                      double beta) {
   check_target("smooth_l1_loss", self, target);
   RL_CHECK(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
   return beta == 0 ? rushlight::l1_loss(self, target, reduction)
                    : reduced(rushlight::_smooth_l1(self, target, beta), reduction);
 }
-Tensor huber_loss(const Tensor& self, const Tensor& target, std::string_view reduction, double delta) {
+Tensor huber_loss(const Tensor& self, const Tensor& target, std::string_view reduction,
+                  double delta) {
   check_target("huber_loss", self, target);
   RL_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
   return reduced(rushlight::_huber(self, target, delta), reduction);
 }
 
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  RL_CHECK(self.dtype() == other.dtype(), enum_name(self.dtype()), " did not match ", enum_name(other.dtype()));
+  RL_CHECK(self.dtype() == other.dtype(), enum_name(self.dtype()), " did not match ",
+           enum_name(other.dtype()));
   RL_CHECK(rtol >= 0, "rtol must be greater than or equal to zero, but got ", rtol);
   RL_CHECK(atol >= 0, "atol must be greater than or equal to zero, but got ", atol);
   Tensor close = self.eq(other);
@@ -376,7 +415,8 @@ bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol,
   return rushlight::isclose(self, other, rtol, atol, equal_nan).all().item().toBool();
 }
 bool equal(const Tensor& self, const Tensor& other) {
-  RL_CHECK(self.device() == other.device(), "Expected all tensors to be on the same device, but found at least two devices, ",
+  RL_CHECK(self.device() == other.device(),
+           "Expected all tensors to be on the same device, but found at least two devices, ",
            self.device(), " and ", other.device(), "!");
   if (!(self.sizes() == other.sizes())) {
     return false;
@@ -389,8 +429,8 @@ bool equal(const Tensor& self, const Tensor& other) {
 }
 
 // Other names.
-#define RL_ALIAS(alias, name)                                                    \
-  Tensor alias(const Tensor& self) { return rushlight::name(self); }             \
+#define RL_ALIAS(alias, name)                                        \
+  Tensor alias(const Tensor& self) { return rushlight::name(self); } \
   Tensor& alias##_(const Tensor& self) { return rushlight::name##_(self); }
 RL_ALIAS(absolute, abs)
 RL_ALIAS(negative, neg)
@@ -402,9 +442,11 @@ RL_ALIAS(arcsinh, asinh)
 RL_ALIAS(arctanh, atanh)
 RL_ALIAS(fix, trunc)
 #undef RL_ALIAS
-#define RL_ALIAS(alias, name)                                                                               \
-  Tensor alias(const Tensor& self, const Tensor& other) { return rushlight::name(self, other); }            \
-  Tensor& alias##_(const Tensor& self, const Tensor& other) { return rushlight::name##_(self, other); }
+#define RL_ALIAS(alias, name)                                                                    \
+  Tensor alias(const Tensor& self, const Tensor& other) { return rushlight::name(self, other); } \
+  Tensor& alias##_(const Tensor& self, const Tensor& other) {                                    \
+    return rushlight::name##_(self, other);                                                      \
+  }
 RL_ALIAS(multiply, mul)
 RL_ALIAS(true_divide, div)
 RL_ALIAS(greater, gt)
@@ -422,14 +464,18 @@ RL_ALIAS(__lshift__, bitwise_left_shift)
 RL_ALIAS(__rshift__, bitwise_right_shift)
 RL_ALIAS(arctan2, atan2)
 #undef RL_ALIAS
-Tensor subtract(const Tensor& self, const Tensor& other, const Scalar& alpha) { return rushlight::sub(self, other, alpha); }
+Tensor subtract(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  return rushlight::sub(self, other, alpha);
+}
 Tensor& subtract_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   return rushlight::sub_(self, other, alpha);
 }
-Tensor divide(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+Tensor divide(const Tensor& self, const Tensor& other,
+              std::optional<std::string_view> rounding_mode) {
   return rushlight::div(self, other, rounding_mode);
 }
-Tensor& divide_(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+Tensor& divide_(const Tensor& self, const Tensor& other,
+                std::optional<std::string_view> rounding_mode) {
   return rushlight::div_(self, other, rounding_mode);
 }
 
@@ -438,8 +484,8 @@ Tensor& divide_(const Tensor& self, const Tensor& other, std::optional<std::stri
 // ---- writing ----
 
 void shape::fill_(Tensor& self, Tensor& value) {
-  RL_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
-           " dimensions.");
+  RL_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
+           value.dim(), " dimensions.");
   if (value.impl()->is_wrapped_number()) {
     value.item().check_fits(self.dtype());
   }

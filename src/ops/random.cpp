@@ -1,4 +1,5 @@
-// Checks of the random fills, and the ops that draw into new tensors: factories, dropout, multinomial.
+// Checks of the random fills, and the ops that draw into new tensors: factories, dropout,
+// multinomial.
 #include <cmath>
 
 #include "generated/kernels.h"
@@ -21,7 +22,8 @@ void check_floating(const char* op, const Tensor& self) {
 
 void shape::uniform_(Tensor& self, double& from, double& to, Generator&) {
   check_floating("check_uniform_bounds", self);
-  RL_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
+  RL_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from,
+           " > to=", to);
 }
 void shape::normal_(Tensor& self, double&, double& std, Generator&) {
   check_floating("normal_kernel_cpu", self);
@@ -31,9 +33,10 @@ void shape::random__from(Tensor&, int64_t&, std::optional<int64_t>&, Generator&)
 void shape::random__to(Tensor&, int64_t&, Generator&) {}
 void shape::random_(Tensor&, Generator&) {}
 void shape::bernoulli__Tensor(Tensor& self, Tensor& p, Generator&) {
-  RL_CHECK(is_floating(p.dtype()), "expected probabilities tensor to have floating type, got ", enum_name(p.dtype()));
-  RL_CHECK(is_expandable_to(p.sizes(), self.sizes()), "The expanded size of the tensor ", self.sizes(),
-           " must match the size of the probabilities ", p.sizes());
+  RL_CHECK(is_floating(p.dtype()), "expected probabilities tensor to have floating type, got ",
+           enum_name(p.dtype()));
+  RL_CHECK(is_expandable_to(p.sizes(), self.sizes()), "The expanded size of the tensor ",
+           self.sizes(), " must match the size of the probabilities ", p.sizes());
 }
 void shape::bernoulli__float(Tensor&, double& p, Generator&) {
   RL_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
@@ -75,7 +78,8 @@ Tensor fresh(IntArrayRef size, const TensorOptions& options, ScalarType dtype) {
   return make_empty(size, options.dtype_opt().value_or(dtype), options.device());
 }
 
-Tensor fresh_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> format) {
+Tensor fresh_like(const Tensor& self, const TensorOptions& options,
+                  std::optional<MemoryFormat> format) {
   return rushlight::empty_like(self.detach(), options, format);
 }
 
@@ -92,17 +96,22 @@ Tensor randn(IntArrayRef size, const Generator& generator, const TensorOptions& 
   }
   return t.normal_(0, 1, generator);
 }
-Tensor rand_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+Tensor rand_like(const Tensor& self, const TensorOptions& options,
+                 std::optional<MemoryFormat> memory_format) {
   return fresh_like(self, options, memory_format).uniform_();
 }
-Tensor randn_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+Tensor randn_like(const Tensor& self, const TensorOptions& options,
+                  std::optional<MemoryFormat> memory_format) {
   return fresh_like(self, options, memory_format).normal_();
 }
-Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, const Generator& generator, const TensorOptions& options) {
-  RL_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
+Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, const Generator& generator,
+                   const TensorOptions& options) {
+  RL_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low,
+           " >= to=", high);
   return fresh(size, options, kInt64).random_(low, high, generator);
 }
-Tensor randint(int64_t high, IntArrayRef size, const Generator& generator, const TensorOptions& options) {
+Tensor randint(int64_t high, IntArrayRef size, const Generator& generator,
+               const TensorOptions& options) {
   return randint_low(0, high, size, generator, options);
 }
 Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, const TensorOptions& options,
@@ -141,8 +150,8 @@ Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
 Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator) {
   RL_CHECK(std.numel() == 0 || std.is_meta() || std.detach().ge(0).all().item().toBool(),
            "normal expects all elements of std >= 0.0");
-  const Tensor z = make_empty(broadcast_sizes(mean.sizes(), std.sizes()), promote_types(mean.dtype(), std.dtype()),
-                              mean.device());
+  const Tensor z = make_empty(broadcast_sizes(mean.sizes(), std.sizes()),
+                              promote_types(mean.dtype(), std.dtype()), mean.device());
   z.normal_(0, 1, generator);
   return z.mul_(std.detach()).add_(mean.detach());
 }
@@ -158,12 +167,15 @@ Tensor normal_float_float(double mean, double std, IntArrayRef size, const Gener
   return fresh(size, options, get_default_dtype()).normal_(mean, std, generator);
 }
 
-Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, const Generator& generator) {
-  RL_CHECK(is_floating(self.dtype()), "multinomial only supports floating-point dtypes for input, got: ",
-           enum_name(self.dtype()));
+Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement,
+                   const Generator& generator) {
+  RL_CHECK(
+      is_floating(self.dtype()),
+      "multinomial only supports floating-point dtypes for input, got: ", enum_name(self.dtype()));
   RL_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
   RL_CHECK(num_samples > 0, "cannot sample n_sample <= 0 samples");
-  RL_CHECK(replacement || num_samples <= self.size(-1), "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  RL_CHECK(replacement || num_samples <= self.size(-1),
+           "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
   const NoGradGuard guard;
   const Tensor p = self.detach();
   if (p.numel() == 0) {
@@ -174,7 +186,8 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, co
   RL_CHECK(p.isfinite().logical_and(p.ge(0)).all().item().toBool(),
            "probability tensor contains either `inf`, `nan` or element < 0");
   const Tensor total = p.sum(-1, true);
-  RL_CHECK(total.ne(0).all().item().toBool(), "invalid multinomial distribution (sum of probabilities <= 0)");
+  RL_CHECK(total.ne(0).all().item().toBool(),
+           "invalid multinomial distribution (sum of probabilities <= 0)");
   if (!replacement || num_samples == 1) {
     // The smallest of exponential waiting times of rates p: each wins with its probability.
     const Tensor race = p / rushlight::empty_like(p).exponential_(1, generator);
@@ -191,7 +204,8 @@ void check_p(double p) {
   RL_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
 }
 
-// What the input is multiplied with: 0 or 1 / (1 - p), of the shape of the input or of its first two dimensions.
+// What the input is multiplied with: 0 or 1 / (1 - p), of the shape of the input or of its first
+// two dimensions.
 Tensor noise_for(const Tensor& input, double p, bool whole_channels, double value) {
   Tensor noise;
   if (whole_channels) {
@@ -207,14 +221,17 @@ Tensor noise_for(const Tensor& input, double p, bool whole_channels, double valu
   return noise._scaled_bernoulli_(1 - p, value);
 }
 
-bool does_nothing(const Tensor& input, double p, bool train) { return p == 0 || !train || input.numel() == 0; }
+bool does_nothing(const Tensor& input, double p, bool train) {
+  return p == 0 || !train || input.numel() == 0;
+}
 
 Tensor drop(const Tensor& input, double p, bool train, bool whole_channels) {
   check_p(p);
   if (does_nothing(input, p, train)) {
     return input;
   }
-  return p == 1 ? input * rushlight::zeros({}, input.options()) : input * noise_for(input, p, whole_channels, 1 / (1 - p));
+  return p == 1 ? input * rushlight::zeros({}, input.options())
+                : input * noise_for(input, p, whole_channels, 1 / (1 - p));
 }
 
 Tensor& drop_(const Tensor& self, double p, bool train, bool whole_channels) {
@@ -226,7 +243,8 @@ Tensor& drop_(const Tensor& self, double p, bool train, bool whole_channels) {
                 : self.mul_(noise_for(self, p, whole_channels, 1 / (1 - p)));
 }
 
-// Dropped elements take selu's limit at minus infinity; then scale and shift restore mean 0 and variance 1.
+// Dropped elements take selu's limit at minus infinity; then scale and shift restore mean 0 and
+// variance 1.
 struct AlphaDropout {
   Tensor noise;
   Tensor shift;
@@ -266,12 +284,24 @@ Tensor& alpha_drop_(const Tensor& self, double p, bool train, bool whole_channel
 
 Tensor dropout(const Tensor& input, double p, bool train) { return drop(input, p, train, false); }
 Tensor& dropout_(const Tensor& self, double p, bool train) { return drop_(self, p, train, false); }
-Tensor feature_dropout(const Tensor& input, double p, bool train) { return drop(input, p, train, true); }
-Tensor& feature_dropout_(const Tensor& self, double p, bool train) { return drop_(self, p, train, true); }
-Tensor alpha_dropout(const Tensor& input, double p, bool train) { return alpha_drop(input, p, train, false); }
-Tensor& alpha_dropout_(const Tensor& self, double p, bool train) { return alpha_drop_(self, p, train, false); }
-Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) { return alpha_drop(input, p, train, true); }
-Tensor& feature_alpha_dropout_(const Tensor& self, double p, bool train) { return alpha_drop_(self, p, train, true); }
+Tensor feature_dropout(const Tensor& input, double p, bool train) {
+  return drop(input, p, train, true);
+}
+Tensor& feature_dropout_(const Tensor& self, double p, bool train) {
+  return drop_(self, p, train, true);
+}
+Tensor alpha_dropout(const Tensor& input, double p, bool train) {
+  return alpha_drop(input, p, train, false);
+}
+Tensor& alpha_dropout_(const Tensor& self, double p, bool train) {
+  return alpha_drop_(self, p, train, false);
+}
+Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) {
+  return alpha_drop(input, p, train, true);
+}
+Tensor& feature_alpha_dropout_(const Tensor& self, double p, bool train) {
+  return alpha_drop_(self, p, train, true);
+}
 
 }  // namespace composite
 }  // namespace rushlight

@@ -1,4 +1,4 @@
-"""Pointwise ops: what the table-driven suite does not reach. Values at the edges, bits, memory, promotion, errors."""
+"""Pointwise ops beyond the table-driven suite: edges, bits, memory, promotion, errors."""
 
 import math
 
@@ -7,11 +7,61 @@ import pytest
 
 import rushlight as torch
 
-UNARY = (
-    "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid "
-    "erf erfc erfinv reciprocal square abs neg floor ceil trunc round frac sign sinc"
-).split()
-BINARY = "add sub mul div pow atan2 fmod remainder floor_divide maximum minimum hypot copysign xlogy logaddexp".split()
+UNARY = [
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "sigmoid",
+    "erf",
+    "erfc",
+    "erfinv",
+    "reciprocal",
+    "square",
+    "abs",
+    "neg",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "frac",
+    "sign",
+    "sinc",
+]
+BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "pow",
+    "atan2",
+    "fmod",
+    "remainder",
+    "floor_divide",
+    "maximum",
+    "minimum",
+    "hypot",
+    "copysign",
+    "xlogy",
+    "logaddexp",
+]
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
 INF, NAN = math.inf, math.nan
@@ -61,8 +111,14 @@ def test_bits_of_two_operands_do_not_depend_on_position(name):
     for begin, end in ((0, 1), (3, 20), (700, 1031)):
         same_bits(f(x[begin:end], y[begin:end]), whole[begin:end])
     same_bits(f(x[::5], y[::5]), whole[::5])
-    same_bits(f(x[:1000].view(10, 100), y[:100]), f(x[:1000].view(10, 100), y[:100].expand(10, 100).contiguous()))
-    same_bits(f(x[:1000].view(10, 100), y[:10, None]), f(x[:1000].view(10, 100), y[:10, None].expand(10, 100).contiguous()))
+    same_bits(
+        f(x[:1000].view(10, 100), y[:100]),
+        f(x[:1000].view(10, 100), y[:100].expand(10, 100).contiguous()),
+    )
+    same_bits(
+        f(x[:1000].view(10, 100), y[:10, None]),
+        f(x[:1000].view(10, 100), y[:10, None].expand(10, 100).contiguous()),
+    )
 
 
 @pytest.mark.parametrize("name", ["exp", "sigmoid", "tanh", "erf"])
@@ -96,13 +152,43 @@ def test_bits_do_not_depend_on_threads(name):
 )  # fmt: skip
 def test_special_values(name, reference, dtype):
     info = torch.finfo(dtype)
-    values = [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 0.5, -0.5, 1e-30, -1e-30, 88.0, -88.0, 89.5, -104.0, 1e4, -1e4]
-    values += [info.max, info.min, info.tiny, -info.tiny, info.tiny / 4, 2.5, -2.5, 0.9999999, 1 + info.eps]
+    values = [
+        0.0,
+        -0.0,
+        INF,
+        -INF,
+        NAN,
+        1.0,
+        -1.0,
+        0.5,
+        -0.5,
+        1e-30,
+        -1e-30,
+        88.0,
+        -88.0,
+        89.5,
+        -104.0,
+        1e4,
+        -1e4,
+    ]
+    values += [
+        info.max,
+        info.min,
+        info.tiny,
+        -info.tiny,
+        info.tiny / 4,
+        2.5,
+        -2.5,
+        0.9999999,
+        1 + info.eps,
+    ]
     x = torch.tensor(values, dtype=dtype)
     with np.errstate(all="ignore"):
         expected = reference(x.numpy())
     actual = getattr(torch, name)(x).numpy()
-    np.testing.assert_allclose(actual, expected, rtol=4 * info.eps, atol=0 if name == "exp" else info.tiny)
+    np.testing.assert_allclose(
+        actual, expected, rtol=4 * info.eps, atol=0 if name == "exp" else info.tiny
+    )
     numbers = ~np.isnan(expected)
     assert (np.signbit(actual) == np.signbit(expected))[numbers].all()
 
@@ -118,7 +204,9 @@ def test_exp_of_floats_is_good_to_one_ulp():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_erfinv_inverts_erf(dtype):
     y = torch.tensor([-0.999, -0.5, -1e-3, 0.0, 1e-6, 0.25, 0.9, 0.9999], dtype=dtype)
-    np.testing.assert_allclose(torch.erf(torch.erfinv(y)), y, rtol=1e-6 if dtype is torch.float32 else 1e-14)
+    np.testing.assert_allclose(
+        torch.erf(torch.erfinv(y)), y, rtol=1e-6 if dtype is torch.float32 else 1e-14
+    )
     edges = torch.erfinv(torch.tensor([1.0, -1.0, 1.5, NAN], dtype=dtype)).tolist()
     assert edges[:2] == [INF, -INF] and all(math.isnan(v) for v in edges[2:])
 
@@ -142,7 +230,10 @@ def test_nan_in_comparisons_and_extremes():
 @pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod", "div_trunc"])
 def test_integer_division(name, dtype):
     info = torch.iinfo(dtype)
-    values = sorted({info.min, info.min + 1, -7, -1, 0, 1, 2, 7, info.max} & set(range(-9, 10)) | {info.min, info.max})
+    values = sorted(
+        {info.min, info.min + 1, -7, -1, 0, 1, 2, 7, info.max} & set(range(-9, 10))
+        | {info.min, info.max}
+    )
     values = [v for v in values if info.min <= v <= info.max]
     x = torch.tensor(values, dtype=dtype)[:, None]
     y = torch.tensor([v for v in values if v != 0], dtype=dtype)
@@ -153,7 +244,9 @@ def test_integer_division(name, dtype):
     for i, a in enumerate(values):
         for j, b in enumerate(v for v in values if v != 0):
             q = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-            exact = {"floor_divide": a // b, "remainder": a % b, "fmod": a - q * b, "div_trunc": q}[name]
+            exact = {"floor_divide": a // b, "remainder": a % b, "fmod": a - q * b, "div_trunc": q}[
+                name
+            ]
             wrapped = (exact - info.min) % (info.max - info.min + 1) + info.min
             assert actual[i, j].item() == wrapped, (a, b)
 
@@ -195,7 +288,12 @@ def test_integer_powers():
     x = torch.tensor([-2, -1, 0, 1, 2, 3])
     assert (x**3).tolist() == [-8, -1, 0, 1, 8, 27]
     assert (x**5).tolist() == [-32, -1, 0, 1, 32, 243]
-    assert torch.pow(torch.tensor([2, 1, -1, -1]), torch.tensor([-1, -5, -2, -3])).tolist() == [0, 1, 1, -1]
+    assert torch.pow(torch.tensor([2, 1, -1, -1]), torch.tensor([-1, -5, -2, -3])).tolist() == [
+        0,
+        1,
+        1,
+        -1,
+    ]
     with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
         x**-1
 
@@ -219,8 +317,14 @@ def test_numbers_do_not_round_before_the_kernel():
         (lambda: torch.ones(2, dtype=torch.uint8) + torch.tensor([1, 1]), torch.int64),
         (lambda: torch.ones((), dtype=torch.int32) + 1.5, torch.float32),
         (lambda: torch.ones(2, dtype=torch.bool) + True, torch.bool),
-        (lambda: torch.ones(2, dtype=torch.float16) + torch.tensor(1.0, dtype=torch.float64), torch.float16),
-        (lambda: torch.ones(2, dtype=torch.float16) + torch.ones(2, dtype=torch.bfloat16), torch.float32),
+        (
+            lambda: torch.ones(2, dtype=torch.float16) + torch.tensor(1.0, dtype=torch.float64),
+            torch.float16,
+        ),
+        (
+            lambda: torch.ones(2, dtype=torch.float16) + torch.ones(2, dtype=torch.bfloat16),
+            torch.float32,
+        ),
         (lambda: torch.ones(2) + 1j, torch.complex64),
         (lambda: torch.ones(2, dtype=torch.float64) + 1j, torch.complex128),
         (lambda: torch.ones(2, dtype=torch.int64) / 2, torch.float32),
@@ -238,23 +342,59 @@ def test_promotion(call, dtype):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: torch.ones(2, dtype=torch.int64).mul_(1.5), "result type Float can't be cast to the desired output type Long"),
-        (lambda: torch.ones(2, dtype=torch.int64).exp_(), "result type Float can't be cast to the desired output type Long"),
-        (lambda: torch.ones(2).add_(1j), "result type ComplexFloat can't be cast to the desired output type Float"),
-        (lambda: torch.zeros(2, dtype=torch.uint8).fill_(300), "value cannot be converted to type uint8.* without overflow"),
-        (lambda: torch.zeros(2, dtype=torch.uint8).clamp(max=300), "value cannot be converted to type uint8.* without overflow"),
-        (lambda: torch.ones(2, dtype=torch.int64).add(1, alpha=1.5), "argument alpha must not be a floating point number"),
-        (lambda: torch.ones(2).add(1, alpha=True), "Boolean alpha only supported for Boolean results"),
-        (lambda: torch.ones(2, dtype=torch.bool) - torch.ones(2, dtype=torch.bool), "with two bool tensors is not supported"),
-        (lambda: -torch.ones(2, dtype=torch.bool), "Negation, the `-` operator, on a bool tensor is not supported"),
-        (lambda: torch.lerp(torch.ones(2), torch.ones(2).double(), 0.5), "expected dtype float for `end` but got dtype double"),
-        (lambda: torch.addcdiv(*[torch.ones(2, dtype=torch.int64)] * 3), "Integer division with addcdiv is no longer supported"),
+        (
+            lambda: torch.ones(2, dtype=torch.int64).mul_(1.5),
+            "result type Float can't be cast to the desired output type Long",
+        ),
+        (
+            lambda: torch.ones(2, dtype=torch.int64).exp_(),
+            "result type Float can't be cast to the desired output type Long",
+        ),
+        (
+            lambda: torch.ones(2).add_(1j),
+            "result type ComplexFloat can't be cast to the desired output type Float",
+        ),
+        (
+            lambda: torch.zeros(2, dtype=torch.uint8).fill_(300),
+            "value cannot be converted to type uint8.* without overflow",
+        ),
+        (
+            lambda: torch.zeros(2, dtype=torch.uint8).clamp(max=300),
+            "value cannot be converted to type uint8.* without overflow",
+        ),
+        (
+            lambda: torch.ones(2, dtype=torch.int64).add(1, alpha=1.5),
+            "argument alpha must not be a floating point number",
+        ),
+        (
+            lambda: torch.ones(2).add(1, alpha=True),
+            "Boolean alpha only supported for Boolean results",
+        ),
+        (
+            lambda: torch.ones(2, dtype=torch.bool) - torch.ones(2, dtype=torch.bool),
+            "with two bool tensors is not supported",
+        ),
+        (
+            lambda: -torch.ones(2, dtype=torch.bool),
+            "Negation, the `-` operator, on a bool tensor is not supported",
+        ),
+        (
+            lambda: torch.lerp(torch.ones(2), torch.ones(2).double(), 0.5),
+            "expected dtype float for `end` but got dtype double",
+        ),
+        (
+            lambda: torch.addcdiv(*[torch.ones(2, dtype=torch.int64)] * 3),
+            "Integer division with addcdiv is no longer supported",
+        ),
         (lambda: torch.ones(2) & torch.ones(2), "not implemented for 'Float'"),
         (lambda: torch.ones(2, dtype=torch.complex64) < 1, "not implemented for 'ComplexFloat'"),
         (lambda: torch.ones(2).clamp(), "At least one of 'min' or 'max' must not be None"),
         (lambda: torch.where(torch.ones(2), 1, 2), "expected condition to be a boolean tensor"),
         (lambda: torch.div(torch.ones(2), 2, rounding_mode="up"), "rounding_mode"),
-        (lambda: torch.allclose(torch.ones(2), torch.ones(2).double()), "Float did not match Double"),
+        (
+            lambda: torch.allclose(torch.ones(2), torch.ones(2).double()),
+            "Float did not match Double",
+        ),
         (lambda: torch.frac(torch.ones(2, dtype=torch.int64)), "not implemented for 'Long'"),
     ],
 )
@@ -317,7 +457,10 @@ def test_small_shapes(shape):
         assert result.shape == torch.Size(shape)
 
 
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.float32, torch.float64, torch.complex128, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.uint8, torch.int16, torch.float32, torch.float64, torch.complex128, torch.bfloat16],
+)
 @pytest.mark.parametrize("shape", [(3, 5), (64, 64), (130, 67), (67, 130), (2, 33, 40), (1000, 3)])
 def test_copies_of_transposed_memory(shape, dtype):
     n = math.prod(shape)
@@ -325,7 +468,9 @@ def test_copies_of_transposed_memory(shape, dtype):
     t = x.transpose(-1, -2)
     flat = t.contiguous()
     expected = np.arange(n).reshape(shape).swapaxes(-1, -2) % 251
-    np.testing.assert_array_equal(flat.double().numpy() if dtype is not torch.complex128 else flat.real.numpy(), expected)
+    np.testing.assert_array_equal(
+        flat.double().numpy() if dtype is not torch.complex128 else flat.real.numpy(), expected
+    )
     back = torch.empty(shape, dtype=dtype)
     back.transpose(-1, -2).copy_(flat)
     assert torch.equal(back, x)
@@ -340,12 +485,19 @@ def test_conversions_between_all_dtypes():
         for b in dtypes:
             expected = (values != 0).astype(values.dtype) if torch.bool in (a, b) else values
             np.testing.assert_array_equal(source.to(a).to(b).to(torch.int64).numpy(), expected)
-            np.testing.assert_array_equal(source.to(a)[::3].to(b).to(torch.int64).numpy(), expected[::3])
+            np.testing.assert_array_equal(
+                source.to(a)[::3].to(b).to(torch.int64).numpy(), expected[::3]
+            )
 
 
 def test_half_conversion_rounds_to_even():
-    x = torch.tensor([1 + 2**-11, 1 + 3 * 2**-11, 65519.0, 65520.0, 2**-25, 3 * 2**-26, -0.0, NAN], dtype=torch.float32)
-    np.testing.assert_array_equal(x.half().float().numpy(), x.numpy().astype(np.float16).astype(np.float32))
+    x = torch.tensor(
+        [1 + 2**-11, 1 + 3 * 2**-11, 65519.0, 65520.0, 2**-25, 3 * 2**-26, -0.0, NAN],
+        dtype=torch.float32,
+    )
+    np.testing.assert_array_equal(
+        x.half().float().numpy(), x.numpy().astype(np.float16).astype(np.float32)
+    )
     y = torch.tensor([1 + 2**-8, 1 + 3 * 2**-8, 3.4e38], dtype=torch.float32)
     assert y.bfloat16().float().tolist() == [1.0, 1 + 2**-6, INF]
 
@@ -378,15 +530,25 @@ def test_complex_functions():
         np.testing.assert_allclose(getattr(torch, name)(z).numpy(), reference(n), rtol=1e-13)
     np.testing.assert_allclose((z**2.5).numpy(), n**2.5, rtol=1e-13)
     np.testing.assert_allclose((z / z.flip(0)).numpy(), n / n[::-1], rtol=1e-13)
-    assert torch.sgn(torch.tensor([3 + 4j, 0j])).tolist() == [0.6000000238418579 + 0.800000011920929j, 0j]
+    assert torch.sgn(torch.tensor([3 + 4j, 0j])).tolist() == [
+        0.6000000238418579 + 0.800000011920929j,
+        0j,
+    ]
     assert (torch.zeros(1, dtype=torch.complex64) ** 0).tolist() == [1]
 
 
 def test_equal_and_close():
     x = torch.tensor([1.0, NAN])
-    assert not torch.equal(x, x) and not torch.allclose(x, x) and torch.allclose(x, x, equal_nan=True)
-    assert torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2])) and not torch.equal(torch.ones(2), torch.ones(3))
-    assert torch.isclose(torch.tensor([1.0, INF]), torch.tensor([1.000001, INF])).tolist() == [True, True]
+    assert (
+        not torch.equal(x, x) and not torch.allclose(x, x) and torch.allclose(x, x, equal_nan=True)
+    )
+    assert torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2])) and not torch.equal(
+        torch.ones(2), torch.ones(3)
+    )
+    assert torch.isclose(torch.tensor([1.0, INF]), torch.tensor([1.000001, INF])).tolist() == [
+        True,
+        True,
+    ]
 
 
 def test_fill_and_zero():

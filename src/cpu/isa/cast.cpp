@@ -1,5 +1,6 @@
 // Conversions between all dtypes, strided gathers and scatters, fills and small transpositions.
-// The 16-bit floats convert through float, so a new dtype adds one row of conversions, not a square.
+// The 16-bit floats convert through float, so a new dtype adds one row of conversions, not a
+// square.
 #include "cpu/isa/cast.h"
 
 #include <algorithm>
@@ -33,7 +34,8 @@ RL_NOINLINE void half_to_float(void* to, const void* from, int64_t n) {
   int64_t i = 0;
 #if defined(__F16C__)
   for (; i + 8 <= n; i += 8) {
-    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
+    _mm256_storeu_ps(out + i,
+                     _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
   }
   for (; i < n; ++i) {
     out[i] = _cvtsh_ss(in[i]);
@@ -173,17 +175,24 @@ struct Bytes16 {
 template <class F>
 void by_size(int64_t size, const F& f) {
   switch (size) {
-    case 1: return f(uint8_t());
-    case 2: return f(uint16_t());
-    case 4: return f(uint32_t());
-    case 8: return f(uint64_t());
-    default: return f(Bytes16());
+    case 1:
+      return f(uint8_t());
+    case 2:
+      return f(uint16_t());
+    case 4:
+      return f(uint32_t());
+    case 8:
+      return f(uint64_t());
+    default:
+      return f(Bytes16());
   }
 }
 
 }  // namespace
 
-Cast cast_function(ScalarType to, ScalarType from) { return casts.of[static_cast<int>(to)][static_cast<int>(from)]; }
+Cast cast_function(ScalarType to, ScalarType from) {
+  return casts.of[static_cast<int>(to)][static_cast<int>(from)];
+}
 
 void gather(char* to, const char* from, int64_t stride, int64_t size, int64_t n) {
   if (stride == size) {
@@ -246,14 +255,18 @@ struct Square {
     const Vector cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
     const Vector cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
     *reinterpret_cast<Vector*>(to) = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
-    *reinterpret_cast<Vector*>(to + to_stride) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
-    *reinterpret_cast<Vector*>(to + 2 * to_stride) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
-    *reinterpret_cast<Vector*>(to + 3 * to_stride) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+    *reinterpret_cast<Vector*>(to + to_stride) =
+        __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
+    *reinterpret_cast<Vector*>(to + 2 * to_stride) =
+        __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
+    *reinterpret_cast<Vector*>(to + 3 * to_stride) =
+        __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
   }
 };
 
 template <class T>
-void transpose_as(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t rows, int64_t columns) {
+void transpose_as(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t rows,
+                  int64_t columns) {
   constexpr int64_t size = sizeof(T);
   // A band of rows that takes one cache line of each line of the input.
   constexpr int64_t band = 64 / size;
@@ -264,7 +277,8 @@ void transpose_as(char* to, int64_t to_stride, const char* from, int64_t from_st
       for (; j + 4 <= columns; j += 4) {
         int64_t i = i0;
         for (; i + 4 <= i1; i += 4) {
-          Square<T>::transpose(to + i * to_stride + j * size, to_stride, from + j * from_stride + i * size, from_stride);
+          Square<T>::transpose(to + i * to_stride + j * size, to_stride,
+                               from + j * from_stride + i * size, from_stride);
         }
         for (; i < i1; ++i) {
           for (int64_t k = j; k < j + 4; ++k) {
@@ -285,8 +299,8 @@ void transpose_as(char* to, int64_t to_stride, const char* from, int64_t from_st
 
 }  // namespace
 
-void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t size, int64_t rows,
-               int64_t columns) {
+void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t size,
+               int64_t rows, int64_t columns) {
   by_size(size, [&](auto zero) {
     transpose_as<decltype(zero)>(to, to_stride, from, from_stride, rows, columns);
   });
@@ -294,7 +308,8 @@ void transpose(char* to, int64_t to_stride, const char* from, int64_t from_strid
 
 void stream(char* to, const char* from, int64_t bytes) {
   constexpr int64_t line = 64;
-  const int64_t head = std::min(bytes, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) & (line - 1)));
+  const int64_t head =
+      std::min(bytes, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) & (line - 1)));
   std::memcpy(to, from, static_cast<size_t>(head));
   int64_t i = head;
   for (; i + line <= bytes; i += line) {

@@ -1,4 +1,5 @@
-// Moving elements between dtypes and layouts: what every kernel that accepts any dtype or stride builds on.
+// Moving elements between dtypes and layouts: what every kernel that accepts any dtype or stride
+// builds on.
 #pragma once
 
 #include <rushlight/dtype.h>
@@ -13,11 +14,13 @@ Cast cast_function(ScalarType to, ScalarType from);
 void gather(char* to, const char* from, int64_t stride, int64_t size, int64_t n);
 void scatter(char* to, int64_t stride, const char* from, int64_t size, int64_t n);
 void fill(char* to, const char* value, int64_t size, int64_t n);
-// to[i][j] = from[j][i] for i < rows, j < columns; both have unit inner stride and the given outer strides in bytes.
-void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t size, int64_t rows,
-               int64_t columns);
+// to[i][j] = from[j][i] for i < rows, j < columns; both have unit inner stride and the given outer
+// strides in bytes.
+void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t size,
+               int64_t rows, int64_t columns);
 // memcpy past the caches, for results too large to be found there again.
 void stream(char* to, const char* from, int64_t bytes);
-inline constexpr int64_t stream_threshold = int64_t{32} << 20;  // bytes of a result: about a last-level cache
+inline constexpr int64_t stream_threshold = int64_t{32}
+                                            << 20;  // bytes of a result: about a last-level cache
 
 }  // namespace rushlight::cpu::RL_ISA

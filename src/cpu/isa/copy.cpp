@@ -1,5 +1,6 @@
-// Copies between any two layouts and dtypes, and fills. Rows that both sides hold together are converted in one call;
-// transposed copies go by square tiles, so that both sides touch whole cache lines.
+// Copies between any two layouts and dtypes, and fills. Rows that both sides hold together are
+// converted in one call; transposed copies go by square tiles, so that both sides touch whole cache
+// lines.
 #include "cpu/copy.h"
 
 #include <algorithm>
@@ -20,7 +21,8 @@ struct Sides {
   int64_t from_size;
 };
 
-void copy_row(const Sides& sides, char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t n) {
+void copy_row(const Sides& sides, char* to, int64_t to_stride, const char* from,
+              int64_t from_stride, int64_t n) {
   const bool to_together = to_stride == sides.to_size;
   const bool from_together = from_stride == sides.from_size;
   if (to_together && from_together) {
@@ -46,10 +48,12 @@ void copy_row(const Sides& sides, char* to, int64_t to_stride, const char* from,
   }
 }
 
-// The dimension along which the input lies together, where that is not the output's own; 0 where there is none.
+// The dimension along which the input lies together, where that is not the output's own; 0 where
+// there is none.
 int transposed_dim(const TensorIterator& it) {
   const int64_t size = itemsize(it.dtype(1));
-  if (it.dtype(0) != it.dtype(1) || it.strides(0)[0] != size || it.strides(1)[0] == size || it.strides(1)[0] == 0) {
+  if (it.dtype(0) != it.dtype(1) || it.strides(0)[0] != size || it.strides(1)[0] == size ||
+      it.strides(1)[0] == 0) {
     return 0;
   }
   for (int d = 1; d < it.dim(); ++d) {
@@ -69,24 +73,25 @@ void copy_transposed(const TensorIterator& it, int across) {
   const int64_t row_tiles = (rows + tile - 1) / tile;
   const int64_t planes = it.numel() / (columns * rows);
   constexpr int64_t tiles_at_once = 8;
-  parallel_for(0, planes * row_tiles * column_tiles, tiles_at_once, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      const int64_t column = k % column_tiles * tile;
-      const int64_t row = k / column_tiles % row_tiles * tile;
-      int64_t plane = k / (column_tiles * row_tiles);
-      char* to = it.data(0) + column * it.strides(0)[0] + row * it.strides(0)[across];
-      const char* from = it.data(1) + column * it.strides(1)[0] + row * it.strides(1)[across];
-      for (int d = 1; d < it.dim(); ++d) {
-        if (d != across) {
-          to += plane % shape[d] * it.strides(0)[d];
-          from += plane % shape[d] * it.strides(1)[d];
-          plane /= shape[d];
+  parallel_for(
+      0, planes * row_tiles * column_tiles, tiles_at_once, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+          const int64_t column = k % column_tiles * tile;
+          const int64_t row = k / column_tiles % row_tiles * tile;
+          int64_t plane = k / (column_tiles * row_tiles);
+          char* to = it.data(0) + column * it.strides(0)[0] + row * it.strides(0)[across];
+          const char* from = it.data(1) + column * it.strides(1)[0] + row * it.strides(1)[across];
+          for (int d = 1; d < it.dim(); ++d) {
+            if (d != across) {
+              to += plane % shape[d] * it.strides(0)[d];
+              from += plane % shape[d] * it.strides(1)[d];
+              plane /= shape[d];
+            }
+          }
+          transpose(to, it.strides(0)[across], from, it.strides(1)[0], size,
+                    std::min(tile, rows - row), std::min(tile, columns - column));
         }
-      }
-      transpose(to, it.strides(0)[across], from, it.strides(1)[0], size, std::min(tile, rows - row),
-                std::min(tile, columns - column));
-    }
-  });
+      });
 }
 
 void copy(const TensorIterator& it) {
@@ -94,7 +99,8 @@ void copy(const TensorIterator& it) {
     copy_transposed(it, across);
     return;
   }
-  const Sides sides{cast_function(it.dtype(0), it.dtype(1)), itemsize(it.dtype(0)), itemsize(it.dtype(1))};
+  const Sides sides{cast_function(it.dtype(0), it.dtype(1)), itemsize(it.dtype(0)),
+                    itemsize(it.dtype(1))};
   it.for_each([&](char** data, const int64_t* strides, int64_t n) {
     copy_row(sides, data[0], strides[0], data[1], strides[1], n);
   });

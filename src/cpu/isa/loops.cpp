@@ -1,7 +1,8 @@
-// run_pointwise: walks the elements of an op in pieces and feeds them to its block. A piece of an operand that is
-// contiguous and of the compute type is used where it lies; others (strided, broadcast, another dtype) pass through a
-// buffer that stays in the first-level cache. Short rows are gathered into full pieces, so that broadcasting a row of
-// 100 elements costs no more than the copy.
+// run_pointwise: walks the elements of an op in pieces and feeds them to its block. A piece of an
+// operand that is contiguous and of the compute type is used where it lies; others (strided,
+// broadcast, another dtype) pass through a buffer that stays in the first-level cache. Short rows
+// are gathered into full pieces, so that broadcasting a row of 100 elements costs no more than the
+// copy.
 #include "cpu/isa/loops.h"
 
 #include <algorithm>
@@ -14,9 +15,9 @@ namespace rushlight::cpu::RL_ISA {
 namespace {
 
 constexpr int64_t buffer_bytes = 8192;
-constexpr int64_t tail_bytes = 1024;   // a granule of the widest type when the result is bool
-constexpr int64_t short_row = 512;     // rows below this are gathered into pieces over several rows
-constexpr int64_t tile_rows = 32;      // of transposed operands
+constexpr int64_t tail_bytes = 1024;  // a granule of the widest type when the result is bool
+constexpr int64_t short_row = 512;    // rows below this are gathered into pieces over several rows
+constexpr int64_t tile_rows = 32;     // of transposed operands
 constexpr int64_t tile_columns = 64;
 constexpr int max_tensors = max_inputs + 1;
 
@@ -61,10 +62,10 @@ struct Cursor {
 
 struct Operand {
   int index = 0;
-  int64_t size = 0;        // bytes of an element in memory
+  int64_t size = 0;  // bytes of an element in memory
   int64_t compute_size = 0;
-  Cast cast = nullptr;     // null: memory holds the compute type
-  bool linear = false;     // the whole iteration is one contiguous run
+  Cast cast = nullptr;  // null: memory holds the compute type
+  bool linear = false;  // the whole iteration is one contiguous run
   bool scalar = false;
 };
 
@@ -73,7 +74,7 @@ class Run {
   Run(const TensorIterator& it, const PointwiseKernel& kernel, Block block, const void* attributes)
       : it_(it), block_(block), attributes_(attributes), num_inputs_(kernel.num_inputs) {
     const ScalarType compute = kernel.moves ? it.common_dtype() : compute_dtype(it.common_dtype());
-    const ScalarType result = kernel.promote == Promote::Bool ? kBool
+    const ScalarType result = kernel.promote == Promote::Bool   ? kBool
                               : kernel.promote == Promote::Real ? to_real(compute)
                                                                 : compute;
     result_size_ = itemsize(result);
@@ -93,8 +94,8 @@ class Run {
     }
   }
 
-  // The dimension along which an input lies together where it does not along the first: such inputs are read by tiles.
-  // 0 where there is none.
+  // The dimension along which an input lies together where it does not along the first: such inputs
+  // are read by tiles. 0 where there is none.
   int tiled_dim() const {
     if (it_.dim() < 2 || it_.strides(0)[0] != out_.size || it_.shape()[0] < tile_rows) {
       return 0;
@@ -226,7 +227,8 @@ class Run {
     }
   }
 
-  // n elements, all operands contiguous and of the compute type; what is left of the last granule in a padded copy.
+  // n elements, all operands contiguous and of the compute type; what is left of the last granule
+  // in a padded copy.
   void compute(char* out, const char* const* in, int64_t n) const {
     const int64_t whole = n & -granule_;
     if (whole != 0) {
@@ -246,7 +248,8 @@ class Run {
       tail_in[i] = tails[i];
     }
     block_(tails[max_inputs], tail_in, attributes_, granule_);
-    std::memcpy(out + whole * result_size_, tails[max_inputs], static_cast<size_t>(rest * result_size_));
+    std::memcpy(out + whole * result_size_, tails[max_inputs],
+                static_cast<size_t>(rest * result_size_));
   }
 
   // Results that no cache will hold are written past them: plain stores would read each line first.
@@ -314,7 +317,8 @@ class Run {
   }
 
   // Brings the n elements from the cursor on together, in the compute type.
-  const char* load(const Operand& o, char* buffer, const Cursor& cursor, int64_t begin, int64_t n) const {
+  const char* load(const Operand& o, char* buffer, const Cursor& cursor, int64_t begin,
+                   int64_t n) const {
     if (is_direct(o, n, cursor)) {
       const char* from = place(o, cursor, begin);
       if (o.cast == nullptr) {
@@ -333,7 +337,8 @@ class Run {
     return buffer;
   }
 
-  void store(const Operand& o, const char* values, const Cursor& cursor, int64_t begin, int64_t n) const {
+  void store(const Operand& o, const char* values, const Cursor& cursor, int64_t begin,
+             int64_t n) const {
     alignas(64) char stored[2 * buffer_bytes];
     if (is_direct(o, n, cursor)) {
       o.cast(place(o, cursor, begin), values, n);
@@ -399,15 +404,16 @@ RL_INLINE void pad(char* to, const char* from, int64_t n, int64_t granule) {
   }
 }
 
-// The short way of tiny ops: float or double, fewer elements than a granule, contiguous operands and numbers. The same
-// block computes, so the bits are those of any other way.
+// The short way of tiny ops: float or double, fewer elements than a granule, contiguous operands
+// and numbers. The same block computes, so the bits are those of any other way.
 template <class T>
-RL_INLINE bool run_tiny(const TensorIterator& it, const PointwiseKernel& kernel, Block block, const void* attributes) {
+RL_INLINE bool run_tiny(const TensorIterator& it, const PointwiseKernel& kernel, Block block,
+                        const void* attributes) {
   constexpr int64_t granule = 64 / sizeof(T);
   constexpr ScalarType dtype = dtype_of_v<T>;
   const int64_t n = it.numel();
-  if (n > granule || it.dim() != 1 || kernel.promote == Promote::Bool || kernel.moves || it.dtype(0) != dtype ||
-      (n > 1 && it.strides(0)[0] != sizeof(T))) {
+  if (n > granule || it.dim() != 1 || kernel.promote == Promote::Bool || kernel.moves ||
+      it.dtype(0) != dtype || (n > 1 && it.strides(0)[0] != sizeof(T))) {
     return false;
   }
   alignas(64) char buffers[max_tensors][64];
@@ -435,7 +441,8 @@ RL_INLINE bool run_tiny(const TensorIterator& it, const PointwiseKernel& kernel,
 
 }  // namespace
 
-void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel, const Scalar* const* attributes) {
+void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
+                   const Scalar* const* attributes) {
   if (it.numel() == 0) {
     return;
   }
@@ -448,8 +455,9 @@ void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel, cons
   for (int i = 0; i < kernel.num_attributes; ++i) {
     store_scalar(values + i * itemsize(compute), compute, *attributes[i]);
   }
-  if (it.common_dtype() == kFloat32 ? run_tiny<float>(it, kernel, block, values)
-                                    : it.common_dtype() == kFloat64 && run_tiny<double>(it, kernel, block, values)) {
+  if (it.common_dtype() == kFloat32
+          ? run_tiny<float>(it, kernel, block, values)
+          : it.common_dtype() == kFloat64 && run_tiny<double>(it, kernel, block, values)) {
     return;
   }
   const Run run(it, kernel, block, values);

@@ -1,8 +1,9 @@
-// What turns a formula into a kernel. A formula is instantiated once per compute type, as a *block*: a loop over
-// contiguous elements that the compiler vectorises. Everything else (strides, broadcasting, 0-d operands, conversions
-// between dtypes, tails, threads) is done once, outside of templates, by run_pointwise in loops.cpp, which brings
-// operands into small contiguous buffers where they are not so already. Tails run through the same vector code in a
-// padded buffer, so the bits of an element do not depend on where it stands.
+// What turns a formula into a kernel. A formula is instantiated once per compute type, as a
+// *block*: a loop over contiguous elements that the compiler vectorises. Everything else (strides,
+// broadcasting, 0-d operands, conversions between dtypes, tails, threads) is done once, outside of
+// templates, by run_pointwise in loops.cpp, which brings operands into small contiguous buffers
+// where they are not so already. Tails run through the same vector code in a padded buffer, so the
+// bits of an element do not depend on where it stands.
 #pragma once
 
 #include <utility>
@@ -12,7 +13,8 @@
 
 namespace rushlight::cpu::RL_ISA {
 
-// Computes `n` elements, a multiple of the granule. `attributes` are values of the compute type, one after another.
+// Computes `n` elements, a multiple of the granule. `attributes` are values of the compute type,
+// one after another.
 using Block = void (*)(char* out, const char* const* in, const void* attributes, int64_t n);
 
 inline constexpr int max_inputs = 4;
@@ -22,17 +24,19 @@ struct PointwiseKernel {
   Promote promote;  // Rest: the first input of the block is bool
   int8_t num_inputs;
   int8_t num_attributes;
-  bool moves;  // elements are only moved: 16-bit floats are not widened
+  bool moves;                // elements are only moved: 16-bit floats are not widened
   Block blocks[num_dtypes];  // by common dtype; null where the op has no kernel for it
 };
 
-// Elements that a block works on at a time: 64 bytes of the smaller type, so that no vector is ever partial.
+// Elements that a block works on at a time: 64 bytes of the smaller type, so that no vector is ever
+// partial.
 constexpr int64_t granule_of(int64_t compute_size, int64_t out_size) {
   return 64 / (compute_size < out_size ? compute_size : out_size);
 }
 
 // The iterator is built and has one output. Attributes are converted to the compute type.
-void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel, const Scalar* const* attributes = nullptr);
+void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
+                   const Scalar* const* attributes = nullptr);
 
 template <class T, Promote P>
 struct result_of {
@@ -48,8 +52,8 @@ struct result_of<T, Promote::Real> {
 };
 
 template <class T, class Out, class F, size_t... I, size_t... A>
-RL_INLINE void block_loop(Out* out, const char* const* in, [[maybe_unused]] const void* attributes, int64_t n,
-                          std::index_sequence<I...>, std::index_sequence<A...>) {
+RL_INLINE void block_loop(Out* out, const char* const* in, [[maybe_unused]] const void* attributes,
+                          int64_t n, std::index_sequence<I...>, std::index_sequence<A...>) {
   const T* const x[] = {reinterpret_cast<const T*>(in[I])...};
   const T a[] = {static_cast<const T*>(attributes)[A]..., T()};
   n &= -granule_of(sizeof(T), sizeof(Out));
@@ -62,8 +66,8 @@ RL_INLINE void block_loop(Out* out, const char* const* in, [[maybe_unused]] cons
 
 template <class T, class Out, class F, int Inputs, int Attributes>
 void block(char* out, const char* const* in, const void* attributes, int64_t n) {
-  block_loop<T, Out, F>(reinterpret_cast<Out*>(out), in, attributes, n, std::make_index_sequence<Inputs>(),
-                        std::make_index_sequence<Attributes>());
+  block_loop<T, Out, F>(reinterpret_cast<Out*>(out), in, attributes, n,
+                        std::make_index_sequence<Inputs>(), std::make_index_sequence<Attributes>());
 }
 
 // The kernel of formula F for the dtypes of the set. F is a stateless function object.
@@ -71,10 +75,11 @@ template <int Inputs, int Attributes, uint32_t Set, Promote P, class F>
 consteval PointwiseKernel make_kernel(F) {
   static_assert(Inputs <= max_inputs && Attributes <= max_attributes);
   PointwiseKernel kernel{P, Inputs, Attributes, false, {}};
-#define RL_ENTRY(T, Enum, name, alias)                                                                           \
-  if constexpr ((Set & set_##Enum) != 0) {                                                                       \
-    using C = compute_t<T>;                                                                                      \
-    kernel.blocks[static_cast<int>(ScalarType::Enum)] = &block<C, typename result_of<C, P>::type, F, Inputs, Attributes>; \
+#define RL_ENTRY(T, Enum, name, alias)                                    \
+  if constexpr ((Set & set_##Enum) != 0) {                                \
+    using C = compute_t<T>;                                               \
+    kernel.blocks[static_cast<int>(ScalarType::Enum)] =                   \
+        &block<C, typename result_of<C, P>::type, F, Inputs, Attributes>; \
   }
   RL_FOR_EACH_DTYPE(RL_ENTRY)
 #undef RL_ENTRY
@@ -82,27 +87,27 @@ consteval PointwiseKernel make_kernel(F) {
 }
 
 #define RL_SCALAR_PARAMS_0
-#define RL_SCALAR_PARAMS_1 , const Scalar &a0
-#define RL_SCALAR_PARAMS_2 RL_SCALAR_PARAMS_1, const Scalar &a1
-#define RL_SCALAR_PARAMS_3 RL_SCALAR_PARAMS_2, const Scalar &a2
-#define RL_SCALAR_PARAMS_4 RL_SCALAR_PARAMS_3, const Scalar &a3
+#define RL_SCALAR_PARAMS_1 , const Scalar& a0
+#define RL_SCALAR_PARAMS_2 RL_SCALAR_PARAMS_1, const Scalar& a1
+#define RL_SCALAR_PARAMS_3 RL_SCALAR_PARAMS_2, const Scalar& a2
+#define RL_SCALAR_PARAMS_4 RL_SCALAR_PARAMS_3, const Scalar& a3
 #define RL_SCALAR_ARGS_0
 #define RL_SCALAR_ARGS_1 &a0,
 #define RL_SCALAR_ARGS_2 RL_SCALAR_ARGS_1 &a1,
 #define RL_SCALAR_ARGS_3 RL_SCALAR_ARGS_2 &a2,
 #define RL_SCALAR_ARGS_4 RL_SCALAR_ARGS_3 &a3,
 
-// Defines `void name(TensorIterator& it, const Scalar& attribute...)` from RL_FORMULA(name, ...). `dtypes` is a
-// DtypeSet expression (of common dtypes), `promotion` a member of Promote.
-#define RL_POINTWISE_KERNEL(name, num_inputs, num_attributes, dtypes, promotion)                                  \
+// Defines `void name(TensorIterator& it, const Scalar& attribute...)` from RL_FORMULA(name, ...).
+// `dtypes` is a DtypeSet expression (of common dtypes), `promotion` a member of Promote.
+#define RL_POINTWISE_KERNEL(name, num_inputs, num_attributes, dtypes, promotion) \
   RL_POINTWISE_KERNEL_AS(name, name, num_inputs, num_attributes, dtypes, promotion)
-#define RL_POINTWISE_KERNEL_AS(name, formula_name, num_inputs, num_attributes, dtypes, promotion)                 \
-  void name(TensorIterator& it RL_SCALAR_PARAMS_##num_attributes) {                                               \
-    static constexpr PointwiseKernel kernel =                                                                     \
-        make_kernel<num_inputs, num_attributes, static_cast<uint32_t>(dtypes), promotion>(                        \
-            [](auto... x) __attribute__((always_inline)) { return formula::formula_name(x...); });                \
+#define RL_POINTWISE_KERNEL_AS(name, formula_name, num_inputs, num_attributes, dtypes, promotion)  \
+  void name(TensorIterator& it RL_SCALAR_PARAMS_##num_attributes) {                                \
+    static constexpr PointwiseKernel kernel =                                                      \
+        make_kernel<num_inputs, num_attributes, static_cast<uint32_t>(dtypes), promotion>(         \
+            [](auto... x) __attribute__((always_inline)) { return formula::formula_name(x...); }); \
     const Scalar* const attributes[] = {RL_SCALAR_ARGS_##num_attributes nullptr};                  \
-    run_pointwise(it, kernel, attributes);                                                                        \
+    run_pointwise(it, kernel, attributes);                                                         \
   }
 
 }  // namespace rushlight::cpu::RL_ISA

@@ -1,5 +1,6 @@
-// Fused optimiser steps: every parameter, gradient and state is read once and written once. Elements do not depend on
-// each other and the arithmetic is rounded operation by operation, so bits depend neither on threads nor on the order.
+// Fused optimiser steps: every parameter, gradient and state is read once and written once.
+// Elements do not depend on each other and the arithmetic is rounded operation by operation, so
+// bits depend neither on threads nor on the order.
 #include <utility>
 
 #include "core/parallel.h"
@@ -61,8 +62,8 @@ struct AdamSettings {
 enum class Decay { None, Coupled, Decoupled };
 
 template <class T, Decay D, bool Amsgrad>
-void adam_run(T* param, const T* grad, T* mean, T* square, T* largest, int64_t n, const AdamSettings& s,
-              double correction1, double correction2) {
+void adam_run(T* param, const T* grad, T* mean, T* square, T* largest, int64_t n,
+              const AdamSettings& s, double correction1, double correction2) {
   using C = compute_t<T>;
   const C weight = static_cast<C>(1 - s.beta1);
   const C rest = static_cast<C>(1) - weight;
@@ -109,7 +110,8 @@ struct RmspropSettings {
 };
 
 template <class T, bool Decays, bool Centered, bool Runs>
-void rmsprop_run(T* param, const T* grad, T* square, T* buffer, T* mean, int64_t n, const RmspropSettings& s) {
+void rmsprop_run(T* param, const T* grad, T* square, T* buffer, T* mean, int64_t n,
+                 const RmspropSettings& s) {
   using C = compute_t<T>;
   const C minus_lr = static_cast<C>(-s.lr);
   const C alpha = static_cast<C>(s.alpha);
@@ -155,7 +157,8 @@ struct AdagradSettings {
 };
 
 template <class T, bool Decays>
-void adagrad_run(T* param, const T* grad, T* sum, int64_t n, const AdagradSettings& s, double count) {
+void adagrad_run(T* param, const T* grad, T* sum, int64_t n, const AdagradSettings& s,
+                 double count) {
   using C = compute_t<T>;
   const C minus_lr = static_cast<C>(-s.lr / (1 + (count - 1) * s.lr_decay));
   const C eps = static_cast<C>(s.eps);
@@ -183,7 +186,8 @@ struct AdadeltaSettings {
 };
 
 template <class T, bool Decays>
-void adadelta_run(T* param, const T* grad, T* square, T* moved, int64_t n, const AdadeltaSettings& s) {
+void adadelta_run(T* param, const T* grad, T* square, T* moved, int64_t n,
+                  const AdadeltaSettings& s) {
   using C = compute_t<T>;
   const C minus_lr = static_cast<C>(-s.lr);
   const C rho = static_cast<C>(s.rho);
@@ -207,7 +211,8 @@ void adadelta_run(T* param, const T* grad, T* square, T* moved, int64_t n, const
   }
 }
 
-// Calls f(Tag<T>, at, n, i) for pieces of every parameter i; at(k) is the piece's first element in list k.
+// Calls f(Tag<T>, at, n, i) for pieces of every parameter i; at(k) is the piece's first element in
+// list k.
 template <class F>
 void for_all(const char* op, StepLists& lists, const F& f) {
   parallel_for(0, lists.numel(), grain, [&](int64_t begin, int64_t end) {
@@ -215,7 +220,9 @@ void for_all(const char* op, StepLists& lists, const F& f) {
       const StepLists::Run& run = lists.runs()[i];
       visit_dtype<set_floating>(op, run.dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        const auto at = [&](int k) { return reinterpret_cast<T*>(run.data[k]) + (run.data[k] != nullptr ? from : 0); };
+        const auto at = [&](int k) {
+          return reinterpret_cast<T*>(run.data[k]) + (run.data[k] != nullptr ? from : 0);
+        };
         f(tag, at, to - from, i);
       });
     });
@@ -264,8 +271,9 @@ void with_flag(bool flag, const F& f) {
 
 }  // namespace
 
-void sgd_step_(TensorList params, TensorList grads, TensorList momentum_buffers, double lr, double momentum,
-               double dampening, double weight_decay, bool nesterov, bool maximize, bool first) {
+void sgd_step_(TensorList params, TensorList grads, TensorList momentum_buffers, double lr,
+               double momentum, double dampening, double weight_decay, bool nesterov, bool maximize,
+               bool first) {
   if (params.empty()) {
     return;
   }
@@ -286,15 +294,21 @@ void sgd_step_(TensorList params, TensorList grads, TensorList momentum_buffers,
 }
 
 void adam_step_(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-                TensorList max_exp_avg_sqs, TensorList steps, double lr, double beta1, double beta2, double eps,
-                double weight_decay, bool decoupled, bool amsgrad, bool maximize) {
+                TensorList max_exp_avg_sqs, TensorList steps, double lr, double beta1, double beta2,
+                double eps, double weight_decay, bool decoupled, bool amsgrad, bool maximize) {
   if (params.empty()) {
     return;
   }
   const AdamSettings settings{beta1, beta2, eps, weight_decay, lr, maximize};
-  StepLists lists({{params, true}, {grads, false}, {exp_avgs, true}, {exp_avg_sqs, true}, {max_exp_avg_sqs, true}});
+  StepLists lists({{params, true},
+                   {grads, false},
+                   {exp_avgs, true},
+                   {exp_avg_sqs, true},
+                   {max_exp_avg_sqs, true}});
   const std::vector<double> counts = count_steps(steps);
-  const Decay decay = weight_decay == 0 ? Decay::None : decoupled ? Decay::Decoupled : Decay::Coupled;
+  const Decay decay = weight_decay == 0 ? Decay::None
+                      : decoupled       ? Decay::Decoupled
+                                        : Decay::Coupled;
   const auto run = [&]<Decay D>() {
     if (amsgrad) {
       adam_all<D, true>(lists, settings, counts);
@@ -303,32 +317,44 @@ void adam_step_(TensorList params, TensorList grads, TensorList exp_avgs, Tensor
     }
   };
   switch (decay) {
-    case Decay::None: run.template operator()<Decay::None>(); break;
-    case Decay::Coupled: run.template operator()<Decay::Coupled>(); break;
-    case Decay::Decoupled: run.template operator()<Decay::Decoupled>(); break;
+    case Decay::None:
+      run.template operator()<Decay::None>();
+      break;
+    case Decay::Coupled:
+      run.template operator()<Decay::Coupled>();
+      break;
+    case Decay::Decoupled:
+      run.template operator()<Decay::Decoupled>();
+      break;
   }
   lists.write_back();
 }
 
-void rmsprop_step_(TensorList params, TensorList grads, TensorList square_avgs, TensorList momentum_buffers,
-                   TensorList grad_avgs, TensorList steps, double lr, double alpha, double eps, double weight_decay,
-                   double momentum, bool centered, bool maximize) {
+void rmsprop_step_(TensorList params, TensorList grads, TensorList square_avgs,
+                   TensorList momentum_buffers, TensorList grad_avgs, TensorList steps, double lr,
+                   double alpha, double eps, double weight_decay, double momentum, bool centered,
+                   bool maximize) {
   if (params.empty()) {
     return;
   }
   const RmspropSettings settings{lr, alpha, eps, weight_decay, momentum, maximize};
-  StepLists lists({{params, true}, {grads, false}, {square_avgs, true}, {momentum_buffers, true}, {grad_avgs, true}});
+  StepLists lists({{params, true},
+                   {grads, false},
+                   {square_avgs, true},
+                   {momentum_buffers, true},
+                   {grad_avgs, true}});
   count_steps(steps);
   with_flag(weight_decay != 0, [&]<bool Decays>() {
     with_flag(centered, [&]<bool Centered>() {
-      with_flag(momentum > 0, [&]<bool Runs>() { rmsprop_all<Decays, Centered, Runs>(lists, settings); });
+      with_flag(momentum > 0,
+                [&]<bool Runs>() { rmsprop_all<Decays, Centered, Runs>(lists, settings); });
     });
   });
   lists.write_back();
 }
 
-void adagrad_step_(TensorList params, TensorList grads, TensorList state_sums, TensorList steps, double lr,
-                   double lr_decay, double eps, double weight_decay, bool maximize) {
+void adagrad_step_(TensorList params, TensorList grads, TensorList state_sums, TensorList steps,
+                   double lr, double lr_decay, double eps, double weight_decay, bool maximize) {
   if (params.empty()) {
     return;
   }
@@ -337,14 +363,16 @@ void adagrad_step_(TensorList params, TensorList grads, TensorList state_sums, T
   const std::vector<double> counts = count_steps(steps);
   with_flag(weight_decay != 0, [&]<bool Decays>() {
     for_all("adagrad_step_", lists, [&](auto tag, const auto& at, int64_t n, size_t i) {
-      adagrad_run<typename decltype(tag)::type, Decays>(at(0), at(1), at(2), n, settings, counts[i]);
+      adagrad_run<typename decltype(tag)::type, Decays>(at(0), at(1), at(2), n, settings,
+                                                        counts[i]);
     });
   });
   lists.write_back();
 }
 
-void adadelta_step_(TensorList params, TensorList grads, TensorList square_avgs, TensorList acc_deltas,
-                    TensorList steps, double lr, double rho, double eps, double weight_decay, bool maximize) {
+void adadelta_step_(TensorList params, TensorList grads, TensorList square_avgs,
+                    TensorList acc_deltas, TensorList steps, double lr, double rho, double eps,
+                    double weight_decay, bool maximize) {
   if (params.empty()) {
     return;
   }

@@ -1,5 +1,5 @@
-// Pointwise kernels that choose between formulas or check their operands first; ops/pointwise.py marks them
-// manual=("kernel",). All others are generated from their formula alone.
+// Pointwise kernels that choose between formulas or check their operands first; ops/pointwise.py
+// marks them manual=("kernel",). All others are generated from their formula alone.
 #include <limits>
 
 #include "cpu/isa/loops.h"
@@ -10,9 +10,9 @@ namespace rushlight::cpu::RL_ISA {
 
 namespace {
 
-#define RL_KERNEL(formula_name, inputs, attributes, dtypes, promotion)                               \
-  constexpr PointwiseKernel formula_name##_kernel =                                                  \
-      make_kernel<inputs, attributes, static_cast<uint32_t>(dtypes), promotion>(                     \
+#define RL_KERNEL(formula_name, inputs, attributes, dtypes, promotion)           \
+  constexpr PointwiseKernel formula_name##_kernel =                              \
+      make_kernel<inputs, attributes, static_cast<uint32_t>(dtypes), promotion>( \
           [](auto... x) __attribute__((always_inline)) { return formula::formula_name(x...); });
 
 RL_KERNEL(add, 2, 0, set_all, Promote::Same)
@@ -74,11 +74,21 @@ constexpr PointwiseKernel make_where_kernel() {
   PointwiseKernel kernel{Promote::Rest, 3, 0, true, {}};
   for (int t = 0; t < num_dtypes; ++t) {
     switch (itemsize(static_cast<ScalarType>(t))) {
-      case 1: kernel.blocks[t] = where_block<uint8_t>; break;
-      case 2: kernel.blocks[t] = where_block<uint16_t>; break;
-      case 4: kernel.blocks[t] = where_block<uint32_t>; break;
-      case 8: kernel.blocks[t] = where_block<uint64_t>; break;
-      default: kernel.blocks[t] = where_block<Bytes16>; break;
+      case 1:
+        kernel.blocks[t] = where_block<uint8_t>;
+        break;
+      case 2:
+        kernel.blocks[t] = where_block<uint16_t>;
+        break;
+      case 4:
+        kernel.blocks[t] = where_block<uint32_t>;
+        break;
+      case 8:
+        kernel.blocks[t] = where_block<uint64_t>;
+        break;
+      default:
+        kernel.blocks[t] = where_block<Bytes16>;
+        break;
     }
   }
   return kernel;
@@ -87,8 +97,8 @@ constexpr PointwiseKernel where_kernel = make_where_kernel();
 
 void run(const TensorIterator& it, const PointwiseKernel& plain) { run_pointwise(it, plain); }
 
-void run_scaled(const TensorIterator& it, const Scalar& factor, const char* name, const PointwiseKernel& plain,
-                const PointwiseKernel& scaled) {
+void run_scaled(const TensorIterator& it, const Scalar& factor, const char* name,
+                const PointwiseKernel& plain, const PointwiseKernel& scaled) {
   if (factor.is_integral() && factor.as<int64_t>() == 1) {
     run_pointwise(it, plain);
     return;
@@ -100,7 +110,9 @@ void run_scaled(const TensorIterator& it, const Scalar& factor, const char* name
 
 }  // namespace
 
-void add(TensorIterator& it, const Scalar& alpha) { run_scaled(it, alpha, "alpha", add_kernel, add_scaled_kernel); }
+void add(TensorIterator& it, const Scalar& alpha) {
+  run_scaled(it, alpha, "alpha", add_kernel, add_scaled_kernel);
+}
 void sub(TensorIterator& it, const Scalar& alpha) {
   check_no_bool(it);
   run_scaled(it, alpha, "alpha", sub_kernel, sub_scaled_kernel);
@@ -192,13 +204,21 @@ void gelu_backward(TensorIterator& it, std::string_view approximate) {
 }
 
 void _nan_to_num(TensorIterator& it, std::optional<double> nan, std::optional<double> posinf,
-                std::optional<double> neginf) {
+                 std::optional<double> neginf) {
   double largest = 0;
   switch (it.common_dtype()) {
-    case kFloat16: largest = 65504.0; break;
-    case kBFloat16: largest = 0x1.fep127; break;
-    case kFloat32: largest = std::numeric_limits<float>::max(); break;
-    default: largest = std::numeric_limits<double>::max(); break;
+    case kFloat16:
+      largest = 65504.0;
+      break;
+    case kBFloat16:
+      largest = 0x1.fep127;
+      break;
+    case kFloat32:
+      largest = std::numeric_limits<float>::max();
+      break;
+    default:
+      largest = std::numeric_limits<double>::max();
+      break;
   }
   const Scalar values[] = {nan.value_or(0.0), posinf.value_or(largest), neginf.value_or(-largest)};
   const Scalar* const attributes[] = {&values[0], &values[1], &values[2]};

@@ -1,5 +1,5 @@
-// Random fills on the CPU. Numbers are drawn in order, by one thread, so a seed means the same numbers everywhere.
-// Tensors that are not contiguous are filled by way of a contiguous copy.
+// Random fills on the CPU. Numbers are drawn in order, by one thread, so a seed means the same
+// numbers everywhere. Tensors that are not contiguous are filled by way of a contiguous copy.
 #include "cpu/random.h"
 #include "generated/kernels.h"
 #include "kernels/random.h"
@@ -23,7 +23,8 @@ void fill_in_order(const char* op, const Tensor& out, const Generator& generator
 
 // The same for functions of a number that is drawn one at a time, in double.
 template <class Draw>
-void fill_one_by_one(const char* op, const Tensor& out, const Generator& generator, const Draw& draw_one) {
+void fill_one_by_one(const char* op, const Tensor& out, const Generator& generator,
+                     const Draw& draw_one) {
   fill_in_order<set_floating>(op, out, generator, [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
     for (int64_t i = 0; i < n; ++i) {
       x[i] = convert<T>(draw_one(g));
@@ -40,85 +41,95 @@ double unit(GeneratorImpl& g) {
 }  // namespace
 
 void uniform_(const Tensor& out, double from, double to, const Generator& generator) {
-  fill_in_order<set_floating>("uniform_", out, generator, [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
-    fills::fill_uniform(x, n, from, to, g);
-  });
+  fill_in_order<set_floating>(
+      "uniform_", out, generator,
+      [&]<class T>(T* x, int64_t n, GeneratorImpl& g) { fills::fill_uniform(x, n, from, to, g); });
 }
 
 void normal_(const Tensor& out, double mean, double std, const Generator& generator) {
   const bool together = out.is_contiguous();
-  fill_in_order<set_floating>("normal_", out, generator, [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
-    if (together) {
-      fills::fill_normal(x, n, mean, std, g);
-    } else {
-      fills::fill_normal_serially(x, n, mean, std, g);
-    }
-  });
+  fill_in_order<set_floating>("normal_", out, generator,
+                              [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
+                                if (together) {
+                                  fills::fill_normal(x, n, mean, std, g);
+                                } else {
+                                  fills::fill_normal_serially(x, n, mean, std, g);
+                                }
+                              });
 }
 
-void random__from(const Tensor& out, int64_t from, std::optional<int64_t> to, const Generator& generator) {
+void random__from(const Tensor& out, int64_t from, std::optional<int64_t> to,
+                  const Generator& generator) {
   const RandomRange range(out.dtype(), from, to);
-  fill_in_order<set_real | set_Bool>("random_", out, generator, [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
-    if (range.all_bits()) {
-      fills::fill_all_bits(x, n, g);
-    } else {
-      fills::fill_integers(x, n, range.size(), from, g);
-    }
-  });
+  fill_in_order<set_real | set_Bool>("random_", out, generator,
+                                     [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
+                                       if (range.all_bits()) {
+                                         fills::fill_all_bits(x, n, g);
+                                       } else {
+                                         fills::fill_integers(x, n, range.size(), from, g);
+                                       }
+                                     });
 }
-void random__to(const Tensor& out, int64_t to, const Generator& generator) { random__from(out, 0, to, generator); }
+void random__to(const Tensor& out, int64_t to, const Generator& generator) {
+  random__from(out, 0, to, generator);
+}
 void random_(const Tensor& out, const Generator& generator) {
-  fill_in_order<set_real | set_Bool>("random_", out, generator, []<class T>(T* x, int64_t n, GeneratorImpl& g) {
-    fills::fill_random(x, n, g);
-  });
+  fill_in_order<set_real | set_Bool>(
+      "random_", out, generator,
+      []<class T>(T* x, int64_t n, GeneratorImpl& g) { fills::fill_random(x, n, g); });
 }
 
 void bernoulli__float(const Tensor& out, double p, const Generator& generator) {
-  fill_in_order<set_real | set_Bool>("bernoulli_", out, generator, [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
-    fills::fill_bernoulli(x, n, p, g);
-  });
+  fill_in_order<set_real | set_Bool>(
+      "bernoulli_", out, generator,
+      [&]<class T>(T* x, int64_t n, GeneratorImpl& g) { fills::fill_bernoulli(x, n, p, g); });
 }
 void bernoulli__Tensor(const Tensor& out, const Tensor& p, const Generator& generator) {
   const OrderedInput chances(p, out.sizes());
-  fill_in_order<set_real | set_Bool>("bernoulli_", out, generator, [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
-    if (chances.dtype() == kFloat64) {
-      fills::fill_bernoulli(x, static_cast<const double*>(chances.data()), n, g);
-    } else {
-      fills::fill_bernoulli(x, static_cast<const float*>(chances.data()), n, g);
-    }
-  });
+  fill_in_order<set_real | set_Bool>(
+      "bernoulli_", out, generator, [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
+        if (chances.dtype() == kFloat64) {
+          fills::fill_bernoulli(x, static_cast<const double*>(chances.data()), n, g);
+        } else {
+          fills::fill_bernoulli(x, static_cast<const float*>(chances.data()), n, g);
+        }
+      });
 }
 void _scaled_bernoulli_(const Tensor& out, double p, double value) {
-  fill_in_order<set_floating>("dropout", out, default_generator(), [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
-    fills::fill_bernoulli(x, n, p, g);
-    const auto v = static_cast<compute_t<T>>(value);
-    for (int64_t i = 0; i < n; ++i) {
-      x[i] = static_cast<T>(static_cast<compute_t<T>>(x[i]) * v);
-    }
-  });
+  fill_in_order<set_floating>("dropout", out, default_generator(),
+                              [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
+                                fills::fill_bernoulli(x, n, p, g);
+                                const auto v = static_cast<compute_t<T>>(value);
+                                for (int64_t i = 0; i < n; ++i) {
+                                  x[i] = static_cast<T>(static_cast<compute_t<T>>(x[i]) * v);
+                                }
+                              });
 }
 
 void exponential_(const Tensor& out, double lambd, const Generator& generator) {
-  fill_in_order<set_floating>("exponential_", out, generator, [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
-    fills::fill_exponential(x, n, lambd, g);
-  });
+  fill_in_order<set_floating>(
+      "exponential_", out, generator,
+      [&]<class T>(T* x, int64_t n, GeneratorImpl& g) { fills::fill_exponential(x, n, lambd, g); });
 }
 void cauchy_(const Tensor& out, double median, double sigma, const Generator& generator) {
-  fill_one_by_one("cauchy_", out, generator, [&](GeneratorImpl& g) { return cauchy_from(unit(g), median, sigma); });
+  fill_one_by_one("cauchy_", out, generator,
+                  [&](GeneratorImpl& g) { return cauchy_from(unit(g), median, sigma); });
 }
 void log_normal_(const Tensor& out, double mean, double std, const Generator& generator) {
   fill_one_by_one("log_normal_", out, generator,
                   [&](GeneratorImpl& g) { return exp_of(random::next_normal(g) * std + mean); });
 }
 void geometric_(const Tensor& out, double p, const Generator& generator) {
-  fill_in_order<set_real>("geometric_", out, generator, [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
-    for (int64_t i = 0; i < n; ++i) {
-      x[i] = convert<T>(geometric_from(unit(g), p));
-    }
-  });
+  fill_in_order<set_real>("geometric_", out, generator,
+                          [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
+                            for (int64_t i = 0; i < n; ++i) {
+                              x[i] = convert<T>(geometric_from(unit(g), p));
+                            }
+                          });
 }
 
-void _draw_from_cumulative(const Tensor& out, const Tensor& cumulative, int64_t num_samples, const Generator& generator) {
+void _draw_from_cumulative(const Tensor& out, const Tensor& cumulative, int64_t num_samples,
+                           const Generator& generator) {
   const DrawLock draw(generator);
   const int64_t choices = cumulative.size(-1);
   auto* chosen = out.data<int64_t>();
