@@ -77,7 +77,7 @@ class RL_API SavedTensor {
 // Size, dtype and device of a node's output, to check and reduce the gradients that arrive for it.
 class RL_API OutputInfo {
  public:
-  OutputInfo() : near_{} {}
+  OutputInfo() = default;
   explicit OutputInfo(const Tensor& t);
   OutputInfo(OutputInfo&& o) noexcept;
   OutputInfo& operator=(OutputInfo&& o) noexcept;
@@ -88,15 +88,13 @@ class RL_API OutputInfo {
   bool has_sizes(IntArrayRef sizes) const;
 
  private:
-  static constexpr size_t near_dims = 6;
+  static constexpr size_t near_dims = 5;
   static constexpr uint8_t is_far = 255;
+  DimVector* far() const;
   uint8_t ndim_ = 0;
   ScalarType dtype_ = ScalarType::Undefined;
   Device device_;
-  union {
-    uint32_t near_[near_dims];  // most sizes fit; the rest live on the heap
-    DimVector* far_;
-  };
+  uint32_t near_[near_dims] = {};  // most sizes fit; others live on the heap, at the address kept here
 };
 
 // A compact object (128 bytes beside what it keeps) from per-thread free lists: recording one is most of what an op

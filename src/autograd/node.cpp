@@ -1,6 +1,7 @@
 // Nodes: their compact layout, what they save, and their destruction without recursion.
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "autograd/node.h"
 #include "core/small_blocks.h"
@@ -53,7 +54,6 @@ struct Node::Block {
 
 OutputInfo::OutputInfo(const Tensor& t) {
   if (!t.defined()) {
-    near_[0] = 0;
     return;
   }
   dtype_ = t.dtype();
@@ -65,7 +65,8 @@ OutputInfo::OutputInfo(const Tensor& t) {
   }
   if (!fits) {
     ndim_ = is_far;
-    far_ = new DimVector(sizes);
+    DimVector* far = new DimVector(sizes);
+    std::memcpy(near_, &far, sizeof(far));
     return;
   }
   ndim_ = static_cast<uint8_t>(sizes.size());
@@ -89,13 +90,19 @@ OutputInfo& OutputInfo::operator=(OutputInfo&& o) noexcept {
 
 OutputInfo::~OutputInfo() {
   if (ndim_ == is_far) {
-    delete far_;
+    delete far();
   }
+}
+
+DimVector* OutputInfo::far() const {
+  DimVector* far;
+  std::memcpy(&far, near_, sizeof(far));
+  return far;
 }
 
 DimVector OutputInfo::sizes() const {
   if (ndim_ == is_far) {
-    return *far_;
+    return *far();
   }
   DimVector out(ndim_);
   std::copy_n(near_, ndim_, out.begin());
@@ -104,7 +111,7 @@ DimVector OutputInfo::sizes() const {
 
 bool OutputInfo::has_sizes(IntArrayRef sizes) const {
   if (ndim_ == is_far) {
-    return IntArrayRef(*far_) == sizes;
+    return IntArrayRef(*far()) == sizes;
   }
   return sizes.size() == ndim_ && std::equal(sizes.begin(), sizes.end(), near_, [](int64_t a, uint32_t b) {
            return a == static_cast<int64_t>(b);
