@@ -33,7 +33,8 @@ void init_storage(PyObject* module);    // storage.cpp: UntypedStorage
 void init_calls(PyObject* module);      // calls.cpp: the boxed form
 
 // Bindings that live with what they bind.
-void init_autograd(PyObject* module);   // autograd.cpp
+void add_autograd();                    // autograd.cpp: methods of TensorBase
+void init_autograd(PyObject* module);
 void init_serialize(PyObject* module);  // serialize.cpp
 
 }  // namespace rushlight::python

@@ -7,6 +7,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <exception>
+#include <memory>
 #include <utility>
 
 #include <rushlight/tensor.h>
@@ -15,6 +17,17 @@ namespace rushlight::python {
 
 // Thrown where a call into Python failed and left its exception set.
 struct PythonError {};
+
+// Python's error on its way through C++ code that may release the GIL, call Python or change threads: backward.
+class CarriedError : public std::exception {
+ public:
+  static CarriedError take();  // takes over the error that is set
+  void restore() const;        // sets it again; with the GIL
+  const char* what() const noexcept override { return "an error of Python code"; }
+
+ private:
+  std::shared_ptr<PyObject> error_;
+};
 
 // An owned reference, or null.
 class Object {

@@ -50,9 +50,36 @@ void warn_in_python(const std::string& message) {
 
 }  // namespace
 
+CarriedError CarriedError::take() {
+  PyObject* type;
+  PyObject* value;
+  PyObject* trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace != nullptr) {
+    PyException_SetTraceback(value, trace);
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  CarriedError out;
+  out.error_ = std::shared_ptr<PyObject>(value, [](PyObject* o) {
+    if (o != nullptr && Py_IsInitialized()) {
+      const WithGil gil;
+      Py_DECREF(o);
+    }
+  });
+  return out;
+}
+
+void CarriedError::restore() const {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error_.get())), error_.get());
+}
+
 void set_error_from_exception() noexcept {
   try {
     throw;
+  } catch (const CarriedError& e) {
+    e.restore();
   } catch (const PythonError&) {
     if (!PyErr_Occurred()) {
       PyErr_SetString(PyExc_SystemError, "an error was reported without an exception");

@@ -46,7 +46,9 @@ void init(PyObject* module) {
   add_properties();
   add_tensor_methods();
   add_constructor();
+  add_autograd();
   init_tensor_type(module);
+  init_autograd(module);
 }
 
 }  // namespace

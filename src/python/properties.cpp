@@ -126,14 +126,7 @@ void set_grad(PyObject* self, PyObject* value) {
   if (!is_tensor(value)) {
     raise(PyExc_TypeError, str("assigned grad expected to be a Tensor or None but got grad of type '", type_name(value), "'"));
   }
-  RL_CHECK(value != self, "can't assign Variable as its own grad");
-  const Tensor& g = unwrap(value);
-  RL_CHECK(g.dtype() == t.dtype(), "assigned grad has data of a different type: expected torch.", t.dtype(),
-           ", but got torch.", g.dtype());
-  RL_CHECK(g.device().type() == t.device().type(), "assigned grad has data located on a different device");
-  RL_CHECK(g.sizes() == t.sizes(), "assigned grad has data of a different size: expected ", t.sizes(), ", but got ",
-           g.sizes());
-  t.mutable_grad() = g;
+  rushlight::set_grad(t, unwrap(value));
 }
 
 void set_data(PyObject* self, PyObject* value) {

@@ -1,0 +1,70 @@
+// Autograd's Python objects: nodes (grad_fn), hooks, custom functions.
+//
+// A node of an op has at most one Python object while somebody holds it; that of a custom function is its `ctx`, which
+// the node owns. Hooks are OrderedDicts, so that `RemovableHandle` can take one out; the C++ hook calls all in the dict.
+#pragma once
+
+#include "autograd/node.h"
+#include "python/common.h"
+#include "python/tensor_type.h"
+
+namespace rushlight::python {
+
+struct NodeObject {
+  PyObject_HEAD
+  Node* node;  // owned, but for custom functions, where it is null once the node is gone
+  bool owns;
+};
+
+extern PyTypeObject node_type;      // _C._Node
+extern PyTypeObject function_type;  // _C._FunctionBase: what ctx is
+
+// None for no node.
+PyObject* wrap_node(const Ref<Node>& node);
+// The object of the node of a custom function: a new reference, null for other nodes.
+PyObject* context_of(const Node& node);
+inline bool is_node(PyObject* o) { return PyObject_TypeCheck(o, &node_type) != 0; }
+Ref<Node> unwrap_node(PyObject* o);  // RuntimeError for the ctx of a function that was not recorded
+
+// Runs Python code from the engine, on whatever thread. Python's error leaves as a CarriedError.
+template <class F>
+auto in_python(F&& f) {
+  const WithGil gil;
+  try {
+    return f();
+  } catch (const PythonError&) {
+    throw CarriedError::take();
+  }
+}
+
+// A list of tensors as a tuple, None for undefined ones, and back (a single tensor or a tuple or list of them).
+PyObject* wrap_tuple(const Tensor* tensors, size_t n);
+std::vector<Tensor> unwrap_tuple(PyObject* o, const char* what);
+
+// The pair of functions of saved_tensors_hooks.
+class PythonSavedHooks : public SavedTensorHooks {
+ public:
+  PythonSavedHooks(Object pack, Object unpack) : pack_(std::move(pack)), unpack_(std::move(unpack)) {}
+  std::unique_ptr<PackedTensor> pack(const Tensor& t) override;
+
+ private:
+  Object pack_;
+  Object unpack_;
+};
+
+// Drops a reference from any thread; does nothing once the interpreter is gone.
+inline void drop_reference(PyObject* o) {
+  if (o != nullptr && Py_IsInitialized()) {
+    const WithGil gil;
+    Py_DECREF(o);
+  }
+}
+
+PyObject* ordered_dict();
+// Adds a hook to an OrderedDict; returns its RemovableHandle.
+PyObject* add_hook(PyObject* hooks, PyObject* hook);
+
+void init_nodes(PyObject* module);      // node.cpp
+void init_functions(PyObject* module);  // function.cpp
+
+}  // namespace rushlight::python

@@ -1,0 +1,421 @@
+// Custom functions: `ctx`, which is also the grad_fn's Python object, and `apply`.
+//
+// A FunctionNode owns its ctx. Outputs get their history as those of ops do, but for three cases: an input written in
+// place (mark_dirty) has its history rewritten, an input returned as it is comes back as a view of itself, and what is
+// marked non-differentiable leaves the graph.
+#include <algorithm>
+
+#include <rushlight/ops.h>
+
+#include "python/autograd.h"
+
+namespace rushlight::python {
+
+namespace {
+
+struct FunctionObject {
+  NodeObject base;
+  PyObject* needs_input_grad;    // tuple of bools
+  PyObject* to_save;             // what save_for_backward was given …
+  PyObject* dirty;               // … mark_dirty …
+  PyObject* non_differentiable;  // … mark_non_differentiable; tuples or null
+  PyObject* saved_for_forward;
+  bool materialize_grads;
+};
+FunctionObject* as_function(PyObject* o) { return reinterpret_cast<FunctionObject*>(o); }
+
+// ---- the node ----
+
+constexpr NodeDescriptor function_descriptor = {"Function", nullptr, true};
+
+class FunctionNode : public Node {
+ public:
+  FunctionNode(PyObject* context, std::string name, std::vector<bool> is_tensor_input)
+      : Node(&function_descriptor), context_(Py_NewRef(context)), name_(std::move(name)),
+        is_tensor_input_(std::move(is_tensor_input)) {}
+  ~FunctionNode() override {
+    if (Py_IsInitialized()) {
+      const WithGil gil;
+      as_function(context_)->base.node = nullptr;
+      Py_DECREF(context_);
+    }
+  }
+  const char* name() const override { return name_.c_str(); }
+  PyObject* context() const { return context_; }
+  void apply(const Tensor* grads, Tensor* results) override {
+    in_python([&] { apply_in_python(grads, results); });
+  }
+
+ private:
+  void apply_in_python(const Tensor* grads, Tensor* results);
+
+  PyObject* context_;
+  std::string name_;
+  std::vector<bool> is_tensor_input_;  // of forward's arguments
+};
+
+FunctionNode* as_function_node(const Node& node) {
+  return &node.descriptor() == &function_descriptor ? const_cast<FunctionNode*>(static_cast<const FunctionNode*>(&node))
+                                                    : nullptr;
+}
+
+// The class's static method, called as method(ctx, *arguments).
+PyObject* call_with_context(PyObject* method, PyObject* context, const std::vector<Object>& arguments) {
+  std::vector<PyObject*> stack = {context};
+  for (const Object& o : arguments) {
+    stack.push_back(o.get());
+  }
+  return check(PyObject_Vectorcall(method, stack.data(), stack.size(), nullptr));
+}
+
+Object backward_method(PyObject* context) {
+  const Object cls = Object::check(PyObject_GetAttrString(context, "_forward_cls"));
+  return Object::check(PyObject_GetAttrString(cls.get(), "_backward_method"));
+}
+
+void FunctionNode::apply_in_python(const Tensor* grads, Tensor* results) {
+  std::vector<Object> arguments;
+  for (size_t i = 0; i < num_outputs(); i++) {
+    Tensor grad = grads[i];
+    const OutputInfo& info = output_info(i);
+    if (!grad.defined() && as_function(context_)->materialize_grads && info.dtype() != ScalarType::Undefined) {
+      grad = zeros(info.sizes(), TensorOptions(info.dtype()).device(info.device()));
+    }
+    arguments.push_back(Object::check(wrap(std::move(grad))));
+  }
+  const Object method = backward_method(context_);
+  Object returned = Object::check(call_with_context(method.get(), context_, arguments));
+  if (!PyTuple_Check(returned.get())) {
+    returned = Object::check(PyTuple_Pack(1, returned.get()));
+  }
+  const Py_ssize_t expected = static_cast<Py_ssize_t>(is_tensor_input_.size());
+  Py_ssize_t given = PyTuple_GET_SIZE(returned.get());
+  const Py_ssize_t returned_count = given;
+  while (given > expected && PyTuple_GET_ITEM(returned.get(), given - 1) == Py_None) {
+    given--;
+  }
+  RL_CHECK(given == expected, "function ", name_, " returned an incorrect number of gradients (expected ", expected,
+           ", got ", returned_count, ")");
+  size_t edge = 0;
+  for (Py_ssize_t i = 0; i < given; i++) {
+    PyObject* item = PyTuple_GET_ITEM(returned.get(), i);
+    if (!is_tensor_input_[static_cast<size_t>(i)]) {
+      RL_CHECK(item == Py_None, "function ", name_, " returned a gradient different than None at position ", i + 1,
+               ", but the corresponding forward input was not a Variable");
+      continue;
+    }
+    RL_CHECK(item == Py_None || is_tensor(item), "expected Variable or None (got ", type_name(item), ")");
+    if (item != Py_None && edges()[edge].node) {
+      results[edge] = unwrap(item);
+    }
+    edge++;
+  }
+}
+
+// ---- apply ----
+
+bool contains(PyObject* tuple, PyObject* item) {
+  for (Py_ssize_t i = 0; tuple != nullptr && i < PyTuple_GET_SIZE(tuple); i++) {
+    if (PyTuple_GET_ITEM(tuple, i) == item) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// An input that comes back as an output: a view of it that cannot be written, so that its own history stays.
+Tensor returned_input(const Tensor& t, const Ref<Node>& node) {
+  Tensor out = t.tensor_data();
+  record_view(out, t, ViewKind::Custom, node);
+  return out;
+}
+
+// Gives one output of forward its history. `several`: there are others.
+Tensor record_output(const Tensor& t, const FunctionObject& context, PyObject* object, const Ref<Node>& node,
+                     bool is_input, bool several) {
+  const bool is_dirty = contains(context.dirty, object);
+  const bool differentiable =
+      node && !contains(context.non_differentiable, object) && is_differentiable(t.dtype());
+  if (!differentiable) {
+    if (node) {
+      set_no_history(t, node);
+    }
+    if (is_input && !is_dirty) {
+      const NoGradGuard no_grad;
+      return node ? t.tensor_data() : returned_input(t, Ref<Node>());
+    }
+    return t.requires_grad() && node ? t.tensor_data() : t;
+  }
+  if (is_dirty) {
+    RL_CHECK(!t.is_leaf() || !t.requires_grad(),
+             "a leaf Variable that requires grad has been used in an in-place operation.");
+    if (t.is_view()) {
+      const AutogradMeta& meta = *t.impl()->autograd();
+      RL_CHECK(!several, "If your Function modifies inplace an input that is a view of another Tensor, your Function "
+               "cannot return more than one Tensor. This is not supported by the current autograd engine.");
+      RL_CHECK(!meta.view->root.is_leaf() || !t.requires_grad(),
+               "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    }
+    rebase_history(t, node);
+    return t;
+  }
+  if (is_input) {
+    return returned_input(t, node);
+  }
+  set_history(t, node);
+  if (t.is_view()) {  // of an input, made while nothing was recorded
+    ViewInfo& view = *t.impl()->autograd()->view;
+    view.kind = several ? ViewKind::MultiOutput : ViewKind::Custom;
+    view.grad_fn_version = t._version();
+  }
+  return t;
+}
+
+void save_tensors(const FunctionObject& context, const Ref<Node>& node) {
+  for (Py_ssize_t i = 0; context.to_save != nullptr && i < PyTuple_GET_SIZE(context.to_save); i++) {
+    PyObject* item = PyTuple_GET_ITEM(context.to_save, i);
+    if (item == Py_None) {
+      node->save(Tensor());
+      continue;
+    }
+    if (!is_tensor(item)) {
+      raise(PyExc_TypeError, str("save_for_backward can only save variables, but argument ", i, " is of type ",
+                                 type_name(item)));
+    }
+    const Tensor& t = unwrap(item);
+    const AutogradMeta* meta = t.impl()->autograd();
+    const bool is_output = meta != nullptr && meta->grad_fn == node;
+    node->save(t, is_output ? node.get() : nullptr);
+  }
+}
+
+PyObject* wrap_outputs(PyObject* context, PyObject* outputs, const std::vector<Tensor>& inputs, const Ref<Node>& node) {
+  const FunctionObject& function = *as_function(context);
+  const bool is_tuple = PyTuple_Check(outputs);
+  const Object list = is_tuple ? Object::borrow(outputs) : Object::check(PyTuple_Pack(1, outputs));
+  const Py_ssize_t n = PyTuple_GET_SIZE(list.get());
+  for (Py_ssize_t i = 0; function.dirty != nullptr && i < PyTuple_GET_SIZE(function.dirty); i++) {
+    RL_CHECK(contains(list.get(), PyTuple_GET_ITEM(function.dirty, i)),
+             "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+             "modified inplace must all be outputs of the Function.");
+  }
+  Object out = Object::check(PyTuple_New(n));
+  for (Py_ssize_t i = 0; i < n; i++) {
+    PyObject* item = PyTuple_GET_ITEM(list.get(), i);
+    if (!is_tensor(item)) {
+      if (node) {
+        set_no_history(Tensor(), node);
+      }
+      PyTuple_SET_ITEM(out.get(), i, Py_NewRef(item));
+      continue;
+    }
+    const Tensor t = unwrap(item);
+    const bool is_input =
+        std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& input) { return input.is_same(t); });
+    PyTuple_SET_ITEM(out.get(), i, wrap(record_output(t, function, item, node, is_input, n > 1)));
+  }
+  if (node) {
+    save_tensors(function, node);
+  }
+  return is_tuple ? out.release() : Py_NewRef(PyTuple_GET_ITEM(out.get(), 0));
+}
+
+PyObject* run_forward(PyObject* cls, PyObject* context, PyObject* const* args, Py_ssize_t n) {
+  const NoGradGuard no_grad;
+  const Object forward = Object::check(PyObject_GetAttrString(cls, "forward"));
+  const Object separate = Object::check(PyObject_GetAttrString(cls, "_has_setup_context"));
+  if (separate.get() != Py_True) {
+    std::vector<PyObject*> stack = {context};
+    stack.insert(stack.end(), args, args + n);
+    return check(PyObject_Vectorcall(forward.get(), stack.data(), stack.size(), nullptr));
+  }
+  Object outputs = Object::check(PyObject_Vectorcall(forward.get(), args, static_cast<size_t>(n), nullptr));
+  const Object inputs = Object::check(PyTuple_New(n));
+  for (Py_ssize_t i = 0; i < n; i++) {
+    PyTuple_SET_ITEM(inputs.get(), i, Py_NewRef(args[i]));
+  }
+  const Object setup = Object::check(PyObject_GetAttrString(cls, "setup_context"));
+  Py_DECREF(check(PyObject_CallFunctionObjArgs(setup.get(), context, inputs.get(), outputs.get(), nullptr)));
+  return outputs.release();
+}
+
+PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    std::vector<Tensor> inputs;
+    std::vector<bool> is_tensor_input;
+    const Object needs = Object::check(PyTuple_New(n));
+    bool wanted = false;
+    for (Py_ssize_t i = 0; i < n; i++) {
+      const bool tensor = is_tensor(args[i]);
+      is_tensor_input.push_back(tensor);
+      bool needed = false;
+      if (tensor) {
+        inputs.push_back(unwrap(args[i]));
+        needed = inputs.back().requires_grad();
+        wanted |= needed;
+      }
+      PyTuple_SET_ITEM(needs.get(), i, PyBool_FromLong(needed));
+    }
+    const Object context_class = Object::check(PyObject_GetAttrString(cls, "_backward_cls"));
+    const Object context = Object::check(PyObject_CallNoArgs(context_class.get()));
+    as_function(context.get())->needs_input_grad = Py_NewRef(needs.get());
+    Ref<Node> node;
+    if (wanted && tls.grad_mode) {
+      node = Ref<Node>::steal(new FunctionNode(context.get(), reinterpret_cast<PyTypeObject*>(context_class.get())->tp_name,
+                                               std::move(is_tensor_input)));
+      for (const Tensor& t : inputs) {
+        node->add_edge(t);  // before forward may write to it
+      }
+      as_function(context.get())->base.node = node.get();
+    }
+    const Object outputs = Object::check(run_forward(cls, context.get(), args, n));
+    PyObject* out = wrap_outputs(context.get(), outputs.get(), inputs, node);
+    FunctionObject* f = as_function(context.get());
+    Py_CLEAR(f->to_save);
+    Py_CLEAR(f->dirty);
+    Py_CLEAR(f->non_differentiable);
+    return out;
+  });
+}
+
+// ---- ctx ----
+
+template <PyObject* FunctionObject::*field>
+PyObject* remember(PyObject* o, PyObject* args) {
+  Py_XSETREF(as_function(o)->*field, Py_NewRef(args));
+  Py_RETURN_NONE;
+}
+
+template <PyObject* FunctionObject::*field>
+PyObject* get_field(PyObject* o, void*) {
+  PyObject* value = as_function(o)->*field;
+  return value != nullptr ? Py_NewRef(value) : Py_NewRef(Py_None);
+}
+template <PyObject* FunctionObject::*field>
+int set_field(PyObject* o, PyObject* value, void*) {
+  Py_XSETREF(as_function(o)->*field, Py_XNewRef(value));
+  return 0;
+}
+
+PyObject* set_materialize_grads(PyObject* o, PyObject* value) {
+  const int truth = PyObject_IsTrue(value);
+  if (truth < 0) {
+    return nullptr;
+  }
+  as_function(o)->materialize_grads = truth != 0;
+  Py_RETURN_NONE;
+}
+PyObject* materialize_grads(PyObject* o, void*) { return PyBool_FromLong(as_function(o)->materialize_grads); }
+int write_materialize_grads(PyObject* o, PyObject* value, void*) {
+  const int truth = value == nullptr ? -1 : PyObject_IsTrue(value);
+  if (truth >= 0) {
+    as_function(o)->materialize_grads = truth != 0;
+  }
+  return truth < 0 ? -1 : 0;
+}
+
+PyObject* saved_tensors(PyObject* o, void*) {
+  return guarded([&]() -> PyObject* {
+    const Node* node = as_function(o)->base.node;
+    if (node == nullptr) {
+      return check(PyTuple_New(0));
+    }
+    node->check_not_released();
+    Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(node->num_saved())));
+    for (size_t i = 0; i < node->num_saved(); i++) {
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), wrap(node->saved_with_history(i)));
+    }
+    return out.release();
+  });
+}
+
+PyMethodDef methods[] = {
+    {"save_for_backward", remember<&FunctionObject::to_save>, METH_VARARGS,
+     "Keep tensors (or None) for backward, where `saved_tensors` returns them. Once, in forward."},
+    {"save_for_forward", remember<&FunctionObject::saved_for_forward>, METH_VARARGS, "Keep tensors for jvp."},
+    {"mark_dirty", remember<&FunctionObject::dirty>, METH_VARARGS, "Tell which inputs forward wrote in place."},
+    {"mark_non_differentiable", remember<&FunctionObject::non_differentiable>, METH_VARARGS,
+     "Tell which outputs have no gradient."},
+    {"set_materialize_grads", set_materialize_grads, METH_O,
+     "Whether backward gets zeros (the default) or None where no gradient arrived."},
+    {"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply)), METH_FASTCALL | METH_CLASS,
+     "Run forward and record it."},
+    {},
+};
+
+PyGetSetDef getset[] = {
+    {"saved_tensors", saved_tensors, nullptr, "What save_for_backward was given.", nullptr},
+    {"saved_variables", saved_tensors, nullptr, "saved_tensors by its old name.", nullptr},
+    {"needs_input_grad", get_field<&FunctionObject::needs_input_grad>, set_field<&FunctionObject::needs_input_grad>,
+     "For each input of forward whether its gradient is wanted.", nullptr},
+    {"to_save", get_field<&FunctionObject::to_save>, set_field<&FunctionObject::to_save>, nullptr, nullptr},
+    {"dirty_tensors", get_field<&FunctionObject::dirty>, set_field<&FunctionObject::dirty>, nullptr, nullptr},
+    {"non_differentiable", get_field<&FunctionObject::non_differentiable>,
+     set_field<&FunctionObject::non_differentiable>, nullptr, nullptr},
+    {"saved_for_forward", get_field<&FunctionObject::saved_for_forward>,
+     set_field<&FunctionObject::saved_for_forward>, nullptr, nullptr},
+    {"materialize_grads", materialize_grads, write_materialize_grads, nullptr, nullptr},
+    {},
+};
+
+PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* o = type->tp_alloc(type, 0);
+  if (o != nullptr) {
+    as_function(o)->materialize_grads = true;
+  }
+  return o;
+}
+
+int traverse(PyObject* o, visitproc visit, void* arg) {
+  const FunctionObject* f = as_function(o);
+  Py_VISIT(f->needs_input_grad);
+  Py_VISIT(f->to_save);
+  Py_VISIT(f->dirty);
+  Py_VISIT(f->non_differentiable);
+  Py_VISIT(f->saved_for_forward);
+  return 0;
+}
+
+int clear(PyObject* o) {
+  FunctionObject* f = as_function(o);
+  Py_CLEAR(f->needs_input_grad);
+  Py_CLEAR(f->to_save);
+  Py_CLEAR(f->dirty);
+  Py_CLEAR(f->non_differentiable);
+  Py_CLEAR(f->saved_for_forward);
+  return 0;
+}
+
+void dealloc(PyObject* o) {
+  PyObject_GC_UnTrack(o);
+  clear(o);
+  Py_TYPE(o)->tp_free(o);
+}
+
+}  // namespace
+
+PyTypeObject function_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight._C._FunctionBase",
+    .tp_basicsize = sizeof(FunctionObject),
+    .tp_dealloc = dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_doc = "What custom functions and their contexts derive from.",
+    .tp_traverse = traverse,
+    .tp_clear = clear,
+    .tp_methods = methods,
+    .tp_getset = getset,
+    .tp_base = &node_type,
+    .tp_new = make,
+};
+
+PyObject* context_of(const Node& node) {
+  const FunctionNode* function = as_function_node(node);
+  return function == nullptr ? nullptr : Py_NewRef(function->context());
+}
+
+void init_functions(PyObject* module) {
+  ready(function_type);
+  add(module, "_FunctionBase", reinterpret_cast<PyObject*>(&function_type));
+}
+
+}  // namespace rushlight::python

@@ -1,0 +1,434 @@
+// The Python object of a node: its class is named as the node is; names of saved tensors are looked up as attributes.
+#include <string_view>
+#include <unordered_map>
+
+#include "python/autograd.h"
+#include "python/types.h"
+
+namespace rushlight::python {
+
+PyObject* wrap_tuple(const Tensor* tensors, size_t n) {
+  Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(n)));
+  for (size_t i = 0; i < n; i++) {
+    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), wrap(tensors[i]));
+  }
+  return out.release();
+}
+
+std::vector<Tensor> unwrap_tuple(PyObject* o, const char* what) {
+  std::vector<Tensor> out;
+  const auto take = [&](PyObject* item) {
+    if (item == Py_None) {
+      out.emplace_back();
+    } else if (is_tensor(item)) {
+      out.push_back(unwrap(item));
+    } else {
+      raise(PyExc_TypeError, str(what, " must be Tensors or None, but got ", type_name(item)));
+    }
+  };
+  if (!PyTuple_Check(o) && !PyList_Check(o)) {
+    take(o);
+    return out;
+  }
+  const Object items = Object::check(PySequence_Fast(o, what));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
+    take(PySequence_Fast_GET_ITEM(items.get(), i));
+  }
+  return out;
+}
+
+PyObject* ordered_dict() {
+  static PyObject* type = nullptr;
+  return check(PyObject_CallNoArgs(imported(type, "collections", "OrderedDict")));
+}
+
+PyObject* add_hook(PyObject* hooks, PyObject* hook) {
+  static PyObject* type = nullptr;
+  Object handle = Object::check(PyObject_CallOneArg(imported(type, "rushlight.utils.hooks", "RemovableHandle"), hooks));
+  const Object id = Object::check(PyObject_GetAttrString(handle.get(), "id"));
+  check(PyObject_SetItem(hooks, id.get(), hook));
+  return handle.release();
+}
+
+namespace {
+
+NodeObject* as_node(PyObject* o) { return reinterpret_cast<NodeObject*>(o); }
+
+// ---- classes by name ----
+
+PyTypeObject* class_named(const char* name) {
+  static std::unordered_map<std::string_view, PyTypeObject*> classes;  // never shrinks: the names are constants
+  const auto it = classes.find(name);
+  if (it != classes.end()) {
+    return it->second;
+  }
+  const std::string full = str("rushlight._C._functions.", name);
+  PyType_Slot slots[] = {{0, nullptr}};
+  PyType_Spec spec = {full.c_str(), sizeof(NodeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                      slots};
+  auto* type = reinterpret_cast<PyTypeObject*>(
+      check(PyType_FromSpecWithBases(&spec, reinterpret_cast<PyObject*>(&node_type))));
+  classes.emplace(name, type);
+  return type;
+}
+
+void dealloc(PyObject* o) {
+  NodeObject* object = as_node(o);
+  PyTypeObject* type = Py_TYPE(o);
+  if (object->node != nullptr) {
+    object->node->extra()->python = nullptr;
+    object->node->release();
+  }
+  type->tp_free(o);
+  Py_DECREF(type);
+}
+
+// ---- saved tensors by name ----
+
+// A word in "self other tensors[]": its place, and how many of the n things it names.
+struct Found {
+  size_t first = 0;
+  size_t count = 0;
+  bool is_list = false;
+  bool found = false;
+};
+Found find_name(const char* names, std::string_view wanted, size_t n) {
+  Found out;
+  if (names == nullptr) {
+    return out;
+  }
+  size_t words = 0;
+  for (const char* c = names; *c != '\0'; c++) {
+    words += c == names || c[-1] == ' ';
+  }
+  // At most one list is expected; it takes what the single names leave.
+  const size_t list_length = n >= words - 1 ? n - (words - 1) : 0;
+  std::string_view rest = names;
+  size_t place = 0;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(' '), rest.size());
+    std::string_view word = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const bool is_list = word.ends_with("[]");
+    if (is_list) {
+      word.remove_suffix(2);
+    }
+    const size_t count = is_list ? list_length : 1;
+    if (word == wanted) {
+      return {place, count, is_list, place + count <= n};
+    }
+    place += count;
+  }
+  return out;
+}
+
+PyObject* wrap_value(const Value& v) {
+  if (v.is<Scalar>()) {
+    return wrap_number(v.get<Scalar>());
+  }
+  if (v.is<DimVector>()) {
+    return wrap_ints(v.get<DimVector>());
+  }
+  if (v.is<Tensor>()) {
+    return wrap(v.get<Tensor>());
+  }
+  if (v.is<std::string>()) {
+    return text(v.get<std::string>()).release();
+  }
+  if (v.is<ScalarType>()) {
+    return wrap(v.get<ScalarType>());
+  }
+  if (v.is<std::vector<double>>()) {
+    const auto list = v.get<std::vector<double>>();
+    Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
+    for (size_t i = 0; i < list.size(); i++) {
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), check(PyFloat_FromDouble(list[i])));
+    }
+    return out.release();
+  }
+  Py_RETURN_NONE;
+}
+
+// A saved tensor itself, for `register_hooks`.
+struct RawSavedObject {
+  PyObject_HEAD
+  PyObject* owner;  // keeps the node
+  size_t index;
+};
+extern PyTypeObject raw_saved_type;
+
+PyObject* raw_saved(PyObject* owner, size_t index) {
+  auto* o = reinterpret_cast<RawSavedObject*>(check(raw_saved_type.tp_alloc(&raw_saved_type, 0)));
+  o->owner = Py_NewRef(owner);
+  o->index = index;
+  return reinterpret_cast<PyObject*>(o);
+}
+
+PyObject* saved_attribute(PyObject* o, std::string_view name) {
+  const Ref<Node> node = unwrap_node(o);
+  const NodeDescriptor& d = node->descriptor();
+  const bool raw = name.starts_with("_raw_saved_");
+  name.remove_prefix(raw ? 11 : 7);
+  if (node->released() && find_name(d.saved, name, SIZE_MAX).found) {
+    node->check_not_released();
+  }
+  const Found tensors = find_name(d.saved, name, node->num_saved());
+  if (tensors.found) {
+    const auto get = [&](size_t i) { return raw ? raw_saved(o, i) : wrap(node->saved_with_history(i)); };
+    if (!tensors.is_list) {
+      return get(tensors.first);
+    }
+    Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(tensors.count)));
+    for (size_t i = 0; i < tensors.count; i++) {
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), get(tensors.first + i));
+    }
+    return out.release();
+  }
+  const Found values = find_name(d.values, name, node->num_values());
+  return !raw && values.found ? wrap_value(node->value(values.first)) : nullptr;
+}
+
+PyObject* getattro(PyObject* o, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(o, name);
+  if (found != nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError)) {
+    return found;
+  }
+  PyObject* type;
+  PyObject* value;
+  PyObject* trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyObject* out = guarded([&]() -> PyObject* {
+    const std::string_view text = text_view(name);
+    if (text == "variable" && unwrap_node(o)->descriptor().name == accumulate_grad_descriptor().name) {
+      return wrap(accumulated_leaf(*unwrap_node(o)));
+    }
+    return text.starts_with("_saved_") || text.starts_with("_raw_saved_") ? saved_attribute(o, text) : nullptr;
+  });
+  if (out == nullptr && !PyErr_Occurred()) {
+    PyErr_Restore(type, value, trace);
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  return out;
+}
+
+// ---- attributes ----
+
+PyObject* next_functions(PyObject* o, void*) {
+  return guarded([&] {
+    const Ref<Node> node = unwrap_node(o);
+    const std::span<const Edge> edges = node->edges();
+    Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(edges.size())));
+    for (size_t i = 0; i < edges.size(); i++) {
+      const Object next = Object::check(wrap_node(edges[i].node));
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), check(Py_BuildValue("(OI)", next.get(), edges[i].input_nr)));
+    }
+    return out.release();
+  });
+}
+
+void drop_object(void* o) { drop_reference(static_cast<PyObject*>(o)); }
+
+PyObject* metadata(PyObject* o, void*) {
+  return guarded([&] {
+    Node::Extra& extra = unwrap_node(o)->extra_or_make();
+    if (extra.metadata == nullptr) {
+      extra.metadata = check(PyDict_New());
+      extra.drop_metadata = drop_object;
+    }
+    return Py_NewRef(static_cast<PyObject*>(extra.metadata));
+  });
+}
+
+PyObject* requires_grad(PyObject*, void*) { Py_RETURN_TRUE; }
+
+PyObject* input_metadata(PyObject* o, void*) {
+  return guarded([&] {
+    const Ref<Node> node = unwrap_node(o);
+    Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(node->num_outputs())));
+    for (size_t i = 0; i < node->num_outputs(); i++) {
+      const OutputInfo& info = node->output_info(i);
+      const Object shape = Object::check(wrap_size(info.sizes()));
+      const Object dtype = Object::check(wrap(info.dtype()));
+      const Object device = Object::check(wrap(info.device()));
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i),
+                       check(PyTuple_Pack(3, shape.get(), dtype.get(), device.get())));
+    }
+    return out.release();
+  });
+}
+
+PyObject* name(PyObject* o, PyObject*) {
+  return guarded([&] { return text(unwrap_node(o)->name()).release(); });
+}
+PyObject* sequence_nr(PyObject* o, PyObject*) {
+  return guarded([&] { return check(PyLong_FromUnsignedLongLong(unwrap_node(o)->sequence())); });
+}
+PyObject* set_sequence_nr(PyObject* o, PyObject* number) {
+  return guarded([&]() -> PyObject* {
+    const unsigned long long n = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred() != nullptr) {
+      throw PythonError();
+    }
+    unwrap_node(o)->set_sequence(n);
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* repr(PyObject* o) {
+  return PyUnicode_FromFormat("<%s object at %p>", type_name(o), static_cast<void*>(o));
+}
+
+// ---- hooks before and after a node ----
+
+class PythonNodeHook : public NodeHook {
+ public:
+  PythonNodeHook(Object hooks, bool before) : hooks_(std::move(hooks)), before_(before) {}
+  ~PythonNodeHook() override { drop_reference(hooks_.release()); }
+  PyObject* dict() const { return hooks_.get(); }
+
+  void operator()(std::vector<Tensor>& changed, const std::vector<Tensor>& other) override {
+    in_python([&] {
+      const Object hooks = Object::check(PyObject_CallMethod(hooks_.get(), "values", nullptr));
+      const Object list = Object::check(PySequence_List(hooks.get()));
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); i++) {
+        PyObject* hook = PyList_GET_ITEM(list.get(), i);
+        const Object first = Object::check(wrap_tuple(changed.data(), changed.size()));
+        const Object second = Object::check(wrap_tuple(other.data(), other.size()));
+        const Object result = Object::check(before_ ? PyObject_CallOneArg(hook, first.get())
+                                                    : PyObject_CallFunctionObjArgs(hook, first.get(), second.get(), nullptr));
+        if (result.get() != Py_None) {
+          std::vector<Tensor> replaced = unwrap_tuple(result.get(), "gradients returned by a hook");
+          RL_CHECK(replaced.size() == changed.size(), "hook has returned an incorrect number of values: got ",
+                   replaced.size(), ", but expected ", changed.size());
+          changed = std::move(replaced);
+        }
+      }
+    });
+  }
+
+ private:
+  Object hooks_;  // OrderedDict
+  bool before_;
+};
+
+PyObject* add_node_hook(PyObject* o, PyObject* hook, bool before) {
+  return guarded([&]() -> PyObject* {
+    const Ref<Node> node = unwrap_node(o);
+    Node::Extra& extra = node->extra_or_make();
+    auto& list = before ? extra.pre_hooks : extra.post_hooks;
+    for (const auto& existing : list) {
+      if (const auto* python_hook = dynamic_cast<PythonNodeHook*>(existing.get())) {
+        return add_hook(python_hook->dict(), hook);
+      }
+    }
+    auto made = std::make_shared<PythonNodeHook>(Object::check(ordered_dict()), before);
+    Object handle = Object::check(add_hook(made->dict(), hook));
+    list.push_back(std::move(made));
+    return handle.release();
+  });
+}
+PyObject* register_hook(PyObject* o, PyObject* hook) { return add_node_hook(o, hook, false); }
+PyObject* register_prehook(PyObject* o, PyObject* hook) { return add_node_hook(o, hook, true); }
+
+PyGetSetDef getset[] = {
+    {"next_functions", next_functions, nullptr, "Pairs of the nodes that gradients go to and the input number there.", nullptr},
+    {"metadata", metadata, nullptr, "A dict for whatever the user keeps with the node.", nullptr},
+    {"requires_grad", requires_grad, nullptr, "True.", nullptr},
+    {"_input_metadata", input_metadata, nullptr, "Shape, dtype and device of each result of the op.", nullptr},
+    {},
+};
+
+PyMethodDef methods[] = {
+    {"name", name, METH_NOARGS, "The node's name."},
+    {"register_hook", register_hook, METH_O,
+     "Call hook(grad_inputs, grad_outputs) after the node ran; what it returns replaces grad_inputs. Returns a handle."},
+    {"register_prehook", register_prehook, METH_O,
+     "Call hook(grad_outputs) before the node runs; what it returns replaces grad_outputs. Returns a handle."},
+    {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
+    {"_set_sequence_nr", set_sequence_nr, METH_O, nullptr},
+    {},
+};
+
+// ---- a saved tensor's own hooks ----
+
+void dealloc_raw(PyObject* o) {
+  Py_XDECREF(reinterpret_cast<RawSavedObject*>(o)->owner);
+  Py_TYPE(o)->tp_free(o);
+}
+
+PyObject* register_hooks(PyObject* o, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* pack;
+    PyObject* unpack;
+    if (!PyArg_ParseTuple(args, "OO:register_hooks", &pack, &unpack)) {
+      throw PythonError();
+    }
+    const auto* raw = reinterpret_cast<RawSavedObject*>(o);
+    PythonSavedHooks hooks(Object::borrow(pack), Object::borrow(unpack));
+    unwrap_node(raw->owner)->saved_tensor(raw->index).pack(hooks);
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef raw_methods[] = {
+    {"register_hooks", register_hooks, METH_VARARGS, "Pack the saved tensor with one function, unpack it with the other."},
+    {},
+};
+
+PyTypeObject raw_saved_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight._C._SavedTensor",
+    .tp_basicsize = sizeof(RawSavedObject),
+    .tp_dealloc = dealloc_raw,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_methods = raw_methods,
+};
+
+}  // namespace
+
+PyTypeObject node_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight._C._Node",
+    .tp_basicsize = sizeof(NodeObject),
+    .tp_dealloc = dealloc,
+    .tp_repr = repr,
+    .tp_getattro = getattro,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_doc = "An operation that backward goes through.",
+    .tp_methods = methods,
+    .tp_getset = getset,
+};
+
+PyObject* wrap_node(const Ref<Node>& node) {
+  if (!node) {
+    Py_RETURN_NONE;
+  }
+  if (PyObject* context = context_of(*node)) {
+    return context;
+  }
+  Node::Extra& extra = node->extra_or_make();
+  if (extra.python != nullptr) {
+    return Py_NewRef(static_cast<PyObject*>(extra.python));
+  }
+  PyTypeObject* type = class_named(node->descriptor().name);
+  auto* object = reinterpret_cast<NodeObject*>(check(type->tp_alloc(type, 0)));
+  object->node = Ref<Node>(node).leak();
+  object->owns = true;
+  extra.python = object;
+  return reinterpret_cast<PyObject*>(object);
+}
+
+Ref<Node> unwrap_node(PyObject* o) {
+  Node* node = as_node(o)->node;
+  RL_CHECK(node != nullptr, "this autograd function was not recorded, or its graph is gone");
+  return Ref<Node>(node);
+}
+
+void init_nodes(PyObject* module) {
+  ready(node_type);
+  ready(raw_saved_type);
+  add(module, "_Node", reinterpret_cast<PyObject*>(&node_type));
+}
+
+}  // namespace rushlight::python
