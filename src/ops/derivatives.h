@@ -35,12 +35,55 @@ Tensor mish_double_backward(const Tensor& grad, const Tensor& grad_output, const
 Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta, const Scalar& threshold);
 
 // ---- reduce ----
+// Undoes a reduction's shape: the reduced dimensions come back by repetition.
+Tensor expand_reduced(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef dim, bool keepdim);
+Tensor mean_backward(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef dim, bool keepdim);
+Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, OptionalIntArrayRef dim, bool keepdim);
+// Elements equal to the extreme share its gradient.
+Tensor extreme_backward(const Tensor& grad, const Tensor& self, const Tensor& result, OptionalIntArrayRef dim,
+                        bool keepdim);
+Tensor aminmax_backward(const Tensor& grad_min, const Tensor& grad_max, const Tensor& self, const Tensor& min,
+                        const Tensor& max, std::optional<int64_t> dim, bool keepdim);
+// For ops that pick one element along a dimension.
+Tensor scatter_selected(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices, bool keepdim);
+Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim,
+                    const std::optional<Scalar>& correction, bool keepdim);
+Tensor std_backward(const Tensor& grad, const Tensor& self, const Tensor& result, OptionalIntArrayRef dim,
+                    const std::optional<Scalar>& correction, bool keepdim);
+Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim,
+                            bool keepdim, const Tensor& result);
+Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dim, bool keepdim);
+Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
+Tensor reverse_cumsum(const Tensor& grad, int64_t dim);
+Tensor cumprod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim);
+Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim);
+Tensor cumulative_selected(const Tensor& grad, const Tensor& indices, int64_t dim);
 
 // ---- index ----
+Tensor index_backward(const Tensor& grad, IntArrayRef sizes, const std::vector<std::optional<Tensor>>& indices);
+Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
+Tensor index_select_like(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef sizes);
+Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef sizes);
+std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim,
+                                                   const Tensor& index, const Tensor& src, std::string_view reduce,
+                                                   bool include_self, const Tensor& result);
+Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& mask);
+Tensor masked_scatter_backward(const Tensor& grad, const Tensor& mask, IntArrayRef sizes);
+std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<TensorMeta>& tensors, int64_t dim);
 
 // ---- sort ----
+// For ops that pick elements along a dimension, in a tensor of the indices' shape.
+Tensor selected_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices);
 
 // ---- loss ----
+std::tuple<Tensor, Tensor> cross_entropy_double_backward(const Tensor& grad, const Tensor& grad_output,
+                                                         const Tensor& self, const Tensor& target,
+                                                         const Tensor& weight, const Tensor& log_sum,
+                                                         const Tensor& total_weight, std::string_view reduction,
+                                                         int64_t ignore_index, double label_smoothing);
+Tensor bce_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target);
+Tensor embedding_double_backward(const Tensor& grad, const Tensor& indices, int64_t padding_idx,
+                                 bool scale_grad_by_freq);
 
 // ---- linalg ----
 Tensor scaled(const Tensor& t, const Scalar& factor);  // t itself where the factor is 1

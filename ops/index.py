@@ -1,0 +1,126 @@
+"""Indexing, gathering and scattering, masks, joining, rearranging."""
+
+from gen.table import composite, custom, dynamic, op, update
+
+# ---- tensors as indices ----
+
+op("index(Tensor self, Tensor?[] indices) -> Tensor", kernel=custom(), variants="function method",
+   grad={"self": "index_backward(grad, self.sizes(), indices)"},
+   doc="Elements at positions given by index tensors, one per dimension; bool and uint8 ones are masks.")
+op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", kernel=update(),
+   variants="function method inplace",
+   grad={"self": "accumulate ? grad : grad.index_put(indices, zeros({}, grad.options()), false)",
+         "values": "grad.index(indices)"},
+   doc="Writes values at positions given by index tensors; `accumulate` adds instead.")
+op("index_select(Tensor self, int dim, Tensor index) -> Tensor", kernel=custom(),
+   grad={"self": "index_select_backward(grad, self.sizes(), dim, index)"}, ref="numpy.take",
+   doc="The slices along a dimension that `index` lists.")
+op("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", kernel=update(),
+   grad={"self": "grad", "source": "index_select_like(grad, dim, index, source.sizes()).mul(alpha)"},
+   doc="Adds alpha * source to the slices that `index` lists.")
+op("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", kernel=update(),
+   grad={"self": "grad.index_fill(dim, index, Scalar(0))",
+         "source": "index_select_like(grad, dim, index, source.sizes())"},
+   doc="Writes the slices of source to those that `index` lists.")
+op("index_fill.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", kernel=update(),
+   variants="function method inplace",
+   grad={"self": "grad.index_fill(dim, index, Scalar(0))"}, doc="Fills the slices that `index` lists.")
+composite("index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+          variants="function method inplace", doc="`index_fill` with the value of a 0-d tensor.")
+op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", kernel=custom(),
+   grad={"self": "zeros(self.sizes(), grad.options()).scatter_add(dim, index, grad)"}, ref="numpy.take_along_axis",
+   doc="out[i][j] = self[index[i][j]][j] for dim 0, and likewise for others.")
+op("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kernel=update(),
+   grad={"self": "grad.scatter(dim, index, Scalar(0))", "src": "scatter_source_backward(grad, dim, index, src.sizes())"},
+   doc="self[index[i][j]][j] = src[i][j] for dim 0, and likewise for others.")
+op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", kernel=update(),
+   grad={"self": "grad.scatter(dim, index, Scalar(0))"}, doc="`scatter` of one value.")
+op("scatter.src_reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", kernel=update(),
+   grad="none", doc="`scatter` that adds or multiplies.")
+op("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", kernel=update(),
+   grad="none", doc="`scatter` of one value that is added or multiplied.")
+op("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kernel=update(),
+   grad={"self": "grad", "src": "scatter_source_backward(grad, dim, index, src.sizes())"},
+   doc="self[index[i][j]][j] += src[i][j] for dim 0, and likewise for others.")
+op("scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+   kernel=update(),
+   grad={"self, src": "scatter_reduce_backward(grad, self, dim, index, src, reduce, include_self, result)"},
+   doc="`scatter` in which elements meet by sum, prod, mean, amax or amin.")
+op("take(Tensor self, Tensor index) -> Tensor", kernel=custom(),
+   grad={"self": "zeros(self.sizes(), grad.options()).put(index, grad, true)"}, ref="numpy.take",
+   doc="Elements at positions in the flattened tensor.")
+op("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", kernel=update(),
+   variants="function method inplace",
+   grad={"self": "accumulate ? grad : grad.put(index, zeros(source.sizes(), grad.options()), false)",
+         "source": "grad.take(index).reshape(source.sizes())"},
+   doc="Writes, or adds, elements at positions in the flattened tensor.")
+composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", ref="numpy.take_along_axis",
+          doc="`gather` with broadcasting; flattened without a dimension.")
+
+# ---- masks ----
+
+composite("masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor", variants="function method inplace",
+          doc="`masked_fill` with the value of a 0-d tensor.")
+op("masked_fill.value(Tensor self, Tensor mask, Scalar value) -> Tensor", kernel=update(),
+   variants="function method inplace",
+   grad={"self": "grad.masked_fill(mask, Scalar(0))"}, doc="`value` where the mask is true.")
+op("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", kernel=update(),
+   variants="function method inplace",
+   grad={"self": "grad.masked_fill(mask, Scalar(0))",
+         "source": "masked_scatter_backward(grad, mask, source.sizes())"},
+   doc="The elements of source, one after another, where the mask is true.")
+op("masked_select(Tensor self, Tensor mask) -> Tensor", kernel=dynamic(isa=True),
+   grad={"self": "masked_select_backward(grad, self.sizes(), mask)"}, doc="The elements where the mask is true.")
+op("nonzero(Tensor self) -> Tensor", kernel=dynamic(isa=True), grad="none", ref="numpy.argwhere",
+   doc="The indices of the elements that are not zero, a row each.")
+composite("nonzero_numpy(Tensor self) -> Tensor[]", variants="method", doc="`nonzero` as one tensor per dimension.")
+composite("argwhere(Tensor self) -> Tensor", ref="numpy.argwhere", doc="`nonzero`.")
+composite("where.single(Tensor condition) -> Tensor[]", variants="function", ref="numpy.nonzero",
+          doc="The indices of the elements that are not zero, one tensor per dimension.")
+
+# ---- joining ----
+
+op("cat(Tensor[] tensors, int dim=0) -> Tensor", kernel=custom(isa=False),
+   grad={"tensors": "cat_backward(grad, metas(tensors), dim)"}, ref="numpy.concatenate",
+   doc="Tensors one after another along a dimension.")
+composite("concat(Tensor[] tensors, int dim=0) -> Tensor", ref="numpy.concatenate", doc="`cat`.")
+composite("concatenate(Tensor[] tensors, int dim=0) -> Tensor", ref="numpy.concatenate", doc="`cat`.")
+composite("stack(Tensor[] tensors, int dim=0) -> Tensor", ref="numpy.stack", variants="function out",
+          doc="Tensors side by side along a new dimension.")
+composite("hstack(Tensor[] tensors) -> Tensor", ref="numpy.hstack", doc="Tensors side by side.")
+composite("vstack(Tensor[] tensors) -> Tensor", ref="numpy.vstack", doc="Tensors as rows, one below another.")
+composite("row_stack(Tensor[] tensors) -> Tensor", ref="numpy.vstack", doc="`vstack`.")
+composite("column_stack(Tensor[] tensors) -> Tensor", ref="numpy.column_stack", doc="Tensors as columns, side by side.")
+composite("dstack(Tensor[] tensors) -> Tensor", ref="numpy.dstack", doc="Tensors along a third dimension.")
+composite("meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]", ref="numpy.meshgrid",
+          doc="Coordinates of a grid whose axes are the given vectors.")
+
+# ---- rearranging ----
+
+op("flip(Tensor self, int[] dims) -> Tensor", kernel=custom(), grad={"self": "grad.flip(dims)"}, ref="numpy.flip",
+   doc="Elements in reverse order along dimensions.")
+composite("fliplr(Tensor self) -> Tensor", ref="numpy.fliplr", doc="`flip` of dimension 1.")
+composite("flipud(Tensor self) -> Tensor", ref="numpy.flipud", doc="`flip` of dimension 0.")
+composite("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", ref="numpy.rot90", doc="Rotates a plane.")
+composite("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", ref="numpy.roll",
+          doc="Shifts elements along dimensions, round the end; without dimensions, of the flattened tensor.")
+op("tril(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False), variants="function method inplace out",
+   grad={"self": "grad.tril(diagonal)"}, ref="numpy.tril", doc="The lower triangle of matrices; zero above.")
+op("triu(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False), variants="function method inplace out",
+   grad={"self": "grad.triu(diagonal)"}, ref="numpy.triu", doc="The upper triangle of matrices; zero below.")
+composite("diag(Tensor self, int diagonal=0) -> Tensor", ref="numpy.diag",
+          doc="A matrix with the vector on a diagonal, or a copy of a matrix's diagonal.")
+composite("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+          doc="Matrices whose diagonals are the last dimension.")
+composite("diagflat(Tensor self, int offset=0) -> Tensor", ref="numpy.diagflat", doc="`diag` of the flattened tensor.")
+composite("repeat(Tensor self, int[] repeats) -> Tensor", variants="method", ref="numpy.tile",
+          doc="Copies next to each other along each dimension.")
+composite("tile(Tensor self, int[] dims) -> Tensor", ref="numpy.tile", doc="`repeat`; missing numbers are 1.")
+composite("repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+          ref="numpy.repeat", doc="Each slice several times in a row.")
+composite("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+          ref="numpy.repeat", doc="Each slice as often as `repeats` says.")
+composite("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", variants="function",
+          doc="Each number i repeats[i] times.")
+composite("one_hot(Tensor self, int num_classes=-1) -> Tensor", nn=True,
+          doc="Rows of zeros with a one where the class number says.")

@@ -1,0 +1,98 @@
+"""Losses of classification and ranking, and embeddings, whose gradients are as sparse.
+
+Kernels stand in src/cpu/isa/loss.cpp and src/cpu/isa/embedding.cpp. Losses that are a formula and a mean (mse_loss,
+l1_loss, ...) are in pointwise.py.
+"""
+
+from gen.table import composite, custom, floating, op, pointwise, update
+
+_loss = dict(nn=True, variants="function")
+
+# ---- class indices ----
+
+op("_nll_loss(Tensor self, Tensor target, Tensor? weight, str reduction, int ignore_index) "
+   "-> (Tensor loss, Tensor total_weight)", kernel=custom(), variants="function", nondiff=("total_weight",),
+   grad={"self": "_nll_loss_backward(grad_loss, target, weight, total_weight, self.sizes(), reduction, ignore_index)"},
+   doc="-weight[t] * self[t] for target t, over (N, C, d1, ...), and the weights' sum.")
+op("_nll_loss_backward(Tensor grad_output, Tensor target, Tensor? weight, Tensor total_weight, int[] sizes, "
+   "str reduction, int ignore_index) -> Tensor", kernel=custom(), variants="function",
+   grad={"grad_output": "std::get<0>(_nll_loss(grad, target, weight, reduction, ignore_index))"},
+   doc="Derivative of `_nll_loss`.")
+composite("nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, str reduction='mean', int ignore_index=-100) "
+          "-> Tensor", **_loss, doc="Negative log likelihood of classes, given log probabilities (N, C, d1, ...).")
+op("_cross_entropy(Tensor self, Tensor target, Tensor? weight, str reduction, int ignore_index, float label_smoothing) "
+   "-> (Tensor loss, Tensor log_sum, Tensor total_weight)", kernel=custom(), variants="function",
+   nondiff=("log_sum", "total_weight"),
+   grad={"self": "_cross_entropy_backward(grad_loss, self, target, weight, log_sum, total_weight, reduction, "
+                 "ignore_index, label_smoothing)"},
+   doc="Cross entropy of logits and classes in one pass over the logits; log(sum(exp(self))) of each sample.")
+op("_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, Tensor log_sum, "
+   "Tensor total_weight, str reduction, int ignore_index, float label_smoothing) -> Tensor", kernel=custom(),
+   variants="function",
+   grad={"grad_output, self": "cross_entropy_double_backward(grad, grad_output, self, target, weight, log_sum, "
+                              "total_weight, reduction, ignore_index, label_smoothing)"},
+   doc="Derivative of `_cross_entropy`, written once.")
+composite("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, str reduction='mean', "
+          "int ignore_index=-100, float label_smoothing=0.0) -> Tensor", **_loss,
+          doc="Cross entropy of logits (N, C, d1, ...) and class indices, or class probabilities of the same shape.")
+
+# ---- probabilities ----
+
+op("_bce(Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating), variants="function",
+   grad={"self": "_bce_backward(grad, self, target)", "target": "grad * ((1 - self).log() - self.log())"},
+   doc="-(target * log(self) + (1 - target) * log(1 - self)), logarithms at least -100.")
+op("_bce_backward(Tensor grad_output, Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"grad_output": "_bce_backward(grad, self, target)",
+         "self": "bce_double_backward(grad, grad_output, self, target)",
+         "target": "-grad * grad_output / ((1 - self) * self).clamp_min(1e-12)"},
+   doc="Derivative of `_bce`.")
+op("_bce_with_logits(Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating), variants="function",
+   grad={"self": "_bce_with_logits_backward(grad, self, target)", "target": "-grad * self"},
+   doc="`_bce` of sigmoid(self), without loss of digits.")
+op("_bce_with_logits_backward(Tensor grad_output, Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"grad_output": "grad * (self.sigmoid() - target)", "self": "sigmoid_backward(grad * grad_output, self.sigmoid())",
+         "target": "-grad * grad_output"},
+   doc="Derivative of `_bce_with_logits`.")
+composite("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, str reduction='mean') -> Tensor",
+          **_loss, doc="Cross entropy of probabilities and targets in [0, 1].")
+composite("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
+          "str reduction='mean') -> Tensor", nn=True, variants="function",
+          doc="`binary_cross_entropy` of sigmoid(self).")
+composite("kl_div(Tensor self, Tensor target, str reduction='mean', *, bool log_target=False) -> Tensor", **_loss,
+          doc="target * (log(target) - self).")
+composite("poisson_nll_loss(Tensor self, Tensor target, bool log_input, bool full, float eps, str reduction) -> Tensor",
+          **_loss, doc="Negative log likelihood of counts under a Poisson distribution.")
+
+# ---- margins ----
+
+composite("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, str reduction='mean') -> Tensor", **_loss,
+          doc="self where the target is 1, max(0, margin - self) where it is -1.")
+composite("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean') "
+          "-> Tensor", **_loss, doc="1 - cosine where the target is 1, max(0, cosine - margin) where it is -1.")
+composite("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean') "
+          "-> Tensor", **_loss, doc="max(0, -target * (input1 - input2) + margin).")
+composite("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, "
+          "float eps=1e-06, bool swap=False, str reduction='mean') -> Tensor", **_loss,
+          doc="max(0, |anchor - positive| - |anchor - negative| + margin).")
+composite("soft_margin_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor", **_loss,
+          doc="log(1 + exp(-target * self)).")
+composite("multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, "
+          "str reduction='mean') -> Tensor", **_loss,
+          doc="Mean over other classes of max(0, margin - self[target] + self[c]) to the power p.")
+composite("multilabel_margin_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor", **_loss,
+          doc="Sum over targets t and other classes c of max(0, 1 - self[t] + self[c]), over the number of classes.")
+
+# ---- embeddings ----
+
+op("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) "
+   "-> Tensor", kernel=custom(), nn=True, variants="function",
+   grad={"weight": "embedding_dense_backward(grad, indices, weight.size(0), padding_idx, scale_grad_by_freq)"},
+   doc="The rows of weight at the indices.")
+op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, "
+   "bool scale_grad_by_freq) -> Tensor", kernel=custom(), variants="function",
+   grad={"grad_output": "embedding_double_backward(grad, indices, padding_idx, scale_grad_by_freq)"},
+   doc="Derivative of `embedding`: the sum of the gradients of each row's uses.")
+op("embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor", kernel=update(isa=False),
+   variants="function inplace", grad="none", doc="Shortens the rows at the indices that are longer than max_norm.")

@@ -1,0 +1,103 @@
+"""Reductions: sums, means, extremes, positions, spreads, norms, counts."""
+
+from gen.table import composite, custom, op
+
+# ---- sums and products ----
+
+op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(),
+   grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim)"}, ref="numpy.sum",
+   doc="Sum over the given dimensions, or all. Integers and bool sum to int64.")
+op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(),
+   grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim) * self.isnan().logical_not()"}, ref="numpy.nansum",
+   doc="Sum in which NaN counts as zero.")
+op("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(),
+   grad={"self": "mean_backward(grad, self.sizes(), dim, keepdim)"}, ref="numpy.mean",
+   doc="Mean over the given dimensions, or all.")
+op("prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(),
+   grad={"self": "prod_backward(grad, self, result, dim, keepdim)"}, ref="numpy.prod",
+   doc="Product over a dimension, or of all elements. Integers and bool multiply in int64.")
+composite("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+          ref="numpy.nanmean", doc="Mean of the elements that are not NaN.")
+
+# ---- extremes ----
+
+op("max(Tensor self) -> Tensor", kernel=custom(), grad={"self": "extreme_backward(grad, self, result, {}, false)"},
+   ref="numpy.max", doc="The largest element; NaN where one occurs.")
+op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", kernel=custom(),
+   grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"}, nondiff=("indices",),
+   doc="The largest elements along a dimension and where each first stands.")
+composite("max.other(Tensor self, Tensor other) -> Tensor", ref="numpy.maximum", doc="`maximum`.")
+op("min(Tensor self) -> Tensor", kernel=custom(), grad={"self": "extreme_backward(grad, self, result, {}, false)"},
+   ref="numpy.min", doc="The smallest element; NaN where one occurs.")
+op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", kernel=custom(),
+   grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"}, nondiff=("indices",),
+   doc="The smallest elements along a dimension and where each first stands.")
+composite("min.other(Tensor self, Tensor other) -> Tensor", ref="numpy.minimum", doc="`minimum`.")
+op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
+   grad={"self": "extreme_backward(grad, self, result, dim, keepdim)"}, ref="numpy.max",
+   doc="The largest elements over dimensions; equal ones share the gradient.")
+op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
+   grad={"self": "extreme_backward(grad, self, result, dim, keepdim)"}, ref="numpy.min",
+   doc="The smallest elements over dimensions; equal ones share the gradient.")
+op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", kernel=custom(),
+   grad={"self": "aminmax_backward(grad_min, grad_max, self, min, max, dim, keepdim)"},
+   doc="The smallest and the largest elements at once.")
+op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
+   ref="numpy.argmax", doc="Where the largest element first stands: along a dimension, or in the flattened tensor.")
+op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
+   ref="numpy.argmin", doc="Where the smallest element first stands: along a dimension, or in the flattened tensor.")
+
+# ---- truth and counts ----
+
+op("any(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none", ref="numpy.any",
+   doc="Whether any element is not zero.")
+op("all(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none", ref="numpy.all",
+   doc="Whether no element is zero.")
+op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor", kernel=custom(), grad="none", ref="numpy.count_nonzero",
+   doc="How many elements are not zero.")
+
+# ---- spreads ----
+
+composite("var.unbiased(Tensor self, bool unbiased) -> Tensor", doc="Variance of all elements.")
+composite("var.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
+          doc="Variance over dimensions.")
+op("var(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", kernel=custom(),
+   grad={"self": "var_backward(grad, self, dim, correction, keepdim)"}, ref="numpy.var",
+   doc="Variance over dimensions: squared distances from the mean, divided by n - correction (default 1).")
+composite("std.unbiased(Tensor self, bool unbiased) -> Tensor", doc="Standard deviation of all elements.")
+composite("std.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
+          doc="Standard deviation over dimensions.")
+op("std(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", kernel=custom(),
+   grad={"self": "std_backward(grad, self, result, dim, correction, keepdim)"}, ref="numpy.std",
+   doc="Standard deviation over dimensions: the root of `var`.")
+composite("var_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)", variants="function",
+          doc="Variance and mean of all elements.")
+composite("var_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, Tensor)",
+          variants="function", doc="Variance and mean over dimensions.")
+op("var_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+   kernel=custom(), variants="function",
+   grad={"self": "var_backward(grad_result0, self, dim, correction, keepdim) + "
+                 "mean_backward(grad_result1, self.sizes(), dim, keepdim)"},
+   doc="Variance and mean over dimensions, in one pass.")
+composite("std_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)", variants="function",
+          doc="Standard deviation and mean of all elements.")
+composite("std_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, Tensor)",
+          variants="function", doc="Standard deviation and mean over dimensions.")
+op("std_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+   kernel=custom(), variants="function",
+   grad={"self": "std_backward(grad_result0, self, result0, dim, correction, keepdim) + "
+                 "mean_backward(grad_result1, self.sizes(), dim, keepdim)"},
+   doc="Standard deviation and mean over dimensions, in one pass.")
+
+# ---- norms and logsumexp ----
+
+op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
+   "-> Tensor", kernel=custom(), variants="function out",
+   grad={"self": "vector_norm_backward(grad, self, ord, dim, keepdim, result)"},
+   doc="The ord-norm of vectors: the root of the sum of powers, the largest |x| for inf, the count for 0.")
+composite("norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+          doc="`linalg_vector_norm`; None is 2.")
+composite("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", doc="The p-norm of self - other.")
+op("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", kernel=custom(),
+   grad={"self": "logsumexp_backward(grad, self, result, dim, keepdim)"},
+   doc="log(sum(exp(self))) over dimensions, without overflow.")

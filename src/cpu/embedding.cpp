@@ -1,0 +1,39 @@
+// embedding_renorm: rows of a table that are too long are shortened in place.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/op_support.h"
+#include "generated/kernels.h"
+
+namespace rushlight::cpu {
+
+void embedding_renorm(const Tensor& out, const Tensor& indices, double max_norm, double norm_type) {
+  const Tensor positions = contiguous_raw(cast_raw(indices, kInt64));
+  std::vector<int64_t> rows(positions.data<int64_t>(), positions.data<int64_t>() + positions.numel());
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  RL_CHECK_INDEX(rows.empty() || (rows.front() >= 0 && rows.back() < out.sizes()[0]), "index out of range in self");
+  const int64_t width = out.sizes()[1];
+  const int64_t step = out.strides()[1];
+  visit_dtype<set_floating>("embedding_renorm_", out.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int64_t r : rows) {
+      T* row = out.data<T>() + r * out.strides()[0];
+      double total = 0;
+      for (int64_t j = 0; j < width; j++) {
+        const double size = std::abs(static_cast<double>(row[j * step]));
+        total = std::isinf(norm_type) ? std::max(total, size) : total + std::pow(size, norm_type);
+      }
+      const double norm = std::isinf(norm_type) ? total : std::pow(total, 1 / norm_type);
+      if (norm > max_norm) {
+        const double scale = max_norm / (norm + 1e-7);
+        for (int64_t j = 0; j < width; j++) {
+          row[j * step] = static_cast<T>(static_cast<compute_t<T>>(static_cast<double>(row[j * step]) * scale));
+        }
+      }
+    }
+  });
+}
+
+}  // namespace rushlight::cpu

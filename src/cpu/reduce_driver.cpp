@@ -1,0 +1,271 @@
+// The driver of reductions: gathers leaves, lets states meet in a fixed tree, spreads outputs or pieces of long ones
+// over threads.
+#include "cpu/reduce_driver.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/parallel.h"
+#include "cpu/scratch.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+// Merges states as they come, like a binary counter: equal subtrees meet, so chunks of 2^k leaves can be prepared
+// apart and pushed as one without changing the tree.
+class Cascade {
+ public:
+  Cascade(const ReduceOp& op, int64_t pushes, int64_t width)
+      : op_(op), width_(width), levels_(levels(pushes)), memory_((levels_ + 1) * width * op.state_size) {
+    for (int l = 0; l <= levels_; l++) {
+      slot_[l] = memory_.data() + l * width * op.state_size;
+    }
+  }
+  // Where the next state is to be written before push().
+  char* leaf() { return slot_[levels_]; }
+  void push(int64_t n) {
+    int level = 0;
+    while ((pushes_ >> level) & 1) {
+      op_.merge(op_.context, slot_[level], count_[level], leaf(), n, width_);
+      n += count_[level];
+      std::swap(slot_[level], slot_[levels_]);
+      level++;
+    }
+    std::swap(slot_[level], slot_[levels_]);
+    count_[level] = n;
+    pushes_++;
+  }
+  void push_copy(const char* states, int64_t n) {
+    std::memcpy(leaf(), states, width_ * op_.state_size);
+    push(n);
+  }
+  const char* finish() {
+    int level = 0;
+    while (!((pushes_ >> level) & 1)) {
+      level++;
+    }
+    char* total = slot_[level];
+    int64_t n = count_[level];
+    for (level++; level < levels_; level++) {
+      if ((pushes_ >> level) & 1) {
+        op_.merge(op_.context, slot_[level], count_[level], total, n, width_);
+        total = slot_[level];
+        n += count_[level];
+      }
+    }
+    return total;
+  }
+
+ private:
+  static int levels(int64_t pushes) {
+    int n = 1;
+    while (pushes >> n) {
+      n++;
+    }
+    return n;
+  }
+  const ReduceOp& op_;
+  int64_t width_;
+  int levels_;
+  uint64_t pushes_ = 0;
+  char* slot_[64];
+  int64_t count_[64];
+  Bytes memory_;
+};
+
+class Reduction {
+ public:
+  Reduction(const ReduceOp& op, const ReducePlan& plan, const void* data, ConvertRun read, bool direct,
+            const Emit& emit)
+      : op_(op), plan_(plan), data_(static_cast<const char*>(data)), read_(read), direct_(direct), emit_(emit) {}
+
+  void run() const {
+    if (plan_.outputs == 0) {
+      return;
+    }
+    if (plan_.count == 0) {
+      Bytes state(op_.state_size);
+      op_.identity(op_.context, state.data());
+      for (int64_t o = 0; o < plan_.outputs; o++) {
+        emit(o, state.data(), 1);
+      }
+    } else if (plan_.columns) {
+      run_columns();
+    } else if (plan_.count > 2 * chunk_elements && plan_.outputs <= enough_tasks) {
+      run_split_rows();
+    } else {
+      run_rows();
+    }
+  }
+
+ private:
+  void emit(int64_t first, const char* states, int64_t n) const { emit_.call(emit_.context, first, states, n); }
+
+  // ---- rows ----
+
+  // The next n elements of `walk`, contiguous.
+  const char* gather(const char* base, Walk& walk, int64_t n, char* buffer) const {
+    if (direct_ && walk.run() >= n && (walk.stride() == op_.element_size || n == 1)) {
+      const char* x = base + walk.offset();
+      walk.advance(n);
+      return x;
+    }
+    for (int64_t done = 0; done < n;) {
+      const int64_t m = std::min(walk.run(), n - done);
+      read_(buffer + done * op_.element_size, base + walk.offset(), walk.stride(), m);
+      walk.advance(m);
+      done += m;
+    }
+    return buffer;
+  }
+
+  // Pushes the leaves of positions [begin, end) of the output at `base`.
+  void push_rows(Cascade& cascade, const char* base, int64_t begin, int64_t end, char* buffer) const {
+    Walk walk(plan_.reduced, begin);
+    for (int64_t i = begin; i < end; i += row_leaf) {
+      const int64_t n = std::min(row_leaf, end - i);
+      op_.row(op_.context, gather(base, walk, n, buffer), n, i, cascade.leaf());
+      cascade.push(n);
+    }
+  }
+
+  void run_rows() const {
+    const int64_t grain = std::max<int64_t>(1, chunk_elements / plan_.count);
+    parallel_for(0, plan_.outputs, grain, [&](int64_t begin, int64_t end) {
+      constexpr int64_t batch = 64;
+      Bytes states(batch * op_.state_size);
+      Bytes buffer(std::min(plan_.count, row_leaf) * op_.element_size);
+      Walk outputs(plan_.kept, begin);
+      for (int64_t o = begin; o < end; o += batch) {
+        const int64_t n = std::min(batch, end - o);
+        for (int64_t i = 0; i < n; i++) {
+          const char* base = data_ + outputs.offset();
+          char* state = states.data() + i * op_.state_size;
+          outputs.advance(1);
+          if (plan_.count <= row_leaf) {
+            Walk walk(plan_.reduced);
+            op_.row(op_.context, gather(base, walk, plan_.count, buffer.data()), plan_.count, 0, state);
+          } else {
+            Cascade cascade(op_, num_chunks(0, plan_.count, row_leaf), 1);
+            push_rows(cascade, base, 0, plan_.count, buffer.data());
+            std::memcpy(state, cascade.finish(), op_.state_size);
+          }
+        }
+        emit(o, states.data(), n);
+      }
+    });
+  }
+
+  // Few long outputs: pieces of each in parallel.
+  void run_split_rows() const {
+    const int64_t chunks = num_chunks(0, plan_.count, chunk_elements);
+    Bytes partial(chunks * plan_.outputs * op_.state_size);
+    parallel_for(0, chunks * plan_.outputs, 1, [&](int64_t begin, int64_t end) {
+      Bytes buffer(row_leaf * op_.element_size);
+      for (int64_t task = begin; task < end; task++) {
+        const int64_t first = task % chunks * chunk_elements;
+        const int64_t last = std::min(first + chunk_elements, plan_.count);
+        Cascade cascade(op_, chunk_leaves, 1);
+        push_rows(cascade, data_ + plan_.kept.offset(task / chunks), first, last, buffer.data());
+        std::memcpy(partial.data() + task * op_.state_size, cascade.finish(), op_.state_size);
+      }
+    });
+    for (int64_t o = 0; o < plan_.outputs; o++) {
+      Cascade cascade(op_, chunks, 1);
+      for (int64_t c = 0; c < chunks; c++) {
+        cascade.push_copy(partial.data() + (o * chunks + c) * op_.state_size,
+                          std::min(chunk_elements, plan_.count - c * chunk_elements));
+      }
+      emit(o, cascade.finish(), 1);
+    }
+  }
+
+  // ---- columns ----
+
+  // Pushes the tiles of positions [begin, end) for `cols` neighbouring outputs, the first of them at `base`.
+  void push_columns(Cascade& cascade, const char* base, int64_t begin, int64_t end, int64_t cols, char* buffer) const {
+    const int64_t size = op_.element_size;
+    const bool in_place = direct_ && plan_.kept.stride[0] == size;
+    Walk walk(plan_.reduced, begin);
+    for (int64_t i = begin; i < end; i += tile_rows) {
+      const int64_t rows = std::min(tile_rows, end - i);
+      if (in_place && walk.run() >= rows && walk.stride() % size == 0) {
+        op_.columns(op_.context, base + walk.offset(), walk.stride() / size, rows, cols, i, cascade.leaf());
+        walk.advance(rows);
+      } else {
+        for (int64_t r = 0; r < rows; r++) {
+          read_(buffer + r * cols * size, base + walk.offset(), plan_.kept.stride[0], cols);
+          walk.advance(1);
+        }
+        op_.columns(op_.context, buffer, cols, rows, cols, i, cascade.leaf());
+      }
+      cascade.push(rows);
+    }
+  }
+
+  void run_columns() const {
+    constexpr int64_t chunk_rows = tile_rows * chunk_leaves;
+    const int64_t inner = plan_.kept.size[0];
+    const int64_t width = std::min(inner, tile_bytes / op_.element_size);
+    const int64_t tiles = num_chunks(0, inner, width);
+    const int64_t tasks = plan_.outputs / inner * tiles;
+    const bool split = tasks < enough_tasks && plan_.count >= 2 * chunk_rows;
+    const int64_t rows = split ? chunk_rows : plan_.count;
+    const int64_t chunks = num_chunks(0, plan_.count, rows);
+    Bytes partial(split ? chunks * plan_.outputs * op_.state_size : 0);  // [outer][chunk][inner]
+    const int64_t grain = std::max<int64_t>(1, chunk_elements / (width * rows));
+    parallel_for(0, tasks * chunks, grain, [&](int64_t begin, int64_t end) {
+      Bytes buffer(tile_rows * width * op_.element_size);
+      for (int64_t task = begin; task < end; task++) {
+        const int64_t col = task % tiles * width;
+        const int64_t chunk = task / tiles % chunks;
+        const int64_t outer = task / tiles / chunks;
+        const int64_t cols = std::min(width, inner - col);
+        const int64_t first = chunk * rows;
+        const int64_t last = std::min(first + rows, plan_.count);
+        Cascade cascade(op_, num_chunks(first, last, tile_rows), cols);
+        push_columns(cascade, data_ + plan_.kept.offset(outer * inner + col), first, last, cols, buffer.data());
+        if (split) {
+          std::memcpy(partial.data() + ((outer * chunks + chunk) * inner + col) * op_.state_size, cascade.finish(),
+                      cols * op_.state_size);
+        } else {
+          emit(outer * inner + col, cascade.finish(), cols);
+        }
+      }
+    });
+    if (!split) {
+      return;
+    }
+    parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; task++) {
+        const int64_t outer = task / tiles;
+        const int64_t col = task % tiles * width;
+        const int64_t cols = std::min(width, inner - col);
+        Cascade cascade(op_, chunks, cols);
+        for (int64_t c = 0; c < chunks; c++) {
+          cascade.push_copy(partial.data() + ((outer * chunks + c) * inner + col) * op_.state_size,
+                            std::min(rows, plan_.count - c * rows));
+        }
+        emit(outer * inner + col, cascade.finish(), cols);
+      }
+    });
+  }
+
+  const ReduceOp& op_;
+  const ReducePlan& plan_;
+  const char* data_;
+  ConvertRun read_;
+  bool direct_;
+  const Emit& emit_;
+};
+
+}  // namespace
+
+void run_reduction(const ReduceOp& op, const ReducePlan& plan, const void* data, ConvertRun read, bool direct,
+                   const Emit& emit) {
+  Reduction(op, plan, data, read, direct, emit).run();
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,89 @@
+// Scans above the kernels: contracts and derivatives.
+#include <cmath>
+
+#include "generated/kernels.h"
+#include "ops/derivatives.h"
+
+namespace rushlight {
+
+namespace {
+
+OutSpec running_total(const Tensor& self, int64_t& dim, const std::optional<ScalarType>& dtype) {
+  dim = wrap_dim(dim, self.dim());
+  return {self.sizes(), dtype.value_or(is_differentiable(self.dtype()) ? self.dtype() : kInt64)};
+}
+
+OutSpecs<2> running_extreme(const char* name, const Tensor& self, int64_t& dim) {
+  RL_CHECK_NOT_IMPLEMENTED(!self.is_complex(), name, "(): does not support complex input");
+  dim = wrap_dim(dim, self.dim());
+  return {OutSpec{self.sizes(), self.dtype()}, OutSpec{self.sizes(), kInt64}};
+}
+
+}  // namespace
+
+namespace shape {
+
+OutSpec cumsum(Tensor& self, int64_t& dim, std::optional<ScalarType>& dtype) { return running_total(self, dim, dtype); }
+OutSpec cumprod(Tensor& self, int64_t& dim, std::optional<ScalarType>& dtype) { return running_total(self, dim, dtype); }
+
+OutSpec logcumsumexp(Tensor& self, int64_t& dim) {
+  dim = wrap_dim(dim, self.dim());
+  if (!is_floating(self.dtype())) {
+    dtype_not_implemented("logcumsumexp", self.dtype());
+  }
+  return {self.sizes(), self.dtype()};
+}
+
+OutSpecs<2> cummax(Tensor& self, int64_t& dim) { return running_extreme("cummax", self, dim); }
+OutSpecs<2> cummin(Tensor& self, int64_t& dim) { return running_extreme("cummin", self, dim); }
+
+}  // namespace shape
+
+// ---- derivatives ----
+
+Tensor reverse_cumsum(const Tensor& grad, int64_t dim) {
+  return grad.dim() == 0 ? grad : grad.flip({dim}).cumsum(dim).flip({dim});
+}
+
+Tensor cumprod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
+  if (self.dim() == 0 || self.numel() == 0) {
+    return grad;
+  }
+  const Tensor zero = self.detach().eq(Scalar(0));
+  const Tensor weighted = reverse_cumsum(grad.mul(result.conj()), dim);
+  if (!zero.any().item<bool>()) {
+    return weighted.div(self.conj());
+  }
+  // Before the first zero of a line all is as usual, behind it results are constant. At the zero itself, the slope of
+  // a later result is the product of the other factors: a cumprod in which the zero is taken for a one.
+  const Tensor zeros_met = zero.cumsum(dim);
+  const Tensor first = zero.logical_and(zeros_met.eq(Scalar(1)));
+  const Tensor before = zeros_met.eq(Scalar(0));
+  const Tensor usual = weighted.div(self.conj().masked_fill(zero, Scalar(1))).masked_fill(before.logical_not(), Scalar(0));
+  const Tensor others = self.masked_fill(first, Scalar(1)).cumprod(dim);
+  const Tensor at_zero = grad.mul(others.conj()).masked_fill(before, Scalar(0)).sum(dim, true);
+  return usual.add(at_zero.mul(first));
+}
+
+Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
+  if (self.dim() == 0 || self.numel() == 0) {
+    return grad;
+  }
+  // sum over later k of grad[k] * exp(self - result[k]), in logarithms, positive and negative parts apart.
+  const auto part = [&](const Tensor& size, const Tensor& present) {
+    const Tensor log_size = size.masked_fill(present.logical_not(), Scalar(1)).log().masked_fill(present.logical_not(),
+                                                                                               Scalar(-INFINITY));
+    const Tensor sums = log_size.sub(result).flip({dim}).logcumsumexp(dim).flip({dim});
+    return sums.add(self).exp();
+  };
+  return part(grad, grad.gt(Scalar(0))).sub(part(grad.neg(), grad.lt(Scalar(0))));
+}
+
+Tensor cumulative_selected(const Tensor& grad, const Tensor& indices, int64_t dim) {
+  if (grad.dim() == 0 || grad.numel() == 0) {
+    return grad;
+  }
+  return rushlight::zeros_like(grad).scatter_add(dim, indices, grad);
+}
+
+}  // namespace rushlight

@@ -1,0 +1,164 @@
+// Sorting and searching above the kernels: contracts, composites, derivatives.
+#include "generated/kernels.h"
+#include "ops/derivatives.h"
+
+namespace rushlight {
+
+namespace {
+
+void check_ordered(const char* op, const Tensor& self) {
+  if (self.is_complex()) {
+    dtype_not_implemented(op, self.dtype());
+  }
+}
+
+int64_t size_along(const Tensor& self, int64_t dim) { return self.dim() == 0 ? 1 : self.size(dim); }
+
+OutSpecs<2> one_per_line(const char* op, const Tensor& self, int64_t& dim, bool keepdim) {
+  check_ordered(op, self);
+  dim = wrap_dim(dim, self.dim());
+  RL_CHECK_INDEX(size_along(self, dim) != 0, op, "(): Expected reduction dim ", dim, " to have non-zero size.");
+  const DimVector sizes = reduced_sizes(self.sizes(), dim, keepdim);
+  return {OutSpec{sizes, self.dtype()}, OutSpec{sizes, kInt64}};
+}
+
+}  // namespace
+
+namespace shape {
+
+OutSpecs<2> sort_stable(Tensor& self, std::optional<bool>&, int64_t& dim, bool&) {
+  RL_CHECK(!self.is_complex(), "Sort does not support complex dtypes on CPU");
+  dim = wrap_dim(dim, self.dim());
+  return {OutSpec{self.sizes(), self.dtype()}, OutSpec{self.sizes(), kInt64}};
+}
+
+OutSpecs<2> topk(Tensor& self, int64_t& k, int64_t& dim, bool&, bool&) {
+  check_ordered("topk", self);
+  dim = wrap_dim(dim, self.dim());
+  RL_CHECK(k >= 0 && k <= size_along(self, dim), "selected index k out of range");
+  DimVector sizes = self.sizes();
+  if (self.dim() > 0) {
+    sizes[dim] = k;
+  }
+  return {OutSpec{sizes, self.dtype()}, OutSpec{sizes, kInt64}};
+}
+
+OutSpecs<2> kthvalue(Tensor& self, int64_t& k, int64_t& dim, bool& keepdim) {
+  const OutSpecs<2> specs = one_per_line("kthvalue", self, dim, keepdim);
+  RL_CHECK(k >= 1 && k <= size_along(self, dim), "kthvalue(): selected number k out of range for dimension ", dim);
+  return specs;
+}
+
+OutSpecs<2> median_dim(Tensor& self, int64_t& dim, bool& keepdim) { return one_per_line("median", self, dim, keepdim); }
+OutSpecs<2> nanmedian_dim(Tensor& self, int64_t& dim, bool& keepdim) {
+  return one_per_line("nanmedian", self, dim, keepdim);
+}
+OutSpecs<2> mode(Tensor& self, int64_t& dim, bool& keepdim) { return one_per_line("mode", self, dim, keepdim); }
+
+OutSpec searchsorted(Tensor& sorted_sequence, Tensor& self, bool& out_int32, bool& right, std::optional<std::string>& side,
+                     Tensor& sorter) {
+  check_ordered("searchsorted", sorted_sequence);
+  check_ordered("searchsorted", self);
+  RL_CHECK(sorted_sequence.dim() > 0, "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
+           "dimension is 1, but we got boundaries tensor ", sorted_sequence.sizes());
+  if (side.has_value()) {
+    RL_CHECK(*side == "left" || *side == "right",
+             "torch.searchsorted(): side can only be 'left' or 'right' but got ", *side);
+    RL_CHECK(!right || *side == "right", "torch.searchsorted(): side and right can't be set to opposites, got side of ",
+             *side, " while right was True");
+    right = *side == "right";
+  }
+  bool matches = sorted_sequence.dim() == 1;
+  if (!matches && self.dim() == sorted_sequence.dim()) {
+    matches = true;
+    for (int64_t d = 0; d < self.dim() - 1; d++) {
+      matches &= self.sizes()[d] == sorted_sequence.sizes()[d];
+    }
+  }
+  RL_CHECK(matches, "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+           "boundaries tensor and input value tensor must match, but we got boundaries tensor ",
+           sorted_sequence.sizes(), " and input value tensor ", self.sizes());
+  if (sorter.defined()) {
+    RL_CHECK(sorter.sizes() == sorted_sequence.sizes(),
+             "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
+             sorted_sequence.sizes(), "and got sorter tensor ", sorter.sizes());
+    RL_CHECK(sorter.dtype() == kInt64, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ",
+             enum_name(sorter.dtype()));
+  }
+  RL_CHECK(!out_int32 || sorted_sequence.sizes()[sorted_sequence.dim() - 1] < INT32_MAX,
+           "torch.searchsorted(): the size of boundaries' last dimension should be less than ", INT32_MAX,
+           ", but we got ", sorted_sequence.sizes()[sorted_sequence.dim() - 1]);
+  return {self.sizes(), out_int32 ? kInt32 : kInt64};
+}
+
+OutSpec histc(Tensor& self, int64_t& bins, Scalar&, Scalar&) {
+  RL_CHECK(bins > 0, "bins must be > 0");
+  if (!is_floating(self.dtype())) {
+    dtype_not_implemented("histogram_cpu", self.dtype());
+  }
+  return {{bins}, self.dtype()};
+}
+
+}  // namespace shape
+
+namespace composite {
+
+std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool descending) {
+  return rushlight::sort(self, std::optional<bool>(false), dim, descending);
+}
+
+Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
+  return std::get<1>(rushlight::sort(self, std::optional<bool>(false), dim, descending));
+}
+Tensor argsort_stable(const Tensor& self, bool stable, int64_t dim, bool descending) {
+  return std::get<1>(rushlight::sort(self, std::optional<bool>(stable), dim, descending));
+}
+
+Tensor msort(const Tensor& self) { return std::get<0>(rushlight::sort(self, std::optional<bool>(false), 0, false)); }
+
+namespace {
+
+template <class Along>
+Tensor middle_of_all(const Tensor& self, const Along& along) {
+  if (self.numel() == 0) {
+    RL_CHECK(self.is_floating_point(), "median(): an empty tensor of integers has no middle element");
+    return rushlight::full({}, Scalar(double(NAN)), self.options());
+  }
+  return std::get<0>(along(self.reshape({-1})));
+}
+
+}  // namespace
+
+Tensor median(const Tensor& self) {
+  return middle_of_all(self, [](const Tensor& flat) { return flat.median(0); });
+}
+Tensor nanmedian(const Tensor& self) {
+  return middle_of_all(self, [](const Tensor& flat) { return flat.nanmedian(0); });
+}
+
+Tensor searchsorted_Scalar(const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right,
+                           std::optional<std::string_view> side, const Tensor& sorter) {
+  RL_CHECK(sorted_sequence.dim() == 1, "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
+           "dimension is 1, but we got boundaries tensor dim(", sorted_sequence.dim(), ")");
+  const Tensor value = make_number(self, sorted_sequence.device()).to(sorted_sequence.dtype());
+  return rushlight::searchsorted(sorted_sequence, value, out_int32, right, side, sorter);
+}
+
+Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
+  RL_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(", boundaries.dim(), ")");
+  return rushlight::searchsorted(boundaries, self, out_int32, right);
+}
+Tensor bucketize_Scalar(const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
+  return composite::bucketize(make_number(self, boundaries.device()), boundaries, out_int32, right);
+}
+
+}  // namespace composite
+
+Tensor selected_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices) {
+  if (sizes.empty()) {
+    return grad.reshape({});
+  }
+  return rushlight::zeros(sizes, grad.options()).scatter(dim, indices, grad);
+}
+
+}  // namespace rushlight

@@ -1,0 +1,67 @@
+"""Samples of losses and embeddings."""
+
+_PAIR = ["x(3, 4), x(3, 4)", "x(3, 4), x(3, 4), reduction='sum'", "x(3, 4), x(3, 4), reduction='none'"]
+_CLASSES = [
+    "x(5, 4), ints(5, high=4)",
+    "x(4), ints(high=4)",
+    "x(2, 3, 4, 5), ints(2, 4, 5, high=3)",
+    "x(5, 4), ints(5, high=4), pos(4)",
+    "x(5, 4), ints(5, high=4), pos(4), 'sum'",
+    "x(5, 4), ints(5, high=4), pos(4), 'none', 1",
+    "x(2, 3, 200), ints(2, 200, high=3), None, 'mean', 2",
+    "x(3, 1500), ints(3, high=1500)",
+]
+SAMPLES = {
+    "nll_loss_nd": _CLASSES,
+    "cross_entropy_loss": [
+        *_CLASSES,
+        "x(5, 4), ints(5, high=4), pos(4), 'mean', 1, 0.1",
+        "x(2, 3, 7), ints(2, 7, high=3), pos(3), 'none', -100, 0.2",
+        "x(5, 4), pos(5, 4)",
+        "x(5, 4), pos(5, 4), pos(4), 'sum', -100, 0.1",
+    ],
+    "binary_cross_entropy": ["unit(3, 4).abs(), unit(3, 4).abs()", "unit(3, 4).abs(), unit(3, 4).abs(), pos(4), 'none'"],
+    "binary_cross_entropy_with_logits": [
+        "x(3, 4), unit(3, 4).abs()",
+        "x(3, 4), unit(3, 4).abs(), pos(4), pos(4), 'sum'",
+        "x(3, 4), unit(3, 4).abs(), None, pos(4), 'none'",
+    ],
+    "kl_div": ["x(3, 4), pos(3, 4)", "x(3, 4), x(3, 4), 'none', log_target=True"],
+    "poisson_nll_loss": ["x(3, 4), pos(3, 4), True, True, 1e-8, 'mean'", "pos(3, 4), pos(3, 4), False, False, 1e-8, 'sum'"],
+    "hinge_embedding_loss": ["x(4), same(1, -1, 1, -1)"],
+    "cosine_embedding_loss": ["x(2, 3), x(2, 3), m.tensor([1, -1])"],
+    "margin_ranking_loss": ["x(4), x(4), m.tensor([1, -1, 1, -1])"],
+    "triplet_margin_loss": ["x(3, 4), x(3, 4), x(3, 4)", "x(3, 4), x(3, 4), x(3, 4), 2.0, 1.0, 1e-6, True, 'none'"],
+    "soft_margin_loss": ["x(4), m.tensor([1, -1, 1, -1])"],
+    "multi_margin_loss": ["x(3, 4), ints(3, high=4)", "x(3, 4), ints(3, high=4), 2, 0.5, pos(4), 'none'", "x(4), ints(high=4)"],
+    "multilabel_margin_loss": ["x(2, 4), m.tensor([[3, 0, -1, 1], [2, -1, 0, 0]])"],
+    "embedding": ["x(5, 3), ints(2, 4, high=5)", "x(5, 3), ints(6, high=5), 1", "x(5, 3), ints(6, high=5), -1, True", "x(5, 3), ints(high=5)"],
+    "embedding_dense_backward": ["x(7, 3), ints(7, high=4), 4, -1, False", "x(7, 3), ints(7, high=4), 5, 1, True"],
+}
+DTYPES = dict.fromkeys(("nll_loss_nd", "cross_entropy_loss", "embedding"), "floating")
+_BAD_CLASS = [
+    ("x(2, 3), m.tensor([0, 5])", IndexError, "Target 5 is out of bounds"),
+    ("x(2, 3), m.tensor([0, -1])", IndexError, "Target -1 is out of bounds"),
+    ("x(2, 3), x(2)", RuntimeError, "target dtype to be Long or Byte, but got"),
+    ("x(2, 3), m.tensor([0, 1, 2])", ValueError, "to match target batch_size"),
+    ("x(2, 3), ints(2, 1, high=3)", RuntimeError, "multi-target not supported"),
+    ("x(2, 3), ints(2, high=3), x(2)", RuntimeError, "weight tensor should be defined either for all 3 classes"),
+    ("x(2, 3, 4), ints(2, 5, high=3)", RuntimeError, "Expected target size \\[2, 4\\], got \\[2, 5\\]"),
+]
+ERRORS = {
+    "nll_loss_nd": _BAD_CLASS,
+    "cross_entropy_loss": [*_BAD_CLASS, ("x(2, 3), ints(2, high=3), None, 'mean', -100, 2.0", RuntimeError, "label_smoothing must be")],
+    "binary_cross_entropy": [("same(2.0), same(1.0)", RuntimeError, "should be between 0 and 1")],
+    "binary_cross_entropy_with_logits": [("x(1), x(2)", ValueError, "must be the same as input size")],
+    "embedding": [
+        ("x(3, 2), m.tensor([3])", IndexError, "index out of range in self"),
+        ("x(3, 2), m.tensor([-1])", IndexError, "index out of range in self"),
+        ("x(3), m.tensor([0])", RuntimeError, "'weight' must be 2-D"),
+        ("x(3, 2), x(2)", RuntimeError, "scalar types: Long, Int"),
+    ],
+}
+SKIPS = {("nll_loss_nd", "parity"): "PyTorch's nll_loss has another signature"}
+SKIPS |= {(op, "parity"): "PyTorch's reduction is a number" for op in (
+    "cross_entropy_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "hinge_embedding_loss",
+    "cosine_embedding_loss", "margin_ranking_loss", "triplet_margin_loss", "soft_margin_loss", "multi_margin_loss", "multilabel_margin_loss")}
+SKIPS |= {("embedding", "parity"): "arguments stand in another order", ("binary_cross_entropy", "meta"): "looks at the values"}
