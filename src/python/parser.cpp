@@ -427,6 +427,12 @@ std::vector<Tensor> Arguments::tensors(int i) const {
   return out;
 }
 
+std::vector<Tensor> Arguments::out_tensors(int i, size_t n, const char* op) const {
+  std::vector<Tensor> out = tensors(i);
+  RL_CHECK_TYPE(out.size() == n, op, "(): argument 'out' must be a tuple of ", n, " Tensors, but it has ", out.size());
+  return out;
+}
+
 std::vector<std::optional<Tensor>> Arguments::optional_tensors(int i) const {
   std::vector<std::optional<Tensor>> out;
   if (given(i)) {

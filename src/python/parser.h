@@ -89,6 +89,8 @@ class Arguments {
   Tensor tensor_or_number(int i) const;
   std::vector<Tensor> tensors(int i) const;
   std::vector<std::optional<Tensor>> optional_tensors(int i) const;
+  // out= of an op with n results: a tuple or list of n tensors, TypeError otherwise.
+  std::vector<Tensor> out_tensors(int i, size_t n, const char* op) const;
 
   Scalar scalar(int i) const { return to_scalar(slots_[i]); }
   Scalar scalar(int i, const Scalar& otherwise) const { return given(i) ? to_scalar(slots_[i]) : otherwise; }
