@@ -86,7 +86,7 @@ def plan(op: Op) -> Plan | None:
             note(a.name, "tensor", sorted({*whole, *meta}) if whole else [], a)
             note(a.name, "meta", [] if whole else meta, a)
         else:
-            note(a.name, "value", whole, a)
+            note(a.name, "value", sorted({*whole, *meta}), a)
     for r in result_names(op):
         users = [i for i, f in enumerate(formulas) if any(_uses(r, f.expression))]
         note(r, "output", users)
