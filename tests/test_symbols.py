@@ -1,4 +1,4 @@
-"""What the build's object files may share: nothing compiled for one processor may run on another."""
+"""What object files may share: nothing compiled for one processor may run on another."""
 
 import shutil
 import subprocess
