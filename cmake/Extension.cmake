@@ -11,6 +11,7 @@ if(failed)
 endif()
 find_package(nanobind CONFIG REQUIRED)
 
+file(GLOB python_sources CONFIGURE_DEPENDS src/python/*.cpp)
 nanobind_add_module(_C NB_STATIC NOMINSIZE NB_DOMAIN rushlight ${python_sources} ${generated_python_sources})
 target_link_libraries(_C PRIVATE rl_headers rushlight)
 set_target_properties(_C PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/lib")
@@ -18,7 +19,7 @@ set_target_properties(_C PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$
 target_compile_options(nanobind-static PRIVATE -w)
 
 install(TARGETS _C LIBRARY DESTINATION . COMPONENT native)
-install(DIRECTORY ${RL_GENERATED_DIR}/stubs/ DESTINATION . COMPONENT native OPTIONAL)
+install(DIRECTORY ${RL_GENERATED_DIR}/package/ ${RL_GENERATED_DIR}/stubs/ DESTINATION . COMPONENT native)
 install(DIRECTORY python/rushlight/ DESTINATION . COMPONENT python
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 
