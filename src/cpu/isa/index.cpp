@@ -320,7 +320,7 @@ void index_copy(const Tensor& out, int64_t dim, const Tensor& index, const Tenso
   }
 }
 
-void index_fill(const Tensor& out, int64_t dim, const Tensor& index, const Scalar& value) {
+void index_fill_value(const Tensor& out, int64_t dim, const Tensor& index, const Scalar& value) {
   const Positions p = line_positions(out, dim, index.numel());
   Scratch<int64_t> offset(p.k);
   fill_line_offsets(nullptr, out, dim, index, true, offset.data());
@@ -650,7 +650,7 @@ void put(const Tensor& out, const Tensor& index, const Tensor& source, bool accu
 
 // ---- masks ----
 
-void masked_fill(const Tensor& out, const Tensor& mask, const Scalar& value) {
+void masked_fill_value(const Tensor& out, const Tensor& mask, const Scalar& value) {
   if (out.numel() == 0) {
     return;
   }
