@@ -86,7 +86,6 @@ Tensor embedding_double_backward(const Tensor& grad, const Tensor& indices, int6
                                  bool scale_grad_by_freq);
 
 // ---- linalg ----
-Tensor scaled(const Tensor& t, const Scalar& factor);  // t itself where the factor is 1
 Tensor linear_input_backward(const Tensor& grad, const Tensor& weight);
 Tensor linear_weight_backward(const Tensor& grad, const Tensor& input, int64_t weight_dim);
 

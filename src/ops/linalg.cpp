@@ -150,7 +150,6 @@ OutSpec linear(Tensor& input, Tensor& weight, Tensor& bias) {
 
 // ---- derivatives ----
 
-Tensor scaled(const Tensor& t, const Scalar& factor) { return factor.equal(1) ? t : t * factor; }
 
 Tensor linear_input_backward(const Tensor& grad, const Tensor& weight) {
   return weight.dim() == 1 ? grad.unsqueeze(-1) * weight.conj() : grad.matmul(weight.conj());

@@ -45,7 +45,7 @@ void write_parameter(const Tensor& out, const T* from) {
 }
 
 // Rows that are worth a thread's while together.
-int64_t row_grain(int64_t length) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, length)); }
+inline int64_t row_grain(int64_t length) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, length)); }
 
 template <class T>
 struct Moments {
