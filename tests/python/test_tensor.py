@@ -1,0 +1,615 @@
+"""The Python object of a tensor: identity, lifetime, subclasses, numbers, numpy, copies; and the small types."""
+
+import copy
+import gc
+import pickle
+import subprocess
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import Tensor
+
+# ---- identity and lifetime ----
+
+
+def test_grad_is_one_object():
+    x = torch.ones(3, requires_grad=True)
+    x.sum().backward()
+    assert x.grad is x.grad
+    place = id(x.grad)
+    junk = [torch.ones(1) for _ in range(100)]
+    assert id(x.grad) == place
+    del junk
+
+
+def test_attributes_survive_while_the_core_holds_the_tensor():
+    x = torch.ones(2, requires_grad=True)
+    g = torch.ones(2)
+    g.note = "kept"
+    x.grad = g
+    del g
+    gc.collect()
+    assert x.grad.note == "kept"
+
+
+def test_weak_references():
+    t = torch.ones(2)
+    reference = weakref.ref(t)
+    assert reference() is t
+    del t
+    assert reference() is None
+
+
+def test_weak_reference_to_an_object_that_the_core_owns():
+    x = torch.ones(2, requires_grad=True)
+    x.grad = torch.full((2,), 7.0)
+    reference = weakref.ref(x.grad)
+    gc.collect()
+    g = reference()
+    assert g is x.grad
+    x.grad = None
+    gc.collect()
+    assert g.tolist() == [7.0, 7.0]  # it owns the memory again
+    del g
+    assert reference() is None
+
+
+def test_cycles_are_collected():
+    t = torch.ones(2)
+    t.me = t
+    reference = weakref.ref(t)
+    del t
+    gc.collect()
+    assert reference() is None
+
+
+def test_object_dies_off_the_gil():
+    """The core drops gradients on threads that do not hold the GIL."""
+    x = torch.ones(50_000, requires_grad=True)
+
+    def work():
+        for _ in range(20):
+            y = (x * 2).exp()
+            y.tag = "a"
+            y.sum().backward()
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert x.grad is not None
+
+
+def test_uninitialised_object_is_an_error_and_no_crash():
+    raw = object.__new__
+    with pytest.raises(TypeError):
+        raw(Tensor)
+    with pytest.raises(TypeError):
+        torch._C.TensorBase(2)
+
+
+def test_tensor_is_mutable_and_subclassable():
+    Tensor.extra = 5
+    try:
+        assert torch.ones(1).extra == 5
+    finally:
+        del Tensor.extra
+    t = torch.ones(1)
+    t.name_of_mine = "x"
+    assert vars(t) == {"name_of_mine": "x"}
+
+
+# ---- subclasses and __torch_function__ ----
+
+
+class Tagged(Tensor):
+    pass
+
+
+def test_results_keep_the_subclass():
+    t = torch.ones(2, 3).as_subclass(Tagged)
+    for result in (t + 1, 1 - t, t.sum(), t[0], torch.exp(t), t.T, t.mT, torch.stack([t, t]), t @ t.T):
+        assert type(result) is Tagged
+    assert all(type(part) is Tagged for part in t.unbind(0))
+    assert type(t.shape) is torch.Size
+    assert isinstance(t.tolist(), list)
+    assert type(Tagged([1.0, 2.0])) is Tagged
+    assert Tagged(2, 3).shape == (2, 3)
+
+
+class Logging(Tensor):
+    calls: list = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.calls.append(getattr(func, "__name__", str(func)))
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+def test_overrides_see_functions_methods_operators_and_attributes():
+    t = torch.ones(2).as_subclass(Logging)
+    Logging.calls.clear()
+    _ = t + 1
+    _ = 1 + t
+    _ = torch.exp(t)
+    _ = t.sum()
+    _ = torch.stack([torch.ones(2), t])
+    _ = t.shape
+    _ = t[0]
+    t[0] = 5
+    assert Logging.calls == ["add", "add", "exp", "sum", "stack", "__get__", "__getitem__", "__setitem__"]
+
+
+class Duck:
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func.__name__, len(args)
+
+
+def test_duck_types():
+    assert torch.add(Duck(), 1) == ("add", 2)
+    assert torch.cat([torch.ones(1), Duck()]) == ("cat", 1)
+    assert torch.ones(2) + Duck() == ("add", 2)
+
+
+def test_unimplemented_override():
+    class Shy:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    with pytest.raises(TypeError, match="no implementation found for 'torch.add'"):
+        torch.add(Shy(), 1)
+
+
+def test_function_modes():
+    from rushlight.overrides import BaseTorchFunctionMode
+
+    seen = []
+
+    class Mode(BaseTorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    with Mode():
+        torch.exp(torch.zeros(1))
+    assert seen == ["zeros", "exp"]
+    torch.exp(torch.zeros(1))
+    assert len(seen) == 2
+
+
+# ---- operators ----
+
+
+def test_operators_with_numbers_on_both_sides():
+    t = torch.tensor([4.0, 9.0])
+    assert (1 + t).tolist() == [5, 10]
+    assert (1 - t).tolist() == [-3, -8]
+    assert (36 / t).tolist() == [9, 4]
+    assert (10 // t).tolist() == [2, 1]
+    assert (10 % t).tolist() == [2, 1]
+    assert (2**t).tolist() == [16, 512]
+    assert (t**2).tolist() == [16, 81]
+    assert (-t).tolist() == [-4, -9]
+    assert abs(-t).tolist() == [4, 9]
+    i = torch.tensor([6, 3])
+    assert (i & 2).tolist() == [2, 2]
+    assert (1 | i).tolist() == [7, 3]
+    assert (i ^ 1).tolist() == [7, 2]
+    assert (~i).tolist() == [-7, -4]
+    assert (i << 1).tolist() == [12, 6]
+    assert (i >> 1).tolist() == [3, 1]
+
+
+def test_in_place_operators_keep_the_object():
+    t = torch.ones(2)
+    same = t
+    t += 1
+    t *= 3
+    t -= 2
+    t /= 2
+    assert t is same
+    assert t.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("other", ["x", None, [1, 2], object()])
+def test_operators_refuse_other_types(other):
+    t = torch.ones(2)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        t + other
+    with pytest.raises(TypeError, match="unsupported operand"):
+        other - t
+    assert (t == other) is False
+    assert (t != other) is True
+    with pytest.raises(TypeError, match="not supported between"):
+        t < other  # noqa: B015
+
+
+def test_matmul_takes_no_number():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        torch.ones(2, 2) @ 2
+
+
+def test_numpy_operands():
+    t = torch.ones(3)
+    assert (t * np.float64(2)).dtype is torch.float32
+    assert (np.float32(2) * t).tolist() == [2, 2, 2]
+    assert (t + np.int64(1)).dtype is torch.float32
+
+
+def test_hash_is_identity():
+    a, b = torch.ones(1), torch.ones(1)
+    assert len({a, b, a}) == 2
+
+
+def test_truth_and_numbers():
+    assert bool(torch.tensor(1.5)) and not bool(torch.zeros(1))
+    with pytest.raises(RuntimeError, match="no values is ambiguous"):
+        bool(torch.ones(0))
+    with pytest.raises(RuntimeError, match="more than one value is ambiguous"):
+        bool(torch.ones(2))
+    assert int(torch.tensor(2.9)) == 2
+    assert complex(torch.tensor(1 + 2j)) == 1 + 2j
+    with pytest.raises(OverflowError):
+        int(torch.tensor(float("inf")))
+    with pytest.raises(ValueError, match="only one element"):
+        float(torch.ones(2))
+    with pytest.raises(TypeError, match="only integer tensors"):
+        range(torch.tensor(1.0))
+    assert list(range(torch.tensor(3))) == [0, 1, 2]
+
+
+def test_contains_and_iteration():
+    t = torch.tensor([1.0, 2.0])
+    assert 2 in t and 3 not in t and torch.tensor(1.0) in t
+    with pytest.raises(RuntimeError, match="__contains__ only supports"):
+        "a" in t  # noqa: B015
+    assert [x.item() for x in t] == [1, 2]
+    assert len(t) == 2
+    with pytest.raises(TypeError, match="len\\(\\) of a 0-d tensor"):
+        len(torch.tensor(1))
+
+
+# ---- attributes ----
+
+
+def test_attributes():
+    t = torch.zeros(2, 3, dtype=torch.float64)
+    assert t.shape == t.size() == (2, 3) and isinstance(t.shape, torch.Size)
+    assert t.dtype is torch.float64 and t.device == torch.device("cpu") and t.layout is torch.strided
+    assert (t.ndim, t.nbytes, t.itemsize, t.numel(), t.element_size()) == (2, 48, 8, 6, 8)
+    assert t.is_cpu and not t.is_cuda and not t.is_meta and t.is_leaf and not t.requires_grad
+    assert t.T.shape == (3, 2) and t.mT.shape == (3, 2)
+    assert t.names == (None, None)
+    assert t.stride() == (3, 1) and t.stride(0) == 3 and t.size(-1) == 3
+
+
+def test_assigning_grad_is_checked():
+    x = torch.ones(2)
+    with pytest.raises(TypeError, match="assigned grad expected to be a Tensor or None"):
+        x.grad = 5
+    with pytest.raises(RuntimeError, match="different size"):
+        x.grad = torch.ones(3)
+    with pytest.raises(RuntimeError, match="different type"):
+        x.grad = torch.ones(2, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="own grad"):
+        x.grad = x
+    with pytest.raises(RuntimeError, match="requires_grad must be a bool"):
+        x.requires_grad = 1
+    x.grad = None
+
+
+def test_data():
+    x = torch.ones(2, requires_grad=True)
+    x.data[0] = 5
+    assert x.tolist() == [5, 1] and x._version == 0
+    x.data = torch.zeros(3)
+    assert x.shape == (3,)
+    with pytest.raises(TypeError, match="Variable data has to be a tensor"):
+        x.data = 1
+
+
+# ---- construction ----
+
+
+def test_values_out_of_range():
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.tensor(300, dtype=torch.uint8)
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.tensor([-129], dtype=torch.int8)
+    assert torch.tensor(-1, dtype=torch.uint8).item() == 255
+    assert torch.tensor([1.9, -1.9], dtype=torch.int64).tolist() == [1, -1]
+    with pytest.raises(ValueError, match="Overflow"):
+        torch.tensor(2**63)
+
+
+@pytest.mark.parametrize(
+    "data, error, message",
+    [
+        ([[1], [2, 3]], ValueError, "expected sequence of length 1 at dim 1"),
+        ("abc", TypeError, "invalid data type 'str'"),
+        (["a"], ValueError, "too many dimensions 'str'"),
+        (object(), RuntimeError, "Could not infer dtype of object"),
+        ([None], RuntimeError, "Could not infer dtype of NoneType"),
+        ([1, [2]], TypeError, "list"),
+        (1j, TypeError, "must be real number"),
+    ],
+)
+def test_bad_data(data, error, message):
+    with pytest.raises(error, match=message):
+        torch.tensor(data, dtype=torch.float32) if data == 1j else torch.tensor(data)
+
+
+def test_numpy_scalars_keep_their_dtype():
+    assert torch.tensor([np.float64(1)]).dtype is torch.float64
+    assert torch.tensor(np.int32(1)).dtype is torch.int32
+    assert torch.tensor([1, 2.0, True]).dtype is torch.float32
+
+
+def test_a_list_that_changes_while_it_is_read():
+    """Conversions run Python code; nothing may be read that is gone."""
+
+    class Evil:
+        def __init__(self, victim):
+            self.victim = victim
+
+        def __index__(self):
+            self.victim.clear()
+            return 1
+
+    victim = [1, 2, 3]
+    victim.insert(1, Evil(victim))
+    with pytest.raises((ValueError, RuntimeError, TypeError)):
+        torch.tensor(victim, dtype=torch.int64)
+    sizes = [2, 3]
+    sizes.insert(0, Evil(sizes))
+    torch.zeros(sizes)
+
+
+def test_deep_nesting_is_an_error():
+    data = 1
+    for _ in range(100_000):
+        data = [data]
+    with pytest.raises((ValueError, RecursionError)):
+        torch.tensor(data)
+
+
+def test_legacy_constructor():
+    assert torch.Tensor(2, 3).shape == (2, 3)
+    assert torch.Tensor([2, 3]).tolist() == [2, 3]
+    assert torch.Tensor(torch.Size([2])).shape == (2,)
+    base = torch.ones(2)
+    assert torch.Tensor(base).data_ptr() == base.data_ptr()
+    with pytest.raises(TypeError, match="data must be a sequence"):
+        torch.Tensor(2.0)
+    with pytest.raises(TypeError, match="invalid combination"):
+        torch.Tensor([1], [2])
+    assert isinstance(torch.ones(1), torch.FloatTensor)
+    assert not isinstance(torch.ones(1), torch.LongTensor)
+    assert torch.ones(1).type() == "torch.FloatTensor"
+    assert torch.ones(2).new(3).shape == (3,)
+
+
+# ---- numpy ----
+
+
+def test_array_keeps_the_memory():
+    t = torch.arange(5.0)
+    a = t.numpy()
+    del t
+    gc.collect()
+    junk = torch.zeros(5)
+    assert a.tolist() == [0, 1, 2, 3, 4]
+    del junk
+    t = torch.arange(4.0)
+    a = t.numpy()
+    t.data = torch.zeros(4)
+    gc.collect()
+    assert a.tolist() == [0, 1, 2, 3]
+    with pytest.raises(RuntimeError, match="resiz"):
+        torch.from_numpy(a).resize_(100)
+
+
+def test_tensor_keeps_the_array():
+    a = np.arange(5)
+    reference = weakref.ref(a)
+    t = torch.from_numpy(a)
+    del a
+    gc.collect()
+    assert reference() is not None and t.tolist() == [0, 1, 2, 3, 4]
+    del t
+    gc.collect()
+    assert reference() is None
+
+
+def test_read_only_arrays_are_copied():
+    a = np.frombuffer(b"\x01\x02\x03", dtype=np.uint8)
+    t = torch.from_numpy(a)
+    t[0] = 9
+    assert a.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("array", [np.ones(2, ">f4"), np.ones(2, "u4"), np.array(["a"]), np.array([object()])])
+def test_arrays_that_have_no_dtype_here(array):
+    with pytest.raises((TypeError, ValueError)):
+        torch.from_numpy(array)
+
+
+def test_frombuffer():
+    data = bytearray(np.arange(4, dtype=np.int32).tobytes())
+    t = torch.frombuffer(data, dtype=torch.int32)
+    assert t.tolist() == [0, 1, 2, 3]
+    t[0] = 7
+    assert data[0] == 7
+    assert torch.frombuffer(data, dtype=torch.int32, count=2, offset=4).tolist() == [1, 2]
+    with pytest.raises(ValueError, match="must not be greater"):
+        torch.frombuffer(data, dtype=torch.int32, count=9)
+    with pytest.raises(ValueError, match="offset"):
+        torch.frombuffer(data, dtype=torch.int32, offset=-1)
+
+
+def test_import_does_not_load_numpy():
+    code = "import sys, rushlight as t; t.ones(2) + 1; repr(t.ones(2)); assert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- copies ----
+
+
+def test_deepcopy():
+    x = torch.arange(4.0).requires_grad_()
+    x.grad = torch.ones(4)
+    x.note = [1]
+    y = copy.deepcopy(x)
+    assert y.tolist() == x.tolist() and y.requires_grad and y.grad.tolist() == [1] * 4
+    assert y.note == [1] and y.note is not x.note and y.data_ptr() != x.data_ptr()
+    with pytest.raises(RuntimeError, match="created explicitly by the user"):
+        copy.deepcopy(x * 2)
+    a = torch.arange(4.0)
+    both = copy.deepcopy([a, a[1:]])
+    both[0][1] = 9
+    assert both[1][0] == 9
+
+
+def test_pickle():
+    t = torch.arange(6).reshape(2, 3).T
+    twin = pickle.loads(pickle.dumps(t))
+    assert twin.tolist() == t.tolist() and twin.stride() == t.stride() and twin.dtype is t.dtype
+    tagged = pickle.loads(pickle.dumps(torch.ones(2).as_subclass(Tagged)))
+    assert type(tagged) is Tagged
+
+
+@pytest.mark.parametrize(
+    "thing", [torch.float32, torch.bool, torch.strided, torch.channels_last, torch.device("cuda:1"), torch.Size([1, 2])]
+)
+def test_small_types_pickle(thing):
+    twin = pickle.loads(pickle.dumps(thing))
+    assert twin == thing and type(twin) is type(thing)
+    assert copy.deepcopy(thing) == thing
+
+
+# ---- small types ----
+
+
+def test_size():
+    s = torch.Size([2, 3])
+    assert repr(s) == "torch.Size([2, 3])" and s.numel() == 6 and s == (2, 3)
+    for t in (s[:1], s + (4,), (4,) + s, s * 2):
+        assert type(t) is torch.Size
+    assert (4,) + s == (4, 2, 3)
+    assert s[0] == 2
+    with pytest.raises(TypeError, match=r"item 0 is 'float'"):
+        torch.Size([1.0])
+
+
+def test_device():
+    d = torch.device("cuda:1")
+    assert (d.type, d.index, str(d)) == ("cuda", 1, "cuda:1")
+    assert repr(d) == "device(type='cuda', index=1)" and d == torch.device("cuda", 1)
+    assert hash(d) == hash(torch.device("cuda", 1)) and d != torch.device("cuda")
+    with pytest.raises(RuntimeError, match="must not include an index"):
+        torch.device("cuda:1", 1)
+    with pytest.raises(RuntimeError, match="at start of device string: gpu"):
+        torch.device("gpu")
+    with pytest.raises(RuntimeError):
+        torch.device("cuda:-1")
+    with torch.device("meta"):
+        assert torch.zeros(3).is_meta
+    assert torch.zeros(3).is_cpu
+
+
+def test_dtype():
+    assert repr(torch.float) == "torch.float32" and torch.float is torch.float32
+    assert torch.float32.is_floating_point and torch.complex64.is_complex and torch.int8.is_signed
+    assert torch.complex128.to_real() is torch.float64 and torch.float16.itemsize == 2
+    with pytest.raises(TypeError):
+        type(torch.float)()
+
+
+def test_generator():
+    g = torch.Generator()
+    assert g.manual_seed(3) is g and g.initial_seed() == 3
+    state = g.get_state()
+    first = torch.rand(3, generator=g)
+    g.set_state(state)
+    assert torch.equal(torch.rand(3, generator=g), first)
+    with pytest.raises(TypeError):
+        g.set_state(torch.ones(3))
+    with pytest.raises((TypeError, RuntimeError)):
+        g.manual_seed("a")
+    assert torch.rand(3, generator=None).shape == (3,)
+
+
+def test_limits():
+    for name in ("float16", "float32", "float64"):
+        ours, theirs = torch.finfo(getattr(torch, name)), np.finfo(name)
+        assert (ours.eps, ours.max, ours.min, ours.tiny, ours.bits) == (
+            float(theirs.eps), float(theirs.max), float(theirs.min), float(theirs.tiny), theirs.bits,
+        )
+    for name in ("uint8", "int8", "int16", "int32", "int64"):
+        ours, theirs = torch.iinfo(getattr(torch, name)), np.iinfo(name)
+        assert (ours.max, ours.min, ours.bits) == (theirs.max, theirs.min, theirs.bits)
+    with pytest.raises(TypeError):
+        torch.finfo(torch.int32)
+    with pytest.raises(TypeError):
+        torch.iinfo(torch.float32)
+
+
+def test_default_dtype_changes_what_floats_become():
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.tensor([1.0]).dtype is torch.ones(1).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with pytest.raises(TypeError, match="floating-point"):
+        torch.set_default_dtype(torch.int32)
+
+
+def test_storage():
+    t = torch.arange(4, dtype=torch.int32)
+    s = t.untyped_storage()
+    assert s.nbytes() == len(s) == 16 and s.data_ptr() == t.data_ptr()
+    assert s == t[1:].untyped_storage() and s[4] == 1
+    with pytest.raises(IndexError):
+        s[16]
+    with pytest.raises(RuntimeError, match="tensors still use"):
+        s.resize_(1)
+
+
+# ---- the boxed form ----
+
+
+def test_ops_by_name():
+    a = torch.ops.aten.add.default if "default" in torch.ops.aten.add.overloads() else torch.ops.aten.add
+    assert a(torch.ones(2), torch.ones(2)).tolist() == [2, 2]
+    assert torch.ops.aten.exp(torch.zeros(1)).tolist() == [1]
+    with pytest.raises(AttributeError, match="no op is named"):
+        torch.ops.aten.no_such_op  # noqa: B018
+
+
+def test_profiler_counts_ops():
+    from rushlight.profiler import profile
+
+    with profile() as p:
+        (torch.ones(3) + 1).exp()
+    assert p.count("add") == 1 and p.count("exp") == 1
+    assert "add" in p.key_averages().table()
+
+
+# ---- the alias ----
+
+
+def test_as_torch():
+    code = (
+        "import rushlight.as_torch, torch, torch.nn as nn, rushlight\n"
+        "from torch.utils.data import DataLoader\n"
+        "assert torch.ones is rushlight.ones and nn is rushlight.nn\n"
+        "assert torch.__version__ == '2.8.0+rushlight' and rushlight.__version__ == '0.1.0'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
