@@ -80,7 +80,9 @@ def params(op: Op) -> list[Param]:
                 rows.append(Param(name, OPTION_KINDS.get(name, "Bool"), True, True, shown=default))
         else:
             none = arg.type.optional or arg.default == "None"
-            rows.append(Param(arg.name, kind_of(arg), none, arg.keyword_only, shown=shown_default(arg)))
+            rows.append(
+                Param(arg.name, kind_of(arg), none, arg.keyword_only, shown=shown_default(arg))
+            )
     if cpp.out_form(op):
         kind = "Tensor" if len(op.results) == 1 else "TensorList"
         rows.append(Param("out", kind, True, True, True, "None"))
@@ -111,7 +113,7 @@ def forms_of(op: Op) -> list[str]:
     if cpp.inplace(op):
         if method:
             forms.append("InplaceForm")
-        if op.nn or "function" in op.variants and op.inplace_only:
+        if op.nn or ("function" in op.variants and op.inplace_only):
             forms.append("InplaceFunctionForm")
     return forms
 
@@ -121,7 +123,9 @@ def has_varargs(op: Op) -> bool:
     positional = [
         a
         for a in op.args
-        if not a.keyword_only and a.type.base != "options" and not (a.name == "self" and a.type.is_tensor)
+        if not a.keyword_only
+        and a.type.base != "options"
+        and not (a.name == "self" and a.type.is_tensor)
     ]
     return len(positional) == 1 and kind_of(positional[0]) == "IntList"
 
@@ -157,7 +161,11 @@ def accessor(op: Op, arg: Arg) -> str:
     if t.base == "Generator":
         return f"const Generator& {arg.name} = a.generator({i});"
     if t.is_list:
-        owned = {"int": "DimVector", "float": "std::vector<double>", "Scalar": "std::vector<Scalar>"}[t.base]
+        owned = {
+            "int": "DimVector",
+            "float": "std::vector<double>",
+            "Scalar": "std::vector<Scalar>",
+        }[t.base]
         method = {"int": "ints", "float": "numbers", "Scalar": "scalars"}[t.base]
         if t.optional:
             return f"const std::optional<{owned}> {arg.name} = a.optional_{method}({i});"
@@ -286,10 +294,16 @@ def name_source(name: str, overloads: list[Op]) -> list[str]:
         )
         cases += [f"    case {k}: {{", *("      " + line for line in run_case(op, name)), "    }"]
     lines += [f"const Signature {name}_signatures[] = {{", *rows, "};", ""]
-    lines += [f"PyObject* {name}_run([[maybe_unused]] const Arguments& a) {{", "  switch (a.signature()) {"]
+    lines += [
+        f"PyObject* {name}_run([[maybe_unused]] const Arguments& a) {{",
+        "  switch (a.signature()) {",
+    ]
     lines += [*cases, "  }", "  Py_UNREACHABLE();", "}", ""]
     owner = "nn_owner" if overloads[0].nn else "ops_owner"
-    lines += [f'const Parser {name}_parser = {{"{name}", {name}_signatures, {len(rows)}, {name}_run, &{owner}}};', ""]
+    lines += [
+        f'const Parser {name}_parser = {{"{name}", {name}_signatures, {len(rows)}, {name}_run, &{owner}}};',
+        "",
+    ]
     for form in forms:
         suffix, target = _ENTRY_POINTS[form]
         receiver = "PyObject* self" if target == "self" else "PyObject*"
@@ -318,7 +332,14 @@ def entries(names: dict[str, list[Op]], wanted: tuple[str, ...]) -> list[str]:
 
 
 def family_source(symbol: str, names: dict[str, list[Op]]) -> str:
-    lines = [HEADER, "#include <rushlight/ops.h>", "", '#include "python/bindings.h"', '#include "python/parser.h"', ""]
+    lines = [
+        HEADER,
+        "#include <rushlight/ops.h>",
+        "",
+        '#include "python/bindings.h"',
+        '#include "python/parser.h"',
+        "",
+    ]
     lines += ["namespace rushlight::python {", "", "namespace {", ""]
     for name, overloads in names.items():
         lines += name_source(name, overloads)
@@ -327,7 +348,12 @@ def family_source(symbol: str, names: dict[str, list[Op]]) -> str:
     functions = ("FunctionForm", "InplaceFunctionForm")
     lines += ["PyMethodDef functions[] = {", *entries(plain, functions), "    {},", "};"]
     lines += ["PyMethodDef nn_functions[] = {", *entries(nn, functions), "    {},", "};"]
-    lines += ["const PyMethodDef methods[] = {", *entries(names, ("MethodForm", "InplaceForm")), "    {},", "};"]
+    lines += [
+        "const PyMethodDef methods[] = {",
+        *entries(names, ("MethodForm", "InplaceForm")),
+        "    {},",
+        "};",
+    ]
     lines += ["", "}  // namespace", ""]
     lines += [f"const Bindings bindings_{symbol} = {{functions, nn_functions, methods}};", ""]
     lines += ["}  // namespace rushlight::python", ""]
@@ -352,10 +378,18 @@ def generate(ops: list[Op]) -> dict[str, str]:
         for k in range(0, len(items), NAMES_PER_FILE):
             symbol = f"{family}_{k // NAMES_PER_FILE}"
             symbols.append(symbol)
-            files[f"python/ops_{symbol}.cpp"] = family_source(symbol, dict(items[k : k + NAMES_PER_FILE]))
+            files[f"python/ops_{symbol}.cpp"] = family_source(
+                symbol, dict(items[k : k + NAMES_PER_FILE])
+            )
     lines = [HEADER, '#include "python/bindings.h"', "", "namespace rushlight::python {", ""]
     lines += [f"extern const Bindings bindings_{s};" for s in symbols]
-    lines += ["", "const Bindings* const all_bindings[] = {", *(f"    &bindings_{s}," for s in symbols), "    nullptr,", "};"]
+    lines += [
+        "",
+        "const Bindings* const all_bindings[] = {",
+        *(f"    &bindings_{s}," for s in symbols),
+        "    nullptr,",
+        "};",
+    ]
     lines += ["", "}  // namespace rushlight::python", ""]
     files["python/bindings.cpp"] = "\n".join(lines)
     return files | stubs.generate(ops)

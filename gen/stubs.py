@@ -55,7 +55,11 @@ def _signature(op: Op, form: str) -> str:
     skip = python.self_place(op) if bound else -1
     parts = ["self"] if bound else []
     star = False
-    rows = [r for i, r in enumerate(python.params(op)) if i != skip and (not r.out or form == "FunctionForm")]
+    rows = [
+        r
+        for i, r in enumerate(python.params(op))
+        if i != skip and (not r.out or form == "FunctionForm")
+    ]
     for row in rows:
         if python.has_varargs(op) and row.kind == "IntList" and not row.keyword_only:
             # view(2, 3) and view((2, 3))
@@ -80,7 +84,9 @@ def _definitions(ops: list[Op], forms: tuple[str, ...]) -> list[str]:
     lines = []
     for name, overloads in found.items():
         if not keyword.iskeyword(name):
-            lines += [t for o in overloads for t in (["@overload"] if len(overloads) > 1 else []) + [o]]
+            lines += [
+                t for o in overloads for t in (["@overload"] if len(overloads) > 1 else []) + [o]
+            ]
     return lines
 
 
@@ -88,7 +94,9 @@ def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     template = (Path(__file__).parent / "_C.pyi.in").read_text()
     methods = "\n".join("    " + line for line in _definitions(ops, ("MethodForm", "InplaceForm")))
-    functions = _definitions([op for op in ops if not op.nn], ("FunctionForm", "InplaceFunctionForm"))
+    functions = _definitions(
+        [op for op in ops if not op.nn], ("FunctionForm", "InplaceFunctionForm")
+    )
     head = [
         HEADER + "# mypy: ignore-errors",
         "import builtins",
@@ -103,5 +111,3 @@ def generate(ops: list[Op]) -> dict[str, str]:
         "stubs/_C.pyi": HEADER + template.replace("    # generated: methods", methods),
         "stubs/_functions.pyi": "\n".join([*head, *functions, ""]),
     }
-
-

@@ -15,10 +15,16 @@ from rushlight._tensor import Tensor
 __version__ = _C._version
 
 # What is public in the extension (types, dtypes, settings), then every function of the op table.
-globals().update({name: value for name, value in vars(_C).items() if name[0] != "_" and name not in ("ops", "TensorBase")})
+globals().update(
+    {
+        name: value
+        for name, value in vars(_C).items()
+        if name[0] != "_" and name not in ("ops", "TensorBase")
+    }
+)
 globals().update({name: value for name, value in vars(_C.ops).items() if not name.startswith("__")})
 
-complex = _C.ops._complex  # noqa: A001
+complex = _C.ops._complex
 
 if TYPE_CHECKING:
     from rushlight import autograd, nn, optim, random, utils
@@ -28,13 +34,19 @@ if TYPE_CHECKING:
     from rushlight._ops import ops
     from rushlight._tensor_str import get_printoptions, set_printoptions
     from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-    from rushlight.random import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+    from rushlight.random import (
+        fork_rng,
+        get_rng_state,
+        initial_seed,
+        manual_seed,
+        seed,
+        set_rng_state,
+    )
     from rushlight.serialization import load, save
 
 # Submodules, loaded when they are first used.
 _SUBMODULES = frozenset(
-    """amp autograd backends cuda distributed distributions fft func hub jit linalg multiprocessing nn onnx optim
-    overrides profiler random serialization sparse special testing utils version vision""".split()
+    ["amp", "autograd", "backends", "cuda", "distributed", "distributions", "fft", "func", "hub", "jit", "linalg", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "random", "serialization", "sparse", "special", "testing", "utils", "version", "vision"]
 )
 # Names that live in submodules which need not be loaded before.
 _NAMES = {
@@ -43,14 +55,18 @@ _NAMES = {
     "ops": "_ops",
     "set_printoptions": "_tensor_str",
     "get_printoptions": "_tensor_str",
-    **dict.fromkeys(["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"], "random"),
+    **dict.fromkeys(
+        ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"],
+        "random",
+    ),
     **dict.fromkeys(["save", "load"], "serialization"),
-    **dict.fromkeys(["no_grad", "enable_grad", "set_grad_enabled", "inference_mode"], "autograd.grad_mode"),
+    **dict.fromkeys(
+        ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode"], "autograd.grad_mode"
+    ),
     "autocast": "amp",
 }
 _TYPED_TENSORS = frozenset(
-    """FloatTensor DoubleTensor HalfTensor BFloat16Tensor ByteTensor CharTensor ShortTensor IntTensor LongTensor
-    BoolTensor ComplexFloatTensor ComplexDoubleTensor""".split()
+    ["FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "BoolTensor", "ComplexFloatTensor", "ComplexDoubleTensor"]
 )
 
 pi = 3.141592653589793
@@ -65,7 +81,11 @@ def typename(obj):
     if isinstance(obj, Tensor):
         return obj.type()
     kind = type(obj)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
 
 
 def is_storage(obj):

@@ -21,7 +21,9 @@ class finfo:
     def __init__(self, type=None):
         dtype = _C.ops.get_default_dtype() if type is None else type
         if not isinstance(dtype, _C.dtype):
-            raise TypeError(f"finfo(): argument 'type' must be torch.dtype, not {dtype.__class__.__name__}")
+            raise TypeError(
+                f"finfo(): argument 'type' must be torch.dtype, not {dtype.__class__.__name__}"
+            )
         dtype = _REAL.get(dtype, dtype)
         if dtype not in _FLOATS:
             raise TypeError(
@@ -52,11 +54,15 @@ class iinfo:
 
     def __init__(self, type):
         if not isinstance(type, _C.dtype):
-            raise TypeError(f"iinfo(): argument 'type' must be torch.dtype, not {type.__class__.__name__}")
+            raise TypeError(
+                f"iinfo(): argument 'type' must be torch.dtype, not {type.__class__.__name__}"
+            )
         if type not in _INTEGERS:
             if type is _C.bool:
                 raise TypeError("torch.bool is not supported by torch.iinfo")
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'"
+            )
         self.bits = 8 * type.itemsize
         self.max = 2 ** (self.bits - 1) - 1 if type.is_signed else 2**self.bits - 1
         self.min = -(2 ** (self.bits - 1)) if type.is_signed else 0

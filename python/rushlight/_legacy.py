@@ -36,7 +36,10 @@ class _TensorType(type):
         return f"<class 'torch.{cls.__name__}'>"
 
 
-TYPES = {name: _TensorType(name, (), {"dtype": dtype, "__module__": "rushlight"}) for name, dtype in _NAMES.items()}
+TYPES = {
+    name: _TensorType(name, (), {"dtype": dtype, "__module__": "rushlight"})
+    for name, dtype in _NAMES.items()
+}
 
 
 def type_name(dtype, place):
@@ -62,5 +65,9 @@ def parse_type(value):
             return _NAMES[name], device(place)
         raise ValueError(f"invalid type: '{value}'")
     if value in (float, int, bool, complex):
-        return {float: _C.float64, int: _C.int64, bool: _C.bool, complex: _C.complex128}[value], None
-    raise TypeError(f"type(): argument 'dtype' must be torch.dtype, str or a tensor type, not {type(value).__name__}")
+        return {float: _C.float64, int: _C.int64, bool: _C.bool, complex: _C.complex128}[
+            value
+        ], None
+    raise TypeError(
+        f"type(): argument 'dtype' must be torch.dtype, str or a tensor type, not {type(value).__name__}"
+    )

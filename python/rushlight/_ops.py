@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import types
-from functools import lru_cache
+from functools import cache
 
 from rushlight import _C
 
@@ -48,7 +48,9 @@ class OpOverload:
         for part in _split(arguments):
             if part == "*":
                 continue
-            declaration, _, default = ("options options", "=", "{}") if part == "options" else part.partition("=")
+            declaration, _, default = (
+                ("options options", "=", "{}") if part == "options" else part.partition("=")
+            )
             kind, _, argument = declaration.strip().rpartition(" ")
             self.names.append(argument)
             self.types.append(re.sub(r"\([a-z]!?\)", "", kind))
@@ -56,7 +58,9 @@ class OpOverload:
 
     def __call__(self, *args, **kwargs):
         if len(args) > len(self.names):
-            raise TypeError(f"{self.__name__}() takes {len(self.names)} arguments but {len(args)} were given")
+            raise TypeError(
+                f"{self.__name__}() takes {len(self.names)} arguments but {len(args)} were given"
+            )
         values = [*args, *self.defaults[len(args) :]]
         for name, value in kwargs.items():
             if name not in self.names:
@@ -64,7 +68,9 @@ class OpOverload:
             values[self.names.index(name)] = value
         missing = [f'"{n}"' for n, v in zip(self.names, values, strict=True) if v is _REQUIRED]
         if missing:
-            raise TypeError(f"{self.__name__}() missing {len(missing)} required arguments: {', '.join(missing)}")
+            raise TypeError(
+                f"{self.__name__}() missing {len(missing)} required arguments: {', '.join(missing)}"
+            )
         return _C._call_op(self.name, self.overload, tuple(values), tuple(self.types))
 
     def __repr__(self):
@@ -86,7 +92,9 @@ class OpOverloadPacket:
         try:
             return self._overloads[overload]
         except KeyError:
-            raise AttributeError(f"The op 'aten::{self.__name__}' has no overload '{overload}'") from None
+            raise AttributeError(
+                f"The op 'aten::{self.__name__}' has no overload '{overload}'"
+            ) from None
 
     def __call__(self, *args, **kwargs):
         errors = []
@@ -110,7 +118,7 @@ def _parse_default(text):
         return getattr(_C, text.lower())  # a dtype
 
 
-@lru_cache(maxsize=None)
+@cache
 def _packet(name):
     schemas = _C._op_schemas(name)
     if not schemas:

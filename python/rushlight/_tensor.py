@@ -33,7 +33,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         finally:
             _C._swap_torch_function_disabled(*before)
         owner = getattr(func, "__self__", None)
-        if getattr(func, "__name__", "") == "__get__" and getattr(owner, "__name__", "") in _NO_WRAP:
+        if (
+            getattr(func, "__name__", "") == "__get__"
+            and getattr(owner, "__name__", "") in _NO_WRAP
+        ):
             return result
         return _as_class(result, cls)
 
@@ -172,7 +175,10 @@ def _on_copied_storage(tensor, memo):
     storage = tensor.untyped_storage()
     key = ("storage", storage._cdata)
     if key not in memo:
-        memo[key] = (storage.clone(), storage)  # the source is held, so that its identity stays its own
+        memo[key] = (
+            storage.clone(),
+            storage,
+        )  # the source is held, so that its identity stays its own
     size, stride = tuple(tensor.size()), tensor.stride()
     return _C._tensor_on(memo[key][0], tensor.dtype, tensor.storage_offset(), size, stride)
 

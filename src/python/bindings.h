@@ -1,4 +1,5 @@
-// Where the generated bindings (gen/python.py) and the hand-written files meet: lists of functions and methods.
+// Where the generated bindings (gen/python.py) and the hand-written files meet: lists of functions
+// and methods.
 #pragma once
 
 #include "python/common.h"
@@ -16,16 +17,15 @@ extern const Bindings* const all_bindings[];  // ends with null
 extern PyObject* ops_owner;  // _C.ops: every function of the op table
 extern PyObject* nn_owner;   // _C._nn: those that are not torch.NAME
 
-// `names` METH_FASTCALL functions of a module, made anew so that their __module__ is "rushlight".
-void init_bindings(PyObject* module);
 
-// ---- the parts of TensorBase; each adds its methods, getters and slots before the type is made ready ----
+// ---- the parts of TensorBase; each adds its methods, getters and slots before the type is made
+// ready ----
 
-void add_operators();     // operators.cpp: numbers and comparisons
-void add_indexing();      // indexing.cpp: t[…], t[…] = …
-void add_properties();    // properties.cpp: shape, dtype, grad …
+void add_operators();       // operators.cpp: numbers and comparisons
+void add_indexing();        // indexing.cpp: t[…], t[…] = …
+void add_properties();      // properties.cpp: shape, dtype, grad …
 void add_tensor_methods();  // methods.cpp: item, tolist, size, numpy …
-void add_constructor();   // factory.cpp: Tensor(…)
+void add_constructor();     // factory.cpp: Tensor(…)
 
 void init_factories(PyObject* module);  // factory.cpp: tensor, as_tensor, from_numpy …
 void init_settings(PyObject* module);   // settings.cpp: default dtype, threads, finfo …
@@ -33,7 +33,7 @@ void init_storage(PyObject* module);    // storage.cpp: UntypedStorage
 void init_calls(PyObject* module);      // calls.cpp: the boxed form
 
 // Bindings that live with what they bind.
-void add_autograd();                    // autograd.cpp: methods of TensorBase
+void add_autograd();  // autograd.cpp: methods of TensorBase
 void init_autograd(PyObject* module);
 void init_serialize(PyObject* module);  // serialize.cpp
 

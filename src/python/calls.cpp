@@ -1,5 +1,6 @@
-// The boxed form from Python: any op by name with a list of values, and the profiler's mode, its first user.
-// python/rushlight/_ops.py binds arguments to the schema; here they become Values, by the type that it says.
+// The boxed form from Python: any op by name with a list of values, and the profiler's mode, its
+// first user. python/rushlight/_ops.py binds arguments to the schema; here they become Values, by
+// the type that it says.
 #include <rushlight/mode.h>
 
 #include <chrono>
@@ -150,11 +151,13 @@ const OpInfo& op_named(PyObject* name, PyObject* overload) {
 PyObject* call_op(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *name, *overload, *values, *types;
-    if (!PyArg_ParseTuple(args, "UUO!O!:_call_op", &name, &overload, &PyTuple_Type, &values, &PyTuple_Type, &types)) {
+    if (!PyArg_ParseTuple(args, "UUO!O!:_call_op", &name, &overload, &PyTuple_Type, &values,
+                          &PyTuple_Type, &types)) {
       throw PythonError();
     }
     const OpInfo& op = op_named(name, overload);
-    RL_CHECK_TYPE(PyTuple_GET_SIZE(values) == PyTuple_GET_SIZE(types), "_call_op(): a type is needed for each value");
+    RL_CHECK_TYPE(PyTuple_GET_SIZE(values) == PyTuple_GET_SIZE(types),
+                  "_call_op(): a type is needed for each value");
     std::vector<Value> boxed;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(values); i++) {
       boxed.push_back(to_value(PyTuple_GET_ITEM(values, i), text_view(PyTuple_GET_ITEM(types, i))));

@@ -1,7 +1,9 @@
-// What every file of the extension uses: owned references, C++ exceptions to Python ones and back, the GIL.
+// What every file of the extension uses: owned references, C++ exceptions to Python ones and back,
+// the GIL.
 //
-// A function that Python calls wraps its body in `guarded`; inside, errors are C++ exceptions: rushlight's own (they
-// become the Python exception of the same meaning) or PythonError, which says that Python's error is already set.
+// A function that Python calls wraps its body in `guarded`; inside, errors are C++ exceptions:
+// rushlight's own (they become the Python exception of the same meaning) or PythonError, which says
+// that Python's error is already set.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -18,7 +20,8 @@ namespace rushlight::python {
 // Thrown where a call into Python failed and left its exception set.
 struct PythonError {};
 
-// Python's error on its way through C++ code that may release the GIL, call Python or change threads: backward.
+// Python's error on its way through C++ code that may release the GIL, call Python or change
+// threads: backward.
 class CarriedError : public std::exception {
  public:
   static CarriedError take();  // takes over the error that is set

@@ -82,7 +82,8 @@ bool is_float_slow(PyObject* o) {
   if (is_tensor(o)) {
     return number_tensor(o) != nullptr;
   }
-  return is_numpy_scalar(o) && Py_TYPE(o)->tp_as_number != nullptr && Py_TYPE(o)->tp_as_number->nb_float != nullptr &&
+  return is_numpy_scalar(o) && Py_TYPE(o)->tp_as_number != nullptr &&
+         Py_TYPE(o)->tp_as_number->nb_float != nullptr &&
          !is_numpy(o, numpy_complex, "complexfloating");
 }
 

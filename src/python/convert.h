@@ -1,8 +1,9 @@
-// Python numbers to C++ ones. `is_…` says whether an argument of that type takes the object, without raising;
-// `to_…` converts what `is_…` accepted and raises only where the value does not fit.
+// Python numbers to C++ ones. `is_…` says whether an argument of that type takes the object,
+// without raising; `to_…` converts what `is_…` accepted and raises only where the value does not
+// fit.
 //
-// ints take int and anything with __index__ (numpy's ints), floats also numpy's floats; bool is no int. 0-d tensors
-// that do not require grad count as numbers, as in PyTorch.
+// ints take int and anything with __index__ (numpy's ints), floats also numpy's floats; bool is no
+// int. 0-d tensors that do not require grad count as numbers, as in PyTorch.
 #pragma once
 
 #include <vector>

@@ -13,7 +13,8 @@ PyObject* linalg_error;         // linalg.LinAlgError(RuntimeError)
 PyObject* unpickling_error;     // pickle.UnpicklingError, imported when first raised
 
 void set(PyObject* type, const char* message) {
-  PyObject* text = PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::string_view(message).size()), "replace");
+  PyObject* text = PyUnicode_DecodeUTF8(
+      message, static_cast<Py_ssize_t>(std::string_view(message).size()), "replace");
   if (text != nullptr) {
     PyErr_SetObject(type, text);
     Py_DECREF(text);
@@ -23,7 +24,8 @@ void set(PyObject* type, const char* message) {
 PyObject* unpickling_type() {
   if (unpickling_error == nullptr) {
     PyObject* module = PyImport_ImportModule("pickle");
-    unpickling_error = module != nullptr ? PyObject_GetAttrString(module, "UnpicklingError") : nullptr;
+    unpickling_error =
+        module != nullptr ? PyObject_GetAttrString(module, "UnpicklingError") : nullptr;
     Py_XDECREF(module);
     if (unpickling_error == nullptr) {
       PyErr_Clear();
@@ -33,7 +35,8 @@ PyObject* unpickling_type() {
   return unpickling_error;
 }
 
-// Warnings may come while the GIL is released. A warning that is turned into an error leaves the op by PythonError.
+// Warnings may come while the GIL is released. A warning that is turned into an error leaves the op
+// by PythonError.
 void warn_in_python(const std::string& message) {
   if (!Py_IsInitialized()) {
     return;
@@ -133,10 +136,12 @@ PyObject* imported(PyObject*& cache, const char* module, const char* name) {
 
 void init_errors(PyObject* module) {
   out_of_memory_error = check(PyErr_NewExceptionWithDoc(
-      "rushlight.OutOfMemoryError", "Raised when memory for a tensor cannot be had.", PyExc_RuntimeError, nullptr));
-  linalg_error = check(PyErr_NewExceptionWithDoc("rushlight.linalg.LinAlgError",
-                                                 "Raised when a linear-algebra routine meets a matrix it cannot handle.",
-                                                 PyExc_RuntimeError, nullptr));
+      "rushlight.OutOfMemoryError", "Raised when memory for a tensor cannot be had.",
+      PyExc_RuntimeError, nullptr));
+  linalg_error = check(PyErr_NewExceptionWithDoc(
+      "rushlight.linalg.LinAlgError",
+      "Raised when a linear-algebra routine meets a matrix it cannot handle.", PyExc_RuntimeError,
+      nullptr));
   add(module, "OutOfMemoryError", out_of_memory_error);
   add(module, "_LinAlgError", linalg_error);
   set_warning_handler(warn_in_python);

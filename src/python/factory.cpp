@@ -1,6 +1,8 @@
-// Tensors from Python data: tensor, as_tensor, from_numpy, frombuffer, new_tensor and the constructor Tensor(…).
+// Tensors from Python data: tensor, as_tensor, from_numpy, frombuffer, new_tensor and the
+// constructor Tensor(…).
 //
-// Nested sequences are read in three walks: the shape along the first items, the dtype over all, the values.
+// Nested sequences are read in three walks: the shape along the first items, the dtype over all,
+// the values.
 #include <rushlight/ops.h>
 
 #include <algorithm>
@@ -55,11 +57,14 @@ ScalarType numpy_dtype(PyObject* o) {
     }
   }
   raise(PyExc_TypeError, str("can't convert np.ndarray of type numpy.", text,
-                             ". The only supported types are: float64, float32, float16, complex64, complex128, int64, "
+                             ". The only supported types are: float64, float32, float16, "
+                             "complex64, complex128, int64, "
                              "int32, int16, int8, uint8, and bool."));
 }
 
-ScalarType join(ScalarType a, ScalarType b) { return a == ScalarType::Undefined ? b : promote_types(a, b); }
+ScalarType join(ScalarType a, ScalarType b) {
+  return a == ScalarType::Undefined ? b : promote_types(a, b);
+}
 
 // The dtype in which all values meet. Python's floats count as the default dtype.
 ScalarType infer_dtype(PyObject* o) {
@@ -137,14 +142,16 @@ T value_of(PyObject* o) {
     if (PyErr_Occurred()) {
       throw PythonError();
     }
-    return T(static_cast<typename T::value_type>(z.real), static_cast<typename T::value_type>(z.imag));
+    return T(static_cast<typename T::value_type>(z.real),
+             static_cast<typename T::value_type>(z.imag));
   } else if constexpr (std::is_same_v<T, bool>) {
     return check(PyObject_IsTrue(o)) != 0;
   } else if constexpr (is_integer_v<T>) {
     const int64_t value = integer_value(o);
     // Negative numbers wrap around in uint8.
-    const bool fits = sizeof(T) == 8 || (value >= -(int64_t{1} << (8 * sizeof(T) - 1)) &&
-                                         value < int64_t{1} << (8 * sizeof(T) - std::is_signed_v<T>));
+    const bool fits =
+        sizeof(T) == 8 || (value >= -(int64_t{1} << (8 * sizeof(T) - 1)) &&
+                           value < int64_t{1} << (8 * sizeof(T) - std::is_signed_v<T>));
     RL_CHECK(fits, "value cannot be converted to type ", dtype_of_v<T>, " without overflow");
     return static_cast<T>(value);
   } else {
@@ -165,12 +172,14 @@ void fill(T*& to, PyObject* data, IntArrayRef sizes, size_t d) {
   for (Py_ssize_t i = 0; i < sizes[d]; i++) {
     // The length is looked at each time: a conversion may run code that changes the list.
     const int64_t n = PySequence_Fast_GET_SIZE(items.get());
-    RL_CHECK_VALUE(n == sizes[d], "expected sequence of length ", sizes[d], " at dim ", d, " (got ", n, ")");
+    RL_CHECK_VALUE(n == sizes[d], "expected sequence of length ", sizes[d], " at dim ", d, " (got ",
+                   n, ")");
     const Object item = Object::borrow(PySequence_Fast_GET_ITEM(items.get(), i));
     fill(to, item.get(), sizes, d + 1);
   }
   const int64_t n = PySequence_Fast_GET_SIZE(items.get());
-  RL_CHECK_VALUE(n == sizes[d], "expected sequence of length ", sizes[d], " at dim ", d, " (got ", n, ")");
+  RL_CHECK_VALUE(n == sizes[d], "expected sequence of length ", sizes[d], " at dim ", d, " (got ",
+                 n, ")");
 }
 
 }  // namespace
@@ -179,8 +188,8 @@ bool is_nested(PyObject* o) {
   if (PyList_Check(o) || PyTuple_Check(o)) {
     return true;
   }
-  if (PyFloat_Check(o) || PyLong_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o) || is_tensor(o) ||
-      is_numpy_scalar(o)) {
+  if (PyFloat_Check(o) || PyLong_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) ||
+      PyDict_Check(o) || is_tensor(o) || is_numpy_scalar(o)) {
     return false;
   }
   if (!PySequence_Check(o)) {
@@ -209,7 +218,8 @@ namespace {
 
 // ---- all kinds of data ----
 
-Tensor moved(const Tensor& t, std::optional<ScalarType> dtype, std::optional<Device> device, bool copy) {
+Tensor moved(const Tensor& t, std::optional<ScalarType> dtype, std::optional<Device> device,
+             bool copy) {
   const bool same = (!dtype || *dtype == t.dtype()) && (!device || *device == t.device());
   if (same && !copy) {
     return t;
@@ -225,7 +235,8 @@ Tensor shared_with(PyObject* data) {
   return is_numpy_array(data) ? from_numpy(data) : Tensor();
 }
 
-Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<Device> device, bool copy) {
+Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<Device> device,
+                 bool copy) {
   if (!device.has_value() && !is_tensor(data)) {
     device = default_device();
   }
@@ -236,7 +247,8 @@ Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<
   return moved(of_sequences(data, dtype), std::nullopt, device, false);
 }
 
-#define DATA_PARAM Param{"data", Kind::Object}
+#define DATA_PARAM \
+  Param { "data", Kind::Object }
 #define DTYPE_PARAM(keyword_only) Param{"dtype", Kind::Dtype, true, keyword_only, false, "None"}
 #define DEVICE_PARAM(keyword_only) Param{"device", Kind::Device, true, keyword_only, false, "None"}
 #define REQUIRES_GRAD_PARAM Param{"requires_grad", Kind::Bool, false, true, false, "False"}
@@ -249,15 +261,21 @@ Tensor leaf(const Tensor& t, bool requires_grad) {
   return t;
 }
 
-RL_FUNCTION(tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_GRAD_PARAM, PIN_MEMORY_PARAM) {
+RL_FUNCTION(tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_GRAD_PARAM,
+            PIN_MEMORY_PARAM) {
   PyObject* data = a.object(0);
-  RL_CHECK(!a.boolean(4, false), "Cannot access accelerator device when none is available: pin_memory=True");
+  RL_CHECK(!a.boolean(4, false),
+           "Cannot access accelerator device when none is available: pin_memory=True");
   if (is_tensor(data)) {
-    warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-         "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).");
+    warn(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
+        "or "
+        "sourceTensor.detach().clone().requires_grad_(True), rather than "
+        "torch.tensor(sourceTensor).");
   }
   const NoGradGuard no_grad;
-  return wrap(leaf(from_data(data, a.optional_dtype(1), a.optional_device(2), true), a.boolean(3, false)));
+  return wrap(
+      leaf(from_data(data, a.optional_dtype(1), a.optional_device(2), true), a.boolean(3, false)));
 }
 
 RL_FUNCTION(as_tensor, DATA_PARAM, DTYPE_PARAM(false), DEVICE_PARAM(false)) {
@@ -266,7 +284,8 @@ RL_FUNCTION(as_tensor, DATA_PARAM, DTYPE_PARAM(false), DEVICE_PARAM(false)) {
 
 RL_FUNCTION(asarray, Param{"obj", Kind::Object}, DTYPE_PARAM(true), DEVICE_PARAM(true),
             Param{"copy", Kind::Bool, true, true, false, "None"}, REQUIRES_GRAD_PARAM) {
-  const Tensor t = from_data(a.object(0), a.optional_dtype(1), a.optional_device(2), a.boolean(3, false));
+  const Tensor t =
+      from_data(a.object(0), a.optional_dtype(1), a.optional_device(2), a.boolean(3, false));
   return wrap(leaf(t, a.boolean(4, false)));
 }
 
@@ -275,8 +294,8 @@ PyObject* from_numpy_function(PyObject*, PyObject* array) {
 }
 
 RL_FUNCTION(frombuffer, Param{"buffer", Kind::Object}, Param{"dtype", Kind::Dtype, false, true},
-            Param{"count", Kind::Int, false, true, false, "-1"}, Param{"offset", Kind::Int, false, true, false, "0"},
-            REQUIRES_GRAD_PARAM) {
+            Param{"count", Kind::Int, false, true, false, "-1"},
+            Param{"offset", Kind::Int, false, true, false, "0"}, REQUIRES_GRAD_PARAM) {
   const ScalarType t = a.dtype(1);
   const int64_t count = a.integer(2, -1);
   const int64_t offset = a.integer(3, 0);
@@ -300,24 +319,31 @@ RL_FUNCTION(frombuffer, Param{"buffer", Kind::Object}, Param{"dtype", Kind::Dtyp
     }
     delete held;
   };
-  const Storage storage = StorageImpl::borrow(view->buf, static_cast<size_t>(view->len), kCPU, release, view);
+  const Storage storage =
+      StorageImpl::borrow(view->buf, static_cast<size_t>(view->len), kCPU, release, view);
   const int64_t size = itemsize(t);
-  RL_CHECK_VALUE(view->len > 0 && count != 0, "both buffer length (", static_cast<int64_t>(view->len), ") and count (", count,
-                 ") must not be 0");
-  RL_CHECK_VALUE(offset >= 0 && offset < view->len, "offset (", offset, " bytes) must be non-negative and no greater than ",
-                 "buffer length (", static_cast<int64_t>(view->len), " bytes) minus 1");
+  RL_CHECK_VALUE(view->len > 0 && count != 0, "both buffer length (",
+                 static_cast<int64_t>(view->len), ") and count (", count, ") must not be 0");
+  RL_CHECK_VALUE(offset >= 0 && offset < view->len, "offset (", offset,
+                 " bytes) must be non-negative and no greater than ", "buffer length (",
+                 static_cast<int64_t>(view->len), " bytes) minus 1");
   const int64_t available = view->len - offset;
   RL_CHECK_VALUE(count > 0 || available % size == 0, "buffer length (", available,
-                 " bytes) after offset (", offset, " bytes) must be a multiple of element size (", size, ")");
+                 " bytes) after offset (", offset, " bytes) must be a multiple of element size (",
+                 size, ")");
   const int64_t n = count < 0 ? available / size : count;
   RL_CHECK_VALUE(n <= available / size, "requested buffer length (", n, " * ", size,
-                 " bytes) after offset (", offset, " bytes) must not be greater than actual buffer length (",
+                 " bytes) after offset (", offset,
+                 " bytes) must not be greater than actual buffer length (",
                  static_cast<int64_t>(view->len), " bytes)");
-  const bool aligned = reinterpret_cast<uintptr_t>(static_cast<char*>(view->buf) + offset) % static_cast<uintptr_t>(size) == 0 &&
+  const bool aligned = reinterpret_cast<uintptr_t>(static_cast<char*>(view->buf) + offset) %
+                               static_cast<uintptr_t>(size) ==
+                           0 &&
                        offset % size == 0;
   if (!aligned || read_only) {
     Tensor copy = make_empty({n}, t, kCPU);
-    std::copy_n(static_cast<const char*>(view->buf) + offset, n * size, static_cast<char*>(copy.data_ptr()));
+    std::copy_n(static_cast<const char*>(view->buf) + offset, n * size,
+                static_cast<char*>(copy.data_ptr()));
     return wrap(leaf(copy, a.boolean(4, false)));
   }
   auto impl = TensorImpl::make(storage, t, kCPU);
@@ -326,13 +352,17 @@ RL_FUNCTION(frombuffer, Param{"buffer", Kind::Object}, Param{"dtype", Kind::Dtyp
   return wrap(leaf(Tensor(std::move(impl)), a.boolean(4, false)));
 }
 
-RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_GRAD_PARAM, PIN_MEMORY_PARAM) {
+RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_GRAD_PARAM,
+          PIN_MEMORY_PARAM) {
   const Tensor& self = a.tensor(0);
   const ScalarType t = a.optional_dtype(2).value_or(self.dtype());
   const Device device = a.optional_device(3).value_or(self.device());
   if (is_tensor(a.object(1))) {
-    warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-         "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor).");
+    warn(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
+        "or "
+        "sourceTensor.detach().clone().requires_grad_(True), rather than "
+        "tensor.new_tensor(sourceTensor).");
   }
   const NoGradGuard no_grad;
   return wrap(leaf(from_data(a.object(1), t, device, true), a.boolean(4, false)));
@@ -340,9 +370,12 @@ RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRE
 
 // ---- Tensor(…): sizes, data or another tensor ----
 
-Tensor of_size(IntArrayRef sizes, ScalarType t, Device device) { return make_empty(sizes, t, device); }
+Tensor of_size(IntArrayRef sizes, ScalarType t, Device device) {
+  return make_empty(sizes, t, device);
+}
 
-// Tensor(), Tensor(2, 3), Tensor(torch.Size([2, 3])), Tensor([1, 2]), Tensor(array), Tensor(tensor).
+// Tensor(), Tensor(2, 3), Tensor(torch.Size([2, 3])), Tensor([1, 2]), Tensor(array),
+// Tensor(tensor).
 Tensor legacy(PyObject* args, std::optional<ScalarType> dtype, Device device) {
   const ScalarType t = dtype.value_or(get_default_dtype());
   const Items items = items_of(args);
@@ -366,10 +399,11 @@ Tensor legacy(PyObject* args, std::optional<ScalarType> dtype, Device device) {
     for (Py_ssize_t i = 0; i < items.size; i++) {
       got += str(i != 0 ? ", " : "", type_name(items.data[i]));
     }
-    raise(PyExc_TypeError, str("new() received an invalid combination of arguments - got (", got,
-                               "), but expected one of:\n * (*, torch.device device = None)\n * (Tensor other)\n"
-                               " * (tuple of ints size, *, torch.device device = None)\n"
-                               " * (object data, *, torch.device device = None)\n"));
+    raise(PyExc_TypeError,
+          str("new() received an invalid combination of arguments - got (", got,
+              "), but expected one of:\n * (*, torch.device device = None)\n * (Tensor other)\n"
+              " * (tuple of ints size, *, torch.device device = None)\n"
+              " * (object data, *, torch.device device = None)\n"));
   }
   if (Py_TYPE(data) == &size_type) {
     DimVector list;
@@ -380,8 +414,8 @@ Tensor legacy(PyObject* args, std::optional<ScalarType> dtype, Device device) {
   }
   if (is_tensor(data)) {
     const Tensor& other = unwrap(data);
-    RL_CHECK_TYPE(!dtype.has_value() || other.dtype() == t, "expected a tensor of dtype torch.", t, ", but got torch.",
-                  other.dtype());
+    RL_CHECK_TYPE(!dtype.has_value() || other.dtype() == t, "expected a tensor of dtype torch.", t,
+                  ", but got torch.", other.dtype());
     return other.detach();
   }
   if (PyUnicode_Check(data) || PyBytes_Check(data)) {
@@ -405,7 +439,8 @@ Device device_argument(PyObject* kwargs) {
     const std::string_view name = text_view(key);
     RL_CHECK_TYPE(name == "device", "new() got an unexpected keyword argument '", name, "'");
     if (value != Py_None) {
-      RL_CHECK_TYPE(is_device(value), "new(): argument 'device' must be torch.device, not ", type_name(value));
+      RL_CHECK_TYPE(is_device(value), "new(): argument 'device' must be torch.device, not ",
+                    type_name(value));
       device = as_device(value);
     }
   }
@@ -426,7 +461,8 @@ PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 PyObject* legacy_tensor(PyObject*, PyObject* args) {
   return guarded([&] {
     PyObject *dtype, *arguments, *kwargs = nullptr;
-    if (!PyArg_ParseTuple(args, "OO!|O!:_legacy_tensor", &dtype, &PyTuple_Type, &arguments, &PyDict_Type, &kwargs)) {
+    if (!PyArg_ParseTuple(args, "OO!|O!:_legacy_tensor", &dtype, &PyTuple_Type, &arguments,
+                          &PyDict_Type, &kwargs)) {
       throw PythonError();
     }
     const std::optional<ScalarType> t = as_dtype(dtype);
@@ -437,14 +473,18 @@ PyObject* legacy_tensor(PyObject*, PyObject* args) {
 
 PyMethodDef functions[] = {
     RL_FAST_ROW("tensor", tensor_function,
-                "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False): a new tensor with a copy "
+                "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False): "
+                "a new tensor with a copy "
                 "of the data: nested sequences of numbers, an array or a tensor."),
     RL_FAST_ROW("as_tensor", as_tensor_function,
-                "as_tensor(data, dtype=None, device=None): the data as a tensor, shared with arrays and tensors."),
-    RL_FAST_ROW("asarray", asarray_function, "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)"),
+                "as_tensor(data, dtype=None, device=None): the data as a tensor, shared with "
+                "arrays and tensors."),
+    RL_FAST_ROW("asarray", asarray_function,
+                "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)"),
     {"from_numpy", from_numpy_function, METH_O, "A tensor on the memory of a numpy array."},
     RL_FAST_ROW("frombuffer", frombuffer_function,
-                "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False): a 1-d tensor on a buffer."),
+                "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False): a 1-d "
+                "tensor on a buffer."),
     {},
 };
 PyMethodDef module_functions[] = {
@@ -453,7 +493,8 @@ PyMethodDef module_functions[] = {
 };
 PyMethodDef methods[] = {
     RL_FAST_ROW("new_tensor", new_tensor_method,
-                "new_tensor(data, *, dtype=None, device=None, requires_grad=False): a copy of the data in this dtype."),
+                "new_tensor(data, *, dtype=None, device=None, requires_grad=False): a copy of the "
+                "data in this dtype."),
     {},
 };
 

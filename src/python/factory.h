@@ -7,10 +7,12 @@
 
 namespace rushlight::python {
 
-// Whether `o` has items to walk: lists, tuples, arrays with dimensions, other sequences; no strings, no tensors.
+// Whether `o` has items to walk: lists, tuples, arrays with dimensions, other sequences; no
+// strings, no tensors.
 bool is_nested(PyObject* o);
 
-// A tensor of nested sequences of numbers; the dtype is inferred where it is not given. ValueError for ragged data.
+// A tensor of nested sequences of numbers; the dtype is inferred where it is not given. ValueError
+// for ragged data.
 Tensor of_sequences(PyObject* data, std::optional<ScalarType> dtype);
 
 }  // namespace rushlight::python

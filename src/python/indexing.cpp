@@ -1,8 +1,9 @@
 // t[index] and t[index] = value.
 //
-// An index is read into steps, each a view (select, slice, unsqueeze), and into index tensors with their dimensions. One
-// step is one op. Several are one view of the final geometry where nothing is recorded, and a chain of ops where it is.
-// Index tensors then go to the ops `index` and `index_put_`.
+// An index is read into steps, each a view (select, slice, unsqueeze), and into index tensors with
+// their dimensions. One step is one op. Several are one view of the final geometry where nothing is
+// recorded, and a chain of ops where it is. Index tensors then go to the ops `index` and
+// `index_put_`.
 #include <rushlight/ops.h>
 
 #include "core/op_support.h"
@@ -24,7 +25,8 @@ struct Step {
   int64_t step;
 };
 
-// An index tensor stands at `dim` of the tensor after all steps; a mask covers as many dimensions as it has.
+// An index tensor stands at `dim` of the tensor after all steps; a mask covers as many dimensions
+// as it has.
 struct IndexTensor {
   int64_t dim;
   int64_t covers;
@@ -50,7 +52,9 @@ Tensor checked_index(Tensor t) {
                  "tensors used as indices must be long, int, byte or bool tensors");
   if (t.dtype() == kByte) {
     static bool warned = false;
-    warn_once(warned, "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+    warn_once(warned,
+              "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+              "instead.");
     return rushlight::to(t, kBool);
   }
   return t;
@@ -102,16 +106,21 @@ Item read_item(PyObject* o) {
   if (is_nested(o) || is_numpy_array(o) || PyUnicode_Check(o) || PyBytes_Check(o)) {
     return {Item::Kind::Tensor, o, 0, index_of_data(o)};
   }
-  throw IndexError(str("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ",
-                       type_name(o), ")"));
+  throw IndexError(
+      str("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
+          "valid indices (got ",
+          type_name(o), ")"));
 }
 
 int64_t covered(const Item& item) {
   switch (item.kind) {
     case Item::Kind::Int:
-    case Item::Kind::Slice: return 1;
-    case Item::Kind::Tensor: return item.tensor.dtype() == kBool ? item.tensor.dim() : 1;
-    default: return 0;
+    case Item::Kind::Slice:
+      return 1;
+    case Item::Kind::Tensor:
+      return item.tensor.dtype() == kBool ? item.tensor.dim() : 1;
+    default:
+      return 0;
   }
 }
 
@@ -129,7 +138,8 @@ bool is_tuple_of_indices(PyObject* index) {
       static bool warned = false;
       if (!PySlice_Check(o) && o != Py_None && o != Py_Ellipsis) {
         warn_once(warned,
-                  "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed; use "
+                  "Using a non-tuple sequence for multidimensional indexing is deprecated and will "
+                  "be changed; use "
                   "x[tuple(seq)] instead of x[seq].");
       }
       return true;
@@ -161,9 +171,11 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
     items[i] = read_item(objects[i]);
     specified += covered(items[i]);
   }
-  RL_CHECK_INDEX(specified <= self.dim() || self.dim() != 0 || items[0].kind != Item::Kind::Int || n != 1,
-                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
-                 "0-dim tensor to a number");
+  RL_CHECK_INDEX(
+      specified <= self.dim() || self.dim() != 0 || items[0].kind != Item::Kind::Int || n != 1,
+      "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
+      "to convert a "
+      "0-dim tensor to a number");
   RL_CHECK_INDEX(specified <= self.dim(), "too many indices for tensor of dimension ", self.dim());
 
   int64_t from = 0;  // dimension of self
@@ -223,9 +235,10 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
         if (item.tensor.dtype() == kBool) {
           for (int64_t d = 0; d < k; d++) {
             const int64_t have = self.sizes()[static_cast<size_t>(from + d)];
-            RL_CHECK_INDEX(item.tensor.sizes()[static_cast<size_t>(d)] == have, "The shape of the mask ",
-                           item.tensor.sizes(), " at index ", d, " does not match the shape of the indexed tensor ",
-                           self.sizes(), " at index ", from + d);
+            RL_CHECK_INDEX(item.tensor.sizes()[static_cast<size_t>(d)] == have,
+                           "The shape of the mask ", item.tensor.sizes(), " at index ", d,
+                           " does not match the shape of the indexed tensor ", self.sizes(),
+                           " at index ", from + d);
           }
         }
         out.tensors.push_back({to, k, item.tensor});
@@ -241,9 +254,12 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
 
 Tensor apply_step(const Tensor& t, const Step& s) {
   switch (s.kind) {
-    case Step::Kind::Select: return rushlight::select(t, s.dim, s.start);
-    case Step::Kind::Slice: return rushlight::slice(t, s.dim, s.start, s.stop, s.step);
-    default: return rushlight::unsqueeze(t, s.dim);
+    case Step::Kind::Select:
+      return rushlight::select(t, s.dim, s.start);
+    case Step::Kind::Slice:
+      return rushlight::slice(t, s.dim, s.start, s.stop, s.step);
+    default:
+      return rushlight::unsqueeze(t, s.dim);
   }
 }
 
@@ -295,7 +311,8 @@ Tensor apply_steps(const Tensor& self, const Index& index, bool record) {
   return t;
 }
 
-// The list that the ops take: a place for each dimension before the last index tensor, one for all that a mask covers.
+// The list that the ops take: a place for each dimension before the last index tensor, one for all
+// that a mask covers.
 std::vector<std::optional<Tensor>> index_list(const Index& index, Device device) {
   std::vector<std::optional<Tensor>> list;
   int64_t d = 0;
@@ -303,7 +320,9 @@ std::vector<std::optional<Tensor>> index_list(const Index& index, Device device)
     for (; d < t.dim; d++) {
       list.emplace_back();
     }
-    list.emplace_back(t.tensor.device() == device ? t.tensor : rushlight::to(t.tensor, std::optional<Device>(device)));
+    list.emplace_back(t.tensor.device() == device
+                          ? t.tensor
+                          : rushlight::to(t.tensor, std::optional<Device>(device)));
     d += t.covers;
   }
   return list;
@@ -318,7 +337,8 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     if (PyLong_CheckExact(key) && t.dim() != 0) {
       const int64_t i = to_int(key);
       const int64_t size = t.sizes()[0];
-      RL_CHECK_INDEX(i >= -size && i < size, "index ", i, " is out of bounds for dimension 0 with size ", size);
+      RL_CHECK_INDEX(i >= -size && i < size, "index ", i,
+                     " is out of bounds for dimension 0 with size ", size);
       return wrap(rushlight::select(t, 0, i));
     }
     Index index;
@@ -343,7 +363,9 @@ Tensor without_leading_ones(const Tensor& value, int64_t dims) {
   while (value.dim() - static_cast<int64_t>(drop) > dims && value.sizes()[drop] == 1) {
     drop++;
   }
-  return drop == 0 ? value : rushlight::reshape(value, value.sizes().slice(drop, value.sizes().size() - drop));
+  return drop == 0
+             ? value
+             : rushlight::reshape(value, value.sizes().slice(drop, value.sizes().size() - drop));
 }
 
 void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_number) {
@@ -355,7 +377,8 @@ void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_n
     const std::vector<std::optional<Tensor>> list = index_list(index, t.device());
     const Tensor cast = value.dtype() == t.dtype() && value.device() == t.device()
                             ? value
-                            : rushlight::to(value, std::optional<Device>(t.device()), std::optional<ScalarType>(t.dtype()));
+                            : rushlight::to(value, std::optional<Device>(t.device()),
+                                            std::optional<ScalarType>(t.dtype()));
     const WithoutGil no_gil(t.numel() >= 16384);
     rushlight::index_put_(view, list, cast);
     return;
@@ -383,14 +406,16 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
     } else if (is_number(value)) {
       assign(t, key, make_number(to_scalar(value)), true);
     } else {
-      raise(PyExc_TypeError, str("can't assign a ", type_name(value), " to a torch.", enum_name(t.dtype()), "Tensor"));
+      raise(PyExc_TypeError, str("can't assign a ", type_name(value), " to a torch.",
+                                 enum_name(t.dtype()), "Tensor"));
     }
   });
 }
 
 Py_ssize_t length(PyObject* self) { return tensor_base_type.tp_as_sequence->sq_length(self); }
 
-PyMappingMethods mapping_slots = {.mp_length = length, .mp_subscript = get_item, .mp_ass_subscript = set_item};
+PyMappingMethods mapping_slots = {
+    .mp_length = length, .mp_subscript = get_item, .mp_ass_subscript = set_item};
 
 }  // namespace
 

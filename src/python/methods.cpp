@@ -1,5 +1,6 @@
-// Methods of Tensor that are no ops: sizes, conversion to Python and to numpy, identity. Those with arguments go
-// through the parser as ops do, so that their errors and __torch_function__ are the same.
+// Methods of Tensor that are no ops: sizes, conversion to Python and to numpy, identity. Those with
+// arguments go through the parser as ops do, so that their errors and __torch_function__ are the
+// same.
 #include <rushlight/ops.h>
 
 #include "core/op_support.h"
@@ -29,14 +30,18 @@ PyObject* dim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* numel(const Tensor& t) { return PyLong_FromLongLong(t.numel()); }
 PyObject* element_size(const Tensor& t) { return PyLong_FromLongLong(t.element_size()); }
 PyObject* storage_offset(const Tensor& t) { return PyLong_FromLongLong(t.storage_offset()); }
-PyObject* data_ptr(const Tensor& t) { return PyLong_FromVoidPtr(t.is_meta() || t.numel() == 0 ? nullptr : t.data_ptr()); }
+PyObject* data_ptr(const Tensor& t) {
+  return PyLong_FromVoidPtr(t.is_meta() || t.numel() == 0 ? nullptr : t.data_ptr());
+}
 PyObject* item(const Tensor& t) { return wrap_number(t.item()); }
 PyObject* is_floating_point(const Tensor& t) { return PyBool_FromLong(t.is_floating_point()); }
 PyObject* is_complex(const Tensor& t) { return PyBool_FromLong(t.is_complex()); }
 PyObject* is_signed(const Tensor& t) { return PyBool_FromLong(t.is_signed()); }
 PyObject* is_inference(const Tensor& t) { return PyBool_FromLong(t.impl()->is_inference()); }
 PyObject* no(const Tensor&) { Py_RETURN_FALSE; }
-PyObject* get_device(const Tensor& t) { return PyLong_FromLong(t.is_cuda() ? t.device().index() : -1); }
+PyObject* get_device(const Tensor& t) {
+  return PyLong_FromLong(t.is_cuda() ? t.device().index() : -1);
+}
 PyObject* untyped_storage(const Tensor& t) { return wrap_storage(t); }
 
 template <class T>
@@ -52,7 +57,8 @@ PyObject* list_of(const char* data, IntArrayRef sizes, IntArrayRef strides, size
   }
   Object list = Object::check(PyList_New(sizes[d]));
   for (int64_t i = 0; i < sizes[d]; i++) {
-    PyObject* inner = list_of<T>(data + i * strides[d] * static_cast<int64_t>(sizeof(T)), sizes, strides, d + 1);
+    PyObject* inner =
+        list_of<T>(data + i * strides[d] * static_cast<int64_t>(sizeof(T)), sizes, strides, d + 1);
     PyList_SET_ITEM(list.get(), i, check(inner));
   }
   return list.release();
@@ -99,9 +105,11 @@ RL_METHOD(stride, Param{"dim", Kind::Int, true, false, false, "None"}) {
   return a.given(1) ? PyLong_FromLongLong(t.stride(a.integer(1))) : wrap_ints(t.strides());
 }
 
-RL_METHOD(is_contiguous, Param{"memory_format", Kind::MemoryFormat, false, true, false, "torch.contiguous_format"}) {
+RL_METHOD(is_contiguous, Param{"memory_format", Kind::MemoryFormat, false, true, false,
+                               "torch.contiguous_format"}) {
   const MemoryFormat format = a.memory_format(1, MemoryFormat::Contiguous);
-  RL_CHECK(format != MemoryFormat::Preserve, "preserve memory format is unsupported by the contiguous operator");
+  RL_CHECK(format != MemoryFormat::Preserve,
+           "preserve memory format is unsupported by the contiguous operator");
   return PyBool_FromLong(a.tensor(0).is_contiguous(format));
 }
 
@@ -127,7 +135,8 @@ RL_METHOD(numpy, Param{"force", Kind::Bool, false, true, false, "False"}) {
   return to_numpy(t);
 }
 
-RL_METHOD(cpu, Param{"memory_format", Kind::MemoryFormat, true, true, false, "torch.preserve_format"}) {
+RL_METHOD(cpu,
+          Param{"memory_format", Kind::MemoryFormat, true, true, false, "torch.preserve_format"}) {
   return finish(a, [&] {
     return rushlight::to(a.tensor(0), std::optional<Device>(kCPU), std::nullopt, false, false,
                          a.optional_memory_format(1));
@@ -135,21 +144,22 @@ RL_METHOD(cpu, Param{"memory_format", Kind::MemoryFormat, true, true, false, "to
 }
 
 RL_METHOD(cuda, Param{"device", Kind::Device, true, false, false, "None"},
-       Param{"non_blocking", Kind::Bool, false, false, false, "False"},
-       Param{"memory_format", Kind::MemoryFormat, true, true, false, "torch.preserve_format"}) {
+          Param{"non_blocking", Kind::Bool, false, false, false, "False"},
+          Param{"memory_format", Kind::MemoryFormat, true, true, false, "torch.preserve_format"}) {
   const Device device = a.given(1) ? a.device(1) : Device(kCUDA);
   RL_CHECK(device.is_cuda(), "Invalid device, must be cuda device");
   return finish(a, [&] {
-    return rushlight::to(a.tensor(0), std::optional<Device>(device), std::nullopt, a.boolean(2, false), false,
-                         a.optional_memory_format(3));
+    return rushlight::to(a.tensor(0), std::optional<Device>(device), std::nullopt,
+                         a.boolean(2, false), false, a.optional_memory_format(3));
   });
 }
 
-#define CONVERSION(name, dtype)                                                                            \
-  RL_METHOD(name, Param{"memory_format", Kind::MemoryFormat, true, true, false, "torch.preserve_format"}) {   \
-    return finish(a, [&] {                                                                                 \
-      return rushlight::to(a.tensor(0), dtype, false, false, a.optional_memory_format(1));                 \
-    });                                                                                                    \
+#define CONVERSION(name, dtype)                                                            \
+  RL_METHOD(name, Param{"memory_format", Kind::MemoryFormat, true, true, false,            \
+                        "torch.preserve_format"}) {                                        \
+    return finish(a, [&] {                                                                 \
+      return rushlight::to(a.tensor(0), dtype, false, false, a.optional_memory_format(1)); \
+    });                                                                                    \
   }
 // The method `float` is no C++ name.
 #define float float_
@@ -184,7 +194,8 @@ CONVERSION(cdouble, kComplexDouble)
 
 // A tensor of class `cls` on the memory of `t`.
 PyObject* as_class(PyObject* cls, Tensor t) {
-  if (!PyType_Check(cls) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), &tensor_base_type)) {
+  if (!PyType_Check(cls) ||
+      !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), &tensor_base_type)) {
     raise(PyExc_TypeError, "cls must be a type derived from Tensor");
   }
   return wrap_as(reinterpret_cast<PyTypeObject*>(cls), std::move(t));
@@ -199,8 +210,8 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
     static const char* const names[] = {"cls", "data", "require_grad", nullptr};
     PyObject *cls, *data;
     int requires_grad = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:_make_subclass", const_cast<char**>(names), &cls, &data,
-                                     &requires_grad)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:_make_subclass", const_cast<char**>(names),
+                                     &cls, &data, &requires_grad)) {
       throw PythonError();
     }
     // The dtype is checked before the object exists.
@@ -242,17 +253,21 @@ int contains(PyObject* self, PyObject* value) {
   int found = -1;
   guarded_status([&] {
     if (RL_UNLIKELY(mode_active() || overrides(self))) {
-      const Object result = Object::check(call_torch_function_method("__contains__", {self, value}));
+      const Object result =
+          Object::check(call_torch_function_method("__contains__", {self, value}));
       found = check(PyObject_IsTrue(result.get()));
       return;
     }
     if (!is_tensor(value) && !is_number(value)) {
       const Object type = Object::check(PyObject_Str(reinterpret_cast<PyObject*>(Py_TYPE(value))));
-      raise(PyExc_RuntimeError, str("Tensor.__contains__ only supports Tensor or scalar, but you passed in a ",
-                                    text_view(type.get()), "."));
+      raise(PyExc_RuntimeError,
+            str("Tensor.__contains__ only supports Tensor or scalar, but you passed in a ",
+                text_view(type.get()), "."));
     }
     const Object equal = Object::check(PyObject_RichCompare(self, value, Py_EQ));
-    found = unwrap(Object::check(PyObject_CallMethod(equal.get(), "any", nullptr)).get()).item().toBool();
+    found = unwrap(Object::check(PyObject_CallMethod(equal.get(), "any", nullptr)).get())
+                .item()
+                .toBool();
   });
   return found;
 }
@@ -280,10 +295,14 @@ PyMethodDef methods[] = {
     {"is_pinned", is_pinned, METH_NOARGS, "False on this machine."},
     {"is_shared", is_shared, METH_NOARGS, "Whether other processes see its memory."},
     RL_FAST_ROW("size", size_method, "size(dim=None): the sizes, or one of them."),
-    RL_FAST_ROW("stride", stride_method, "stride(dim=None): the strides in elements, or one of them."),
-    RL_FAST_ROW("is_contiguous", is_contiguous_method, "Whether the elements lie in order without gaps."),
-    RL_FAST_ROW("requires_grad_", requires_grad__method, "Sets whether gradients are recorded; returns the tensor."),
-    RL_FAST_ROW("is_set_to", is_set_to_method, "Whether it is the same window on the same storage."),
+    RL_FAST_ROW("stride", stride_method,
+                "stride(dim=None): the strides in elements, or one of them."),
+    RL_FAST_ROW("is_contiguous", is_contiguous_method,
+                "Whether the elements lie in order without gaps."),
+    RL_FAST_ROW("requires_grad_", requires_grad__method,
+                "Sets whether gradients are recorded; returns the tensor."),
+    RL_FAST_ROW("is_set_to", is_set_to_method,
+                "Whether it is the same window on the same storage."),
     RL_FAST_ROW("numpy", numpy_method, "numpy(*, force=False): an array on the same memory."),
     RL_FAST_ROW("cpu", cpu_method, "Itself, or a copy in main memory."),
     RL_FAST_ROW("cuda", cuda_method, "Itself, or a copy on a GPU."),
@@ -301,7 +320,8 @@ PyMethodDef methods[] = {
     RL_FAST_ROW("cdouble", cdouble_method, "Itself, or a copy in complex128."),
     {"as_subclass", as_subclass, METH_O, "The same tensor as an instance of a subclass."},
     {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_subclass)),
-     METH_VARARGS | METH_KEYWORDS | METH_STATIC, "A tensor of a subclass on the memory of another, apart from autograd."},
+     METH_VARARGS | METH_KEYWORDS | METH_STATIC,
+     "A tensor of a subclass on the memory of another, apart from autograd."},
     {},
 };
 

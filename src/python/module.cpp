@@ -1,4 +1,5 @@
-// The extension module rushlight._C: puts its parts together, in the order that they need each other.
+// The extension module rushlight._C: puts its parts together, in the order that they need each
+// other.
 #include <nanobind/nanobind.h>
 
 #include "python/bindings.h"

@@ -15,7 +15,8 @@ namespace {
 
 // numpy's table of functions: places and types are fixed by its C ABI, which 1.x and 2.x share.
 using NewArray = PyObject* (*)(PyTypeObject* type, int ndim, const Py_ssize_t* sizes, int dtype,
-                               const Py_ssize_t* strides, void* data, int itemsize, int flags, PyObject* object);
+                               const Py_ssize_t* strides, void* data, int itemsize, int flags,
+                               PyObject* object);
 using SetBase = int (*)(PyObject* array, PyObject* base);
 constexpr int place_array_type = 2;
 constexpr int place_new_array = 93;
@@ -56,18 +57,30 @@ const NumpyApi& numpy_api() {
 // numpy's numbers of dtypes; -1 where it has none.
 int numpy_type(ScalarType t) {
   switch (t) {
-    case kBool: return 0;
-    case kInt8: return 1;
-    case kUInt8: return 2;
-    case kInt16: return 3;
-    case kInt32: return 5;
-    case kInt64: return 7;
-    case kFloat32: return 11;
-    case kFloat64: return 12;
-    case kComplexFloat: return 14;
-    case kComplexDouble: return 15;
-    case kFloat16: return 23;
-    default: return -1;
+    case kBool:
+      return 0;
+    case kInt8:
+      return 1;
+    case kUInt8:
+      return 2;
+    case kInt16:
+      return 3;
+    case kInt32:
+      return 5;
+    case kInt64:
+      return 7;
+    case kFloat32:
+      return 11;
+    case kFloat64:
+      return 12;
+    case kComplexFloat:
+      return 14;
+    case kComplexDouble:
+      return 15;
+    case kFloat16:
+      return 23;
+    default:
+      return -1;
   }
 }
 
@@ -77,7 +90,8 @@ void release_storage(PyObject* capsule) {
 
 // ---- reading them ----
 
-// The dtype of a buffer's format; Undefined where there is none. `swapped`: of the other byte order.
+// The dtype of a buffer's format; Undefined where there is none. `swapped`: of the other byte
+// order.
 ScalarType dtype_of_format(const char* format, Py_ssize_t itemsize, bool& swapped) {
   swapped = *format == '>' || *format == '!';
   if (std::strchr("@=<>!^", *format) != nullptr && *format != '\0') {
@@ -128,20 +142,23 @@ std::string dtype_name(PyObject* array) {
   PyErr_Clear();
   const Object kind = Object::maybe(type ? PyObject_GetAttrString(type.get(), "type") : nullptr);
   PyErr_Clear();
-  const std::string name = kind && PyType_Check(kind.get())
-                               ? std::string("numpy.") + reinterpret_cast<PyTypeObject*>(kind.get())->tp_name
-                               : dtype_name(array);
+  const std::string name =
+      kind && PyType_Check(kind.get())
+          ? std::string("numpy.") + reinterpret_cast<PyTypeObject*>(kind.get())->tp_name
+          : dtype_name(array);
   const size_t dot = name.rfind("numpy.numpy.");
   raise(PyExc_TypeError,
         str("can't convert np.ndarray of type ", dot == std::string::npos ? name : name.substr(6),
-            ". The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, "
+            ". The only supported types are: float64, float32, float16, complex64, complex128, "
+            "int64, int32, int16, int8, "
             "uint8, and bool."));
 }
 
 // `view` is filled and becomes the tensor's.
 Tensor from_view(Py_buffer* view, PyObject* object) {
   bool swapped = false;
-  const ScalarType t = dtype_of_format(view->format != nullptr ? view->format : "B", view->itemsize, swapped);
+  const ScalarType t =
+      dtype_of_format(view->format != nullptr ? view->format : "B", view->itemsize, swapped);
   const auto fail = [&](PyObject* type, const char* message) {
     release_buffer(nullptr, 0, view);
     raise(type, message);
@@ -152,7 +169,8 @@ Tensor from_view(Py_buffer* view, PyObject* object) {
   }
   if (swapped && view->itemsize > 1) {
     fail(PyExc_ValueError,
-         "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+         "given numpy array has byte order different from the native byte order. Conversion "
+         "between byte orders is "
          "currently not supported.");
   }
   DimVector sizes;
@@ -164,12 +182,15 @@ Tensor from_view(Py_buffer* view, PyObject* object) {
     sizes.push_back(size);
     if (step < 0) {
       fail(PyExc_ValueError,
-           "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-           "currently supported. (You can probably work around this by making a copy of your array  with array.copy().)");
+           "At least one stride in the given numpy array is negative, and tensors with negative "
+           "strides are not "
+           "currently supported. (You can probably work around this by making a copy of your array "
+           " with array.copy().)");
     }
     if (step % view->itemsize != 0) {
       fail(PyExc_ValueError,
-           "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
+           "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+           "array to reallocate the "
            "memory.");
     }
     strides.push_back(step / view->itemsize);
@@ -189,8 +210,9 @@ Tensor from_view(Py_buffer* view, PyObject* object) {
 }  // namespace
 
 PyObject* to_numpy(const Tensor& t) {
-  RL_CHECK_TYPE(t.is_cpu(), "can't convert ", t.device(),
-                " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
+  RL_CHECK_TYPE(
+      t.is_cpu(), "can't convert ", t.device(),
+      " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
   const int type = numpy_type(t.dtype());
   RL_CHECK_TYPE(type >= 0, "Got unsupported ScalarType ", enum_name(t.dtype()));
   const NumpyApi& api = numpy_api();
@@ -202,8 +224,9 @@ PyObject* to_numpy(const Tensor& t) {
   }
   static char nothing[16];
   void* data = t.numel() != 0 ? t.data_ptr() : nothing;
-  Object array = Object::check(api.new_array(api.array_type, static_cast<int>(t.dim()), sizes, type, strides, data, 0,
-                                             flag_writeable | flag_aligned, nullptr));
+  Object array =
+      Object::check(api.new_array(api.array_type, static_cast<int>(t.dim()), sizes, type, strides,
+                                  data, 0, flag_writeable | flag_aligned, nullptr));
   // The memory stays where it is while the array lives, whatever becomes of the tensor.
   t.storage()->fix_size();
   Storage storage = t.storage();
@@ -240,7 +263,8 @@ Tensor from_numpy(PyObject* array) {
   if (!read_only) {
     return shared;
   }
-  // Writing through the tensor could reach memory that may not be written (a file mapped to be read).
+  // Writing through the tensor could reach memory that may not be written (a file mapped to be
+  // read).
   Tensor copy = make_empty(shared.sizes(), shared.dtype(), kCPU);
   copy_raw(copy, shared);
   return copy;

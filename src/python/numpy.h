@@ -1,5 +1,5 @@
-// numpy without its headers and without importing it first: arrays are read through the buffer protocol and made
-// through numpy's own table of functions, which its C ABI fixes.
+// numpy without its headers and without importing it first: arrays are read through the buffer
+// protocol and made through numpy's own table of functions, which its C ABI fixes.
 #pragma once
 
 #include "python/common.h"
@@ -9,8 +9,8 @@ namespace rushlight::python {
 // An array on the memory of a CPU tensor, which it keeps. TypeError for dtypes that numpy lacks.
 PyObject* to_numpy(const Tensor& t);
 
-// A tensor on the memory of a numpy array, which it keeps; a copy where the array is read-only. TypeError, ValueError
-// as torch.from_numpy.
+// A tensor on the memory of a numpy array, which it keeps; a copy where the array is read-only.
+// TypeError, ValueError as torch.from_numpy.
 Tensor from_numpy(PyObject* array);
 
 // A tensor on the memory of any object with the buffer protocol; undefined if it has none.

@@ -1,5 +1,6 @@
-// Operators of Tensor: number slots and comparisons. They call the op directly; no parser stands between, for two
-// tensors or a tensor and a number. Whatever else is on the other side gets its turn by NotImplemented.
+// Operators of Tensor: number slots and comparisons. They call the op directly; no parser stands
+// between, for two tensors or a tensor and a number. Whatever else is on the other side gets its
+// turn by NotImplemented.
 #include <rushlight/ops.h>
 
 #include "python/bindings.h"
@@ -34,7 +35,9 @@ class Operand {
   Tensor number_;
 };
 
-bool wanted_elsewhere(PyObject* a, PyObject* b) { return mode_active() || overrides(a) || overrides(b); }
+bool wanted_elsewhere(PyObject* a, PyObject* b) {
+  return mode_active() || overrides(a) || overrides(b);
+}
 
 // `name` and `reflected` are the methods that __torch_function__ is told of, with the tensor first.
 template <class F>
@@ -98,13 +101,14 @@ PyObject* unary(PyObject* a, const char* name, F op) {
   });
 }
 
-#define BINARY(slot, op, reflected)                                                                       \
-  PyObject* slot(PyObject* a, PyObject* b) {                                                              \
-    return binary(a, b, #op, reflected, [](const Tensor& x, const Tensor& y) { return rushlight::op(x, y); }); \
+#define BINARY(slot, op, reflected)                                                      \
+  PyObject* slot(PyObject* a, PyObject* b) {                                             \
+    return binary(a, b, #op, reflected,                                                  \
+                  [](const Tensor& x, const Tensor& y) { return rushlight::op(x, y); }); \
   }
-#define INPLACE(slot, op)                                                                      \
-  PyObject* slot(PyObject* a, PyObject* b) {                                                   \
-    return inplace(a, b, #op, [](const Tensor& x, const Tensor& y) { rushlight::op(x, y); });  \
+#define INPLACE(slot, op)                                                                     \
+  PyObject* slot(PyObject* a, PyObject* b) {                                                  \
+    return inplace(a, b, #op, [](const Tensor& x, const Tensor& y) { rushlight::op(x, y); }); \
   }
 BINARY(nb_add, add, "add")
 BINARY(nb_sub, sub, "__rsub__")
@@ -136,7 +140,8 @@ PyObject* nb_pow(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) {
     Py_RETURN_NOTIMPLEMENTED;
   }
-  return binary(a, b, "pow", "__rpow__", [](const Tensor& x, const Tensor& y) { return rushlight::pow(x, y); });
+  return binary(a, b, "pow", "__rpow__",
+                [](const Tensor& x, const Tensor& y) { return rushlight::pow(x, y); });
 }
 PyObject* nb_ipow(PyObject* a, PyObject* b, PyObject*) {
   return inplace(a, b, "pow_", [](const Tensor& x, const Tensor& y) { rushlight::pow_(x, y); });
@@ -239,17 +244,23 @@ PyObject* to_bool_method(PyObject* self, PyObject*) {
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   switch (op) {
     case Py_EQ:
-      return binary(a, b, "__eq__", "__eq__", [](const Tensor& x, const Tensor& y) { return rushlight::eq(x, y); });
+      return binary(a, b, "__eq__", "__eq__",
+                    [](const Tensor& x, const Tensor& y) { return rushlight::eq(x, y); });
     case Py_NE:
-      return binary(a, b, "__ne__", "__ne__", [](const Tensor& x, const Tensor& y) { return rushlight::ne(x, y); });
+      return binary(a, b, "__ne__", "__ne__",
+                    [](const Tensor& x, const Tensor& y) { return rushlight::ne(x, y); });
     case Py_LT:
-      return binary(a, b, "lt", "gt", [](const Tensor& x, const Tensor& y) { return rushlight::lt(x, y); });
+      return binary(a, b, "lt", "gt",
+                    [](const Tensor& x, const Tensor& y) { return rushlight::lt(x, y); });
     case Py_LE:
-      return binary(a, b, "le", "ge", [](const Tensor& x, const Tensor& y) { return rushlight::le(x, y); });
+      return binary(a, b, "le", "ge",
+                    [](const Tensor& x, const Tensor& y) { return rushlight::le(x, y); });
     case Py_GT:
-      return binary(a, b, "gt", "lt", [](const Tensor& x, const Tensor& y) { return rushlight::gt(x, y); });
+      return binary(a, b, "gt", "lt",
+                    [](const Tensor& x, const Tensor& y) { return rushlight::gt(x, y); });
     default:
-      return binary(a, b, "ge", "le", [](const Tensor& x, const Tensor& y) { return rushlight::ge(x, y); });
+      return binary(a, b, "ge", "le",
+                    [](const Tensor& x, const Tensor& y) { return rushlight::ge(x, y); });
   }
 }
 

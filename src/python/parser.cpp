@@ -17,23 +17,39 @@ PyObject* const varargs_marker = &varargs_marker_object;
 const char* expected(Kind kind) {
   switch (kind) {
     case Kind::Tensor:
-    case Kind::TensorOrNumber: return "Tensor";
+    case Kind::TensorOrNumber:
+      return "Tensor";
     case Kind::TensorList:
-    case Kind::OptionalTensorList: return "tuple of Tensors";
-    case Kind::Scalar: return "Number";
-    case Kind::ScalarList: return "tuple of Scalars";
-    case Kind::Int: return "int";
-    case Kind::IntList: return "tuple of ints";
-    case Kind::Float: return "float";
-    case Kind::FloatList: return "tuple of floats";
-    case Kind::Bool: return "bool";
-    case Kind::String: return "str";
-    case Kind::Dtype: return "torch.dtype";
-    case Kind::Device: return "torch.device";
-    case Kind::Layout: return "torch.layout";
-    case Kind::MemoryFormat: return "torch.memory_format";
-    case Kind::Generator: return "torch.Generator";
-    case Kind::Object: return "object";
+    case Kind::OptionalTensorList:
+      return "tuple of Tensors";
+    case Kind::Scalar:
+      return "Number";
+    case Kind::ScalarList:
+      return "tuple of Scalars";
+    case Kind::Int:
+      return "int";
+    case Kind::IntList:
+      return "tuple of ints";
+    case Kind::Float:
+      return "float";
+    case Kind::FloatList:
+      return "tuple of floats";
+    case Kind::Bool:
+      return "bool";
+    case Kind::String:
+      return "str";
+    case Kind::Dtype:
+      return "torch.dtype";
+    case Kind::Device:
+      return "torch.device";
+    case Kind::Layout:
+      return "torch.layout";
+    case Kind::MemoryFormat:
+      return "torch.memory_format";
+    case Kind::Generator:
+      return "torch.Generator";
+    case Kind::Object:
+      return "object";
   }
   return "object";
 }
@@ -69,24 +85,42 @@ bool accepts(const Param& p, PyObject* o, Py_ssize_t& refused) {
     return p.none || p.kind == Kind::Object;
   }
   switch (p.kind) {
-    case Kind::Tensor: return is_tensor(o);
-    case Kind::TensorOrNumber: return is_tensor(o) || is_number(o);
-    case Kind::TensorList: return is_list_of(o, takes_tensor, refused);
-    case Kind::OptionalTensorList: return is_list_of(o, is_optional_tensor, refused);
-    case Kind::Scalar: return is_scalar(o);
-    case Kind::ScalarList: return is_list_of(o, is_scalar, refused);
-    case Kind::Int: return is_int(o);
-    case Kind::IntList: return is_int(o) || is_list_of(o, takes_int, refused);
-    case Kind::Float: return is_float(o);
-    case Kind::FloatList: return is_float(o) || is_list_of(o, takes_float, refused);
-    case Kind::Bool: return is_bool(o);
-    case Kind::String: return PyUnicode_Check(o);
-    case Kind::Dtype: return as_dtype(o).has_value();
-    case Kind::Device: return is_device(o);
-    case Kind::Layout: return as_layout(o).has_value();
-    case Kind::MemoryFormat: return as_memory_format(o).has_value();
-    case Kind::Generator: return is_generator(o);
-    case Kind::Object: return true;
+    case Kind::Tensor:
+      return is_tensor(o);
+    case Kind::TensorOrNumber:
+      return is_tensor(o) || is_number(o);
+    case Kind::TensorList:
+      return is_list_of(o, takes_tensor, refused);
+    case Kind::OptionalTensorList:
+      return is_list_of(o, is_optional_tensor, refused);
+    case Kind::Scalar:
+      return is_scalar(o);
+    case Kind::ScalarList:
+      return is_list_of(o, is_scalar, refused);
+    case Kind::Int:
+      return is_int(o);
+    case Kind::IntList:
+      return is_int(o) || is_list_of(o, takes_int, refused);
+    case Kind::Float:
+      return is_float(o);
+    case Kind::FloatList:
+      return is_float(o) || is_list_of(o, takes_float, refused);
+    case Kind::Bool:
+      return is_bool(o);
+    case Kind::String:
+      return PyUnicode_Check(o);
+    case Kind::Dtype:
+      return as_dtype(o).has_value();
+    case Kind::Device:
+      return is_device(o);
+    case Kind::Layout:
+      return as_layout(o).has_value();
+    case Kind::MemoryFormat:
+      return as_memory_format(o).has_value();
+    case Kind::Generator:
+      return is_generator(o);
+    case Kind::Object:
+      return true;
   }
   return false;
 }
@@ -100,8 +134,8 @@ struct OtherName {
   std::string_view other;
 };
 // numpy's names, taken everywhere.
-constexpr OtherName other_names[] = {{"dim", "axis"},  {"keepdim", "keepdims"}, {"self", "x"},
-                                     {"self", "a"},    {"self", "x1"},          {"other", "x2"},
+constexpr OtherName other_names[] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"self", "x"},
+                                     {"self", "a"},   {"self", "x1"},          {"other", "x2"},
                                      {"input", "x"}};
 
 bool is_called(const Param& p, std::string_view name) {
@@ -118,7 +152,8 @@ bool is_called(const Param& p, std::string_view name) {
 
 std::string_view keyword(PyObject* name) {
   if (PyUnicode_IS_COMPACT_ASCII(name)) {
-    return {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(name)), static_cast<size_t>(PyUnicode_GET_LENGTH(name))};
+    return {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(name)),
+            static_cast<size_t>(PyUnicode_GET_LENGTH(name))};
   }
   return text_view(name);
 }
@@ -140,14 +175,16 @@ struct Binding {
   Py_ssize_t varargs_count = 0;
 };
 
-std::string refusal(const Call& call, const Param& p, PyObject* o, Py_ssize_t position, Py_ssize_t refused) {
+std::string refusal(const Call& call, const Param& p, PyObject* o, Py_ssize_t position,
+                    Py_ssize_t refused) {
   std::string out = str(call.name, "(): argument '", shown_name(p), "'");
   if (position > 0) {
     out += str(" (position ", position, ")");
   }
   out += str(" must be ", expected(p.kind));
   if (refused >= 0) {
-    return out + str(", but found element of type ", type_name(items_of(o).data[refused]), " at pos ", refused);
+    return out + str(", but found element of type ", type_name(items_of(o).data[refused]),
+                     " at pos ", refused);
   }
   return out + str(", not ", type_name(o));
 }
@@ -200,7 +237,8 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
       const Items rest = {const_cast<PyObject**>(call.args + a), call.nargs - a};
       refused = first_refused(rest, takes_int);
       if (refused >= 0) {
-        return fail(call.name, "(): argument '", shown_name(param), "' must be tuple of ints, but found element of type ",
+        return fail(call.name, "(): argument '", shown_name(param),
+                    "' must be tuple of ints, but found element of type ",
                     type_name(rest.data[refused]), " at pos ", refused);
       }
       b.varargs = call.args + a;
@@ -220,12 +258,13 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
     int least = 0;
     for (int i = 0; i < s.count; i++) {
       const Param& param = s.params[i];
-      least += param.shown == nullptr && !param.keyword_only && !param.out && !(bound && i == s.self);
+      least +=
+          param.shown == nullptr && !param.keyword_only && !param.out && !(bound && i == s.self);
     }
     const char* were = call.nargs == 1 ? " was given" : " were given";
     if (least == most) {
-      return fail(call.name, "() takes ", most, " positional argument", most == 1 ? "" : "s", " but ",
-                  static_cast<int64_t>(call.nargs), were);
+      return fail(call.name, "() takes ", most, " positional argument", most == 1 ? "" : "s",
+                  " but ", static_cast<int64_t>(call.nargs), were);
     }
     return fail(call.name, "() takes from ", least, " to ", most, " positional arguments but ",
                 static_cast<int64_t>(call.nargs), were);
@@ -236,7 +275,8 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
     PyObject* o = call.args[call.nargs + k];
     int found = -1;
     for (int i = 0; i < s.count && found < 0; i++) {
-      if (visible(s.params[i], call.form) && !(bound && i == s.self) && is_called(s.params[i], name)) {
+      if (visible(s.params[i], call.form) && !(bound && i == s.self) &&
+          is_called(s.params[i], name)) {
         found = i;
       }
     }
@@ -363,7 +403,8 @@ std::string describe(const Signature& s, Form form) {
 
 }  // namespace
 
-PyObject* Parser::call(Form form, PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) const {
+PyObject* Parser::call(Form form, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                       PyObject* kwnames) const {
   return guarded([&]() -> PyObject* {
     std::string inplace_name;
     const char* shown = name;
@@ -429,7 +470,8 @@ std::vector<Tensor> Arguments::tensors(int i) const {
 
 std::vector<Tensor> Arguments::out_tensors(int i, size_t n, const char* op) const {
   std::vector<Tensor> out = tensors(i);
-  RL_CHECK_TYPE(out.size() == n, op, "(): argument 'out' must be a tuple of ", n, " Tensors, but it has ", out.size());
+  RL_CHECK_TYPE(out.size() == n, op, "(): argument 'out' must be a tuple of ", n,
+                " Tensors, but it has ", out.size());
   return out;
 }
 
@@ -438,13 +480,15 @@ std::vector<std::optional<Tensor>> Arguments::optional_tensors(int i) const {
   if (given(i)) {
     for (Py_ssize_t k = 0; k < items(i).size; k++) {
       PyObject* o = items(i).data[k];
-      out.push_back(o == Py_None ? std::nullopt : std::optional(expect_tensor(o, "an item of the list")));
+      out.push_back(o == Py_None ? std::nullopt
+                                 : std::optional(expect_tensor(o, "an item of the list")));
     }
   }
   return out;
 }
 
-// Items are read afresh at each step and held: a conversion may run Python code, which may change the list.
+// Items are read afresh at each step and held: a conversion may run Python code, which may change
+// the list.
 template <class T, class F>
 T Arguments::convert_list(int i, F convert) const {
   T out;
@@ -460,8 +504,12 @@ T Arguments::convert_list(int i, F convert) const {
 }
 
 DimVector Arguments::ints(int i) const { return convert_list<DimVector>(i, to_int); }
-std::vector<double> Arguments::numbers(int i) const { return convert_list<std::vector<double>>(i, to_float); }
-std::vector<Scalar> Arguments::scalars(int i) const { return convert_list<std::vector<Scalar>>(i, to_scalar); }
+std::vector<double> Arguments::numbers(int i) const {
+  return convert_list<std::vector<double>>(i, to_float);
+}
+std::vector<Scalar> Arguments::scalars(int i) const {
+  return convert_list<std::vector<Scalar>>(i, to_scalar);
+}
 
 ScalarType Arguments::dtype_of(PyObject* o) { return *as_dtype(o); }
 
@@ -475,7 +523,8 @@ TensorOptions Arguments::options(int i) const {
   } else if (const std::optional<Device> d = default_device()) {
     out = out.device(*d);
   }
-  RL_CHECK(!given(i + 3) || !boolean(i + 3), "Cannot access accelerator device when none is available: pin_memory=True");
+  RL_CHECK(!given(i + 3) || !boolean(i + 3),
+           "Cannot access accelerator device when none is available: pin_memory=True");
   return given(i + 4) ? out.requires_grad(boolean(i + 4)) : out;
 }
 
@@ -507,7 +556,9 @@ bool Arguments::heavy() const {
       const Items list = kind == Kind::IntList && items(i).is_sequence() ? items(i) : one;
       for (Py_ssize_t k = 0; k < list.size; k++) {
         int overflow = 0;
-        const int64_t n = PyLong_CheckExact(list.data[k]) ? PyLong_AsLongLongAndOverflow(list.data[k], &overflow) : 1;
+        const int64_t n = PyLong_CheckExact(list.data[k])
+                              ? PyLong_AsLongLongAndOverflow(list.data[k], &overflow)
+                              : 1;
         if (n > 1 && __builtin_mul_overflow(asked, n, &asked)) {
           return true;
         }
@@ -549,9 +600,12 @@ PyObject* wrap_result(const std::vector<Tensor>& list) {
 }
 
 // Takes over `item`. A named result is a tuple inside.
-void set_item(PyObject* tuple, Py_ssize_t i, PyObject* item) { PyTuple_SET_ITEM(tuple, i, check(item)); }
+void set_item(PyObject* tuple, Py_ssize_t i, PyObject* item) {
+  PyTuple_SET_ITEM(tuple, i, check(item));
+}
 
-PyTypeObject* named_result(PyTypeObject*& cache, const char* name, std::initializer_list<const char*> fields) {
+PyTypeObject* named_result(PyTypeObject*& cache, const char* name,
+                           std::initializer_list<const char*> fields) {
   if (cache != nullptr) {
     return cache;
   }

@@ -1,8 +1,9 @@
 // The one argument parser: tables of parameters in, bound arguments out.
 //
-// Every op name has a Parser over its signatures, in order of preference (generated: gen/python.py). A call walks them
-// and takes the first that fits; nothing is raised before all have failed. Then the error of the only plausible
-// signature is raised, or the list of all. `Arguments` converts what was bound, on demand, to the C++ types of the op.
+// Every op name has a Parser over its signatures, in order of preference (generated:
+// gen/python.py). A call walks them and takes the first that fits; nothing is raised before all
+// have failed. Then the error of the only plausible signature is raised, or the list of all.
+// `Arguments` converts what was bound, on demand, to the C++ types of the op.
 #pragma once
 
 #include <iterator>
@@ -40,13 +41,14 @@ enum class Kind : uint8_t {
 struct Param {
   std::string_view name;
   Kind kind;
-  bool none = false;          // None is taken
+  bool none = false;  // None is taken
   bool keyword_only = false;
-  bool out = false;           // out=: functions have it, methods do not
+  bool out = false;             // out=: functions have it, methods do not
   const char* shown = nullptr;  // the default, as the error message lists it; null: required
 };
 
-// The forms that an op name takes in Python: add(a, b), a.add(b), a.add_(b) and, for nn.functional, add_(a, b).
+// The forms that an op name takes in Python: add(a, b), a.add(b), a.add_(b) and, for nn.functional,
+// add_(a, b).
 enum Form : uint8_t { FunctionForm = 1, MethodForm = 2, InplaceForm = 4, InplaceFunctionForm = 8 };
 inline bool is_method(Form f) { return f == MethodForm || f == InplaceForm; }
 inline bool is_inplace(Form f) { return f == InplaceForm || f == InplaceFunctionForm; }
@@ -54,9 +56,9 @@ inline bool is_inplace(Form f) { return f == InplaceForm || f == InplaceFunction
 struct Signature {
   const Param* params;
   uint8_t count;
-  uint8_t forms;    // a set of Form
-  int8_t self;      // index of the parameter that a method is called on; -1: none
-  bool varargs;     // the only positional parameter besides self takes `view(2, 3)`
+  uint8_t forms;  // a set of Form
+  int8_t self;    // index of the parameter that a method is called on; -1: none
+  bool varargs;   // the only positional parameter besides self takes `view(2, 3)`
 };
 
 class Arguments;
@@ -69,8 +71,10 @@ struct Parser {
   Run run;
   PyObject** owner;  // where the public callable of the function form is an attribute
 
-  // Whole calls: offers it to __torch_function__, parses, runs, sets Python's error. `self` is null for functions.
-  PyObject* call(Form form, PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) const;
+  // Whole calls: offers it to __torch_function__, parses, runs, sets Python's error. `self` is null
+  // for functions.
+  PyObject* call(Form form, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                 PyObject* kwnames) const;
 };
 
 class Arguments {
@@ -80,7 +84,8 @@ class Arguments {
   int signature() const { return signature_; }
   bool inplace() const { return is_inplace(form_); }
 
-  // Not passed at all: an optional parameter with a default other than None takes that; None stays None.
+  // Not passed at all: an optional parameter with a default other than None takes that; None stays
+  // None.
   bool absent(int i) const { return slots_[i] == nullptr; }
   bool given(int i) const { return slots_[i] != nullptr && slots_[i] != Py_None; }
   PyObject* object(int i) const { return slots_[i]; }
@@ -93,19 +98,27 @@ class Arguments {
   std::vector<Tensor> out_tensors(int i, size_t n, const char* op) const;
 
   Scalar scalar(int i) const { return to_scalar(slots_[i]); }
-  Scalar scalar(int i, const Scalar& otherwise) const { return given(i) ? to_scalar(slots_[i]) : otherwise; }
+  Scalar scalar(int i, const Scalar& otherwise) const {
+    return given(i) ? to_scalar(slots_[i]) : otherwise;
+  }
   std::optional<Scalar> optional_scalar(int i) const { return optional(i, to_scalar); }
   int64_t integer(int i) const { return to_int(slots_[i]); }
-  int64_t integer(int i, int64_t otherwise) const { return given(i) ? to_int(slots_[i]) : otherwise; }
+  int64_t integer(int i, int64_t otherwise) const {
+    return given(i) ? to_int(slots_[i]) : otherwise;
+  }
   std::optional<int64_t> optional_integer(int i) const { return optional(i, to_int); }
   double number(int i) const { return to_float(slots_[i]); }
-  double number(int i, double otherwise) const { return given(i) ? to_float(slots_[i]) : otherwise; }
+  double number(int i, double otherwise) const {
+    return given(i) ? to_float(slots_[i]) : otherwise;
+  }
   std::optional<double> optional_number(int i) const { return optional(i, to_float); }
   bool boolean(int i) const { return to_bool(slots_[i]); }
   bool boolean(int i, bool otherwise) const { return given(i) ? to_bool(slots_[i]) : otherwise; }
   std::optional<bool> optional_boolean(int i) const { return optional(i, to_bool); }
   std::string_view string(int i) const { return text_view(slots_[i]); }
-  std::string_view string(int i, std::string_view otherwise) const { return given(i) ? string(i) : otherwise; }
+  std::string_view string(int i, std::string_view otherwise) const {
+    return given(i) ? string(i) : otherwise;
+  }
   std::optional<std::string_view> optional_string(int i) const { return optional(i, text_view); }
 
   // A single int is a list of one.
@@ -137,7 +150,9 @@ class Arguments {
   std::optional<MemoryFormat> optional_memory_format(int i) const {
     return given(i) ? as_memory_format(slots_[i]) : std::nullopt;
   }
-  const Generator& generator(int i) const { return given(i) ? unwrap_generator(slots_[i]) : no_generator; }
+  const Generator& generator(int i) const {
+    return given(i) ? unwrap_generator(slots_[i]) : no_generator;
+  }
   // dtype, layout, device, pin_memory, requires_grad, from parameter i on.
   TensorOptions options(int i) const;
 
@@ -182,9 +197,11 @@ PyObject* wrap_result(const std::vector<Tensor>& list);  // a tuple
 void set_item(PyObject* tuple, Py_ssize_t i, PyObject* item);
 template <class... T>
 PyObject* wrap_result(std::tuple<T...> results, PyTypeObject* named = nullptr) {
-  Object out = Object::check(named != nullptr ? PyStructSequence_New(named) : PyTuple_New(sizeof...(T)));
+  Object out =
+      Object::check(named != nullptr ? PyStructSequence_New(named) : PyTuple_New(sizeof...(T)));
   Py_ssize_t i = 0;
-  std::apply([&](auto&... r) { (set_item(out.get(), i++, wrap_result(std::move(r))), ...); }, results);
+  std::apply([&](auto&... r) { (set_item(out.get(), i++, wrap_result(std::move(r))), ...); },
+             results);
   return out.release();
 }
 
@@ -219,34 +236,39 @@ PyObject* finish_given(const Arguments& a, PyObject* given, F&& op) {
 }
 
 // The type torch.return_types.NAME with these fields; made on first use.
-PyTypeObject* named_result(PyTypeObject*& cache, const char* name, std::initializer_list<const char*> fields);
+PyTypeObject* named_result(PyTypeObject*& cache, const char* name,
+                           std::initializer_list<const char*> fields);
 void init_results(PyObject* module);
 
 // ---- definitions by hand: a table of parameters, then the body, which is given `a` ----
 
 inline constexpr Param self_param = {"self", Kind::Tensor};
 
-#define RL_METHOD(name, ...)                                                                                 \
-  PyObject* name##_run(const Arguments& a);                                                                  \
-  const Param name##_params[] = {self_param, __VA_ARGS__};                                                   \
-  const Signature name##_signatures[] = {{name##_params, std::size(name##_params), MethodForm, 0, false}};   \
-  const Parser name##_parser = {#name, name##_signatures, 1, name##_run, nullptr};                           \
-  PyObject* name##_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {        \
-    return name##_parser.call(MethodForm, self, args, nargs, names);                                         \
-  }                                                                                                          \
+#define RL_METHOD(name, ...)                                                       \
+  PyObject* name##_run(const Arguments& a);                                        \
+  const Param name##_params[] = {self_param, __VA_ARGS__};                         \
+  const Signature name##_signatures[] = {                                          \
+      {name##_params, std::size(name##_params), MethodForm, 0, false}};            \
+  const Parser name##_parser = {#name, name##_signatures, 1, name##_run, nullptr}; \
+  PyObject* name##_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, \
+                          PyObject* names) {                                       \
+    return name##_parser.call(MethodForm, self, args, nargs, names);               \
+  }                                                                                \
   PyObject* name##_run(const Arguments& a)
 
 // A function of the module `ops_owner`, to which the row RL_FUNCTION_ROW adds it.
-#define RL_FUNCTION(name, ...)                                                                               \
-  PyObject* name##_run(const Arguments& a);                                                                  \
-  const Param name##_params[] = {__VA_ARGS__};                                                               \
-  const Signature name##_signatures[] = {{name##_params, std::size(name##_params), FunctionForm, -1, false}}; \
-  const Parser name##_parser = {#name, name##_signatures, 1, name##_run, &ops_owner};                        \
-  PyObject* name##_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {           \
-    return name##_parser.call(FunctionForm, nullptr, args, nargs, names);                                    \
-  }                                                                                                          \
+#define RL_FUNCTION(name, ...)                                                                     \
+  PyObject* name##_run(const Arguments& a);                                                        \
+  const Param name##_params[] = {__VA_ARGS__};                                                     \
+  const Signature name##_signatures[] = {                                                          \
+      {name##_params, std::size(name##_params), FunctionForm, -1, false}};                         \
+  const Parser name##_parser = {#name, name##_signatures, 1, name##_run, &ops_owner};              \
+  PyObject* name##_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* names) { \
+    return name##_parser.call(FunctionForm, nullptr, args, nargs, names);                          \
+  }                                                                                                \
   PyObject* name##_run(const Arguments& a)
 
-#define RL_FAST_ROW(name, function, doc) {name, as_function(function), METH_FASTCALL | METH_KEYWORDS, doc}
+#define RL_FAST_ROW(name, function, doc) \
+  {name, as_function(function), METH_FASTCALL | METH_KEYWORDS, doc}
 
 }  // namespace rushlight::python

@@ -14,8 +14,8 @@ namespace {
 
 // The callable that __torch_function__ is told of: Tensor.shape.__get__.
 Object accessor(const void* name, const char* which) {
-  const Object descriptor = Object::check(
-      PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), static_cast<const char*>(name)));
+  const Object descriptor = Object::check(PyObject_GetAttrString(
+      reinterpret_cast<PyObject*>(tensor_class), static_cast<const char*>(name)));
   return Object::check(PyObject_GetAttrString(descriptor.get(), which));
 }
 
@@ -71,16 +71,18 @@ Tensor reversed(const Tensor& t) {
 PyObject* transposed(const Tensor& t) {
   if (t.dim() != 2 && t.dim() != 0) {
     static bool warned = false;
-    warn_once(warned,
-              "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
-              "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
-              "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.");
+    warn_once(
+        warned,
+        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+        "deprecated and it will "
+        "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+        "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.");
   }
   return wrap(reversed(t));
 }
 Tensor matrix_transpose(const Tensor& t, const char* name) {
-  RL_CHECK(t.dim() >= 2 || t.dim() == 0, "tensor.", name, " is only supported on matrices or batches of matrices. Got ",
-           t.dim(), "-D tensor.");
+  RL_CHECK(t.dim() >= 2 || t.dim() == 0, "tensor.", name,
+           " is only supported on matrices or batches of matrices. Got ", t.dim(), "-D tensor.");
   return t.dim() == 0 ? t : rushlight::transpose(t, -2, -1);
 }
 PyObject* matrix_transposed(const Tensor& t) { return wrap(matrix_transpose(t, "mT")); }
@@ -101,7 +103,8 @@ int setter(PyObject* self, PyObject* value, void* name) {
   return guarded_status([&] {
     if (value != nullptr && RL_UNLIKELY(mode_active() || overrides(self))) {
       PyObject* args[] = {self, value};
-      Py_DECREF(check(call_torch_function(accessor(name, "__set__").get(), nullptr, args, 2, nullptr)));
+      Py_DECREF(
+          check(call_torch_function(accessor(name, "__set__").get(), nullptr, args, 2, nullptr)));
       return;
     }
     write(self, value);
@@ -124,7 +127,9 @@ void set_grad(PyObject* self, PyObject* value) {
     return;
   }
   if (!is_tensor(value)) {
-    raise(PyExc_TypeError, str("assigned grad expected to be a Tensor or None but got grad of type '", type_name(value), "'"));
+    raise(PyExc_TypeError,
+          str("assigned grad expected to be a Tensor or None but got grad of type '",
+              type_name(value), "'"));
   }
   rushlight::set_grad(t, unwrap(value));
 }
@@ -152,7 +157,8 @@ void set_part(PyObject* self, PyObject* value) {
 }
 
 #define GET(name, read, doc) {name, getter<read>, nullptr, doc, const_cast<char*>(name)}
-#define GET_SET(name, read, write, doc) {name, getter<read>, setter<write>, doc, const_cast<char*>(name)}
+#define GET_SET(name, read, write, doc) \
+  {name, getter<read>, setter<write>, doc, const_cast<char*>(name)}
 PyGetSetDef properties[] = {
     GET("shape", shape, "The sizes, as torch.Size."),
     GET("dtype", dtype, "The type of the elements."),
@@ -180,7 +186,8 @@ PyGetSetDef properties[] = {
     GET_SET("_grad", grad, set_grad, nullptr),
     GET_SET("data", data, set_data, "The same memory, unknown to autograd."),
     GET("_base", base, "The tensor that it is a view of, or None."),
-    GET_SET("real", real_part, set_part<rushlight::real>, "The real part; real tensors themselves."),
+    GET_SET("real", real_part, set_part<rushlight::real>,
+            "The real part; real tensors themselves."),
     GET_SET("imag", imaginary_part, set_part<rushlight::imag>, "The imaginary part, a view."),
     GET("names", names, "A None for each dimension."),
     GET("name", none, "None."),

@@ -17,7 +17,8 @@ PyObject* default_dtype(PyObject*, PyObject*) { return wrap(get_default_dtype())
 PyObject* change_default_dtype(PyObject*, PyObject* dtype) {
   return guarded([&]() -> PyObject* {
     if (Py_TYPE(dtype) != &dtype_type) {
-      raise(PyExc_TypeError, str("invalid dtype object: expected a torch.dtype, but got ", type_name(dtype)));
+      raise(PyExc_TypeError,
+            str("invalid dtype object: expected a torch.dtype, but got ", type_name(dtype)));
     }
     const ScalarType t = *as_dtype(dtype);
     RL_CHECK_TYPE(is_floating(t), "only floating-point types are supported as the default type");
@@ -32,7 +33,8 @@ RL_FUNCTION(promote_types, Param{"type1", Kind::Dtype}, Param{"type2", Kind::Dty
 RL_FUNCTION(can_cast, Param{"from_", Kind::Dtype}, Param{"to", Kind::Dtype}) {
   return PyBool_FromLong(rushlight::can_cast(a.dtype(0), a.dtype(1)));
 }
-RL_FUNCTION(result_type, Param{"tensor1", Kind::TensorOrNumber}, Param{"tensor2", Kind::TensorOrNumber}) {
+RL_FUNCTION(result_type, Param{"tensor1", Kind::TensorOrNumber},
+            Param{"tensor2", Kind::TensorOrNumber}) {
   const Tensor both[] = {a.tensor_or_number(0), a.tensor_or_number(1)};
   return wrap(rushlight::result_type(both));
 }
@@ -41,7 +43,9 @@ RL_FUNCTION(result_type, Param{"tensor1", Kind::TensorOrNumber}, Param{"tensor2"
 
 constexpr Param input_param = {"self", Kind::Tensor};
 RL_FUNCTION(numel, input_param) { return PyLong_FromLongLong(a.tensor(0).numel()); }
-RL_FUNCTION(is_floating_point, input_param) { return PyBool_FromLong(a.tensor(0).is_floating_point()); }
+RL_FUNCTION(is_floating_point, input_param) {
+  return PyBool_FromLong(a.tensor(0).is_floating_point());
+}
 RL_FUNCTION(is_complex, input_param) { return PyBool_FromLong(a.tensor(0).is_complex()); }
 RL_FUNCTION(is_nonzero, input_param) {
   const Tensor& t = a.tensor(0);
@@ -91,11 +95,14 @@ PyMethodDef functions[] = {
     ROW(is_same_size, "Whether two tensors have the same sizes."),
     {"is_tensor", is_tensor_function, METH_O, "Whether an object is a Tensor."},
     {"get_default_dtype", default_dtype, METH_NOARGS, "The dtype of new floating-point tensors."},
-    {"set_default_dtype", change_default_dtype, METH_O, "Changes the dtype of new floating-point tensors."},
+    {"set_default_dtype", change_default_dtype, METH_O,
+     "Changes the dtype of new floating-point tensors."},
     {"get_num_threads", num_threads, METH_NOARGS, "How many threads an op may use."},
     {"set_num_threads", change_num_threads, METH_O, "Changes how many threads an op may use."},
-    {"set_warn_always", change_warn_always, METH_O, "Whether warnings given once in a process are repeated."},
-    {"is_warn_always_enabled", warns_always, METH_NOARGS, "Whether warnings given once in a process are repeated."},
+    {"set_warn_always", change_warn_always, METH_O,
+     "Whether warnings given once in a process are repeated."},
+    {"is_warn_always_enabled", warns_always, METH_NOARGS,
+     "Whether warnings given once in a process are repeated."},
     {},
 };
 #undef ROW

@@ -16,8 +16,7 @@ namespace {
 extern PyTypeObject storage_type;
 
 struct StorageObject {
-  PyObject_HEAD
-  Storage value;
+  PyObject_HEAD Storage value;
 };
 const Storage& storage_of(PyObject* o) { return reinterpret_cast<StorageObject*>(o)->value; }
 
@@ -31,7 +30,8 @@ PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     static const char* const names[] = {"size", nullptr};
     Py_ssize_t size = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:UntypedStorage", const_cast<char**>(names), &size)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:UntypedStorage", const_cast<char**>(names),
+                                     &size)) {
       throw PythonError();
     }
     RL_CHECK(size >= 0, "Storage size must not be negative, but got ", static_cast<int64_t>(size));
@@ -44,9 +44,15 @@ void destroy(PyObject* self) {
   Py_TYPE(self)->tp_free(self);
 }
 
-PyObject* nbytes(PyObject* self, PyObject*) { return PyLong_FromSize_t(storage_of(self)->nbytes()); }
-PyObject* address(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(storage_of(self)->data()); }
-PyObject* resizable(PyObject* self, PyObject*) { return PyBool_FromLong(storage_of(self)->resizable()); }
+PyObject* nbytes(PyObject* self, PyObject*) {
+  return PyLong_FromSize_t(storage_of(self)->nbytes());
+}
+PyObject* address(PyObject* self, PyObject*) {
+  return PyLong_FromVoidPtr(storage_of(self)->data());
+}
+PyObject* resizable(PyObject* self, PyObject*) {
+  return PyBool_FromLong(storage_of(self)->resizable());
+}
 PyObject* device(PyObject* self, void*) {
   return guarded([&] { return wrap(storage_of(self)->device()); });
 }
@@ -60,8 +66,9 @@ PyObject* resize(PyObject* self, PyObject* size) {
     const int64_t n = to_int(size);
     RL_CHECK(n >= 0, "Storage size must not be negative, but got ", n);
     // Tensors check their bounds when they are made: memory below them must not shrink.
-    RL_CHECK(static_cast<size_t>(n) >= storage_of(self)->nbytes() || storage_of(self)->use_count() == 1,
-             "resize_() would cut memory that tensors still use");
+    RL_CHECK(
+        static_cast<size_t>(n) >= storage_of(self)->nbytes() || storage_of(self)->use_count() == 1,
+        "resize_() would cut memory that tensors still use");
     storage_of(self)->resize(static_cast<size_t>(n));
     return Py_NewRef(self);
   });
@@ -126,10 +133,11 @@ PyObject* from_bytes(PyObject* cls, PyObject* bytes) {
 PyObject* reduce(PyObject* self, PyObject*) {
   return guarded([&] {
     const Storage& s = storage_of(self);
-    RL_CHECK(s->device().is_cpu(), "only storage in main memory can be pickled, not that on ", s->device());
+    RL_CHECK(s->device().is_cpu(), "only storage in main memory can be pickled, not that on ",
+             s->device());
     const Object rebuild = Object::check(PyObject_GetAttrString(self, "_from_bytes"));
-    const Object bytes = Object::check(
-        PyBytes_FromStringAndSize(static_cast<const char*>(s->data()), static_cast<Py_ssize_t>(s->nbytes())));
+    const Object bytes = Object::check(PyBytes_FromStringAndSize(
+        static_cast<const char*>(s->data()), static_cast<Py_ssize_t>(s->nbytes())));
     return check(Py_BuildValue("O(O)", rebuild.get(), bytes.get()));
   });
 }
@@ -139,8 +147,8 @@ PyObject* tensor_on(PyObject*, PyObject* args) {
   return guarded([&] {
     PyObject *storage, *dtype, *size, *stride;
     long long offset;
-    if (!PyArg_ParseTuple(args, "O!O!LO!O!:_tensor_on", &storage_type, &storage, &dtype_type, &dtype, &offset,
-                          &PyTuple_Type, &size, &PyTuple_Type, &stride)) {
+    if (!PyArg_ParseTuple(args, "O!O!LO!O!:_tensor_on", &storage_type, &storage, &dtype_type,
+                          &dtype, &offset, &PyTuple_Type, &size, &PyTuple_Type, &stride)) {
       throw PythonError();
     }
     const auto ints = [](PyObject* tuple) {
@@ -182,7 +190,7 @@ PyGetSetDef getset[] = {
 PySequenceMethods sequence = {.sq_length = length, .sq_item = item};
 
 PyTypeObject storage_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight.UntypedStorage",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight.UntypedStorage",
     .tp_basicsize = sizeof(StorageObject),
     .tp_dealloc = destroy,
     .tp_as_sequence = &sequence,

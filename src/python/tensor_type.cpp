@@ -1,4 +1,5 @@
-// Lifetime of tensors' Python objects: allocation with a free list, resurrection, garbage collection, release off the GIL.
+// Lifetime of tensors' Python objects: allocation with a free list, resurrection, garbage
+// collection, release off the GIL.
 #include "python/tensor_type.h"
 
 #include <sched.h>
@@ -21,7 +22,8 @@ TensorObject* as_object(PyObject* o) { return reinterpret_cast<TensorObject*>(o)
 // ---- allocation ----
 
 constexpr int free_list_capacity = 256;
-TensorObject* free_list[free_list_capacity];  // dead objects of the class Tensor, with their reference to it
+TensorObject*
+    free_list[free_list_capacity];  // dead objects of the class Tensor, with their reference to it
 int free_list_size = 0;
 
 // ---- objects whose impl died while the GIL was not held ----
@@ -30,7 +32,8 @@ std::mutex dropped_mutex;
 std::vector<PyObject*> dropped;
 std::atomic<bool> any_dropped{false};
 
-// The impl's last reference is gone: its object owns it again, and loses the impl's reference to itself.
+// The impl's last reference is gone: its object owns it again, and loses the impl's reference to
+// itself.
 void drop_owned(PyObject* o) {
   TensorObject* object = as_object(o);
   TensorImpl* impl = object->lent;
@@ -104,7 +107,8 @@ bool resurrect(PyObject* o) {
     return false;
   }
   TensorImpl* impl = object->tensor.impl();
-  const bool plain = Py_TYPE(o) == tensor_class && object->dict == nullptr && object->weak_references == nullptr;
+  const bool plain =
+      Py_TYPE(o) == tensor_class && object->dict == nullptr && object->weak_references == nullptr;
   if (plain && impl->requires_grad()) {
     return false;  // a result that autograd saved: nobody can tell a new object from this one
   }
@@ -179,7 +183,8 @@ int clear(PyObject* o) {
     return 0;
   }
   Py_CLEAR(object->dict);
-  if (object->tensor.defined() && object->tensor.impl()->autograd() != nullptr && autograd_visitor.clear != nullptr) {
+  if (object->tensor.defined() && object->tensor.impl()->autograd() != nullptr &&
+      autograd_visitor.clear != nullptr) {
     autograd_visitor.clear(*object->tensor.impl());
   }
   return 0;
@@ -230,7 +235,7 @@ PyMethodDef module_functions[] = {
 }  // namespace
 
 PyTypeObject tensor_meta_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight._C._TensorMeta",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C._TensorMeta",
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_TYPE_SUBCLASS,
     .tp_doc = "The metaclass of Tensor.",
     .tp_base = &PyType_Type,
@@ -238,7 +243,7 @@ PyTypeObject tensor_meta_type = {
 };
 
 PyTypeObject tensor_base_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight._C.TensorBase",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C.TensorBase",
     .tp_basicsize = sizeof(TensorObject),
     .tp_dealloc = dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
@@ -276,7 +281,8 @@ PyObject* wrap(Tensor t) {
   return o;
 }
 
-// Somebody holds an object that its impl owns (through a weak reference, say): the object becomes the owner.
+// Somebody holds an object that its impl owns (through a weak reference, say): the object becomes
+// the owner.
 void take_back(TensorObject* object) {
   while (object->lent != nullptr) {
     TensorImpl* impl = object->lent;
@@ -295,7 +301,8 @@ void take_back(TensorObject* object) {
     }
   }
   if (!object->tensor.defined()) {
-    raise(PyExc_RuntimeError, "this Tensor object holds no tensor: it was made without calling Tensor.__new__");
+    raise(PyExc_RuntimeError,
+          "this Tensor object holds no tensor: it was made without calling Tensor.__new__");
   }
 }
 

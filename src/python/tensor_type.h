@@ -1,9 +1,10 @@
-// The Python object of a tensor. `rushlight._C.TensorBase` is the C type; `rushlight.Tensor` is the Python class over it
-// (python/rushlight/_tensor.py) whose instances `wrap` makes.
+// The Python object of a tensor. `rushlight._C.TensorBase` is the C type; `rushlight.Tensor` is the
+// Python class over it (python/rushlight/_tensor.py) whose instances `wrap` makes.
 //
-// A tensor has at most one Python object, so `t.grad is t.grad`. As a rule the object owns the impl. When it would die
-// while C++ still holds the impl (and it has an identity worth keeping), the two change places: the impl owns the
-// object, which only borrows (`lent`) until it is seen again or the impl's last reference goes.
+// A tensor has at most one Python object, so `t.grad is t.grad`. As a rule the object owns the
+// impl. When it would die while C++ still holds the impl (and it has an identity worth keeping),
+// the two change places: the impl owns the object, which only borrows (`lent`) until it is seen
+// again or the impl's last reference goes.
 #pragma once
 
 #include "python/common.h"
@@ -11,16 +12,16 @@
 namespace rushlight::python {
 
 struct TensorObject {
-  PyObject_HEAD
-  Tensor tensor;     // undefined while lent
-  TensorImpl* lent;  // the impl that owns this object; null otherwise
+  PyObject_HEAD Tensor tensor;  // undefined while lent
+  TensorImpl* lent;             // the impl that owns this object; null otherwise
   PyObject* dict;
   PyObject* weak_references;
 };
 
 extern PyTypeObject tensor_base_type;
 extern PyTypeObject tensor_meta_type;
-extern PyTypeObject* tensor_class;  // rushlight.Tensor; tensor_base_type until the package has made it
+extern PyTypeObject*
+    tensor_class;  // rushlight.Tensor; tensor_base_type until the package has made it
 
 // None for an undefined tensor; the object that exists, or a new one of class Tensor.
 PyObject* wrap(Tensor t);
@@ -51,7 +52,8 @@ struct AutogradVisitor {
 };
 void set_autograd_visitor(AutogradVisitor visitor);
 
-// The slots and methods of TensorBase come from the files that know them; called once, before the type is made ready.
+// The slots and methods of TensorBase come from the files that know them; called once, before the
+// type is made ready.
 void add_methods(const PyMethodDef* methods);  // an array that ends with a null name
 void add_getset(const PyGetSetDef* getset);
 void init_tensor_type(PyObject* module);

@@ -1,4 +1,5 @@
-// Who sees a call before rushlight does: torch-function modes, then arguments whose class has __torch_function__.
+// Who sees a call before rushlight does: torch-function modes, then arguments whose class has
+// __torch_function__.
 #include "python/torch_function.h"
 
 #include <vector>
@@ -7,7 +8,8 @@
 
 namespace rushlight::python {
 
-constinit thread_local TorchFunctionState torch_function_state __attribute__((tls_model("initial-exec")));
+constinit thread_local TorchFunctionState torch_function_state
+    __attribute__((tls_model("initial-exec")));
 
 namespace {
 
@@ -16,7 +18,8 @@ PyObject* disabled_implementation;
 
 // The class attribute, borrowed; null where there is none or where it is the disabled one.
 PyObject* implementation(PyTypeObject* type) {
-  // The last class found to have none, at that version of it: a run of calls on Parameters looks it up once.
+  // The last class found to have none, at that version of it: a run of calls on Parameters looks it
+  // up once.
   static PyTypeObject* last = nullptr;
   static unsigned int last_version = 0;
   if (type == last && type->tp_version_tag == last_version && last_version != 0) {
@@ -94,12 +97,14 @@ class PoppedMode {
   Object mode_;
 };
 
-PyObject* ask(PyObject* who, PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs) {
+PyObject* ask(PyObject* who, PyObject* function, PyObject* types, PyObject* args,
+              PyObject* kwargs) {
   const Object method = Object::check(PyObject_GetAttr(who, attribute_name));
   return check(PyObject_CallFunctionObjArgs(method.get(), function, types, args, kwargs, nullptr));
 }
 
-PyObject* offer(PyObject* function, const std::vector<PyObject*>& found, PyObject* args, PyObject* kwargs) {
+PyObject* offer(PyObject* function, const std::vector<PyObject*>& found, PyObject* args,
+                PyObject* kwargs) {
   const Object types = Object::check(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
   for (size_t i = 0; i < found.size(); i++) {
     PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i), Py_NewRef(Py_TYPE(found[i])));
@@ -126,9 +131,9 @@ PyObject* offer(PyObject* function, const std::vector<PyObject*>& found, PyObjec
   }
   const Object name = Object::maybe(PyObject_GetAttrString(function, "__name__"));
   PyErr_Clear();
-  raise(PyExc_TypeError,
-        str("no implementation found for 'torch.", name ? text_view(name.get()) : std::string_view("function"),
-            "' on types that implement __torch_function__: [", names, "]"));
+  raise(PyExc_TypeError, str("no implementation found for 'torch.",
+                             name ? text_view(name.get()) : std::string_view("function"),
+                             "' on types that implement __torch_function__: [", names, "]"));
 }
 
 // ---- what Python code uses ----
@@ -137,12 +142,13 @@ PyObject* disabled(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     static const char* const names[] = {"func", "types", "args", "kwargs", nullptr};
     PyObject *function, *types, *arguments = nullptr, *keywords = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO", const_cast<char**>(names), &function, &types, &arguments,
-                                     &keywords)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO", const_cast<char**>(names), &function,
+                                     &types, &arguments, &keywords)) {
       throw PythonError();
     }
     const bool before = std::exchange(torch_function_state.subclasses_disabled, true);
-    const Object tuple = Object::maybe(arguments != nullptr ? PySequence_Tuple(arguments) : PyTuple_New(0));
+    const Object tuple =
+        Object::maybe(arguments != nullptr ? PySequence_Tuple(arguments) : PyTuple_New(0));
     PyObject* result = nullptr;
     if (tuple) {
       result = PyObject_Call(function, tuple.get(), keywords == Py_None ? nullptr : keywords);
@@ -159,7 +165,8 @@ PyObject* swap_disabled(PyObject*, PyObject* args) {
     return nullptr;
   }
   TorchFunctionState& state = torch_function_state;
-  PyObject* before = Py_BuildValue("(NN)", PyBool_FromLong(state.subclasses_disabled), PyBool_FromLong(state.modes_disabled));
+  PyObject* before = Py_BuildValue("(NN)", PyBool_FromLong(state.subclasses_disabled),
+                                   PyBool_FromLong(state.modes_disabled));
   if (before != nullptr) {
     state.subclasses_disabled = subclasses != 0;
     state.modes_disabled = modes != 0;
@@ -194,7 +201,8 @@ PyObject* mode_count(PyObject*, PyObject*) {
   return PyLong_FromSsize_t(modes != nullptr ? PyList_GET_SIZE(modes) : 0);
 }
 
-PyObject* has_torch_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* has_torch_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
+                             PyObject* kwnames) {
   return PyBool_FromLong(wants_torch_function(nullptr, args, nargs, kwnames));
 }
 
@@ -202,22 +210,24 @@ PyObject* has_torch_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
 PyObject* offer_from_python(PyObject*, PyObject* args) {
   return guarded([&] {
     PyObject *function, *relevant, *arguments, *kwargs;
-    if (!PyArg_ParseTuple(args, "OO!O!O!:handle_torch_function", &function, &PyTuple_Type, &relevant, &PyTuple_Type,
-                          &arguments, &PyDict_Type, &kwargs)) {
+    if (!PyArg_ParseTuple(args, "OO!O!O!:handle_torch_function", &function, &PyTuple_Type,
+                          &relevant, &PyTuple_Type, &arguments, &PyDict_Type, &kwargs)) {
       throw PythonError();
     }
     std::vector<PyObject*> found;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(relevant) && !torch_function_state.subclasses_disabled; i++) {
+    for (Py_ssize_t i = 0;
+         i < PyTuple_GET_SIZE(relevant) && !torch_function_state.subclasses_disabled; i++) {
       collect_with_items(found, PyTuple_GET_ITEM(relevant, i));
     }
     return offer(function, found, arguments, kwargs);
   });
 }
 
-PyMethodDef disabled_definition = {"_disabled_torch_function_impl",
-                                   reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(disabled)),
-                                   METH_VARARGS | METH_KEYWORDS,
-                                   "As a class's __torch_function__: its instances are offered no calls."};
+PyMethodDef disabled_definition = {
+    "_disabled_torch_function_impl",
+    reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(disabled)),
+    METH_VARARGS | METH_KEYWORDS,
+    "As a class's __torch_function__: its instances are offered no calls."};
 
 PyMethodDef module_functions[] = {
     {"_swap_torch_function_disabled", swap_disabled, METH_VARARGS, nullptr},
@@ -225,7 +235,8 @@ PyMethodDef module_functions[] = {
     {"_pop_torch_function_mode", pop_mode, METH_NOARGS, nullptr},
     {"_offer_torch_function", offer_from_python, METH_VARARGS, nullptr},
     {"_torch_function_mode_count", mode_count, METH_NOARGS, nullptr},
-    {"_has_torch_function", as_function(has_torch_function), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"_has_torch_function", as_function(has_torch_function), METH_FASTCALL | METH_KEYWORDS,
+     nullptr},
     {},
 };
 
@@ -245,8 +256,8 @@ bool overrides_slow(PyObject* o) {
   return !PyTuple_CheckExact(o) && !PyList_CheckExact(o) && object_overrides(o);
 }
 
-PyObject* call_torch_function(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
-                              PyObject* kwnames) {
+PyObject* call_torch_function(PyObject* function, PyObject* self, PyObject* const* args,
+                              Py_ssize_t nargs, PyObject* kwnames) {
   const Py_ssize_t first = self != nullptr ? 1 : 0;
   const Object tuple = Object::check(PyTuple_New(nargs + first));
   if (self != nullptr) {
@@ -275,7 +286,8 @@ PyObject* call_torch_function(PyObject* function, PyObject* self, PyObject* cons
 PyObject* call_torch_function_method(const char* name, std::initializer_list<PyObject*> args) {
   const Object function =
       Object::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), name));
-  return call_torch_function(function.get(), nullptr, args.begin(), static_cast<Py_ssize_t>(args.size()), nullptr);
+  return call_torch_function(function.get(), nullptr, args.begin(),
+                             static_cast<Py_ssize_t>(args.size()), nullptr);
 }
 
 void init_torch_function(PyObject* module) {

@@ -1,4 +1,5 @@
-// __torch_function__: subclasses, other classes and modes that see a call before its arguments are converted.
+// __torch_function__: subclasses, other classes and modes that see a call before its arguments are
+// converted.
 #pragma once
 
 #include "python/common.h"
@@ -7,18 +8,19 @@
 namespace rushlight::python {
 
 struct TorchFunctionState {
-  PyObject* modes = nullptr;       // list of modes, the topmost last; null or empty as a rule
+  PyObject* modes = nullptr;  // list of modes, the topmost last; null or empty as a rule
   bool subclasses_disabled = false;
   bool modes_disabled = false;
 };
-extern thread_local TorchFunctionState torch_function_state __attribute__((tls_model("initial-exec")));
+extern thread_local TorchFunctionState torch_function_state
+    __attribute__((tls_model("initial-exec")));
 
 bool overrides_slow(PyObject* o);
 // Whether `o`, or an item of a list or tuple, has a __torch_function__ that wants to see the call.
 inline bool overrides(PyObject* o) {
   const PyTypeObject* t = Py_TYPE(o);
-  if (t == tensor_class || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type || t == &PyUnicode_Type ||
-      o == Py_None) {
+  if (t == tensor_class || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type ||
+      t == &PyUnicode_Type || o == Py_None) {
     return false;
   }
   return overrides_slow(o);
@@ -30,7 +32,8 @@ inline bool mode_active() {
 }
 
 // `self` may be null; `args` holds nargs positional values, then those of the names in kwnames.
-inline bool wants_torch_function(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+inline bool wants_torch_function(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                                 PyObject* kwnames) {
   if (RL_UNLIKELY(mode_active())) {
     return true;
   }
@@ -46,10 +49,10 @@ inline bool wants_torch_function(PyObject* self, PyObject* const* args, Py_ssize
   return false;
 }
 
-// Offers the call to the modes and the overriding arguments. `function` is the public callable; `self` is put before
-// the positional arguments when not null.
-PyObject* call_torch_function(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
-                              PyObject* kwnames);
+// Offers the call to the modes and the overriding arguments. `function` is the public callable;
+// `self` is put before the positional arguments when not null.
+PyObject* call_torch_function(PyObject* function, PyObject* self, PyObject* const* args,
+                              Py_ssize_t nargs, PyObject* kwnames);
 
 // For slots: arguments are (self, others…), the callable is TensorBase's method of that name.
 PyObject* call_torch_function_method(const char* name, std::initializer_list<PyObject*> args);

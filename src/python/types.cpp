@@ -16,20 +16,29 @@ PyObject* module_name(PyObject*, void*) { return PyUnicode_InternFromString("rus
 // ---- dtype ----
 
 struct DtypeObject {
-  PyObject_HEAD
-  ScalarType value;
+  PyObject_HEAD ScalarType value;
 };
 PyObject* dtypes[num_dtypes];
 
 ScalarType dtype_of(PyObject* o) { return reinterpret_cast<DtypeObject*>(o)->value; }
 const DtypeInfo& info_of(PyObject* o) { return dtype_info(dtype_of(o)); }
 
-PyObject* dtype_repr(PyObject* self) { return PyUnicode_FromFormat("torch.%s", info_of(self).name); }
+PyObject* dtype_repr(PyObject* self) {
+  return PyUnicode_FromFormat("torch.%s", info_of(self).name);
+}
 // Pickle and copy look the name up in the package.
-PyObject* dtype_reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(info_of(self).name); }
-PyObject* dtype_is_floating(PyObject* self, void*) { return PyBool_FromLong(info_of(self).is_floating); }
-PyObject* dtype_is_complex(PyObject* self, void*) { return PyBool_FromLong(info_of(self).is_complex); }
-PyObject* dtype_is_signed(PyObject* self, void*) { return PyBool_FromLong(info_of(self).is_signed); }
+PyObject* dtype_reduce(PyObject* self, PyObject*) {
+  return PyUnicode_FromString(info_of(self).name);
+}
+PyObject* dtype_is_floating(PyObject* self, void*) {
+  return PyBool_FromLong(info_of(self).is_floating);
+}
+PyObject* dtype_is_complex(PyObject* self, void*) {
+  return PyBool_FromLong(info_of(self).is_complex);
+}
+PyObject* dtype_is_signed(PyObject* self, void*) {
+  return PyBool_FromLong(info_of(self).is_signed);
+}
 PyObject* dtype_itemsize(PyObject* self, void*) { return PyLong_FromLong(info_of(self).itemsize); }
 PyObject* dtype_to_real(PyObject* self, PyObject*) { return wrap(to_real(dtype_of(self))); }
 PyObject* dtype_to_complex(PyObject* self, PyObject*) { return wrap(to_complex(dtype_of(self))); }
@@ -41,7 +50,8 @@ PyMethodDef dtype_methods[] = {
     {},
 };
 PyGetSetDef dtype_getset[] = {
-    {"is_floating_point", dtype_is_floating, nullptr, "Whether it holds real floating-point numbers.", nullptr},
+    {"is_floating_point", dtype_is_floating, nullptr,
+     "Whether it holds real floating-point numbers.", nullptr},
     {"is_complex", dtype_is_complex, nullptr, "Whether it holds complex numbers.", nullptr},
     {"is_signed", dtype_is_signed, nullptr, "Whether it holds negative numbers.", nullptr},
     {"itemsize", dtype_itemsize, nullptr, "Bytes of an element.", nullptr},
@@ -52,14 +62,13 @@ PyGetSetDef dtype_getset[] = {
 // ---- layout and memory format ----
 
 struct EnumObject {
-  PyObject_HEAD
-  int value;
+  PyObject_HEAD int value;
   const char* name;
 };
 PyObject* strided;
 PyObject* memory_formats[4];
-constexpr const char* memory_format_names[] = {"contiguous_format", "preserve_format", "channels_last",
-                                               "channels_last_3d"};
+constexpr const char* memory_format_names[] = {"contiguous_format", "preserve_format",
+                                               "channels_last", "channels_last_3d"};
 
 PyObject* enum_repr(PyObject* self) {
   return PyUnicode_FromFormat("torch.%s", reinterpret_cast<EnumObject*>(self)->name);
@@ -80,8 +89,7 @@ PyObject* make_enum(PyTypeObject& type, int value, const char* name) {
 // ---- device ----
 
 struct DeviceObject {
-  PyObject_HEAD
-  Device value;
+  PyObject_HEAD Device value;
 };
 PyObject* cpu;  // the one that nearly every tensor has
 thread_local std::optional<Device> default_device_;
@@ -102,19 +110,22 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
       check(PyDict_DelItemString(renamed.get(), "device"));
       kwargs = renamed.get();
     }
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &first, &index)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &first,
+                                     &index)) {
       throw PythonError();
     }
     if (!is_device(first)) {
-      raise(PyExc_TypeError, str("device(): argument 'type' must be str or int, not ", type_name(first)));
+      raise(PyExc_TypeError,
+            str("device(): argument 'type' must be str or int, not ", type_name(first)));
     }
     const Device d = as_device(first);
     if (index == nullptr || index == Py_None) {
       return wrap(d);
     }
     if (!PyUnicode_Check(first) || d.has_index()) {
-      raise(PyExc_RuntimeError, str("type (string) must not include an index because index was passed explicitly: ",
-                                    PyUnicode_Check(first) ? text_view(first) : std::string_view(d.str())));
+      raise(PyExc_RuntimeError,
+            str("type (string) must not include an index because index was passed explicitly: ",
+                PyUnicode_Check(first) ? text_view(first) : std::string_view(d.str())));
     }
     const int64_t i = to_int(index);
     if (i < 0 || i > 127) {
@@ -158,7 +169,8 @@ PyObject* device_reduce(PyObject* self, PyObject*) {
   const Device d = device_of(self);
   const char* type = device_names[static_cast<int>(d.type())];
   auto* cls = reinterpret_cast<PyObject*>(&device_type);
-  return d.has_index() ? Py_BuildValue("O(si)", cls, type, d.index()) : Py_BuildValue("O(s)", cls, type);
+  return d.has_index() ? Py_BuildValue("O(si)", cls, type, d.index())
+                       : Py_BuildValue("O(s)", cls, type);
 }
 
 // `with torch.device("meta"):` makes it the default inside.
@@ -184,12 +196,16 @@ PyObject* set_default_device(PyObject*, PyObject* device) {
     } else if (is_device(device)) {
       default_device_ = as_device(device);
     } else {
-      raise(PyExc_TypeError, str("set_default_device(): argument 'device' must be torch.device, not ", type_name(device)));
+      raise(PyExc_TypeError,
+            str("set_default_device(): argument 'device' must be torch.device, not ",
+                type_name(device)));
     }
     Py_RETURN_NONE;
   });
 }
-PyObject* get_default_device(PyObject*, PyObject*) { return wrap(default_device_.value_or(Device(kCPU))); }
+PyObject* get_default_device(PyObject*, PyObject*) {
+  return wrap(default_device_.value_or(Device(kCPU)));
+}
 
 PyMethodDef device_methods[] = {
     {"__reduce__", device_reduce, METH_NOARGS, nullptr},
@@ -227,7 +243,8 @@ PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
         continue;
       }
       if (PyBool_Check(item) || !is_int(item)) {
-        raise(PyExc_TypeError, str("torch.Size() takes an iterable of 'int' (item ", i, " is '", type_name(item), "')"));
+        raise(PyExc_TypeError, str("torch.Size() takes an iterable of 'int' (item ", i, " is '",
+                                   type_name(item), "')"));
       }
       PyTuple_SET_ITEM(self.get(), i, check(PyLong_FromLongLong(to_int(item))));
       Py_DECREF(item);
@@ -291,7 +308,8 @@ PyObject* size_reduce(PyObject* self, PyObject*) {
   });
 }
 PyNumberMethods size_number = {.nb_add = size_add};
-PySequenceMethods size_sequence = {.sq_length = nullptr, .sq_concat = size_concat, .sq_repeat = size_repeat};
+PySequenceMethods size_sequence = {
+    .sq_length = nullptr, .sq_concat = size_concat, .sq_repeat = size_repeat};
 PyMappingMethods size_mapping = {.mp_length = nullptr, .mp_subscript = size_subscript};
 PyMethodDef size_methods[] = {
     {"numel", size_numel, METH_NOARGS, "The number of elements of a tensor of this size."},
@@ -302,8 +320,7 @@ PyMethodDef size_methods[] = {
 // ---- Generator ----
 
 struct GeneratorObject {
-  PyObject_HEAD
-  Generator value;
+  PyObject_HEAD Generator value;
 };
 PyObject* default_cpu_generator;
 
@@ -318,11 +335,13 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     static const char* const names[] = {"device", nullptr};
     PyObject* device = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names),
+                                     &device)) {
       throw PythonError();
     }
     if (device != nullptr && device != Py_None && !is_device(device)) {
-      raise(PyExc_TypeError, str("Generator(): argument 'device' must be torch.device, not ", type_name(device)));
+      raise(PyExc_TypeError,
+            str("Generator(): argument 'device' must be torch.device, not ", type_name(device)));
     }
     const bool given = device != nullptr && device != Py_None;
     return make_generator(type, Generator(given ? as_device(device) : Device(kCPU)));
@@ -377,7 +396,8 @@ PyObject* generator_set_state(PyObject* self, PyObject* state) {
     }
     const Tensor& t = unwrap(state);
     RL_CHECK_TYPE(t.dtype() == kByte && t.is_cpu() && t.is_contiguous() && t.dim() == 1,
-                  "expected a torch.ByteTensor, but got a tensor of dtype ", t.dtype(), " and shape ", t.sizes());
+                  "expected a torch.ByteTensor, but got a tensor of dtype ", t.dtype(),
+                  " and shape ", t.sizes());
     const uint8_t* data = t.data<uint8_t>();
     generator_of(self).set_state(std::vector<uint8_t>(data, data + t.numel()));
     return Py_NewRef(self);
@@ -416,14 +436,15 @@ PyGetSetDef generator_getset[] = {
 
 PyMethodDef module_functions[] = {
     {"_set_default_device", set_default_device, METH_O, nullptr},
-    {"get_default_device", get_default_device, METH_NOARGS, "The device on which factories make tensors."},
+    {"get_default_device", get_default_device, METH_NOARGS,
+     "The device on which factories make tensors."},
     {},
 };
 
 }  // namespace
 
 PyTypeObject dtype_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight.dtype",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight.dtype",
     .tp_basicsize = sizeof(DtypeObject),
     .tp_repr = dtype_repr,
     .tp_flags = Py_TPFLAGS_DEFAULT,
@@ -432,7 +453,7 @@ PyTypeObject dtype_type = {
     .tp_getset = dtype_getset,
 };
 PyTypeObject layout_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight.layout",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight.layout",
     .tp_basicsize = sizeof(EnumObject),
     .tp_repr = enum_repr,
     .tp_flags = Py_TPFLAGS_DEFAULT,
@@ -441,7 +462,7 @@ PyTypeObject layout_type = {
     .tp_getset = enum_getset,
 };
 PyTypeObject memory_format_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight.memory_format",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight.memory_format",
     .tp_basicsize = sizeof(EnumObject),
     .tp_repr = enum_repr,
     .tp_flags = Py_TPFLAGS_DEFAULT,
@@ -450,7 +471,7 @@ PyTypeObject memory_format_type = {
     .tp_getset = enum_getset,
 };
 PyTypeObject device_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight.device",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight.device",
     .tp_basicsize = sizeof(DeviceObject),
     .tp_repr = device_repr,
     .tp_hash = device_hash,
@@ -463,7 +484,7 @@ PyTypeObject device_type = {
     .tp_new = device_new,
 };
 PyTypeObject size_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight.Size",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight.Size",
     .tp_repr = size_repr,
     .tp_as_number = &size_number,
     .tp_as_sequence = &size_sequence,
@@ -475,7 +496,7 @@ PyTypeObject size_type = {
     .tp_new = size_new,
 };
 PyTypeObject generator_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight._C.Generator",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C.Generator",
     .tp_basicsize = sizeof(GeneratorObject),
     .tp_dealloc = generator_dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT,
@@ -501,7 +522,8 @@ PyObject* wrap(Device d) {
 }
 
 PyObject* wrap(const Generator& g) {
-  if (g.defined() && default_cpu_generator != nullptr && g.ref() == generator_of(default_cpu_generator).ref()) {
+  if (g.defined() && default_cpu_generator != nullptr &&
+      g.ref() == generator_of(default_cpu_generator).ref()) {
     return Py_NewRef(default_cpu_generator);
   }
   return make_generator(&generator_type, g);
@@ -525,9 +547,12 @@ PyObject* wrap_ints(IntArrayRef values) {
 
 PyObject* wrap_number(const Scalar& s) {
   switch (s.kind()) {
-    case Scalar::Kind::Bool: return PyBool_FromLong(s.as<bool>());
-    case Scalar::Kind::Int: return PyLong_FromLongLong(s.as<int64_t>());
-    case Scalar::Kind::Float: return PyFloat_FromDouble(s.as<double>());
+    case Scalar::Kind::Bool:
+      return PyBool_FromLong(s.as<bool>());
+    case Scalar::Kind::Int:
+      return PyLong_FromLongLong(s.as<int64_t>());
+    case Scalar::Kind::Float:
+      return PyFloat_FromDouble(s.as<double>());
     default: {
       const auto z = s.as<complex<double>>();
       return PyComplex_FromDoubles(z.re, z.im);
@@ -539,7 +564,9 @@ std::optional<ScalarType> as_dtype(PyObject* o) {
   if (Py_TYPE(o) == &dtype_type) {
     return dtype_of(o);
   }
-  const auto is = [&](const PyTypeObject& type) { return o == reinterpret_cast<const PyObject*>(&type); };
+  const auto is = [&](const PyTypeObject& type) {
+    return o == reinterpret_cast<const PyObject*>(&type);
+  };
   if (is(PyFloat_Type)) {
     return kFloat64;
   }
@@ -566,7 +593,9 @@ std::optional<MemoryFormat> as_memory_format(PyObject* o) {
   return static_cast<MemoryFormat>(reinterpret_cast<EnumObject*>(o)->value);
 }
 
-bool is_device(PyObject* o) { return Py_TYPE(o) == &device_type || PyUnicode_Check(o) || (is_int(o) && !is_tensor(o)); }
+bool is_device(PyObject* o) {
+  return Py_TYPE(o) == &device_type || PyUnicode_Check(o) || (is_int(o) && !is_tensor(o));
+}
 
 Device as_device(PyObject* o) {
   if (Py_TYPE(o) == &device_type) {
@@ -586,8 +615,8 @@ const Generator& unwrap_generator(PyObject* o) { return generator_of(o); }
 std::optional<Device> default_device() { return default_device_; }
 
 void init_types(PyObject* module) {
-  for (PyTypeObject* type :
-       {&dtype_type, &layout_type, &memory_format_type, &device_type, &size_type, &generator_type}) {
+  for (PyTypeObject* type : {&dtype_type, &layout_type, &memory_format_type, &device_type,
+                             &size_type, &generator_type}) {
     ready(*type);
     const char* name = type->tp_name;
     add(module, std::string_view(name).substr(std::string_view(name).rfind('.') + 1).data(),

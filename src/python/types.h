@@ -1,5 +1,5 @@
-// The small Python types: dtype, device, layout, memory_format, Size, Generator. dtypes, layouts and memory formats are
-// singletons, compared with `is`.
+// The small Python types: dtype, device, layout, memory_format, Size, Generator. dtypes, layouts
+// and memory formats are singletons, compared with `is`.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,10 @@
 
 namespace rushlight::python {
 
-extern PyTypeObject dtype_type, device_type, layout_type, memory_format_type, size_type, generator_type;
+extern PyTypeObject dtype_type, device_type, layout_type, memory_format_type, size_type,
+    generator_type;
 
-PyObject* wrap(ScalarType t);     // new references, here and below
+PyObject* wrap(ScalarType t);  // new references, here and below
 PyObject* wrap(Device d);
 PyObject* wrap(Layout l);
 PyObject* wrap(MemoryFormat f);
@@ -23,8 +24,8 @@ PyObject* wrap_number(const Scalar& s);
 std::optional<ScalarType> as_dtype(PyObject* o);
 std::optional<Layout> as_layout(PyObject* o);
 std::optional<MemoryFormat> as_memory_format(PyObject* o);
-bool is_device(PyObject* o);     // device, str or int
-Device as_device(PyObject* o);   // RuntimeError for an unknown string
+bool is_device(PyObject* o);    // device, str or int
+Device as_device(PyObject* o);  // RuntimeError for an unknown string
 inline bool is_generator(PyObject* o) { return Py_TYPE(o) == &generator_type; }
 const Generator& unwrap_generator(PyObject* o);
 

@@ -7,16 +7,54 @@ import rushlight as torch
 
 A = np.arange(24.0).reshape(2, 3, 4)
 BASIC = [
-    0, -1, (0, 1), (1, -1, 2), slice(None), slice(1, None), (slice(None), slice(0, 3, 2)), Ellipsis, (Ellipsis, 0),
-    (0, Ellipsis), (0, Ellipsis, 1), None, (None, 0, None), (slice(None), None, 1), (Ellipsis, None), (),
-    (slice(5, 1),), (slice(-2, None), slice(None, -1)), (slice(None),) * 3, (1, slice(1, 3), slice(None, None, 3)),
-    np.int64(1), (np.int32(0), np.int8(2)), (slice(np.int64(1), None),),
+    0,
+    -1,
+    (0, 1),
+    (1, -1, 2),
+    slice(None),
+    slice(1, None),
+    (slice(None), slice(0, 3, 2)),
+    Ellipsis,
+    (Ellipsis, 0),
+    (0, Ellipsis),
+    (0, Ellipsis, 1),
+    None,
+    (None, 0, None),
+    (slice(None), None, 1),
+    (Ellipsis, None),
+    (),
+    (slice(5, 1),),
+    (slice(-2, None), slice(None, -1)),
+    (slice(None),) * 3,
+    (1, slice(1, 3), slice(None, None, 3)),
+    np.int64(1),
+    (np.int32(0), np.int8(2)),
+    (slice(np.int64(1), None),),
 ]
 ADVANCED = [
-    [0, 1, 1], [[1, 0], [0, 1]], ([0, 1], [2, 0]), (slice(None), [0, 2]), (0, [2, 0], slice(1, 3)), ([0, 1], slice(None), [3, 0]),
-    A > 10, (A > 10)[0, :, 0], (slice(None), [True, False, True]), ([True, False], 0), (Ellipsis, [0, 3]), (None, [0]),
-    np.array([1, 0]), np.array([[0], [1]]), (np.array([0]), slice(None), np.array([1, 2])), True, False, (True, 0),
-    (A[:, :, 0] > 4, 1), (0, A[0] > 5), (slice(0), [0]), np.array(True), range(2),
+    [0, 1, 1],
+    [[1, 0], [0, 1]],
+    ([0, 1], [2, 0]),
+    (slice(None), [0, 2]),
+    (0, [2, 0], slice(1, 3)),
+    ([0, 1], slice(None), [3, 0]),
+    A > 10,
+    (A > 10)[0, :, 0],
+    (slice(None), [True, False, True]),
+    ([True, False], 0),
+    (Ellipsis, [0, 3]),
+    (None, [0]),
+    np.array([1, 0]),
+    np.array([[0], [1]]),
+    (np.array([0]), slice(None), np.array([1, 2])),
+    True,
+    False,
+    (True, 0),
+    (A[:, :, 0] > 4, 1),
+    (0, A[0] > 5),
+    (slice(0), [0]),
+    np.array(True),
+    range(2),
 ]
 
 
@@ -117,7 +155,11 @@ def test_masks():
     assert t.tolist() == [[1, 0], [0, 4]]
     t[t > 0] = torch.tensor([8.0, 9.0])
     assert t.tolist() == [[8, 0], [0, 9]]
-    with pytest.warns(UserWarning, match="uint8 is now deprecated") if not torch.is_warn_always_enabled() else _always():
+    with (
+        pytest.warns(UserWarning, match="uint8 is now deprecated")
+        if not torch.is_warn_always_enabled()
+        else _always()
+    ):
         torch.set_warn_always(True)
         try:
             assert t[torch.tensor([0, 1], dtype=torch.uint8)].shape == (1, 2)

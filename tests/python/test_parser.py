@@ -16,32 +16,62 @@ M = torch.ones(2, 3)
         (lambda: M.new_ones(), r'new_ones\(\) missing 1 required positional arguments: "size"'),
         (lambda: torch.ones(), r'ones\(\) missing 1 required positional arguments: "size"'),
         (lambda: V.unsqueeze(True), r"argument 'dim' \(position 1\) must be int, not bool"),
-        (lambda: V.unsqueeze(1.0), r"unsqueeze\(\): argument 'dim' \(position 1\) must be int, not float"),
+        (
+            lambda: V.unsqueeze(1.0),
+            r"unsqueeze\(\): argument 'dim' \(position 1\) must be int, not float",
+        ),
         (lambda: torch.unsqueeze(V, "a"), r"argument 'dim' \(position 2\) must be int, not str"),
-        (lambda: torch.zeros(2.0), r"zeros\(\): argument 'size' \(position 1\) must be tuple of ints, not float"),
+        (
+            lambda: torch.zeros(2.0),
+            r"zeros\(\): argument 'size' \(position 1\) must be tuple of ints, not float",
+        ),
         (lambda: torch.zeros(2, 3.0), r"zeros\(\): argument 'size'.*must be tuple of ints"),
-        (lambda: torch.zeros((2, 3.0)), r"must be tuple of ints, but found element of type float at pos 1"),
+        (
+            lambda: torch.zeros((2, 3.0)),
+            r"must be tuple of ints, but found element of type float at pos 1",
+        ),
         (lambda: torch.zeros(True), r"must be tuple of ints, not bool"),
-        (lambda: torch.ones(2, requres_grad=True), r"ones\(\) got an unexpected keyword argument 'requres_grad'"),
+        (
+            lambda: torch.ones(2, requres_grad=True),
+            r"ones\(\) got an unexpected keyword argument 'requres_grad'",
+        ),
         (lambda: torch.relu(V, V), r"relu\(\) takes 1 positional argument but 2 were given"),
         (lambda: torch.exp(V, input=V), r"exp\(\) got multiple values for argument 'input'"),
         (lambda: V.add("x"), r"add\(\): argument 'other' \(position 1\) must be Tensor, not str"),
-        (lambda: torch.add(V, "x"), r"add\(\): argument 'other' \(position 2\) must be Tensor, not str"),
-        (lambda: torch.full((2,), "a"), r"argument 'fill_value' \(position 2\) must be Number, not str"),
-        (lambda: torch.cat(V), r"cat\(\): argument 'tensors' \(position 1\) must be tuple of Tensors, not Tensor"),
+        (
+            lambda: torch.add(V, "x"),
+            r"add\(\): argument 'other' \(position 2\) must be Tensor, not str",
+        ),
+        (
+            lambda: torch.full((2,), "a"),
+            r"argument 'fill_value' \(position 2\) must be Number, not str",
+        ),
+        (
+            lambda: torch.cat(V),
+            r"cat\(\): argument 'tensors' \(position 1\) must be tuple of Tensors, not Tensor",
+        ),
         (lambda: torch.cat([V, 1]), r"found element of type int at pos 1"),
         (lambda: torch.cat((V, V), dim="a"), r"cat\(\): argument 'dim' must be int, not str"),
         (lambda: M.reshape("a"), r"argument 'shape' \(position 1\) must be tuple of ints, not str"),
         (lambda: V.requires_grad_(1), r"must be bool, not int"),
         (lambda: V.size("a"), r"size\(\): argument 'dim' \(position 1\) must be int, not str"),
-        (lambda: torch.tensor([1.0], foo=1), r"tensor\(\) got an unexpected keyword argument 'foo'"),
+        (
+            lambda: torch.tensor([1.0], foo=1),
+            r"tensor\(\) got an unexpected keyword argument 'foo'",
+        ),
         (lambda: torch.tensor(), r'tensor\(\) missing 1 required positional arguments: "data"'),
         (lambda: torch.tensor(1, 2), r"tensor\(\) takes 1 positional argument but 2 were given"),
         (lambda: torch.zeros(2, dtype="float32"), r"argument 'dtype' must be torch.dtype, not str"),
         (lambda: torch.zeros(2, device=1.5), r"argument 'device' must be torch.device, not float"),
-        (lambda: torch.max(M, 0, 1), r"max\(\) received an invalid combination of arguments - got \(Tensor, int, int\)"),
+        (
+            lambda: torch.max(M, 0, 1),
+            r"max\(\) received an invalid combination of arguments - got \(Tensor, int, int\)",
+        ),
         (lambda: M.view(), r"view\(\) (received an invalid combination|missing 1 required)"),
-        (lambda: torch.where(M > 0, M), r"where\(\) received an invalid combination of arguments - got \(Tensor, Tensor\)"),
+        (
+            lambda: torch.where(M > 0, M),
+            r"where\(\) received an invalid combination of arguments - got \(Tensor, Tensor\)",
+        ),
     ],
 )
 def test_errors(call, message):
@@ -57,7 +87,9 @@ def test_invalid_combination_lists_what_is_expected():
     assert " * (Tensor input, Tensor other, *, Tensor out = None)" in text
 
 
-@pytest.mark.parametrize("size", [(2, 3), ((2, 3),), ([2, 3],), (torch.Size([2, 3]),), (np.int64(2), torch.tensor(3))])
+@pytest.mark.parametrize(
+    "size", [(2, 3), ((2, 3),), ([2, 3],), (torch.Size([2, 3]),), (np.int64(2), torch.tensor(3))]
+)
 def test_sizes(size):
     assert torch.zeros(*size).shape == (2, 3)
     assert torch.arange(6).view(*size).shape == (2, 3)
@@ -66,7 +98,9 @@ def test_sizes(size):
 
 def test_sizes_by_keyword():
     assert torch.zeros(size=(2, 3)).shape == (2, 3)
-    assert M.permute(dims=(1, 0)).shape == M.permute(1, 0).shape == M.permute([1, 0]).shape == (3, 2)
+    assert (
+        M.permute(dims=(1, 0)).shape == M.permute(1, 0).shape == M.permute([1, 0]).shape == (3, 2)
+    )
 
 
 def test_other_names():
@@ -82,7 +116,9 @@ def test_dims():
     assert M.sum(dim=None).shape == ()
 
 
-@pytest.mark.parametrize("number", [2, 2.0, np.float32(2), np.int8(2), torch.tensor(2.0), torch.tensor(2)])
+@pytest.mark.parametrize(
+    "number", [2, 2.0, np.float32(2), np.int8(2), torch.tensor(2.0), torch.tensor(2)]
+)
 def test_scalars(number):
     assert torch.add(V, V, alpha=number).tolist() == [0, 3, 6, 9]
     assert torch.full((1,), number).item() == 2
@@ -97,7 +133,9 @@ def test_tensors_with_gradients_are_no_numbers():
         torch.full((2,), torch.tensor(1.0, requires_grad=True))
 
 
-@pytest.mark.parametrize("given, dtype", [(float, "float64"), (int, "int64"), (bool, "bool"), (torch.half, "float16")])
+@pytest.mark.parametrize(
+    "given, dtype", [(float, "float64"), (int, "int64"), (bool, "bool"), (torch.half, "float16")]
+)
 def test_dtypes(given, dtype):
     assert torch.zeros(1, dtype=given).dtype is getattr(torch, dtype)
     assert V.to(given).dtype is getattr(torch, dtype)

@@ -114,7 +114,17 @@ class Tagged(Tensor):
 
 def test_results_keep_the_subclass():
     t = torch.ones(2, 3).as_subclass(Tagged)
-    for result in (t + 1, 1 - t, t.sum(), t[0], torch.exp(t), t.T, t.mT, torch.stack([t, t]), t @ t.T):
+    for result in (
+        t + 1,
+        1 - t,
+        t.sum(),
+        t[0],
+        torch.exp(t),
+        t.T,
+        t.mT,
+        torch.stack([t, t]),
+        t @ t.T,
+    ):
         assert type(result) is Tagged
     assert all(type(part) is Tagged for part in t.unbind(0))
     assert type(t.shape) is torch.Size
@@ -143,7 +153,16 @@ def test_overrides_see_functions_methods_operators_and_attributes():
     _ = t.shape
     _ = t[0]
     t[0] = 5
-    assert Logging.calls == ["add", "add", "exp", "sum", "stack", "__get__", "__getitem__", "__setitem__"]
+    assert Logging.calls == [
+        "add",
+        "add",
+        "exp",
+        "sum",
+        "stack",
+        "__get__",
+        "__getitem__",
+        "__setitem__",
+    ]
 
 
 class Duck:
@@ -282,7 +301,9 @@ def test_contains_and_iteration():
 def test_attributes():
     t = torch.zeros(2, 3, dtype=torch.float64)
     assert t.shape == t.size() == (2, 3) and isinstance(t.shape, torch.Size)
-    assert t.dtype is torch.float64 and t.device == torch.device("cpu") and t.layout is torch.strided
+    assert (
+        t.dtype is torch.float64 and t.device == torch.device("cpu") and t.layout is torch.strided
+    )
     assert (t.ndim, t.nbytes, t.itemsize, t.numel(), t.element_size()) == (2, 48, 8, 6, 8)
     assert t.is_cpu and not t.is_cuda and not t.is_meta and t.is_leaf and not t.requires_grad
     assert t.T.shape == (3, 2) and t.mT.shape == (3, 2)
@@ -435,7 +456,9 @@ def test_read_only_arrays_are_copied():
     assert a.tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("array", [np.ones(2, ">f4"), np.ones(2, "u4"), np.array(["a"]), np.array([object()])])
+@pytest.mark.parametrize(
+    "array", [np.ones(2, ">f4"), np.ones(2, "u4"), np.array(["a"]), np.array([object()])]
+)
 def test_arrays_that_have_no_dtype_here(array):
     with pytest.raises((TypeError, ValueError)):
         torch.from_numpy(array)
@@ -486,7 +509,15 @@ def test_pickle():
 
 
 @pytest.mark.parametrize(
-    "thing", [torch.float32, torch.bool, torch.strided, torch.channels_last, torch.device("cuda:1"), torch.Size([1, 2])]
+    "thing",
+    [
+        torch.float32,
+        torch.bool,
+        torch.strided,
+        torch.channels_last,
+        torch.device("cuda:1"),
+        torch.Size([1, 2]),
+    ],
 )
 def test_small_types_pickle(thing):
     twin = pickle.loads(pickle.dumps(thing))
@@ -550,7 +581,11 @@ def test_limits():
     for name in ("float16", "float32", "float64"):
         ours, theirs = torch.finfo(getattr(torch, name)), np.finfo(name)
         assert (ours.eps, ours.max, ours.min, ours.tiny, ours.bits) == (
-            float(theirs.eps), float(theirs.max), float(theirs.min), float(theirs.tiny), theirs.bits,
+            float(theirs.eps),
+            float(theirs.max),
+            float(theirs.min),
+            float(theirs.tiny),
+            theirs.bits,
         )
     for name in ("uint8", "int8", "int16", "int32", "int64"):
         ours, theirs = torch.iinfo(getattr(torch, name)), np.iinfo(name)
@@ -586,7 +621,11 @@ def test_storage():
 
 
 def test_ops_by_name():
-    a = torch.ops.aten.add.default if "default" in torch.ops.aten.add.overloads() else torch.ops.aten.add
+    a = (
+        torch.ops.aten.add.default
+        if "default" in torch.ops.aten.add.overloads()
+        else torch.ops.aten.add
+    )
     assert a(torch.ones(2), torch.ones(2)).tolist() == [2, 2]
     assert torch.ops.aten.exp(torch.zeros(1)).tolist() == [1]
     with pytest.raises(AttributeError, match="no op is named"):

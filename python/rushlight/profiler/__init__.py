@@ -21,13 +21,17 @@ class FunctionEvent:
 class _Averages(list):
     def table(self, sort_by=None, row_limit=-1):
         """The events as text, longest time first; sort_by="count" by calls."""
-        rows = sorted(self, key=lambda e: e.count if sort_by == "count" else e.cpu_time_total, reverse=True)
+        rows = sorted(
+            self, key=lambda e: e.count if sort_by == "count" else e.cpu_time_total, reverse=True
+        )
         rows = rows[:row_limit] if row_limit >= 0 else rows
         width = max([4, *(len(e.key) for e in rows)])
         lines = [f"{'Name':<{width}}  {'Calls':>8}  {'CPU total':>12}  {'CPU mean':>12}"]
         for e in rows:
             mean = e.cpu_time_total / e.count
-            lines.append(f"{e.key:<{width}}  {e.count:>8}  {e.cpu_time_total:>10.1f}us  {mean:>10.2f}us")
+            lines.append(
+                f"{e.key:<{width}}  {e.count:>8}  {e.cpu_time_total:>10.1f}us  {mean:>10.2f}us"
+            )
         return "\n".join(lines)
 
 
