@@ -1,7 +1,7 @@
-"""The Python half: for every op name a table of its signatures, the call that each makes, and its forms.
+"""The Python half: for every op name a table of its signatures, their calls and their forms.
 
-`src/python/parser.h` is what the generated code is written against. One file per family, and `bindings.cpp`, which lists
-the functions and methods of all.
+`src/python/parser.h` is what the generated code is written against. One file per family, and
+`bindings.cpp`, which lists the functions and methods of all.
 """
 
 from __future__ import annotations
@@ -208,7 +208,8 @@ def run_case(op: Op, symbol: str) -> list[str]:
         name = cpp.inplace_name(op)
         given = self_place(op) if op.args[0].type.is_tensor else -1
         call = f"rushlight::{name}({arguments});"
-        result = f"finish_given(a, {f'a.object({given})' if given >= 0 else 'Py_None'}, [&] {{ {call} }})"
+        target = f"a.object({given})" if given >= 0 else "Py_None"
+        result = f"finish_given(a, {target}, [&] {{ {call} }})"
         if functional:
             lines += ["if (a.inplace()) {", f"  return {result};", "}"]
         else:
@@ -225,7 +226,8 @@ def run_case(op: Op, symbol: str) -> list[str]:
         lines.append(f"if (a.given({i})) {{")
         if len(op.results) == 1:
             lines.append(
-                f"  return finish_given(a, a.object({i}), [&] {{ rushlight::{op.name}_out(a.tensor({i}), {arguments}); }});"
+                f"  return finish_given(a, a.object({i}), [&] {{ "
+                f"rushlight::{op.name}_out(a.tensor({i}), {arguments}); }});"
             )
         else:
             n = len(op.results)
@@ -301,14 +303,16 @@ def name_source(name: str, overloads: list[Op]) -> list[str]:
     lines += [*cases, "  }", "  Py_UNREACHABLE();", "}", ""]
     owner = "nn_owner" if overloads[0].nn else "ops_owner"
     lines += [
-        f'const Parser {name}_parser = {{"{name}", {name}_signatures, {len(rows)}, {name}_run, &{owner}}};',
+        f'const Parser {name}_parser = {{"{name}", {name}_signatures, {len(rows)}, '
+        f"{name}_run, &{owner}}};",
         "",
     ]
     for form in forms:
         suffix, target = _ENTRY_POINTS[form]
         receiver = "PyObject* self" if target == "self" else "PyObject*"
         lines += [
-            f"PyObject* {name}_{suffix}({receiver}, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {{",
+            f"PyObject* {name}_{suffix}({receiver}, PyObject* const* args, Py_ssize_t nargs, "
+            "PyObject* names) {",
             f"  return {name}_parser.call({form}, {target}, args, nargs, names);",
             "}",
             "",
@@ -325,7 +329,8 @@ def entries(names: dict[str, list[Op]], wanted: tuple[str, ...]) -> list[str]:
                 suffix = _ENTRY_POINTS[form][0]
                 python_name = cpp.inplace_name(overloads[0]) if form.startswith("Inplace") else name
                 rows.append(
-                    f'    {{"{python_name}", as_function({name}_{suffix}), METH_FASTCALL | METH_KEYWORDS,\n'
+                    f'    {{"{python_name}", as_function({name}_{suffix}), '
+                    "METH_FASTCALL | METH_KEYWORDS,\n"
                     f"     {quoted(doc(name, overloads))}}},"
                 )
     return rows

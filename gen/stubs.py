@@ -1,4 +1,4 @@
-"""Type stubs: `_C.pyi` (gen/_C.pyi.in with the methods of tensors) and `_functions.pyi` (the functions of the op table)."""
+"""Type stubs: `_C.pyi` (gen/_C.pyi.in with the methods of tensors) and `_functions.pyi`."""
 
 from __future__ import annotations
 

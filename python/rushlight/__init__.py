@@ -1,8 +1,10 @@
 """rushlight: tensors, automatic differentiation and neural networks with PyTorch's API.
 
-`import rushlight as torch` runs a PyTorch program. What every program needs is loaded here; the rest, `nn`, `optim`,
-`utils.data` and so on, when it is first used.
+`import rushlight as torch` runs a PyTorch program. What every program needs is loaded here; the
+rest, `nn`, `optim`, `utils.data` and so on, when it is first used.
 """
+
+# ruff: noqa: F401, F403, SIM905  # names below are for type checkers and for those who import this
 
 from __future__ import annotations
 
@@ -46,7 +48,11 @@ if TYPE_CHECKING:
 
 # Submodules, loaded when they are first used.
 _SUBMODULES = frozenset(
-    ["amp", "autograd", "backends", "cuda", "distributed", "distributions", "fft", "func", "hub", "jit", "linalg", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "random", "serialization", "sparse", "special", "testing", "utils", "version", "vision"]
+    (
+        "amp autograd backends cuda distributed distributions fft func hub jit linalg "
+        "multiprocessing nn optim overrides profiler random serialization sparse special testing "
+        "utils version vision"
+    ).split()
 )
 # Names that live in submodules which need not be loaded before.
 _NAMES = {
@@ -65,9 +71,8 @@ _NAMES = {
     ),
     "autocast": "amp",
 }
-_TYPED_TENSORS = frozenset(
-    ["FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "BoolTensor", "ComplexFloatTensor", "ComplexDoubleTensor"]
-)
+_KINDS = "Float Double Half BFloat16 Byte Char Short Int Long Bool ComplexFloat ComplexDouble"
+_TYPED_TENSORS = frozenset(f"{kind}Tensor" for kind in _KINDS.split())
 
 pi = 3.141592653589793
 e = 2.718281828459045

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rushlight import _C
 
-# dtype: (bits of the significand after the point, largest exponent, smallest exponent of a normal number)
+# dtype: (bits of the fraction, largest exponent, smallest exponent of a normal number)
 _FLOATS = {
     _C.float16: (10, 15, -14),
     _C.bfloat16: (7, 127, -126),
@@ -16,7 +16,7 @@ _INTEGERS = (_C.uint8, _C.int8, _C.int16, _C.int32, _C.int64)
 
 
 class finfo:
-    """Limits of a floating-point dtype: bits, eps, max, min, tiny, smallest_normal, resolution, dtype."""
+    """Limits of a floating-point dtype: eps, max, min, tiny, smallest_normal, resolution, bits."""
 
     def __init__(self, type=None):
         dtype = _C.ops.get_default_dtype() if type is None else type
@@ -27,7 +27,8 @@ class finfo:
         dtype = _REAL.get(dtype, dtype)
         if dtype not in _FLOATS:
             raise TypeError(
-                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype}'"
+                "torch.finfo() requires a floating point input type. "
+                f"Use torch.iinfo to handle '{dtype}'"
             )
         fraction, largest, smallest = _FLOATS[dtype]
         self.bits = 8 * dtype.itemsize

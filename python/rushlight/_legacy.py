@@ -1,4 +1,4 @@
-"""Types by name: `FloatTensor([1, 2])`, `isinstance(t, torch.LongTensor)`, `t.type("torch.DoubleTensor")`."""
+"""Types by name: `FloatTensor([1])`, `isinstance(t, LongTensor)`, `t.type("torch.IntTensor")`."""
 
 from __future__ import annotations
 
@@ -69,5 +69,6 @@ def parse_type(value):
             value
         ], None
     raise TypeError(
-        f"type(): argument 'dtype' must be torch.dtype, str or a tensor type, not {type(value).__name__}"
+        "type(): argument 'dtype' must be torch.dtype, str or a tensor type, "
+        f"not {type(value).__name__}"
     )

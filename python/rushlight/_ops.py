@@ -1,4 +1,4 @@
-"""`ops.aten.NAME` and `ops.aten.NAME.OVERLOAD`: ops in boxed form, by the names of their schemas."""
+"""`ops.aten.NAME` and `ops.aten.NAME.OVERLOAD`: ops in boxed form, by their schemas' names."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class OpOverload:
 
 
 class OpOverloadPacket:
-    """All signatures of an op: calling it takes the first that the arguments fit, attributes are the signatures."""
+    """All signatures of an op, as attributes; calling it takes the first that fits."""
 
     def __init__(self, name, schemas):
         self.__name__ = name

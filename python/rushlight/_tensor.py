@@ -1,7 +1,7 @@
 """`Tensor`: the Python class over the C type `_C.TensorBase`.
 
-What is hot or touches memory is in C++ (`src/python`); here is what reads better in Python: copying, pickling,
-conversion to text and to numpy, `__torch_function__` of subclasses.
+What is hot or touches memory is in C++ (`src/python`); here is what reads better in Python:
+copying, pickling, conversion to text and to numpy, `__torch_function__` of subclasses.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _NO_WRAP = frozenset({"grad", "_grad", "_base"})
 class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     """A window on memory: sizes, strides, a dtype and a device; what programs compute with.
 
-    `Tensor(2, 3)` makes an uninitialised tensor of these sizes, `Tensor([1, 2])` one of the default dtype with this
-    data. `rushlight.tensor` is the better way to make one.
+    `Tensor(2, 3)` makes an uninitialised tensor of these sizes, `Tensor([1, 2])` one of the default
+    dtype with this data. `rushlight.tensor` is the better way to make one.
     """
 
     __module__ = "rushlight"
@@ -63,9 +63,9 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def __deepcopy__(self, memo):
         if not self.is_leaf:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                "moment. If you were attempting to deepcopy a module, this may be because of a torch.nn.utils."
-                "weight_norm usage."
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment. If you were attempting to deepcopy a module, this may be "
+                "because of a torch.nn.utils.weight_norm usage."
             )
         if id(self) in memo:
             return memo[id(self)]
@@ -117,7 +117,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     # ---- types ----
 
     def type(self, dtype=None, non_blocking=False, **kwargs):
-        """The name of its type, as "torch.FloatTensor"; with a dtype, such a name or class: converted to it."""
+        """Its type's name, "torch.FloatTensor"; with a dtype, name or class: converted to it."""
         from rushlight import _legacy
 
         if dtype is None:

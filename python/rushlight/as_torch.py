@@ -1,7 +1,7 @@
-"""`import rushlight.as_torch` lets `import torch` find rushlight, in programs that cannot be changed.
+"""`import rushlight.as_torch` lets `import torch` find rushlight.
 
-`torch` and `torch.nn.functional` and so on are then this package and its modules. Raises ImportError where PyTorch itself
-is loaded already.
+For programs that cannot be changed: `torch`, `torch.nn.functional` and so on are then this package
+and its modules. Raises ImportError where PyTorch itself is loaded already.
 """
 
 from __future__ import annotations
@@ -36,16 +36,17 @@ class _Alias(types.ModuleType):
         return dir(rushlight)
 
 
+_ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
+
+
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds torch.X where rushlight.X is, torchvision.X where rushlight.vision.X is."""
 
-    _ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
-
     def find_spec(self, name, path=None, target=None):
         root, _, rest = name.partition(".")
-        if root not in self._ROOTS:
+        if root not in _ROOTS:
             return None
-        source = self._ROOTS[root] + ("." + rest if rest else "")
+        source = _ROOTS[root] + ("." + rest if rest else "")
         if name == "torch" or importlib.util.find_spec(source) is None:
             return None
         return importlib.machinery.ModuleSpec(name, self, origin=source, is_package=True)

@@ -1,4 +1,4 @@
-"""`__torch_function__` for library code: asking for it, offering a call to it, and modes that see every call."""
+"""`__torch_function__` for library code: asking for it, offering a call, and modes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def _tensor_class():
 class TorchFunctionMode:
     """Sees every call of the public functions inside its `with` block.
 
-    Override `__torch_function__(self, func, types, args=(), kwargs=None)`; while it runs, the mode is off.
+    Override `__torch_function__(self, func, types, args=(), kwargs=None)`; while it runs, the mode
+    is off.
     """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
