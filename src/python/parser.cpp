@@ -160,12 +160,17 @@ std::string_view keyword(PyObject* name) {
 
 // What a call looks like while it is bound to one signature.
 struct Call {
-  const char* name;
+  const char* op;
   Form form;
   PyObject* self;
   PyObject* const* args;
   Py_ssize_t nargs;
   PyObject* kwnames;
+  // "add_" for the in-place form of add.
+  std::string name() const {
+    const std::string_view base = op;
+    return is_inplace(form) && !base.ends_with('_') ? str(base, "_") : std::string(base);
+  }
   Py_ssize_t named() const { return kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0; }
 };
 
@@ -177,7 +182,7 @@ struct Binding {
 
 std::string refusal(const Call& call, const Param& p, PyObject* o, Py_ssize_t position,
                     Py_ssize_t refused) {
-  std::string out = str(call.name, "(): argument '", shown_name(p), "'");
+  std::string out = str(call.name(), "(): argument '", shown_name(p), "'");
   if (position > 0) {
     out += str(" (position ", position, ")");
   }
@@ -237,7 +242,7 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
       const Items rest = {const_cast<PyObject**>(call.args + a), call.nargs - a};
       refused = first_refused(rest, takes_int);
       if (refused >= 0) {
-        return fail(call.name, "(): argument '", shown_name(param),
+        return fail(call.name(), "(): argument '", shown_name(param),
                     "' must be tuple of ints, but found element of type ",
                     type_name(rest.data[refused]), " at pos ", refused);
       }
@@ -263,10 +268,10 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
     }
     const char* were = call.nargs == 1 ? " was given" : " were given";
     if (least == most) {
-      return fail(call.name, "() takes ", most, " positional argument", most == 1 ? "" : "s",
+      return fail(call.name(), "() takes ", most, " positional argument", most == 1 ? "" : "s",
                   " but ", static_cast<int64_t>(call.nargs), were);
     }
-    return fail(call.name, "() takes from ", least, " to ", most, " positional arguments but ",
+    return fail(call.name(), "() takes from ", least, " to ", most, " positional arguments but ",
                 static_cast<int64_t>(call.nargs), were);
   }
   // Named ones.
@@ -281,10 +286,10 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
       }
     }
     if (found < 0) {
-      return fail(call.name, "() got an unexpected keyword argument '", name, "'");
+      return fail(call.name(), "() got an unexpected keyword argument '", name, "'");
     }
     if (b.slots[found] != nullptr) {
-      return fail(call.name, "() got multiple values for argument '", name, "'");
+      return fail(call.name(), "() got multiple values for argument '", name, "'");
     }
     Py_ssize_t refused = -1;
     if (!accepts(s.params[found], o, refused)) {
@@ -306,7 +311,7 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
           names += str(names.empty() ? "" : ", ", "\"", shown_name(s.params[j]), "\"");
         }
       }
-      *why = str(call.name, "() missing ", missing, " required positional arguments: ", names);
+      *why = str(call.name(), "() missing ", missing, " required positional arguments: ", names);
     }
     return false;
   }
@@ -384,7 +389,7 @@ std::string describe(const Signature& s, Form form) {
     bind(candidates == 1 ? *only : *plausible, call, b, &why);
     raise(PyExc_TypeError, why);
   }
-  why = str(call.name, "() received an invalid combination of arguments - got (");
+  why = str(call.name(), "() received an invalid combination of arguments - got (");
   for (Py_ssize_t i = 0; i < call.nargs + call.named(); i++) {
     why += i != 0 ? ", " : "";
     if (i >= call.nargs) {
@@ -406,19 +411,12 @@ std::string describe(const Signature& s, Form form) {
 PyObject* Parser::call(Form form, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
                        PyObject* kwnames) const {
   return guarded([&]() -> PyObject* {
-    std::string inplace_name;
-    const char* shown = name;
-    if (is_inplace(form) && name[std::strlen(name) - 1] != '_') {
-      // Built only where it is needed: for errors and overrides.
-      inplace_name = str(name, "_");
-      shown = inplace_name.c_str();
-    }
+    const Call c = {name, form, self, args, nargs, kwnames};
     if (RL_UNLIKELY(wants_torch_function(self, args, nargs, kwnames))) {
       PyObject* owner_object = is_method(form) ? reinterpret_cast<PyObject*>(tensor_class) : *owner;
-      const Object function = Object::check(PyObject_GetAttrString(owner_object, shown));
+      const Object function = Object::check(PyObject_GetAttrString(owner_object, c.name().c_str()));
       return call_torch_function(function.get(), self, args, nargs, kwnames);
     }
-    const Call c = {shown, form, self, args, nargs, kwnames};
     Arguments bound;
     bound.form_ = form;
     for (int i = 0; i < count; i++) {
