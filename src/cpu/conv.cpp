@@ -6,6 +6,7 @@
 #include "core/parallel.h"
 #include "cpu/candidates.h"
 #include "cpu/gemm.h"
+#include "cpu/onednn.h"
 #include "generated/kernels.h"
 
 namespace rushlight::cpu {
@@ -178,7 +179,23 @@ const char* run_product_weight(const Conv& c) {
   return nullptr;
 }
 
-// ---- windows ----
+// ---- the library, and windows ----
+
+const char* run_onednn(const Conv& c) {
+  const char* refusal = onednn::convolve_refusal(c);
+  if (refusal == nullptr) {
+    onednn::convolve(c);
+  }
+  return refusal;
+}
+
+const char* run_onednn_weight(const Conv& c) {
+  const char* refusal = onednn::convolve_weight_backward_refusal(c);
+  if (refusal == nullptr) {
+    onednn::convolve_weight_backward(c);
+  }
+  return refusal;
+}
 
 const char* run_windows(const Conv& c) {
   if (!contains(set_floating, c.dtype)) {
@@ -198,12 +215,14 @@ const char* run_windows_weight(const Conv& c) {
 
 constexpr Candidate<Conv> forward_candidates[] = {
     {"matrix product", run_product},
+    {"oneDNN", run_onednn},
     {"windows", run_windows},
     {"reference", run_reference},
 };
 
 constexpr Candidate<Conv> weight_candidates[] = {
     {"matrix product", run_product_weight},
+    {"oneDNN", run_onednn_weight},
     {"windows", run_windows_weight},
     {"reference", run_reference_weight},
 };

@@ -157,6 +157,14 @@ const char* run_onednn_sgemm(const Gemm& g) {
   return refusal;
 }
 
+const char* run_onednn_matmul(const Gemm& g) {
+  const char* refusal = onednn::matmul_refusal(g);
+  if (refusal == nullptr) {
+    for_tiles(g, false, onednn::matmul);
+  }
+  return refusal;
+}
+
 const char* run_packed(const Gemm& g) {
   if (!contains(set_floating, g.dtype)) {
     return "not a real floating dtype";
@@ -222,6 +230,7 @@ constexpr Candidate<Gemm> candidates[] = {
     {"tiny", run_tiny},
     {"vector", run_vector},
     {"oneDNN sgemm", run_onednn_sgemm},
+    {"oneDNN matmul", run_onednn_matmul},
     {"packed", run_packed},
     {"OpenBLAS", run_blas},
     {"reference", run_reference},

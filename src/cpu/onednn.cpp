@@ -1,21 +1,16 @@
-// Glue to oneDNN: every call runs on the thread that makes it (oneDNN sizes its work by omp_get_max_threads()), so that
-// results do not depend on the number of threads.
+// Matrix products by oneDNN: cpu/onednn.h. Each runs on the thread that calls it, so that results do not depend on the
+// number of threads.
 #include "cpu/onednn.h"
 
 #ifdef RL_HAVE_DNNL
 
-#include <omp.h>
-
 #include <algorithm>
-#include <oneapi/dnnl/dnnl.hpp>
 
-#include "core/parallel.h"
 #include "cpu/isa_level.h"
+#include "cpu/onednn_common.h"
 
 namespace rushlight::cpu::onednn {
-namespace {
 
-// RUSHLIGHT_CPU holds for the library, too; its own ONEDNN_MAX_CPU_ISA only where that is lower.
 void set_up() {
   static const bool done = [] {
     if (isa_level() == IsaLevel::v3) {
@@ -28,24 +23,22 @@ void set_up() {
   static_cast<void>(done);
 }
 
-// One thread for the library within a scope, on the calling thread alone.
-class OneThread {
- public:
-  OneThread() {
-    get_num_threads();  // reads OpenMP's setting on its first call: it must not be ours
-    before_ = omp_get_max_threads();
-    omp_set_num_threads(1);
-  }
-  ~OneThread() { omp_set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+bool native(ScalarType dtype) {
+  set_up();
+  static const int isa = static_cast<int>(dnnl_get_effective_cpu_isa());
+  const int needed = dtype == kBFloat16 ? static_cast<int>(dnnl_cpu_isa_avx512_core_bf16)
+                                        : static_cast<int>(dnnl_cpu_isa_avx512_core_fp16);
+  return contains(set_reduced, dtype) && (isa & needed) == needed;
+}
 
- private:
-  int before_;
-};
+namespace {
 
 bool has_leading(const Matrices& x, int64_t rows, int64_t cols) {
   return (x.col == 1 && x.row >= std::max<int64_t>(1, cols)) || (x.row == 1 && x.col >= std::max<int64_t>(1, rows));
+}
+
+bool has_leading(const Gemm& g) {
+  return has_leading(g.a, g.m, g.k) && has_leading(g.b, g.k, g.n) && g.c.row >= g.n;
 }
 
 }  // namespace
@@ -54,7 +47,7 @@ const char* sgemm_refusal(const Gemm& g) {
   if (g.dtype != kFloat32) {
     return "not float32";
   }
-  if (!has_leading(g.a, g.m, g.k) || !has_leading(g.b, g.k, g.n) || g.c.row < g.n) {
+  if (!has_leading(g)) {
     return "strides";
   }
   if (g.b.col != 1 && g.m > 48) {
@@ -75,14 +68,74 @@ void sgemm(const Gemm& g) {
   RL_CHECK(status == dnnl_success, "oneDNN sgemm failed with status ", static_cast<int>(status));
 }
 
+const char* matmul_refusal(const Gemm& g) {
+  if (!contains(set_reduced, g.dtype)) {
+    return "not a 16-bit float";
+  }
+  if (!native(g.dtype)) {
+    return "the processor does not multiply this dtype";
+  }
+  if (!has_leading(g)) {
+    return "strides";
+  }
+  if (!g.alpha.equal(1) || !(g.beta.equal(0) || g.beta.equal(1))) {
+    return "factors";
+  }
+  return nullptr;
+}
+
+void matmul(const Gemm& g) {
+  using dnnl::memory;
+  const OneThread one;
+  struct Plan {
+    memory::desc a;
+    memory::desc b;
+    memory::desc c;
+    memory::desc scratchpad;
+    dnnl::matmul primitive;
+  };
+  const bool add = !g.beta.equal(0);
+  const std::array<int64_t, 10> key = {static_cast<int64_t>(g.dtype), g.m, g.n, g.k, g.a.row, g.a.col, g.b.row,
+                                       g.b.col, g.c.row, add};
+  Plan& plan = cached<Plan>(key, [&] {
+    const memory::data_type type = data_type(g.dtype);
+    const memory::desc a({g.m, g.k}, type, {g.a.row, g.a.col});
+    const memory::desc b({g.k, g.n}, type, {g.b.row, g.b.col});
+    const memory::desc c({g.m, g.n}, type, {g.c.row, 1});
+    dnnl::primitive_attr attributes = own_scratchpad();
+    if (add) {
+      dnnl::post_ops ops;
+      ops.append_sum(1.0f);
+      attributes.set_post_ops(ops);
+    }
+    const dnnl::matmul::primitive_desc description(cpu_engine(), a, b, c, attributes);
+    return Plan{a, b, c, description.scratchpad_desc(), dnnl::matmul(description)};
+  });
+  const Block scratchpad(plan.scratchpad);
+  plan.primitive.execute(cpu_stream(), {{DNNL_ARG_SRC, memory(plan.a, cpu_engine(), g.a.data)},
+                                        {DNNL_ARG_WEIGHTS, memory(plan.b, cpu_engine(), g.b.data)},
+                                        {DNNL_ARG_DST, memory(plan.c, cpu_engine(), g.c.data)},
+                                        {DNNL_ARG_SCRATCHPAD, scratchpad.memory}});
+}
+
 }  // namespace rushlight::cpu::onednn
 
 #else
 
 namespace rushlight::cpu::onednn {
 
-const char* sgemm_refusal(const Gemm&) { return "built without oneDNN"; }
+namespace {
+constexpr const char* absent = "built without oneDNN";
+}
+
+const char* sgemm_refusal(const Gemm&) { return absent; }
 void sgemm(const Gemm& g) { gemm_reference(g); }
+const char* matmul_refusal(const Gemm&) { return absent; }
+void matmul(const Gemm& g) { gemm_reference(g); }
+const char* convolve_refusal(const Conv&) { return absent; }
+void convolve(const Conv& c) { conv_kernels().forward(c); }
+const char* convolve_weight_backward_refusal(const Conv&) { return absent; }
+void convolve_weight_backward(const Conv& c) { conv_kernels().weight_backward(c); }
 
 }  // namespace rushlight::cpu::onednn
 

@@ -1,13 +1,24 @@
-// oneDNN, called on one thread from tiles of our own. This and onednn.cpp alone know it.
+// oneDNN, called on one thread from tiles of our own. This, onednn_common.h and the two sources alone know it.
+// A `_refusal` says null where the function of that name takes the problem, else why not.
 #pragma once
 
+#include "cpu/conv.h"
 #include "cpu/gemm.h"
 
 namespace rushlight::cpu::onednn {
 
-// Null where `sgemm` takes the problem, else why not.
-const char* sgemm_refusal(const Gemm& problem);
 // float32, one matrix, on the calling thread.
+const char* sgemm_refusal(const Gemm& problem);
 void sgemm(const Gemm& tile);
+
+// The 16-bit floats, where the processor multiplies them itself; one matrix, on the calling thread.
+const char* matmul_refusal(const Gemm& problem);
+void matmul(const Gemm& tile);
+
+// Whole convolutions of several images, parallel over images.
+const char* convolve_refusal(const Conv& problem);
+void convolve(const Conv& problem);
+const char* convolve_weight_backward_refusal(const Conv& problem);
+void convolve_weight_backward(const Conv& problem);
 
 }  // namespace rushlight::cpu::onednn
