@@ -1,0 +1,101 @@
+"""Where dtypes meet: tensors, 0-d tensors and Python numbers of all dtypes, as in PyTorch."""
+
+import itertools
+
+import pytest
+
+import rushlight
+
+torch = pytest.importorskip("torch")
+
+DTYPES = [
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    "bool",
+]
+NUMBERS = [True, 2, 2.5, 1.5 + 2j]
+OPS = ["add", "mul", "true_divide", "eq", "pow", "maximum", "bitwise_or", "floor_divide", "where"]
+
+
+def outcome(module, op, a, b):
+    """The dtype of a result and its values, or that it was refused."""
+
+    def operand(described):
+        kind, value = described
+        if kind == "number":
+            return value
+        t = module.ones(() if kind == "scalar" else (2,), dtype=getattr(module, value))
+        return t + t if value != "bool" else t
+
+    x, y = operand(a), operand(b)
+    try:
+        if op == "where":
+            result = module.where(module.tensor([True, False]), x, y)
+        else:
+            result = getattr(module, op)(x, y)
+    except (RuntimeError, TypeError):
+        return "refused"
+    wide = result.to(module.complex128)
+    return str(result.dtype).split(".")[-1], tuple(result.shape), wide.tolist()
+
+
+OPERANDS = [
+    *[("tensor", d) for d in DTYPES],
+    *[("scalar", d) for d in DTYPES],
+    *[("number", n) for n in NUMBERS],
+]
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.filterwarnings("ignore")
+def test_results_of_mixed_operands(op):
+    wrong = []
+    for a, b in itertools.product(OPERANDS, repeat=2):
+        if a[0] == b[0] == "number" or (a[0] == "number" and op in ("maximum", "floor_divide")):
+            continue
+        expected, actual = outcome(torch, op, a, b), outcome(rushlight, op, a, b)
+        if str(expected) != str(actual):
+            wrong.append((a, b, expected, actual))
+    assert not wrong, "\n".join(map(str, wrong[:20]))
+
+
+def test_result_type_and_casts():
+    for a, b in itertools.product(DTYPES, repeat=2):
+        ours = rushlight.promote_types(getattr(rushlight, a), getattr(rushlight, b))
+        assert (
+            str(ours).split(".")[-1]
+            == str(torch.promote_types(getattr(torch, a), getattr(torch, b))).split(".")[-1]
+        )
+        assert rushlight.can_cast(getattr(rushlight, a), getattr(rushlight, b)) == torch.can_cast(
+            getattr(torch, a), getattr(torch, b)
+        )
+
+
+@pytest.mark.parametrize("target", DTYPES)
+@pytest.mark.filterwarnings("ignore")
+def test_writing_in_place_casts_or_is_refused(target):
+    wrong = []
+    for other in OPERANDS:
+        results = []
+        for module in (torch, rushlight):
+            x = module.ones(2, dtype=getattr(module, target))
+            kind, value = other
+            y = value
+            if kind != "number":
+                y = module.ones(() if kind == "scalar" else (2,), dtype=getattr(module, value))
+            try:
+                results.append(str(x.mul_(y).to(module.complex128).tolist()))
+            except RuntimeError as error:
+                results.append(str(error).split("\n")[0])
+        if results[0] != results[1]:
+            wrong.append((other, *results))
+    assert not wrong, "\n".join(map(str, wrong))
