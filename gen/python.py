@@ -360,6 +360,7 @@ def family_source(symbol: str, names: dict[str, list[Op]]) -> str:
         "};",
     ]
     lines += ["", "}  // namespace", ""]
+    lines += [f"extern const Bindings bindings_{symbol};"]
     lines += [f"const Bindings bindings_{symbol} = {{functions, nn_functions, methods}};", ""]
     lines += ["}  // namespace rushlight::python", ""]
     return "\n".join(lines)
