@@ -9,6 +9,7 @@ rest, `nn`, `optim`, `utils.data` and so on, when it is first used.
 from __future__ import annotations
 
 import importlib as _importlib
+from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 
 from rushlight import _C
@@ -74,10 +75,6 @@ _NAMES = {
 _KINDS = "Float Double Half BFloat16 Byte Char Short Int Long Bool ComplexFloat ComplexDouble"
 _TYPED_TENSORS = frozenset(f"{kind}Tensor" for kind in _KINDS.split())
 
-pi = 3.141592653589793
-e = 2.718281828459045
-inf = float("inf")
-nan = float("nan")
 newaxis = None
 
 
