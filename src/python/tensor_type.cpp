@@ -100,7 +100,8 @@ TensorObject* allocate(PyTypeObject* type) {
 
 // ---- death and resurrection ----
 
-// Called at a reference count of zero. True when the object lives on, owned by its impl.
+// Called at a reference count of zero. True when the object lives on, owned by its impl. Python has by
+// then run __del__ of a subclass and emptied its __slots__; the dict is whole.
 bool resurrect(PyObject* o) {
   TensorObject* object = as_object(o);
   if (!object->tensor.defined() || object->tensor.use_count() == 1) {
@@ -119,8 +120,6 @@ bool resurrect(PyObject* o) {
   Py_SET_REFCNT(o, Py_REFCNT(o) - 1);
   return Py_REFCNT(o) != 0;
 }
-
-void resurrect_subclass(PyObject* o) { resurrect(o); }
 
 void dealloc(PyObject* o) {
   if (resurrect(o)) {
@@ -190,17 +189,6 @@ int clear(PyObject* o) {
   return 0;
 }
 
-// ---- the metaclass ----
-
-int init_class(PyObject* cls, PyObject* args, PyObject* kwargs) {
-  if (PyType_Type.tp_init(cls, args, kwargs) < 0) {
-    return -1;
-  }
-  // Runs before a subclass's own slots are cleared, so that a resurrected object is whole.
-  reinterpret_cast<PyTypeObject*>(cls)->tp_del = resurrect_subclass;
-  return 0;
-}
-
 // ---- registration ----
 
 std::vector<PyMethodDef> methods;
@@ -239,7 +227,6 @@ PyTypeObject tensor_meta_type = {
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_TYPE_SUBCLASS,
     .tp_doc = "The metaclass of Tensor.",
     .tp_base = &PyType_Type,
-    .tp_init = init_class,
 };
 
 PyTypeObject tensor_base_type = {

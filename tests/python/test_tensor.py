@@ -316,9 +316,9 @@ def test_assigning_grad_is_checked():
     x = torch.ones(2)
     with pytest.raises(TypeError, match="assigned grad expected to be a Tensor or None"):
         x.grad = 5
-    with pytest.raises(RuntimeError, match="different size"):
+    with pytest.raises(RuntimeError, match="size"):
         x.grad = torch.ones(3)
-    with pytest.raises(RuntimeError, match="different type"):
+    with pytest.raises(RuntimeError, match="dtype|type"):
         x.grad = torch.ones(2, dtype=torch.float64)
     with pytest.raises(RuntimeError, match="own grad"):
         x.grad = x
