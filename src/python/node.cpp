@@ -74,13 +74,12 @@ PyTypeObject* class_named(const char* name) {
 
 void dealloc(PyObject* o) {
   NodeObject* object = as_node(o);
-  PyTypeObject* type = Py_TYPE(o);
   if (object->node != nullptr) {
     object->node->extra()->python = nullptr;
     object->node->release();
   }
-  type->tp_free(o);
-  Py_DECREF(type);
+  // Called by the subclass's own deallocator, which drops the reference to the class.
+  Py_TYPE(o)->tp_free(o);
 }
 
 // ---- saved tensors by name ----
