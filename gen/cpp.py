@@ -303,23 +303,23 @@ def indent(lines: list[str], by: int = 2) -> list[str]:
 
 
 def tensor_addresses(op: Op) -> tuple[list[str], str]:
-    """Statements and an expression for the list of the op's tensor inputs."""
+    """Statements and an expression for the list of the op's tensor inputs, as they are when it is evaluated."""
     tensors = [a for a in op.args if a.type.base == "Tensor"]
     if not any(a.type.is_list for a in tensors):
         return [], "{" + ", ".join(f"&{a.name}" for a in tensors) + "}"
-    lines = ["std::vector<const Tensor*> inputs_;"]
+    lines = ["const auto list_inputs = [&] {", "  std::vector<const Tensor*> list;"]
     for a in tensors:
         if a.type.is_list and a.type.element_optional:
-            lines.append(f"for (const std::optional<Tensor>& t : {a.name}) {{")
-            lines.append("  inputs_.push_back(t.has_value() ? &*t : nullptr);")
-            lines.append("}")
+            lines.append(f"  for (const std::optional<Tensor>& t : {a.name}) {{")
+            lines.append("    list.push_back(t.has_value() ? &*t : nullptr);")
+            lines.append("  }")
         elif a.type.is_list:
-            lines.append(f"for (const Tensor& t : {a.name}) {{")
-            lines.append("  inputs_.push_back(&t);")
-            lines.append("}")
+            lines.append(f"  for (const Tensor& t : {a.name}) {{")
+            lines.append("    list.push_back(&t);")
+            lines.append("  }")
         else:
-            lines.append(f"inputs_.push_back(&{a.name});")
-    return lines, "inputs_"
+            lines.append(f"  list.push_back(&{a.name});")
+    return [*lines, "  return list;", "};"], "list_inputs()"
 
 
 def device_of(op: Op, addresses: str) -> str:
