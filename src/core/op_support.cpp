@@ -229,7 +229,9 @@ Tensor make_view(const Tensor& base, const ViewSpec& spec) {
 Tensor make_number(const Scalar& value, Device device) {
   Tensor t = make_empty({}, value.dtype(), device);
   t.impl()->set_wrapped_number(true);
-  store_scalar(t.data_ptr(), value.dtype(), value);
+  if (!device.is_meta()) {
+    store_scalar(t.data_ptr(), value.dtype(), value);
+  }
   return t;
 }
 
