@@ -42,7 +42,7 @@ PyObject* no(const Tensor&) { Py_RETURN_FALSE; }
 PyObject* get_device(const Tensor& t) {
   return PyLong_FromLong(t.is_cuda() ? t.device().index() : -1);
 }
-PyObject* untyped_storage(const Tensor& t) { return wrap_storage(t); }
+PyObject* untyped_storage(const Tensor& t) { return wrap_storage(t.storage()); }
 
 template <class T>
 PyObject* element(T value) {

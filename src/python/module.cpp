@@ -50,6 +50,7 @@ void init(PyObject* module) {
   add_autograd();
   init_tensor_type(module);
   init_autograd(module);
+  init_serialize(module);
 }
 
 }  // namespace

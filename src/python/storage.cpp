@@ -205,7 +205,12 @@ PyTypeObject storage_type = {
 
 }  // namespace
 
-PyObject* wrap_storage(const Tensor& t) { return make(&storage_type, t.storage()); }
+PyObject* wrap_storage(Storage storage) { return make(&storage_type, std::move(storage)); }
+
+const Storage& unwrap_storage(PyObject* o) {
+  RL_CHECK_TYPE(Py_TYPE(o) == &storage_type, "expected an UntypedStorage, but got ", type_name(o));
+  return storage_of(o);
+}
 
 void init_storage(PyObject* module) {
   ready(storage_type);

@@ -5,6 +5,8 @@
 
 namespace rushlight::python {
 
-PyObject* wrap_storage(const Tensor& t);
+PyObject* wrap_storage(Storage storage);
+// TypeError where `o` is no storage.
+const Storage& unwrap_storage(PyObject* o);
 
 }  // namespace rushlight::python
