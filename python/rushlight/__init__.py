@@ -51,10 +51,11 @@ if TYPE_CHECKING:
 _SUBMODULES = frozenset(
     (
         "amp autograd backends cuda distributed distributions fft func hub jit linalg "
-        "multiprocessing nn optim overrides profiler random serialization sparse special testing "
-        "utils version vision"
+        "multiprocessing nn optim overrides profiler random serialization sparse special storage "
+        "testing utils version vision"
     ).split()
 )
+_KINDS = "Float Double Half BFloat16 Byte Char Short Int Long Bool ComplexFloat ComplexDouble"
 # Names that live in submodules which need not be loaded before.
 _NAMES = {
     "finfo": "_info",
@@ -67,12 +68,12 @@ _NAMES = {
         "random",
     ),
     **dict.fromkeys(["save", "load"], "serialization"),
+    **{f"{kind}Storage": "storage" for kind in _KINDS.split()},
     **dict.fromkeys(
         ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode"], "autograd.grad_mode"
     ),
     "autocast": "amp",
 }
-_KINDS = "Float Double Half BFloat16 Byte Char Short Int Long Bool ComplexFloat ComplexDouble"
 _TYPED_TENSORS = frozenset(f"{kind}Tensor" for kind in _KINDS.split())
 
 newaxis = None

@@ -123,18 +123,21 @@ _NAMES = {
     **{f"torch.{name}": kind for name, kind in storage.NAMES.items()},
     **{str(dtype): dtype for dtype in storage.OF_DTYPE},
 }
-# What is called for one of them that may be called at all.
+# What is called for one of them that may be called at all, by identity: not all have hashes.
 _CALLS = {
-    OrderedDict: OrderedDict,
-    Counter: Counter,
-    set: _make_set,
-    complex: _make_complex,
-    bytearray: _make_bytearray,
-    _make_bytes: _make_bytes,
-    _C.Size: _make_size,
-    _C.device: _C.device,
-    get_layout: get_layout,
-    **{function: function for name, function in _NAMES.items() if name.startswith("torch._utils.")},
+    id(function): make
+    for function, make in (
+        (OrderedDict, OrderedDict),
+        (Counter, Counter),
+        (set, _make_set),
+        (complex, _make_complex),
+        (bytearray, _make_bytearray),
+        (_make_bytes, _make_bytes),
+        (_C.Size, _make_size),
+        (_C.device, _C.device),
+        (get_layout, get_layout),
+        *((f, f) for name, f in _NAMES.items() if name.startswith("torch._utils.")),
+    )
 }
 
 
@@ -170,7 +173,7 @@ class SafeObjects:
                 return function.__new__(function, *arguments) if new else function(*arguments)
         if function is _rebuild._rebuild_from_type_v2:
             return self._rebuild_from_type(*arguments)
-        known = _CALLS.get(function) if function.__hash__ is not None else None
+        known = _CALLS.get(id(function))
         if known is None:
             name = getattr(function, "__name__", type(function).__name__)
             raise pickle.UnpicklingError(

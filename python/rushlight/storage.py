@@ -33,6 +33,7 @@ NAMES = {
         "ComplexDoubleStorage": _C.complex128,
     }.items()
 }
+globals().update(NAMES)
 OF_DTYPE = {kind.dtype: kind for kind in NAMES.values()}
 
 
