@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # Submodules, loaded when they are first used.
 _SUBMODULES = frozenset(
     (
-        "amp autograd backends cuda distributed distributions fft func hub jit linalg "
+        "amp autograd backends cpu cuda distributed distributions fft func hub jit linalg "
         "multiprocessing nn optim overrides profiler random serialization sparse special storage "
         "testing utils version vision"
     ).split()

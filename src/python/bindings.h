@@ -36,5 +36,6 @@ void init_calls(PyObject* module);      // calls.cpp: the boxed form
 void add_autograd();  // autograd.cpp: methods of TensorBase
 void init_autograd(PyObject* module);
 void init_serialize(PyObject* module);  // serialize.cpp
+void init_memory(PyObject* module);     // memory.cpp
 
 }  // namespace rushlight::python

@@ -51,6 +51,7 @@ void init(PyObject* module) {
   init_tensor_type(module);
   init_autograd(module);
   init_serialize(module);
+  init_memory(module);
 }
 
 }  // namespace

@@ -1,0 +1,89 @@
+"""The CPU as a device, and the statistics of its caching allocator under the names of `cuda`."""
+
+from collections import OrderedDict
+
+from rushlight import _C
+
+__all__ = [
+    "current_device",
+    "device_count",
+    "empty_cache",
+    "is_available",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats",
+    "set_cache_limit",
+    "synchronize",
+]
+
+
+def is_available():
+    """Whether the CPU can be used: True."""
+    return True
+
+
+def device_count():
+    """The number of CPUs as devices: 1."""
+    return 1
+
+
+def current_device():
+    """The name of the CPU as a device."""
+    return "cpu"
+
+
+def synchronize(device=None):
+    """Nothing to wait for: work on the CPU is done when its function returns."""
+
+
+def memory_stats(device=None):
+    """Counters of the allocator, as `torch.cuda.memory_stats` names them.
+
+    `allocated_bytes.all.current` is what tensors hold, `reserved_bytes.all.current` what has been
+    taken from the system, freed memory that is kept for reuse included.
+    """
+    return OrderedDict(_C._memory_stats())
+
+
+def memory_allocated(device=None):
+    """Bytes that tensors hold."""
+    return memory_stats()["allocated_bytes.all.current"]
+
+
+def max_memory_allocated(device=None):
+    """The most bytes that tensors held, since the start or `reset_peak_memory_stats`."""
+    return memory_stats()["allocated_bytes.all.peak"]
+
+
+def memory_reserved(device=None):
+    """Bytes taken from the system."""
+    return memory_stats()["reserved_bytes.all.current"]
+
+
+def max_memory_reserved(device=None):
+    """The most bytes taken from the system."""
+    return memory_stats()["reserved_bytes.all.peak"]
+
+
+def reset_peak_memory_stats(device=None):
+    """Counts peaks from now on."""
+    _C._reset_memory_stats(True)
+
+
+def reset_accumulated_memory_stats(device=None):
+    """Counts allocations from now on."""
+    _C._reset_memory_stats(False)
+
+
+def empty_cache():
+    """Gives freed memory that was kept back to the system."""
+    _C._empty_cache()
+
+
+def set_cache_limit(nbytes):
+    """The most bytes of freed memory that are kept; by default a quarter of the machine's."""
+    _C._set_cache_limit(nbytes)

@@ -1,0 +1,43 @@
+"""The CPU allocator as Python sees it, and `cuda` where there is no GPU."""
+
+import pytest
+import rushlight as torch
+
+
+def test_statistics_follow_tensors():
+    before = torch.cpu.memory_allocated()
+    t = torch.empty(1000, 1000)
+    assert torch.cpu.memory_allocated() - before >= 4_000_000
+    assert torch.cpu.max_memory_allocated() >= before + 4_000_000
+    assert torch.cpu.memory_reserved() >= torch.cpu.memory_allocated()
+    del t
+    assert torch.cpu.memory_allocated() == before
+    torch.cpu.reset_peak_memory_stats()
+    assert torch.cpu.max_memory_allocated() == before
+    torch.cpu.reset_accumulated_memory_stats()
+    stats = torch.cpu.memory_stats()
+    assert stats["allocation.all.allocated"] == 0 and list(stats) == sorted(stats)
+
+
+def test_a_tensor_that_is_too_large():
+    with pytest.raises(RuntimeError, match="you tried to allocate 281474976710656 bytes"):
+        torch.empty(2**46)
+    assert issubclass(torch.OutOfMemoryError, RuntimeError)
+
+
+def test_the_cache_is_emptied():
+    torch.empty(5_000_000)
+    torch.cpu.empty_cache()
+    stats = torch.cpu.memory_stats()
+    pool = "large_pool.current"
+    assert stats[f"reserved_bytes.{pool}"] <= stats[f"allocated_bytes.{pool}"]
+    with pytest.raises((OverflowError, TypeError)):
+        torch.cpu.set_cache_limit(-1)
+
+
+def test_cuda_without_a_gpu():
+    assert not torch.cuda.is_available() and torch.cuda.device_count() == 0
+    torch.cuda.manual_seed_all(1)
+    torch.cuda.empty_cache()
+    with pytest.raises(AssertionError, match="not compiled with CUDA"):
+        torch.cuda.synchronize()
