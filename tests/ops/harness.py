@@ -76,7 +76,7 @@ class Makers:
         if self.dtype == "bool":
             return self.rng.random(shape) < 0.5
         if "int" in self.dtype:
-            low = 0 if self.dtype == "uint8" else int(np.floor(low))
+            low = max(int(np.floor(low)), 0) if self.dtype == "uint8" else int(np.floor(low))
             return self.rng.integers(low, max(int(np.ceil(high)), low + 1), shape, endpoint=True)
         return self.rng.uniform(low, high, shape)
 
@@ -132,7 +132,7 @@ def function_of(module, op):
     for place in (module, module.nn.functional, getattr(getattr(module, "_C", None), "_nn", None)):
         if "function" in op.variants and hasattr(place, op.name):
             return getattr(place, op.name)
-    if "method" in op.variants or "inplace" in op.variants:
+    if "method" in op.variants and (hasattr(module.Tensor, op.name) or module.__name__ == "rushlight"):
         return lambda *args, **kwargs: getattr(args[0], op.name)(*args[1:], **kwargs)
     return None
 
