@@ -1,6 +1,7 @@
 """The CPU allocator as Python sees it, and `cuda` where there is no GPU."""
 
 import pytest
+
 import rushlight as torch
 
 
