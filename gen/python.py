@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gen import cpp, types
 from gen.table import Arg, Op
+from ops.deprecated import ORDERS
 
 HEADER = "// Generated from the op table by `python -m gen`. Do not edit.\n"
 NAMES_PER_FILE = 24
@@ -102,6 +103,11 @@ def self_place(op: Op) -> int:
     return 0 if op.args and op.args[0].type.is_tensor else -1
 
 
+def is_unary(op: Op) -> bool:
+    """Pointwise on one tensor: relu_(x) is a function too."""
+    return op.kernel is not None and op.kernel.kind == "pointwise" and len(op.tensors) == 1
+
+
 def forms_of(op: Op) -> list[str]:
     forms = []
     method = "method" in op.variants and self_place(op) >= 0
@@ -128,6 +134,16 @@ def has_varargs(op: Op) -> bool:
         and not (a.name == "self" and a.type.is_tensor)
     ]
     return len(positional) == 1 and kind_of(positional[0]) == "IntList"
+
+
+# ---- deprecated orders of arguments ----
+
+
+def reordered(op: Op, order: str) -> Op:
+    """The op with these arguments, all positional, in place of its own; it has no out=."""
+    by_name = {a.name: a for a in op.args}
+    args = [replace(by_name[n], default=None, keyword_only=False) for n in order.split(", ")]
+    return replace(op, args=args, variants=op.variants - {"out"})
 
 
 # ---- conversion of one argument ----
@@ -197,16 +213,23 @@ def passed(arg: Arg) -> str:
 # ---- one signature ----
 
 
-def run_case(op: Op, symbol: str) -> list[str]:
-    """The statements that convert the bound arguments of a signature and make the call."""
+def run_case(op: Op, original: Op) -> list[str]:
+    """The statements that convert the bound arguments of a signature and make the call.
+
+    `original` is the op where `op` is a reordering of it: what is not bound keeps its default.
+    """
     lines = [accessor(op, arg) for arg in op.args]
-    arguments = ", ".join(passed(arg) for arg in op.args)
+    names = {arg.name for arg in op.args}
+    for arg in original.args:
+        if arg.name not in names:
+            lines.append(f"const {types.owned(arg.type)} {arg.name}{types.default(arg)};")
+    arguments = ", ".join(passed(arg) for arg in original.args)
     forms = forms_of(op)
     inplace = [f for f in forms if f.startswith("Inplace")]
     functional = [f for f in forms if not f.startswith("Inplace")]
     if inplace:
         name = cpp.inplace_name(op)
-        given = self_place(op) if op.args[0].type.is_tensor else -1
+        given = self_place(op)
         call = f"rushlight::{name}({arguments});"
         target = f"a.object({given})" if given >= 0 else "Py_None"
         result = f"finish_given(a, {target}, [&] {{ {call} }})"
@@ -281,7 +304,9 @@ def name_source(name: str, overloads: list[Op]) -> list[str]:
     """The tables, the calls and the entry points of a name."""
     lines = [f"// ---- {name} ----", ""]
     rows, cases, forms = [], [], []
-    for k, op in enumerate(overloads):
+    old = [(reordered(overloads[0], order), overloads[0]) for order in ORDERS.get(name, [])]
+    signatures = [(op, op) for op in overloads] + old
+    for k, (op, original) in enumerate(signatures):
         count = len(params(op))
         if count > 24:
             raise ValueError(f"{name}: more than 24 parameters")
@@ -290,11 +315,16 @@ def name_source(name: str, overloads: list[Op]) -> list[str]:
         own = forms_of(op)
         forms += [f for f in own if f not in forms]
         varargs = str(has_varargs(op)).lower()
+        deprecated = str(op is not original).lower()
+        table_name = f"{name}_params_{k}" if count else "nullptr"
         rows.append(
-            f"    {{{f'{name}_params_{k}' if count else 'nullptr'}, {count}, {' | '.join(own)}, "
-            f"{self_place(op)}, {varargs}}},"
+            f"    {{{table_name}, {count}, {' | '.join(own)}, {self_place(op)}, {varargs}, {deprecated}}},"
         )
-        cases += [f"    case {k}: {{", *("      " + line for line in run_case(op, name)), "    }"]
+        cases += [
+            f"    case {k}: {{",
+            *("      " + line for line in run_case(op, original)),
+            "    }",
+        ]
     lines += [f"const Signature {name}_signatures[] = {{", *rows, "};", ""]
     lines += [
         f"PyObject* {name}_run([[maybe_unused]] const Arguments& a) {{",

@@ -12,7 +12,7 @@ import importlib as _importlib
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 
-from rushlight import _C
+from rushlight import _C, functional
 from rushlight._tensor import Tensor
 
 __version__ = _C._version
@@ -115,6 +115,10 @@ def __getattr__(name):
         from rushlight import _legacy
 
         value = _legacy.TYPES[name]
+    elif name.endswith("Storage"):
+        from rushlight import storage
+
+        value = storage.NAMES.get(name) or getattr(storage, name)
     else:
         raise AttributeError(f"module 'rushlight' has no attribute '{name}'")
     globals()[name] = value

@@ -3,7 +3,8 @@
 
 #include <structmember.h>
 
-#include <cstring>
+#include <set>
+#include <string>
 
 #include "python/torch_function.h"
 
@@ -360,6 +361,24 @@ std::string describe(const Signature& s, Form form) {
   return out + ")";
 }
 
+// Once for each signature.
+void warn_of_deprecated(const Parser& parser, const Signature& s, const Call& call) {
+  static std::set<const Signature*> warned;
+  if (!warned.insert(&s).second && !is_warn_always()) {
+    return;
+  }
+  const std::string name = call.name();
+  std::string message = str("This overload of ", name, " is deprecated:\n\t", name, describe(s, call.form),
+                            "\nConsider using one of the following signatures instead:");
+  for (int i = 0; i < parser.count; i++) {
+    const Signature& other = parser.signatures[i];
+    if ((other.forms & call.form) != 0 && !other.deprecated) {
+      message += str("\n\t", name, describe(other, call.form));
+    }
+  }
+  warn(message);
+}
+
 [[noreturn]] void raise_no_match(const Parser& parser, const Call& call) {
   const Signature* plausible = nullptr;
   int plausible_count = 0;
@@ -368,7 +387,7 @@ std::string describe(const Signature& s, Form form) {
   const int64_t given = call.nargs + call.named();
   for (int i = 0; i < parser.count; i++) {
     const Signature& s = parser.signatures[i];
-    if ((s.forms & call.form) == 0) {
+    if ((s.forms & call.form) == 0 || s.deprecated) {
       continue;
     }
     candidates++;
@@ -399,7 +418,7 @@ std::string describe(const Signature& s, Form form) {
   }
   why += "), but expected one of:\n";
   for (int i = 0; i < parser.count; i++) {
-    if ((parser.signatures[i].forms & call.form) != 0) {
+    if ((parser.signatures[i].forms & call.form) != 0 && !parser.signatures[i].deprecated) {
       why += str(" * ", describe(parser.signatures[i], call.form), "\n");
     }
   }
@@ -425,6 +444,9 @@ PyObject* Parser::call(Form form, PyObject* self, PyObject* const* args, Py_ssiz
       }
       Binding b{bound.slots_};
       if (bind(signatures[i], c, b, nullptr)) {
+        if (RL_UNLIKELY(signatures[i].deprecated)) {
+          warn_of_deprecated(*this, signatures[i], c);
+        }
         bound.table_ = &signatures[i];
         bound.signature_ = i;
         bound.varargs_ = b.varargs;

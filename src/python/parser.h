@@ -59,6 +59,7 @@ struct Signature {
   uint8_t forms;  // a set of Form
   int8_t self;    // index of the parameter that a method is called on; -1: none
   bool varargs;   // the only positional parameter besides self takes `view(2, 3)`
+  bool deprecated = false;  // taken with a warning, and not listed in errors
 };
 
 class Arguments;

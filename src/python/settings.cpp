@@ -1,6 +1,9 @@
 // Settings of the process and questions about dtypes and tensors that are no ops.
 #include <rushlight/version.h>
 
+#include <set>
+#include <string>
+
 #include "core/iterator.h"
 #include "core/parallel.h"
 #include "python/bindings.h"
@@ -81,6 +84,20 @@ PyObject* change_warn_always(PyObject*, PyObject* always) {
     Py_RETURN_NONE;
   });
 }
+// _warn_once(message): once for each message, for functions in Python.
+PyObject* warn_once_for(PyObject*, PyObject* message) {
+  return guarded([&]() -> PyObject* {
+    static std::set<std::string> given;
+    if (!PyUnicode_Check(message)) {
+      raise(PyExc_TypeError, "_warn_once(): the message must be str");
+    }
+    const std::string text(text_view(message));
+    if (given.insert(text).second || is_warn_always()) {
+      warn(text);
+    }
+    Py_RETURN_NONE;
+  });
+}
 PyObject* warns_always(PyObject*, PyObject*) { return PyBool_FromLong(is_warn_always()); }
 
 #define ROW(name, doc) RL_FAST_ROW(#name, name##_function, doc)
@@ -106,11 +123,16 @@ PyMethodDef functions[] = {
     {},
 };
 #undef ROW
+PyMethodDef module_functions[] = {
+    {"_warn_once", warn_once_for, METH_O, nullptr},
+    {},
+};
 
 }  // namespace
 
 void init_settings(PyObject* module) {
   check(PyModule_AddFunctions(ops_owner, functions));
+  check(PyModule_AddFunctions(module, module_functions));
   check(PyModule_AddStringConstant(module, "_version", RUSHLIGHT_VERSION));
 }
 
