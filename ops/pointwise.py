@@ -256,8 +256,8 @@ op("_where(Tensor condition, Tensor self, Tensor other) -> Tensor", kernel=point
    manual=_by_hand, variants="function out",
    grad={"self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},
    doc="`where` with a condition that is bool.")
-composite("where(Tensor condition, Tensor|Scalar self, Tensor|Scalar other) -> Tensor", ref="numpy.where",
-          variants="function out", doc="self where condition holds, else other.")
+composite("where.self(Tensor condition, Tensor|Scalar self, Tensor|Scalar other) -> Tensor", ref="numpy.where",
+          variants="function method out", doc="self where condition holds, else other.")
 
 # ---- activations ----
 

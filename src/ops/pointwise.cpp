@@ -316,7 +316,7 @@ Tensor& clip__Tensor(const Tensor& self, const Tensor& min, const Tensor& max) {
   return rushlight::clamp_(self, min, max);
 }
 
-Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other) {
+Tensor where_self(const Tensor& condition, const Tensor& self, const Tensor& other) {
   RL_CHECK(condition.dtype() == kBool || condition.dtype() == kUInt8,
            "where expected condition to be a boolean tensor, but got a tensor with dtype ",
            enum_name(condition.dtype()));

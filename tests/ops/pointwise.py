@@ -31,7 +31,7 @@ SAMPLES |= {
     "maximum": _pairs("distinct", "x", numbers=False),
     "minimum": _pairs("distinct", "x", numbers=False),
     "_where": ["mask(3, 4), x(3, 4), x(4)", "mask(), x(2), x(2)"],
-    "where": ["mask(3, 4), x(3, 4), x(3, 4)", "mask(3, 1), x(4), x(3, 4)", "mask(4), x(3, 4), 0", "mask(), x(2), x(2)"],
+    "where.self": ["mask(3, 4), x(3, 4), x(3, 4)", "mask(3, 1), x(4), x(3, 4)", "mask(4), x(3, 4), 0", "mask(), x(2), x(2)"],
     "clamp": ["x(3, 4), -0.5, 0.5", "x(3, 4), min=0", "x(3, 4), max=1", "x(), 0, 1"],
     "clamp_min": ["x(3, 4), 0"],
     "clamp_max": ["x(3, 4), 0"],
@@ -49,7 +49,7 @@ SAMPLES |= {
 }
 DTYPES = dict.fromkeys(("log", "log2", "log10", "sqrt", "rsqrt", "reciprocal", "log1p"), "complex")
 DTYPES |= dict.fromkeys(("sub", "rsub", "neg"), "numbers") | {"addcdiv": "complex", "_where": "all"}
-DTYPES |= {"where": "all", "maximum": "real", "minimum": "real", "round": "floats", "float_power": "floats", "pow": "floats"}
+DTYPES |= {"where.self": "all", "maximum": "real", "minimum": "real", "round": "floats", "float_power": "floats", "pow": "floats"}
 DTYPES |= dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), "integers")
 ERRORS = {
     "add": [
