@@ -109,15 +109,15 @@ def number_overloads(op: Op, form: str) -> list[str]:
 def methods_of(ops: list[Op]):
     """(result, name, op whose arguments are the method's, arguments of the call) of every method."""
     for op in ops:
+        call = ["*this" if i == op.receiver else a.name for i, a in enumerate(op.args)]
         for form, result in method_forms(op):
             name = op.name if form == "functional" else inplace_name(op)
-            yield result, name, op, ["*this", *(a.name for a in op.args[1:])]
-            for a in op.args[1:]:
-                if a.type.number:
+            yield result, name, op, call
+            for a in op.args:
+                if a.type.number and a is not op.args[op.receiver]:
                     args = [Arg(b.name, Type("Scalar"), b.default, b.keyword_only) if b is a else b for b in op.args]
                     taken = Op(op.text, op.name, op.overload, args, op.results, op.kind, op.family)
-                    call = [f"make_number({b.name})" if b is a else b.name for b in op.args[1:]]
-                    yield result, name, taken, ["*this", *call]
+                    yield result, name, taken, [f"make_number({c})" if c == a.name else c for c in call]
                     break
 
 
@@ -133,7 +133,7 @@ HAND_WRITTEN_METHODS = {"item", "size", "stride", "is_contiguous", "requires_gra
 
 
 def method_forms(op: Op) -> list[tuple[str, str]]:
-    if "method" not in op.variants or not op.args or not op.args[0].type.is_tensor:
+    if "method" not in op.variants or op.receiver < 0:
         return []
     if op.name in HAND_WRITTEN_METHODS:
         return []

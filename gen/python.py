@@ -95,14 +95,6 @@ def place(op: Op, name: str) -> int:
     return [p.name for p in params(op)].index("dtype" if name == "options" else name)
 
 
-def self_place(op: Op) -> int:
-    """The row of the tensor that a method is called on; -1 where there is none."""
-    for i, arg in enumerate(op.args):
-        if arg.name == "self" and arg.type.is_tensor:
-            return i
-    return 0 if op.args and op.args[0].type.is_tensor else -1
-
-
 def is_unary(op: Op) -> bool:
     """Pointwise on one tensor: relu_(x) is a function too."""
     return op.kernel is not None and op.kernel.kind == "pointwise" and len(op.tensors) == 1
@@ -110,7 +102,7 @@ def is_unary(op: Op) -> bool:
 
 def forms_of(op: Op) -> list[str]:
     forms = []
-    method = "method" in op.variants and self_place(op) >= 0
+    method = "method" in op.variants and op.receiver >= 0
     if cpp.functional(op):
         if "function" in op.variants:
             forms.append("FunctionForm")
@@ -229,7 +221,7 @@ def run_case(op: Op, original: Op) -> list[str]:
     functional = [f for f in forms if not f.startswith("Inplace")]
     if inplace:
         name = cpp.inplace_name(op)
-        given = self_place(op)
+        given = op.receiver
         call = f"rushlight::{name}({arguments});"
         target = f"a.object({given})" if given >= 0 else "Py_None"
         result = f"finish_given(a, {target}, [&] {{ {call} }})"
@@ -318,7 +310,7 @@ def name_source(name: str, overloads: list[Op]) -> list[str]:
         deprecated = str(op is not original).lower()
         table_name = f"{name}_params_{k}" if count else "nullptr"
         rows.append(
-            f"    {{{table_name}, {count}, {' | '.join(own)}, {self_place(op)}, {varargs}, {deprecated}}},"
+            f"    {{{table_name}, {count}, {' | '.join(own)}, {op.receiver}, {varargs}, {deprecated}}},"
         )
         cases += [
             f"    case {k}: {{",

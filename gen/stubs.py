@@ -52,7 +52,7 @@ def _result(op: Op, form: str) -> str:
 
 def _signature(op: Op, form: str) -> str:
     bound = form in ("MethodForm", "InplaceForm")
-    skip = python.self_place(op) if bound else -1
+    skip = op.receiver if bound else -1
     parts = ["self"] if bound else []
     star = False
     rows = [

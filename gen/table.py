@@ -93,6 +93,14 @@ class Op:
         return f"{self.name}_{self.overload}" if self.overload else self.name
 
     @property
+    def receiver(self) -> int:
+        """The place of the tensor that a method is called on: `self`, else the first; -1 for none."""
+        for i, arg in enumerate(self.args):
+            if arg.name == "self" and arg.type.is_tensor:
+                return i
+        return 0 if self.args and self.args[0].type.is_tensor else -1
+
+    @property
     def inplace_only(self) -> bool:
         return self.name.endswith("_") and not self.name.endswith("__")
 

@@ -116,5 +116,5 @@ def result_type(results: list[Result]) -> str:
 
 def parameters(op: Op, *, defaults: bool = False, suffix: str = "", skip_self: bool = False) -> str:
     """The parameter list; required arguments that follow defaults cannot occur in a schema."""
-    args = op.args[1:] if skip_self else op.args
+    args = [a for i, a in enumerate(op.args) if not (skip_self and i == op.receiver)]
     return ", ".join(f"{parameter(a.type)} {a.name}{suffix}{default(a) if defaults else ''}" for a in args)
