@@ -37,6 +37,7 @@ void init(PyObject* module) {
   init_factories(module);
   init_settings(module);
   init_calls(module);
+  init_nn_module(module);
   for (const Bindings* const* b = all_bindings; *b != nullptr; b++) {
     check(PyModule_AddFunctions(ops_owner, (*b)->functions));
     check(PyModule_AddFunctions(nn_owner, (*b)->nn_functions));

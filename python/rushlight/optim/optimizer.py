@@ -54,11 +54,6 @@ def register_optimizer_step_post_hook(hook):
     return _add_hook(_global_post_hooks, hook)
 
 
-def _typename(value):
-    kind = type(value)
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-
-
 def _hooked(step):
     """The `step` of a class with the hooks around it, which see the optimiser as first argument."""
 
@@ -297,7 +292,8 @@ class Optimizer:
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError(
-                    "optimizer can only optimize Tensors, but one of the params is " + _typename(p)
+                    "optimizer can only optimize Tensors, but one of the params is "
+                    + rushlight.typename(p)
                 )
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")

@@ -7,10 +7,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 
-from rushlight import Tensor
+from rushlight import Tensor, typename
 
 from ..parameter import Parameter
-from .module import Module, _add_indent, _typename
+from .module import Module, _add_indent
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
@@ -527,7 +527,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self):
-        return "\n".join(_describe(key, value, _typename) for key, value in self.items())
+        return "\n".join(_describe(key, value, typename) for key, value in self.items())
 
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")

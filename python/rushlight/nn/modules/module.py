@@ -2,18 +2,18 @@
 
 A module keeps what it owns in live dicts, PyTorch's own (`_parameters`, `_buffers`, `_modules` and
 the hook dicts): programs reach into them. Assigning a Parameter, a Buffer or a Module to an
-attribute registers it; reading an attribute looks into the three dicts last. Hooks around a call
-are in `_hooks.py`, states in `_state.py`.
+attribute registers it. Reading an attribute, which looks into the three dicts last, and calling are
+in C++ (src/python/nn_module.cpp); hooks around a call are in `_hooks.py`, states in `_state.py`.
 """
 
 import warnings
 from collections import OrderedDict
 
 import rushlight
-from rushlight import Tensor
+from rushlight import _C, Tensor, typename
 
 from ..parameter import Buffer, Parameter
-from . import _hooks, _state
+from . import _errors, _hooks, _state
 from ._hooks import (
     register_module_backward_hook,
     register_module_buffer_registration_hook,
@@ -37,16 +37,6 @@ __all__ = [
     "register_module_parameter_registration_hook",
 ]
 
-_NOTE = "in the forward pass of "
-
-
-def _typename(value):
-    """The name of a value's type for messages, PyTorch's for tensors (`torch.FloatTensor`)."""
-    if isinstance(value, Tensor):
-        return value.type()
-    kind = value if isinstance(value, type) else type(value)
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-
 
 def _add_indent(text, spaces):
     first, *rest = text.split("\n")
@@ -56,7 +46,7 @@ def _add_indent(text, spaces):
 def _name_check(kind, name):
     """Raise where `name` cannot be the name of a parameter, buffer or module."""
     if not isinstance(name, str):
-        raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
+        raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
     if "." in name:
         got = f", got: {name}" if kind == "module" else ""
         raise KeyError(f'{kind} name can\'t contain "."{got}')
@@ -64,33 +54,7 @@ def _name_check(kind, name):
         raise KeyError(f'{kind} name can\'t be empty string ""')
 
 
-def _note_path(error, module):
-    """Say on an error which part of the outermost module was running.
-
-    Every module that an error passes on its way out puts its own name for the part below in front,
-    so the note ends as `in the forward pass of ResNet: layer4.1.fc (Linear)`.
-    """
-    notes = error.__dict__.setdefault("__notes__", [])
-    state = error.__dict__.get("_module_path")
-    if state is None:
-        # An id and no reference: an error that is pickled or kept should not carry a model along.
-        state = [len(notes), id(module), "", type(module).__name__]
-        error.__dict__["_module_path"] = state
-        notes.append("")
-    place, inner, path, leaf = state
-    if inner != id(module):
-        for name, part in module.named_modules():
-            if id(part) == inner:
-                path = f"{name}.{path}" if path else name
-                break
-        else:
-            return
-        state[1:3] = id(module), path
-    top = type(module).__name__
-    notes[place] = _NOTE + (f"{top}: {path} ({leaf})" if path else top)
-
-
-class Module:
+class Module(_C._ModuleBase):
     """Base class for neural networks and their layers; subclasses define `forward`."""
 
     dump_patches = False
@@ -143,39 +107,9 @@ class Module:
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
 
-    def __call__(self, *args, **kwargs):
-        own = self.__dict__
-        try:
-            if (
-                own["_forward_hooks"]
-                or own["_forward_pre_hooks"]
-                or own["_backward_hooks"]
-                or own["_backward_pre_hooks"]
-                or _global_forward_hooks
-                or _global_forward_pre_hooks
-                or _global_backward_hooks
-                or _global_backward_pre_hooks
-            ):
-                return _hooks.call_with_hooks(self, args, kwargs)
-            return self.forward(*args, **kwargs)
-        except Exception as error:
-            if "_forward_hooks" not in own:
-                raise AttributeError(
-                    f"{type(self).__name__} was called before Module.__init__()"
-                ) from None
-            _note_path(error, self)
-            raise
-
-    _call_impl = __call__
+    _call_impl = _C._ModuleBase.__call__
 
     # ---- attributes ----------------------------------------------------------------------------
-
-    def __getattr__(self, name):
-        own = self.__dict__
-        for table in ("_parameters", "_buffers", "_modules"):
-            if table in own and name in own[table]:
-                return own[table][name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):
         own = self.__dict__
@@ -189,7 +123,7 @@ class Module:
         if parameters is not None and name in parameters:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as parameter '{name}' "
+                    f"cannot assign '{typename(value)}' as parameter '{name}' "
                     "(torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, value)
@@ -204,7 +138,7 @@ class Module:
         if modules is not None and name in modules:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as child module '{name}' "
+                    f"cannot assign '{typename(value)}' as child module '{name}' "
                     "(torch.nn.Module or None expected)"
                 )
             modules[name] = self._registered(_hooks.global_module_registration_hooks, name, value)
@@ -213,7 +147,7 @@ class Module:
         if buffers is not None and name in buffers:
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as buffer '{name}' "
+                    f"cannot assign '{typename(value)}' as buffer '{name}' "
                     "(torch.nn.Buffer, torch.Tensor or None expected)"
                 )
             if isinstance(value, Buffer):
@@ -280,7 +214,7 @@ class Module:
             raise KeyError(f"attribute '{name}' already exists")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' "
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
         hooks = _hooks.global_buffer_registration_hooks
@@ -300,7 +234,7 @@ class Module:
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
-                    f"cannot assign '{_typename(param)}' object to parameter '{name}' "
+                    f"cannot assign '{typename(param)}' object to parameter '{name}' "
                     "(torch.nn.Parameter or None required)"
                 )
             if param.grad_fn is not None:
@@ -315,9 +249,9 @@ class Module:
     def add_module(self, name, module):
         """Register a child module under a name; None keeps the name for later."""
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{_typename(module)} is not a Module subclass")
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         if not isinstance(name, str):
-            raise TypeError(f"module name should be a string. Got {_typename(name)}")
+            raise TypeError(f"module name should be a string. Got {typename(name)}")
         if hasattr(self, name) and name not in self._modules:
             raise KeyError(f"attribute '{name}' already exists")
         _name_check("module", name)
@@ -783,8 +717,13 @@ def _to_device(device=None, dtype=None, non_blocking=False, *, memory_format=Non
     return device, dtype, non_blocking, memory_format
 
 
-# Short names for the test in `__call__`; the dicts live as long as the process.
-_global_forward_hooks = _hooks.global_forward_hooks
-_global_forward_pre_hooks = _hooks.global_forward_pre_hooks
-_global_backward_hooks = _hooks.global_backward_hooks
-_global_backward_pre_hooks = _hooks.global_backward_pre_hooks
+_C._set_module_functions(
+    (
+        _hooks.global_forward_hooks,
+        _hooks.global_forward_pre_hooks,
+        _hooks.global_backward_hooks,
+        _hooks.global_backward_pre_hooks,
+    ),
+    _hooks.call_with_hooks,
+    _errors.note_error,
+)

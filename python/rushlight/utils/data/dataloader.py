@@ -241,8 +241,9 @@ class _SingleProcessDataLoaderIter:
         expected = self._expected
         if expected is not None and self._num_yielded > expected:
             warnings.warn(
-                f"Length of IterableDataset {self._loader.dataset} was reported to be {expected} (when "
-                f"accessing len(dataloader)), but {self._num_yielded} samples have been fetched.",
+                f"Length of IterableDataset {self._loader.dataset} was reported to be {expected} "
+                f"(when accessing len(dataloader)), but {self._num_yielded} samples have been "
+                "fetched.",
                 stacklevel=2,
             )
         return batch
