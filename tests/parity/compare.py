@@ -2,9 +2,10 @@
 
 `outcome(function, module)` calls `function(module)` with the seed 0 and turns the result, or the
 error, into plain data: tensors into lists with their dtype, modules into their text. The names of
-the packages are made equal.
+the packages are made equal. `assert_alike` compares two outcomes, floats up to rounding.
 """
 
+import math
 import warnings
 from collections.abc import Mapping
 
@@ -12,7 +13,8 @@ from collections.abc import Mapping
 def plain(value):
     """A result as data that compares by value."""
     if type(value).__name__ in ("Tensor", "Parameter") and hasattr(value, "tolist"):
-        return type(value).__name__, dtype_name(value.dtype), _numbers(value), value.requires_grad
+        values = "meta" if value.is_meta else value.detach().tolist()
+        return [type(value).__name__, dtype_name(value.dtype), values, value.requires_grad]
     if hasattr(value, "named_parameters"):
         return repr(value)
     if isinstance(value, Mapping):
@@ -30,29 +32,41 @@ def dtype_name(dtype):
     return str(dtype).split(".")[-1]
 
 
-def _numbers(tensor):
-    """Values rounded to seven digits: kernels may differ in the last bit."""
-    if tensor.is_meta:
-        return "meta"
-
-    def rounded(value):
-        if isinstance(value, list):
-            return [rounded(item) for item in value]
-        return float(f"{value:.5g}") if isinstance(value, float) else value
-
-    return rounded(tensor.detach().tolist())
+def _renamed(value, name):
+    """Plain data without the names of the packages."""
+    if isinstance(value, str):
+        return value.replace(f"{name}.", "").replace("torch.", "")
+    if isinstance(value, list):
+        return [_renamed(item, name) for item in value]
+    if isinstance(value, dict):
+        return {_renamed(key, name): _renamed(item, name) for key, item in value.items()}
+    return value
 
 
-def outcome(function, module, messages=True):
-    """What `function(module)` gives: (result or error, categories of the warnings)."""
+def outcome(function, module):
+    """What `function(module)` gives: the result or the error, and the categories of warnings."""
     module.manual_seed(0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             result = plain(function(module))
         except Exception as error:
-            text = str(error) if messages else ""
-            result = [type(error).__name__, text]
-    kinds = [warning.category.__name__ for warning in caught]
-    name = module.__name__
-    return repr(result).replace(f"{name}.", "").replace("torch.", ""), kinds
+            result = [type(error).__name__, str(error)]
+    return _renamed([result, [w.category.__name__ for w in caught]], module.__name__)
+
+
+def assert_alike(ours, theirs, tolerance=2e-5):
+    """Equal structure and values; floats may differ by a part, or for small ones an amount."""
+    if isinstance(theirs, float) and isinstance(ours, float):
+        close = math.isclose(ours, theirs, rel_tol=tolerance, abs_tol=tolerance / 10)
+        assert close or (math.isnan(ours) and math.isnan(theirs)), f"{ours} != {theirs}"
+    elif isinstance(theirs, list) and isinstance(ours, list):
+        assert len(ours) == len(theirs), f"{ours} != {theirs}"
+        for a, b in zip(ours, theirs, strict=True):
+            assert_alike(a, b, tolerance)
+    elif isinstance(theirs, dict) and isinstance(ours, dict):
+        assert list(ours) == list(theirs)
+        for key in theirs:
+            assert_alike(ours[key], theirs[key], tolerance)
+    else:
+        assert ours == theirs

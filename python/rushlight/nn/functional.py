@@ -43,7 +43,7 @@ def __dir__():
 
 def relu(input, inplace=False):
     """max(x, 0)."""
-    return ops.relu_(input) if inplace else ops.relu(input)
+    return input.relu_() if inplace else ops.relu(input)
 
 
 def relu6(input, inplace=False):
@@ -503,19 +503,6 @@ def _reduction(reduction, size_average=None, reduce=None):
     return reduction
 
 
-def _warn_of_sizes(input, target):
-    """Tell that a loss broadcasts, which is rarely meant."""
-    if input.shape != target.shape:
-        warnings.warn(
-            f"Using a target size ({target.size()}) that is different to the input size "
-            f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
-            "Please ensure they have the same size.",
-            stacklevel=3,
-        )
-        return rushlight.broadcast_tensors(input, target)
-    return input, target
-
-
 def _weighted(loss, weight, reduction):
     """A loss of each element, times its weight, reduced; the mean is over the weights' sum."""
     loss = loss * weight
@@ -571,35 +558,31 @@ def nll_loss(
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The squared difference."""
-    expanded = _warn_of_sizes(input, target)
     if weight is not None:
-        return _weighted(ops.mse_loss(*expanded, "none"), weight, reduction)
-    return ops.mse_loss(*expanded, _reduction(reduction, size_average, reduce))
+        return _weighted(ops.mse_loss(input, target, "none"), weight, reduction)
+    return ops.mse_loss(input, target, _reduction(reduction, size_average, reduce))
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The absolute difference."""
-    expanded = _warn_of_sizes(input, target)
     if weight is not None:
-        return _weighted(ops.l1_loss(*expanded, "none"), weight, reduction)
-    return ops.l1_loss(*expanded, _reduction(reduction, size_average, reduce))
+        return _weighted(ops.l1_loss(input, target, "none"), weight, reduction)
+    return ops.l1_loss(input, target, _reduction(reduction, size_average, reduce))
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """The squared difference over 2 beta where it is below beta, the absolute one beyond."""
-    expanded = _warn_of_sizes(input, target)
     reduction = _reduction(reduction, size_average, reduce)
     if beta == 0.0:
-        return ops.l1_loss(*expanded, reduction)
-    return ops.smooth_l1_loss(*expanded, reduction, beta)
+        return ops.l1_loss(input, target, reduction)
+    return ops.smooth_l1_loss(input, target, reduction, beta)
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Half the squared difference where it is below delta, linear beyond."""
-    expanded = _warn_of_sizes(input, target)
     if weight is not None:
-        return _weighted(ops.huber_loss(*expanded, "none", delta), weight, reduction)
-    return ops.huber_loss(*expanded, _reduction(reduction), delta)
+        return _weighted(ops.huber_loss(input, target, "none", delta), weight, reduction)
+    return ops.huber_loss(input, target, _reduction(reduction), delta)
 
 
 def binary_cross_entropy(

@@ -37,6 +37,10 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
             data = rushlight.empty(0)
+        if requires_grad and not (data.is_floating_point() or data.is_complex()):
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients"
+            )
         if type(data) is Tensor or type(data) is Parameter:
             return Tensor._make_subclass(cls, data, requires_grad)
         tensor = data.detach().requires_grad_(requires_grad)

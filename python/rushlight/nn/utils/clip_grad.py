@@ -30,8 +30,8 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     if not tensors:
         return rushlight.tensor(0.0)
     with rushlight.no_grad():
-        norms = rushlight.stack([rushlight.linalg.vector_norm(t, norm_type) for t in tensors])
-        total = rushlight.linalg.vector_norm(norms, norm_type)
+        norms = rushlight.stack([rushlight.norm(t, norm_type) for t in tensors])
+        total = rushlight.norm(norms, norm_type)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise RuntimeError(
                 f"The total norm of order {norm_type} for gradients from `parameters` is "
