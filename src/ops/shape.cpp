@@ -696,7 +696,18 @@ Tensor converted(const Tensor& self, ScalarType dtype, Device device, bool copy,
   const bool fits = dtype == self.dtype() && device.type() == self.device().type() &&
                     (!device.has_index() || device == self.device()) &&
                     (format == MemoryFormat::Preserve || self.is_contiguous(format));
-  return fits && !copy ? self : rushlight::_to_copy(self, dtype, device, memory_format);
+  if (fits && !copy) {
+    return self;
+  }
+  // To meta nothing is copied. With a gradient it would be recorded, which `_to_copy` refuses between devices.
+  if (device.is_meta() && !self.is_meta() && !(tls.grad_mode && self.requires_grad())) {
+    Tensor source = self;
+    OutSpec spec = shape::clone(source, memory_format);
+    spec.dtype = dtype;
+    return make_output(spec, device);
+  }
+  RL_CHECK_NOT_IMPLEMENTED(device.is_meta() || !self.is_meta(), "Cannot copy out of meta tensor; no data!");
+  return rushlight::_to_copy(self, dtype, device, memory_format);
 }
 }  // namespace
 
