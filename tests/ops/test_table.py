@@ -142,7 +142,10 @@ def test_gradients(case):
     for text in case.samples:
         makers = Makers(rushlight, "float64", case.key + text, requires_grad=True)
         args, kwargs = makers.arguments(text)
-        if not makers.inputs or any(t.numel() == 0 for t in makers.inputs):
+        # Differences cost a call per element: larger samples are for the other modes.
+        if not makers.inputs or not 0 < sum(t.numel() for t in makers.inputs) <= 60:
+            continue
+        if any(t.numel() == 0 for t in makers.inputs):
             continue
 
         def function(*inputs, args=args, kwargs=kwargs):
