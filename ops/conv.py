@@ -10,7 +10,7 @@ op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] p
    doc="Correlation of images (N, C, ...) with a weight; transposed: its adjoint.")
 op("convolution_weight_backward(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, "
    "int[] dilation, int groups) -> Tensor", kernel=custom(isa=False), variants="",
-   grad={"grad_output": "convolution(input, grad, {}, stride, padding, dilation, false, DimVector(stride.size(), 0), groups)",
+   grad={"grad_output": "convolution(input, grad, {}, stride, padding, dilation, false, 0, groups)",
          "input": "convolution_input_backward(grad_output, input.sizes(), grad, stride, padding, dilation, false, groups)"},
    doc="The gradient of an ordinary convolution's weight.")
 

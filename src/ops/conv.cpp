@@ -138,8 +138,17 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
   return out;
 }
 
-OutSpec convolution_weight_backward(Tensor&, Tensor& input, DimVector& weight_size, DimVector&, DimVector&, DimVector&,
-                                    int64_t&) {
+OutSpec convolution_weight_backward(Tensor& grad, Tensor& input, DimVector& weight_size, DimVector& stride,
+                                    DimVector& padding, DimVector& dilation, int64_t& groups) {
+  // The gradient must be what the convolution of such a weight gives.
+  Tensor weight = make_empty(weight_size, input.dtype(), Device(kMeta));
+  Tensor bias;
+  Tensor images = input;
+  bool transposed = false;
+  DimVector output_padding = {0};
+  const OutSpec out = convolution(images, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+  RL_CHECK(grad.sizes() == IntArrayRef(out.sizes) && grad.dtype() == input.dtype(),
+           "convolution_weight_backward: expected a gradient of size ", out.sizes, ", got ", grad.sizes());
   return {weight_size, input.dtype()};
 }
 
@@ -150,11 +159,13 @@ OutSpec convolution_weight_backward(Tensor&, Tensor& input, DimVector& weight_si
 Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, const Tensor& weight, IntArrayRef stride,
                                   IntArrayRef padding, IntArrayRef dilation, bool transposed, int64_t groups) {
   // The adjoint has the same weight; where several sizes of a transposed one's output fit, say which.
-  DimVector output_padding(stride.size(), 0);
+  const auto dims = static_cast<size_t>(grad.dim() - 2);
+  DimVector output_padding(dims, 0);
   if (!transposed) {
-    for (size_t d = 0; d < stride.size(); d++) {
-      const int64_t reach = dilation[d] * (weight.sizes()[d + 2] - 1) + 1;
-      output_padding[d] = input_size[d + 2] - ((grad.sizes()[d + 2] - 1) * stride[d] - 2 * padding[d] + reach);
+    const auto of = [](IntArrayRef list, size_t d) { return list[list.size() == 1 ? 0 : d]; };
+    for (size_t d = 0; d < dims; d++) {
+      const int64_t reach = of(dilation, d) * (weight.sizes()[d + 2] - 1) + 1;
+      output_padding[d] = input_size[d + 2] - ((grad.sizes()[d + 2] - 1) * of(stride, d) - 2 * of(padding, d) + reach);
     }
   }
   return convolution(grad, weight.conj(), {}, stride, padding, dilation, !transposed, output_padding, groups);

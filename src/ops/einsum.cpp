@@ -110,9 +110,10 @@ Tensor contract(Tensor left, Tensor right, const std::vector<int64_t>& summed) {
   };
   const int64_t batch = size(left, both);
   const int64_t depth = size(left, contracted);
-  const Tensor a = left.permute(order({&both, &left_only, &contracted})).reshape({batch, size(left, left_only), depth});
+  // What one operand lacks has size 1 there and vanishes.
+  const Tensor a = left.permute(order({&both, &left_only, &contracted, &right_only})).reshape({batch, size(left, left_only), depth});
   const Tensor b =
-      right.permute(order({&both, &contracted, &right_only})).reshape({batch, depth, size(right, right_only)});
+      right.permute(order({&both, &contracted, &right_only, &left_only})).reshape({batch, depth, size(right, right_only)});
   DimVector sizes;
   for (const int64_t d : both) {
     sizes.push_back(left.size(d));
