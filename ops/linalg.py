@@ -58,4 +58,4 @@ composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function",
 composite("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", variants="function",
           ref="numpy.einsum", doc="Sums of products in Einstein's notation: `einsum('ij,jk->ik', a, b)`.")
 composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", variants="function",
-          nn=True, doc="input1 @ weight[o] @ input2 + bias[o] over the last dimensions, for each output o.")
+          doc="input1 @ weight[o] @ input2 + bias[o] over the last dimensions, for each output o.")

@@ -35,13 +35,13 @@ for _n in (1, 2, 3):
     _sizes = f"int[{_n}] kernel_size, int[{_n}] stride=[], int[{_n}] padding=0"
     _dims = ("one dimension", "two dimensions", "three dimensions")[_n - 1]
     composite(f"max_pool{_n}d(Tensor self, {_sizes}, int[{_n}] dilation=1, bool ceil_mode=False) -> Tensor",
-              variants="function", nn=True, doc=f"The largest element of each window over {_dims}.")
+              variants="function", doc=f"The largest element of each window over {_dims}.")
     composite(f"max_pool{_n}d_with_indices(Tensor self, {_sizes}, int[{_n}] dilation=1, bool ceil_mode=False) -> "
-              "(Tensor, Tensor)", variants="function", nn=True, doc="The same, with the places.")
+              "(Tensor, Tensor)", variants="function", nn=_n > 1, doc="The same, with the places.")
     _more = ", int? divisor_override=None" if _n > 1 else ""
     composite(f"avg_pool{_n}d(Tensor self, {_sizes}, bool ceil_mode=False, bool count_include_pad=True{_more}) -> Tensor",
-              variants="function", nn=True, doc=f"The mean of each window over {_dims}.")
-    composite(f"adaptive_avg_pool{_n}d(Tensor self, int[{_n}] output_size) -> Tensor", variants="function", nn=True,
+              variants="function", nn=_n > 1, doc=f"The mean of each window over {_dims}.")
+    composite(f"adaptive_avg_pool{_n}d(Tensor self, int[{_n}] output_size) -> Tensor", variants="function", nn=_n > 1,
               doc=f"Means of nearly equal windows over {_dims}.")
     composite(f"adaptive_max_pool{_n}d(Tensor self, int[{_n}] output_size) -> (Tensor, Tensor)", variants="function",
-              nn=True, doc=f"Largest elements of nearly equal windows over {_dims}, with their places.")
+              nn=_n > 1, doc=f"Largest elements of nearly equal windows over {_dims}, with their places.")
