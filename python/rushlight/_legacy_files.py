@@ -122,7 +122,8 @@ class _LegacyStorages:
 
     def fill(self, keys, data):
         """Takes the storages' bytes from `data` in the order of `keys`."""
-        if not isinstance(keys, list) or set(keys) != set(self._made):
+        named = isinstance(keys, list) and all(isinstance(key, str) for key in keys)
+        if not named or set(keys) != set(self._made):
             raise RuntimeError("the list of storages does not match the objects; corrupt file?")
         for key in keys:
             item, dtype = self._made[key]
