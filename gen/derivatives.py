@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gen import types
 from gen.table import Arg, Op, TableError
 
-_META = r"(?:sizes|dim|numel|dtype|scalar_type|size|device|options|is_complex)\("
+_META = r"(?:sizes|dim|numel|dtype|scalar_type|size|device|options|is_complex|strides|storage_offset)\("
 
 
 @dataclass(frozen=True)

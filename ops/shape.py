@@ -42,7 +42,8 @@ view("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
      grad={"self": "unfold_backward(grad, self.sizes(), dimension, size, step)"}, variants="method",
      doc="All windows of `size` along a dimension, `step` apart, as a new last dimension.")
 view("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)",
-     grad={"self": "as_strided_backward(grad, self, size, stride, storage_offset)"},
+     grad={"self": "as_strided_backward(grad, self.sizes(), self.strides(), self.storage_offset(), "
+                   "size, stride, storage_offset)"},
      doc="A window with given sizes, strides and offset on the storage; bounds are checked.")
 view("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
      grad={"self": "diagonal_backward(grad, self.sizes(), offset, dim1, dim2)"}, ref="numpy.diagonal",

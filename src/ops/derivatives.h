@@ -13,8 +13,8 @@ Tensor permute_backward(const Tensor& grad, IntArrayRef dims);
 Tensor split_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options, IntArrayRef sizes,
                       int64_t dim);
 Tensor unbind_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options, int64_t dim);
-Tensor as_strided_backward(const Tensor& grad, const Tensor& self, IntArrayRef size, IntArrayRef stride,
-                           std::optional<int64_t> storage_offset);
+Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides, int64_t self_offset,
+                           IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset);
 
 // ---- pointwise ----
 Tensor scaled(const Tensor& grad, const Scalar& factor);  // grad itself where the factor is 1

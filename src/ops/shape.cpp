@@ -449,9 +449,35 @@ Tensor unbind_backward(TensorList grads, IntArrayRef self_sizes, const TensorOpt
 
 // Adds the window's gradient to a flat image of the storage that both windows lie in, then reads the input's window.
 // Elements that the window visits several times add up; those that the input itself visits several times share.
-Tensor as_strided_backward(const Tensor& grad, const Tensor& self, IntArrayRef size, IntArrayRef stride,
-                           std::optional<int64_t> storage_offset) {
-  const int64_t self_offset = self.storage_offset();
+namespace {
+
+// Whether two places of a window may be the same element.
+bool may_overlap(IntArrayRef sizes, IntArrayRef strides) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
+  for (size_t i = 0; i < sizes.size(); i++) {
+    if (sizes[i] == 0) {
+      return false;
+    }
+    if (sizes[i] != 1) {
+      dims.emplace_back(strides[i], sizes[i]);
+    }
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : dims) {
+    if (stride <= reach) {
+      return true;
+    }
+    reach += (size - 1) * stride;
+  }
+  return false;
+}
+
+}  // namespace
+
+// The gradient is laid into an image of the storage, from which the input's window reads its own.
+Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides, int64_t self_offset,
+                           IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset) {
   const int64_t offset = storage_offset.value_or(self_offset);
   const auto reach = [](IntArrayRef sizes, IntArrayRef strides, int64_t from) {
     int64_t last = from;
@@ -464,23 +490,30 @@ Tensor as_strided_backward(const Tensor& grad, const Tensor& self, IntArrayRef s
     return last + 1;
   };
   const int64_t low = std::min(offset, self_offset);
-  const int64_t high = std::max(reach(size, stride, offset), reach(self.sizes(), self.strides(), self_offset));
+  const int64_t high = std::max(reach(size, stride, offset), reach(self_sizes, self_strides, self_offset));
+  const TensorOptions options = TensorOptions(grad.dtype()).device(grad.device());
+  Tensor image = zeros({high - low}, options);
+  const bool overlapping_input = may_overlap(self_sizes, self_strides);
+  if (!overlapping_input && !may_overlap(size, stride)) {
+    image.as_strided(size, stride, offset - low).copy_(grad);
+    return image.as_strided(self_sizes, self_strides, self_offset - low);
+  }
+  const TensorOptions index_options = TensorOptions(kInt64).device(grad.device());
   const auto positions = [&](IntArrayRef sizes, IntArrayRef strides, int64_t from) {
-    Tensor index = full({}, from - low, TensorOptions(kInt64).device(grad.device()));
+    Tensor index = full({}, from - low, index_options);
     for (size_t i = 0; i < sizes.size(); i++) {
-      index = index.unsqueeze(-1) + arange(sizes[i], TensorOptions(kInt64).device(grad.device())) * strides[i];
+      index = index.unsqueeze(-1) + arange(sizes[i], index_options) * strides[i];
     }
     return index.reshape({-1});
   };
   const Tensor from = positions(size, stride, offset);
-  const Tensor to = positions(self.sizes(), self.strides(), self_offset);
-  Tensor image = zeros({high - low}, TensorOptions(grad.dtype()).device(grad.device())).index_add(0, from, grad.reshape({-1}));
-  if (has_internal_overlap(self)) {
-    const Tensor visits = zeros({high - low}, TensorOptions(grad.dtype()).device(grad.device()))
-                              .index_add(0, to, ones({to.numel()}, TensorOptions(grad.dtype()).device(grad.device())));
+  const Tensor to = positions(self_sizes, self_strides, self_offset);
+  image = image.index_add(0, from, grad.reshape({-1}));
+  if (overlapping_input) {
+    const Tensor visits = zeros({high - low}, options).index_add(0, to, ones({to.numel()}, options));
     image = image / visits.clamp_min(1);
   }
-  return image.index_select(0, to).reshape(self.sizes());
+  return image.index_select(0, to).reshape(self_sizes);
 }
 
 // ---- composites ----

@@ -47,7 +47,10 @@ PyObject* requires_grad(const Tensor& t) { return boolean(t.requires_grad()); }
 PyObject* is_leaf(const Tensor& t) { return boolean(t.is_leaf()); }
 PyObject* retains_grad(const Tensor& t) { return boolean(t.retains_grad()); }
 PyObject* output_nr(const Tensor& t) { return PyLong_FromLongLong(t.output_nr()); }
-PyObject* version(const Tensor& t) { return PyLong_FromUnsignedLong(t._version()); }
+PyObject* version(const Tensor& t) {
+  RL_CHECK(!t.impl()->is_inference(), "Inference tensors do not track version counter.");
+  return PyLong_FromUnsignedLong(t._version());
+}
 PyObject* grad(const Tensor& t) { return wrap(t.grad()); }
 PyObject* data(const Tensor& t) { return wrap(t.variable_data()); }
 PyObject* base(const Tensor& t) { return wrap(t.is_view() ? t._base() : Tensor()); }

@@ -12,6 +12,10 @@ from rushlight.autograd import Function, gradcheck, gradgradcheck
 from rushlight.autograd.function import once_differentiable
 
 
+def assert_close(a, b):
+    assert torch.allclose(a, b, rtol=1e-6, atol=1e-9)
+
+
 def leaf(*values):
     return torch.tensor(values, dtype=torch.float64, requires_grad=True)
 
@@ -255,9 +259,9 @@ def test_second_derivatives():
     (third,) = torch.autograd.grad(second.sum(), x)
     e = x.detach().exp()
     v = x.detach()
-    torch.testing.assert_close(first.detach(), (v**3 + 3 * v**2) * e)
-    torch.testing.assert_close(second.detach(), (v**3 + 6 * v**2 + 6 * v) * e)
-    torch.testing.assert_close(third, (v**3 + 9 * v**2 + 18 * v + 6) * e)
+    assert_close(first.detach(), (v**3 + 3 * v**2) * e)
+    assert_close(second.detach(), (v**3 + 6 * v**2 + 6 * v) * e)
+    assert_close(third, (v**3 + 9 * v**2 + 18 * v + 6) * e)
 
 
 # ---- leaves and flags ----
@@ -728,7 +732,7 @@ def test_saved_tensors_hooks():
     y.sum().backward()
     assert len(packed) == 3
     e = x.detach().exp()
-    torch.testing.assert_close(x.grad, e * x.detach() + e)
+    assert_close(x.grad, e * x.detach() + e)
 
 
 def test_saved_tensors_hooks_keep_double_backward():
@@ -737,7 +741,7 @@ def test_saved_tensors_hooks_keep_double_backward():
         y = x.exp() * x
     (first,) = torch.autograd.grad(y.sum(), x, create_graph=True)
     (second,) = torch.autograd.grad(first.sum(), x)
-    torch.testing.assert_close(second, (x.detach() + 2) * x.detach().exp())
+    assert_close(second, (x.detach() + 2) * x.detach().exp())
 
 
 def test_save_on_cpu_and_disable():
@@ -764,7 +768,7 @@ def test_raw_saved_tensor_hooks():
     y = x.exp()
     y.grad_fn._raw_saved_result.register_hooks(lambda t: t.detach() * 3, lambda t: t / 3)
     y.sum().backward()
-    torch.testing.assert_close(x.grad, x.detach().exp())
+    assert_close(x.grad, x.detach().exp())
 
 
 # ---- custom functions ----
@@ -1047,7 +1051,7 @@ def test_gradcheck_finds_errors():
 
 
 def test_gradcheck_of_complex_functions():
-    z = torch.randn(2, dtype=torch.complex128, requires_grad=True)
+    z = torch.tensor([0.5 - 1j, -2 + 0.3j], dtype=torch.complex128, requires_grad=True)
     x = torch.randn(2, dtype=torch.float64, requires_grad=True)
     assert gradcheck(lambda z, x: (z * z * x, z.abs()), (z, x))
     assert gradgradcheck(lambda z, x: z * z * x, (z, x))
@@ -1107,5 +1111,5 @@ def test_checkpoint(reentrant):
     calls.clear()
     checkpoint(part, x, w, use_reentrant=reentrant).sum().backward()
     assert len(calls) == 2
-    torch.testing.assert_close(x.grad, expected[0])
-    torch.testing.assert_close(w.grad, expected[1])
+    assert_close(x.grad, expected[0])
+    assert_close(w.grad, expected[1])
