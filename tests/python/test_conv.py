@@ -1,0 +1,231 @@
+"""Convolutions and pooling: sizes that reach every kernel, layouts, dtypes, threads."""
+
+import numpy as np
+import pytest
+import rushlight as torch
+from rushlight.nn import functional as F
+
+from tests.python import choices
+from tests.python.threads import assert_same_bits
+
+RNG = np.random.default_rng(0)
+LAST = torch.channels_last
+
+# input, weight, options: many and few channels, wide and narrow rows, one image and many, depthwise, 1x1.
+CASES = [
+    ((4, 16, 20, 20), (24, 16, 3, 3), {"padding": 1}),
+    ((3, 20, 14, 14), (40, 20, 3, 3), {"padding": 1, "stride": 2}),
+    ((1, 8, 40, 50), (12, 8, 3, 3), {"padding": 2, "dilation": 2}),
+    ((2, 3, 33, 35), (16, 3, 7, 7), {"padding": 3, "stride": 2}),
+    ((6, 1, 28, 28), (6, 1, 5, 5), {"padding": 2}),
+    ((3, 12, 19, 21), (12, 1, 3, 3), {"padding": 1, "groups": 12}),
+    ((3, 12, 19, 21), (24, 1, 3, 3), {"padding": 1, "groups": 12, "stride": 2}),
+    ((4, 12, 9, 11), (18, 4, 2, 3), {"groups": 3}),
+    ((5, 30, 8, 9), (20, 30, 1, 1), {}),
+    ((5, 30, 8, 9), (20, 30, 1, 1), {"stride": 2}),
+    ((9, 70, 5, 5), (64, 70, 3, 3), {"padding": 1}),
+    ((2, 64, 30, 30), (64, 64, 3, 3), {"padding": 1}),
+]
+TRANSPOSED = [
+    ((3, 16, 9, 10), (16, 12, 4, 4), {"stride": 2, "padding": 1}),
+    ((2, 6, 7, 7), (6, 5, 3, 3), {"stride": 3, "padding": 1, "output_padding": 2}),
+    ((2, 6, 7, 7), (6, 5, 3, 3), {"dilation": 2, "groups": 2, "stride": 2}),
+    ((4, 32, 16, 16), (32, 32, 3, 3), {"padding": 1}),
+    ((1, 3, 5, 5), (3, 4, 2, 2), {"stride": 5}),
+]
+
+
+def numbers(*shape):
+    return RNG.uniform(-1, 1, shape)
+
+
+def correlate(x, w, stride=1, padding=0, dilation=1, groups=1):
+    """The definition, in float64."""
+    n, _, _, _ = x.shape
+    outputs, channels, kh, kw = w.shape
+    x = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    h = (x.shape[2] - dilation * (kh - 1) - 1) // stride + 1
+    v = (x.shape[3] - dilation * (kw - 1) - 1) // stride + 1
+    result = np.zeros((n, outputs, h, v))
+    per = outputs // groups
+    for g in range(groups):
+        inputs = x[:, g * channels : (g + 1) * channels]
+        for i in range(kh):
+            for j in range(kw):
+                rows = slice(i * dilation, i * dilation + (h - 1) * stride + 1, stride)
+                columns = slice(j * dilation, j * dilation + (v - 1) * stride + 1, stride)
+                taps = w[g * per : (g + 1) * per, :, i, j]
+                result[:, g * per : (g + 1) * per] += np.einsum("nchw,oc->nohw", inputs[:, :, rows, columns], taps)
+    return result
+
+
+def close(actual, expected, tolerance):
+    scale = max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(actual.detach().double().numpy(), expected, rtol=0, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_conv2d(case, dtype):
+    shape, weight, options = case
+    x, w, b = (torch.from_numpy(numbers(*s)).to(dtype) for s in (shape, weight, weight[:1]))
+    expected = correlate(x.double().numpy(), w.double().numpy(), **options) + b.double().numpy()[:, None, None]
+    tolerance = {torch.float32: 1e-5, torch.float64: 1e-13, torch.bfloat16: 1e-2}[dtype]
+    result = F.conv2d(x, w, b, **options)
+    close(result, expected, tolerance)
+    for memory_format in (LAST, torch.contiguous_format):
+        other = F.conv2d(x.contiguous(memory_format=LAST), w.contiguous(memory_format=memory_format), b, **options)
+        assert other.is_contiguous(memory_format=LAST)
+        close(other, expected, tolerance)
+
+
+@pytest.mark.parametrize("case", [(F.conv2d, *c) for c in CASES] + [(F.conv_transpose2d, *c) for c in TRANSPOSED], ids=str)
+def test_gradients_are_adjoint(case):
+    """<conv(x, w), g> is linear in x and in w: the gradients must give it back."""
+    function, shape, weight, options = case
+    x = torch.from_numpy(numbers(*shape)).float().requires_grad_()
+    w = torch.from_numpy(numbers(*weight)).float().requires_grad_()
+    y = function(x, w, **options)
+    g = torch.from_numpy(numbers(*y.shape)).float()
+    dx, dw = torch.autograd.grad(y, (x, w), g)
+    product = (y.double() * g.double()).sum().item()
+    size = (y.double() * g.double()).abs().sum().item()
+    assert abs((dx.double() * x.double()).sum().item() - product) < 1e-5 * size
+    assert abs((dw.double() * w.double()).sum().item() - product) < 1e-5 * size
+    # Against float64, element by element.
+    x64, w64 = (t.detach().double().requires_grad_() for t in (x, w))
+    ex, ew = torch.autograd.grad(function(x64, w64, **options), (x64, w64), g.double())
+    close(dx, ex.numpy(), 1e-5)
+    close(dw, ew.numpy(), 1e-5)
+
+
+def test_gradients_of_channels_last_images():
+    x = torch.randn(4, 16, 20, 20)
+    w = torch.randn(24, 16, 3, 3)
+    g = torch.randn(4, 24, 20, 20)
+    results = []
+    for memory_format in (torch.contiguous_format, LAST):
+        a = x.clone().contiguous(memory_format=memory_format).requires_grad_()
+        b = w.clone().contiguous(memory_format=memory_format).requires_grad_()
+        results.append(torch.autograd.grad(F.conv2d(a, b, padding=1), (a, b), g.contiguous(memory_format=memory_format)))
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("case", TRANSPOSED, ids=str)
+def test_transposed_is_the_adjoint(case):
+    shape, weight, options = case
+    x, w = torch.from_numpy(numbers(*shape)), torch.from_numpy(numbers(*weight))
+    y = F.conv_transpose2d(x, w, **options)
+    z = torch.from_numpy(numbers(*y.shape))
+    options = {k: v for k, v in options.items() if k != "output_padding"}
+    back = F.conv2d(z, w, **options)[:, :, : shape[2], : shape[3]]
+    assert abs((y * z).sum().item() - (x * back).sum().item()) < 1e-9 * max(1.0, (y * z).abs().sum().item())
+
+
+@pytest.mark.parametrize("case", [*CASES[:2], CASES[4], CASES[5], CASES[-1]], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_bits_do_not_depend_on_threads(case, dtype):
+    shape, weight, options = case
+    x = torch.from_numpy(numbers(*shape)).to(dtype).requires_grad_()
+    w = torch.from_numpy(numbers(*weight)).to(dtype).requires_grad_()
+
+    def run():
+        y = F.conv2d(x, w, **options)
+        return y, *torch.autograd.grad(y, (x, w), torch.ones_like(y))
+
+    assert_same_bits(run)
+
+
+def test_transposed_bits_do_not_depend_on_threads():
+    x, w = torch.randn(5, 32, 16, 16), torch.randn(32, 16, 4, 4)
+    assert_same_bits(lambda: F.conv_transpose2d(x, w, stride=2, padding=1))
+
+
+def test_infinite_elements_stay_where_they_are():
+    x = torch.zeros(2, 8, 20, 40)
+    x[0, 0, 10, 10] = float("inf")
+    y = F.conv2d(x, torch.ones(12, 8, 3, 3), padding=1)
+    assert y.isinf().sum().item() == 12 * 9 and not y.isnan().any()
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
+def test_integers(dtype):
+    x, w = RNG.integers(-9, 9, (2, 3, 7, 8)), RNG.integers(-9, 9, (4, 3, 3, 3))
+    y = F.conv2d(torch.from_numpy(x).to(dtype), torch.from_numpy(w).to(dtype), padding=1)
+    np.testing.assert_array_equal(y.numpy(), correlate(x, w, padding=1))
+
+
+@pytest.mark.parametrize("isa", ["v2", "v3"])
+def test_instruction_sets_agree(isa):
+    code = """
+torch.manual_seed(0)
+for n, c, o, s, g in ((2, 16, 24, 1, 1), (3, 6, 6, 2, 6), (1, 3, 9, 1, 1)):
+    x, w = torch.randn(n, c, 20, 22, requires_grad=True), torch.randn(o, c // g, 3, 3, requires_grad=True)
+    y = F.conv2d(x, w, None, s, 1, 1, g)
+    grads = torch.autograd.grad(y, (x, w), torch.ones_like(y))
+    a, b = x.detach().double().requires_grad_(), w.detach().double().requires_grad_()
+    z = F.conv2d(a, b, None, s, 1, 1, g)
+    for p, q in zip((y, *grads), (z, *torch.autograd.grad(z, (a, b), torch.ones_like(z)))):
+        assert (p.double() - q).abs().max().item() < 1e-3
+print("fine")
+"""
+    assert choices.run(code, RUSHLIGHT_CPU=isa)[0] == "fine\n"
+
+
+def test_convolutions_do_not_run_the_reference():
+    code = """
+for n, c, o, g in ((4, 16, 24, 1), (1, 16, 24, 1), (4, 8, 8, 8), (2, 1, 3, 1)):
+    x, w = torch.ones(n, c, 20, 20, requires_grad=True), torch.ones(o, c // g, 3, 3, requires_grad=True)
+    F.conv2d(x, w, None, 1, 1, 1, g).sum().backward()
+"""
+    lines = [line for line in choices.run(code)[1] if "convolution" in line]
+    assert len(lines) == 12 and not any("reference ran" in line for line in lines)
+
+
+# ---- pooling ----
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("function", [
+    lambda x: F.max_pool2d(x, 2),
+    lambda x: F.max_pool2d(x, 3, 2, 1),
+    lambda x: F.max_pool2d(x, 3, 1, 1, 2, ceil_mode=True),
+    lambda x: F.avg_pool2d(x, 2),
+    lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+    lambda x: F.adaptive_avg_pool2d(x, 1),
+    lambda x: F.adaptive_avg_pool2d(x, (3, 5)),
+    lambda x: F.adaptive_max_pool2d(x, (3, 5)),
+], ids=["max", "max3", "dilated", "avg", "avg3", "adaptive1", "adaptive", "adaptive_max"])
+def test_pooling_of_channels_last_images(function, dtype):
+    x = torch.randn(3, 20, 13, 14).to(dtype)
+    results = []
+    for memory_format in (torch.contiguous_format, LAST):
+        a = x.clone().contiguous(memory_format=memory_format).requires_grad_()
+        y = function(a)
+        assert y.is_contiguous(memory_format=memory_format) or y.shape[2:] == (1, 1)
+        (grad,) = torch.autograd.grad(y, a, torch.ones_like(y))
+        results.append((y, grad))
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, check_stride=False)
+
+
+def test_max_pool_of_special_values():
+    x = torch.full((1, 1, 4, 4), float("-inf"))
+    y, at = F.max_pool2d(x, 2, return_indices=True)
+    assert y.isinf().all() and at.flatten().tolist() == [0, 2, 8, 10]
+    x[0, 0, 1, 1] = float("nan")
+    x[0, 0, 0, 0] = 5.0
+    y, at = F.max_pool2d(x, 2, return_indices=True)
+    assert y[0, 0, 0, 0].isnan() and at[0, 0, 0, 0].item() == 5
+
+
+def test_pooling_bits_do_not_depend_on_threads():
+    x = torch.randn(5, 30, 33, 35, requires_grad=True)
+    for function in (lambda: F.max_pool2d(x, 3, 2, 1), lambda: F.avg_pool2d(x, 3, 2, 1), lambda: F.adaptive_avg_pool2d(x, 5)):
+
+        def run(function=function):
+            y = function()
+            return y, *torch.autograd.grad(y, x, torch.ones_like(y))
+
+        assert_same_bits(run)
