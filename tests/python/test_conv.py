@@ -6,7 +6,7 @@ import rushlight as torch
 from rushlight.nn import functional as F
 
 from tests.python import choices
-from tests.python.threads import assert_same_bits
+from tests.python.closeness import assert_near, assert_same_bits
 
 RNG = np.random.default_rng(0)
 LAST = torch.channels_last
@@ -75,7 +75,7 @@ def test_conv2d(case, dtype):
     close(result, expected, tolerance)
     for memory_format in (LAST, torch.contiguous_format):
         other = F.conv2d(x.contiguous(memory_format=LAST), w.contiguous(memory_format=memory_format), b, **options)
-        assert other.is_contiguous(memory_format=LAST)
+        assert other.is_contiguous(memory_format=LAST) or shape[1] == 1  # which is both
         close(other, expected, tolerance)
 
 
@@ -109,7 +109,7 @@ def test_gradients_of_channels_last_images():
         b = w.clone().contiguous(memory_format=memory_format).requires_grad_()
         results.append(torch.autograd.grad(F.conv2d(a, b, padding=1), (a, b), g.contiguous(memory_format=memory_format)))
     for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+        assert_near(one, other, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("case", TRANSPOSED, ids=str)
@@ -207,7 +207,7 @@ def test_pooling_of_channels_last_images(function, dtype):
         (grad,) = torch.autograd.grad(y, a, torch.ones_like(y))
         results.append((y, grad))
     for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other, check_stride=False)
+        assert_near(one, other)
 
 
 def test_max_pool_of_special_values():

@@ -5,7 +5,7 @@ import pytest
 import rushlight as torch
 
 from tests.python import choices
-from tests.python.threads import assert_same_bits
+from tests.python.closeness import assert_same_bits
 
 RNG = np.random.default_rng(0)
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 3e-5, torch.float16: 2e-2, torch.bfloat16: 6e-2}

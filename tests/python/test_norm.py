@@ -5,7 +5,7 @@ import pytest
 import rushlight as torch
 from rushlight.nn import functional as F
 
-from tests.python.threads import assert_same_bits
+from tests.python.closeness import assert_near, assert_same_bits
 
 SHAPES = [(40, 17), (16, 5, 33), (3, 20, 13, 14), (2, 4, 3, 5, 7), (300, 3)]
 
@@ -32,10 +32,10 @@ def test_batch_norm_in_training(shape, dtype):
     view = [1, c] + [1] * (len(shape) - 2)
     expected = formula(x, but_channels(x)) * w.double().view(view) + b.double().view(view)
     tolerance = 0.1 if dtype is torch.bfloat16 else 1e-4
-    torch.testing.assert_close(y.double(), expected, rtol=tolerance, atol=tolerance)
+    assert_near(y.double(), expected, rtol=tolerance, atol=tolerance)
     flat = x.double().transpose(0, 1).reshape(c, -1)
-    torch.testing.assert_close(mean.double(), 0.25 * flat.mean(1), rtol=1e-3, atol=1e-3)
-    torch.testing.assert_close(var.double(), 0.75 + 0.25 * flat.var(1), rtol=1e-3, atol=1e-3)
+    assert_near(mean.double(), 0.25 * flat.mean(1), rtol=1e-3, atol=1e-3)
+    assert_near(var.double(), 0.75 + 0.25 * flat.var(1), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -52,15 +52,15 @@ def test_batch_norm_of_channels_last_images(training):
         assert y.is_contiguous(memory_format=memory_format)
         results.append((y, m, v, *torch.autograd.grad(y, (a, p, q), g)))
     for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5, check_stride=False)
+        assert_near(one, other, rtol=1e-4, atol=1e-5)
 
 
 def test_statistics_survive_a_large_mean():
     x = torch.randn(64, 8, 7, 7) + 10000
     y = F.batch_norm(x, None, None, training=True)
-    torch.testing.assert_close(y.double(), formula(x, (0, 2, 3)), rtol=5e-2, atol=5e-2)
+    assert_near(y.double(), formula(x, (0, 2, 3)), rtol=5e-2, atol=5e-2)
     z = F.layer_norm(x.reshape(64, -1), (392,))
-    torch.testing.assert_close(z.double(), formula(x.reshape(64, -1), -1), rtol=1e-2, atol=1e-2)
+    assert_near(z.double(), formula(x.reshape(64, -1), -1), rtol=1e-2, atol=1e-2)
 
 
 def test_two_forwards_then_one_backward():
@@ -82,7 +82,7 @@ def test_layer_norm(shape):
     z = formula(x64, -1) * w64 + b64
     want = torch.autograd.grad(z, (x64, w64, b64), g.double())
     for p, q in zip((y, *got), (z, *want), strict=True):
-        torch.testing.assert_close(p.double(), q, rtol=1e-3, atol=1e-3)
+        assert_near(p.double(), q, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("function", ["layer_norm", "group_norm", "batch_norm", "rms_norm"])
@@ -101,7 +101,7 @@ def test_sixteen_bits_beside_parameters_of_32(function):
         y = getattr(F, function)(x, (6,), *arguments)
         expected = getattr(F, function)(x.float(), (6,), *arguments)
     assert y.dtype is torch.bfloat16
-    torch.testing.assert_close(y.float(), expected, rtol=2e-2, atol=2e-2)
+    assert_near(y.float(), expected, rtol=2e-2, atol=2e-2)
 
 
 @pytest.mark.parametrize("shape", [(40, 300), (6, 24, 17, 19)], ids=str)

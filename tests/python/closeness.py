@@ -1,4 +1,4 @@
-"""Bits must not depend on the number of threads."""
+"""How near two results must be: equal bits whatever the number of threads, or within a tolerance."""
 
 import numpy as np
 import rushlight as torch
@@ -23,3 +23,8 @@ def assert_same_bits(function):
 def bits(t):
     t = t.detach()
     return (t.float() if t.dtype in (torch.float16, torch.bfloat16) else t).contiguous().numpy()
+
+
+def assert_near(actual, expected, rtol=2e-5, atol=2e-5):
+    assert actual.shape == expected.shape and actual.dtype == expected.dtype
+    np.testing.assert_allclose(bits(actual), bits(expected), rtol=rtol, atol=atol)
