@@ -32,6 +32,16 @@ constexpr Tables tables = [] {
   return t;
 }();
 
+// Polynomials modulo that of the checksum, the highest bit for x^0.
+constexpr uint32_t multiply(uint32_t a, uint32_t b) {
+  uint32_t product = 0;
+  for (uint32_t bit = 0x80000000u; bit != 0; bit >>= 1) {
+    product ^= (a & bit) != 0 ? b : 0;
+    b = (b >> 1) ^ (-(b & 1u) & 0xedb88320u);
+  }
+  return product;
+}
+
 // On the inverted register, as all functions below.
 uint32_t by_tables(uint32_t c, const unsigned char* p, size_t n) {
   for (; n >= 8; n -= 8, p += 8) {
@@ -112,6 +122,18 @@ uint32_t crc32(uint32_t crc, const void* data, size_t n) {
   }
 #endif
   return ~by_tables(~crc, p, n);
+}
+
+uint32_t crc32_of_both(uint32_t first, uint32_t second, uint64_t n) {
+  // first * x^(8 n), the power by squaring.
+  uint32_t power = 0x80000000u >> 8;
+  for (; n != 0; n >>= 1) {
+    if ((n & 1) != 0) {
+      first = multiply(first, power);
+    }
+    power = multiply(power, power);
+  }
+  return first ^ second;
 }
 
 }  // namespace rushlight::serialize

@@ -14,4 +14,7 @@ RL_API uint32_t crc32(uint32_t crc, const void* data, size_t n);
 // The same without the special instructions; for tests.
 RL_API uint32_t crc32_tables(uint32_t crc, const void* data, size_t n);
 
+// The checksum of two pieces in a row from that of each; `n` is the size of the second.
+RL_API uint32_t crc32_of_both(uint32_t first, uint32_t second, uint64_t n);
+
 }  // namespace rushlight::serialize

@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "core/parallel.h"
 #include "serialize/crc32.h"
 
 namespace rushlight::serialize {
@@ -77,6 +78,30 @@ void append_number(std::string& out, T value) {
 void append_16(std::string& out, uint64_t v) { append_number(out, static_cast<uint16_t>(v)); }
 void append_32(std::string& out, uint64_t v) { append_number(out, static_cast<uint32_t>(v)); }
 void append_64(std::string& out, uint64_t v) { append_number(out, v); }
+
+// The checksum of `size` bytes, on all threads. fetch(at, n) gives the address of n of them, and is
+// called in steps that fit into the cache.
+template <class Fetch>
+uint32_t checksum(uint64_t size, const Fetch& fetch) {
+  constexpr int64_t share = int64_t{1} << 22;
+  constexpr int64_t step = int64_t{1} << 18;
+  const int64_t end = static_cast<int64_t>(size);
+  std::vector<uint32_t> parts(static_cast<size_t>(num_chunks(0, end, share)));
+  parallel_for(0, end, share, [&](int64_t b, int64_t e) {
+    uint32_t crc = 0;
+    for (int64_t at = b; at < e; at += step) {
+      const size_t n = static_cast<size_t>(std::min(step, e - at));
+      crc = crc32(crc, fetch(static_cast<uint64_t>(at), n), n);
+    }
+    parts[static_cast<size_t>(b / share)] = crc;
+  });
+  uint32_t crc = 0;
+  for (size_t i = 0; i < parts.size(); i++) {
+    const int64_t n = std::min(share, end - static_cast<int64_t>(i) * share);
+    crc = crc32_of_both(crc, parts[i], static_cast<uint64_t>(n));
+  }
+  return crc;
+}
 
 constexpr uint16_t utf8_names = 0x0800;
 // 1980-01-01, as PyTorch writes: the same state gives the same bytes.
@@ -229,15 +254,10 @@ const ZipReader::Entry* ZipReader::find(std::string_view name) const {
 }
 
 void ZipReader::read(const Entry& entry, void* to) const {
-  // In pieces, so that the checksum finds them in the cache.
-  constexpr uint64_t piece = uint64_t{1} << 18;
-  uint32_t crc = 0;
-  for (uint64_t at = 0; at < entry.size; at += piece) {
-    const size_t n = static_cast<size_t>(std::min(piece, entry.size - at));
-    char* p = static_cast<char*>(to) + at;
-    source_->read(entry.offset + at, p, n);
-    crc = crc32(crc, p, n);
-  }
+  const uint32_t crc = checksum(entry.size, [&](uint64_t at, size_t n) {
+    source_->read(entry.offset + at, static_cast<char*>(to) + at, n);
+    return static_cast<const char*>(to) + at;
+  });
   if (crc != entry.crc) {
     bad("the entry '", entry.name, "' is damaged: its checksum differs");
   }
@@ -260,7 +280,8 @@ void ZipWriter::put(const std::string& bytes) {
 
 void ZipWriter::add(const std::string& name, const void* data, size_t n) {
   RL_CHECK(name.size() < max_16 - alignment, "the name of a zip entry is too long");
-  const uint32_t crc = crc32(0, data, n);
+  const uint32_t crc =
+      checksum(n, [&](uint64_t at, size_t) { return static_cast<const char*>(data) + at; });
   const bool wide = n >= max_32;
   std::string header;
   append_32(header, entry_signature);

@@ -44,6 +44,36 @@ RL_TEST(checksums) {
         crc32_tables(0, data.data(), 5000));
 }
 
+RL_TEST(checksums_of_pieces) {
+  std::string data(100000, 'a');
+  for (size_t i = 0; i < data.size(); i++) {
+    data[i] = static_cast<char>(i * i / 7);
+  }
+  const uint32_t whole = crc32(0, data.data(), data.size());
+  for (const size_t n : {size_t{0}, size_t{1}, size_t{77}, size_t{65536}, data.size()}) {
+    const uint32_t first = crc32(0, data.data(), n);
+    const uint32_t second = crc32(0, &data[n], data.size() - n);
+    CHECK(crc32_of_both(first, second, data.size() - n) == whole);
+  }
+}
+
+RL_TEST(large_entries) {
+  std::string data(10'000'000, 'a');
+  for (size_t i = 0; i < data.size(); i++) {
+    data[i] = static_cast<char>(i * i / 7);
+  }
+  Collected out;
+  ZipWriter writer(out);
+  writer.add("a/large", data.data(), data.size());
+  writer.finish();
+  const ZipReader zip(source_of(out.bytes));
+  CHECK(zip.find("a/large")->crc == crc32_tables(0, data.data(), data.size()));
+  CHECK(zip.read(*zip.find("a/large")) == data);
+  out.bytes[9'000'000] ^= 1;
+  const ZipReader damaged(source_of(out.bytes));
+  CHECK_THROWS(Error, "checksum", damaged.read(*damaged.find("a/large")));
+}
+
 static std::string small_zip() {
   Collected out;
   ZipWriter zip(out);

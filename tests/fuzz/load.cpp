@@ -13,8 +13,17 @@
 #include <cstdlib>
 #include <memory>
 
+#include "core/parallel.h"
 #include "serialize/pickle.h"
 #include "serialize/zip.h"
+
+// Instead of the thread pool.
+void rushlight::run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f,
+                           const void* context) {
+  for (int64_t b = begin; b < end; b += grain) {
+    f(context, b, b + grain < end ? b + grain : end);
+  }
+}
 
 using namespace rushlight;
 using namespace rushlight::serialize;
