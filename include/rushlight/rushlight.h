@@ -5,4 +5,5 @@
 #include <rushlight/factories.h>
 #include <rushlight/mode.h>
 #include <rushlight/ops.h>
+#include <rushlight/serialize.h>
 #include <rushlight/thread_state.h>

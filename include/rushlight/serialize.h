@@ -13,9 +13,10 @@ namespace rushlight {
 // Names and tensors in order, as a module's state_dict().
 using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
-// A dict of tensors, or one tensor. Tensors that share memory do so in the file.
+// A dict of tensors, one tensor, or a list. Tensors that share memory do so in the file.
 RL_API void save(const StateDict& state, const std::string& path);
 RL_API void save(const Tensor& tensor, const std::string& path);
+RL_API void save(const std::vector<Tensor>& tensors, const std::string& path);
 
 // The tensors of a file, those in nested dicts and lists under names joined by dots
 // ("model.fc.weight"), what is no tensor left out. A file that holds one tensor alone gives it the
@@ -25,5 +26,7 @@ RL_API StateDict load_state_dict(const std::string& path);
 // The one tensor of a file.
 RL_API Tensor load_tensor(const std::string& path);
 RL_API void load(Tensor& tensor, const std::string& path);
+// All tensors of a file, in its order.
+RL_API void load(std::vector<Tensor>& tensors, const std::string& path);
 
 }  // namespace rushlight

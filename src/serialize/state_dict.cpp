@@ -51,6 +51,14 @@ class Saver {
     }
     p_.set_items();
   }
+  void list(const std::vector<Tensor>& tensors) {
+    p_.empty_list();
+    p_.mark();
+    for (const Tensor& t : tensors) {
+      tensor(t);
+    }
+    p_.append_items();
+  }
   void write(const std::string& path) {
     AtomicFile file(path);
     CheckpointWriter writer(file, archive_name(path));
@@ -262,6 +270,12 @@ void save(const Tensor& tensor, const std::string& path) {
   saver.write(path);
 }
 
+void save(const std::vector<Tensor>& tensors, const std::string& path) {
+  Saver saver;
+  saver.list(tensors);
+  saver.write(path);
+}
+
 StateDict load_state_dict(const std::string& path) { return Loader(path).run(); }
 
 Tensor load_tensor(const std::string& path) {
@@ -271,5 +285,12 @@ Tensor load_tensor(const std::string& path) {
 }
 
 void load(Tensor& tensor, const std::string& path) { tensor = load_tensor(path); }
+
+void load(std::vector<Tensor>& tensors, const std::string& path) {
+  tensors.clear();
+  for (auto& [name, tensor] : load_state_dict(path)) {
+    tensors.push_back(std::move(tensor));
+  }
+}
 
 }  // namespace rushlight

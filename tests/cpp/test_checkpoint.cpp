@@ -53,6 +53,10 @@ RL_TEST(state_dicts) {
   CHECK(back[3].second.strides() == IntArrayRef({1, 2}));
   save(part, path);
   CHECK(equal(load_tensor(path), part));
+  save(std::vector<Tensor>{w, part}, path);
+  std::vector<Tensor> list;
+  load(list, path);
+  CHECK(list.size() == 2 && equal(list[1], part) && list[1].storage() == list[0].storage());
   CHECK_THROWS(Error, "No such file", load_tensor(folder.file("missing.pt")));
 }
 
