@@ -69,7 +69,7 @@ def local(arg: Arg) -> str:
     if t.is_list and t.base == "int":
         if t.optional:
             return f"std::optional<DimVector> {name} = {name}_.vec();"
-        if t.size is not None:
+        if t.size is not None and t.size > 1:  # int[1] only says that one int will do
             return f'DimVector {name} = repeat_to({t.size}, "{name}", {name}_);'
     if t.is_list and t.base == "float":
         return f"std::vector<double> {name} = {name}_.vec();"

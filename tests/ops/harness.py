@@ -128,8 +128,10 @@ class Case:
 
 
 def function_of(module, op):
-    """The Python callable of an op: a function, else one of nn.functional, else a method."""
-    for place in (module, module.nn.functional, getattr(getattr(module, "_C", None), "_nn", None)):
+    """The Python callable of an op, with the op's own order of arguments; for PyTorch the public one of that name."""
+    own = getattr(module, "_C", None)
+    ours = (own.ops, own._nn) if hasattr(own, "ops") else ()
+    for place in (*ours, module, module.nn.functional):
         if "function" in op.variants and hasattr(place, op.name):
             return getattr(place, op.name)
     if "method" in op.variants and (hasattr(module.Tensor, op.name) or module.__name__ == "rushlight"):
