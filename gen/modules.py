@@ -75,7 +75,7 @@ class _Class:
             value = name
             if arg.default in own:
                 value = f"{arg.default} if {name} is None else {name}"
-            if name in self.entry.get("expand", ()):
+            if name in self.entry.get("spread", ()):
                 value = f"_repeated({value}, {arg.type.size})"
             if arg.type.base == "Tensor":
                 lines += [

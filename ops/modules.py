@@ -12,7 +12,7 @@ names of attributes (and `training`) mean those of the module, other names are a
 `forward`, listed in `inputs`. `show` is the text between the parentheses of `repr`; `{?flag}` gives
 `flag=True` where it is true and nothing elsewhere. A base without a call is abstract.
 
-Other keys: `base` (a class of this table or "Module"), `expand` (arguments that a single int is
+Other keys: `base` (a class of this table or "Module"), `spread` (arguments that a single int is
 repeated for, to the size in their type), `sets` (attributes computed by an expression), `transient`
 (arguments that become no attribute), `fixed` (arguments of the base with a fixed value).
 """
@@ -117,7 +117,7 @@ module("_AvgPoolNd()", "pooling",
 module("AvgPool1d(int[1] kernel_size, int[1]? stride=kernel_size, int[1] padding=0, "
        "bool ceil_mode=False, bool count_include_pad=True)", "pooling",
        "avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)",
-       base="_AvgPoolNd", expand=("kernel_size", "stride", "padding"),
+       base="_AvgPoolNd", spread=("kernel_size", "stride", "padding"),
        doc="The mean of each window of (N, C, L).")
 for _n, _axes in ((2, "H, W"), (3, "D, H, W")):
     module(f"AvgPool{_n}d(int[] kernel_size, int[]? stride=kernel_size, int[] padding=0, "
@@ -156,7 +156,7 @@ for _mode in ("Reflection", "Replication", "Circular"):
 for _n in (1, 2, 3):
     _padding = f"int[{2 * _n}] padding"
     module(f"ConstantPad{_n}d({_padding}, float value)", "padding",
-           "pad(input, padding, 'constant', value)", base="_ConstantPadNd", expand=("padding",),
+           "pad(input, padding, 'constant', value)", base="_ConstantPadNd", spread=("padding",),
            doc="Pads the spatial dimensions with a value.")
     module(f"ZeroPad{_n}d({_padding})", "padding", base=f"ConstantPad{_n}d", fixed={"value": "0.0"},
            show="{padding}", doc="Pads the spatial dimensions with zeros.")
@@ -164,7 +164,7 @@ for _n in (1, 2, 3):
                          ("circular", "the values of their other end")):
         _key = {"reflection": "reflect", "replication": "replicate"}.get(_mode, _mode)
         module(f"{_mode.title()}Pad{_n}d({_padding})", "padding", f"pad(input, padding, '{_key}')",
-               base=f"_{_mode.title()}PadNd", expand=("padding",),
+               base=f"_{_mode.title()}PadNd", spread=("padding",),
                doc=f"Pads the spatial dimensions with {_with}.")
 # ---- shapes ----
 
