@@ -1,7 +1,8 @@
-// Trains a small classifier on the 1,797 handwritten digits that scikit-learn ships, with tensors, autograd and ops alone.
+// Trains a small classifier on the 1,797 handwritten digits that scikit-learn ships, with tensors,
+// autograd and ops alone.
 //
-//   zcat "$(python -c 'import sklearn.datasets as d; print(d.__path__[0])')/data/digits.csv.gz" > digits.csv
-//   build/digits digits.csv
+//   zcat "$(python -c 'import sklearn.datasets as d; print(d.__path__[0])')/data/digits.csv.gz" >
+//   digits.csv build/digits digits.csv
 //
 // A line of the file is 64 pixels (8x8, values 0 to 16) and the digit.
 #include <cmath>
@@ -77,7 +78,8 @@ int main(int argc, char** argv) {
   const Layer first(64, 128);
   const Layer second(128, 10);
   const auto forward = [&](const torch::Tensor& x) { return second(torch::relu(first(x))); };
-  const std::vector<torch::Tensor> parameters = {first.weight, first.bias, second.weight, second.bias};
+  const std::vector<torch::Tensor> parameters = {first.weight, first.bias, second.weight,
+                                                 second.bias};
 
   constexpr int64_t batch = 64;
   constexpr double rate = 0.5;
@@ -86,7 +88,8 @@ int main(int argc, char** argv) {
     double total = 0;
     int64_t steps = 0;
     for (const auto& rows : shuffled.split(batch)) {
-      const auto loss = torch::cross_entropy(forward(all.images.index_select(0, rows)), all.labels.index_select(0, rows));
+      const auto scores = forward(all.images.index_select(0, rows));
+      const auto loss = torch::cross_entropy_loss(scores, all.labels.index_select(0, rows));
       loss.backward();
       const torch::NoGradGuard no_grad;
       for (const auto& p : parameters) {
@@ -103,7 +106,8 @@ int main(int argc, char** argv) {
 
   const torch::NoGradGuard no_grad;
   const auto right = forward(testing.images).argmax(1).eq(testing.labels).sum().item<int64_t>();
-  std::printf("%.1f %% of %lld held-out digits are right\n", 100.0 * static_cast<double>(right) / static_cast<double>(held_out),
+  std::printf("%.1f %% of %lld held-out digits are right\n",
+              100.0 * static_cast<double>(right) / static_cast<double>(held_out),
               static_cast<long long>(held_out));
   return 0;
 }
