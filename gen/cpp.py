@@ -486,11 +486,7 @@ def functional_wrapper(op: Op, index: str) -> list[str]:
     if op.kind == "composite":
         options = [a for a in op.args if a.type.base == "options"]
         if options:
-            lines.append(f"  {result} made_ = composite::{op.symbol}({call_arguments(op)});")
-            lines.append("  if (options.requires_grad()) {")
-            lines.append("    made_.requires_grad_();")
-            lines.append("  }")
-            lines.append("  return made_;")
+            lines.append(f"  return as_leaf(composite::{op.symbol}({call_arguments(op)}), options.requires_grad());")
         else:
             lines.append(f"  return composite::{op.symbol}({call_arguments(op)});")
         lines.append("}")

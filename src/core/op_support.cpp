@@ -235,6 +235,14 @@ Tensor make_number(const Scalar& value, Device device) {
   return t;
 }
 
+Tensor as_leaf(const Tensor& made, bool requires_grad) {
+  if (!requires_grad) {
+    return made;
+  }
+  RL_CHECK(is_differentiable(made.dtype()), "Only Tensors of floating point and complex dtype can require gradients");
+  return made.requires_grad_();
+}
+
 // ---- out= ----
 
 void resize_out(const Tensor& out, IntArrayRef sizes) {

@@ -120,6 +120,9 @@ std::vector<Value> box_results(T v) {
   return {Value(v)};
 }
 
+// A factory's result, made a leaf that requires grad when asked; RuntimeError for dtypes without gradients.
+RL_API Tensor as_leaf(const Tensor& made, bool requires_grad);
+
 // Copies between any two layouts and dtypes with broadcasting; below autograd and modes. (src/core/copy.cpp)
 RL_API void copy_raw(const Tensor& to, const Tensor& from);
 RL_API void fill_raw(const Tensor& to, const Scalar& value);

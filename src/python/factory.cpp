@@ -254,13 +254,6 @@ Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<
 #define REQUIRES_GRAD_PARAM Param{"requires_grad", Kind::Bool, false, true, false, "False"}
 #define PIN_MEMORY_PARAM Param{"pin_memory", Kind::Bool, false, true, false, "False"}
 
-Tensor leaf(const Tensor& t, bool requires_grad) {
-  if (requires_grad) {
-    t.requires_grad_(true);
-  }
-  return t;
-}
-
 RL_FUNCTION(tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_GRAD_PARAM,
             PIN_MEMORY_PARAM) {
   PyObject* data = a.object(0);
@@ -275,7 +268,7 @@ RL_FUNCTION(tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_
   }
   const NoGradGuard no_grad;
   return wrap(
-      leaf(from_data(data, a.optional_dtype(1), a.optional_device(2), true), a.boolean(3, false)));
+      as_leaf(from_data(data, a.optional_dtype(1), a.optional_device(2), true), a.boolean(3, false)));
 }
 
 RL_FUNCTION(as_tensor, DATA_PARAM, DTYPE_PARAM(false), DEVICE_PARAM(false)) {
@@ -286,7 +279,7 @@ RL_FUNCTION(asarray, Param{"obj", Kind::Object}, DTYPE_PARAM(true), DEVICE_PARAM
             Param{"copy", Kind::Bool, true, true, false, "None"}, REQUIRES_GRAD_PARAM) {
   const Tensor t =
       from_data(a.object(0), a.optional_dtype(1), a.optional_device(2), a.boolean(3, false));
-  return wrap(leaf(t, a.boolean(4, false)));
+  return wrap(as_leaf(t, a.boolean(4, false)));
 }
 
 PyObject* from_numpy_function(PyObject*, PyObject* array) {
@@ -344,12 +337,12 @@ RL_FUNCTION(frombuffer, Param{"buffer", Kind::Object}, Param{"dtype", Kind::Dtyp
     Tensor copy = make_empty({n}, t, kCPU);
     std::copy_n(static_cast<const char*>(view->buf) + offset, n * size,
                 static_cast<char*>(copy.data_ptr()));
-    return wrap(leaf(copy, a.boolean(4, false)));
+    return wrap(as_leaf(copy, a.boolean(4, false)));
   }
   auto impl = TensorImpl::make(storage, t, kCPU);
   impl->set_sizes_contiguous({n});
   impl->set_storage_offset(offset / size);
-  return wrap(leaf(Tensor(std::move(impl)), a.boolean(4, false)));
+  return wrap(as_leaf(Tensor(std::move(impl)), a.boolean(4, false)));
 }
 
 RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_GRAD_PARAM,
@@ -365,7 +358,7 @@ RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRE
         "tensor.new_tensor(sourceTensor).");
   }
   const NoGradGuard no_grad;
-  return wrap(leaf(from_data(a.object(1), t, device, true), a.boolean(4, false)));
+  return wrap(as_leaf(from_data(a.object(1), t, device, true), a.boolean(4, false)));
 }
 
 // ---- Tensor(…): sizes, data or another tensor ----

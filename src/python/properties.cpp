@@ -118,7 +118,10 @@ void set_requires_grad(PyObject* self, PyObject* value) {
   if (value == nullptr || !PyBool_Check(value)) {
     raise(PyExc_RuntimeError, "requires_grad must be a bool");
   }
-  unwrap(self).requires_grad_(value == Py_True);
+  const Tensor& t = unwrap(self);
+  RL_CHECK(value != Py_True || is_differentiable(t.dtype()),
+           "only Tensors of floating point and complex dtype can require gradients");
+  t.requires_grad_(value == Py_True);
 }
 
 void set_grad(PyObject* self, PyObject* value) {
