@@ -29,4 +29,8 @@ RL_API void load(Tensor& tensor, const std::string& path);
 // All tensors of a file, in its order.
 RL_API void load(std::vector<Tensor>& tensors, const std::string& path);
 
+// The same in the safetensors format. Tensors that share memory are written one by one.
+RL_API void save_safetensors(const StateDict& state, const std::string& path);
+RL_API StateDict load_safetensors(const std::string& path);
+
 }  // namespace rushlight

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _SUBMODULES = frozenset(
     (
         "amp autograd backends cpu cuda distributed distributions fft func hub jit linalg "
-        "multiprocessing nn optim overrides profiler random serialization sparse special storage "
+        "multiprocessing nn optim overrides profiler random safetensors serialization sparse special storage "
         "testing utils version vision"
     ).split()
 )

@@ -53,6 +53,7 @@ void init(PyObject* module) {
   init_autograd(module);
   init_serialize(module);
   init_memory(module);
+  init_safetensors(module);
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // What python/rushlight/serialization.py is built on: .pt containers to read and to write, and
 // pickles made into Python objects with every global and every call decided by functions that the
 // caller gives.
-#include <cerrno>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "python/bindings.h"
 #include "python/common.h"
+#include "python/files.h"
 #include "python/storage.h"
 #include "python/types.h"
 #include "serialize/checkpoint.h"
@@ -17,21 +17,6 @@ namespace {
 
 using namespace serialize;
 using Kind = PickleNode::Kind;
-
-// `guarded`, with errors of the file system as OSError.
-template <class F>
-PyObject* guarded_file(F&& f) {
-  return guarded([&]() -> PyObject* {
-    try {
-      return f();
-    } catch (const FileError& e) {
-      errno = e.code();
-      const Object name = Object::check(PyUnicode_DecodeFSDefault(e.path().c_str()));
-      PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, name.get());
-      throw PythonError();
-    }
-  });
-}
 
 std::string to_string(PyObject* o) {
   RL_CHECK_TYPE(PyUnicode_Check(o), "expected str, but got ", type_name(o));
@@ -201,21 +186,6 @@ PyObject* rename(PyObject*, PyObject* args) {
 }
 
 // ---- reading ----
-
-// Keeps a Python buffer until the last storage on it is gone, on whatever thread that happens.
-std::shared_ptr<Source> source_of_buffer(PyObject* o) {
-  auto* view = new Py_buffer{};
-  if (PyObject_GetBuffer(o, view, PyBUF_SIMPLE) != 0) {
-    delete view;
-    throw PythonError();
-  }
-  const std::shared_ptr<void> owner(view, [](void* p) {
-    const WithGil gil;
-    PyBuffer_Release(static_cast<Py_buffer*>(p));
-    delete static_cast<Py_buffer*>(p);
-  });
-  return memory_source(view->buf, static_cast<size_t>(view->len), owner);
-}
 
 struct ReaderObject {
   PyObject_HEAD CheckpointReader* reader;

@@ -1,0 +1,43 @@
+// What bindings of file formats share: OSError for errors of the file system, Python's buffers as
+// sources.
+#pragma once
+
+#include <cerrno>
+#include <memory>
+
+#include "python/common.h"
+#include "serialize/file.h"
+
+namespace rushlight::python {
+
+// `guarded`, with errors of the file system as OSError.
+template <class F>
+PyObject* guarded_file(F&& f) {
+  return guarded([&]() -> PyObject* {
+    try {
+      return f();
+    } catch (const serialize::FileError& e) {
+      errno = e.code();
+      const Object name = Object::check(PyUnicode_DecodeFSDefault(e.path().c_str()));
+      PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, name.get());
+      throw PythonError();
+    }
+  });
+}
+
+// Keeps a Python buffer until the last storage on it is gone, on whatever thread that happens.
+inline std::shared_ptr<serialize::Source> source_of_buffer(PyObject* o) {
+  auto* view = new Py_buffer{};
+  if (PyObject_GetBuffer(o, view, PyBUF_SIMPLE) != 0) {
+    delete view;
+    throw PythonError();
+  }
+  const std::shared_ptr<void> owner(view, [](void* p) {
+    const WithGil gil;
+    PyBuffer_Release(static_cast<Py_buffer*>(p));
+    delete static_cast<Py_buffer*>(p);
+  });
+  return serialize::memory_source(view->buf, static_cast<size_t>(view->len), owner);
+}
+
+}  // namespace rushlight::python
