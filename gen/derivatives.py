@@ -79,7 +79,7 @@ def plan(op: Op) -> Plan | None:
         whole = [i for i, f in enumerate(formulas) if _uses(a.name, _without_metas(f.expression))[0]]
         meta = [i for i, f in enumerate(formulas) if _uses(a.name, f.expression)[1]]
         metas = [i for i, f in enumerate(formulas) if re.search(rf"\bmetas\({a.name}\)", f.expression)]
-        if a.type.base == "Tensor" and a.type.is_list and not a.type.element_optional:
+        if a.type.base == "Tensor" and a.type.is_list:
             note(a.name, "list", whole, a)
             note(a.name, "metas", metas, a)
         elif a.type.is_tensor:
@@ -143,7 +143,10 @@ def backward_function(op: Op, p: Plan) -> str:
         elif s.kind == "list":
             lines.append(f"  const auto length_{s.name} = static_cast<size_t>(node.value({values}).get<int64_t>());")
             values += 1
-            unpack[s.name] = f"const std::vector<Tensor> {s.name} = node.saved_list({tensors}, length_{s.name});"
+            assert s.arg is not None
+            held = "std::vector<std::optional<Tensor>>" if s.arg.type.element_optional else "std::vector<Tensor>"
+            method = "saved_optional_list" if s.arg.type.element_optional else "saved_list"
+            unpack[s.name] = f"const {held} {s.name} = node.{method}({tensors}, length_{s.name});"
             tensors = _plus(tensors, f"length_{s.name}")
         elif s.kind == "meta":
             unpack[s.name] = f"const TensorMeta {s.name} = node.value({values}).get<TensorMeta>();"

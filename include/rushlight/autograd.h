@@ -143,12 +143,14 @@ class RL_API Node : public RefCounted {
   // Filled by generated code in the order that the op's backward reads them.
   void save(const Tensor& t, const Node* output_of = nullptr);
   void save_list(TensorList list);
+  void save_list(const std::vector<std::optional<Tensor>>& list);
   // A result's place is reserved when the node is built and filled once the op has run.
   void reserve_saved() { save(Tensor()); }
   void fill_saved(size_t i, const Tensor& output);
   void keep(Value v);
   Tensor saved(size_t i) const;  // RuntimeError after release ("backward through the graph a second time")
   std::vector<Tensor> saved_list(size_t first, size_t n) const;
+  std::vector<std::optional<Tensor>> saved_optional_list(size_t first, size_t n) const;
   const Value& value(size_t i) const;
   size_t num_saved() const;
   size_t num_values() const;

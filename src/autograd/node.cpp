@@ -214,6 +214,12 @@ void Node::save_list(TensorList list) {
   }
 }
 
+void Node::save_list(const std::vector<std::optional<Tensor>>& list) {
+  for (const std::optional<Tensor>& t : list) {
+    save(t.value_or(Tensor()));
+  }
+}
+
 void Node::fill_saved(size_t i, const Tensor& output) { saved_->items()[i] = SavedTensor(output, this); }
 
 void Node::keep(Value v) { Block<Value>::append(values_, std::move(v)); }
@@ -254,6 +260,17 @@ std::vector<Tensor> Node::saved_list(size_t first, size_t n) const {
   out.reserve(n);
   for (size_t i = first; i < first + n; i++) {
     out.push_back(saved(i));
+  }
+  return out;
+}
+
+std::vector<std::optional<Tensor>> Node::saved_optional_list(size_t first, size_t n) const {
+  std::vector<std::optional<Tensor>> out(n);
+  for (size_t i = 0; i < n; i++) {
+    Tensor t = saved(first + i);
+    if (t.defined()) {
+      out[i] = std::move(t);
+    }
   }
   return out;
 }
