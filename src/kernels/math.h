@@ -75,6 +75,13 @@ RL_INLINE float fused(float a, float b, float c) {
   return a * b + c;
 #endif
 }
+RL_INLINE double fused(double a, double b, double c) {
+#ifdef __FMA__
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
 
 // e^x to 1 ULP, without the C library's slow way for results that overflow or vanish (a masked
 // softmax is full of those): x = n ln 2 + r, a polynomial in r (Cephes), and 2^n as two factors, so
@@ -204,6 +211,15 @@ RL_INLINE T mul(T x, T y) {
     return static_cast<T>(static_cast<Wrapping<T>>(x) * static_cast<Wrapping<T>>(y));
   } else {
     return x * y;
+  }
+}
+// a * b + c of any dtype.
+template <class T>
+RL_INLINE T mul_add(T a, T b, T c) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return fused(a, b, c);
+  } else {
+    return add(mul(a, b), c);
   }
 }
 template <class T>

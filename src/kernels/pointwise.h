@@ -26,11 +26,11 @@ namespace rushlight::formula {
 // ---- arithmetic ----
 
 RL_FORMULA(add, x, y) { return math::add(x, y); }
-RL_FORMULA(add_scaled, x, y, alpha) { return math::add(x, math::mul(alpha, y)); }
+RL_FORMULA(add_scaled, x, y, alpha) { return math::mul_add(alpha, y, x); }
 RL_FORMULA(sub, x, y) { return math::sub(x, y); }
-RL_FORMULA(sub_scaled, x, y, alpha) { return math::sub(x, math::mul(alpha, y)); }
+RL_FORMULA(sub_scaled, x, y, alpha) { return math::mul_add(math::neg(alpha), y, x); }
 RL_FORMULA(rsub, x, y) { return math::sub(y, x); }
-RL_FORMULA(rsub_scaled, x, y, alpha) { return math::sub(y, math::mul(alpha, x)); }
+RL_FORMULA(rsub_scaled, x, y, alpha) { return math::mul_add(math::neg(alpha), x, y); }
 RL_FORMULA(mul, x, y) { return math::mul(x, y); }
 RL_FORMULA(div, x, y) { return x / y; }
 RL_FORMULA(div_trunc, x, y) { return math::div_trunc(x, y); }
@@ -43,21 +43,16 @@ RL_FORMULA(cube, x) { return math::mul(math::mul(x, x), x); }
 RL_FORMULA(inverse_square, x) { return T(1) / (x * x); }
 RL_FORMULA(neg, x) { return math::neg(x); }
 RL_FORMULA(reciprocal, x) { return T(1) / x; }
-RL_FORMULA(addcmul, x, a, b, value) { return math::add(x, math::mul(math::mul(value, a), b)); }
-RL_FORMULA(addcmul_plain, x, a, b) { return math::add(x, math::mul(a, b)); }
+RL_FORMULA(addcmul, x, a, b, value) { return math::mul_add(math::mul(value, a), b, x); }
+RL_FORMULA(addcmul_plain, x, a, b) { return math::mul_add(a, b, x); }
 RL_FORMULA(addcdiv, x, a, b, value) { return x + value * a / b; }
 RL_FORMULA(addcdiv_plain, x, a, b) { return x + a / b; }
 // From the nearer end, so that weights 0 and 1 give the ends exactly.
 RL_FORMULA(lerp, x, end, weight) {
-  if constexpr (is_complex_v<T>) {
-    const T difference = end - x;
-    const bool low = weight.re * weight.re + weight.im * weight.im < real_t<T>(0.25);
-    return low ? x + weight * difference : end - difference * (T(1) - weight);
-  } else {
-    const T difference = end - x;
-    return weight < T(0.5) && weight > T(-0.5) ? x + weight * difference
-                                               : end - difference * (T(1) - weight);
-  }
+  const T difference = end - x;
+  const auto size = math::abs(weight);
+  const bool low = size < decltype(size)(0.5);
+  return math::mul_add(low ? weight : weight - T(1), difference, low ? x : end);
 }
 
 // ---- sign and magnitude ----

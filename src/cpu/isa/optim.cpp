@@ -37,16 +37,17 @@ void sgd_run(T* param, const T* grad, T* buffer, int64_t n, const SgdSettings& s
     const C p = static_cast<C>(param[i]);
     C g = sign * static_cast<C>(grad[i]);
     if constexpr (Decay) {
-      g = g + decay * p;
+      g = math::fused(decay, p, g);
     }
     if constexpr (M != Momentum::None) {
       constexpr bool is_first = M == Momentum::First || M == Momentum::FirstNesterov;
       constexpr bool is_nesterov = M == Momentum::Nesterov || M == Momentum::FirstNesterov;
-      const C b = is_first ? g : static_cast<C>(buffer[i]) * momentum + share * g;
+      const C b =
+          is_first ? g : math::fused(share, g, static_cast<C>(buffer[i]) * momentum);
       buffer[i] = static_cast<T>(b);
-      g = is_nesterov ? g + momentum * b : b;
+      g = is_nesterov ? math::fused(momentum, b, g) : b;
     }
-    param[i] = static_cast<T>(p + minus_lr * g);
+    param[i] = static_cast<T>(math::fused(minus_lr, g, p));
   }
 }
 
@@ -66,7 +67,6 @@ void adam_run(T* param, const T* grad, T* mean, T* square, T* largest, int64_t n
               const AdamSettings& s, double correction1, double correction2) {
   using C = compute_t<T>;
   const C weight = static_cast<C>(1 - s.beta1);
-  const C rest = static_cast<C>(1) - weight;
   const bool near = weight < C(0.5);
   const C beta2 = static_cast<C>(s.beta2);
   const C share2 = static_cast<C>(1 - s.beta2);
@@ -81,14 +81,14 @@ void adam_run(T* param, const T* grad, T* mean, T* square, T* largest, int64_t n
     C p = static_cast<C>(param[i]);
     C g = sign * static_cast<C>(grad[i]);
     if constexpr (D == Decay::Coupled) {
-      g = g + decay * p;
+      g = math::fused(decay, p, g);
     }
     if constexpr (D == Decay::Decoupled) {
       p = p * shrink;
     }
     const C m0 = static_cast<C>(mean[i]);
-    const C m = near ? m0 + weight * (g - m0) : g - (g - m0) * rest;
-    C v = static_cast<C>(square[i]) * beta2 + share2 * g * g;
+    const C m = math::fused(near ? weight : weight - C(1), g - m0, near ? m0 : g);
+    C v = math::fused(share2 * g, g, static_cast<C>(square[i]) * beta2);
     mean[i] = static_cast<T>(m);
     square[i] = static_cast<T>(v);
     if constexpr (Amsgrad) {
@@ -127,7 +127,7 @@ void rmsprop_run(T* param, const T* grad, T* square, T* buffer, T* mean, int64_t
     const C p = static_cast<C>(param[i]);
     C g = sign * static_cast<C>(grad[i]);
     if constexpr (Decays) {
-      g = g + decay * p;
+      g = math::fused(decay, p, g);
     }
     C v = static_cast<C>(square[i]) * alpha + share * g * g;
     square[i] = static_cast<T>(v);
@@ -169,7 +169,7 @@ void adagrad_run(T* param, const T* grad, T* sum, int64_t n, const AdagradSettin
     const C p = static_cast<C>(param[i]);
     C g = sign * static_cast<C>(grad[i]);
     if constexpr (Decays) {
-      g = g + decay * p;
+      g = math::fused(decay, p, g);
     }
     const C v = static_cast<C>(sum[i]) + g * g;
     sum[i] = static_cast<T>(v);
@@ -200,7 +200,7 @@ void adadelta_run(T* param, const T* grad, T* square, T* moved, int64_t n,
     const C p = static_cast<C>(param[i]);
     C g = sign * static_cast<C>(grad[i]);
     if constexpr (Decays) {
-      g = g + decay * p;
+      g = math::fused(decay, p, g);
     }
     const C v = static_cast<C>(square[i]) * rho + share * g * g;
     square[i] = static_cast<T>(v);
