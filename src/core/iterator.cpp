@@ -145,14 +145,15 @@ bool TensorIterator::is_scalar(int operand) const {
 
 // ---- building ----
 
-// One output; inputs contiguous, of one size, dtype and device, or Python numbers that do not
-// change the dtype.
+// One output; inputs contiguous, of one size, dtype and device (but for the dtype of a condition),
+// or Python numbers that do not change the dtype.
 bool TensorIterator::build_simple(const PointwiseRule& rule) {
-  if (num_outputs_ != 1 || rule.promote == Promote::None || rule.promote == Promote::Rest) {
+  if (num_outputs_ != 1 || rule.promote == Promote::None) {
     return false;
   }
+  const int first = rule.promote == Promote::Rest ? 2 : 1;
   const TensorImpl* like = nullptr;
-  for (int i = 1; i < num_operands_; i++) {
+  for (int i = first; i < num_operands_; i++) {
     const TensorImpl* in = is_input_number(i) ? nullptr : tensors_[i]->impl();
     if (in == nullptr || in->is_wrapped_number()) {
       continue;
@@ -170,9 +171,18 @@ bool TensorIterator::build_simple(const PointwiseRule& rule) {
   if (like == nullptr) {
     return false;
   }
+  if (first == 2) {
+    const TensorImpl* condition = is_input_number(1) ? nullptr : tensors_[1]->impl();
+    if (condition == nullptr || !condition->is_contiguous() || condition->device() != like->device() ||
+        !(condition->sizes() == like->sizes())) {
+      return false;
+    }
+    data_[1] = condition->data();
+    strides_[1][0] = itemsize(condition->dtype());
+  }
   const ScalarType dtype = like->dtype();
   const int64_t size = itemsize(dtype);
-  for (int i = 1; i < num_operands_; i++) {
+  for (int i = first; i < num_operands_; i++) {
     if (!is_input_number(i) && !tensors_[i]->impl()->is_wrapped_number()) {
       data_[i] = tensors_[i]->impl()->data();
       strides_[i][0] = size;
