@@ -111,7 +111,7 @@ def forms_of(op: Op) -> list[str]:
     if cpp.inplace(op):
         if method:
             forms.append("InplaceForm")
-        if op.nn or ("function" in op.variants and op.inplace_only):
+        if op.nn or ("function" in op.variants and (op.inplace_only or is_unary(op))):
             forms.append("InplaceFunctionForm")
     return forms
 
@@ -240,9 +240,10 @@ def run_case(op: Op, original: Op) -> list[str]:
         i = place(op, "out")
         lines.append(f"if (a.given({i})) {{")
         if len(op.results) == 1:
+            lines.append(f"  const Tensor& out = a.tensor({i});")
             lines.append(
-                f"  return finish_given(a, a.object({i}), [&] {{ "
-                f"rushlight::{op.name}_out(a.tensor({i}), {arguments}); }});"
+                f"  return finish_given(a, a.object({i}), "
+                f"[&] {{ rushlight::{op.name}_out(out, {arguments}); }});"
             )
         else:
             n = len(op.results)

@@ -1,6 +1,7 @@
-"""Orders of arguments that are taken with a warning: numbers before the tensors that they multiply.
+"""Orders of arguments that are taken with a warning: numbers before the tensors they multiply.
 
-Only Python has them. A name stands for the op's first signature; arguments that are not named keep their defaults.
+Only Python has them. A name stands for the op's first signature; arguments that are not named keep
+their defaults.
 """
 
 ORDERS: dict[str, list[str]] = {

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from rushlight._C import *
     from rushlight._functions import *
     from rushlight._info import finfo, iinfo
-    from rushlight._ops import ops
     from rushlight._tensor_str import get_printoptions, set_printoptions
     from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
     from rushlight.random import (

@@ -41,7 +41,10 @@ class OpOverload:
 
     def __init__(self, schema):
         self.schema = schema
-        name, overload, arguments = _SIGNATURE.match(schema).groups()
+        match = _SIGNATURE.match(schema)
+        if match is None:
+            raise ValueError(f"not a schema: {schema!r}")
+        name, overload, arguments = match.groups()
         self.name, self.overload = name, overload or ""
         self.__name__ = f"{name}.{overload or 'default'}"
         self.names, self.types, self.defaults = [], [], []

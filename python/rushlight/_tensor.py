@@ -175,10 +175,8 @@ def _on_copied_storage(tensor, memo):
     storage = tensor.untyped_storage()
     key = ("storage", storage._cdata)
     if key not in memo:
-        memo[key] = (
-            storage.clone(),
-            storage,
-        )  # the source is held, so that its identity stays its own
+        # The source is held, so that its identity stays its own.
+        memo[key] = (storage.clone(), storage)
     size, stride = tuple(tensor.size()), tensor.stride()
     return _C._tensor_on(memo[key][0], tensor.dtype, tensor.storage_offset(), size, stride)
 

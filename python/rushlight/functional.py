@@ -1,6 +1,7 @@
-"""Functions whose arguments the schema language cannot say: `einsum("ij,jk", a, b)`, `nonzero(as_tuple=True)`.
+"""Functions whose arguments the schema language cannot say: `einsum("ij,jk", a, b)`.
 
-Each stands over the op of the same name and takes its place in `_C.ops`, and in `Tensor` where it is a method.
+Each stands over the op of the same name and takes its place in `_C.ops`, and in `Tensor` where it
+is a method.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def _listed(tensors):
 
 
 def einsum(equation, *operands):
-    """Sums of products of tensors, by the letters of their dimensions: `einsum("ij,jk->ik", a, b)`."""
+    """Sums of products, by the letters of dimensions: `einsum("ij,jk->ik", a, b)`."""
     return _einsum(equation, _listed(operands))
 
 
@@ -47,17 +48,18 @@ def broadcast_shapes(*shapes):
             if size != 1 and sizes[-i] not in (1, size):
                 raise RuntimeError(
                     "Shape mismatch: objects cannot be broadcast to a single shape: "
-                    f"{', '.join(str(tuple(s) if not isinstance(s, int) else (s,)) for s in shapes)}"
+                    f"{', '.join(map(str, shapes))}"
                 )
             sizes[-i] = size if size != 1 else sizes[-i]
     return _C.Size(sizes)
 
 
 def meshgrid(*tensors, indexing=None):
-    """Grids of coordinates from vectors of them, one grid for each; "ij" or "xy" order of dimensions."""
+    """Grids of coordinates from vectors, one grid for each; dimensions in "ij" or "xy" order."""
     if indexing is None:
         _C._warn_once(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+            "argument."
         )
         indexing = "ij"
     return _meshgrid(_listed(tensors), indexing=indexing)
@@ -127,7 +129,7 @@ def _chosen(results, return_inverse, return_counts):
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different elements, or slices along `dim`, in order.
 
-    With `return_inverse` also which of them each element is, with `return_counts` how many there are.
+    With `return_inverse` also which of them each element is, with `return_counts` how many.
     """
     if dim is not None:
         results = _unique_dim(input, dim, sorted, return_inverse, return_counts)

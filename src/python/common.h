@@ -154,6 +154,14 @@ inline void add(PyObject* module, const char* name, PyObject* value) {
 }
 inline void ready(PyTypeObject& type) { check(PyType_Ready(&type)); }
 
+inline Py_hash_t hash_pointer(const void* p) {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_HashPointer(p);
+#else
+  return _Py_HashPointer(p);
+#endif
+}
+
 using FastFunction = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
 inline PyCFunction as_function(FastFunction f) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));

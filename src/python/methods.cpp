@@ -118,12 +118,6 @@ RL_METHOD(requires_grad_, Param{"requires_grad", Kind::Bool, false, false, false
   return Py_NewRef(a.object(0));
 }
 
-// The condition comes second: where(condition, self, other).
-RL_METHOD(where, Param{"condition", Kind::Tensor}, Param{"other", Kind::TensorOrNumber}) {
-  const Tensor other = a.tensor_or_number(2);
-  return finish(a, [&] { return rushlight::where(a.tensor(1), a.tensor(0), other); });
-}
-
 RL_METHOD(is_set_to, Param{"tensor", Kind::Tensor}) {
   const Tensor& x = a.tensor(0);
   const Tensor& y = a.tensor(1);
@@ -309,7 +303,6 @@ PyMethodDef methods[] = {
                 "Sets whether gradients are recorded; returns the tensor."),
     RL_FAST_ROW("is_set_to", is_set_to_method,
                 "Whether it is the same window on the same storage."),
-    RL_FAST_ROW("where", where_method, "where(condition, other): itself where the condition holds, other elsewhere."),
     RL_FAST_ROW("numpy", numpy_method, "numpy(*, force=False): an array on the same memory."),
     RL_FAST_ROW("cpu", cpu_method, "Itself, or a copy in main memory."),
     RL_FAST_ROW("cuda", cuda_method, "Itself, or a copy on a GPU."),

@@ -265,7 +265,7 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 }
 
 // Tensors are keys by identity.
-Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
+Py_hash_t hash(PyObject* self) { return hash_pointer(self); }
 
 PyNumberMethods number_slots = {
     .nb_add = nb_add,

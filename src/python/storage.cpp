@@ -114,7 +114,7 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   }
   return PyBool_FromLong((storage_of(a) == storage_of(b)) == (op == Py_EQ));
 }
-Py_hash_t hash(PyObject* self) { return _Py_HashPointer(storage_of(self).get()); }
+Py_hash_t hash(PyObject* self) { return hash_pointer(storage_of(self).get()); }
 
 // Pickle and copy: the bytes, and what makes a storage of them.
 PyObject* from_bytes(PyObject* cls, PyObject* bytes) {
