@@ -12,7 +12,7 @@ import rushlight
 
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
 
-_PROFILES = {
+_PROFILES: dict[str, dict] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
@@ -164,7 +164,7 @@ def _block(items, cuts, indent, column):
 def _contents(tensor, indent):
     """The text of the values of a tensor with at least one element."""
     dim = tensor.dim()
-    kind = _PlainColumn
+    kind: type = _PlainColumn
     if tensor.is_complex():
         kind = _ComplexColumn
     elif tensor.is_floating_point():

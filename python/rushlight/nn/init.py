@@ -137,7 +137,8 @@ def dirac_(tensor, groups=1):
         tensor.zero_()
         for group in range(groups):
             for channel in range(min(share, sizes[1])):
-                tensor[(group * share + channel, channel, *centre)] = 1
+                place = (group * share + channel, channel, *centre)
+                tensor[place] = 1
     return tensor
 
 

@@ -8,7 +8,7 @@ from rushlight import _C, Tensor
 __all__ = ["Buffer", "Parameter"]
 
 
-class _MarkedMeta(type(Tensor)):
+class _MarkedMeta(type(Tensor)):  # type: ignore[misc]
     """Counts any tensor that carries the class's mark as an instance.
 
     `Parameter(x)` of a tensor subclass keeps the subclass and only sets the mark.
@@ -61,13 +61,14 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
         memo[id(self)] = copy
         return copy
 
-    def __repr__(self):
+    def __repr__(self):  # type: ignore[override]
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol):
         from rushlight import _utils
 
-        hooks = OrderedDict()  # hooks are not saved; the place is part of PyTorch's format
+        # Hooks are not saved; PyTorch's format has a place for them.
+        hooks: OrderedDict = OrderedDict()
         state = {k: v for k, v in vars(self).items() if k != "_is_param"}
         if not state:
             return _utils._rebuild_parameter, (self.data, self.requires_grad, hooks)

@@ -65,11 +65,11 @@ def _count_steps(optimizer):
 
     @wraps(step)
     def counted(*args, **kwargs):
-        optimizer = reference()
-        optimizer._opt_called = True
-        return step(optimizer, *args, **kwargs)
+        owner = reference()
+        owner._opt_called = True  # type: ignore[union-attr]
+        return step(owner, *args, **kwargs)
 
-    counted._wrapped_by_lr_sched = True
+    vars(counted)["_wrapped_by_lr_sched"] = True
     optimizer.step = counted
 
 
@@ -540,7 +540,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics, epoch=None):
+    def step(self, metrics, epoch=None):  # type: ignore[override]
         """Take the measure of an epoch and lower the rates where it is time to."""
         current = float(metrics)
         if epoch is None:
@@ -649,7 +649,7 @@ class SequentialLR(LRScheduler):
         schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()
 
-    def step(self):
+    def step(self):  # type: ignore[override]
         """Move on by one epoch."""
         self.last_epoch += 1
         index = bisect_right(self._milestones, self.last_epoch)
@@ -714,7 +714,7 @@ class ChainedScheduler(LRScheduler):
         self.optimizer = optimizer
         self._last_lr = self._rates()
 
-    def step(self):
+    def step(self):  # type: ignore[override]
         """Step all schedules."""
         for scheduler in self._schedulers:
             scheduler.step()

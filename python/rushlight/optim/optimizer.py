@@ -32,8 +32,8 @@ class _Required:
 
 required = _Required()
 
-_global_pre_hooks = OrderedDict()
-_global_post_hooks = OrderedDict()
+_global_pre_hooks: OrderedDict = OrderedDict()
+_global_post_hooks: OrderedDict = OrderedDict()
 
 
 def _add_hook(hooks, hook, prepend=False):
@@ -79,7 +79,7 @@ def _hooked(step):
                 hook(self, args, kwargs)
         return out
 
-    wrapper.hooked = True
+    wrapper.hooked = True  # type: ignore[attr-defined]
     return wrapper
 
 
@@ -99,7 +99,7 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got {params.type()}"
             )
-        self.state = defaultdict(dict)
+        self.state: defaultdict = defaultdict(dict)
         self.param_groups = []
         groups = list(params)
         if not groups:
@@ -118,7 +118,7 @@ class Optimizer:
         self._optimizer_load_state_dict_post_hooks = OrderedDict()
         cls = type(self)
         if not getattr(cls.step, "hooked", False):
-            cls.step = _hooked(cls.step)
+            cls.step = _hooked(cls.step)  # type: ignore[method-assign]
 
     def __getstate__(self):
         return {
@@ -177,7 +177,7 @@ class Optimizer:
         """
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
-        numbers = {}
+        numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
             for p in group["params"]:
@@ -218,10 +218,10 @@ class Optimizer:
                 "loaded state dict contains a parameter group that doesn't match the size of "
                 "optimizer's group"
             )
-        parameters = {}
+        parameters: dict[object, Tensor] = {}
         for own, other in zip(self.param_groups, saved, strict=True):
             parameters.update(zip(other["params"], own["params"], strict=True))
-        state = defaultdict(dict)
+        state: defaultdict = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in parameters:
                 state[parameters[key]] = _moved(parameters[key], value)
@@ -333,7 +333,7 @@ def _moved(parameter, value, key=None):
     if isinstance(value, dict):
         return {k: _moved(parameter, v, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        return type(value)(_moved(parameter, v) for v in value)
+        return type(value)(_moved(parameter, v) for v in value)  # type: ignore[call-arg]
     return value
 
 

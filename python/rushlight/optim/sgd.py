@@ -69,7 +69,8 @@ class SGD(Optimizer):
 
     def _step_group(self, group):
         # Parameters that have no running gradient yet take another branch of the formula.
-        old, new = ([], [], []), ([], [], [])
+        old: tuple[list, list, list] = ([], [], [])
+        new: tuple[list, list, list] = ([], [], [])
         momentum = group["momentum"]
         for p in group["params"]:
             grad = p.grad

@@ -11,18 +11,18 @@ from rushlight import Tensor
 from rushlight.utils.hooks import BackwardHook, RemovableHandle
 
 # Hooks of every module, in the order of registration; `module.py` tests the four that a call meets.
-global_forward_hooks = OrderedDict()
-global_forward_hooks_with_kwargs = OrderedDict()
-global_forward_hooks_always_called = OrderedDict()
-global_forward_pre_hooks = OrderedDict()
-global_backward_hooks = OrderedDict()
-global_backward_pre_hooks = OrderedDict()
-global_buffer_registration_hooks = OrderedDict()
-global_module_registration_hooks = OrderedDict()
-global_parameter_registration_hooks = OrderedDict()
+global_forward_hooks: OrderedDict = OrderedDict()
+global_forward_hooks_with_kwargs: OrderedDict = OrderedDict()
+global_forward_hooks_always_called: OrderedDict = OrderedDict()
+global_forward_pre_hooks: OrderedDict = OrderedDict()
+global_backward_hooks: OrderedDict = OrderedDict()
+global_backward_pre_hooks: OrderedDict = OrderedDict()
+global_buffer_registration_hooks: OrderedDict = OrderedDict()
+global_module_registration_hooks: OrderedDict = OrderedDict()
+global_parameter_registration_hooks: OrderedDict = OrderedDict()
 
 # Whether the hooks in `global_backward_hooks` are full ones; None while there are none.
-global_backward_hooks_are_full = None
+global_backward_hooks_are_full: bool | None = None
 
 
 def add_hook(hooks, hook, *, prepend=False, marks=()):
@@ -97,7 +97,8 @@ def register_module_backward_hook(hook):
 
 def backward_hooks(module):
     """The full and the old-style backward hooks that apply to a module, as two lists."""
-    full, old = [], []
+    full: list = []
+    old: list = []
     if global_backward_hooks:
         (full if global_backward_hooks_are_full else old).extend(global_backward_hooks.values())
     if module._backward_hooks:
@@ -113,7 +114,7 @@ def backward_pre_hooks(module):
 
 def call_with_hooks(module, args, kwargs):
     """Run a module's forward with all hooks around it."""
-    called = set()
+    called: set[int] = set()
     try:
         return _call(module, args, kwargs, called)
     except Exception:

@@ -161,7 +161,9 @@ def load_state_dict(module, states, strict, assign):
     """Load a whole module; see `Module.load_state_dict`."""
     if not isinstance(states, Mapping):
         raise TypeError(f"Expected state_dict to be dict-like, got {type(states)}.")
-    missing, unexpected, errors = [], [], []
+    missing: list[str] = []
+    unexpected: list[str] = []
+    errors: list[str] = []
     all_metadata = getattr(states, "_metadata", None)
     states = OrderedDict(states)
     if all_metadata is not None:
@@ -195,7 +197,7 @@ def load_state_dict(module, states, strict, assign):
         failure = RuntimeError(
             f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{lines}"
         )
-        failure.__notes__ = list(_hints(missing, unexpected))
+        vars(failure)["__notes__"] = list(_hints(missing, unexpected))
         raise failure
     return _IncompatibleKeys(missing, unexpected)
 

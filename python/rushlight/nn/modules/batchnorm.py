@@ -43,11 +43,11 @@ class _NormBase(Module):
             mean = rushlight.zeros(num_features, device=device, dtype=dtype)
             var = rushlight.ones(num_features, device=device, dtype=dtype)
             count = rushlight.tensor(0, dtype=rushlight.int64, device=device)
+            state = {"running_mean": mean, "running_var": var, "num_batches_tracked": count}
         else:
-            mean = var = count = None
-        self.register_buffer("running_mean", mean)
-        self.register_buffer("running_var", var)
-        self.register_buffer("num_batches_tracked", count)
+            state = {}
+        for name in ("running_mean", "running_var", "num_batches_tracked"):
+            self.register_buffer(name, state.get(name))
         self.reset_parameters()
 
     def reset_running_stats(self):

@@ -42,15 +42,15 @@ class Sequential(Module):
     def __init__(self, *args):
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
-            items = args[0].items()
+            named: dict = args[0]
         else:
-            items = ((str(i), module) for i, module in enumerate(args))
-        for name, module in items:
+            named = {str(i): module for i, module in enumerate(args)}
+        for name, module in named.items():
             self.add_module(name, module)
 
     def forward(self, input):
         for module in self._modules.values():
-            input = module(input)
+            input = module(input)  # type: ignore[misc]
         return input
 
     def _key(self, index):
@@ -154,7 +154,7 @@ def _check_times(times):
 
 def _collapse(lines):
     """Runs of equal texts as (first index, last index, text)."""
-    runs = []
+    runs: list[list] = []
     for i, line in enumerate(lines):
         if runs and runs[-1][2] == line:
             runs[-1][1] = i

@@ -6,6 +6,9 @@ attribute registers it. Reading an attribute, which looks into the three dicts l
 in C++ (src/python/nn_module.cpp); hooks around a call are in `_hooks.py`, states in `_state.py`.
 """
 
+from __future__ import annotations
+
+import builtins
 import warnings
 from collections import OrderedDict
 
@@ -61,8 +64,18 @@ class Module(_C._ModuleBase):
     call_super_init = False
     _version = 1
     _compiled_call_impl = None
-    training: bool
     T_destination = dict
+
+    training: builtins.bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+    _non_persistent_buffers_set: set[str]
+    _is_full_backward_hook: builtins.bool | None
+    _forward_hooks: OrderedDict
+    _forward_pre_hooks: OrderedDict
+    _backward_hooks: OrderedDict
+    _backward_pre_hooks: OrderedDict
 
     def __init__(self, *args, **kwargs):
         if not self.call_super_init:
@@ -597,7 +610,7 @@ class Module(_C._ModuleBase):
             else:
                 parameter = Parameter(applied, parameter.requires_grad)
                 self._parameters[name] = parameter
-            if grad is not None:
+            if grad is not None and applied_grad is not None:
                 parameter.grad = applied_grad.requires_grad_(grad.requires_grad)
         for name, buffer in self._buffers.items():
             if buffer is not None:

@@ -27,7 +27,7 @@ class Dataset:
     list of them.
     """
 
-    __class_getitem__ = classmethod(types.GenericAlias)  # Dataset[int], for annotations
+    __class_getitem__ = classmethod(types.GenericAlias)  # type: ignore[var-annotated]
 
     def __getitem__(self, index):
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -80,7 +80,7 @@ class StackDataset(Dataset):
             self._length = len(next(iter(kwargs.values())))
             if any(self._length != len(dataset) for dataset in kwargs.values()):
                 raise ValueError("Size mismatch between datasets")
-            self.datasets = kwargs
+            self.datasets = kwargs  # type: ignore[assignment]
         else:
             raise ValueError("At least one dataset should be passed")
 
@@ -91,7 +91,7 @@ class StackDataset(Dataset):
 
     def __getitems__(self, indices):
         if isinstance(self.datasets, dict):
-            samples = [{} for _ in indices]
+            samples: list[dict] = [{} for _ in indices]
             for key, dataset in self.datasets.items():
                 for sample, value in zip(samples, _fetch(dataset, indices), strict=True):
                     sample[key] = value
@@ -154,14 +154,14 @@ class ChainDataset(IterableDataset):
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise AssertionError("ChainDataset only supports IterableDataset")
-            yield from dataset
+            yield from dataset  # type: ignore[misc]
 
     def __len__(self):
         total = 0
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise AssertionError("ChainDataset only supports IterableDataset")
-            total += len(dataset)
+            total += len(dataset)  # type: ignore[arg-type]
         return total
 
 

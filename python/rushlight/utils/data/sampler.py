@@ -19,7 +19,7 @@ __all__ = [
 class Sampler:
     """An iterable of indices; subclasses define `__iter__`, and `__len__` where it is known."""
 
-    __class_getitem__ = classmethod(types.GenericAlias)  # Sampler[int], for annotations
+    __class_getitem__ = classmethod(types.GenericAlias)  # type: ignore[var-annotated]
 
     def __iter__(self):
         raise NotImplementedError

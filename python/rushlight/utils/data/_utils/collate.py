@@ -102,8 +102,8 @@ def collate(batch, *, collate_fn_map=None):
         size = len(sample)
         if not all(len(other) == size for other in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
-        items = [joined(parts) for parts in zip(*batch, strict=True)]
-        return items if isinstance(sample, tuple) else _sequence_like(sample, items)
+        parts = [joined(column) for column in zip(*batch, strict=True)]
+        return parts if isinstance(sample, tuple) else _sequence_like(sample, parts)
     raise TypeError(_MESSAGE.format(kind))
 
 
