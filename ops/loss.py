@@ -94,5 +94,6 @@ op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights
    "bool scale_grad_by_freq) -> Tensor", kernel=custom(), variants="function",
    grad={"grad_output": "embedding_double_backward(grad, indices, padding_idx, scale_grad_by_freq)"},
    doc="Derivative of `embedding`: the sum of the gradients of each row's uses.")
-op("embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor", kernel=update(isa=False),
-   variants="function inplace", grad="none", doc="Shortens the rows at the indices that are longer than max_norm.")
+op("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)",
+   kernel=update(isa=False), variants="function inplace", grad="none",
+   doc="Shortens the rows at the indices that are longer than max_norm.")

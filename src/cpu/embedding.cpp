@@ -1,4 +1,4 @@
-// embedding_renorm: rows of a table that are too long are shortened in place.
+// embedding_renorm_: rows of a table that are too long are shortened in place.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace rushlight::cpu {
 
-void embedding_renorm(const Tensor& out, const Tensor& indices, double max_norm, double norm_type) {
+void embedding_renorm_(const Tensor& out, const Tensor& indices, double max_norm, double norm_type) {
   const Tensor positions = contiguous_raw(cast_raw(indices, kInt64));
   std::vector<int64_t> rows(positions.data<int64_t>(), positions.data<int64_t>() + positions.numel());
   std::sort(rows.begin(), rows.end());

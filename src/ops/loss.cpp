@@ -121,7 +121,7 @@ OutSpec embedding_dense_backward(Tensor& grad_output, Tensor& indices, int64_t& 
   return {{num_weights, wanted.back()}, grad_output.dtype()};
 }
 
-void embedding_renorm(Tensor& self, Tensor& indices, double&, double&) {
+void embedding_renorm_(Tensor& self, Tensor& indices, double&, double&) {
   RL_CHECK(self.dim() == 2, "'weight' must be 2-D");
   RL_CHECK(indices.dtype() == kInt64 || indices.dtype() == kInt32, "embedding_renorm_: indices must be Long or Int");
 }

@@ -45,6 +45,24 @@ Tensor reverse_cumsum(const Tensor& grad, int64_t dim) {
   return grad.dim() == 0 ? grad : grad.flip({dim}).cumsum(dim).flip({dim});
 }
 
+namespace {
+
+// Factor by factor, with products instead of quotients: quadratic, but right to any order where factors are zero.
+Tensor cumprod_backward_by_factors(const Tensor& grad, const Tensor& self, int64_t dim) {
+  const int64_t n = self.size(dim);
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < n; i++) {
+    const Tensor later = grad.narrow(dim, i, n - i);
+    const Tensor one = rushlight::ones_like(self.narrow(dim, i, 1));
+    const Tensor before = i == 0 ? one : self.narrow(dim, 0, i).prod(dim, true);
+    const Tensor after = rushlight::cat({one, self.narrow(dim, i + 1, n - i - 1).cumprod(dim)}, dim);
+    parts.push_back(later.mul(before.conj()).mul(after.conj()).sum(dim, true));
+  }
+  return rushlight::cat(parts, dim);
+}
+
+}  // namespace
+
 Tensor cumprod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
   if (self.dim() == 0 || self.numel() == 0) {
     return grad;
@@ -53,6 +71,9 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, const Tensor& re
   const Tensor weighted = reverse_cumsum(grad.mul(result.conj()), dim);
   if (!zero.any().item<bool>()) {
     return weighted.div(self.conj());
+  }
+  if (grad_enabled()) {
+    return cumprod_backward_by_factors(grad, self, dim);
   }
   // Before the first zero of a line all is as usual, behind it results are constant. At the zero itself, the slope of
   // a later result is the product of the other factors: a cumprod in which the zero is taken for a one.
@@ -69,7 +90,13 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
   if (self.dim() == 0 || self.numel() == 0) {
     return grad;
   }
-  // sum over later k of grad[k] * exp(self - result[k]), in logarithms, positive and negative parts apart.
+  // sum over later k of grad[k] * exp(self - result[k])
+  const Tensor known = result.detach();
+  const Tensor top = known.amax(dim, true);
+  if (known.sub(top).min().item<double>() > -80) {
+    return reverse_cumsum(grad.mul(top.sub(result).exp()), dim).mul(self.sub(top).exp());
+  }
+  // The results differ by more than exp can span: in logarithms, positive and negative parts apart.
   const auto part = [&](const Tensor& size, const Tensor& present) {
     const Tensor log_size = size.masked_fill(present.logical_not(), Scalar(1)).log().masked_fill(present.logical_not(),
                                                                                                Scalar(-INFINITY));

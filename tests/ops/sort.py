@@ -5,7 +5,7 @@ _RANK = ["distinct(3, 5), 1", "distinct(3, 5), 0, True", "distinct(4), 0", "x(),
 
 SAMPLES = {
     "sort": _ROWS,
-    "sort.stable": ["distinct(3, 4), stable=True", "distinct(3, 4), stable=True, dim=0, descending=True", "same(1, 0, 1, 0), stable=True"],
+    "sort.stable": ["distinct(3, 4), stable=True", "distinct(3, 4), stable=True, dim=0, descending=True"],
     "argsort": _ROWS,
     "argsort.stable": ["same(1, 0, 1, 0), stable=True, descending=True"],
     "msort": ["distinct(3, 4)"],
@@ -41,6 +41,8 @@ ERRORS = {
     "searchsorted": [("x(2, 2), x(3)", RuntimeError, "boundaries tensor should be 1 dimension")],
 }
 SKIPS = {
+    ("mode", "grad"): "neighbouring inputs have another mode",
+    ("searchsorted", "reference"): "numpy takes one sequence alone",
     ("_unique2", "parity"): "results that were not asked for differ",
     ("unique_dim", "parity"): "results that were not asked for differ",
     ("mode", "parity"): "PyTorch may point at any of equal elements",

@@ -8,8 +8,29 @@ namespace rushlight::cpu::RL_ISA {
 
 namespace {
 
+// |z| of complex elements, for norms.
+template <class A, class T>
+void read_sizes(void* to, const void* from, int64_t stride, int64_t n) {
+  A* out = static_cast<A*>(to);
+  const char* in = static_cast<const char*>(from);
+  for (int64_t i = 0; i < n; i++) {
+    const auto z = *reinterpret_cast<const complex<T>*>(in + i * stride);
+    out[i] = static_cast<A>(math::hypot(z.re, z.im));
+  }
+}
+
+// Elements as real numbers: complex ones give their absolute value, which is all that a norm asks.
+template <class A>
+ConvertRun real_reader(const char* name, ScalarType t) {
+  if (t == kComplexFloat) {
+    return read_sizes<A, float>;
+  }
+  return t == kComplexDouble ? read_sizes<A, double> : reader<A>(name, t);
+}
+
 // Reads `self` as F's type, reduces, and writes finish(total, count) (any type that converts to the output's).
-template <class F, class Finish>
+// `Sizes`: complex elements count by their absolute value.
+template <class F, bool Sizes = false, class Finish>
 void fold(const char* name, const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, const Finish& finish) {
   using A = typename F::type;
   using R = decltype(finish(A(), int64_t()));
@@ -19,8 +40,11 @@ void fold(const char* name, const Tensor& out, const Tensor& self, OptionalIntAr
   if constexpr (std::is_same_v<F, fold::Any> || std::is_same_v<F, fold::All>) {
     read = reader<bool>(name, self.dtype());  // elements become 0 or 1
     direct = self.dtype() == kBool;
-  } else {
+  } else if constexpr (is_complex_v<A>) {
     read = reader<A>(name, self.dtype());
+    direct = self.dtype() == dtype_of_v<A>;
+  } else {
+    read = is_complex(self.dtype()) && Sizes ? real_reader<A>(name, self.dtype()) : reader<A>(name, self.dtype());
     direct = self.dtype() == dtype_of_v<A>;
   }
   const ConvertRun write = writer<R>(name, out.dtype());
@@ -223,19 +247,19 @@ void linalg_vector_norm(const Tensor& out, const Tensor& self, const Scalar& ord
     if (p == 2) {
       // Squares of floats meet in double: no overflow, and one rounding.
       using D = double;
-      fold<fold::SumSquares<D>>(name, out, self, dim, [](D total, int64_t) { return math::sqrt(total); });
+      fold<fold::SumSquares<D>, true>(name, out, self, dim, [](D total, int64_t) { return math::sqrt(total); });
     } else if (p == 1) {
-      fold<fold::SumAbs<A>>(name, out, self, dim, as_it_is);
+      fold<fold::SumAbs<A>, true>(name, out, self, dim, as_it_is);
     } else if (p == math::infinity<double>) {
-      fold<fold::MaxAbs<A>>(name, out, self, dim, as_it_is);
+      fold<fold::MaxAbs<A>, true>(name, out, self, dim, as_it_is);
     } else if (p == -math::infinity<double>) {
-      fold<fold::MinAbs<A>>(name, out, self, dim, as_it_is);
+      fold<fold::MinAbs<A>, true>(name, out, self, dim, as_it_is);
     } else {
       const ReducePlan plan = plan_reduction(self, dim, false);
       const SumPower<A> op(static_cast<A>(p));
       const ConvertRun write = writer<A>(name, out.dtype());
       const bool direct = self.dtype() == dtype_of_v<A>;
-      reduce(op, plan, self.data_ptr(), reader<A>(name, self.dtype()), direct, [&](int64_t first, const A* s, int64_t n) {
+      reduce(op, plan, self.data_ptr(), real_reader<A>(name, self.dtype()), direct, [&](int64_t first, const A* s, int64_t n) {
         for (int64_t i = 0; i < n; i++) {
           const A root = p == 0 ? s[i] : math::pow(s[i], static_cast<A>(1 / p));
           write(static_cast<char*>(out.data_ptr()) + (first + i) * out.element_size(), &root, sizeof(A), 1);
