@@ -276,6 +276,9 @@ const char* convolve_refusal(const Conv& c) {
   if (c.transposed && c.bias != nullptr) {
     return "transposed with a bias";
   }
+  if (c.groups == 1 && c.out_channels < 16) {
+    return "few output channels: windows are faster";
+  }
   return refusal(c);
 }
 

@@ -100,6 +100,9 @@ Tensor sum_to_channels(const Tensor& grad);  // over all dimensions but the seco
 Tensor pooled_at(const Tensor& t, const Tensor& indices, int64_t dims);  // elements of images at flat places
 DimVector last_sizes(IntArrayRef sizes, int64_t dims);
 
+// ---- pad ----
+DimVector negated(IntArrayRef list);
+
 // ---- norm ----
 using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
 ThreeTensors batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,

@@ -117,7 +117,9 @@ struct Windows {
 
 template <class S, class T>
 void copy_row(T* dst, const S* from, int64_t stride, int64_t n) {
-  if (stride == 1) {
+  if (std::is_same_v<S, T> && stride == 1) {
+    std::memcpy(dst, from, static_cast<size_t>(n) * sizeof(T));
+  } else if (stride == 1) {
     using V = Simd<T>;
     int64_t i = 0;
     for (; i + V::width <= n; i += V::width) {

@@ -1,0 +1,8 @@
+"""Padding of the last dimensions: two sizes for each, the last dimension first; negative ones crop."""
+
+from gen.table import composite, custom, op
+
+op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", kernel=custom(isa=False), variants="function",
+   grad={"self": "constant_pad_nd(grad, negated(pad), 0)"}, doc="Pads with one value.")
+composite("pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor", variants="function", nn=True,
+          doc="Pads with one value, or by reflecting, repeating the edge, or going round.")

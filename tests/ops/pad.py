@@ -1,0 +1,26 @@
+"""Samples of padding: every mode, cropping, several dimensions."""
+
+_MODES = [
+    f"x(2, 3, 4, 5), {pad}, mode={mode!r}"
+    for mode in ("reflect", "replicate", "circular")
+    for pad in ((2, 1, 1, 0), (1, -2, -1, 2))
+]
+SAMPLES = {
+    "constant_pad_nd": ["x(2, 3), (1, 2)", "x(2, 3, 4), (1, 0, 0, 2), 1.5", "x(2, 3), (-1, 2)", "x(2, 3), (-2, -1)", "x(2, 3), ()"],
+    "pad": ["x(2, 3), (1, 2)", "x(2, 3), (1, 2, 0, 1), 'constant', 2.5", "x(2, 3, 5), (2, 1), 'reflect'", *_MODES,
+            "x(1, 2, 3, 4, 5), (1, 1, 1, 1, 1, 1), 'replicate'", "x(1, 2, 3), (1, -1), 'reflect'", "x(2, 3, 5), (7, 9), 'replicate'"],
+}
+DTYPES = {"constant_pad_nd": "all", "pad": "numbers"}
+ERRORS = {
+    "pad": [
+        ("x(2, 3), (1,)", RuntimeError, "Padding length must be divisible by 2"),
+        ("x(2, 3), (1, 1, 1, 1, 1, 1)", RuntimeError, "less than or equal to two times the input dimension but got padding length 6"),
+        ("x(2, 3), (-4, 0)", RuntimeError, "length must be non-negative"),
+        ("x(2, 3), (1, 1), 'foo'", NotImplementedError, "Unrecognised padding mode foo"),
+        ("x(2, 3), (1, 1), 'reflect', 1.0", RuntimeError, "doesn't take in value argument"),
+        ("x(3), (1, 1), 'reflect'", NotImplementedError, "Padding size 2 is not supported for 1D input tensor"),
+        ("x(1, 2, 3), (3, 3), 'reflect'", RuntimeError, "Padding size should be less than the corresponding input dimension"),
+        ("x(1, 2, 3), (5, 5), 'circular'", RuntimeError, "wrapping around more than once"),
+        ("x(2, 3), (2**62, 0)", RuntimeError, "too large"),
+    ],
+}
