@@ -1,0 +1,1 @@
+"""Benchmarks: `./dev bench` runs `python -m bench`."""
