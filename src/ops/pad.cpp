@@ -1,4 +1,6 @@
 // The contract of constant padding, and the modes that repeat elements: those select along one dimension after another.
+#include <algorithm>
+
 #include "generated/kernels.h"
 #include "ops/derivatives.h"
 
@@ -33,8 +35,10 @@ Tensor places(int64_t n, int64_t before, int64_t after, PadMode mode, Device dev
       at = at < 0 ? -at : at >= n ? 2 * (n - 1) - at : at;
     } else if (mode == PadMode::Replicate) {
       at = at < 0 ? 0 : at >= n ? n - 1 : at;
-    } else {
-      at = at < 0 ? at + n : at >= n ? at - n : at;
+    } else {  // what cropping leaves goes round
+      const int64_t low = std::max<int64_t>(0, -before);
+      const int64_t high = n - std::max<int64_t>(0, -after);
+      at = at < low ? at + (high - low) : at >= high ? at - (high - low) : at;
     }
     to[i] = at;
   }

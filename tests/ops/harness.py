@@ -86,6 +86,13 @@ class Makers:
     def pos(self, *shape):
         return self.x(*shape, low=0.2 if "int" not in self.dtype else 1, high=3.0)
 
+    def const(self, *shape):
+        """Positive numbers that no gradient is asked of (weights of classes)."""
+        before, self.requires_grad = self.requires_grad, False
+        made = self.pos(*shape)
+        self.requires_grad = before
+        return made
+
     def unit(self, *shape):
         return self.x(*shape, low=-0.9, high=0.9)
 
@@ -107,7 +114,7 @@ class Makers:
         return self._tensor(np.asarray(values), dtype or self.dtype)
 
     def arguments(self, text):
-        names = {n: getattr(self, n) for n in ("x", "pos", "unit", "distinct", "ints", "mask", "same")}
+        names = {n: getattr(self, n) for n in ("x", "pos", "const", "unit", "distinct", "ints", "mask", "same")}
         names |= {"m": self.module, "dtype": getattr(self.module, self.dtype), "inf": float("inf"), "nan": float("nan")}
         return eval(f"(lambda *a, **k: (list(a), k))({text})", names)
 

@@ -47,3 +47,4 @@ SKIPS = {
     ("unique_dim", "parity"): "results that were not asked for differ",
     ("mode", "parity"): "PyTorch may point at any of equal elements",
 }
+SKIPS |= {(op, "parity"): "equal elements, as 16-bit numbers have, come in any order" for op in ("sort", "topk", "kthvalue")}

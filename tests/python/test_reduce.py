@@ -195,3 +195,9 @@ def test_scan_in_place_and_out():
 def test_more_dimensions_than_usual():
     t = torch.ones([1] * 60 + [3, 2])
     assert t.sum().item() == 6 and t.sum(60).shape[-1] == 2
+
+
+def test_logsumexp_of_nothing_but_minus_infinity():
+    inf = float("inf")
+    assert torch.logsumexp(torch.tensor([-inf, -inf]), 0).item() == -inf
+    assert torch.logsumexp(torch.tensor([-inf, inf]), 0).item() == inf

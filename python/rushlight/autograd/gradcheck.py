@@ -325,7 +325,11 @@ def _check_undefined(func, inputs, wanted):
 
 
 def _random_gradient(output, non_contiguous):
-    gradient = rushlight.randn_like(output.detach(), memory_format=rushlight.contiguous_format)
+    output = output.detach()
+    if output.is_complex():
+        gradient = rushlight.complex(*(rushlight.randn(output.shape, dtype=output.real.dtype) for _ in "ri"))
+    else:
+        gradient = rushlight.randn_like(output, memory_format=rushlight.contiguous_format)
     if non_contiguous and gradient.dim() > 0:
         gradient = rushlight.stack((gradient, gradient), -1).select(-1, 0)
         gradient = gradient.detach()
