@@ -71,7 +71,7 @@ void give_history(const Tensor& t, Ref<Node> node, uint32_t output_nr) {
 
 // ---- CopySlices: a root one of whose views was written ----
 // The gradient of the root passes through unchanged but for the written part, which goes through the in-place op.
-// Values: sizes, strides of the root; sizes, strides and offset (from the root's) of the view.
+// Values: sizes, strides of the root; dtype, sizes, strides and offset (from the root's) of the view.
 
 void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   if (!grads[0].defined()) {
@@ -79,15 +79,16 @@ void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   }
   const DimVector root_sizes = node.value(0).get<DimVector>();
   const DimVector root_strides = node.value(1).get<DimVector>();
-  const DimVector sizes = node.value(2).get<DimVector>();
-  const DimVector strides = node.value(3).get<DimVector>();
-  const int64_t offset = node.value(4).get<int64_t>();
+  const ScalarType dtype = node.value(2).get<ScalarType>();
+  const DimVector sizes = node.value(3).get<DimVector>();
+  const DimVector strides = node.value(4).get<DimVector>();
+  const int64_t offset = node.value(5).get<int64_t>();
   Node& written = *node.extra()->wrapped;
   written.check_not_released();
-  // as_strided of a fresh copy, in recorded ops where a graph of the gradient is wanted.
+  // A window of a fresh copy, by recorded ops where a graph of the gradient is wanted.
   Tensor root_grad = make_empty_strided(root_sizes, root_strides, grads[0].dtype(), grads[0].device());
   root_grad.copy_(grads[0]);
-  const Tensor part = as_strided(root_grad, sizes, strides, offset);
+  const Tensor part = take_window(root_grad, dtype, sizes, strides, offset);
   const Tensor part_grad = part.clone();
   std::vector<Tensor> inner(written.edges().size());
   written.apply(&part_grad, inner.data());
@@ -123,9 +124,11 @@ void rebase_history(const Tensor& self, const Ref<Node>& node) {
   }
   slices->keep(DimVector(root.sizes()));
   slices->keep(DimVector(root.strides()));
+  slices->keep(self.dtype());
   slices->keep(DimVector(self.sizes()));
   slices->keep(DimVector(self.strides()));
-  slices->keep(self.storage_offset() - root.storage_offset());
+  const int64_t bytes = self.storage_offset() * self.element_size() - root.storage_offset() * root.element_size();
+  slices->keep(bytes / self.element_size());
   slices->extra_or_make().wrapped = node;
   const uint32_t root_nr = slices->add_output(root);
   give_history(root, std::move(slices), root_nr);

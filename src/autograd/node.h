@@ -71,6 +71,9 @@ void keep_retaining(const Tensor& t, Node& grad_fn, uint32_t output_nr);
 // The grad_fn of a view whose root was written since; also sets its output number.
 Ref<Node> current_grad_fn(const Tensor& t);
 
+// A strided window of a root, of its dtype or, between real and complex, of its parts.
+Tensor take_window(const Tensor& root, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides, int64_t offset);
+
 // Raises where a view of its kind may not be written (`itself`), or its root or another view was.
 void check_view_kind(const Tensor& view, bool itself);
 

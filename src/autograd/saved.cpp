@@ -98,7 +98,7 @@ void SavedTensor::check_version(const Node& owner) const {
     source = str(", which is output ", data_.output_nr(), " of ", grad_fn->name(), ",");
   }
   std::string hint =
-      "Hint: enable anomaly detection to find the operation that wrote it, with "
+      "Hint: enable anomaly detection to find the line that wrote it, with "
       "torch.autograd.set_detect_anomaly(True).";
   if (tls.anomaly_mode) {
     const std::unique_ptr<std::string>& last_write = data_.impl()->share_version().last_write;

@@ -23,6 +23,23 @@ ViewKind kind_of_view(ViewKind of_base, ViewKind own) {
 
 }  // namespace
 
+Tensor take_window(const Tensor& root, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
+  if (root.dtype() == dtype) {
+    return as_strided(root, sizes, strides, offset);
+  }
+  if (root.is_complex()) {
+    return as_strided(view_as_real(root), sizes, strides, offset);
+  }
+  DimVector real_sizes(sizes);
+  DimVector real_strides(strides);
+  for (int64_t& s : real_strides) {
+    s *= 2;
+  }
+  real_sizes.push_back(2);
+  real_strides.push_back(1);
+  return view_as_complex(as_strided(root, real_sizes, real_strides, 2 * offset));
+}
+
 void record_view(const Tensor& view, const Tensor& base, ViewKind kind, const Ref<Node>& node,
                  Tensor (*replay)(const Tensor&, const Tensor&)) {
   TensorImpl* impl = view.impl();
@@ -32,6 +49,9 @@ void record_view(const Tensor& view, const Tensor& base, ViewKind kind, const Re
   }
   impl->set_inference(false);
   impl->set_version_cell(base.impl()->share_version());
+  if (to_real(view.dtype()) != to_real(base.dtype())) {
+    return;  // the same bits with another meaning: gradients do not pass
+  }
   const AutogradMeta* base_meta = base.impl()->autograd();
   const ViewInfo* base_view = base_meta != nullptr ? base_meta->view.get() : nullptr;
   AutogradMeta& meta = impl->autograd_or_make();
@@ -87,9 +107,10 @@ Ref<Node> current_grad_fn(const Tensor& t) {
         tls.lower = lower;
       }
     } restore{upper, lower};
-    const Tensor again = view->replay != nullptr
-                             ? view->replay(view->root, t)
-                             : as_strided(view->root, t.sizes(), t.strides(), t.storage_offset());
+    const Tensor again =
+        view->replay != nullptr
+            ? view->replay(view->root, t)
+            : take_window(view->root, t.dtype(), t.sizes(), t.strides(), t.storage_offset());
     AutogradMeta* fresh = again.impl()->autograd();
     if (fresh != nullptr) {
       grad_fn = fresh->grad_fn;
