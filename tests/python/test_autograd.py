@@ -1,4 +1,4 @@
-"""Gradients by behaviour: engine, leaves, in-place writes, views, hooks, custom functions, modes."""
+"""Gradients by behaviour: engine, leaves, writes, views, hooks, custom functions, modes."""
 
 import gc
 import threading
@@ -643,12 +643,12 @@ def test_retained_gradient_does_not_keep_the_tensor():
     x = leaf(1.0)
     y = x * 2
     y.retain_grad()
-    z = y * 3
+    z = y + 3
     gone = weakref.ref(y)
     del y
-    assert gone() is None or True
+    assert gone() is None
     z.sum().backward()
-    assert x.grad.tolist() == [6.0]
+    assert x.grad.tolist() == [2.0]
 
 
 def test_multi_grad_hook():
@@ -750,16 +750,16 @@ def test_save_on_cpu_and_disable():
         y = x * x
     y.sum().backward()
     assert x.grad.tolist() == [4.0]
-    with torch.autograd.graph.disable_saved_tensors_hooks("not now"), raises("not now"):
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
-            pass
+    graph = torch.autograd.graph
+    with graph.disable_saved_tensors_hooks("not now"), raises("not now"):
+        graph.saved_tensors_hooks(lambda t: t, lambda t: t).__enter__()
 
 
 def test_failing_pack_hook():
     x = leaf(2.0)
-    with pytest.raises(ZeroDivisionError):
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0, lambda t: t):
-            x.exp()
+    hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0, lambda t: t)
+    with pytest.raises(ZeroDivisionError), hooks:
+        x.exp()
     assert x.exp().requires_grad
 
 

@@ -285,10 +285,10 @@ def _compare_jacobian(func, inputs, wanted, number, eps, atol, rtol, nondet_tol,
 def _compare_projection(func, inputs, wanted, number, eps, atol, rtol, nondet_tol, check_dtypes):
     """Compares v · J u for a random v and, for each input, a random u."""
     output = _outputs(func, inputs)[number]
-    v = rushlight.randn_like(output)
+    v = _random_like(output)
     analytical = _grad(output, inputs, wanted, v)
     for i, gradient in zip(wanted, analytical, strict=True):
-        u = rushlight.randn_like(inputs[i])
+        u = _random_like(inputs[i])
         data = inputs[i].data
         before = data.clone()
         with no_grad():
@@ -324,12 +324,15 @@ def _check_undefined(func, inputs, wanted):
             ) from error
 
 
+def _random_like(tensor):
+    if not tensor.is_complex():
+        return rushlight.randn(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+    parts = rushlight.randn(*tensor.shape, 2, dtype=tensor.real.dtype, device=tensor.device)
+    return rushlight.view_as_complex(parts)
+
+
 def _random_gradient(output, non_contiguous):
-    output = output.detach()
-    if output.is_complex():
-        gradient = rushlight.complex(*(rushlight.randn(output.shape, dtype=output.real.dtype) for _ in "ri"))
-    else:
-        gradient = rushlight.randn_like(output, memory_format=rushlight.contiguous_format)
+    gradient = _random_like(output)
     if non_contiguous and gradient.dim() > 0:
         gradient = rushlight.stack((gradient, gradient), -1).select(-1, 0)
         gradient = gradient.detach()
