@@ -167,7 +167,7 @@ def kernel_parameters(op: Op) -> str:
     if op.kernel.kind == "pointwise":
         by_hand = "kernel" in op.manual  # then attributes come as the schema says, else as Scalars
         kinds = [types.parameter(a.type) if by_hand else "const Scalar&" for a in attributes(op)]
-        return "".join(["TensorIterator& it"] + [f", {k} {a.name}" for k, a in zip(kinds, attributes(op))])
+        return "".join(["TensorIterator& it"] + [f", {k} {a.name}" for k, a in zip(kinds, attributes(op), strict=True)])
     if op.kernel.kind == "dynamic":
         return types.parameters(op)
     if op.kernel.kind == "update":

@@ -221,7 +221,7 @@ def record(op: Op, p: Plan, *, inplace: bool) -> list[str]:
             kept = "self.clone()" if inplace and s.name == "self" else s.name
             lines.append(f"node->save({kept if condition == 'true' else f'{condition} ? {kept} : Tensor()'});")
         elif s.kind == "output":
-            lines.append(f"node->reserve_saved();")
+            lines.append("node->reserve_saved();")
         elif s.kind == "list":
             lines.append(f"node->keep(static_cast<int64_t>({s.name}.size()));")
             lines.append(f"node->save_list({s.name});")

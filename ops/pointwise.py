@@ -4,8 +4,19 @@ The formulas stand in src/kernels/pointwise.h; kernels that choose between formu
 src/cpu/isa/pointwise.cpp; composites and longer derivatives in src/ops/pointwise.cpp.
 """
 
-from gen.table import (boolean, complex_, composite, everything, floating, integers, numbers, op, pointwise, real,
-                       update)
+from gen.table import (
+    boolean,
+    complex_,
+    composite,
+    everything,
+    floating,
+    integers,
+    numbers,
+    op,
+    pointwise,
+    real,
+    update,
+)
 
 _by_hand = ("kernel",)
 _floats = dict(kernel=pointwise(floating, promote="float"))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from gen import cpp, derivatives, table
 from gen.table import TableError, parse_signature, parse_type
 
@@ -13,7 +14,9 @@ GOLDEN = Path(__file__).parent / "golden" / "fused_scale.cpp"
 def entry(text, **keys):
     name, overload, args, results = parse_signature(text)
     keys.setdefault("variants", frozenset({"function", "method", "inplace", "out"}))
-    return table.Op(text, name, overload, args, results, keys.pop("kind", "kernel"), "golden", **keys)
+    return table.Op(
+        text, name, overload, args, results, keys.pop("kind", "kernel"), "golden", **keys
+    )
 
 
 def golden_op():
@@ -76,7 +79,11 @@ def test_only_what_a_derivative_uses_is_saved():
         grad={"self": "g(grad, self.sizes(), dim)", "other": "grad * result"},
     )
     plan = derivatives.plan(op)
-    assert [(s.name, s.kind) for s in plan.saved] == [("self", "meta"), ("dim", "value"), ("result", "output")]
+    assert [(s.name, s.kind) for s in plan.saved] == [
+        ("self", "meta"),
+        ("dim", "value"),
+        ("result", "output"),
+    ]
 
 
 def test_a_derivative_names_tensor_arguments():
@@ -87,7 +94,19 @@ def test_a_derivative_names_tensor_arguments():
 
 def test_the_hard_ops_fit_the_table():
     """Overloads, views, list arguments and results, joint derivatives: no special case in the generator."""
-    hard = ["sum", "max", "view", "index", "index_put", "add", "to", "cat", "split", "conv2d", "sort"]
+    hard = [
+        "sum",
+        "max",
+        "view",
+        "index",
+        "index_put",
+        "add",
+        "to",
+        "cat",
+        "split",
+        "conv2d",
+        "sort",
+    ]
     by_name = {op.name: op for op in table.load()}
     for name in hard:
         assert name in by_name, name

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 _SUBMODULES = frozenset(
     (
         "amp autograd backends cpu cuda distributed distributions fft func hub jit linalg "
-        "multiprocessing nn optim overrides profiler random safetensors serialization sparse special storage "
-        "testing utils version vision"
+        "multiprocessing nn optim overrides profiler random safetensors serialization sparse "
+        "special storage testing utils version vision"
     ).split()
 )
 _KINDS = "Float Double Half BFloat16 Byte Char Short Int Long Bool ComplexFloat ComplexDouble"

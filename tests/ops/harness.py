@@ -15,6 +15,7 @@ import zlib
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from gen import table
 
 FAMILIES = sorted({op.family for op in table.load()})

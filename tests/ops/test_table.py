@@ -5,9 +5,9 @@ Each test is one mode over one op; modes that do not apply to an op are not coll
 
 import numpy as np
 import pytest
+
 import rushlight
 from rushlight.autograd import gradcheck, gradgradcheck
-
 from tests.ops import harness
 from tests.ops.harness import Makers, array, assert_same, function_of, tensors_of
 
@@ -152,7 +152,7 @@ def test_gradients(case):
         def function(*inputs, args=args, kwargs=kwargs):
             # The sample's own tensors are replaced, in order, by what the checker gives.
             given = iter(inputs)
-            replace = lambda v: next(given) if isinstance(v, rushlight.Tensor) and v.requires_grad else v  # noqa: E731
+            replace = lambda v: next(given) if isinstance(v, rushlight.Tensor) and v.requires_grad else v
             fresh = [[replace(e) for e in a] if isinstance(a, (list, tuple)) else replace(a) for a in args]
             result = function_of(rushlight, case.op)(*fresh, **{k: replace(v) for k, v in kwargs.items()})
             return tuple(t for t in tensors_of(result) if t.requires_grad)

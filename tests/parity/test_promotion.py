@@ -82,7 +82,9 @@ def test_results_of_mixed_operands(op):
     for a, b in itertools.product(OPERANDS, repeat=2):
         if a[0] == b[0] == "number" or is_half_and_complex(a, b):
             continue
-        if op == "pow" and a[1] == "bool":  # PyTorch has no such kernel, but copies for a power of 1
+        if (
+            op == "pow" and a[1] == "bool"
+        ):  # PyTorch has no such kernel, but copies for a power of 1
             continue
         expected, actual = outcome(torch, op, a, b), outcome(rushlight, op, a, b)
         if op == "pow":  # values of complex powers differ by roundings

@@ -16,4 +16,6 @@ def run(code, **environment):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout, [line for line in done.stderr.splitlines() if line.startswith("rushlight: ")]
+    return done.stdout, [
+        line for line in done.stderr.splitlines() if line.startswith("rushlight: ")
+    ]

@@ -1,6 +1,7 @@
 """How near two results must be: equal bits whatever the number of threads, or within a tolerance."""
 
 import numpy as np
+
 import rushlight as torch
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+
 import rushlight as torch
 from rushlight.nn import functional as F
-
 from tests.python import choices
 from tests.python.closeness import assert_near, assert_same_bits
 
@@ -55,13 +55,17 @@ def correlate(x, w, stride=1, padding=0, dilation=1, groups=1):
                 rows = slice(i * dilation, i * dilation + (h - 1) * stride + 1, stride)
                 columns = slice(j * dilation, j * dilation + (v - 1) * stride + 1, stride)
                 taps = w[g * per : (g + 1) * per, :, i, j]
-                result[:, g * per : (g + 1) * per] += np.einsum("nchw,oc->nohw", inputs[:, :, rows, columns], taps)
+                result[:, g * per : (g + 1) * per] += np.einsum(
+                    "nchw,oc->nohw", inputs[:, :, rows, columns], taps
+                )
     return result
 
 
 def close(actual, expected, tolerance):
     scale = max(1.0, np.abs(expected).max())
-    np.testing.assert_allclose(actual.detach().double().numpy(), expected, rtol=0, atol=tolerance * scale)
+    np.testing.assert_allclose(
+        actual.detach().double().numpy(), expected, rtol=0, atol=tolerance * scale
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
@@ -69,17 +73,29 @@ def close(actual, expected, tolerance):
 def test_conv2d(case, dtype):
     shape, weight, options = case
     x, w, b = (torch.from_numpy(numbers(*s)).to(dtype) for s in (shape, weight, weight[:1]))
-    expected = correlate(x.double().numpy(), w.double().numpy(), **options) + b.double().numpy()[:, None, None]
+    expected = (
+        correlate(x.double().numpy(), w.double().numpy(), **options)
+        + b.double().numpy()[:, None, None]
+    )
     tolerance = {torch.float32: 1e-5, torch.float64: 1e-13, torch.bfloat16: 1e-2}[dtype]
     result = F.conv2d(x, w, b, **options)
     close(result, expected, tolerance)
     for memory_format in (LAST, torch.contiguous_format):
-        other = F.conv2d(x.contiguous(memory_format=LAST), w.contiguous(memory_format=memory_format), b, **options)
+        other = F.conv2d(
+            x.contiguous(memory_format=LAST),
+            w.contiguous(memory_format=memory_format),
+            b,
+            **options,
+        )
         assert other.is_contiguous(memory_format=LAST) or shape[1] == 1  # which is both
         close(other, expected, tolerance)
 
 
-@pytest.mark.parametrize("case", [(F.conv2d, *c) for c in CASES] + [(F.conv_transpose2d, *c) for c in TRANSPOSED], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [(F.conv2d, *c) for c in CASES] + [(F.conv_transpose2d, *c) for c in TRANSPOSED],
+    ids=str,
+)
 def test_gradients_are_adjoint(case):
     """<conv(x, w), g> is linear in x and in w: the gradients must give it back."""
     function, shape, weight, options = case
@@ -107,7 +123,11 @@ def test_gradients_of_channels_last_images():
     for memory_format in (torch.contiguous_format, LAST):
         a = x.clone().contiguous(memory_format=memory_format).requires_grad_()
         b = w.clone().contiguous(memory_format=memory_format).requires_grad_()
-        results.append(torch.autograd.grad(F.conv2d(a, b, padding=1), (a, b), g.contiguous(memory_format=memory_format)))
+        results.append(
+            torch.autograd.grad(
+                F.conv2d(a, b, padding=1), (a, b), g.contiguous(memory_format=memory_format)
+            )
+        )
     for one, other in zip(*results, strict=True):
         assert_near(one, other, rtol=1e-4, atol=1e-4)
 
@@ -120,7 +140,9 @@ def test_transposed_is_the_adjoint(case):
     z = torch.from_numpy(numbers(*y.shape))
     options = {k: v for k, v in options.items() if k != "output_padding"}
     back = F.conv2d(z, w, **options)[:, :, : shape[2], : shape[3]]
-    assert abs((y * z).sum().item() - (x * back).sum().item()) < 1e-9 * max(1.0, (y * z).abs().sum().item())
+    assert abs((y * z).sum().item() - (x * back).sum().item()) < 1e-9 * max(
+        1.0, (y * z).abs().sum().item()
+    )
 
 
 @pytest.mark.parametrize("case", [*CASES[:2], CASES[4], CASES[5], CASES[-1]], ids=str)
@@ -187,16 +209,20 @@ for n, c, o, g in ((4, 16, 24, 1), (1, 16, 24, 1), (4, 8, 8, 8), (2, 1, 3, 1)):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("function", [
-    lambda x: F.max_pool2d(x, 2),
-    lambda x: F.max_pool2d(x, 3, 2, 1),
-    lambda x: F.max_pool2d(x, 3, 1, 1, 2, ceil_mode=True),
-    lambda x: F.avg_pool2d(x, 2),
-    lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
-    lambda x: F.adaptive_avg_pool2d(x, 1),
-    lambda x: F.adaptive_avg_pool2d(x, (3, 5)),
-    lambda x: F.adaptive_max_pool2d(x, (3, 5)),
-], ids=["max", "max3", "dilated", "avg", "avg3", "adaptive1", "adaptive", "adaptive_max"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.max_pool2d(x, 2),
+        lambda x: F.max_pool2d(x, 3, 2, 1),
+        lambda x: F.max_pool2d(x, 3, 1, 1, 2, ceil_mode=True),
+        lambda x: F.avg_pool2d(x, 2),
+        lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+        lambda x: F.adaptive_avg_pool2d(x, 1),
+        lambda x: F.adaptive_avg_pool2d(x, (3, 5)),
+        lambda x: F.adaptive_max_pool2d(x, (3, 5)),
+    ],
+    ids=["max", "max3", "dilated", "avg", "avg3", "adaptive1", "adaptive", "adaptive_max"],
+)
 def test_pooling_of_channels_last_images(function, dtype):
     x = torch.randn(3, 20, 13, 14).to(dtype)
     results = []
@@ -222,7 +248,11 @@ def test_max_pool_of_special_values():
 
 def test_pooling_bits_do_not_depend_on_threads():
     x = torch.randn(5, 30, 33, 35, requires_grad=True)
-    for function in (lambda: F.max_pool2d(x, 3, 2, 1), lambda: F.avg_pool2d(x, 3, 2, 1), lambda: F.adaptive_avg_pool2d(x, 5)):
+    for function in (
+        lambda: F.max_pool2d(x, 3, 2, 1),
+        lambda: F.avg_pool2d(x, 3, 2, 1),
+        lambda: F.adaptive_avg_pool2d(x, 5),
+    ):
 
         def run(function=function):
             y = function()

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import rushlight as torch
 
+import rushlight as torch
 from tests.python import choices
 from tests.python.closeness import assert_same_bits
 
@@ -12,7 +12,16 @@ TOLERANCE = {torch.float64: 1e-11, torch.float32: 3e-5, torch.float16: 2e-2, tor
 
 # m, n, k: tiny, around the limits, one tile and several, one row or column, long sums of small results.
 SIZES = [
-    *((1, 1, 1), (4, 4, 4), (16, 16, 16), (17, 15, 16), (15, 17, 33), (47, 49, 31), (64, 64, 64), (70, 129, 257)),
+    *(
+        (1, 1, 1),
+        (4, 4, 4),
+        (16, 16, 16),
+        (17, 15, 16),
+        (15, 17, 33),
+        (47, 49, 31),
+        (64, 64, 64),
+        (70, 129, 257),
+    ),
     *((300, 270, 530), (1, 200, 300), (200, 1, 300), (1, 1, 5000), (3, 5, 9001), (100, 120, 8192)),
 ]
 
@@ -28,7 +37,9 @@ def laid_out(array, layout, dtype):
         return t
     if layout == "columns":
         return t.t().contiguous().t()
-    wide = torch.zeros(2 * t.shape[0], 3 * t.shape[1], dtype=dtype)  # neither rows nor columns touch
+    wide = torch.zeros(
+        2 * t.shape[0], 3 * t.shape[1], dtype=dtype
+    )  # neither rows nor columns touch
     view = wide[::2, ::3]
     view.copy_(t)
     return view
@@ -36,7 +47,9 @@ def laid_out(array, layout, dtype):
 
 def close(actual, expected, dtype, k):
     scale = max(1.0, np.sqrt(k))
-    np.testing.assert_allclose(actual.double().numpy(), expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * scale)
+    np.testing.assert_allclose(
+        actual.double().numpy(), expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * scale
+    )
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
@@ -50,7 +63,9 @@ def test_product(size, dtype):
 
 @pytest.mark.parametrize("left", ["rows", "columns", "apart"])
 @pytest.mark.parametrize("right", ["rows", "columns", "apart"])
-@pytest.mark.parametrize("size", [(5, 7, 6), (20, 40, 30), (90, 1, 40), (1, 90, 40), (130, 140, 150)], ids=str)
+@pytest.mark.parametrize(
+    "size", [(5, 7, 6), (20, 40, 30), (90, 1, 40), (1, 90, 40), (130, 140, 150)], ids=str
+)
 def test_layouts(size, left, right):
     m, n, k = size
     a, b = numbers(m, k), numbers(k, n)
@@ -62,13 +77,20 @@ def test_expanded_and_reversed_batches():
     a, b = numbers(3, 4), numbers(5, 4, 6)
     x, y = torch.from_numpy(a), torch.from_numpy(b)
     np.testing.assert_allclose((x.expand(5, 3, 4) @ y).numpy(), a @ b)
-    np.testing.assert_allclose(torch.bmm(y.transpose(1, 2), x.t().expand(5, 4, 3)).numpy(), b.transpose(0, 2, 1) @ a.T)
+    np.testing.assert_allclose(
+        torch.bmm(y.transpose(1, 2), x.t().expand(5, 4, 3)).numpy(), b.transpose(0, 2, 1) @ a.T
+    )
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8], ids=str
+)
 def test_integers_wrap_around(dtype):
     info = torch.iinfo(dtype)
-    a, b = (RNG.integers(info.min, info.max, s, dtype=str(dtype).split(".")[1], endpoint=True) for s in ((20, 30), (30, 17)))
+    a, b = (
+        RNG.integers(info.min, info.max, s, dtype=str(dtype).split(".")[1], endpoint=True)
+        for s in ((20, 30), (30, 17))
+    )
     with np.errstate(over="ignore"):
         expected = (a[:, :, None] * b[None]).sum(1, dtype=a.dtype)
     np.testing.assert_array_equal((torch.from_numpy(a) @ torch.from_numpy(b)).numpy(), expected)
@@ -130,8 +152,12 @@ def test_result_into_columns():
     np.testing.assert_allclose(out.numpy(), (a @ b).numpy())
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.complex64], ids=str)
-@pytest.mark.parametrize("size", [(300, 270, 200), (64, 512, 784), (1, 3000, 500), (10, 12, 30000)], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.complex64], ids=str
+)
+@pytest.mark.parametrize(
+    "size", [(300, 270, 200), (64, 512, 784), (1, 3000, 500), (10, 12, 30000)], ids=str
+)
 def test_bits_do_not_depend_on_threads(size, dtype):
     m, n, k = size
     a, b = (torch.from_numpy(numbers(*s) * 3).to(dtype) for s in ((m, k), (k, n)))
@@ -167,10 +193,18 @@ for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
         torch.ones(m, k, dtype=dtype) @ torch.ones(n, k, dtype=dtype).t()
 """
     lines = choices.run(code)[1]
-    assert len(lines) == 32 and all(line.startswith("rushlight: matmul ") and line.endswith(" ran") for line in lines)
+    assert len(lines) == 32 and all(
+        line.startswith("rushlight: matmul ") and line.endswith(" ran") for line in lines
+    )
     assert not any("reference ran" in line for line in lines)
 
 
 def test_a_refusal_says_why():
-    (line,) = choices.run("torch.ones(64, 64, dtype=torch.float64) @ torch.ones(64, 64, dtype=torch.float64)")[1]
-    assert "tiny refused (too large)" in line and "oneDNN sgemm refused (" in line and line.endswith("packed ran")
+    (line,) = choices.run(
+        "torch.ones(64, 64, dtype=torch.float64) @ torch.ones(64, 64, dtype=torch.float64)"
+    )[1]
+    assert (
+        "tiny refused (too large)" in line
+        and "oneDNN sgemm refused (" in line
+        and line.endswith("packed ran")
+    )

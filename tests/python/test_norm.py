@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+
 import rushlight as torch
 from rushlight.nn import functional as F
-
 from tests.python.closeness import assert_near, assert_same_bits
 
 SHAPES = [(40, 17), (16, 5, 33), (3, 20, 13, 14), (2, 4, 3, 5, 7), (300, 3)]
@@ -26,7 +26,12 @@ def but_channels(x):
 def test_batch_norm_in_training(shape, dtype):
     x = (torch.randn(*shape) * 3 + 5).to(dtype)
     c = shape[1]
-    w, b, mean, var = torch.randn(c).to(dtype), torch.randn(c).to(dtype), torch.zeros(c), torch.ones(c)
+    w, b, mean, var = (
+        torch.randn(c).to(dtype),
+        torch.randn(c).to(dtype),
+        torch.zeros(c),
+        torch.ones(c),
+    )
     mean, var = (t if dtype is torch.bfloat16 else t.to(dtype) for t in (mean, var))
     y = F.batch_norm(x, mean, var, w, b, training=True, momentum=0.25)
     view = [1, c] + [1] * (len(shape) - 2)
