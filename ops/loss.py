@@ -6,7 +6,7 @@ l1_loss, ...) are in pointwise.py.
 
 from gen.table import composite, custom, floating, op, pointwise, update
 
-_loss = dict(nn=True, variants="function")
+_loss = {"nn": True, "variants": "function"}
 
 # ---- class indices ----
 

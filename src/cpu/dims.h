@@ -1,5 +1,5 @@
-// A window on memory, for kernels: sizes and strides with neighbouring dimensions merged, and the walk over them.
-// Always inlined, so that no instruction set's copy is linked into another's code.
+// A window on memory, for kernels: sizes and strides with neighbouring dimensions merged, and the
+// walk over them. Always inlined, so that no instruction set's copy is linked into another's code.
 #pragma once
 
 #include <algorithm>

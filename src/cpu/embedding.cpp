@@ -8,12 +8,15 @@
 
 namespace rushlight::cpu {
 
-void embedding_renorm_(const Tensor& out, const Tensor& indices, double max_norm, double norm_type) {
+void embedding_renorm_(const Tensor& out, const Tensor& indices, double max_norm,
+                       double norm_type) {
   const Tensor positions = contiguous_raw(cast_raw(indices, kInt64));
-  std::vector<int64_t> rows(positions.data<int64_t>(), positions.data<int64_t>() + positions.numel());
+  std::vector<int64_t> rows(positions.data<int64_t>(),
+                            positions.data<int64_t>() + positions.numel());
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  RL_CHECK_INDEX(rows.empty() || (rows.front() >= 0 && rows.back() < out.sizes()[0]), "index out of range in self");
+  RL_CHECK_INDEX(rows.empty() || (rows.front() >= 0 && rows.back() < out.sizes()[0]),
+                 "index out of range in self");
   const int64_t width = out.sizes()[1];
   const int64_t step = out.strides()[1];
   visit_dtype<set_floating>("embedding_renorm_", out.dtype(), [&](auto tag) {
@@ -29,7 +32,8 @@ void embedding_renorm_(const Tensor& out, const Tensor& indices, double max_norm
       if (norm > max_norm) {
         const double scale = max_norm / (norm + 1e-7);
         for (int64_t j = 0; j < width; j++) {
-          row[j * step] = static_cast<T>(static_cast<compute_t<T>>(static_cast<double>(row[j * step]) * scale));
+          row[j * step] =
+              static_cast<T>(static_cast<compute_t<T>>(static_cast<double>(row[j * step]) * scale));
         }
       }
     }

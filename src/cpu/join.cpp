@@ -20,17 +20,18 @@ void join_rows(const Tensor& out, TensorList tensors, int64_t dim) {
   }
   const int64_t row = out.nbytes() / outer;
   char* to = static_cast<char*>(out.data_ptr());
-  parallel_for(0, outer, std::max<int64_t>(1, bytes_per_task / row), [&](int64_t begin, int64_t end) {
-    int64_t at = 0;
-    for (const Tensor& t : tensors) {
-      const int64_t length = t.nbytes() / outer;
-      const char* from = static_cast<const char*>(t.data_ptr());
-      for (int64_t o = begin; o < end; o++) {
-        std::memcpy(to + o * row + at, from + o * length, length);
-      }
-      at += length;
-    }
-  });
+  parallel_for(0, outer, std::max<int64_t>(1, bytes_per_task / row),
+               [&](int64_t begin, int64_t end) {
+                 int64_t at = 0;
+                 for (const Tensor& t : tensors) {
+                   const int64_t length = t.nbytes() / outer;
+                   const char* from = static_cast<const char*>(t.data_ptr());
+                   for (int64_t o = begin; o < end; o++) {
+                     std::memcpy(to + o * row + at, from + o * length, length);
+                   }
+                   at += length;
+                 }
+               });
 }
 
 }  // namespace
@@ -49,7 +50,9 @@ void cat(const Tensor& out, TensorList tensors, int64_t dim) {
   }
   int64_t at = 0;
   for (const Tensor& t : tensors) {
-    copy_raw(make_view(out, {t.sizes(), out.strides(), out.storage_offset() + at * out.strides()[dim]}), t);
+    copy_raw(
+        make_view(out, {t.sizes(), out.strides(), out.storage_offset() + at * out.strides()[dim]}),
+        t);
     at += t.sizes()[dim];
   }
 }
@@ -76,25 +79,31 @@ void keep_columns(const Tensor& out, const Tensor& given, const Range& range) {
       last = std::clamp(last, first, columns);
       char* row = to + r * columns * width;
       std::memset(row, 0, first * width);
-      std::memcpy(row + first * width, from + (r * columns + first) * width, (last - first) * width);
+      std::memcpy(row + first * width, from + (r * columns + first) * width,
+                  (last - first) * width);
       std::memset(row + last * width, 0, (columns - last) * width);
     }
   });
 }
 
 // Diagonals further out than a tensor can be are all alike, and add up without overflow.
-int64_t clamp_diagonal(int64_t diagonal) { return std::clamp<int64_t>(diagonal, -(1LL << 48), 1LL << 48); }
+int64_t clamp_diagonal(int64_t diagonal) {
+  return std::clamp<int64_t>(diagonal, -(1LL << 48), 1LL << 48);
+}
 
 }  // namespace
 
 void tril(const Tensor& out, const Tensor& self, int64_t diagonal) {
   const int64_t k = clamp_diagonal(diagonal);
-  keep_columns(out, self, [k](int64_t row, int64_t) { return std::pair<int64_t, int64_t>(0, row + k + 1); });
+  keep_columns(out, self,
+               [k](int64_t row, int64_t) { return std::pair<int64_t, int64_t>(0, row + k + 1); });
 }
 
 void triu(const Tensor& out, const Tensor& self, int64_t diagonal) {
   const int64_t k = clamp_diagonal(diagonal);
-  keep_columns(out, self, [k](int64_t row, int64_t columns) { return std::pair<int64_t, int64_t>(row + k, columns); });
+  keep_columns(out, self, [k](int64_t row, int64_t columns) {
+    return std::pair<int64_t, int64_t>(row + k, columns);
+  });
 }
 
 }  // namespace rushlight::cpu

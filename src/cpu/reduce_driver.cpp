@@ -1,5 +1,5 @@
-// The driver of reductions: gathers leaves, lets states meet in a fixed tree, spreads outputs or pieces of long ones
-// over threads.
+// The driver of reductions: gathers leaves, lets states meet in a fixed tree, spreads outputs or
+// pieces of long ones over threads.
 #include "cpu/reduce_driver.h"
 
 #include <algorithm>
@@ -13,12 +13,15 @@ namespace rushlight::cpu {
 
 namespace {
 
-// Merges states as they come, like a binary counter: equal subtrees meet, so chunks of 2^k leaves can be prepared
-// apart and pushed as one without changing the tree.
+// Merges states as they come, like a binary counter: equal subtrees meet, so chunks of 2^k leaves
+// can be prepared apart and pushed as one without changing the tree.
 class Cascade {
  public:
   Cascade(const ReduceOp& op, int64_t pushes, int64_t width)
-      : op_(op), width_(width), levels_(levels(pushes)), memory_((levels_ + 1) * width * op.state_size) {
+      : op_(op),
+        width_(width),
+        levels_(levels(pushes)),
+        memory_((levels_ + 1) * width * op.state_size) {
     for (int l = 0; l <= levels_; l++) {
       slot_[l] = memory_.data() + l * width * op.state_size;
     }
@@ -77,9 +80,14 @@ class Cascade {
 
 class Reduction {
  public:
-  Reduction(const ReduceOp& op, const ReducePlan& plan, const void* data, ConvertRun read, bool direct,
-            const Emit& emit)
-      : op_(op), plan_(plan), data_(static_cast<const char*>(data)), read_(read), direct_(direct), emit_(emit) {}
+  Reduction(const ReduceOp& op, const ReducePlan& plan, const void* data, ConvertRun read,
+            bool direct, const Emit& emit)
+      : op_(op),
+        plan_(plan),
+        data_(static_cast<const char*>(data)),
+        read_(read),
+        direct_(direct),
+        emit_(emit) {}
 
   void run() const {
     if (plan_.outputs == 0) {
@@ -101,7 +109,9 @@ class Reduction {
   }
 
  private:
-  void emit(int64_t first, const char* states, int64_t n) const { emit_.call(emit_.context, first, states, n); }
+  void emit(int64_t first, const char* states, int64_t n) const {
+    emit_.call(emit_.context, first, states, n);
+  }
 
   // ---- rows ----
 
@@ -122,7 +132,8 @@ class Reduction {
   }
 
   // Pushes the leaves of positions [begin, end) of the output at `base`.
-  void push_rows(Cascade& cascade, const char* base, int64_t begin, int64_t end, char* buffer) const {
+  void push_rows(Cascade& cascade, const char* base, int64_t begin, int64_t end,
+                 char* buffer) const {
     Walk walk(plan_.reduced, begin);
     for (int64_t i = begin; i < end; i += row_leaf) {
       const int64_t n = std::min(row_leaf, end - i);
@@ -146,7 +157,8 @@ class Reduction {
           outputs.advance(1);
           if (plan_.count <= row_leaf) {
             Walk walk(plan_.reduced);
-            op_.row(op_.context, gather(base, walk, plan_.count, buffer.data()), plan_.count, 0, state);
+            op_.row(op_.context, gather(base, walk, plan_.count, buffer.data()), plan_.count, 0,
+                    state);
           } else {
             Cascade cascade(op_, num_chunks(0, plan_.count, row_leaf), 1);
             push_rows(cascade, base, 0, plan_.count, buffer.data());
@@ -184,15 +196,18 @@ class Reduction {
 
   // ---- columns ----
 
-  // Pushes the tiles of positions [begin, end) for `cols` neighbouring outputs, the first of them at `base`.
-  void push_columns(Cascade& cascade, const char* base, int64_t begin, int64_t end, int64_t cols, char* buffer) const {
+  // Pushes the tiles of positions [begin, end) for `cols` neighbouring outputs, the first of them
+  // at `base`.
+  void push_columns(Cascade& cascade, const char* base, int64_t begin, int64_t end, int64_t cols,
+                    char* buffer) const {
     const int64_t size = op_.element_size;
     const bool in_place = direct_ && plan_.kept.stride[0] == size;
     Walk walk(plan_.reduced, begin);
     for (int64_t i = begin; i < end; i += tile_rows) {
       const int64_t rows = std::min(tile_rows, end - i);
       if (in_place && walk.run() >= rows && walk.stride() % size == 0) {
-        op_.columns(op_.context, base + walk.offset(), walk.stride() / size, rows, cols, i, cascade.leaf());
+        op_.columns(op_.context, base + walk.offset(), walk.stride() / size, rows, cols, i,
+                    cascade.leaf());
         walk.advance(rows);
       } else {
         for (int64_t r = 0; r < rows; r++) {
@@ -226,10 +241,11 @@ class Reduction {
         const int64_t first = chunk * rows;
         const int64_t last = std::min(first + rows, plan_.count);
         Cascade cascade(op_, num_chunks(first, last, tile_rows), cols);
-        push_columns(cascade, data_ + plan_.kept.offset(outer * inner + col), first, last, cols, buffer.data());
+        push_columns(cascade, data_ + plan_.kept.offset(outer * inner + col), first, last, cols,
+                     buffer.data());
         if (split) {
-          std::memcpy(partial.data() + ((outer * chunks + chunk) * inner + col) * op_.state_size, cascade.finish(),
-                      cols * op_.state_size);
+          std::memcpy(partial.data() + ((outer * chunks + chunk) * inner + col) * op_.state_size,
+                      cascade.finish(), cols * op_.state_size);
         } else {
           emit(outer * inner + col, cascade.finish(), cols);
         }
@@ -263,8 +279,8 @@ class Reduction {
 
 }  // namespace
 
-void run_reduction(const ReduceOp& op, const ReducePlan& plan, const void* data, ConvertRun read, bool direct,
-                   const Emit& emit) {
+void run_reduction(const ReduceOp& op, const ReducePlan& plan, const void* data, ConvertRun read,
+                   bool direct, const Emit& emit) {
   Reduction(op, plan, data, read, direct, emit).run();
 }
 

@@ -1,8 +1,9 @@
-// The driver of all reductions. Elements are cut into leaves of a fixed size; an op turns a leaf into a state, and
-// states meet in a binary tree whose form depends on the sizes alone, so that neither the number of threads nor the
-// way work is split changes a bit. Leaves are runs of 1024 elements of one output (rows), or tiles of 32 elements of
-// many neighbouring outputs (columns), whichever follows memory.
-// Only the leaf functions are templates (src/cpu/isa); the driver sees bytes.
+// The driver of all reductions. Elements are cut into leaves of a fixed size; an op turns a leaf
+// into a state, and states meet in a binary tree whose form depends on the sizes alone, so that
+// neither the number of threads nor the way work is split changes a bit. Leaves are runs of 1024
+// elements of one output (rows), or tiles of 32 elements of many neighbouring outputs (columns),
+// whichever follows memory. Only the leaf functions are templates (src/cpu/isa); the driver sees
+// bytes.
 #pragma once
 
 #include "cpu/reduce_plan.h"
@@ -11,16 +12,18 @@ namespace rushlight::cpu {
 
 inline constexpr int64_t row_leaf = 1024;
 inline constexpr int64_t tile_rows = 32;
-inline constexpr int64_t tile_bytes = 2048;      // of a row of a tile
-inline constexpr int64_t chunk_leaves = 32;      // leaves that are one piece of parallel work
+inline constexpr int64_t tile_bytes = 2048;  // of a row of a tile
+inline constexpr int64_t chunk_leaves = 32;  // leaves that are one piece of parallel work
 inline constexpr int64_t chunk_elements = row_leaf * chunk_leaves;
-inline constexpr int64_t enough_tasks = 16;      // with more outputs than this a single output is not split
+inline constexpr int64_t enough_tasks =
+    16;  // with more outputs than this a single output is not split
 
 // Writes n contiguous elements from elements `stride` bytes apart.
 using ConvertRun = void (*)(void* to, const void* from, int64_t stride, int64_t n);
 
-// What a reduction does, on elements x of element_size bytes (as loaded) and states s of state_size bytes, which are
-// plain data. `first` is the position of the first element among those of its output.
+// What a reduction does, on elements x of element_size bytes (as loaded) and states s of state_size
+// bytes, which are plain data. `first` is the position of the first element among those of its
+// output.
 struct ReduceOp {
   const void* context;
   int64_t element_size;
@@ -28,9 +31,11 @@ struct ReduceOp {
   void (*identity)(const void* context, void* s);
   void (*row)(const void* context, const void* x, int64_t n, int64_t first, void* s);
   // `ld`: elements between rows; one state per column.
-  void (*columns)(const void* context, const void* x, int64_t ld, int64_t rows, int64_t cols, int64_t first, void* s);
+  void (*columns)(const void* context, const void* x, int64_t ld, int64_t rows, int64_t cols,
+                  int64_t first, void* s);
   // `width` states of older elements take up those of newer ones.
-  void (*merge)(const void* context, void* older, int64_t n_older, const void* newer, int64_t n_newer, int64_t width);
+  void (*merge)(const void* context, void* older, int64_t n_older, const void* newer,
+                int64_t n_newer, int64_t width);
 };
 
 // Receives the states of n outputs; called once for each output, from several threads.
@@ -40,7 +45,7 @@ struct Emit {
 };
 
 // `read` brings elements of `data` into the form that the op takes; `direct`: they have it already.
-void run_reduction(const ReduceOp& op, const ReducePlan& plan, const void* data, ConvertRun read, bool direct,
-                   const Emit& emit);
+void run_reduction(const ReduceOp& op, const ReducePlan& plan, const void* data, ConvertRun read,
+                   bool direct, const Emit& emit);
 
 }  // namespace rushlight::cpu

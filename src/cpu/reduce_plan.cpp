@@ -1,4 +1,5 @@
-// Building the geometry of a reduction: kept and reduced dimensions are separated and neighbours merged.
+// Building the geometry of a reduction: kept and reduced dimensions are separated and neighbours
+// merged.
 #include "cpu/reduce_plan.h"
 
 #include <algorithm>
@@ -6,7 +7,8 @@
 namespace rushlight::cpu {
 
 ReducePlan plan_reduction(const Tensor& self, OptionalIntArrayRef dims, bool ordered) {
-  RL_CHECK(self.dim() <= Dims::max, "tensors with more than ", Dims::max, " dimensions are not supported");
+  RL_CHECK(self.dim() <= Dims::max, "tensors with more than ", Dims::max,
+           " dimensions are not supported");
   ReducePlan plan;
   const int64_t width = self.element_size();
   bool is_reduced[Dims::max] = {};
@@ -34,7 +36,8 @@ ReducePlan plan_reduction(const Tensor& self, OptionalIntArrayRef dims, bool ord
     }
   }
   if (!ordered) {
-    std::stable_sort(order, order + n_reduced, [&](int a, int b) { return self.strides()[a] < self.strides()[b]; });
+    std::stable_sort(order, order + n_reduced,
+                     [&](int a, int b) { return self.strides()[a] < self.strides()[b]; });
   }
   for (int i = 0; i < n_reduced; i++) {
     plan.reduced.add(self.sizes()[order[i]], self.strides()[order[i]] * width);

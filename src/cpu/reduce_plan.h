@@ -1,4 +1,5 @@
-// The geometry of a reduction: which elements of the input meet in which output, with dimensions merged.
+// The geometry of a reduction: which elements of the input meet in which output, with dimensions
+// merged.
 #pragma once
 
 #include <rushlight/optional_int_array_ref.h>
@@ -12,12 +13,12 @@ struct ReducePlan {
   Dims kept;     // in the order of the outputs, which are contiguous
   Dims reduced;  // by stride, smallest first, or in the input's order
   int64_t outputs = 1;
-  int64_t count = 1;  // elements per output
+  int64_t count = 1;     // elements per output
   bool columns = false;  // outputs are the faster dimension in memory: reduce many side by side
 };
 
-// `dims` are wrapped; nothing means all. `ordered`: elements are visited in the order of the input's indices, which
-// matters to whoever reports positions.
+// `dims` are wrapped; nothing means all. `ordered`: elements are visited in the order of the
+// input's indices, which matters to whoever reports positions.
 ReducePlan plan_reduction(const Tensor& self, OptionalIntArrayRef dims, bool ordered);
 
 }  // namespace rushlight::cpu

@@ -1,4 +1,5 @@
-// Uninitialised working memory for the duration of a scope: on the stack while small, else from the caching allocator.
+// Uninitialised working memory for the duration of a scope: on the stack while small, else from the
+// caching allocator.
 #pragma once
 
 #include "core/allocator.h"

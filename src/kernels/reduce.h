@@ -1,6 +1,6 @@
-// Formulas of reductions that fold elements one by one, for CPU and CUDA alike: identity, map (of an element) and
-// combine (of two partial results), all branch-free and generic over scalars and vectors of the compiler.
-// A new one is a struct here and a line in src/cpu/isa/reduce.cpp.
+// Formulas of reductions that fold elements one by one, for CPU and CUDA alike: identity, map (of
+// an element) and combine (of two partial results), all branch-free and generic over scalars and
+// vectors of the compiler. A new one is a struct here and a line in src/cpu/isa/reduce.cpp.
 #pragma once
 
 #include <limits>
@@ -14,16 +14,22 @@ struct Sum {
   using type = T;
   static constexpr T identity() { return T(0); }
   template <class V>
-  static V map(V x) { return x; }
+  static V map(V x) {
+    return x;
+  }
   template <class V>
-  static V combine(V a, V b) { return a + b; }
+  static V combine(V a, V b) {
+    return a + b;
+  }
 };
 
 // NaN counts as zero.
 template <class T>
 struct NanSum : Sum<T> {
   template <class V>
-  static V map(V x) { return x == x ? x : V{}; }
+  static V map(V x) {
+    return x == x ? x : V{};
+  }
 };
 template <class T>
 struct NanSum<complex<T>> : Sum<complex<T>> {
@@ -35,9 +41,13 @@ struct Prod {
   using type = T;
   static constexpr T identity() { return T(1); }
   template <class V>
-  static V map(V x) { return x; }
+  static V map(V x) {
+    return x;
+  }
   template <class V>
-  static V combine(V a, V b) { return a * b; }
+  static V combine(V a, V b) {
+    return a * b;
+  }
 };
 
 template <class T>
@@ -63,7 +73,9 @@ struct Max {
   using type = T;
   static constexpr T identity() { return lowest_value<T>(); }
   template <class V>
-  static V map(V x) { return x; }
+  static V map(V x) {
+    return x;
+  }
   template <class V>
   static V combine(V a, V b) {
     if constexpr (std::is_integral_v<T>) {
@@ -78,7 +90,9 @@ struct Min {
   using type = T;
   static constexpr T identity() { return highest_value<T>(); }
   template <class V>
-  static V map(V x) { return x; }
+  static V map(V x) {
+    return x;
+  }
   template <class V>
   static V combine(V a, V b) {
     if constexpr (std::is_integral_v<T>) {
@@ -93,23 +107,31 @@ struct Min {
 template <class T>
 struct SumAbs : Sum<T> {
   template <class V>
-  static V map(V x) { return x < T(0) ? -x : x; }
+  static V map(V x) {
+    return x < T(0) ? -x : x;
+  }
 };
 template <class T>
 struct SumSquares : Sum<T> {
   template <class V>
-  static V map(V x) { return x * x; }
+  static V map(V x) {
+    return x * x;
+  }
 };
 template <class T>
 struct MaxAbs : Max<T> {
   static constexpr T identity() { return T(0); }
   template <class V>
-  static V map(V x) { return x < T(0) ? -x : x; }
+  static V map(V x) {
+    return x < T(0) ? -x : x;
+  }
 };
 template <class T>
 struct MinAbs : Min<T> {
   template <class V>
-  static V map(V x) { return x < T(0) ? -x : x; }
+  static V map(V x) {
+    return x < T(0) ? -x : x;
+  }
 };
 
 // On bytes that are 0 or 1.
@@ -117,17 +139,25 @@ struct Any {
   using type = uint8_t;
   static constexpr uint8_t identity() { return 0; }
   template <class V>
-  static V map(V x) { return x; }
+  static V map(V x) {
+    return x;
+  }
   template <class V>
-  static V combine(V a, V b) { return a | b; }
+  static V combine(V a, V b) {
+    return a | b;
+  }
 };
 struct All {
   using type = uint8_t;
   static constexpr uint8_t identity() { return 1; }
   template <class V>
-  static V map(V x) { return x; }
+  static V map(V x) {
+    return x;
+  }
   template <class V>
-  static V combine(V a, V b) { return a & b; }
+  static V combine(V a, V b) {
+    return a & b;
+  }
 };
 
 }  // namespace rushlight::fold

@@ -18,32 +18,38 @@ Tensor reduced(const Tensor& losses, std::string_view reduction) {
   return reduction == "mean" ? losses.mean() : reduction == "sum" ? losses.sum() : losses;
 }
 
-// Logits (C), (N, C) or (N, C, d1, ...) and classes without the dimension C. Returns the losses' sizes.
-DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& weight, std::string_view reduction) {
+// Logits (C), (N, C) or (N, C, d1, ...) and classes without the dimension C. Returns the losses'
+// sizes.
+DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& weight,
+                        std::string_view reduction) {
   check_reduction(reduction);
   RL_CHECK_VALUE(self.dim() >= 1, "Expected 1 or more dimensions (got 0)");
   RL_CHECK(target.dtype() == kInt64 || target.dtype() == kUInt8,
            "expected target dtype to be Long or Byte, but got ", enum_name(target.dtype()));
   const int64_t classes = self.sizes()[self.dim() == 1 ? 0 : 1];
   if (weight.defined()) {
-    RL_CHECK(weight.dim() == 1 && weight.numel() == classes, "weight tensor should be defined either for all ", classes,
+    RL_CHECK(weight.dim() == 1 && weight.numel() == classes,
+             "weight tensor should be defined either for all ", classes,
              " classes or no classes but got weight tensor of shape: ", weight.sizes());
-    RL_CHECK(weight.dtype() == self.dtype(), "expected scalar type ", enum_name(self.dtype()), " but found ",
-             enum_name(weight.dtype()));
+    RL_CHECK(weight.dtype() == self.dtype(), "expected scalar type ", enum_name(self.dtype()),
+             " but found ", enum_name(weight.dtype()));
   }
   if (self.dim() <= 2) {
     RL_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
     const int64_t batch = self.dim() == 1 ? 1 : self.sizes()[0];
-    RL_CHECK_VALUE(target.numel() == batch && (self.dim() == 1 || target.dim() == 1), "Expected input batch_size (",
-                   batch, ") to match target batch_size (", target.numel(), ").");
+    RL_CHECK_VALUE(target.numel() == batch && (self.dim() == 1 || target.dim() == 1),
+                   "Expected input batch_size (", batch, ") to match target batch_size (",
+                   target.numel(), ").");
     return target.sizes();
   }
   DimVector wanted = self.sizes();
   wanted.erase(1);
-  RL_CHECK_VALUE(target.dim() > 0 && target.sizes()[0] == wanted[0], "Expected input batch_size (", wanted[0],
-                 ") to match target batch_size (", target.dim() > 0 ? target.sizes()[0] : 1, ").");
-  RL_CHECK(target.sizes() == wanted, "size mismatch (got input: ", self.sizes(), " , target: ", target.sizes(),
-           "): Expected target size ", wanted, ", got ", target.sizes());
+  RL_CHECK_VALUE(target.dim() > 0 && target.sizes()[0] == wanted[0], "Expected input batch_size (",
+                 wanted[0], ") to match target batch_size (",
+                 target.dim() > 0 ? target.sizes()[0] : 1, ").");
+  RL_CHECK(target.sizes() == wanted, "size mismatch (got input: ", self.sizes(),
+           " , target: ", target.sizes(), "): Expected target size ", wanted, ", got ",
+           target.sizes());
   return wanted;
 }
 
@@ -60,10 +66,12 @@ void check_floating(const char* op, const Tensor& self) {
 
 namespace shape {
 
-OutSpecs<2> _nll_loss(Tensor& self, Tensor& target, Tensor& weight, std::string& reduction, int64_t&) {
+OutSpecs<2> _nll_loss(Tensor& self, Tensor& target, Tensor& weight, std::string& reduction,
+                      int64_t&) {
   check_floating("nll_loss", self);
   const DimVector losses = check_classes(self, target, weight, reduction);
-  return {OutSpec{reduction == "none" ? losses : DimVector(), self.dtype()}, OutSpec{{}, sum_dtype(self.dtype())}};
+  return {OutSpec{reduction == "none" ? losses : DimVector(), self.dtype()},
+          OutSpec{{}, sum_dtype(self.dtype())}};
 }
 
 OutSpec _nll_loss_backward(Tensor& grad_output, Tensor& target, Tensor&, Tensor&, DimVector& sizes,
@@ -74,25 +82,28 @@ OutSpec _nll_loss_backward(Tensor& grad_output, Tensor& target, Tensor&, Tensor&
   const int64_t classes = sizes[sizes.size() == 1 ? 0 : 1];
   const int64_t samples = classes == 0 ? target.numel() : product(sizes) / classes;
   RL_CHECK(target.numel() == samples && grad_output.numel() == (reduction == "none" ? samples : 1),
-           "nll_loss_backward: the sizes of grad_output ", grad_output.sizes(), ", target ", target.sizes(),
-           " and input ", sizes, " do not belong together");
+           "nll_loss_backward: the sizes of grad_output ", grad_output.sizes(), ", target ",
+           target.sizes(), " and input ", sizes, " do not belong together");
   return {sizes, grad_output.dtype()};
 }
 
-OutSpecs<3> _cross_entropy(Tensor& self, Tensor& target, Tensor& weight, std::string& reduction, int64_t&,
-                           double& label_smoothing) {
+OutSpecs<3> _cross_entropy(Tensor& self, Tensor& target, Tensor& weight, std::string& reduction,
+                           int64_t&, double& label_smoothing) {
   check_floating("cross_entropy", self);
   const DimVector losses = check_classes(self, target, weight, reduction);
-  RL_CHECK(label_smoothing >= 0 && label_smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: ",
-           label_smoothing);
+  RL_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
+           "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
   const ScalarType sums = sum_dtype(self.dtype());
-  return {OutSpec{reduction == "none" ? losses : DimVector(), self.dtype()}, OutSpec{losses, sums}, OutSpec{{}, sums}};
+  return {OutSpec{reduction == "none" ? losses : DimVector(), self.dtype()}, OutSpec{losses, sums},
+          OutSpec{{}, sums}};
 }
 
-OutSpec _cross_entropy_backward(Tensor& grad_output, Tensor& self, Tensor& target, Tensor& weight, Tensor& log_sum,
-                                Tensor& total_weight, std::string& reduction, int64_t&, double&) {
+OutSpec _cross_entropy_backward(Tensor& grad_output, Tensor& self, Tensor& target, Tensor& weight,
+                                Tensor& log_sum, Tensor& total_weight, std::string& reduction,
+                                int64_t&, double&) {
   const DimVector losses = check_classes(self, target, weight, reduction);
-  RL_CHECK(log_sum.numel() == target.numel() && log_sum.dtype() == sum_dtype(self.dtype()) && total_weight.numel() == 1 &&
+  RL_CHECK(log_sum.numel() == target.numel() && log_sum.dtype() == sum_dtype(self.dtype()) &&
+               total_weight.numel() == 1 &&
                grad_output.numel() == (reduction == "none" ? target.numel() : 1),
            "_cross_entropy_backward: the tensors do not belong together");
   return {self.sizes(), self.dtype()};
@@ -101,7 +112,8 @@ OutSpec _cross_entropy_backward(Tensor& grad_output, Tensor& self, Tensor& targe
 OutSpec embedding(Tensor& weight, Tensor& indices, int64_t&, bool&, bool& sparse) {
   RL_CHECK(weight.dim() == 2, "'weight' must be 2-D");
   RL_CHECK(indices.dtype() == kInt64 || indices.dtype() == kInt32,
-           "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got ",
+           "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+           "Long, Int; but got ",
            indices.toString(), " instead (while checking arguments for embedding)");
   RL_CHECK_NOT_IMPLEMENTED(!sparse, "embedding: sparse gradients are not supported");
   DimVector sizes = indices.sizes();
@@ -109,49 +121,56 @@ OutSpec embedding(Tensor& weight, Tensor& indices, int64_t&, bool&, bool& sparse
   return {sizes, weight.dtype()};
 }
 
-OutSpec embedding_dense_backward(Tensor& grad_output, Tensor& indices, int64_t& num_weights, int64_t&, bool&) {
+OutSpec embedding_dense_backward(Tensor& grad_output, Tensor& indices, int64_t& num_weights,
+                                 int64_t&, bool&) {
   check_floating("embedding_backward", grad_output);
-  RL_CHECK(indices.dtype() == kInt64 || indices.dtype() == kInt32, "embedding_dense_backward: indices must be Long or Int");
+  RL_CHECK(indices.dtype() == kInt64 || indices.dtype() == kInt32,
+           "embedding_dense_backward: indices must be Long or Int");
   RL_CHECK(num_weights >= 0, "embedding_dense_backward: num_weights must not be negative");
   DimVector wanted = indices.sizes();
   RL_CHECK(grad_output.dim() > 0, "embedding_dense_backward: grad_output must have a dimension");
   wanted.push_back(grad_output.sizes()[grad_output.dim() - 1]);
-  RL_CHECK(grad_output.sizes() == wanted, "embedding_dense_backward: expected grad_output of shape ", wanted, ", got ",
+  RL_CHECK(grad_output.sizes() == wanted,
+           "embedding_dense_backward: expected grad_output of shape ", wanted, ", got ",
            grad_output.sizes());
   return {{num_weights, wanted.back()}, grad_output.dtype()};
 }
 
 void embedding_renorm_(Tensor& self, Tensor& indices, double&, double&) {
   RL_CHECK(self.dim() == 2, "'weight' must be 2-D");
-  RL_CHECK(indices.dtype() == kInt64 || indices.dtype() == kInt32, "embedding_renorm_: indices must be Long or Int");
+  RL_CHECK(indices.dtype() == kInt64 || indices.dtype() == kInt32,
+           "embedding_renorm_: indices must be Long or Int");
 }
 
 }  // namespace shape
 
 namespace composite {
 
-Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Tensor& weight, std::string_view reduction,
-                   int64_t ignore_index) {
+Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Tensor& weight,
+                   std::string_view reduction, int64_t ignore_index) {
   return std::get<0>(rushlight::_nll_loss(self, target, weight, reduction, ignore_index));
 }
 
 namespace {
 
 // Targets that are probabilities of the classes.
-Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& target, const Tensor& weight,
-                                      std::string_view reduction, double label_smoothing) {
+Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& target,
+                                      const Tensor& weight, std::string_view reduction,
+                                      double label_smoothing) {
   check_reduction(reduction);
-  RL_CHECK(label_smoothing >= 0 && label_smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: ",
-           label_smoothing);
+  RL_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
+           "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
   const int64_t dim = self.dim() == 1 ? 0 : 1;
   const int64_t classes = self.size(dim);
   Tensor wanted = target;
   if (label_smoothing > 0) {
-    wanted = target.mul(Scalar(1 - label_smoothing)).add(Scalar(label_smoothing / static_cast<double>(classes)));
+    wanted = target.mul(Scalar(1 - label_smoothing))
+                 .add(Scalar(label_smoothing / static_cast<double>(classes)));
   }
   Tensor losses = self.log_softmax(dim).mul(wanted).neg();
   if (weight.defined()) {
-    RL_CHECK(weight.dim() == 1 && weight.numel() == classes, "weight tensor should be defined either for all ", classes,
+    RL_CHECK(weight.dim() == 1 && weight.numel() == classes,
+             "weight tensor should be defined either for all ", classes,
              " classes or no classes but got weight tensor of shape: ", weight.sizes());
     DimVector along(self.dim(), 1);
     along[dim] = classes;
@@ -161,23 +180,30 @@ Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& target, 
     return losses.sum(dim);
   }
   const Tensor total = losses.sum();
-  return reduction == "sum" ? total : total.div(Scalar(static_cast<double>(self.numel()) / static_cast<double>(classes)));
+  return reduction == "sum"
+             ? total
+             : total.div(Scalar(static_cast<double>(self.numel()) / static_cast<double>(classes)));
 }
 
 }  // namespace
 
-Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight, std::string_view reduction,
-                          int64_t ignore_index, double label_smoothing) {
-  if (self.dim() > 0 && self.sizes() == target.sizes() && (self.dim() > 1 || target.is_floating_point())) {
-    RL_CHECK(target.is_floating_point(), "Expected floating point type for target with class probabilities, got ",
+Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
+                          std::string_view reduction, int64_t ignore_index,
+                          double label_smoothing) {
+  if (self.dim() > 0 && self.sizes() == target.sizes() &&
+      (self.dim() > 1 || target.is_floating_point())) {
+    RL_CHECK(target.is_floating_point(),
+             "Expected floating point type for target with class probabilities, got ",
              enum_name(target.dtype()));
     RL_CHECK(ignore_index < 0, "ignore_index is not supported for floating point target");
     return cross_entropy_of_probabilities(self, target, weight, reduction, label_smoothing);
   }
-  return std::get<0>(rushlight::_cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing));
+  return std::get<0>(
+      rushlight::_cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing));
 }
 
-Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, std::string_view reduction) {
+Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight,
+                            std::string_view reduction) {
   check_reduction(reduction);
   RL_CHECK_VALUE(self.sizes() == target.sizes(), "Using a target size (", target.sizes(),
                  ") that is different to the input size (", self.sizes(),
@@ -191,11 +217,12 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tens
   return reduced(weight.defined() ? losses.mul(weight) : losses, reduction);
 }
 
-Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const Tensor& weight,
-                                        const Tensor& pos_weight, std::string_view reduction) {
+Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
+                                        const Tensor& weight, const Tensor& pos_weight,
+                                        std::string_view reduction) {
   check_reduction(reduction);
-  RL_CHECK_VALUE(self.sizes() == target.sizes(), "Target size (", target.sizes(), ") must be the same as input size (",
-                 self.sizes(), ")");
+  RL_CHECK_VALUE(self.sizes() == target.sizes(), "Target size (", target.sizes(),
+                 ") must be the same as input size (", self.sizes(), ")");
   Tensor losses;
   if (pos_weight.defined()) {
     const Tensor scale = pos_weight.sub(Scalar(1)).mul(target).add(Scalar(1));
@@ -206,34 +233,45 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   return reduced(weight.defined() ? losses.mul(weight) : losses, reduction);
 }
 
-Tensor kl_div(const Tensor& self, const Tensor& target, std::string_view reduction, bool log_target) {
-  const Tensor losses = log_target ? target.exp().mul(target.sub(self)) : rushlight::xlogy(target, target).sub(target.mul(self));
+Tensor kl_div(const Tensor& self, const Tensor& target, std::string_view reduction,
+              bool log_target) {
+  const Tensor losses = log_target ? target.exp().mul(target.sub(self))
+                                   : rushlight::xlogy(target, target).sub(target.mul(self));
   return reduced(losses, reduction);
 }
 
-Tensor poisson_nll_loss(const Tensor& self, const Tensor& target, bool log_input, bool full, double eps,
-                        std::string_view reduction) {
-  Tensor losses = log_input ? self.exp().sub(target.mul(self)) : self.sub(target.mul(self.add(Scalar(eps)).log()));
+Tensor poisson_nll_loss(const Tensor& self, const Tensor& target, bool log_input, bool full,
+                        double eps, std::string_view reduction) {
+  Tensor losses = log_input ? self.exp().sub(target.mul(self))
+                            : self.sub(target.mul(self.add(Scalar(eps)).log()));
   if (full) {  // Stirling's approximation of log(target!)
-    const Tensor log_factorial = target.mul(target.log()).sub(target).add(
-        target.mul(Scalar(2 * std::numbers::pi)).log().mul(Scalar(0.5)));
+    const Tensor log_factorial =
+        target.mul(target.log())
+            .sub(target)
+            .add(target.mul(Scalar(2 * std::numbers::pi)).log().mul(Scalar(0.5)));
     losses = losses.add(log_factorial.masked_fill(target.le(Scalar(1)), Scalar(0)));
   }
   return reduced(losses, reduction);
 }
 
-Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin, std::string_view reduction) {
-  const Tensor far = self.neg().add(Scalar(margin)).clamp_min(Scalar(0)).masked_fill(target.eq(Scalar(1)), Scalar(0));
+Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin,
+                            std::string_view reduction) {
+  const Tensor far = self.neg()
+                         .add(Scalar(margin))
+                         .clamp_min(Scalar(0))
+                         .masked_fill(target.eq(Scalar(1)), Scalar(0));
   const Tensor near = self.masked_fill(target.eq(Scalar(-1)), Scalar(0));
   return reduced(near.add(far), reduction);
 }
 
-Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
-                             std::string_view reduction) {
+Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                             double margin, std::string_view reduction) {
   RL_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
-  RL_CHECK(target.dim() == 1 ? input1.dim() == 2 && input2.dim() == 2 : input1.dim() == 1 && input2.dim() == 1,
-           target.dim(), "D target tensor expects ", target.dim() + 1, "D input tensors, but found inputs with sizes ",
-           input1.sizes(), " and ", input2.sizes(), ".");
+  RL_CHECK(target.dim() == 1 ? input1.dim() == 2 && input2.dim() == 2
+                             : input1.dim() == 1 && input2.dim() == 1,
+           target.dim(), "D target tensor expects ", target.dim() + 1,
+           "D input tensors, but found inputs with sizes ", input1.sizes(), " and ", input2.sizes(),
+           ".");
   const double eps = 1e-12;
   const int64_t dim = target.dim();
   const Tensor along = input1.mul(input2).sum(dim);
@@ -241,74 +279,90 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
   const Tensor size2 = input2.square().sum(dim).add(Scalar(eps));
   const Tensor cosine = along.div(size1.mul(size2).sqrt());
   const Tensor near = cosine.neg().add(Scalar(1)).masked_fill(target.ne(Scalar(1)), Scalar(0));
-  const Tensor far = cosine.sub(Scalar(margin)).clamp_min(Scalar(0)).masked_fill(target.ne(Scalar(-1)), Scalar(0));
+  const Tensor far =
+      cosine.sub(Scalar(margin)).clamp_min(Scalar(0)).masked_fill(target.ne(Scalar(-1)), Scalar(0));
   return reduced(near.add(far), reduction);
 }
 
-Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
-                           std::string_view reduction) {
-  RL_CHECK(input1.dim() == input2.dim() && input1.dim() == target.dim(),
-           "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ", input1.sizes(),
-           ", input2: ", input2.sizes(), ", target: ", target.sizes());
-  return reduced(target.neg().mul(input1.sub(input2)).add(Scalar(margin)).clamp_min(Scalar(0)), reduction);
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                           double margin, std::string_view reduction) {
+  RL_CHECK(
+      input1.dim() == input2.dim() && input1.dim() == target.dim(),
+      "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ",
+      input1.sizes(), ", input2: ", input2.sizes(), ", target: ", target.sizes());
+  return reduced(target.neg().mul(input1.sub(input2)).add(Scalar(margin)).clamp_min(Scalar(0)),
+                 reduction);
 }
 
-Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p,
-                           double eps, bool swap, std::string_view reduction) {
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           double margin, double p, double eps, bool swap,
+                           std::string_view reduction) {
   RL_CHECK(anchor.dim() == positive.dim() && positive.dim() == negative.dim(),
-           "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-           "anchor ", anchor.dim(), "D, positive ", positive.dim(), "D, and negative ", negative.dim(), "D inputs");
+           "The anchor, positive, and negative tensors are expected to have the same number of "
+           "dimensions, but got: "
+           "anchor ",
+           anchor.dim(), "D, positive ", positive.dim(), "D, and negative ", negative.dim(),
+           "D inputs");
   RL_CHECK_VALUE(margin > 0, "margin must be greater than 0, got ", margin);
-  const auto distance = [&](const Tensor& a, const Tensor& b) { return a.sub(b).add(Scalar(eps)).norm(Scalar(p), -1); };
+  const auto distance = [&](const Tensor& a, const Tensor& b) {
+    return a.sub(b).add(Scalar(eps)).norm(Scalar(p), -1);
+  };
   Tensor far = distance(anchor, negative);
   if (swap) {
     far = rushlight::minimum(far, distance(positive, negative));
   }
-  return reduced(distance(anchor, positive).sub(far).add(Scalar(margin)).clamp_min(Scalar(0)), reduction);
+  return reduced(distance(anchor, positive).sub(far).add(Scalar(margin)).clamp_min(Scalar(0)),
+                 reduction);
 }
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, std::string_view reduction) {
   return reduced(target.neg().mul(self).exp().log1p(), reduction);
 }
 
-Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin,
-                         const Tensor& weight, std::string_view reduction) {
+Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p,
+                         const Scalar& margin, const Tensor& weight, std::string_view reduction) {
   RL_CHECK(p.equal(1) || p.equal(2), "only p == 1 and p == 2 supported");
   RL_CHECK(self.dim() >= 1 && self.dim() <= 2 && self.size(-1) > 0,
-           "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", self.sizes());
+           "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
+           self.sizes());
   const int64_t classes = self.size(-1);
   const int64_t batch = self.dim() == 1 ? 1 : self.size(0);
-  RL_CHECK(target.dim() <= 1 && target.numel() == batch, "inconsistent target size, expected ", batch, " but got ",
-           target.sizes());
+  RL_CHECK(target.dim() <= 1 && target.numel() == batch, "inconsistent target size, expected ",
+           batch, " but got ", target.sizes());
   const Tensor x = self.reshape({batch, classes});
   const Tensor t = target.reshape({batch, 1});
   Tensor losses = x.sub(x.gather(1, t)).add(margin).clamp_min(Scalar(0));
   losses = p.equal(2) ? losses.square() : losses;
   if (weight.defined()) {
-    RL_CHECK(weight.dim() == 1 && weight.numel() == classes, "inconsistent weight size, expected ", classes,
-             " but got ", weight.sizes());
+    RL_CHECK(weight.dim() == 1 && weight.numel() == classes, "inconsistent weight size, expected ",
+             classes, " but got ", weight.sizes());
     losses = losses.mul(weight.gather(0, target.reshape({batch})).reshape({batch, 1}));
   }
   losses = losses.scatter(1, t, Scalar(0)).sum(1).div(Scalar(classes));
   return reduced(self.dim() == 1 ? losses.reshape({}) : losses, reduction);
 }
 
-Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, std::string_view reduction) {
+Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target,
+                              std::string_view reduction) {
   RL_CHECK(self.dim() >= 1 && self.dim() <= 2 && self.size(-1) > 0,
-           "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", self.sizes());
-  RL_CHECK(target.sizes() == self.sizes(), "inconsistent target size: ", target.sizes(), " for input of size: ",
+           "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
            self.sizes());
+  RL_CHECK(target.sizes() == self.sizes(), "inconsistent target size: ", target.sizes(),
+           " for input of size: ", self.sizes());
   const int64_t classes = self.size(-1);
   const Tensor x = self.reshape({-1, classes});
   const Tensor t = target.reshape({-1, classes});
   // Labels count up to the first -1.
   const Tensor given = t.lt(Scalar(0)).cumsum(1).eq(Scalar(0));
   const Tensor label = t.masked_fill(given.logical_not(), Scalar(0));
-  const Tensor is_target = rushlight::zeros_like(t).scatter_add(1, label, given.to(t.dtype())).gt(Scalar(0));
+  const Tensor is_target =
+      rushlight::zeros_like(t).scatter_add(1, label, given.to(t.dtype())).gt(Scalar(0));
   // [sample][label][class]
-  const Tensor gap = x.unsqueeze(1).sub(x.gather(1, label).unsqueeze(2)).add(Scalar(1)).clamp_min(Scalar(0));
+  const Tensor gap =
+      x.unsqueeze(1).sub(x.gather(1, label).unsqueeze(2)).add(Scalar(1)).clamp_min(Scalar(0));
   const Tensor counts = given.unsqueeze(2).logical_and(is_target.logical_not().unsqueeze(1));
-  const Tensor losses = gap.masked_fill(counts.logical_not(), Scalar(0)).sum({1, 2}).div(Scalar(classes));
+  const Tensor losses =
+      gap.masked_fill(counts.logical_not(), Scalar(0)).sum({1, 2}).div(Scalar(classes));
   return reduced(self.dim() == 1 ? losses.reshape({}) : losses, reduction);
 }
 
@@ -316,17 +370,18 @@ Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, std::str
 
 // ---- derivatives ----
 
-std::tuple<Tensor, Tensor> cross_entropy_double_backward(const Tensor& grad, const Tensor& grad_output,
-                                                         const Tensor& self, const Tensor& target,
-                                                         const Tensor& weight, const Tensor& log_sum,
-                                                         const Tensor& total_weight, std::string_view reduction,
-                                                         int64_t ignore_index, double label_smoothing) {
+std::tuple<Tensor, Tensor> cross_entropy_double_backward(
+    const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+    const Tensor& weight, const Tensor& log_sum, const Tensor& total_weight,
+    std::string_view reduction, int64_t ignore_index, double label_smoothing) {
   const int64_t dim = self.dim() == 1 ? 0 : 1;
   const auto classes = static_cast<double>(self.size(dim));
-  const Tensor unit = rushlight::_cross_entropy_backward(rushlight::ones_like(grad_output), self, target, weight, log_sum,
-                                                         total_weight, reduction, ignore_index, label_smoothing);
+  const Tensor unit = rushlight::_cross_entropy_backward(rushlight::ones_like(grad_output), self,
+                                                         target, weight, log_sum, total_weight,
+                                                         reduction, ignore_index, label_smoothing);
   const Tensor along = grad.mul(unit);
-  const Tensor for_grad = reduction == "none" ? along.sum(dim).reshape(grad_output.sizes()) : along.sum();
+  const Tensor for_grad =
+      reduction == "none" ? along.sum(dim).reshape(grad_output.sizes()) : along.sum();
 
   // The factor of softmax in the gradient of each sample.
   const Tensor labels = target.to(kInt64);
@@ -334,11 +389,14 @@ std::tuple<Tensor, Tensor> cross_entropy_double_backward(const Tensor& grad, con
   Tensor scale = rushlight::ones(target.sizes(), self.options());
   double all_weights = classes;
   if (weight.defined()) {
-    scale = weight.index_select(0, labels.masked_fill(ignored, Scalar(0)).reshape({-1})).reshape(target.sizes());
+    scale = weight.index_select(0, labels.masked_fill(ignored, Scalar(0)).reshape({-1}))
+                .reshape(target.sizes());
     all_weights = weight.sum().item<double>();
   }
-  scale = scale.mul(Scalar(1 - label_smoothing)).add(Scalar(label_smoothing / classes * all_weights));
-  scale = scale.masked_fill(ignored, Scalar(0)).mul(reduction == "mean" ? grad_output.div(total_weight) : grad_output);
+  scale =
+      scale.mul(Scalar(1 - label_smoothing)).add(Scalar(label_smoothing / classes * all_weights));
+  scale = scale.masked_fill(ignored, Scalar(0))
+              .mul(reduction == "mean" ? grad_output.div(total_weight) : grad_output);
   DimVector sizes = self.sizes();
   sizes[dim] = 1;
   const Tensor p = self.softmax(dim);
@@ -346,13 +404,16 @@ std::tuple<Tensor, Tensor> cross_entropy_double_backward(const Tensor& grad, con
   return {for_grad, p.mul(centred).mul(scale.reshape(sizes))};
 }
 
-Tensor bce_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target) {
+Tensor bce_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
+                           const Tensor& target) {
   const Tensor spread = self.neg().add(Scalar(1)).mul(self).clamp_min(Scalar(1e-12));
-  const Tensor slope = self.mul(self).sub(self.mul(target).mul(Scalar(2))).add(target).div(spread.square());
+  const Tensor slope =
+      self.mul(self).sub(self.mul(target).mul(Scalar(2))).add(target).div(spread.square());
   return grad.mul(grad_output).mul(slope);
 }
 
-Tensor embedding_double_backward(const Tensor& grad, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq) {
+Tensor embedding_double_backward(const Tensor& grad, const Tensor& indices, int64_t padding_idx,
+                                 bool scale_grad_by_freq) {
   Tensor rows = rushlight::embedding(grad, indices, padding_idx);
   if (padding_idx >= 0) {
     rows = rows.masked_fill(indices.eq(Scalar(padding_idx)).unsqueeze(-1), Scalar(0));

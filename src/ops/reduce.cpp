@@ -1,5 +1,6 @@
 // Reductions above the kernels: contracts and result shapes, composites, derivatives.
-// A shape function here turns `dim` into the list of all reduced dimensions, which is what kernels are given.
+// A shape function here turns `dim` into the list of all reduced dimensions, which is what kernels
+// are given.
 #include <algorithm>
 #include <cmath>
 
@@ -11,14 +12,16 @@ namespace rushlight {
 namespace {
 
 // The reduced dimensions, wrapped; `empty_is_all` as in most ops.
-DimVector reduced_dims(const Tensor& self, const OptionalIntArrayRef& dim, bool empty_is_all = true) {
+DimVector reduced_dims(const Tensor& self, const OptionalIntArrayRef& dim,
+                       bool empty_is_all = true) {
   if (!dim.has_value()) {
     return wrap_dims({}, self.dim(), true);
   }
   return wrap_dims(dim.value(), self.dim(), empty_is_all);
 }
 
-OutSpec reduced_spec(const Tensor& self, std::optional<DimVector>& dim, bool keepdim, ScalarType dtype) {
+OutSpec reduced_spec(const Tensor& self, std::optional<DimVector>& dim, bool keepdim,
+                     ScalarType dtype) {
   dim = reduced_dims(self, dim);
   return {reduced_sizes(self.sizes(), *dim, keepdim), dtype};
 }
@@ -44,7 +47,8 @@ void check_ordered(const char* name, const Tensor& self) {
 }
 
 OutSpec full_extreme(const char* name, const Tensor& self) {
-  RL_CHECK(self.numel() != 0, name, "(): Expected reduction dim to be specified for input.numel() == 0. "
+  RL_CHECK(self.numel() != 0, name,
+           "(): Expected reduction dim to be specified for input.numel() == 0. "
            "Specify the reduction dim with the 'dim' argument.");
   return {{}, self.dtype()};
 }
@@ -70,7 +74,8 @@ OutSpec position(const char* name, const Tensor& self, std::optional<int64_t>& d
   check_ordered(name, self);
   RL_CHECK(self.dtype() != kBool, name, "(): does not support bool input");
   if (!dim.has_value()) {
-    RL_CHECK_INDEX(self.numel() != 0, name, "(): Expected reduction dim to be specified for input.numel() == 0.");
+    RL_CHECK_INDEX(self.numel() != 0, name,
+                   "(): Expected reduction dim to be specified for input.numel() == 0.");
     return {reduced_sizes(self.sizes(), wrap_dims({}, self.dim()), keepdim), kInt64};
   }
   dim = wrap_dim(*dim, self.dim());
@@ -84,7 +89,8 @@ OutSpec truth(const Tensor& self, std::optional<DimVector>& dim, bool keepdim) {
 }
 
 OutSpec spread(const Tensor& self, std::optional<DimVector>& dim, bool keepdim) {
-  RL_CHECK(is_differentiable(self.dtype()), "std and var only support floating point and complex dtypes");
+  RL_CHECK(is_differentiable(self.dtype()),
+           "std and var only support floating point and complex dtypes");
   return reduced_spec(self, dim, keepdim, to_real(self.dtype()));
 }
 
@@ -97,34 +103,47 @@ OutSpecs<2> spread_and_mean(const Tensor& self, std::optional<DimVector>& dim, b
 
 namespace shape {
 
-OutSpec sum(Tensor& self, std::optional<DimVector>& dim, bool& keepdim, std::optional<ScalarType>& dtype) {
+OutSpec sum(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
+            std::optional<ScalarType>& dtype) {
   return reduced_spec(self, dim, keepdim, sum_dtype(self, dtype));
 }
 
-OutSpec nansum(Tensor& self, std::optional<DimVector>& dim, bool& keepdim, std::optional<ScalarType>& dtype) {
+OutSpec nansum(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
+               std::optional<ScalarType>& dtype) {
   RL_CHECK(!self.is_complex(), "nansum does not support complex inputs");
   return reduced_spec(self, dim, keepdim, sum_dtype(self, dtype));
 }
 
-OutSpec mean(Tensor& self, std::optional<DimVector>& dim, bool& keepdim, std::optional<ScalarType>& dtype) {
+OutSpec mean(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
+             std::optional<ScalarType>& dtype) {
   const ScalarType result = dtype.value_or(self.dtype());
-  RL_CHECK(is_differentiable(result), "mean(): could not infer output dtype. ", dtype.has_value() ? "Optional" : "Input",
+  RL_CHECK(is_differentiable(result), "mean(): could not infer output dtype. ",
+           dtype.has_value() ? "Optional" : "Input",
            " dtype must be either a floating point or complex dtype. Got: ", enum_name(result));
   return reduced_spec(self, dim, keepdim, result);
 }
 
-OutSpec prod(Tensor& self, std::optional<DimVector>& dim, bool& keepdim, std::optional<ScalarType>& dtype) {
+OutSpec prod(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
+             std::optional<ScalarType>& dtype) {
   return reduced_spec(self, dim, keepdim, sum_dtype(self, dtype));
 }
 
 OutSpec max(Tensor& self) { return full_extreme("max", self); }
 OutSpec min(Tensor& self) { return full_extreme("min", self); }
 
-OutSpecs<2> max_dim(Tensor& self, int64_t& dim, bool& keepdim) { return extreme_along("max", self, dim, keepdim); }
-OutSpecs<2> min_dim(Tensor& self, int64_t& dim, bool& keepdim) { return extreme_along("min", self, dim, keepdim); }
+OutSpecs<2> max_dim(Tensor& self, int64_t& dim, bool& keepdim) {
+  return extreme_along("max", self, dim, keepdim);
+}
+OutSpecs<2> min_dim(Tensor& self, int64_t& dim, bool& keepdim) {
+  return extreme_along("min", self, dim, keepdim);
+}
 
-OutSpec amax(Tensor& self, DimVector& dim, bool& keepdim) { return extreme_over("amax", self, dim, keepdim); }
-OutSpec amin(Tensor& self, DimVector& dim, bool& keepdim) { return extreme_over("amin", self, dim, keepdim); }
+OutSpec amax(Tensor& self, DimVector& dim, bool& keepdim) {
+  return extreme_over("amax", self, dim, keepdim);
+}
+OutSpec amin(Tensor& self, DimVector& dim, bool& keepdim) {
+  return extreme_over("amin", self, dim, keepdim);
+}
 
 OutSpecs<2> aminmax(Tensor& self, std::optional<int64_t>& dim, bool& keepdim) {
   check_ordered("aminmax", self);
@@ -135,7 +154,8 @@ OutSpecs<2> aminmax(Tensor& self, std::optional<int64_t>& dim, bool& keepdim) {
     check_not_empty("aminmax", self, dims);
   } else {
     RL_CHECK(self.numel() != 0,
-             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
+             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+             "identity.");
     dims = wrap_dims({}, self.dim());
   }
   const OutSpec spec{reduced_sizes(self.sizes(), dims, keepdim), self.dtype()};
@@ -149,10 +169,16 @@ OutSpec argmin(Tensor& self, std::optional<int64_t>& dim, bool& keepdim) {
   return position("argmin", self, dim, keepdim);
 }
 
-OutSpec any(Tensor& self, std::optional<DimVector>& dim, bool& keepdim) { return truth(self, dim, keepdim); }
-OutSpec all(Tensor& self, std::optional<DimVector>& dim, bool& keepdim) { return truth(self, dim, keepdim); }
+OutSpec any(Tensor& self, std::optional<DimVector>& dim, bool& keepdim) {
+  return truth(self, dim, keepdim);
+}
+OutSpec all(Tensor& self, std::optional<DimVector>& dim, bool& keepdim) {
+  return truth(self, dim, keepdim);
+}
 
-OutSpec count_nonzero(Tensor& self, std::optional<DimVector>& dim) { return reduced_spec(self, dim, false, kInt64); }
+OutSpec count_nonzero(Tensor& self, std::optional<DimVector>& dim) {
+  return reduced_spec(self, dim, false, kInt64);
+}
 
 OutSpec var(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&, bool& keepdim) {
   return spread(self, dim, keepdim);
@@ -160,31 +186,39 @@ OutSpec var(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&,
 OutSpec std(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&, bool& keepdim) {
   return spread(self, dim, keepdim);
 }
-OutSpecs<2> var_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&, bool& keepdim) {
+OutSpecs<2> var_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&,
+                     bool& keepdim) {
   return spread_and_mean(self, dim, keepdim);
 }
-OutSpecs<2> std_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&, bool& keepdim) {
+OutSpecs<2> std_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&,
+                     bool& keepdim) {
   return spread_and_mean(self, dim, keepdim);
 }
 
 OutSpec linalg_vector_norm(Tensor& self, Scalar& ord, std::optional<DimVector>& dim, bool& keepdim,
                            std::optional<ScalarType>& dtype) {
   RL_CHECK(is_differentiable(self.dtype()),
-           "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ", enum_name(self.dtype()));
-  RL_CHECK(!ord.is_complex(), "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
+           "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
+           enum_name(self.dtype()));
+  RL_CHECK(!ord.is_complex(),
+           "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
   if (dtype.has_value()) {
-    RL_CHECK(is_differentiable(*dtype), "linalg.vector_norm: dtype should be floating point or complex. Got ",
+    RL_CHECK(is_differentiable(*dtype),
+             "linalg.vector_norm: dtype should be floating point or complex. Got ",
              enum_name(*dtype));
-    RL_CHECK(is_complex(*dtype) == self.is_complex() && promote_types(self.dtype(), *dtype) == *dtype,
-             "linalg.vector_norm: the dtype of the input (", enum_name(self.dtype()),
-             ") should be convertible without narrowing to the specified dtype (", enum_name(*dtype), ")");
+    RL_CHECK(
+        is_complex(*dtype) == self.is_complex() && promote_types(self.dtype(), *dtype) == *dtype,
+        "linalg.vector_norm: the dtype of the input (", enum_name(self.dtype()),
+        ") should be convertible without narrowing to the specified dtype (", enum_name(*dtype),
+        ")");
   }
   const OutSpec spec = reduced_spec(self, dim, keepdim, to_real(dtype.value_or(self.dtype())));
   const double p = ord.as<double>();
   if (p < 0 || p == INFINITY) {
     for (int64_t d : *dim) {
       RL_CHECK(self.dim() == 0 || self.size(d) != 0, "linalg.vector_norm cannot compute the ", p,
-               " norm on the dimension ", d, " because this dimension is empty and the operation does not have an identity");
+               " norm on the dimension ", d,
+               " because this dimension is empty and the operation does not have an identity");
     }
   }
   return spec;
@@ -200,49 +234,64 @@ OutSpec logsumexp(Tensor& self, DimVector& dim, bool& keepdim) {
 
 namespace composite {
 
-Tensor nanmean(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
-  RL_CHECK(is_differentiable(self.dtype()), "nanmean(): expected input to have floating point or complex dtype but got ",
+Tensor nanmean(const Tensor& self, OptionalIntArrayRef dim, bool keepdim,
+               std::optional<ScalarType> dtype) {
+  RL_CHECK(is_differentiable(self.dtype()),
+           "nanmean(): expected input to have floating point or complex dtype but got ",
            enum_name(self.dtype()));
   const Tensor count = self.isnan().logical_not().sum(dim, keepdim);
   return self.nansum(dim, keepdim, dtype).div(count);
 }
 
-Tensor max_other(const Tensor& self, const Tensor& other) { return rushlight::maximum(self, other); }
-Tensor min_other(const Tensor& self, const Tensor& other) { return rushlight::minimum(self, other); }
+Tensor max_other(const Tensor& self, const Tensor& other) {
+  return rushlight::maximum(self, other);
+}
+Tensor min_other(const Tensor& self, const Tensor& other) {
+  return rushlight::minimum(self, other);
+}
 
-Tensor var_unbiased(const Tensor& self, bool unbiased) { return rushlight::var(self, {}, Scalar(unbiased ? 1 : 0)); }
+Tensor var_unbiased(const Tensor& self, bool unbiased) {
+  return rushlight::var(self, {}, Scalar(unbiased ? 1 : 0));
+}
 Tensor var_dim(const Tensor& self, OptionalIntArrayRef dim, bool unbiased, bool keepdim) {
   return rushlight::var(self, dim, Scalar(unbiased ? 1 : 0), keepdim);
 }
-Tensor std_unbiased(const Tensor& self, bool unbiased) { return rushlight::std(self, {}, Scalar(unbiased ? 1 : 0)); }
+Tensor std_unbiased(const Tensor& self, bool unbiased) {
+  return rushlight::std(self, {}, Scalar(unbiased ? 1 : 0));
+}
 Tensor std_dim(const Tensor& self, OptionalIntArrayRef dim, bool unbiased, bool keepdim) {
   return rushlight::std(self, dim, Scalar(unbiased ? 1 : 0), keepdim);
 }
 std::tuple<Tensor, Tensor> var_mean_unbiased(const Tensor& self, bool unbiased) {
   return rushlight::var_mean(self, {}, Scalar(unbiased ? 1 : 0));
 }
-std::tuple<Tensor, Tensor> var_mean_dim(const Tensor& self, OptionalIntArrayRef dim, bool unbiased, bool keepdim) {
+std::tuple<Tensor, Tensor> var_mean_dim(const Tensor& self, OptionalIntArrayRef dim, bool unbiased,
+                                        bool keepdim) {
   return rushlight::var_mean(self, dim, Scalar(unbiased ? 1 : 0), keepdim);
 }
 std::tuple<Tensor, Tensor> std_mean_unbiased(const Tensor& self, bool unbiased) {
   return rushlight::std_mean(self, {}, Scalar(unbiased ? 1 : 0));
 }
-std::tuple<Tensor, Tensor> std_mean_dim(const Tensor& self, OptionalIntArrayRef dim, bool unbiased, bool keepdim) {
+std::tuple<Tensor, Tensor> std_mean_dim(const Tensor& self, OptionalIntArrayRef dim, bool unbiased,
+                                        bool keepdim) {
   return rushlight::std_mean(self, dim, Scalar(unbiased ? 1 : 0), keepdim);
 }
 
-Tensor norm(const Tensor& self, const std::optional<Scalar>& p, OptionalIntArrayRef dim, bool keepdim,
-            std::optional<ScalarType> dtype) {
+Tensor norm(const Tensor& self, const std::optional<Scalar>& p, OptionalIntArrayRef dim,
+            bool keepdim, std::optional<ScalarType> dtype) {
   return rushlight::linalg_vector_norm(self, p.value_or(Scalar(2)), dim, keepdim, dtype);
 }
 
-Tensor dist(const Tensor& self, const Tensor& other, const Scalar& p) { return self.sub(other).norm(p); }
+Tensor dist(const Tensor& self, const Tensor& other, const Scalar& p) {
+  return self.sub(other).norm(p);
+}
 
 }  // namespace composite
 
 // ---- derivatives ----
 
-Tensor expand_reduced(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef dim, bool keepdim) {
+Tensor expand_reduced(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef dim,
+                      bool keepdim) {
   if (sizes.empty()) {
     return grad;
   }
@@ -269,14 +318,15 @@ Tensor product_of_others(const Tensor& self) {
   const int64_t n = self.size(-1);
   const Tensor one = rushlight::ones_like(self.narrow(-1, 0, 1));
   const Tensor before = rushlight::cat({one, self.narrow(-1, 0, n - 1).cumprod(-1)}, -1);
-  const Tensor after = rushlight::cat({one, self.narrow(-1, 1, n - 1).flip({-1}).cumprod(-1)}, -1).flip({-1});
+  const Tensor after =
+      rushlight::cat({one, self.narrow(-1, 1, n - 1).flip({-1}).cumprod(-1)}, -1).flip({-1});
   return before.mul(after);
 }
 
 }  // namespace
 
-Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, OptionalIntArrayRef dim,
-                     bool keepdim) {
+Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                     OptionalIntArrayRef dim, bool keepdim) {
   if (self.numel() == 0) {
     return rushlight::zeros_like(self);
   }
@@ -308,8 +358,8 @@ Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& resul
   return wide.mul(others.conj());
 }
 
-Tensor extreme_backward(const Tensor& grad, const Tensor& self, const Tensor& result, OptionalIntArrayRef dim,
-                        bool keepdim) {
+Tensor extreme_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                        OptionalIntArrayRef dim, bool keepdim) {
   const Tensor value = expand_reduced(result, self.sizes(), dim, keepdim);
   const Tensor chosen = self.eq(value).logical_or(self.isnan().logical_and(value.isnan()));
   const DimVector dims = wrap_dims(dim.value_or({}), self.dim());
@@ -317,13 +367,17 @@ Tensor extreme_backward(const Tensor& grad, const Tensor& self, const Tensor& re
   return expand_reduced(grad, self.sizes(), dim, keepdim).mul(chosen).div(count);
 }
 
-Tensor aminmax_backward(const Tensor& grad_min, const Tensor& grad_max, const Tensor& self, const Tensor& min,
-                        const Tensor& max, std::optional<int64_t> dim, bool keepdim) {
-  const OptionalIntArrayRef dims = dim.has_value() ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef();
-  return extreme_backward(grad_min, self, min, dims, keepdim).add(extreme_backward(grad_max, self, max, dims, keepdim));
+Tensor aminmax_backward(const Tensor& grad_min, const Tensor& grad_max, const Tensor& self,
+                        const Tensor& min, const Tensor& max, std::optional<int64_t> dim,
+                        bool keepdim) {
+  const OptionalIntArrayRef dims =
+      dim.has_value() ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef();
+  return extreme_backward(grad_min, self, min, dims, keepdim)
+      .add(extreme_backward(grad_max, self, max, dims, keepdim));
 }
 
-Tensor scatter_selected(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices, bool keepdim) {
+Tensor scatter_selected(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices,
+                        bool keepdim) {
   if (sizes.empty()) {
     return grad;
   }
@@ -338,20 +392,22 @@ Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef 
                     const std::optional<Scalar>& correction, bool keepdim) {
   const double n = grad.numel() == 0 ? 1.0 : static_cast<double>(self.numel() / grad.numel());
   const double divisor = n - (correction.has_value() ? correction->as<double>() : 1.0);
-  const Tensor scaled = expand_reduced(grad.mul(Scalar(2.0 / (divisor > 0 ? divisor : 0.0))), self.sizes(), dim, keepdim);
+  const Tensor scaled = expand_reduced(grad.mul(Scalar(2.0 / (divisor > 0 ? divisor : 0.0))),
+                                       self.sizes(), dim, keepdim);
   const DimVector dims = wrap_dims(dim.value_or({}), self.dim());
   return scaled.mul(self.sub(self.mean(dims, true)));
 }
 
-Tensor std_backward(const Tensor& grad, const Tensor& self, const Tensor& result, OptionalIntArrayRef dim,
-                    const std::optional<Scalar>& correction, bool keepdim) {
+Tensor std_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                    OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
+                    bool keepdim) {
   // A constant slice has no slope that is worth following: zero.
   const Tensor slope = grad.div(result.mul(Scalar(2))).masked_fill(result.eq(Scalar(0)), Scalar(0));
   return var_backward(slope, self, dim, correction, keepdim);
 }
 
-Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim,
-                            bool keepdim, const Tensor& result) {
+Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar& ord,
+                            OptionalIntArrayRef dim, bool keepdim, const Tensor& result) {
   const double p = ord.as<double>();
   if (p == 0) {
     return rushlight::zeros_like(self);
@@ -371,12 +427,14 @@ Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar
     return self.sgn().mul(chosen).mul(g.div(count));
   }
   // Where self or the norm is zero the powers below may be infinite.
-  const Tensor slope = p < 2 ? self.sgn().mul(self.abs().pow(Scalar(p - 1))) : self.mul(self.abs().pow(Scalar(p - 2)));
+  const Tensor slope = p < 2 ? self.sgn().mul(self.abs().pow(Scalar(p - 1)))
+                             : self.mul(self.abs().pow(Scalar(p - 2)));
   const Tensor flat = p < 2 ? self.eq(Scalar(0)) : norm.eq(Scalar(0));
   return slope.mul(g).div(norm.pow(Scalar(p - 1))).masked_fill(flat, Scalar(0));
 }
 
-Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dim, bool keepdim) {
+Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                          IntArrayRef dim, bool keepdim) {
   const Tensor safe = result.masked_fill(result.eq(Scalar(-INFINITY)), Scalar(0));
   const Tensor share = self.sub(expand_reduced(safe, self.sizes(), dim, keepdim)).exp();
   return expand_reduced(grad, self.sizes(), dim, keepdim).mul(share);

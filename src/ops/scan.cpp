@@ -23,8 +23,12 @@ OutSpecs<2> running_extreme(const char* name, const Tensor& self, int64_t& dim) 
 
 namespace shape {
 
-OutSpec cumsum(Tensor& self, int64_t& dim, std::optional<ScalarType>& dtype) { return running_total(self, dim, dtype); }
-OutSpec cumprod(Tensor& self, int64_t& dim, std::optional<ScalarType>& dtype) { return running_total(self, dim, dtype); }
+OutSpec cumsum(Tensor& self, int64_t& dim, std::optional<ScalarType>& dtype) {
+  return running_total(self, dim, dtype);
+}
+OutSpec cumprod(Tensor& self, int64_t& dim, std::optional<ScalarType>& dtype) {
+  return running_total(self, dim, dtype);
+}
 
 OutSpec logcumsumexp(Tensor& self, int64_t& dim) {
   dim = wrap_dim(dim, self.dim());
@@ -47,7 +51,8 @@ Tensor reverse_cumsum(const Tensor& grad, int64_t dim) {
 
 namespace {
 
-// Factor by factor, with products instead of quotients: quadratic, but right to any order where factors are zero.
+// Factor by factor, with products instead of quotients: quadratic, but right to any order where
+// factors are zero.
 Tensor cumprod_backward_by_factors(const Tensor& grad, const Tensor& self, int64_t dim) {
   const int64_t n = self.size(dim);
   std::vector<Tensor> parts;
@@ -55,7 +60,8 @@ Tensor cumprod_backward_by_factors(const Tensor& grad, const Tensor& self, int64
     const Tensor later = grad.narrow(dim, i, n - i);
     const Tensor one = rushlight::ones_like(self.narrow(dim, i, 1));
     const Tensor before = i == 0 ? one : self.narrow(dim, 0, i).prod(dim, true);
-    const Tensor after = rushlight::cat({one, self.narrow(dim, i + 1, n - i - 1).cumprod(dim)}, dim);
+    const Tensor after =
+        rushlight::cat({one, self.narrow(dim, i + 1, n - i - 1).cumprod(dim)}, dim);
     parts.push_back(later.mul(before.conj()).mul(after.conj()).sum(dim, true));
   }
   return rushlight::cat(parts, dim);
@@ -75,18 +81,21 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, const Tensor& re
   if (grad_enabled()) {
     return cumprod_backward_by_factors(grad, self, dim);
   }
-  // Before the first zero of a line all is as usual, behind it results are constant. At the zero itself, the slope of
-  // a later result is the product of the other factors: a cumprod in which the zero is taken for a one.
+  // Before the first zero of a line all is as usual, behind it results are constant. At the zero
+  // itself, the slope of a later result is the product of the other factors: a cumprod in which the
+  // zero is taken for a one.
   const Tensor zeros_met = zero.cumsum(dim);
   const Tensor first = zero.logical_and(zeros_met.eq(Scalar(1)));
   const Tensor before = zeros_met.eq(Scalar(0));
-  const Tensor usual = weighted.div(self.conj().masked_fill(zero, Scalar(1))).masked_fill(before.logical_not(), Scalar(0));
+  const Tensor usual = weighted.div(self.conj().masked_fill(zero, Scalar(1)))
+                           .masked_fill(before.logical_not(), Scalar(0));
   const Tensor others = self.masked_fill(first, Scalar(1)).cumprod(dim);
   const Tensor at_zero = grad.mul(others.conj()).masked_fill(before, Scalar(0)).sum(dim, true);
   return usual.add(at_zero.mul(first));
 }
 
-Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
+Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                             int64_t dim) {
   if (self.dim() == 0 || self.numel() == 0) {
     return grad;
   }
@@ -98,8 +107,9 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
   }
   // The results differ by more than exp can span: in logarithms, positive and negative parts apart.
   const auto part = [&](const Tensor& size, const Tensor& present) {
-    const Tensor log_size = size.masked_fill(present.logical_not(), Scalar(1)).log().masked_fill(present.logical_not(),
-                                                                                               Scalar(-INFINITY));
+    const Tensor log_size = size.masked_fill(present.logical_not(), Scalar(1))
+                                .log()
+                                .masked_fill(present.logical_not(), Scalar(-INFINITY));
     const Tensor sums = log_size.sub(result).flip({dim}).logcumsumexp(dim).flip({dim});
     return sums.add(self).exp();
   };

@@ -17,7 +17,8 @@ int64_t size_along(const Tensor& self, int64_t dim) { return self.dim() == 0 ? 1
 OutSpecs<2> one_per_line(const char* op, const Tensor& self, int64_t& dim, bool keepdim) {
   check_ordered(op, self);
   dim = wrap_dim(dim, self.dim());
-  RL_CHECK_INDEX(size_along(self, dim) != 0, op, "(): Expected reduction dim ", dim, " to have non-zero size.");
+  RL_CHECK_INDEX(size_along(self, dim) != 0, op, "(): Expected reduction dim ", dim,
+                 " to have non-zero size.");
   const DimVector sizes = reduced_sizes(self.sizes(), dim, keepdim);
   return {OutSpec{sizes, self.dtype()}, OutSpec{sizes, kInt64}};
 }
@@ -45,27 +46,35 @@ OutSpecs<2> topk(Tensor& self, int64_t& k, int64_t& dim, bool&, bool&) {
 
 OutSpecs<2> kthvalue(Tensor& self, int64_t& k, int64_t& dim, bool& keepdim) {
   const OutSpecs<2> specs = one_per_line("kthvalue", self, dim, keepdim);
-  RL_CHECK(k >= 1 && k <= size_along(self, dim), "kthvalue(): selected number k out of range for dimension ", dim);
+  RL_CHECK(k >= 1 && k <= size_along(self, dim),
+           "kthvalue(): selected number k out of range for dimension ", dim);
   return specs;
 }
 
-OutSpecs<2> median_dim(Tensor& self, int64_t& dim, bool& keepdim) { return one_per_line("median", self, dim, keepdim); }
+OutSpecs<2> median_dim(Tensor& self, int64_t& dim, bool& keepdim) {
+  return one_per_line("median", self, dim, keepdim);
+}
 OutSpecs<2> nanmedian_dim(Tensor& self, int64_t& dim, bool& keepdim) {
   return one_per_line("nanmedian", self, dim, keepdim);
 }
-OutSpecs<2> mode(Tensor& self, int64_t& dim, bool& keepdim) { return one_per_line("mode", self, dim, keepdim); }
+OutSpecs<2> mode(Tensor& self, int64_t& dim, bool& keepdim) {
+  return one_per_line("mode", self, dim, keepdim);
+}
 
-OutSpec searchsorted(Tensor& sorted_sequence, Tensor& self, bool& out_int32, bool& right, std::optional<std::string>& side,
-                     Tensor& sorter) {
+OutSpec searchsorted(Tensor& sorted_sequence, Tensor& self, bool& out_int32, bool& right,
+                     std::optional<std::string>& side, Tensor& sorter) {
   check_ordered("searchsorted", sorted_sequence);
   check_ordered("searchsorted", self);
-  RL_CHECK(sorted_sequence.dim() > 0, "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
-           "dimension is 1, but we got boundaries tensor ", sorted_sequence.sizes());
+  RL_CHECK(sorted_sequence.dim() > 0,
+           "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
+           "dimension is 1, but we got boundaries tensor ",
+           sorted_sequence.sizes());
   if (side.has_value()) {
     RL_CHECK(*side == "left" || *side == "right",
              "torch.searchsorted(): side can only be 'left' or 'right' but got ", *side);
-    RL_CHECK(!right || *side == "right", "torch.searchsorted(): side and right can't be set to opposites, got side of ",
-             *side, " while right was True");
+    RL_CHECK(!right || *side == "right",
+             "torch.searchsorted(): side and right can't be set to opposites, got side of ", *side,
+             " while right was True");
     right = *side == "right";
   }
   bool matches = sorted_sequence.dim() == 1;
@@ -75,19 +84,23 @@ OutSpec searchsorted(Tensor& sorted_sequence, Tensor& self, bool& out_int32, boo
       matches &= self.sizes()[d] == sorted_sequence.sizes()[d];
     }
   }
-  RL_CHECK(matches, "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+  RL_CHECK(matches,
+           "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+           "dimensions of "
            "boundaries tensor and input value tensor must match, but we got boundaries tensor ",
            sorted_sequence.sizes(), " and input value tensor ", self.sizes());
   if (sorter.defined()) {
     RL_CHECK(sorter.sizes() == sorted_sequence.sizes(),
-             "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
+             "torch.searchsorted(): boundary and sorter must have the same size, but got boundary "
+             "tensor ",
              sorted_sequence.sizes(), "and got sorter tensor ", sorter.sizes());
-    RL_CHECK(sorter.dtype() == kInt64, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ",
+    RL_CHECK(sorter.dtype() == kInt64,
+             "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ",
              enum_name(sorter.dtype()));
   }
   RL_CHECK(!out_int32 || sorted_sequence.sizes()[sorted_sequence.dim() - 1] < INT32_MAX,
-           "torch.searchsorted(): the size of boundaries' last dimension should be less than ", INT32_MAX,
-           ", but we got ", sorted_sequence.sizes()[sorted_sequence.dim() - 1]);
+           "torch.searchsorted(): the size of boundaries' last dimension should be less than ",
+           INT32_MAX, ", but we got ", sorted_sequence.sizes()[sorted_sequence.dim() - 1]);
   return {self.sizes(), out_int32 ? kInt32 : kInt64};
 }
 
@@ -114,14 +127,17 @@ Tensor argsort_stable(const Tensor& self, bool stable, int64_t dim, bool descend
   return std::get<1>(rushlight::sort(self, std::optional<bool>(stable), dim, descending));
 }
 
-Tensor msort(const Tensor& self) { return std::get<0>(rushlight::sort(self, std::optional<bool>(false), 0, false)); }
+Tensor msort(const Tensor& self) {
+  return std::get<0>(rushlight::sort(self, std::optional<bool>(false), 0, false));
+}
 
 namespace {
 
 template <class Along>
 Tensor middle_of_all(const Tensor& self, const Along& along) {
   if (self.numel() == 0) {
-    RL_CHECK(self.is_floating_point(), "median(): an empty tensor of integers has no middle element");
+    RL_CHECK(self.is_floating_point(),
+             "median(): an empty tensor of integers has no middle element");
     return rushlight::full({}, Scalar(double(NAN)), self.options());
   }
   return std::get<0>(along(self.reshape({-1})));
@@ -136,16 +152,19 @@ Tensor nanmedian(const Tensor& self) {
   return middle_of_all(self, [](const Tensor& flat) { return flat.nanmedian(0); });
 }
 
-Tensor searchsorted_Scalar(const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right,
-                           std::optional<std::string_view> side, const Tensor& sorter) {
-  RL_CHECK(sorted_sequence.dim() == 1, "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
-           "dimension is 1, but we got boundaries tensor dim(", sorted_sequence.dim(), ")");
+Tensor searchsorted_Scalar(const Tensor& sorted_sequence, const Scalar& self, bool out_int32,
+                           bool right, std::optional<std::string_view> side, const Tensor& sorter) {
+  RL_CHECK(sorted_sequence.dim() == 1,
+           "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
+           "dimension is 1, but we got boundaries tensor dim(",
+           sorted_sequence.dim(), ")");
   const Tensor value = make_number(self, sorted_sequence.device()).to(sorted_sequence.dtype());
   return rushlight::searchsorted(sorted_sequence, value, out_int32, right, side, sorter);
 }
 
 Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
-  RL_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(", boundaries.dim(), ")");
+  RL_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(",
+           boundaries.dim(), ")");
   return rushlight::searchsorted(boundaries, self, out_int32, right);
 }
 Tensor bucketize_Scalar(const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
@@ -154,7 +173,8 @@ Tensor bucketize_Scalar(const Scalar& self, const Tensor& boundaries, bool out_i
 
 }  // namespace composite
 
-Tensor selected_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices) {
+Tensor selected_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
+                         const Tensor& indices) {
   if (sizes.empty()) {
     return grad.reshape({});
   }

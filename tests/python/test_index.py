@@ -1,13 +1,22 @@
-"""Indexing by tensors, gathers and scatters by behaviour: numpy's rules, hostile indices, aliasing, thread counts."""
+"""Indexing, gathers and scatters: numpy's rules, hostile indices, aliasing, thread counts."""
 
 import itertools
 
 import numpy as np
 import pytest
+
 import rushlight as torch
 
 HOSTILE = [2**63 - 1, -(2**63), 2**32, -(2**32), 10**6, 3, -4]
-DTYPES = [torch.float32, torch.float64, torch.float16, torch.int64, torch.uint8, torch.bool, torch.complex128]
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.int64,
+    torch.uint8,
+    torch.bool,
+    torch.complex128,
+]
 
 
 @pytest.fixture
@@ -63,13 +72,24 @@ def test_hostile_indices_are_refused(bad):
     wide = i.reshape(2, 1)
     ones = torch.ones(2, 3)
     calls = [
-        lambda: x[i], lambda: x[:, i], lambda: x.index_put_((i,), torch.tensor(1.0)), lambda: x.index_select(0, i),
-        lambda: x.index_put_((i,), ones, accumulate=True), lambda: x.index_add_(0, i, ones), lambda: x.index_copy_(1, i, ones.t()),
-        lambda: x.index_fill_(0, i, 1), lambda: x.gather(0, wide), lambda: x.scatter_(0, wide, 1.0), lambda: x.scatter_(1, wide, ones),
-        lambda: x.scatter_add_(0, wide, ones), lambda: x.scatter_reduce_(0, wide, ones, "amax"), lambda: x.take_along_dim(wide, 0),
-        lambda: torch.nn.functional.embedding(i, x), lambda: torch.nn.functional.cross_entropy(ones, i),
+        lambda: x[i],
+        lambda: x[:, i],
+        lambda: x.index_put_((i,), torch.tensor(1.0)),
+        lambda: x.index_select(0, i),
+        lambda: x.index_put_((i,), ones, accumulate=True),
+        lambda: x.index_add_(0, i, ones),
+        lambda: x.index_copy_(1, i, ones.t()),
+        lambda: x.index_fill_(0, i, 1),
+        lambda: x.gather(0, wide),
+        lambda: x.scatter_(0, wide, 1.0),
+        lambda: x.scatter_(1, wide, ones),
+        lambda: x.scatter_add_(0, wide, ones),
+        lambda: x.scatter_reduce_(0, wide, ones, "amax"),
+        lambda: x.take_along_dim(wide, 0),
+        lambda: torch.nn.functional.embedding(i, x),
+        lambda: torch.nn.functional.cross_entropy(ones, i),
         lambda: torch.nn.functional.nll_loss(ones, i),
-    ]  # fmt: skip
+    ]
     if abs(bad) > 9:
         calls += [lambda: x.take(i), lambda: x.put_(i, torch.ones(2))]
     for n, call in enumerate(calls):
@@ -84,10 +104,15 @@ def test_all_element_sizes(dtype):
     i = torch.tensor([2, 0])
     a = t.numpy()
     np.testing.assert_array_equal(t[i].numpy(), a[[2, 0]])
-    np.testing.assert_array_equal(t.gather(1, torch.tensor([[3], [1], [0]])).numpy(), a[[0, 1, 2], [3, 1, 0]][:, None])
+    np.testing.assert_array_equal(
+        t.gather(1, torch.tensor([[3], [1], [0]])).numpy(), a[[0, 1, 2], [3, 1, 0]][:, None]
+    )
     np.testing.assert_array_equal(torch.cat((t, t), 1).numpy(), np.concatenate((a, a), 1))
     np.testing.assert_array_equal(t.flip(1).numpy(), a[:, ::-1])
-    np.testing.assert_array_equal(t[t.to(torch.float64) > 5].numpy() if dtype != torch.complex128 else a[a.real > 5], a[a.real > 5])
+    np.testing.assert_array_equal(
+        t[t.to(torch.float64) > 5].numpy() if dtype != torch.complex128 else a[a.real > 5],
+        a[a.real > 5],
+    )
     np.testing.assert_array_equal(t.roll(1, 1).numpy(), np.roll(a, 1, 1))
     np.testing.assert_array_equal(t.tril().numpy(), np.tril(a))
 
@@ -100,7 +125,9 @@ def test_adds_where_indices_repeat():
     t.index_put_((torch.tensor([1, 1]),), torch.tensor([True, True]), accumulate=True)
     assert t.tolist() == [False, True, False]
     # The last write stays.
-    assert torch.zeros(2).index_put_((torch.tensor([0, 0, 0]),), torch.tensor([1.0, 2.0, 3.0])).tolist() == [3, 0]
+    assert torch.zeros(2).index_put_(
+        (torch.tensor([0, 0, 0]),), torch.tensor([1.0, 2.0, 3.0])
+    ).tolist() == [3, 0]
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
@@ -110,9 +137,11 @@ def test_adding_does_not_depend_on_threads(threads, count):
     i = torch.from_numpy(rng.integers(0, 40, 500))
     j = torch.from_numpy(rng.integers(0, 300, (500, 300)))
     functions = [
-        lambda: torch.zeros(40, 300).index_add_(0, i, x), lambda: torch.zeros(500, 300).scatter_add_(1, j, x),
-        lambda: torch.zeros(500, 300).scatter_add_(0, j, x), lambda: torch.zeros(40, 300).index_put_((i,), x, accumulate=True),
-    ]  # fmt: skip
+        lambda: torch.zeros(40, 300).index_add_(0, i, x),
+        lambda: torch.zeros(500, 300).scatter_add_(1, j, x),
+        lambda: torch.zeros(500, 300).scatter_add_(0, j, x),
+        lambda: torch.zeros(40, 300).index_put_((i,), x, accumulate=True),
+    ]
     torch.set_num_threads(1)
     alone = [f() for f in functions]
     torch.set_num_threads(count)
@@ -151,16 +180,24 @@ def test_compressing(shape, share):
     x = np.arange(mask.size).reshape(shape)
     np.testing.assert_array_equal(torch.tensor(mask).nonzero().numpy(), np.argwhere(mask))
     for dtype in (np.int64, np.float32, np.uint8, np.complex128):
-        np.testing.assert_array_equal(torch.tensor(x.astype(dtype))[torch.tensor(mask)].numpy(), x.astype(dtype)[mask])
+        np.testing.assert_array_equal(
+            torch.tensor(x.astype(dtype))[torch.tensor(mask)].numpy(), x.astype(dtype)[mask]
+        )
     filled = torch.tensor(x).masked_fill(torch.tensor(mask), -1).numpy()
     np.testing.assert_array_equal(filled, np.where(mask, -1, x))
 
 
 def test_negative_strides_do_not_exist_but_flips_do():
     x = np.arange(2 * 3 * 70).reshape(2, 3, 70)
-    for dims in itertools.chain.from_iterable(itertools.combinations(range(3), k) for k in range(4)):
-        np.testing.assert_array_equal(torch.tensor(x).flip(*dims).numpy() if dims else x, np.flip(x, dims))
-        np.testing.assert_array_equal(torch.tensor(x).transpose(0, 2).flip(dims).numpy(), np.flip(x.transpose(2, 1, 0), dims))
+    for dims in itertools.chain.from_iterable(
+        itertools.combinations(range(3), k) for k in range(4)
+    ):
+        np.testing.assert_array_equal(
+            torch.tensor(x).flip(*dims).numpy() if dims else x, np.flip(x, dims)
+        )
+        np.testing.assert_array_equal(
+            torch.tensor(x).transpose(0, 2).flip(dims).numpy(), np.flip(x.transpose(2, 1, 0), dims)
+        )
 
 
 def test_cat_keeps_channels_last():
@@ -187,6 +224,9 @@ def test_diagonals_far_out(diagonal):
 
 
 def test_results_too_large_are_refused():
-    for call in (lambda: torch.ones(2).repeat(2**62), lambda: torch.ones(2).repeat_interleave(2**62)):
+    for call in (
+        lambda: torch.ones(2).repeat(2**62),
+        lambda: torch.ones(2).repeat_interleave(2**62),
+    ):
         with pytest.raises(RuntimeError):
             call()

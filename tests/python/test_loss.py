@@ -1,7 +1,8 @@
-"""Losses and embeddings by behaviour: against the definition, ignored and weighted classes, spatial targets, 16 bits."""
+"""Losses and embeddings: definitions, ignored and weighted classes, spatial targets, 16 bits."""
 
 import numpy as np
 import pytest
+
 import rushlight as torch
 
 F = torch.nn.functional
@@ -10,12 +11,19 @@ F = torch.nn.functional
 def definition(x, t, weight=None, ignore=-100, smoothing=0.0):
     """Losses of samples and their weights, from log probabilities (N, C) in float64."""
     weight = np.ones(x.shape[1]) if weight is None else weight
-    logp = x - np.log(np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)) - x.max(1, keepdims=True)
+    logp = (
+        x
+        - np.log(np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True))
+        - x.max(1, keepdims=True)
+    )
     losses, weights = np.zeros(len(t)), np.zeros(len(t))
     for i, c in enumerate(t):
         if c != ignore:
             weights[i] = weight[c]
-            losses[i] = -(1 - smoothing) * weight[c] * logp[i, c] - smoothing / x.shape[1] * (weight * logp[i]).sum()
+            losses[i] = (
+                -(1 - smoothing) * weight[c] * logp[i, c]
+                - smoothing / x.shape[1] * (weight * logp[i]).sum()
+            )
     return losses, weights
 
 
@@ -31,15 +39,26 @@ def test_cross_entropy(shape, weighted, smoothing):
     w = rng.random(classes) + 0.1 if weighted else None
     flat = np.moveaxis(x, 1, -1).reshape(-1, classes)
     losses, weights = definition(flat, t.ravel(), w, 2, smoothing)
-    expected = {"none": losses.reshape(t.shape), "sum": losses.sum(), "mean": losses.sum() / weights.sum()}
+    expected = {
+        "none": losses.reshape(t.shape),
+        "sum": losses.sum(),
+        "mean": losses.sum() / weights.sum(),
+    }
     for dtype, tolerance in ((torch.float64, 1e-10), (torch.float32, 1e-5), (torch.bfloat16, 3e-2)):
         given = torch.tensor(w).to(dtype) if weighted else None
         for reduction, value in expected.items():
             loss = F.cross_entropy(
-                torch.tensor(x).to(dtype), torch.tensor(t), given, ignore_index=2, reduction=reduction, label_smoothing=smoothing
+                torch.tensor(x).to(dtype),
+                torch.tensor(t),
+                given,
+                ignore_index=2,
+                reduction=reduction,
+                label_smoothing=smoothing,
             )
             assert loss.dtype is dtype
-            np.testing.assert_allclose(loss.double().numpy(), value, rtol=tolerance, atol=30 * tolerance)
+            np.testing.assert_allclose(
+                loss.double().numpy(), value, rtol=tolerance, atol=30 * tolerance
+            )
 
 
 def test_cross_entropy_is_log_softmax_and_nll_loss():
@@ -59,7 +78,9 @@ def test_extreme_logits():
     loss.sum().backward()
     assert x.grad.tolist() == [[1, -1], [0, 0]]
     assert F.cross_entropy(torch.ones(2, 3), torch.tensor([-100, -100])).isnan()
-    assert F.cross_entropy(torch.ones(2, 3), torch.tensor([-100, -100]), reduction="sum").item() == 0
+    assert (
+        F.cross_entropy(torch.ones(2, 3), torch.tensor([-100, -100]), reduction="sum").item() == 0
+    )
     assert F.cross_entropy(torch.ones(0, 3), torch.ones(0, dtype=torch.long)).isnan()
 
 
@@ -75,7 +96,11 @@ def test_thread_count_changes_no_bit(count):
     def run():
         loss = F.cross_entropy(x, t)
         rows = F.embedding(words, table)
-        return [loss, *torch.autograd.grad(loss, x), *torch.autograd.grad((rows * rows).sum(), table)]
+        return [
+            loss,
+            *torch.autograd.grad(loss, x),
+            *torch.autograd.grad((rows * rows).sum(), table),
+        ]
 
     torch.set_num_threads(1)
     alone = run()
@@ -90,13 +115,17 @@ def test_binary_cross_entropy():
     y = np.array([1.0, 1.0, 0.4, 0.0], dtype=np.float32)
     losses = F.binary_cross_entropy(torch.tensor(p), torch.tensor(y), reduction="none")
     np.testing.assert_allclose(losses.numpy()[[0, 3]], 100)
-    np.testing.assert_allclose(losses[2].item(), -(0.4 * np.log(0.3) + 0.6 * np.log(0.7)), rtol=1e-6)
+    np.testing.assert_allclose(
+        losses[2].item(), -(0.4 * np.log(0.3) + 0.6 * np.log(0.7)), rtol=1e-6
+    )
     for bad in (1.5, -0.1, float("nan")):
         with pytest.raises(RuntimeError, match="between 0 and 1"):
             F.binary_cross_entropy(torch.tensor([bad]), torch.tensor([1.0]))
     x = torch.tensor([-200.0, 200.0, 0.5])
     np.testing.assert_allclose(
-        F.binary_cross_entropy_with_logits(x, torch.tensor([1.0, 0.0, 1.0]), reduction="none").numpy(),
+        F.binary_cross_entropy_with_logits(
+            x, torch.tensor([1.0, 0.0, 1.0]), reduction="none"
+        ).numpy(),
         [200, 200, np.log1p(np.exp(-0.5))],
         rtol=1e-6,
     )

@@ -1,9 +1,10 @@
-"""Reductions, scans and softmax by behaviour: accuracy, layouts, NaN, ties, empty tensors, thread counts."""
+"""Reductions, scans, softmax: accuracy, layouts, NaN, ties, empty tensors, thread counts."""
 
 import math
 
 import numpy as np
 import pytest
+
 import rushlight as torch
 
 NAN, INF = float("nan"), float("inf")
@@ -28,7 +29,9 @@ def threads():
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("shape", [(3, 5), (40, 2000), (2000, 40), (1, 70000), (70000, 3), (130, 130)])
+@pytest.mark.parametrize(
+    "shape", [(3, 5), (40, 2000), (2000, 40), (1, 70000), (70000, 3), (130, 130)]
+)
 @pytest.mark.parametrize("dim", [None, 0, 1])
 def test_every_path_of_the_driver(layout, shape, dim):
     x = random(*shape)
@@ -48,14 +51,20 @@ def test_every_path_of_the_driver(layout, shape, dim):
         actual = getattr(t, name)(*args).numpy()
         np.testing.assert_allclose(actual, reference(x, axis=dim), rtol=1e-12, atol=1e-12)
     axis = (0, 1) if dim is None else dim
-    np.testing.assert_allclose(t.logsumexp(axis).numpy(), np.log(np.exp(x).sum(axis=axis)), rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(t.norm(3, dim).numpy(), (np.abs(x) ** 3).sum(axis=dim) ** (1 / 3), rtol=1e-12)
+    np.testing.assert_allclose(
+        t.logsumexp(axis).numpy(), np.log(np.exp(x).sum(axis=axis)), rtol=1e-12, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        t.norm(3, dim).numpy(), (np.abs(x) ** 3).sum(axis=dim) ** (1 / 3), rtol=1e-12
+    )
 
 
 def test_kept_dimension_between_reduced_ones():
     x = random(6, 7, 300)
     np.testing.assert_allclose(torch.tensor(x).sum((0, 2)).numpy(), x.sum((0, 2)), rtol=1e-12)
-    np.testing.assert_allclose(torch.tensor(x).permute(2, 0, 1).var((0, 1)).numpy(), x.var((2, 0), ddof=1), rtol=1e-12)
+    np.testing.assert_allclose(
+        torch.tensor(x).permute(2, 0, 1).var((0, 1)).numpy(), x.var((2, 0), ddof=1), rtol=1e-12
+    )
     wide = torch.tensor(x[:, :1, :1]).expand(6, 7, 300)
     np.testing.assert_allclose(wide.sum((1, 2)).numpy(), x[:, 0, 0] * 2100, rtol=1e-12)
 
@@ -65,7 +74,9 @@ def test_float32_sums_are_accurate():
     exact = x.sum(dtype=np.float64)
     assert abs(torch.from_numpy(x).sum().item() - exact) <= 1e-6 * abs(exact)
     columns = torch.from_numpy(x[:10_000_000].reshape(1_000_000, 10)).sum(0).double().numpy()
-    np.testing.assert_allclose(columns, x[:10_000_000].reshape(-1, 10).sum(0, dtype=np.float64), rtol=1e-6)
+    np.testing.assert_allclose(
+        columns, x[:10_000_000].reshape(-1, 10).sum(0, dtype=np.float64), rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -87,13 +98,22 @@ def test_variance_far_from_zero(offset):
 
 
 @pytest.mark.parametrize("threads_used", [2, 3, 5])
-@pytest.mark.parametrize("shape, dim", [((300_001,), 0), ((3, 200_000), 1), ((200_000, 3), 0), ((5000, 700), 0), ((700, 5000), 1)])
+@pytest.mark.parametrize(
+    "shape, dim",
+    [((300_001,), 0), ((3, 200_000), 1), ((200_000, 3), 0), ((5000, 700), 0), ((700, 5000), 1)],
+)
 def test_thread_count_changes_no_bit(threads, threads_used, shape, dim):
     t = torch.from_numpy(random(*shape, dtype=np.float32))
     functions = [
-        lambda: t.sum(dim), lambda: t.var(dim), lambda: t.logsumexp(dim), lambda: t.softmax(dim), lambda: t.cumsum(dim),
-        lambda: t.norm(3, dim), lambda: t.max(dim)[1], lambda: t.sum(),
-    ]  # fmt: skip
+        lambda: t.sum(dim),
+        lambda: t.var(dim),
+        lambda: t.logsumexp(dim),
+        lambda: t.softmax(dim),
+        lambda: t.cumsum(dim),
+        lambda: t.norm(3, dim),
+        lambda: t.max(dim)[1],
+        lambda: t.sum(),
+    ]
     torch.set_num_threads(1)
     alone = [f() for f in functions]
     torch.set_num_threads(threads_used)
@@ -115,7 +135,9 @@ def test_nan_wins_and_first_of_equals():
     assert torch.zeros(70, 40).argmax(0).tolist() == [0] * 40
 
 
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool])
+@pytest.mark.parametrize(
+    "dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool]
+)
 def test_integer_results(dtype):
     t = torch.tensor([[1, 0, 3], [2, 5, 0]]).to(dtype)
     assert t.sum().dtype is torch.int64 and t.prod().dtype is torch.int64
@@ -128,7 +150,9 @@ def test_nothing_to_reduce():
     t = torch.zeros(0, 3)
     assert t.sum(0).tolist() == [0, 0, 0] and t.prod(0).tolist() == [1, 1, 1]
     assert t.sum(1).shape == (0,) and t.max(1)[0].shape == (0,)
-    assert all(math.isnan(v) for v in t.mean(0).tolist()) and math.isnan(torch.zeros(0).var().item())
+    assert all(math.isnan(v) for v in t.mean(0).tolist()) and math.isnan(
+        torch.zeros(0).var().item()
+    )
     assert t.logsumexp(0).tolist() == [-INF] * 3
     assert t.any().item() is False and t.all().item() is True
     assert torch.ones(1).var().isnan().item()
@@ -137,7 +161,10 @@ def test_nothing_to_reduce():
 def test_norm_does_not_overflow_early():
     assert torch.tensor([3e30, 4e30]).norm().item() == pytest.approx(5e30, rel=1e-6)
     assert torch.tensor([3e-30, 4e-30]).norm().item() == pytest.approx(5e-30, rel=1e-6)
-    assert torch.tensor([1.0, -5.0]).norm(INF).item() == 5 and torch.tensor([1.0, -5.0]).norm(-INF).item() == 1
+    assert (
+        torch.tensor([1.0, -5.0]).norm(INF).item() == 5
+        and torch.tensor([1.0, -5.0]).norm(-INF).item() == 1
+    )
     assert torch.tensor([3 + 4j, 0j]).norm().item() == pytest.approx(5)
 
 
@@ -159,7 +186,9 @@ def test_softmax_of_extremes(dim):
     assert torch.tensor([-INF, 0.0]).log_softmax(0).tolist() == [-INF, 0]
 
 
-@pytest.mark.parametrize("shape, dim", [((7, 3000), 1), ((3000, 7), 0), ((4, 33, 50), 1), ((5, 1), 1)])
+@pytest.mark.parametrize(
+    "shape, dim", [((7, 3000), 1), ((3000, 7), 0), ((4, 33, 50), 1), ((5, 1), 1)]
+)
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_softmax_against_numpy(shape, dim, name):
     x = random(*shape)
@@ -168,7 +197,10 @@ def test_softmax_against_numpy(shape, dim, name):
     expected = p if name == "softmax" else np.log(p)
     np.testing.assert_allclose(getattr(torch.tensor(x), name)(dim).numpy(), expected, rtol=1e-11)
     np.testing.assert_allclose(
-        getattr(torch.tensor(x, dtype=torch.float32), name)(dim).numpy(), expected, rtol=2e-5, atol=1e-6
+        getattr(torch.tensor(x, dtype=torch.float32), name)(dim).numpy(),
+        expected,
+        rtol=2e-5,
+        atol=1e-6,
     )
 
 
@@ -176,7 +208,9 @@ def test_softmax_against_numpy(shape, dim, name):
 def test_scans(n):
     x = random(n)
     np.testing.assert_allclose(torch.tensor(x).cumsum(0).numpy(), x.cumsum(), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(torch.tensor(x).reshape(n, 1).expand(n, 5).cumsum(0)[:, 2].numpy(), x.cumsum(), atol=1e-9)
+    np.testing.assert_allclose(
+        torch.tensor(x).reshape(n, 1).expand(n, 5).cumsum(0)[:, 2].numpy(), x.cumsum(), atol=1e-9
+    )
     ones = torch.ones(n, dtype=torch.int8)
     assert ones.cumsum(0)[-1].item() == n
     values, indices = torch.tensor(x).cummax(0)

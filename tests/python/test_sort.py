@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 import rushlight as torch
 
 NAN = float("nan")
@@ -53,9 +54,15 @@ def test_long_rows(dtype):
 def test_any_dimension_and_layout(dim):
     x = data("float64", 5, 60, 7)
     np.testing.assert_array_equal(torch.tensor(x).sort(dim)[0].numpy(), np.sort(x, dim))
-    np.testing.assert_array_equal(torch.tensor(x).transpose(0, 2).sort(dim)[0].numpy(), np.sort(x.transpose(2, 1, 0), dim))
-    np.testing.assert_array_equal(torch.tensor(x).topk(2, dim)[0].numpy(), np.flip(np.sort(x, dim), dim).take([0, 1], dim))
-    np.testing.assert_array_equal(torch.tensor(x).kthvalue(2, dim)[0].numpy(), np.sort(x, dim).take(1, dim))
+    np.testing.assert_array_equal(
+        torch.tensor(x).transpose(0, 2).sort(dim)[0].numpy(), np.sort(x.transpose(2, 1, 0), dim)
+    )
+    np.testing.assert_array_equal(
+        torch.tensor(x).topk(2, dim)[0].numpy(), np.flip(np.sort(x, dim), dim).take([0, 1], dim)
+    )
+    np.testing.assert_array_equal(
+        torch.tensor(x).kthvalue(2, dim)[0].numpy(), np.sort(x, dim).take(1, dim)
+    )
 
 
 def test_nan_is_largest_and_zeros_are_equal():
@@ -86,7 +93,9 @@ def test_kthvalue_is_the_stable_sorts(dtype, k):
     t = torch.tensor(data(dtype, 4, 1000))
     values, indices = t.kthvalue(k, 1)
     expected = t.sort(1)
-    assert torch.equal(values, expected[0][:, k - 1]) and torch.equal(indices, expected[1][:, k - 1])
+    assert torch.equal(values, expected[0][:, k - 1]) and torch.equal(
+        indices, expected[1][:, k - 1]
+    )
 
 
 def test_mode_takes_the_smallest_of_the_most_frequent():
@@ -113,17 +122,26 @@ def test_searching():
     assert torch.searchsorted(edges, values).tolist() == [0, 0, 1, 4, 4]
     assert torch.bucketize(values, edges, right=True).tolist() == [0, 1, 3, 4, 4]
     order = torch.tensor([3, 0, 2, 1])
-    assert torch.searchsorted(torch.tensor([2.0, 9.0, 5.0, 1.0]), values[1:3], sorter=order).tolist() == [0, 1]
+    assert torch.searchsorted(
+        torch.tensor([2.0, 9.0, 5.0, 1.0]), values[1:3], sorter=order
+    ).tolist() == [0, 1]
     with pytest.raises(RuntimeError, match="sorter"):
         torch.searchsorted(edges, values, sorter=torch.tensor([0, 1, 2, 9]))
 
 
-@pytest.mark.parametrize("call", [
-    lambda: torch.ones(3).topk(-1), lambda: torch.ones(3).topk(2**62), lambda: torch.ones(3).kthvalue(2**62),
-    lambda: torch.bincount(torch.tensor([2**62])), lambda: torch.bincount(torch.tensor([1]), minlength=-1),
-    lambda: torch.ones(3).sort(5), lambda: torch.histc(torch.ones(3), -1),
-    lambda: torch.histc(torch.tensor([float("inf")]), 3),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.ones(3).topk(-1),
+        lambda: torch.ones(3).topk(2**62),
+        lambda: torch.ones(3).kthvalue(2**62),
+        lambda: torch.bincount(torch.tensor([2**62])),
+        lambda: torch.bincount(torch.tensor([1]), minlength=-1),
+        lambda: torch.ones(3).sort(5),
+        lambda: torch.histc(torch.ones(3), -1),
+        lambda: torch.histc(torch.tensor([float("inf")]), 3),
+    ],
+)
 def test_bad_arguments(call):
     with pytest.raises((RuntimeError, IndexError)):
         call()

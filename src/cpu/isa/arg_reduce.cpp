@@ -1,5 +1,5 @@
-// Reductions that report positions or two extremes: max and min along a dimension, argmax, argmin, aminmax. The first
-// of equal elements wins; a NaN wins over numbers.
+// Reductions that report positions or two extremes: max and min along a dimension, argmax, argmin,
+// aminmax. The first of equal elements wins; a NaN wins over numbers.
 #include <algorithm>
 
 #include "cpu/isa/fold.h"
@@ -111,8 +111,8 @@ void extreme(const char* name, const Tensor* values, const Tensor& indices, cons
                to[i] = s[i].index;
              }
              if (values != nullptr) {
-               write(static_cast<char*>(values->data_ptr()) + first * values->element_size(), &s[0].value,
-                     sizeof(typename Op::S), n);
+               write(static_cast<char*>(values->data_ptr()) + first * values->element_size(),
+                     &s[0].value, sizeof(typename Op::S), n);
              }
            });
   });
@@ -169,7 +169,8 @@ void argmin(const Tensor& out, const Tensor& self, std::optional<int64_t> dim, b
   extreme<false>("argmin", nullptr, out, self, one_dim(dim));
 }
 
-void aminmax(const Tensor& min, const Tensor& max, const Tensor& self, std::optional<int64_t> dim, bool) {
+void aminmax(const Tensor& min, const Tensor& max, const Tensor& self, std::optional<int64_t> dim,
+             bool) {
   const ReducePlan plan = plan_reduction(self, one_dim(dim), false);
   visit_order_type("aminmax", self.dtype(), [&](auto tag) {
     using A = typename decltype(tag)::type;
@@ -177,8 +178,8 @@ void aminmax(const Tensor& min, const Tensor& max, const Tensor& self, std::opti
     const MinMax<A> op;
     const bool direct = self.element_size() == static_cast<int64_t>(sizeof(A));
     const ConvertRun write = writer<A, set_real | set_Bool>("aminmax", self.dtype());
-    reduce(op, plan, self.data_ptr(), reader<A, set_real | set_Bool>("aminmax", self.dtype()), direct,
-           [&](int64_t first, const S* s, int64_t n) {
+    reduce(op, plan, self.data_ptr(), reader<A, set_real | set_Bool>("aminmax", self.dtype()),
+           direct, [&](int64_t first, const S* s, int64_t n) {
              const int64_t at = first * min.element_size();
              write(static_cast<char*>(min.data_ptr()) + at, &s[0].min, sizeof(S), n);
              write(static_cast<char*>(max.data_ptr()) + at, &s[0].max, sizeof(S), n);

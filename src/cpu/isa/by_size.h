@@ -1,4 +1,5 @@
-// For kernels that move elements without looking at them: one instantiation per size instead of one per dtype.
+// For kernels that move elements without looking at them: one instantiation per size instead of one
+// per dtype.
 #pragma once
 
 #include <rushlight/dtype.h>
@@ -13,11 +14,16 @@ struct Bytes16 {
 template <class F>
 void visit_size(int64_t size, const F& f) {
   switch (size) {
-    case 1: return f(Tag<uint8_t>{});
-    case 2: return f(Tag<uint16_t>{});
-    case 4: return f(Tag<uint32_t>{});
-    case 8: return f(Tag<uint64_t>{});
-    default: return f(Tag<Bytes16>{});
+    case 1:
+      return f(Tag<uint8_t>{});
+    case 2:
+      return f(Tag<uint16_t>{});
+    case 4:
+      return f(Tag<uint32_t>{});
+    case 8:
+      return f(Tag<uint64_t>{});
+    default:
+      return f(Tag<Bytes16>{});
   }
 }
 

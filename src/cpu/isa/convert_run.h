@@ -1,4 +1,5 @@
-// Runs of elements brought into a kernel's compute type and back: contiguous loops that vectorise, or strided ones.
+// Runs of elements brought into a kernel's compute type and back: contiguous loops that vectorise,
+// or strided ones.
 #pragma once
 
 #include <rushlight/dtype.h>

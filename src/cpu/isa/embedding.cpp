@@ -1,5 +1,6 @@
-// embedding and its gradient. Backwards, a row of the table belongs to one thread, which adds up the gradients of its
-// uses in the order of the indices, in the compute type: the same bits for any number of threads.
+// embedding and its gradient. Backwards, a row of the table belongs to one thread, which adds up
+// the gradients of its uses in the order of the indices, in the compute type: the same bits for any
+// number of threads.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -29,7 +30,8 @@ Tensor checked_indices(const Tensor& indices, int64_t rows) {
 
 }  // namespace
 
-void embedding(const Tensor& out, const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
+void embedding(const Tensor& out, const Tensor& weight, const Tensor& indices, int64_t, bool,
+               bool) {
   const Tensor positions = checked_indices(indices, weight.sizes()[0]);
   const Tensor table = contiguous_raw(weight);
   const int64_t width = weight.sizes()[1] * weight.element_size();
@@ -39,15 +41,16 @@ void embedding(const Tensor& out, const Tensor& weight, const Tensor& indices, i
   if (width == 0) {
     return;
   }
-  parallel_for(0, positions.numel(), std::max<int64_t>(1, 4 * work_per_task / width), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) {
-      std::memcpy(to + i * width, from + at[i] * width, width);
-    }
-  });
+  parallel_for(0, positions.numel(), std::max<int64_t>(1, 4 * work_per_task / width),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; i++) {
+                   std::memcpy(to + i * width, from + at[i] * width, width);
+                 }
+               });
 }
 
-void embedding_dense_backward(const Tensor& out, const Tensor& grad_output, const Tensor& indices, int64_t num_weights,
-                              int64_t padding_idx, bool scale_grad_by_freq) {
+void embedding_dense_backward(const Tensor& out, const Tensor& grad_output, const Tensor& indices,
+                              int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq) {
   const Tensor positions = checked_indices(indices, num_weights);
   const int64_t* at = positions.data<int64_t>();
   const int64_t n = positions.numel();

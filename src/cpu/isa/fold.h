@@ -1,10 +1,11 @@
-// Leaf functions of the reduction driver. `reduce` runs an op that has the types A (elements as loaded) and S (state):
+// Leaf functions of the reduction driver. `reduce` runs an op that has the types A (elements as
+// loaded) and S (state):
 //   S identity() const;
 //   void row(const A* x, int64_t n, int64_t first, S& s) const;
 //   void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t first, S* s) const;
 //   void merge(S* older, int64_t n_older, const S* newer, int64_t n_newer, int64_t width) const;
-// `Fold` is such an op made of a fold formula (src/kernels/reduce.h): lanes that do not wait for each other, met in a
-// fixed tree.
+// `Fold` is such an op made of a fold formula (src/kernels/reduce.h): lanes that do not wait for
+// each other, met in a fixed tree.
 #pragma once
 
 #include "cpu/isa/convert_run.h"
@@ -15,21 +16,27 @@ namespace rushlight::cpu::RL_ISA {
 
 // emit(first_output, states, n) is called for runs of outputs, from several threads.
 template <class Op, class F>
-void reduce(const Op& op, const ReducePlan& plan, const void* data, ConvertRun read, bool direct, const F& emit) {
+void reduce(const Op& op, const ReducePlan& plan, const void* data, ConvertRun read, bool direct,
+            const F& emit) {
   using A = typename Op::A;
   using S = typename Op::S;
   const ReduceOp erased{
-      &op, sizeof(A), sizeof(S),
+      &op,
+      sizeof(A),
+      sizeof(S),
       [](const void* c, void* s) { *static_cast<S*>(s) = static_cast<const Op*>(c)->identity(); },
       [](const void* c, const void* x, int64_t n, int64_t first, void* s) {
         static_cast<const Op*>(c)->row(static_cast<const A*>(x), n, first, *static_cast<S*>(s));
       },
-      [](const void* c, const void* x, int64_t ld, int64_t rows, int64_t cols, int64_t first, void* s) {
-        static_cast<const Op*>(c)->columns(static_cast<const A*>(x), ld, rows, cols, first, static_cast<S*>(s));
+      [](const void* c, const void* x, int64_t ld, int64_t rows, int64_t cols, int64_t first,
+         void* s) {
+        static_cast<const Op*>(c)->columns(static_cast<const A*>(x), ld, rows, cols, first,
+                                           static_cast<S*>(s));
       },
-      [](const void* c, void* older, int64_t n_older, const void* newer, int64_t n_newer, int64_t width) {
-        static_cast<const Op*>(c)->merge(static_cast<S*>(older), n_older, static_cast<const S*>(newer), n_newer,
-                                         width);
+      [](const void* c, void* older, int64_t n_older, const void* newer, int64_t n_newer,
+         int64_t width) {
+        static_cast<const Op*>(c)->merge(static_cast<S*>(older), n_older,
+                                         static_cast<const S*>(newer), n_newer, width);
       }};
   const Emit erased_emit{&emit, [](const void* c, int64_t first, const void* states, int64_t n) {
                            (*static_cast<const F*>(c))(first, static_cast<const S*>(states), n);
@@ -152,7 +159,8 @@ struct Fold {
   void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* s) const {
     fold_columns<F>(x, ld, rows, cols, s);
   }
-  void merge(S* __restrict older, int64_t, const S* __restrict newer, int64_t, int64_t width) const {
+  void merge(S* __restrict older, int64_t, const S* __restrict newer, int64_t,
+             int64_t width) const {
     for (int64_t i = 0; i < width; i++) {
       older[i] = F::combine(older[i], newer[i]);
     }

@@ -1,7 +1,8 @@
-// Kernels that read or write elements at given positions: index, index_put, index_select, index_add, index_copy,
-// index_fill, gather, take, put_ and the scatters. Every index is checked before it becomes an address. Where several
-// writes meet, they happen in the order of the index tensor whatever the number of threads: threads share out
-// positions across the indexed dimension, never along it.
+// Kernels that read or write elements at given positions: index, index_put, index_select,
+// index_add, index_copy, index_fill, gather, take, put_ and the scatters. Every index is checked
+// before it becomes an address. Where several writes meet, they happen in the order of the index
+// tensor whatever the number of threads: threads share out positions across the indexed dimension,
+// never along it.
 #include <algorithm>
 
 #include "core/op_support.h"
@@ -22,7 +23,9 @@ inline constexpr int64_t work_per_task = 16384;  // elements
 // How an element meets the one that is there.
 struct Assign {
   template <class T>
-  static void apply(T& to, T from) { to = from; }
+  static void apply(T& to, T from) {
+    to = from;
+  }
 };
 struct Add {
   template <class T>
@@ -40,11 +43,15 @@ struct Multiply {
 };
 struct Larger {
   template <class T>
-  static void apply(T& to, T from) { to = (to > from) | (to != to) ? to : from; }
+  static void apply(T& to, T from) {
+    to = (to > from) | (to != to) ? to : from;
+  }
 };
 struct Smaller {
   template <class T>
-  static void apply(T& to, T from) { to = (to < from) | (to != to) ? to : from; }
+  static void apply(T& to, T from) {
+    to = (to < from) | (to != to) ? to : from;
+  }
 };
 
 // to[i * stride] meets from[i]. `stride` in bytes.
@@ -74,7 +81,8 @@ void read_run(T* to, const char* from, int64_t stride, int64_t n) {
 }
 
 [[noreturn]] void out_of_bounds(int64_t index, int64_t dim, int64_t size) {
-  throw IndexError(str("index ", index, " is out of bounds for dimension ", dim, " with size ", size));
+  throw IndexError(
+      str("index ", index, " is out of bounds for dimension ", dim, " with size ", size));
 }
 
 // ---- index and index_put: positions given by several index tensors ----
@@ -88,7 +96,8 @@ struct Positions {
   int64_t n_inner = 1;
 };
 
-// `indices`: for each dimension nothing, or int64 and contiguous, all of one shape (src/ops/index.cpp).
+// `indices`: for each dimension nothing, or int64 and contiguous, all of one shape
+// (src/ops/index.cpp).
 Positions positions_of(const Tensor& t, const std::vector<std::optional<Tensor>>& indices) {
   Positions p;
   const int64_t width = t.element_size();
@@ -113,7 +122,8 @@ Positions positions_of(const Tensor& t, const std::vector<std::optional<Tensor>>
   return p;
 }
 
-void fill_offsets(const Tensor& t, const std::vector<std::optional<Tensor>>& indices, int64_t k, int64_t* offset) {
+void fill_offsets(const Tensor& t, const std::vector<std::optional<Tensor>>& indices, int64_t k,
+                  int64_t* offset) {
   const int64_t width = t.element_size();
   parallel_for(0, k, work_per_task, [&](int64_t begin, int64_t end) {
     std::fill(offset + begin, offset + end, 0);
@@ -142,7 +152,8 @@ void write_positions(char* to, const Positions& p, const int64_t* offset, const 
   // Pieces of the inner dimensions are independent of each other, and so are outer positions.
   const int64_t piece = std::max<int64_t>(64, (p.n_inner + 7) / 8);
   const int64_t pieces = num_chunks(0, p.n_inner, piece);
-  const int64_t grain = std::max<int64_t>(1, work_per_task / (p.k * std::min(piece, p.n_inner) + 1));
+  const int64_t grain =
+      std::max<int64_t>(1, work_per_task / (p.k * std::min(piece, p.n_inner) + 1));
   parallel_for(0, p.n_outer * pieces, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; task++) {
       const int64_t o = task / pieces;
@@ -157,17 +168,20 @@ void write_positions(char* to, const Positions& p, const int64_t* offset, const 
         continue;
       }
       for (int64_t i = 0; i < p.k; i++) {
-        for_runs(p.inner, first, last, [&](int64_t at, int64_t inner_offset, int64_t stride, int64_t n) {
-          meet_run<How>(base + offset[i] + inner_offset, stride, source + i * p.n_inner + at, n);
-        });
+        for_runs(p.inner, first, last,
+                 [&](int64_t at, int64_t inner_offset, int64_t stride, int64_t n) {
+                   meet_run<How>(base + offset[i] + inner_offset, stride,
+                                 source + i * p.n_inner + at, n);
+                 });
       }
     }
   });
 }
 
-// One index of a vector per position along `dim` of t, as byte offsets. Negative ones count only where `wrap`.
-void fill_line_offsets(const char* message, const Tensor& t, int64_t dim, const Tensor& index, bool wrap,
-                       int64_t* offset) {
+// One index of a vector per position along `dim` of t, as byte offsets. Negative ones count only
+// where `wrap`.
+void fill_line_offsets(const char* message, const Tensor& t, int64_t dim, const Tensor& index,
+                       bool wrap, int64_t* offset) {
   const int64_t size = t.dim() == 0 ? 1 : t.sizes()[dim];
   const int64_t step = t.dim() == 0 ? 0 : t.strides()[dim] * t.element_size();
   const ConvertRun read = reader<int64_t, set_Int | set_Long>("index", index.dtype());
@@ -199,39 +213,45 @@ Positions line_positions(const Tensor& t, int64_t dim, int64_t k) {
   return p;
 }
 
-void read_positions(const Tensor& out, const Tensor& self, const Positions& p, const int64_t* offset) {
+void read_positions(const Tensor& out, const Tensor& self, const Positions& p,
+                    const int64_t* offset) {
   const char* from = static_cast<const char*>(self.data_ptr());
   visit_size(self.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = static_cast<T*>(out.data_ptr());
-    parallel_for(0, p.n_outer * p.k, std::max<int64_t>(1, work_per_task / p.n_inner), [&](int64_t begin, int64_t end) {
-      int64_t o = begin / p.k;
-      int64_t i = begin % p.k;
-      for (int64_t row = begin; row < end; o++, i = 0) {
-        const char* base = from + p.outer.offset(o);
-        const int64_t stop = std::min(end, (o + 1) * p.k);
-        if (p.n_inner == 1) {
-          for (; row < stop; row++, i++) {
-            to[row] = *reinterpret_cast<const T*>(base + offset[i]);
-          }
-        } else if (p.inner.n == 1) {
-          for (; row < stop; row++, i++) {
-            read_run(to + row * p.n_inner, base + offset[i], p.inner.stride[0], p.n_inner);
-          }
-        } else {
-          for (; row < stop; row++, i++) {
-            for_runs(p.inner, 0, p.n_inner, [&](int64_t at, int64_t inner_offset, int64_t stride, int64_t n) {
-              read_run(to + row * p.n_inner + at, base + offset[i] + inner_offset, stride, n);
-            });
-          }
-        }
-      }
-    });
+    parallel_for(0, p.n_outer * p.k, std::max<int64_t>(1, work_per_task / p.n_inner),
+                 [&](int64_t begin, int64_t end) {
+                   int64_t o = begin / p.k;
+                   int64_t i = begin % p.k;
+                   for (int64_t row = begin; row < end; o++, i = 0) {
+                     const char* base = from + p.outer.offset(o);
+                     const int64_t stop = std::min(end, (o + 1) * p.k);
+                     if (p.n_inner == 1) {
+                       for (; row < stop; row++, i++) {
+                         to[row] = *reinterpret_cast<const T*>(base + offset[i]);
+                       }
+                     } else if (p.inner.n == 1) {
+                       for (; row < stop; row++, i++) {
+                         read_run(to + row * p.n_inner, base + offset[i], p.inner.stride[0],
+                                  p.n_inner);
+                       }
+                     } else {
+                       for (; row < stop; row++, i++) {
+                         for_runs(p.inner, 0, p.n_inner,
+                                  [&](int64_t at, int64_t inner_offset, int64_t stride, int64_t n) {
+                                    read_run(to + row * p.n_inner + at,
+                                             base + offset[i] + inner_offset, stride, n);
+                                  });
+                       }
+                     }
+                   }
+                 });
   });
 }
 
 template <class How>
-void put_numbers(const char* name, const Tensor& out, const Positions& p, const int64_t* offset, const Tensor& source) {
+void put_numbers(const char* name, const Tensor& out, const Positions& p, const int64_t* offset,
+                 const Tensor& source) {
   visit_dtype<set_all>(name, out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     write_positions<How>(static_cast<char*>(out.data_ptr()), p, offset, source.data<T>());
@@ -241,7 +261,8 @@ void put_numbers(const char* name, const Tensor& out, const Positions& p, const 
 void put_bytes(const Tensor& out, const Positions& p, const int64_t* offset, const Tensor& source) {
   visit_size(out.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    write_positions<Assign>(static_cast<char*>(out.data_ptr()), p, offset, static_cast<const T*>(source.data_ptr()));
+    write_positions<Assign>(static_cast<char*>(out.data_ptr()), p, offset,
+                            static_cast<const T*>(source.data_ptr()));
   });
 }
 
@@ -251,7 +272,8 @@ Tensor contiguous_expanded(const Tensor& t, IntArrayRef sizes) {
 
 }  // namespace
 
-void index(const Tensor& out, const Tensor& self, const std::vector<std::optional<Tensor>>& indices) {
+void index(const Tensor& out, const Tensor& self,
+           const std::vector<std::optional<Tensor>>& indices) {
   const Positions p = positions_of(self, indices);
   Scratch<int64_t> offset(p.k);
   fill_offsets(self, indices, p.k, offset.data());
@@ -260,8 +282,8 @@ void index(const Tensor& out, const Tensor& self, const std::vector<std::optiona
   }
 }
 
-void index_put(const Tensor& out, const std::vector<std::optional<Tensor>>& indices, const Tensor& values,
-               bool accumulate) {
+void index_put(const Tensor& out, const std::vector<std::optional<Tensor>>& indices,
+               const Tensor& values, bool accumulate) {
   const Positions p = positions_of(out, indices);
   Scratch<int64_t> offset(p.k);
   fill_offsets(out, indices, p.k, offset.data());
@@ -287,7 +309,8 @@ void index_select(const Tensor& out, const Tensor& self, int64_t dim, const Tens
   }
 }
 
-void index_add(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+void index_add(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& source,
+               const Scalar& alpha) {
   const Positions p = line_positions(out, dim, index.numel());
   Scratch<int64_t> offset(p.k);
   fill_line_offsets(nullptr, out, dim, index, false, offset.data());
@@ -331,11 +354,12 @@ void index_fill_value(const Tensor& out, int64_t dim, const Tensor& index, const
     for (int64_t o = 0; o < p.n_outer; o++) {
       char* base = to + p.outer.offset(o);
       for (int64_t i = 0; i < p.k; i++) {
-        for_runs(p.inner, 0, p.n_inner, [&](int64_t, int64_t inner_offset, int64_t stride, int64_t n) {
-          for (int64_t j = 0; j < n; j++) {
-            *reinterpret_cast<T*>(base + offset[i] + inner_offset + j * stride) = filled;
-          }
-        });
+        for_runs(p.inner, 0, p.n_inner,
+                 [&](int64_t, int64_t inner_offset, int64_t stride, int64_t n) {
+                   for (int64_t j = 0; j < n; j++) {
+                     *reinterpret_cast<T*>(base + offset[i] + inner_offset + j * stride) = filled;
+                   }
+                 });
       }
     }
   });
@@ -383,19 +407,22 @@ Lines lines_of(const Tensor& target, int64_t dim, IntArrayRef index_sizes) {
 
 RL_INLINE int64_t checked(int64_t at, const Lines& l) {
   if (RL_UNLIKELY(static_cast<uint64_t>(at) >= static_cast<uint64_t>(l.size))) {
-    throw Error(str("index ", at, " is out of bounds for dimension ", l.dim, " with size ", l.size));
+    throw Error(
+        str("index ", at, " is out of bounds for dimension ", l.dim, " with size ", l.size));
   }
   return at * l.stride;
 }
 
 Tensor as_int64(const Tensor& index) { return contiguous_raw(cast_raw(index, kInt64)); }
 
-// Every index element meets its target: f(address of the target, position in the index). Tasks never share a target.
+// Every index element meets its target: f(address of the target, position in the index). Tasks
+// never share a target.
 template <class F>
 void for_targets(char* to, const Lines& l, const int64_t* index, const F& f) {
   const int64_t piece = std::max<int64_t>(16, (l.n_inner + 7) / 8);
   const int64_t pieces = num_chunks(0, l.n_inner, piece);
-  const int64_t grain = std::max<int64_t>(1, work_per_task / (l.n * std::min(piece, l.n_inner) + 1));
+  const int64_t grain =
+      std::max<int64_t>(1, work_per_task / (l.n * std::min(piece, l.n_inner) + 1));
   parallel_for(0, l.n_outer * pieces, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; task++) {
       const int64_t o = task / pieces;
@@ -416,20 +443,21 @@ void for_targets(char* to, const Lines& l, const int64_t* index, const F& f) {
 
 // `step`: 1 for a source of the index's shape, 0 for one value.
 template <class How, uint32_t Set>
-void scatter_numbers(const char* name, const Tensor& out, const Lines& l, const int64_t* index, const void* source,
-                     int64_t step) {
+void scatter_numbers(const char* name, const Tensor& out, const Lines& l, const int64_t* index,
+                     const void* source, int64_t step) {
   visit_dtype<Set>(name, out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = static_cast<const T*>(source);
-    for_targets(static_cast<char*>(out.data_ptr()), l, index,
-                [&](char* target, int64_t i) { How::apply(*reinterpret_cast<T*>(target), from[i * step]); });
+    for_targets(static_cast<char*>(out.data_ptr()), l, index, [&](char* target, int64_t i) {
+      How::apply(*reinterpret_cast<T*>(target), from[i * step]);
+    });
   });
 }
 
 enum class Meeting { Assign, Add, Multiply, Larger, Smaller };
 
-void scatter_with(const char* name, Meeting how, const Tensor& out, int64_t dim, const Tensor& index,
-                  const void* source, int64_t step) {
+void scatter_with(const char* name, Meeting how, const Tensor& out, int64_t dim,
+                  const Tensor& index, const void* source, int64_t step) {
   if (index.numel() == 0) {
     return;
   }
@@ -441,14 +469,23 @@ void scatter_with(const char* name, Meeting how, const Tensor& out, int64_t dim,
       visit_size(out.element_size(), [&](auto tag) {
         using T = typename decltype(tag)::type;
         const T* from = static_cast<const T*>(source);
-        for_targets(static_cast<char*>(out.data_ptr()), l, at,
-                    [&](char* target, int64_t i) { *reinterpret_cast<T*>(target) = from[i * step]; });
+        for_targets(static_cast<char*>(out.data_ptr()), l, at, [&](char* target, int64_t i) {
+          *reinterpret_cast<T*>(target) = from[i * step];
+        });
       });
       break;
-    case Meeting::Add: scatter_numbers<Add, set_all>(name, out, l, at, source, step); break;
-    case Meeting::Multiply: scatter_numbers<Multiply, set_all>(name, out, l, at, source, step); break;
-    case Meeting::Larger: scatter_numbers<Larger, set_real | set_Bool>(name, out, l, at, source, step); break;
-    case Meeting::Smaller: scatter_numbers<Smaller, set_real | set_Bool>(name, out, l, at, source, step); break;
+    case Meeting::Add:
+      scatter_numbers<Add, set_all>(name, out, l, at, source, step);
+      break;
+    case Meeting::Multiply:
+      scatter_numbers<Multiply, set_all>(name, out, l, at, source, step);
+      break;
+    case Meeting::Larger:
+      scatter_numbers<Larger, set_real | set_Bool>(name, out, l, at, source, step);
+      break;
+    case Meeting::Smaller:
+      scatter_numbers<Smaller, set_real | set_Bool>(name, out, l, at, source, step);
+      break;
   }
 }
 
@@ -457,11 +494,12 @@ Tensor reached(const Tensor& source, const Tensor& index) {
   if (index.dim() == 0 || source.dim() == 0 || source.sizes() == index.sizes()) {
     return contiguous_raw(source);
   }
-  return contiguous_raw(make_view(source, {index.sizes(), source.strides(), source.storage_offset()}));
+  return contiguous_raw(
+      make_view(source, {index.sizes(), source.strides(), source.storage_offset()}));
 }
 
-void scatter_value_with(const char* name, Meeting how, const Tensor& out, int64_t dim, const Tensor& index,
-                        const Scalar& value) {
+void scatter_value_with(const char* name, Meeting how, const Tensor& out, int64_t dim,
+                        const Tensor& index, const Scalar& value) {
   visit_dtype<set_all>(name, out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T one = convert<T>(value.as<compute_t<T>>());
@@ -489,27 +527,30 @@ void gather(const Tensor& out, const Tensor& self, int64_t dim, const Tensor& in
   visit_size(self.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = static_cast<T*>(out.data_ptr());
-    parallel_for(0, l.n_outer * l.n, std::max<int64_t>(1, work_per_task / l.n_inner), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end;) {
-        const int64_t o = row / l.n;
-        const char* base = from + l.outer.offset(o);
-        const int64_t stop = std::min(end, (o + 1) * l.n);
-        if (l.n_inner == 1) {
-          for (; row < stop; row++) {
-            to[row] = *reinterpret_cast<const T*>(base + checked(at[row], l));
-          }
-          continue;
-        }
-        for (; row < stop; row++) {
-          const int64_t first = row * l.n_inner;
-          for_runs(l.inner, 0, l.n_inner, [&](int64_t p, int64_t offset, int64_t stride, int64_t n) {
-            for (int64_t i = 0; i < n; i++) {
-              to[first + p + i] = *reinterpret_cast<const T*>(base + offset + i * stride + checked(at[first + p + i], l));
-            }
-          });
-        }
-      }
-    });
+    parallel_for(0, l.n_outer * l.n, std::max<int64_t>(1, work_per_task / l.n_inner),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end;) {
+                     const int64_t o = row / l.n;
+                     const char* base = from + l.outer.offset(o);
+                     const int64_t stop = std::min(end, (o + 1) * l.n);
+                     if (l.n_inner == 1) {
+                       for (; row < stop; row++) {
+                         to[row] = *reinterpret_cast<const T*>(base + checked(at[row], l));
+                       }
+                       continue;
+                     }
+                     for (; row < stop; row++) {
+                       const int64_t first = row * l.n_inner;
+                       for_runs(l.inner, 0, l.n_inner,
+                                [&](int64_t p, int64_t offset, int64_t stride, int64_t n) {
+                                  for (int64_t i = 0; i < n; i++) {
+                                    to[first + p + i] = *reinterpret_cast<const T*>(
+                                        base + offset + i * stride + checked(at[first + p + i], l));
+                                  }
+                                });
+                     }
+                   }
+                 });
   });
 }
 
@@ -535,8 +576,8 @@ void scatter_add(const Tensor& out, int64_t dim, const Tensor& index, const Tens
   scatter_with("scatter_add", Meeting::Add, out, dim, index, reached(src, index).data_ptr(), 1);
 }
 
-void scatter_reduce(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
-                    bool include_self) {
+void scatter_reduce(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src,
+                    std::string_view reduce, bool include_self) {
   if (index.numel() == 0) {
     return;
   }
@@ -557,7 +598,8 @@ void scatter_reduce(const Tensor& out, int64_t dim, const Tensor& index, const T
       scatter_with("scatter_reduce", Meeting::Assign, out, dim, index, &start, 0);
     });
   }
-  scatter_with("scatter_reduce", meeting_of(reduce), out, dim, index, reached(src, index).data_ptr(), 1);
+  scatter_with("scatter_reduce", meeting_of(reduce), out, dim, index,
+               reached(src, index).data_ptr(), 1);
   if (reduce != "mean") {
     return;
   }
@@ -599,7 +641,8 @@ void scatter_reduce(const Tensor& out, int64_t dim, const Tensor& index, const T
 namespace {
 
 [[noreturn]] void out_of_range(int64_t at, int64_t numel) {
-  throw IndexError(str("out of range: tried to access index ", at, " on a tensor of ", numel, " elements."));
+  throw IndexError(
+      str("out of range: tried to access index ", at, " on a tensor of ", numel, " elements."));
 }
 
 }  // namespace
@@ -642,7 +685,8 @@ void put(const Tensor& out, const Tensor& index, const Tensor& source, bool accu
     using T = typename decltype(tag)::type;
     const T* x = from.data<T>();
     for (int64_t i = 0; i < index.numel(); i++) {
-      T& to = *reinterpret_cast<T*>(static_cast<char*>(out.data_ptr()) + dims.offset(at[i] + (at[i] < 0 ? size : 0)));
+      T& to = *reinterpret_cast<T*>(static_cast<char*>(out.data_ptr()) +
+                                    dims.offset(at[i] + (at[i] < 0 ? size : 0)));
       accumulate ? Add::apply(to, x[i]) : Assign::apply(to, x[i]);
     }
   });

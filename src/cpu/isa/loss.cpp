@@ -1,5 +1,6 @@
-// nll_loss and cross_entropy over (N, C, d1, ...): one read of the logits forwards, one read and one write backwards.
-// The loss of each sample is computed apart; their sum is taken in a fixed tree.
+// nll_loss and cross_entropy over (N, C, d1, ...): one read of the logits forwards, one read and
+// one write backwards. The loss of each sample is computed apart; their sum is taken in a fixed
+// tree.
 #include <algorithm>
 
 #include "core/op_support.h"
@@ -24,10 +25,12 @@ struct Targets {
   Scratch<A> weight;
   A total = 0;
 
-  Targets(const Tensor& target, const Tensor& class_weight, int64_t ignore_index, int64_t num_classes)
+  Targets(const Tensor& target, const Tensor& class_weight, int64_t ignore_index,
+          int64_t num_classes)
       : classes(contiguous_raw(cast_raw(target, kInt64))), weight(target.numel()) {
     const int64_t* t = classes.data<int64_t>();
-    const Tensor weights = class_weight.defined() ? contiguous_raw(cast_raw(class_weight, dtype_of_v<A>)) : Tensor();
+    const Tensor weights =
+        class_weight.defined() ? contiguous_raw(cast_raw(class_weight, dtype_of_v<A>)) : Tensor();
     const A* w = weights.defined() ? weights.data<A>() : nullptr;
     const int64_t n = classes.numel();
     for (int64_t i = 0; i < n; i++) {
@@ -52,8 +55,8 @@ struct Targets {
 
 // Writes the losses of samples, or their sum or mean, and the weights' sum.
 template <class A>
-void write_losses(const Tensor& loss, const Tensor& total_weight, const Targets<A>& targets, const A* losses,
-                  std::string_view reduction) {
+void write_losses(const Tensor& loss, const Tensor& total_weight, const Targets<A>& targets,
+                  const A* losses, std::string_view reduction) {
   const char* name = "nll_loss";
   const int64_t n = targets.classes.numel();
   const ConvertRun write = writer<A, set_floating>(name, loss.dtype());
@@ -72,8 +75,8 @@ void write_losses(const Tensor& loss, const Tensor& total_weight, const Targets<
 
 // What the derivative of the result with regard to each sample's loss is.
 template <class A>
-void sample_gradients(const Tensor& grad_output, const Tensor& total_weight, std::string_view reduction, int64_t n,
-                      A* gradients) {
+void sample_gradients(const Tensor& grad_output, const Tensor& total_weight,
+                      std::string_view reduction, int64_t n, A* gradients) {
   const Tensor grad = contiguous_raw(cast_raw(grad_output, dtype_of_v<A>));
   if (reduction == "none") {
     std::copy_n(grad.data<A>(), n, gradients);
@@ -90,8 +93,9 @@ int64_t class_dim(const Tensor& logits) { return logits.dim() == 1 ? 0 : 1; }
 
 }  // namespace
 
-void _nll_loss(const Tensor& loss, const Tensor& total_weight, const Tensor& self, const Tensor& target,
-               const Tensor& weight, std::string_view reduction, int64_t ignore_index) {
+void _nll_loss(const Tensor& loss, const Tensor& total_weight, const Tensor& self,
+               const Tensor& target, const Tensor& weight, std::string_view reduction,
+               int64_t ignore_index) {
   visit_dtype<set_floating>("nll_loss", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = compute_t<T>;
@@ -111,8 +115,9 @@ void _nll_loss(const Tensor& loss, const Tensor& total_weight, const Tensor& sel
   });
 }
 
-void _nll_loss_backward(const Tensor& out, const Tensor& grad_output, const Tensor& target, const Tensor& weight,
-                        const Tensor& total_weight, IntArrayRef, std::string_view reduction, int64_t ignore_index) {
+void _nll_loss_backward(const Tensor& out, const Tensor& grad_output, const Tensor& target,
+                        const Tensor& weight, const Tensor& total_weight, IntArrayRef,
+                        std::string_view reduction, int64_t ignore_index) {
   fill_raw(out, Scalar(0));
   visit_dtype<set_floating>("nll_loss_backward", out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -126,7 +131,8 @@ void _nll_loss_backward(const Tensor& out, const Tensor& grad_output, const Tens
     T* to = out.data<T>();
     for (int64_t i = 0; i < n; i++) {
       if (t[i] != ignore_index) {
-        to[(i / s.inner * s.n + t[i]) * s.inner + i % s.inner] = static_cast<T>(-targets.weight[i] * g[i]);
+        to[(i / s.inner * s.n + t[i]) * s.inner + i % s.inner] =
+            static_cast<T>(-targets.weight[i] * g[i]);
       }
     }
   });
@@ -145,7 +151,8 @@ struct Smoothing {
   const A* weight;
 
   Smoothing(double amount, int64_t classes, const Tensor& given)
-      : keep(static_cast<A>(1 - amount)), spread(static_cast<A>(amount / static_cast<double>(classes))),
+      : keep(static_cast<A>(1 - amount)),
+        spread(static_cast<A>(amount / static_cast<double>(classes))),
         all_weights(static_cast<A>(classes)),
         class_weights(given.defined() ? contiguous_raw(cast_raw(given, dtype_of_v<A>)) : Tensor()),
         weight(given.defined() ? class_weights.data<A>() : nullptr) {
@@ -195,9 +202,9 @@ A log_sum_exp(const A* x, int64_t n) {
 
 }  // namespace
 
-void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& total_weight, const Tensor& self,
-                    const Tensor& target, const Tensor& weight, std::string_view reduction, int64_t ignore_index,
-                    double label_smoothing) {
+void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& total_weight,
+                    const Tensor& self, const Tensor& target, const Tensor& weight,
+                    std::string_view reduction, int64_t ignore_index, double label_smoothing) {
   visit_dtype<set_floating>("cross_entropy", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = compute_t<T>;
@@ -224,21 +231,22 @@ void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& tot
       return write_losses<A>(loss, total_weight, targets, losses.data(), reduction);
     }
     if (s.inner == 1) {
-      parallel_for(0, s.outer, std::max<int64_t>(1, work_per_task / s.n), [&](int64_t begin, int64_t end) {
-        Scratch<A> buffer(std::is_same_v<T, A> ? 0 : s.n);
-        for (int64_t i = begin; i < end; i++) {
-          const A* row;
-          if constexpr (std::is_same_v<T, A>) {
-            row = logits + i * s.n;
-          } else {
-            convert_run<A, T>(buffer.data(), logits + i * s.n, sizeof(T), s.n);
-            row = buffer.data();
-          }
-          sums[i] = log_sum_exp(row, s.n);
-          const A weighted = smoothing.spread != 0 ? smoothing.weighted_sum(row, s.n) : A(0);
-          finish(i, t[i] == ignore_index ? A(0) : row[t[i]], weighted);
-        }
-      });
+      parallel_for(
+          0, s.outer, std::max<int64_t>(1, work_per_task / s.n), [&](int64_t begin, int64_t end) {
+            Scratch<A> buffer(std::is_same_v<T, A> ? 0 : s.n);
+            for (int64_t i = begin; i < end; i++) {
+              const A* row;
+              if constexpr (std::is_same_v<T, A>) {
+                row = logits + i * s.n;
+              } else {
+                convert_run<A, T>(buffer.data(), logits + i * s.n, sizeof(T), s.n);
+                row = buffer.data();
+              }
+              sums[i] = log_sum_exp(row, s.n);
+              const A weighted = smoothing.spread != 0 ? smoothing.weighted_sum(row, s.n) : A(0);
+              finish(i, t[i] == ignore_index ? A(0) : row[t[i]], weighted);
+            }
+          });
     } else {
       const int64_t tiles = num_chunks(0, s.inner, column_tile);
       const int64_t grain = std::max<int64_t>(1, work_per_task / (s.n * column_tile));
@@ -253,7 +261,8 @@ void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& tot
           const int64_t col = task % tiles * column_tile;
           const int64_t cols = std::min(column_tile, s.inner - col);
           for (int64_t c = 0; c < s.n; c++) {
-            convert_run<A, T>(tile.data() + c * cols, logits + (o * s.n + c) * s.inner + col, sizeof(T), cols);
+            convert_run<A, T>(tile.data() + c * cols, logits + (o * s.n + c) * s.inner + col,
+                              sizeof(T), cols);
           }
           fold_columns<fold::Max<A>>(tile.data(), cols, s.n, cols, top);
           std::fill(total, total + cols, A(0));
@@ -288,9 +297,10 @@ void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& tot
   });
 }
 
-void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const Tensor& self, const Tensor& target,
-                             const Tensor& weight, const Tensor& log_sum, const Tensor& total_weight,
-                             std::string_view reduction, int64_t ignore_index, double label_smoothing) {
+void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const Tensor& self,
+                             const Tensor& target, const Tensor& weight, const Tensor& log_sum,
+                             const Tensor& total_weight, std::string_view reduction,
+                             int64_t ignore_index, double label_smoothing) {
   if (out.numel() == 0) {
     return;
   }
@@ -311,45 +321,48 @@ void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const
     sample_gradients(grad_output, total_weight, reduction, n, g.data());
     // The gradient is scale * softmax - spread * w - [c == t] * keep * w[t], times g.
     const auto scale = [&](int64_t i) {
-      return t[i] == ignore_index
-                 ? A(0)
-                 : g[i] * (smoothing.keep * targets.weight[i] + smoothing.spread * smoothing.all_weights);
+      return t[i] == ignore_index ? A(0)
+                                  : g[i] * (smoothing.keep * targets.weight[i] +
+                                            smoothing.spread * smoothing.all_weights);
     };
-    const auto class_weight = [&](int64_t c) { return smoothing.weight != nullptr ? smoothing.weight[c] : A(1); };
+    const auto class_weight = [&](int64_t c) {
+      return smoothing.weight != nullptr ? smoothing.weight[c] : A(1);
+    };
     if (s.inner == 1) {
-      parallel_for(0, s.outer, std::max<int64_t>(1, work_per_task / s.n), [&](int64_t begin, int64_t end) {
-        alignas(64) A p[row_leaf];
-        for (int64_t i = begin; i < end; i++) {
-          if (t[i] == ignore_index) {
-            std::fill_n(to + i * s.n, s.n, T(0));
-            continue;
-          }
-          const A factor = scale(i);
-          for (int64_t c = 0; c < s.n; c += row_leaf) {
-            const int64_t m = std::min(row_leaf, s.n - c);
-            const int64_t at = i * s.n + c;
-            if constexpr (std::is_same_v<T, A>) {
-              exp_shifted(logits + at, p, m, sums[i]);
-            } else {
-              convert_run<A, T>(p, logits + at, sizeof(T), m);
-              exp_shifted(p, p, m, sums[i]);
-            }
-            if (smoothing.spread != 0) {
-              for (int64_t j = 0; j < m; j++) {
-                p[j] = p[j] * factor - g[i] * smoothing.spread * class_weight(c + j);
-              }
-            } else {
-              for (int64_t j = 0; j < m; j++) {
-                p[j] *= factor;
-              }
-            }
-            if (t[i] >= c && t[i] < c + m) {
-              p[t[i] - c] -= g[i] * smoothing.keep * targets.weight[i];
-            }
-            convert_run<T, A>(to + at, p, sizeof(A), m);
-          }
-        }
-      });
+      parallel_for(0, s.outer, std::max<int64_t>(1, work_per_task / s.n),
+                   [&](int64_t begin, int64_t end) {
+                     alignas(64) A p[row_leaf];
+                     for (int64_t i = begin; i < end; i++) {
+                       if (t[i] == ignore_index) {
+                         std::fill_n(to + i * s.n, s.n, T(0));
+                         continue;
+                       }
+                       const A factor = scale(i);
+                       for (int64_t c = 0; c < s.n; c += row_leaf) {
+                         const int64_t m = std::min(row_leaf, s.n - c);
+                         const int64_t at = i * s.n + c;
+                         if constexpr (std::is_same_v<T, A>) {
+                           exp_shifted(logits + at, p, m, sums[i]);
+                         } else {
+                           convert_run<A, T>(p, logits + at, sizeof(T), m);
+                           exp_shifted(p, p, m, sums[i]);
+                         }
+                         if (smoothing.spread != 0) {
+                           for (int64_t j = 0; j < m; j++) {
+                             p[j] = p[j] * factor - g[i] * smoothing.spread * class_weight(c + j);
+                           }
+                         } else {
+                           for (int64_t j = 0; j < m; j++) {
+                             p[j] *= factor;
+                           }
+                         }
+                         if (t[i] >= c && t[i] < c + m) {
+                           p[t[i] - c] -= g[i] * smoothing.keep * targets.weight[i];
+                         }
+                         convert_run<T, A>(to + at, p, sizeof(A), m);
+                       }
+                     }
+                   });
       return;
     }
     const int64_t tiles = num_chunks(0, s.inner, column_tile);
@@ -379,7 +392,9 @@ void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const
           }
           for (int64_t j = 0; j < cols; j++) {
             const bool ignored = t[first + j] == ignore_index;
-            const A at_target = c == t[first + j] ? g[first + j] * smoothing.keep * targets.weight[first + j] : A(0);
+            const A at_target = c == t[first + j]
+                                    ? g[first + j] * smoothing.keep * targets.weight[first + j]
+                                    : A(0);
             p[j] = ignored ? A(0) : p[j] * factor[j] - spread[j] * w - at_target;
           }
           convert_run<T, A>(to + at, p, sizeof(A), cols);

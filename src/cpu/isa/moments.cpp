@@ -1,5 +1,5 @@
-// Reductions whose state is more than one number: var, std, with and without the mean, and logsumexp. One pass over
-// memory; a leaf is read twice while it is in the cache.
+// Reductions whose state is more than one number: var, std, with and without the mean, and
+// logsumexp. One pass over memory; a leaf is read twice while it is in the cache.
 #include <algorithm>
 
 #include "cpu/isa/fold.h"
@@ -18,12 +18,17 @@ struct widened<complex<T>> {
 };
 
 template <class T>
-T square(T x) { return x * x; }
+T square(T x) {
+  return x * x;
+}
 template <class T>
-T square(complex<T> x) { return x.re * x.re + x.im * x.im; }
+T square(complex<T> x) {
+  return x.re * x.re + x.im * x.im;
+}
 
-// Mean and sum of squared distances from it. Leaves subtract a mean of their own in the element's type; leaves meet
-// in double (Chan, Golub, LeVeque), so that neither length nor offset costs accuracy.
+// Mean and sum of squared distances from it. Leaves subtract a mean of their own in the element's
+// type; leaves meet in double (Chan, Golub, LeVeque), so that neither length nor offset costs
+// accuracy.
 template <class T>
 struct Moments {
   using A = T;
@@ -119,8 +124,8 @@ struct Moments {
 };
 
 // `spread` and `mean` are written where they are given; `root`: standard deviation.
-void moments(const char* name, const Tensor* spread, const Tensor* mean, const Tensor& self, OptionalIntArrayRef dim,
-             const std::optional<Scalar>& correction, bool root) {
+void moments(const char* name, const Tensor* spread, const Tensor* mean, const Tensor& self,
+             OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool root) {
   const ReducePlan plan = plan_reduction(self, dim, false);
   const double subtracted = correction.has_value() ? correction->as<double>() : 1.0;
   visit_dtype<set_floating | set_complexes>(name, self.dtype(), [&](auto tag) {
@@ -132,31 +137,33 @@ void moments(const char* name, const Tensor* spread, const Tensor* mean, const T
     const ConvertRun write_mean = writer<D, set_floating | set_complexes>(name, self.dtype());
     const double n = static_cast<double>(plan.count);
     const double divisor = n - subtracted > 0 ? n - subtracted : 0;
-    reduce(op, plan, self.data_ptr(), reader<A, set_floating | set_complexes>(name, self.dtype()), std::is_same_v<A, T>,
-           [&](int64_t first, const typename Moments<A>::S* s, int64_t count) {
-             for (int64_t i = 0; i < count; i++) {
-               const double variance = plan.count == 0 ? math::nan<double> : s[i].m2 / divisor;
-               const double result = root ? math::sqrt(variance) : variance;
-               write(static_cast<char*>(spread->data_ptr()) + (first + i) * spread->element_size(), &result, 8, 1);
-               if (mean != nullptr) {
-                 const D center = plan.count == 0 ? D(math::nan<double>) : s[i].mean;
-                 write_mean(static_cast<char*>(mean->data_ptr()) + (first + i) * mean->element_size(), &center,
-                            sizeof(D), 1);
-               }
-             }
-           });
+    reduce(
+        op, plan, self.data_ptr(), reader<A, set_floating | set_complexes>(name, self.dtype()),
+        std::is_same_v<A, T>, [&](int64_t first, const typename Moments<A>::S* s, int64_t count) {
+          for (int64_t i = 0; i < count; i++) {
+            const double variance = plan.count == 0 ? math::nan<double> : s[i].m2 / divisor;
+            const double result = root ? math::sqrt(variance) : variance;
+            write(static_cast<char*>(spread->data_ptr()) + (first + i) * spread->element_size(),
+                  &result, 8, 1);
+            if (mean != nullptr) {
+              const D center = plan.count == 0 ? D(math::nan<double>) : s[i].mean;
+              write_mean(static_cast<char*>(mean->data_ptr()) + (first + i) * mean->element_size(),
+                         &center, sizeof(D), 1);
+            }
+          }
+        });
   });
 }
 
 }  // namespace
 
-void var(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
-         bool) {
+void var(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim,
+         const std::optional<Scalar>& correction, bool) {
   moments("var", &out, nullptr, self, dim, correction, false);
 }
 
-void std(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
-         bool) {
+void std(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim,
+         const std::optional<Scalar>& correction, bool) {
   moments("std", &out, nullptr, self, dim, correction, true);
 }
 
@@ -250,11 +257,13 @@ void logsumexp(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
     using A = compute_t<typename decltype(tag)::type>;
     const LogSumExp<A> op;
     const ConvertRun write = writer<A, set_floating>(name, out.dtype());
-    reduce(op, plan, self.data_ptr(), reader<A, set_real | set_Bool>(name, self.dtype()), self.dtype() == dtype_of_v<A>,
+    reduce(op, plan, self.data_ptr(), reader<A, set_real | set_Bool>(name, self.dtype()),
+           self.dtype() == dtype_of_v<A>,
            [&](int64_t first, const typename LogSumExp<A>::S* s, int64_t n) {
              for (int64_t i = 0; i < n; i++) {
                const A result = math::log(s[i].sum) + LogSumExp<A>::shift(s[i].top);
-               write(static_cast<char*>(out.data_ptr()) + (first + i) * out.element_size(), &result, sizeof(A), 1);
+               write(static_cast<char*>(out.data_ptr()) + (first + i) * out.element_size(), &result,
+                     sizeof(A), 1);
              }
            });
   });

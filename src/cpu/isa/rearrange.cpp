@@ -50,7 +50,8 @@ std::vector<int64_t> chunk_starts(const bool* m, int64_t n) {
 void true_positions(const bool* m, int64_t first, int64_t n, int64_t* to) {
   int64_t i = 0;
 #if defined(__AVX512F__)
-  __m512i position = _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
+  __m512i position =
+      _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
   const __m512i step = _mm512_set1_epi64(8);
   for (; i + 8 <= n; i += 8) {
     const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(m + i));
@@ -76,8 +77,8 @@ void compress(const bool* m, const T* x, int64_t n, T* to) {
     for (; i + 16 <= n; i += 16) {
       const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(m + i));
       const __mmask16 mask = _mm_test_epi8_mask(bytes, bytes);
-      // Compressing in a register and storing the front is faster than a compressing store on some processors, but
-      // would write past the end.
+      // Compressing in a register and storing the front is faster than a compressing store on some
+      // processors, but would write past the end.
       _mm512_mask_compressstoreu_epi32(to, mask, _mm512_loadu_si512(x + i));
       to += __builtin_popcount(mask);
     }

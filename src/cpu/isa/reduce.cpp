@@ -1,5 +1,6 @@
-// Reductions that fold elements: sum, nansum, mean, prod, amax, amin, full max and min, any, all, count_nonzero and
-// vector norms. A kernel here names its formula, the type to compute in and what becomes of the total.
+// Reductions that fold elements: sum, nansum, mean, prod, amax, amin, full max and min, any, all,
+// count_nonzero and vector norms. A kernel here names its formula, the type to compute in and what
+// becomes of the total.
 #include <algorithm>
 
 #include "cpu/isa/fold.h"
@@ -28,10 +29,11 @@ ConvertRun real_reader(const char* name, ScalarType t) {
   return t == kComplexDouble ? read_sizes<A, double> : reader<A>(name, t);
 }
 
-// Reads `self` as F's type, reduces, and writes finish(total, count) (any type that converts to the output's).
-// `Sizes`: complex elements count by their absolute value.
+// Reads `self` as F's type, reduces, and writes finish(total, count) (any type that converts to the
+// output's). `Sizes`: complex elements count by their absolute value.
 template <class F, bool Sizes = false, class Finish>
-void fold(const char* name, const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, const Finish& finish) {
+void fold(const char* name, const Tensor& out, const Tensor& self, OptionalIntArrayRef dim,
+          const Finish& finish) {
   using A = typename F::type;
   using R = decltype(finish(A(), int64_t()));
   const ReducePlan plan = plan_reduction(self, dim, false);
@@ -40,11 +42,12 @@ void fold(const char* name, const Tensor& out, const Tensor& self, OptionalIntAr
   if constexpr (std::is_same_v<F, fold::Any> || std::is_same_v<F, fold::All>) {
     read = reader<bool>(name, self.dtype());  // elements become 0 or 1
     direct = self.dtype() == kBool;
-  } else if constexpr (is_complex_v<A>) {
-    read = reader<A>(name, self.dtype());
-    direct = self.dtype() == dtype_of_v<A>;
   } else {
-    read = is_complex(self.dtype()) && Sizes ? real_reader<A>(name, self.dtype()) : reader<A>(name, self.dtype());
+    if constexpr (Sizes) {
+      read = real_reader<A>(name, self.dtype());
+    } else {
+      read = reader<A>(name, self.dtype());
+    }
     direct = self.dtype() == dtype_of_v<A>;
   }
   const ConvertRun write = writer<R>(name, out.dtype());
@@ -81,7 +84,8 @@ void visit_sum_type(const char* name, ScalarType out, const F& f) {
 
 }  // namespace
 
-void sum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>) {
+void sum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
+         std::optional<ScalarType>) {
   if (out.dtype() == kBool) {
     return fold<fold::Any>("sum", out, self, dim, as_it_is);
   }
@@ -90,7 +94,8 @@ void sum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool, s
   });
 }
 
-void nansum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>) {
+void nansum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
+            std::optional<ScalarType>) {
   if (out.dtype() == kBool) {
     return fold<fold::Any>("nansum", out, self, dim, as_it_is);
   }
@@ -99,7 +104,8 @@ void nansum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool
   });
 }
 
-void mean(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>) {
+void mean(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
+          std::optional<ScalarType>) {
   visit_dtype<set_floating | set_complexes>("mean", out.dtype(), [&](auto tag) {
     using A = compute_t<typename decltype(tag)::type>;
     fold<fold::Sum<A>>("mean", out, self, dim, [](A total, int64_t n) {
@@ -112,7 +118,8 @@ void mean(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool, 
   });
 }
 
-void prod(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>) {
+void prod(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
+          std::optional<ScalarType>) {
   if (out.dtype() == kBool) {
     return fold<fold::All>("prod", out, self, dim, as_it_is);
   }
@@ -188,13 +195,15 @@ void count_nonzero(const Tensor& out, const Tensor& self, OptionalIntArrayRef di
   const ReducePlan plan = plan_reduction(self, dim, false);
   const Count op;
   int64_t* to = out.data<int64_t>();
-  reduce(op, plan, self.data_ptr(), reader<bool>("count_nonzero", self.dtype()), self.dtype() == kBool,
+  reduce(op, plan, self.data_ptr(), reader<bool>("count_nonzero", self.dtype()),
+         self.dtype() == kBool,
          [&](int64_t first, const int64_t* s, int64_t n) { std::copy(s, s + n, to + first); });
 }
 
 namespace {
 
-// Sum of |x|^p for the powers that have no formula of their own; and the count that is the "norm" of order 0.
+// Sum of |x|^p for the powers that have no formula of their own; and the count that is the "norm"
+// of order 0.
 template <class T>
 struct SumPower : fold::Sum<T> {
   using A = T;
@@ -238,8 +247,8 @@ struct SumPower : fold::Sum<T> {
 
 }  // namespace
 
-void linalg_vector_norm(const Tensor& out, const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool,
-                        std::optional<ScalarType>) {
+void linalg_vector_norm(const Tensor& out, const Tensor& self, const Scalar& ord,
+                        OptionalIntArrayRef dim, bool, std::optional<ScalarType>) {
   const char* name = "linalg_vector_norm";
   const double p = ord.as<double>();
   visit_dtype<set_floating>(name, out.dtype(), [&](auto tag) {
@@ -247,7 +256,8 @@ void linalg_vector_norm(const Tensor& out, const Tensor& self, const Scalar& ord
     if (p == 2) {
       // Squares of floats meet in double: no overflow, and one rounding.
       using D = double;
-      fold<fold::SumSquares<D>, true>(name, out, self, dim, [](D total, int64_t) { return math::sqrt(total); });
+      fold<fold::SumSquares<D>, true>(name, out, self, dim,
+                                      [](D total, int64_t) { return math::sqrt(total); });
     } else if (p == 1) {
       fold<fold::SumAbs<A>, true>(name, out, self, dim, as_it_is);
     } else if (p == math::infinity<double>) {
@@ -259,12 +269,14 @@ void linalg_vector_norm(const Tensor& out, const Tensor& self, const Scalar& ord
       const SumPower<A> op(static_cast<A>(p));
       const ConvertRun write = writer<A>(name, out.dtype());
       const bool direct = self.dtype() == dtype_of_v<A>;
-      reduce(op, plan, self.data_ptr(), real_reader<A>(name, self.dtype()), direct, [&](int64_t first, const A* s, int64_t n) {
-        for (int64_t i = 0; i < n; i++) {
-          const A root = p == 0 ? s[i] : math::pow(s[i], static_cast<A>(1 / p));
-          write(static_cast<char*>(out.data_ptr()) + (first + i) * out.element_size(), &root, sizeof(A), 1);
-        }
-      });
+      reduce(op, plan, self.data_ptr(), real_reader<A>(name, self.dtype()), direct,
+             [&](int64_t first, const A* s, int64_t n) {
+               for (int64_t i = 0; i < n; i++) {
+                 const A root = p == 0 ? s[i] : math::pow(s[i], static_cast<A>(1 / p));
+                 write(static_cast<char*>(out.data_ptr()) + (first + i) * out.element_size(), &root,
+                       sizeof(A), 1);
+               }
+             });
     }
   });
 }

@@ -1,6 +1,7 @@
-// Scans along a dimension: cumsum, cumprod, logcumsumexp, cummax, cummin. Rows that lie along memory are scanned
-// within vectors, and long ones by chunks whose totals are found first; along an outer dimension many columns advance
-// side by side. Sums and products of float32 are kept in double.
+// Scans along a dimension: cumsum, cumprod, logcumsumexp, cummax, cummin. Rows that lie along
+// memory are scanned within vectors, and long ones by chunks whose totals are found first; along an
+// outer dimension many columns advance side by side. Sums and products of float32 are kept in
+// double.
 #include <algorithm>
 
 #include "core/op_support.h"
@@ -14,7 +15,8 @@ namespace rushlight::cpu::RL_ISA {
 
 namespace {
 
-inline constexpr int64_t long_row = 1 << 16;   // rows of more elements are scanned by chunks of this many
+inline constexpr int64_t long_row =
+    1 << 16;  // rows of more elements are scanned by chunks of this many
 inline constexpr int64_t column_tile = 128;
 
 template <class T>
@@ -128,28 +130,31 @@ void scan(const Tensor& out, const Tensor& given, int64_t dim, const char* name)
         start[c] = carry;
         carry = F::combine(carry, total);
       }
-      parallel_for(0, chunks, 1, [&](int64_t c, int64_t) { scan_part(row + c * long_row, stop(c), start[c], true); });
+      parallel_for(0, chunks, 1, [&](int64_t c, int64_t) {
+        scan_part(row + c * long_row, stop(c), start[c], true);
+      });
     }
     return;
   }
   const int64_t tiles = num_chunks(0, s.inner, column_tile);
-  parallel_for(0, s.outer * tiles, std::max<int64_t>(1, 16384 / (s.n * column_tile)), [&](int64_t begin, int64_t end) {
-    alignas(64) A total[column_tile];
-    alignas(64) A x[column_tile];
-    for (int64_t task = begin; task < end; task++) {
-      const int64_t col = task % tiles * column_tile;
-      const int64_t cols = std::min(column_tile, s.inner - col);
-      std::fill(total, total + cols, F::identity());
-      for (int64_t r = 0; r < s.n; r++) {
-        const int64_t at = (task / tiles * s.n + r) * s.inner + col;
-        read(x, from + at * in_size, in_size, cols);
-        for (int64_t c = 0; c < cols; c++) {
-          total[c] = F::combine(total[c], x[c]);
-        }
-        write(to + at * out_size, total, sizeof(A), cols);
-      }
-    }
-  });
+  parallel_for(0, s.outer * tiles, std::max<int64_t>(1, 16384 / (s.n * column_tile)),
+               [&](int64_t begin, int64_t end) {
+                 alignas(64) A total[column_tile];
+                 alignas(64) A x[column_tile];
+                 for (int64_t task = begin; task < end; task++) {
+                   const int64_t col = task % tiles * column_tile;
+                   const int64_t cols = std::min(column_tile, s.inner - col);
+                   std::fill(total, total + cols, F::identity());
+                   for (int64_t r = 0; r < s.n; r++) {
+                     const int64_t at = (task / tiles * s.n + r) * s.inner + col;
+                     read(x, from + at * in_size, in_size, cols);
+                     for (int64_t c = 0; c < cols; c++) {
+                       total[c] = F::combine(total[c], x[c]);
+                     }
+                     write(to + at * out_size, total, sizeof(A), cols);
+                   }
+                 }
+               });
 }
 
 // What sums and products that end up in a dtype are kept in.
@@ -175,7 +180,8 @@ void scan_numbers(const char* name, const Tensor& out, const Tensor& self, int64
 }
 
 template <bool Largest>
-void running_extreme(const char* name, const Tensor& values, const Tensor& indices, const Tensor& given, int64_t dim) {
+void running_extreme(const char* name, const Tensor& values, const Tensor& indices,
+                     const Tensor& given, int64_t dim) {
   if (values.numel() == 0) {
     return;
   }
@@ -186,23 +192,24 @@ void running_extreme(const char* name, const Tensor& values, const Tensor& indic
     const T* x = self.data<T>();
     T* value = values.data<T>();
     int64_t* index = indices.data<int64_t>();
-    parallel_for(0, s.outer * s.inner, std::max<int64_t>(1, 16384 / s.n), [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; line++) {
-        int64_t at = line / s.inner * s.n * s.inner + line % s.inner;
-        T best = x[at];
-        int64_t best_at = 0;
-        for (int64_t i = 0; i < s.n; i++, at += s.inner) {
-          const T v = x[at];
-          const bool better = Largest ? v >= best : v <= best;
-          if (better || v != v) {  // the last of equal ones, and every NaN
-            best = v;
-            best_at = i;
-          }
-          value[at] = best;
-          index[at] = best_at;
-        }
-      }
-    });
+    parallel_for(0, s.outer * s.inner, std::max<int64_t>(1, 16384 / s.n),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t line = begin; line < end; line++) {
+                     int64_t at = line / s.inner * s.n * s.inner + line % s.inner;
+                     T best = x[at];
+                     int64_t best_at = 0;
+                     for (int64_t i = 0; i < s.n; i++, at += s.inner) {
+                       const T v = x[at];
+                       const bool better = Largest ? v >= best : v <= best;
+                       if (better || v != v) {  // the last of equal ones, and every NaN
+                         best = v;
+                         best_at = i;
+                       }
+                       value[at] = best;
+                       index[at] = best_at;
+                     }
+                   }
+                 });
   });
 }
 

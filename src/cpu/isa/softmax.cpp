@@ -1,5 +1,6 @@
-// softmax, log_softmax and their backward along any dimension. A row is read into the compute type once and finished
-// while it is in the cache; along an outer dimension, so is a tile of neighbouring columns.
+// softmax, log_softmax and their backward along any dimension. A row is read into the compute type
+// once and finished while it is in the cache; along an outer dimension, so is a tile of
+// neighbouring columns.
 #include <algorithm>
 
 #include "core/op_support.h"
@@ -13,7 +14,8 @@ namespace rushlight::cpu::RL_ISA {
 
 namespace {
 
-inline constexpr int64_t granule = 16;  // elements are computed in whole vectors wherever they stand
+inline constexpr int64_t granule =
+    16;  // elements are computed in whole vectors wherever they stand
 
 // y = exp(x - shift); returns the sum.
 template <class A>
@@ -67,10 +69,11 @@ void softmax_row(const A* x, A* y, int64_t n) {
   }
 }
 
-// In place on a tile of n rows of `cols` elements; `top` and `sum` have room for cols, `spare` for cols rounded up to
-// the granule.
+// In place on a tile of n rows of `cols` elements; `top` and `sum` have room for cols, `spare` for
+// cols rounded up to the granule.
 template <bool Log, class A>
-void softmax_tile(A* __restrict x, int64_t n, int64_t cols, A* __restrict top, A* __restrict sum, A* __restrict spare) {
+void softmax_tile(A* __restrict x, int64_t n, int64_t cols, A* __restrict top, A* __restrict sum,
+                  A* __restrict spare) {
   fold_columns<fold::Max<A>>(x, cols, n, cols, top);
   std::fill(sum, sum + cols, A(0));
   const int64_t whole = (cols + granule - 1) & -granule;
@@ -132,7 +135,8 @@ void softmax_forward(const char* name, const Tensor& out, const Tensor& given, i
         Scratch<A> row(direct ? 0 : s.n);
         for (int64_t o = begin; o < end; o++) {
           if (direct) {
-            softmax_row<Log>(reinterpret_cast<const A*>(from) + o * s.n, reinterpret_cast<A*>(to) + o * s.n, s.n);
+            softmax_row<Log>(reinterpret_cast<const A*>(from) + o * s.n,
+                             reinterpret_cast<A*>(to) + o * s.n, s.n);
           } else {
             read(row.data(), from + o * s.n * in_size, in_size, s.n);
             softmax_row<Log>(row.data(), row.data(), s.n);
@@ -186,8 +190,8 @@ void backward_elements(A* __restrict g, const A* __restrict y, int64_t n, A sum)
 }
 
 template <bool Log>
-void softmax_backward(const char* name, const Tensor& out, const Tensor& given_grad, const Tensor& given_output,
-                      int64_t dim) {
+void softmax_backward(const char* name, const Tensor& out, const Tensor& given_grad,
+                      const Tensor& given_output, int64_t dim) {
   if (out.numel() == 0) {
     return;
   }
@@ -257,7 +261,8 @@ void softmax_backward(const char* name, const Tensor& out, const Tensor& given_g
             sum[c] += Log ? g_row[c] : g_row[c] * y_row[c];
           }
         }
-        if constexpr (Log) {  // the last granule may hold anything, but not NaN traps of stale memory
+        if constexpr (Log) {  // the last granule may hold anything, but not NaN traps of stale
+                              // memory
           std::fill(y.data() + s.n * cols, y.data() + s.n * cols + granule, A(0));
           for (int64_t i = 0; i < s.n * cols; i += granule) {
             for (int64_t j = 0; j < granule; j++) {
@@ -288,13 +293,13 @@ void log_softmax(const Tensor& out, const Tensor& self, int64_t dim, std::option
   softmax_forward<true>("log_softmax", out, self, dim);
 }
 
-void _softmax_backward_data(const Tensor& out, const Tensor& grad_output, const Tensor& output, int64_t dim,
-                            ScalarType) {
+void _softmax_backward_data(const Tensor& out, const Tensor& grad_output, const Tensor& output,
+                            int64_t dim, ScalarType) {
   softmax_backward<false>("softmax_backward", out, grad_output, output, dim);
 }
 
-void _log_softmax_backward_data(const Tensor& out, const Tensor& grad_output, const Tensor& output, int64_t dim,
-                                ScalarType) {
+void _log_softmax_backward_data(const Tensor& out, const Tensor& grad_output, const Tensor& output,
+                                int64_t dim, ScalarType) {
   softmax_backward<true>("log_softmax_backward", out, grad_output, output, dim);
 }
 

@@ -1,6 +1,7 @@
-// Sorting and selecting along a dimension: sort, topk, kthvalue, median, mode. Rows become keys (sort_keys.h); whole
-// rows are sorted by radix, ranks are found by narrowing down on one byte of the key after the other, and topk keeps
-// the best seen while it skips whatever cannot be among them.
+// Sorting and selecting along a dimension: sort, topk, kthvalue, median, mode. Rows become keys
+// (sort_keys.h); whole rows are sorted by radix, ranks are found by narrowing down on one byte of
+// the key after the other, and topk keeps the best seen while it skips whatever cannot be among
+// them.
 #include <algorithm>
 #include <vector>
 
@@ -14,9 +15,10 @@ namespace rushlight::cpu::RL_ISA {
 
 namespace {
 
-inline constexpr int64_t long_row = 1 << 17;   // rows of more elements are sorted by all threads together
+inline constexpr int64_t long_row =
+    1 << 17;  // rows of more elements are sorted by all threads together
 inline constexpr int64_t sort_chunk = 1 << 16;
-inline constexpr int64_t short_row = 48;       // sorted by insertion
+inline constexpr int64_t short_row = 48;  // sorted by insertion
 
 template <class Item>
 void insertion_sort(Item* a, int64_t n) {
@@ -31,9 +33,12 @@ void insertion_sort(Item* a, int64_t n) {
 }
 
 template <class Item>
-int digit(const Item& item, int byte) { return static_cast<int>(item.key() >> (8 * byte) & 255); }
+int digit(const Item& item, int byte) {
+  return static_cast<int>(item.key() >> (8 * byte) & 255);
+}
 
-// The same by all threads: each chunk counts its digits, learns where its share of each digit begins, and moves it.
+// The same by all threads: each chunk counts its digits, learns where its share of each digit
+// begins, and moves it.
 template <class Item>
 Item* radix_sort_parallel(Item* a, Item* b, int64_t n, int bytes) {
   const int64_t chunks = num_chunks(0, n, sort_chunk);
@@ -180,7 +185,9 @@ void make_keys(const T* x, int64_t n, bool descending, Key<T>* keys) {
   }
 }
 
-int64_t row_length(const Tensor& self, int64_t dim) { return self.dim() == 0 ? 1 : self.sizes()[dim]; }
+int64_t row_length(const Tensor& self, int64_t dim) {
+  return self.dim() == 0 ? 1 : self.sizes()[dim];
+}
 
 void check_row_length(const char* op, int64_t n) {
   RL_CHECK(n < (int64_t(1) << 32), op, ": rows of 2^32 elements and more are not supported");
@@ -195,7 +202,8 @@ void visit_rows(const char* op, const Tensor& self, int64_t dim, const F& f) {
   const int64_t n = row_length(self, dim);
   check_row_length(op, n);
   const Tensor rows = rows_along(self, dim);
-  visit_dtype<set_real | set_Bool>(op, self.dtype(), [&](auto tag) { f(tag, rows, self.numel() / n, n); });
+  visit_dtype<set_real | set_Bool>(op, self.dtype(),
+                                   [&](auto tag) { f(tag, rows, self.numel() / n, n); });
 }
 
 // Threads share out rows, or a single long row.
@@ -238,13 +246,14 @@ void sort_rows(const T* x, int64_t count, int64_t n, bool descending, T* values,
 
 }  // namespace
 
-void sort_stable(const Tensor& values, const Tensor& indices, const Tensor& self, std::optional<bool>, int64_t dim,
-                 bool descending) {
+void sort_stable(const Tensor& values, const Tensor& indices, const Tensor& self,
+                 std::optional<bool>, int64_t dim, bool descending) {
   const RowResult value_rows(values, dim);
   const RowResult index_rows(indices, dim);
   visit_rows("sort", self, dim, [&](auto tag, const Tensor& rows, int64_t count, int64_t n) {
     using T = typename decltype(tag)::type;
-    sort_rows(rows.data<T>(), count, n, descending, value_rows.rows().data<T>(), index_rows.rows().data<int64_t>());
+    sort_rows(rows.data<T>(), count, n, descending, value_rows.rows().data<T>(),
+              index_rows.rows().data<int64_t>());
   });
   value_rows.finish();
   index_rows.finish();
@@ -252,10 +261,12 @@ void sort_stable(const Tensor& values, const Tensor& indices, const Tensor& self
 
 namespace {
 
-// The k first items of a row in the order of keys. The worst of the best seen is a bar that most elements fail, and
-// those are skipped 64 at a time. Ties go to the earlier element, which has passed the bar already.
+// The k first items of a row in the order of keys. The worst of the best seen is a bar that most
+// elements fail, and those are skipped 64 at a time. Ties go to the earlier element, which has
+// passed the bar already.
 template <class T>
-void best_items(const T* x, int64_t n, int64_t k, bool largest, Key<T>* keys, std::vector<ItemOf<T>>& best) {
+void best_items(const T* x, int64_t n, int64_t k, bool largest, Key<T>* keys,
+                std::vector<ItemOf<T>>& best) {
   using Item = ItemOf<T>;
   make_keys(x, n, largest, keys);
   best.clear();
@@ -287,7 +298,8 @@ void best_items(const T* x, int64_t n, int64_t k, bool largest, Key<T>* keys, st
 
 }  // namespace
 
-void topk(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t k, int64_t dim, bool largest, bool) {
+void topk(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t k, int64_t dim,
+          bool largest, bool) {
   if (values.numel() == 0) {
     return;
   }
@@ -329,7 +341,8 @@ void topk(const Tensor& values, const Tensor& indices, const Tensor& self, int64
 
 namespace {
 
-// The position of the element of the given rank (from 0) among keys, as a stable sort would have it.
+// The position of the element of the given rank (from 0) among keys, as a stable sort would have
+// it.
 template <class K>
 int64_t select_rank(const K* keys, int64_t n, int64_t rank, K* candidates) {
   const K* from = keys;
@@ -380,8 +393,8 @@ int64_t select_rank(const K* keys, int64_t n, int64_t rank, K* candidates) {
 
 // One element per row, at the position that choose(row, n, keys, spare) gives; `keys` is filled.
 template <class Choose>
-void pick(const char* op, const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
-          const Choose& choose) {
+void pick(const char* op, const Tensor& values, const Tensor& indices, const Tensor& self,
+          int64_t dim, const Choose& choose) {
   visit_rows(op, self, dim, [&](auto tag, const Tensor& rows, int64_t count, int64_t n) {
     using T = typename decltype(tag)::type;
     const T* x = rows.data<T>();
@@ -414,24 +427,30 @@ int64_t count_nan(const T* x, int64_t n) {
 
 }  // namespace
 
-void kthvalue(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t k, int64_t dim, bool) {
-  pick("kthvalue", values, indices, self, dim, [k](const auto*, int64_t n, const auto* keys, auto* spare) {
-    return select_rank(keys, n, k - 1, spare);
-  });
+void kthvalue(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t k,
+              int64_t dim, bool) {
+  pick("kthvalue", values, indices, self, dim,
+       [k](const auto*, int64_t n, const auto* keys, auto* spare) {
+         return select_rank(keys, n, k - 1, spare);
+       });
 }
 
-void median_dim(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim, bool) {
-  pick("median", values, indices, self, dim, [](const auto* x, int64_t n, const auto* keys, auto* spare) {
-    const int64_t numbers = n - count_nan(x, n);
-    return select_rank(keys, n, numbers < n ? numbers : (n - 1) / 2, spare);  // NaNs come last
-  });
+void median_dim(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
+                bool) {
+  pick("median", values, indices, self, dim,
+       [](const auto* x, int64_t n, const auto* keys, auto* spare) {
+         const int64_t numbers = n - count_nan(x, n);
+         return select_rank(keys, n, numbers < n ? numbers : (n - 1) / 2, spare);  // NaNs come last
+       });
 }
 
-void nanmedian_dim(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim, bool) {
-  pick("nanmedian", values, indices, self, dim, [](const auto* x, int64_t n, const auto* keys, auto* spare) {
-    const int64_t numbers = n - count_nan(x, n);
-    return select_rank(keys, n, numbers == 0 ? 0 : (numbers - 1) / 2, spare);
-  });
+void nanmedian_dim(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
+                   bool) {
+  pick("nanmedian", values, indices, self, dim,
+       [](const auto* x, int64_t n, const auto* keys, auto* spare) {
+         const int64_t numbers = n - count_nan(x, n);
+         return select_rank(keys, n, numbers == 0 ? 0 : (numbers - 1) / 2, spare);
+       });
 }
 
 void mode(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim, bool) {

@@ -1,5 +1,6 @@
-// Elements as unsigned integers of the same order: -0 and 0 are equal, NaNs are equal to each other and above all.
-// With its position below the key, an item is unique, so every way of sorting items is stable.
+// Elements as unsigned integers of the same order: -0 and 0 are equal, NaNs are equal to each other
+// and above all. With its position below the key, an item is unique, so every way of sorting items
+// is stable.
 #pragma once
 
 #include <bit>
@@ -23,7 +24,9 @@ template <class T>
   requires(std::is_signed_v<T> && std::is_integral_v<T>)
 struct key_of<T> {
   using type = std::make_unsigned_t<T>;
-  static type get(T x) { return static_cast<type>(static_cast<type>(x) ^ (type(1) << (8 * sizeof(T) - 1))); }
+  static type get(T x) {
+    return static_cast<type>(static_cast<type>(x) ^ (type(1) << (8 * sizeof(T) - 1)));
+  }
 };
 template <class Bits, Bits Infinity>
 Bits float_key(Bits bits) {
@@ -51,7 +54,9 @@ struct key_of<float> {
 template <>
 struct key_of<double> {
   using type = uint64_t;
-  static type get(double x) { return float_key<uint64_t, 0x7ff0000000000000>(std::bit_cast<uint64_t>(x)); }
+  static type get(double x) {
+    return float_key<uint64_t, 0x7ff0000000000000>(std::bit_cast<uint64_t>(x));
+  }
 };
 template <class T>
 using Key = typename key_of<T>::type;
@@ -59,7 +64,9 @@ using Key = typename key_of<T>::type;
 // Keys of up to 32 bits share a word with the position.
 struct Item8 {
   uint64_t word;
-  static Item8 make(uint64_t key, int64_t index) { return {key << 32 | static_cast<uint32_t>(index)}; }
+  static Item8 make(uint64_t key, int64_t index) {
+    return {key << 32 | static_cast<uint32_t>(index)};
+  }
   uint64_t key() const { return word >> 32; }
   int64_t index() const { return static_cast<int64_t>(word & 0xffffffffu); }
   friend bool operator<(Item8 a, Item8 b) { return a.word < b.word; }
@@ -70,11 +77,13 @@ struct Item16 {
   static Item16 make(uint64_t key, int64_t index) { return {key, index}; }
   uint64_t key() const { return high; }
   int64_t index() const { return low; }
-  friend bool operator<(Item16 a, Item16 b) { return a.high < b.high || (a.high == b.high && a.low < b.low); }
+  friend bool operator<(Item16 a, Item16 b) {
+    return a.high < b.high || (a.high == b.high && a.low < b.low);
+  }
 };
 
-// In the order of keys, from the least significant byte up; a byte that all items share costs nothing. `a` and `b` have
-// n items; returns the one that holds the result.
+// In the order of keys, from the least significant byte up; a byte that all items share costs
+// nothing. `a` and `b` have n items; returns the one that holds the result.
 template <class Item>
 Item* radix_sort(Item* a, Item* b, int64_t n, int bytes);
 

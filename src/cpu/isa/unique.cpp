@@ -16,8 +16,8 @@ namespace {
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-// From `order`, positions in which equal elements are neighbours, and same(a, b): the positions at which runs begin,
-// which run each position belongs to, and the runs' lengths.
+// From `order`, positions in which equal elements are neighbours, and same(a, b): the positions at
+// which runs begin, which run each position belongs to, and the runs' lengths.
 struct Runs {
   std::vector<int64_t> first;
   Tensor inverse;
@@ -25,7 +25,8 @@ struct Runs {
 };
 
 template <class Order, class Same>
-Runs find_runs(int64_t n, bool want_inverse, bool want_counts, const Order& order, const Same& same) {
+Runs find_runs(int64_t n, bool want_inverse, bool want_counts, const Order& order,
+               const Same& same) {
   Runs runs;
   runs.inverse = make_empty(want_inverse ? n : 0, kInt64, kCPU);
   int64_t* inverse = want_inverse ? runs.inverse.data<int64_t>() : nullptr;
@@ -149,14 +150,18 @@ Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, boo
     });
     const Runs runs = find_runs(
         n, return_inverse, return_counts, [&](int64_t i) { return order[i]; },
-        [&](int64_t p, int64_t q) { return std::equal(x + p * length, x + (p + 1) * length, x + q * length); });
+        [&](int64_t p, int64_t q) {
+          return std::equal(x + p * length, x + (p + 1) * length, x + q * length);
+        });
     return {pick_slices(slices, runs.first, dim), runs.inverse, runs.counts};
   });
 }
 
-Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
+Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_counts,
+                         std::optional<int64_t> dim) {
   if (dim.has_value()) {
-    RL_CHECK(self.dim() > 0, "unique_consecutive: a 0-d tensor has no dimension to be unique along");
+    RL_CHECK(self.dim() > 0,
+             "unique_consecutive: a 0-d tensor has no dimension to be unique along");
   }
   const int64_t d = dim.has_value() ? wrap_dim(*dim, self.dim()) : 0;
   const Tensor slices = dim.has_value() ? slices_of(self, d) : contiguous_raw(self);
@@ -167,7 +172,9 @@ Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_co
     const T* x = slices.data<T>();
     const Runs runs = find_runs(
         n, return_inverse, return_counts, [](int64_t i) { return i; },
-        [&](int64_t p, int64_t q) { return std::equal(x + p * length, x + (p + 1) * length, x + q * length); });
+        [&](int64_t p, int64_t q) {
+          return std::equal(x + p * length, x + (p + 1) * length, x + q * length);
+        });
     if (dim.has_value()) {
       return {pick_slices(slices, runs.first, d), runs.inverse, runs.counts};
     }
@@ -178,7 +185,8 @@ Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_co
 
 namespace {
 
-// How many elements of the sequence come before v: those less than it, and equal ones too where `right`.
+// How many elements of the sequence come before v: those less than it, and equal ones too where
+// `right`.
 template <class T>
 int64_t insertion_point(const T* x, int64_t n, T v, bool right) {
   int64_t low = 0;
@@ -194,8 +202,9 @@ int64_t insertion_point(const T* x, int64_t n, T v, bool right) {
 
 }  // namespace
 
-void searchsorted(const Tensor& out, const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right,
-                  std::optional<std::string_view>, const Tensor& sorter) {
+void searchsorted(const Tensor& out, const Tensor& sorted_sequence, const Tensor& self,
+                  bool out_int32, bool right, std::optional<std::string_view>,
+                  const Tensor& sorter) {
   if (out.numel() == 0) {
     return;
   }
@@ -247,7 +256,8 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   if (!is_integral(self.dtype())) {
     dtype_not_implemented("bincount_cpu", self.dtype());
   }
-  RL_CHECK(!weights.defined() || weights.sizes() == self.sizes(), "weights should be 1-d and have the same length as input");
+  RL_CHECK(!weights.defined() || weights.sizes() == self.sizes(),
+           "weights should be 1-d and have the same length as input");
   const Tensor numbers = contiguous_raw(cast_raw(self, kInt64));
   const int64_t* x = numbers.data<int64_t>();
   int64_t low = 0;
@@ -283,7 +293,8 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   return out;
 }
 
-void histc(const Tensor& out, const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
+void histc(const Tensor& out, const Tensor& self, int64_t bins, const Scalar& min,
+           const Scalar& max) {
   const Tensor values = contiguous_raw(self);
   visit_dtype<set_floating>("histc", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
