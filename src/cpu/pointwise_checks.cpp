@@ -1,5 +1,6 @@
 #include "cpu/pointwise_checks.h"
 
+#include <cmath>
 #include <limits>
 
 namespace rushlight::cpu {
@@ -83,13 +84,15 @@ bool any_zero(const TensorIterator& it, int operand) {
   return false;
 }
 
-Scalar load(const TensorIterator& it, int operand) {
+}  // namespace
+
+Scalar scalar_operand(const TensorIterator& it, int operand) {
   return visit_dtype<set_all>("load", it.dtype(operand), [&](auto tag) {
     return Scalar(*reinterpret_cast<const typename decltype(tag)::type*>(it.data(operand)));
   });
 }
 
-}  // namespace
+bool is_nan(const Scalar& s) { return s.is_floating_point() && std::isnan(s.as<double>()); }
 
 void check_divisor(const TensorIterator& it) {
   if (!is_integral(it.common_dtype())) {
@@ -97,7 +100,7 @@ void check_divisor(const TensorIterator& it) {
   }
   bool found = false;
   if (it.is_scalar(2)) {  // converted first: 256 is a zero of uint8
-    const Scalar divisor = load(it, 2);
+    const Scalar divisor = scalar_operand(it, 2);
     found = visit_dtype<set_integers>("divide", it.common_dtype(), [&](auto tag) {
       return divisor.as<typename decltype(tag)::type>() == 0;
     });
@@ -125,7 +128,7 @@ void check_divisor(const TensorIterator& it) {
 }
 
 double checked_power(const TensorIterator& it) {
-  const auto value = load(it, 2).as<complex<double>>();
+  const auto value = scalar_operand(it, 2).as<complex<double>>();
   if (value.im != 0) {
     return std::numeric_limits<double>::quiet_NaN();
   }

@@ -19,4 +19,8 @@ void check_divisor(const TensorIterator& it);
 // The exponent (operand 2, one element) as a real number, NaN where it is complex.
 double checked_power(const TensorIterator& it);
 
+// The value of an operand that is one element, read by all.
+Scalar scalar_operand(const TensorIterator& it, int operand);
+bool is_nan(const Scalar& s);
+
 }  // namespace rushlight::cpu

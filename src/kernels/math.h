@@ -164,22 +164,22 @@ RL_INLINE T rint(T x) {
   return x;
 }
 
-// Smallest and largest of two; a NaN wins. f-variants: a number wins over a NaN.
+// Smallest and largest of two; a NaN wins. f-variants: a number wins over a NaN. (| has no branch.)
 template <class T>
 RL_INLINE T maximum(T x, T y) {
-  return x > y || x != x ? x : y;
+  return (x > y) | (x != x) ? x : y;
 }
 template <class T>
 RL_INLINE T minimum(T x, T y) {
-  return x < y || x != x ? x : y;
+  return (x < y) | (x != x) ? x : y;
 }
 template <class T>
 RL_INLINE T fmax(T x, T y) {
-  return x > y || y != y ? x : y;
+  return (x > y) | (y != y) ? x : y;
 }
 template <class T>
 RL_INLINE T fmin(T x, T y) {
-  return x < y || y != y ? x : y;
+  return (x < y) | (y != y) ? x : y;
 }
 
 // Arithmetic that wraps for integers, where C++ leaves overflow undefined.

@@ -90,7 +90,7 @@ RL_FORMULA(conj_physical, x) {
 RL_FORMULA(copysign, x, y) { return math::copysign(x, y); }
 RL_FORMULA(signbit, x) {
   if constexpr (std::is_floating_point_v<T>) {
-    return std::signbit(x);
+    return math::copysign(T(1), x) < T(0);
   } else {
     return x < T(0);
   }
@@ -247,7 +247,12 @@ RL_FORMULA(fmin, x, y) { return math::fmin(x, y); }
 // NaN stays NaN, as a bound too; the upper bound wins over the lower one.
 RL_FORMULA(clamp_min, x, low) { return math::maximum(x, low); }
 RL_FORMULA(clamp_max, x, high) { return math::minimum(x, high); }
-RL_FORMULA(clamp, x, low, high) { return math::minimum(math::maximum(x, low), high); }
+RL_FORMULA(clamp, x, low, high) {
+  const T raised = x < low ? low : x;
+  const T result = raised > high ? high : raised;
+  const T bound = low != low ? low : high;
+  return bound != bound ? bound : result;
+}
 RL_FORMULA(clamp_bounded, x, low, high) {
   return x < low ? (low > high ? high : low) : x > high ? high : x;
 }

@@ -47,6 +47,7 @@ RL_KERNEL(nan_to_num, 1, 3, set_floating, Promote::Same)
 RL_KERNEL(neg, 1, 0, set_numbers, Promote::Same)
 RL_KERNEL(lerp, 3, 0, set_floating | set_complexes, Promote::Same)
 RL_KERNEL(clamp, 3, 0, set_real, Promote::Same)
+RL_KERNEL(clamp_bounded, 1, 2, set_real, Promote::Same)
 #undef RL_KERNEL
 
 // `where` moves elements of 1, 2, 4, 8 or 16 bytes.
@@ -137,7 +138,17 @@ void lerp(TensorIterator& it) {
   check_one_dtype(it);
   run(it, lerp_kernel);
 }
-void _clamp(TensorIterator& it) { run(it, clamp_kernel); }
+void _clamp(TensorIterator& it) {
+  if (it.is_scalar(2) && it.is_scalar(3)) {
+    const Scalar low = scalar_operand(it, 2);
+    const Scalar high = scalar_operand(it, 3);
+    if (!is_nan(low) && !is_nan(high)) {
+      const Scalar* const attributes[] = {&low, &high};
+      return run_pointwise(it, clamp_bounded_kernel, attributes);
+    }
+  }
+  run(it, clamp_kernel);
+}
 void _where(TensorIterator& it) { run(it, where_kernel); }
 
 void _div_trunc(TensorIterator& it) {
