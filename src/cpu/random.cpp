@@ -5,6 +5,7 @@
 
 #include "core/generator.h"
 #include "core/op_support.h"
+#include "generated/kernels.h"
 
 namespace rushlight::cpu {
 
@@ -76,6 +77,10 @@ RandomRange::RandomRange(ScalarType dtype, int64_t from, std::optional<int64_t> 
   }
   size_ = static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1;
   all_bits_ = size_ == 0;
+}
+
+Tensor parts_of(const Tensor& complex_tensor) {
+  return make_view(complex_tensor, views::view_as_real(complex_tensor));
 }
 
 double cauchy_from(double u, double median, double sigma) {

@@ -67,6 +67,9 @@ class RandomRange {
   bool all_bits_ = false;
 };
 
+// The real and imaginary parts of a complex tensor as one real tensor.
+Tensor parts_of(const Tensor& complex_tensor);
+
 // From a uniform number in [0, 1).
 double cauchy_from(double u, double median, double sigma);
 double geometric_from(double u, double p);

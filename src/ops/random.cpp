@@ -12,8 +12,8 @@ namespace rushlight {
 
 namespace {
 
-void check_floating(const char* op, const Tensor& self) {
-  if (!is_floating(self.dtype())) {
+void check_floating(const char* op, const Tensor& self, bool complex_too = false) {
+  if (!is_floating(self.dtype()) && !(complex_too && is_complex(self.dtype()))) {
     dtype_not_implemented(op, self.dtype());
   }
 }
@@ -21,12 +21,12 @@ void check_floating(const char* op, const Tensor& self) {
 }  // namespace
 
 void shape::uniform_(Tensor& self, double& from, double& to, Generator&) {
-  check_floating("check_uniform_bounds", self);
+  check_floating("check_uniform_bounds", self, true);
   RL_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from,
            " > to=", to);
 }
 void shape::normal_(Tensor& self, double&, double& std, Generator&) {
-  check_floating("normal_kernel_cpu", self);
+  check_floating("normal_kernel_cpu", self, true);
   RL_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
 }
 void shape::random__from(Tensor&, int64_t&, std::optional<int64_t>&, Generator&) {}
@@ -89,12 +89,7 @@ Tensor rand(IntArrayRef size, const Generator& generator, const TensorOptions& o
   return fresh(size, options, get_default_dtype()).uniform_(0, 1, generator);
 }
 Tensor randn(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
-  const Tensor t = fresh(size, options, get_default_dtype());
-  if (is_complex(t.dtype())) {  // both parts of variance 1/2
-    rushlight::view_as_real(t).normal_(0, std::sqrt(0.5), generator);
-    return t;
-  }
-  return t.normal_(0, 1, generator);
+  return fresh(size, options, get_default_dtype()).normal_(0, 1, generator);
 }
 Tensor rand_like(const Tensor& self, const TensorOptions& options,
                  std::optional<MemoryFormat> memory_format) {

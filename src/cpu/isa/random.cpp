@@ -41,12 +41,18 @@ double unit(GeneratorImpl& g) {
 }  // namespace
 
 void uniform_(const Tensor& out, double from, double to, const Generator& generator) {
+  if (is_complex(out.dtype())) {
+    return uniform_(parts_of(out), from, to, generator);
+  }
   fill_in_order<set_floating>(
       "uniform_", out, generator,
       [&]<class T>(T* x, int64_t n, GeneratorImpl& g) { fills::fill_uniform(x, n, from, to, g); });
 }
 
 void normal_(const Tensor& out, double mean, double std, const Generator& generator) {
+  if (is_complex(out.dtype())) {  // each part has half of the variance
+    return normal_(parts_of(out), mean, std * 0.70710678118654752440, generator);
+  }
   const bool together = out.is_contiguous();
   fill_in_order<set_floating>("normal_", out, generator,
                               [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
