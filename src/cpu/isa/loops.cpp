@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
+#include "cpu/isa/by_size.h"
 #include "cpu/isa/cast.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -17,8 +19,8 @@ namespace {
 constexpr int64_t buffer_bytes = 8192;
 constexpr int64_t tail_bytes = 1024;  // a granule of the widest type when the result is bool
 constexpr int64_t short_row = 512;    // rows below this are gathered into pieces over several rows
-constexpr int64_t tile_rows = 32;     // of transposed operands
-constexpr int64_t tile_columns = 64;
+constexpr int64_t tile_rows = 16;     // of transposed operands: a cache line of floats
+constexpr int64_t tile_columns = 256;
 constexpr int max_tensors = max_inputs + 1;
 
 ScalarType compute_dtype(ScalarType t) { return t == kFloat16 || t == kBFloat16 ? kFloat32 : t; }
@@ -67,6 +69,7 @@ struct Operand {
   Cast cast = nullptr;  // null: memory holds the compute type
   bool linear = false;  // the whole iteration is one contiguous run
   bool scalar = false;
+  bool repeats = false;  // every row is the same one
 };
 
 class Run {
@@ -116,14 +119,14 @@ class Run {
            ((rows + tile_rows - 1) / tile_rows);
   }
 
-  // One tile: rows of up to 64 elements along the first dimension, 32 of them along `across`.
+  // One tile: rows of up to 256 elements along the first dimension, 16 of them along `across`.
   void run_tile(int across, int64_t index) const {
     const IntArrayRef shape = it_.shape();
     const int64_t column_tiles = (shape[0] + tile_columns - 1) / tile_columns;
     const int64_t row_tiles = (shape[across] + tile_rows - 1) / tile_rows;
     Cursor cursor;
-    cursor.at[0] = index % column_tiles * tile_columns;
-    cursor.at[across] = index / column_tiles % row_tiles * tile_rows;
+    cursor.at[across] = index % row_tiles * tile_rows;
+    cursor.at[0] = index / row_tiles % column_tiles * tile_columns;
     int64_t plane = index / (column_tiles * row_tiles);
     for (int d = 1; d < it_.dim(); ++d) {
       if (d != across) {
@@ -220,9 +223,11 @@ class Run {
     o.cast = it_.dtype(index) == wanted ? nullptr : cast_function(wanted, it_.dtype(index));
     o.linear = true;
     o.scalar = index > 0 && it_.is_scalar(index) && it_.numel() > 1;
+    o.repeats = index > 0;
     int64_t step = o.size;
     for (int d = 0; d < it_.dim(); ++d) {
       o.linear = o.linear && (it_.shape()[d] == 1 || it_.strides(index)[d] == step);
+      o.repeats = o.repeats && (d == 0 || it_.strides(index)[d] == 0);
       step *= it_.shape()[d];
     }
   }
@@ -276,16 +281,22 @@ class Run {
     Cursor cursor;
     cursor.seek(it_, begin);
     const int64_t row = it_.shape()[0];
-    const bool whole_rows = it_.dim() > 1 && row < short_row;
+    const int64_t many_rows = it_.dim() > 1 && row < short_row ? rows_at_once(row) * row : 0;
+    int64_t kept[max_inputs] =
+        {};  // elements of repeating rows that the buffer holds, from a row's start
     while (begin < end) {
       int64_t n = std::min(piece_, end - begin);
-      if (!whole_rows) {
+      if (many_rows == 0 || cursor.at[0] != 0) {
         n = std::min(n, row - cursor.at[0]);
+      } else {
+        n = std::min(many_rows, end - begin);
       }
       for (int i = 0; i < num_inputs_; ++i) {
-        if (!in_[i].scalar) {
-          in[i] = load(in_[i], buffers[i], cursor, begin, n);
+        if (in_[i].scalar || kept[i] >= n) {
+          continue;
         }
+        in[i] = load(in_[i], buffers[i], cursor, begin, n);
+        kept[i] = many_rows != 0 && in_[i].repeats && cursor.at[0] == 0 ? n : 0;
       }
       const bool direct = out_.cast == nullptr && is_direct(out_, n, cursor);
       char* out = !direct ? buffers[max_inputs] : place(out_, cursor, begin);
@@ -296,6 +307,13 @@ class Run {
       begin += n;
       advance(cursor, begin, n);
     }
+  }
+
+  // Short rows are taken several at a time, if possible so many that no granule is left over.
+  int64_t rows_at_once(int64_t row) const {
+    const int64_t fit = piece_ / row;
+    const int64_t even = granule_ / std::gcd(row, granule_);
+    return fit < even ? fit : fit - fit % even;
   }
 
   void advance(Cursor& cursor, int64_t begin, int64_t n) const {
@@ -367,9 +385,43 @@ class Run {
     }
   }
 
-  void gather_rows(const Operand& o, char* to, const Cursor& cursor, int64_t n) const {
-    for_rows(o, cursor, n, [&](const char* from, int64_t stride, int64_t done, int64_t count) {
-      gather(to + done * o.size, from, stride, o.size, count);
+  void gather_rows(const Operand& o, char* to, const Cursor& start, int64_t n) const {
+    const int64_t* strides = it_.strides(o.index).data();
+    const int64_t* shape = it_.shape().data();
+    const int64_t stride = strides[0];
+    visit_size(o.size, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      Cursor cursor = start;
+      T* out = reinterpret_cast<T*>(to);
+      const char* from = it_.data(o.index) + start.offset(it_, o.index);
+      while (true) {
+        const int64_t count = std::min(n, shape[0] - cursor.at[0]);
+        if (stride == 0) {
+          const T value = *reinterpret_cast<const T*>(from);
+          for (int64_t i = 0; i < count; ++i) {
+            out[i] = value;
+          }
+        } else {
+          for (int64_t i = 0; i < count; ++i) {
+            out[i] = *reinterpret_cast<const T*>(from + i * stride);
+          }
+        }
+        out += count;
+        n -= count;
+        if (n == 0) {
+          return;
+        }
+        from -= cursor.at[0] * stride;
+        cursor.at[0] = 0;
+        int d = 1;
+        from += strides[d];
+        while (++cursor.at[d] == shape[d]) {
+          cursor.at[d] = 0;
+          from -= shape[d] * strides[d];
+          ++d;
+          from += strides[d];
+        }
+      }
     });
   }
 
