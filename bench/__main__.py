@@ -23,16 +23,58 @@ big, wide = torch.rand(1_000_000), torch.rand(512, 512)
 image, kernel = torch.rand(8, 64, 56, 56), torch.rand(64, 64, 3, 3)
 """
 TINY = [
-    *("a + b", "a + 1.0", "a * b", "torch.add(a, b)", "a == b", "torch.relu(v)", "v.exp()", "m - v", "m @ m"),
+    *(
+        "a + b",
+        "a + 1.0",
+        "a * b",
+        "torch.add(a, b)",
+        "a == b",
+        "torch.relu(v)",
+        "v.exp()",
+        "m - v",
+        "m @ m",
+    ),
     *("ga + b", "ga * ga", "gm @ m", "((ga + b) * ga - b) / ga + b", "F.linear(m, m, v)", "net(x)"),
-    *("m.view(16)", "gm.view(16)", "m.reshape(2, 8)", "m.t()", "m[1]", "m[1, 2]", "m[:, 1:3]", "v[None]", "m[i]"),
-    *("m.sum()", "gm.sum()", "m.mean(0)", "v.argmax()", "v.softmax(0)", "torch.cat((v, v))", "torch.stack((v, v))"),
+    *(
+        "m.view(16)",
+        "gm.view(16)",
+        "m.reshape(2, 8)",
+        "m.t()",
+        "m[1]",
+        "m[1, 2]",
+        "m[:, 1:3]",
+        "v[None]",
+        "m[i]",
+    ),
+    *(
+        "m.sum()",
+        "gm.sum()",
+        "m.mean(0)",
+        "v.argmax()",
+        "v.softmax(0)",
+        "torch.cat((v, v))",
+        "torch.stack((v, v))",
+    ),
     *("a.item()", "m.shape", "m.clone()", "ga.detach()", "m.to(torch.int64)", "m.tolist()"),
     *("torch.empty(4)", "torch.zeros(4)", "torch.arange(4)", "torch.tensor([1.0, 2.0])"),
 ]
 LARGE = [
-    *("big + big", "big.exp()", "big.tanh()", "big.sum()", "big.var()", "big.sort()", "wide @ wide", "wide.softmax(0)"),
-    *("wide.t().contiguous()", "wide.cumsum(0)", "F.conv2d(image, kernel, padding=1)", "torch.rand(1_000_000)"),
+    *(
+        "big + big",
+        "big.exp()",
+        "big.tanh()",
+        "big.sum()",
+        "big.var()",
+        "big.sort()",
+        "wide @ wide",
+        "wide.softmax(0)",
+    ),
+    *(
+        "wide.t().contiguous()",
+        "wide.cumsum(0)",
+        "F.conv2d(image, kernel, padding=1)",
+        "torch.rand(1_000_000)",
+    ),
 ]
 
 

@@ -1,4 +1,5 @@
-// ArrayRef: a borrowed run of elements, valid for the duration of a call. DimVector: a small owned list of sizes.
+// ArrayRef: a borrowed run of elements, valid for the duration of a call. DimVector: a small owned
+// list of sizes.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@ class ArrayRef {
  public:
   constexpr ArrayRef() = default;
   constexpr ArrayRef(const T* data, size_t size) : data_(data), size_(size) {}
-  constexpr ArrayRef(const T* begin, const T* end) : data_(begin), size_(static_cast<size_t>(end - begin)) {}
+  constexpr ArrayRef(const T* begin, const T* end)
+      : data_(begin), size_(static_cast<size_t>(end - begin)) {}
   constexpr ArrayRef(const T& one) : data_(&one), size_(1) {}
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winit-list-lifetime"  // lists live as long as the call

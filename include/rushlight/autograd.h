@@ -1,6 +1,6 @@
-// The graph: nodes, edges, saved tensors and what a tensor knows of them. The engine walks it (src/autograd/engine.cpp).
-// A recorded op is one Node whose constant descriptor says its name and backward function; nothing but custom
-// functions derives from Node.
+// The graph: nodes, edges, saved tensors and what a tensor knows of them. The engine walks it
+// (src/autograd/engine.cpp). A recorded op is one Node whose constant descriptor says its name and
+// backward function; nothing but custom functions derives from Node.
 #pragma once
 
 #include <memory>
@@ -20,22 +20,24 @@ struct Edge {
   uint32_t input_nr = 0;  // which output of the op behind `node` the gradient belongs to
 };
 
-// Backward of an op: grads holds one gradient per output (undefined where none came), already made defined zeros when
-// the descriptor says so; it fills result, one per edge, leaving undefined what node.wants(i) denies or what is zero.
-// The engine then sums each to its input's size and casts it to its input's dtype (real part for real inputs).
+// Backward of an op: grads holds one gradient per output (undefined where none came), already made
+// defined zeros when the descriptor says so; it fills result, one per edge, leaving undefined what
+// node.wants(i) denies or what is zero. The engine then sums each to its input's size and casts it
+// to its input's dtype (real part for real inputs).
 using BackwardFunction = void (*)(Node& node, const Tensor* grads, Tensor* result);
 
 struct NodeDescriptor {
   const char* name;  // PyTorch's: "MulBackward0"
   BackwardFunction backward;
   bool undefined_grads;  // backward accepts undefined gradients (otherwise zeros are filled in)
-  // Names in the order of save() and keep(), parted by spaces, a list as "tensors[]": Python's `_saved_self`.
+  // Names in the order of save() and keep(), parted by spaces, a list as "tensors[]": Python's
+  // `_saved_self`.
   const char* saved = nullptr;
   const char* values = nullptr;
 };
 
-// What torch.autograd.graph.saved_tensors_hooks installs (ThreadState::saved_hooks): pack() is given every tensor that
-// is saved and keeps it as it likes.
+// What torch.autograd.graph.saved_tensors_hooks installs (ThreadState::saved_hooks): pack() is
+// given every tensor that is saved and keeps it as it likes.
 struct RL_API PackedTensor {
   virtual ~PackedTensor();
   virtual Tensor unpack() = 0;
@@ -45,16 +47,19 @@ struct RL_API SavedTensorHooks {
   virtual std::unique_ptr<PackedTensor> pack(const Tensor& t) = 0;
 };
 
-// A tensor kept for backward. Remembers its version; unpacking one that was written since raises. A node's own
-// output is kept without its grad_fn (no cycle) and gets it back when unpacked.
+// A tensor kept for backward. Remembers its version; unpacking one that was written since raises. A
+// node's own output is kept without its grad_fn (no cycle) and gets it back when unpacked.
 class RL_API SavedTensor {
  public:
   SavedTensor() = default;
-  // `output_of`: the node being recorded when `t` is one of its outputs (set_history comes before saving).
+  // `output_of`: the node being recorded when `t` is one of its outputs (set_history comes before
+  // saving).
   SavedTensor(const Tensor& t, const Node* output_of = nullptr);
   bool defined() const { return data_.defined() || packed_; }
   // `detached_ok`: the caller records nothing, so an output may come back without its grad_fn.
-  Tensor unpack(const Node& owner, bool detached_ok = false) const { return SavedTensor(*this).take(owner, detached_ok); }
+  Tensor unpack(const Node& owner, bool detached_ok = false) const {
+    return SavedTensor(*this).take(owner, detached_ok);
+  }
   Tensor take(const Node& owner, bool detached_ok);  // the same, leaving this one empty
   // Packs by hand (`_raw_saved_self.register_hooks`); RuntimeError where it is packed already.
   void pack(SavedTensorHooks& hooks);
@@ -94,11 +99,12 @@ class RL_API OutputInfo {
   uint8_t ndim_ = 0;
   ScalarType dtype_ = ScalarType::Undefined;
   Device device_;
-  uint32_t near_[near_dims] = {};  // most sizes fit; others live on the heap, at the address kept here
+  uint32_t near_[near_dims] =
+      {};  // most sizes fit; others live on the heap, at the address kept here
 };
 
-// A compact object (128 bytes beside what it keeps) from per-thread free lists: recording one is most of what an op
-// on a small tensor costs.
+// A compact object (128 bytes beside what it keeps) from per-thread free lists: recording one is
+// most of what an op on a small tensor costs.
 class RL_API Node : public RefCounted {
  public:
   explicit Node(const NodeDescriptor* descriptor);
@@ -114,7 +120,9 @@ class RL_API Node : public RefCounted {
   static void operator delete(void* p, size_t size);
 
   // Custom functions override these; ops go through the descriptor.
-  virtual void apply(const Tensor* grads, Tensor* result) { descriptor_->backward(*this, grads, result); }
+  virtual void apply(const Tensor* grads, Tensor* result) {
+    descriptor_->backward(*this, grads, result);
+  }
   virtual const char* name() const { return descriptor_->name; }
   virtual void release_saved();  // frees saved tensors after backward; later unpacking raises
 
@@ -123,7 +131,9 @@ class RL_API Node : public RefCounted {
   void set_sequence(uint64_t n) { sequence_ = n; }
   std::span<const Edge> edges() const { return {edge_data(), num_edges_}; }
   size_t num_outputs() const { return num_outputs_; }
-  const OutputInfo& output_info(size_t i) const { return num_outputs_ == 1 ? near_output_ : far_outputs_[i]; }
+  const OutputInfo& output_info(size_t i) const {
+    return num_outputs_ == 1 ? near_output_ : far_outputs_[i];
+  }
   // Whether the gradient of input i is asked for.
   bool wants(size_t i) const {
     return i < num_edges_ && edge_data()[i].node && (tls.wanted_by == nullptr || wanted_by_run(i));
@@ -138,7 +148,8 @@ class RL_API Node : public RefCounted {
   }
   void add_edge(const Tensor& input);  // gradient edge of an input (empty where it needs none)
   void add_edge(Edge edge);
-  uint32_t add_output(const Tensor& output);  // the next output's number; set_history and its like call it
+  uint32_t add_output(
+      const Tensor& output);  // the next output's number; set_history and its like call it
 
   // Filled by generated code in the order that the op's backward reads them.
   void save(const Tensor& t, const Node* output_of = nullptr);
@@ -148,7 +159,8 @@ class RL_API Node : public RefCounted {
   void reserve_saved() { save(Tensor()); }
   void fill_saved(size_t i, const Tensor& output);
   void keep(Value v);
-  Tensor saved(size_t i) const;  // RuntimeError after release ("backward through the graph a second time")
+  Tensor saved(
+      size_t i) const;  // RuntimeError after release ("backward through the graph a second time")
   std::vector<Tensor> saved_list(size_t first, size_t n) const;
   std::vector<std::optional<Tensor>> saved_optional_list(size_t first, size_t n) const;
   const Value& value(size_t i) const;
@@ -177,7 +189,8 @@ class RL_API Node : public RefCounted {
   void unlock() const { locked_.store(false, std::memory_order_release); }
 
   static constexpr uint32_t near_edge_count = 2;
-  mutable std::atomic<uint32_t> slot_{0};  // where the run that claimed this node keeps its state, plus one
+  mutable std::atomic<uint32_t> slot_{
+      0};  // where the run that claimed this node keeps its state, plus one
   const NodeDescriptor* descriptor_;
   mutable uint64_t sequence_;  // orders what is ready; links nodes that await destruction
   uint32_t num_edges_ = 0;
@@ -203,13 +216,15 @@ enum class ViewKind : uint8_t { Normal, MultiOutput, NoGrad, Custom, Inference }
 struct RL_API ViewInfo {
   Tensor root;  // never itself a differentiable view
   ViewKind kind = ViewKind::Normal;
-  uint32_t grad_fn_version = 0;  // version at which the view's grad_fn was made; a stale one is regenerated
+  uint32_t grad_fn_version =
+      0;  // version at which the view's grad_fn was made; a stale one is regenerated
   Tensor (*replay)(const Tensor& root, const Tensor& view) = nullptr;
   static void* operator new(size_t size);
   static void operator delete(void* p, size_t size);
 };
 
-// Only src/autograd reads grad_fn and output_nr here: they may be stale. Others ask Tensor::grad_fn or gradient_edge.
+// Only src/autograd reads grad_fn and output_nr here: they may be stale. Others ask Tensor::grad_fn
+// or gradient_edge.
 struct RL_API AutogradMeta {
   AutogradMeta();
   ~AutogradMeta();
@@ -231,19 +246,21 @@ struct RL_API AutogradMeta {
 RL_API bool any_requires_grad(TensorList list);
 inline bool grad_wanted(const Tensor& t) { return t.defined() && t.requires_grad(); }
 
-// After an op: `out` becomes the node's next output and gets it as grad_fn, unless its dtype has no gradients.
+// After an op: `out` becomes the node's next output and gets it as grad_fn, unless its dtype has no
+// gradients.
 RL_API void set_history(const Tensor& out, const Ref<Node>& node);
 // The next output of a node that is not differentiable (indices): only takes its number.
 RL_API void set_no_history(const Tensor& out, const Ref<Node>& node);
-// Before an in-place op: raises for leaves that require grad, views made in no_grad, multi-output views,
-// inference tensors. `needs_grad`: whether the op will be recorded.
+// Before an in-place op: raises for leaves that require grad, views made in no_grad, multi-output
+// views, inference tensors. `needs_grad`: whether the op will be recorded.
 RL_API void check_inplace(const char* op, const Tensor& self, bool needs_grad);
-// After an in-place op and its version bump: new history; on a view the root's history is rewritten (CopySlices).
-// Edge 0 of `node` belongs to `self` (empty where self needed no gradient).
+// After an in-place op and its version bump: new history; on a view the root's history is rewritten
+// (CopySlices). Edge 0 of `node` belongs to `self` (empty where self needed no gradient).
 RL_API void rebase_history(const Tensor& self, const Ref<Node>& node);
-// After a view op: makes `view` share its version with `base` and remember its root. `node` is null where nothing is
-// recorded; in no_grad or inference mode the kind follows the mode.
-RL_API void record_view(const Tensor& view, const Tensor& base, ViewKind kind, const Ref<Node>& node,
+// After a view op: makes `view` share its version with `base` and remember its root. `node` is null
+// where nothing is recorded; in no_grad or inference mode the kind follows the mode.
+RL_API void record_view(const Tensor& view, const Tensor& base, ViewKind kind,
+                        const Ref<Node>& node,
                         Tensor (*replay)(const Tensor&, const Tensor&) = nullptr);
 // out= where a gradient is wanted: RuntimeError.
 RL_API void check_out_grad(const char* op, bool needs_grad);
@@ -258,7 +275,8 @@ RL_API Tensor accumulated_leaf(const Node& accumulator);
 RL_API void set_grad(const Tensor& t, const Tensor& grad);
 // `t.detach_()`.
 RL_API void detach_in_place(const Tensor& t);
-// Turns an undefined or defined result into one whose backward raises `message` (once_differentiable).
+// Turns an undefined or defined result into one whose backward raises `message`
+// (once_differentiable).
 RL_API Tensor with_backward_error(const Tensor& t, const std::string& message);
 
 // Called with the gradient of a tensor; a defined result replaces it.
@@ -266,7 +284,8 @@ struct RL_API TensorHook {
   virtual ~TensorHook();
   virtual Tensor operator()(const Tensor& grad) = 0;
 };
-// Called before a node runs with the gradients of its outputs, after it with those of its inputs (and the former).
+// Called before a node runs with the gradients of its outputs, after it with those of its inputs
+// (and the former).
 struct RL_API NodeHook {
   virtual ~NodeHook();
   virtual void operator()(std::vector<Tensor>& changed, const std::vector<Tensor>& other) = 0;
@@ -286,21 +305,27 @@ RL_API void add_post_hook(Node& node, std::shared_ptr<NodeHook> hook);
 
 // The node whose backward runs on this thread; null outside of backward.
 RL_API Node* current_node();
-// A number for each backward, the innermost of this thread; 0 outside. Whether that backward will run a node.
+// A number for each backward, the innermost of this thread; 0 outside. Whether that backward will
+// run a node.
 RL_API uint64_t current_run();
 RL_API bool will_run(const Node& node);
-// Gradients of `roots` (undefined ones: ones for a scalar) are added to the leaves' .grad; with `inputs`, to theirs
-// alone. Saved tensors are freed as it goes unless retain_graph. RuntimeErrors are PyTorch's.
-RL_API void run_backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, bool retain_graph,
-                         bool create_graph, const std::vector<Tensor>& inputs = {});
-// The gradients of `inputs` themselves; undefined for an unused one where `allow_unused`, else RuntimeError.
-RL_API std::vector<Tensor> run_grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
-                                    const std::vector<Tensor>& gradients, bool retain_graph, bool create_graph,
-                                    bool allow_unused);
+// Gradients of `roots` (undefined ones: ones for a scalar) are added to the leaves' .grad; with
+// `inputs`, to theirs alone. Saved tensors are freed as it goes unless retain_graph. RuntimeErrors
+// are PyTorch's.
+RL_API void run_backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients,
+                         bool retain_graph, bool create_graph,
+                         const std::vector<Tensor>& inputs = {});
+// The gradients of `inputs` themselves; undefined for an unused one where `allow_unused`, else
+// RuntimeError.
+RL_API std::vector<Tensor> run_grad(const std::vector<Tensor>& outputs,
+                                    const std::vector<Tensor>& inputs,
+                                    const std::vector<Tensor>& gradients, bool retain_graph,
+                                    bool create_graph, bool allow_unused);
 // The same by edges (GradientEdge).
-RL_API std::vector<Tensor> run_edges(const std::vector<Edge>& roots, const std::vector<Tensor>& gradients,
-                                     const std::vector<Edge>& inputs, bool accumulate, bool retain_graph,
-                                     bool create_graph);
+RL_API std::vector<Tensor> run_edges(const std::vector<Edge>& roots,
+                                     const std::vector<Tensor>& gradients,
+                                     const std::vector<Edge>& inputs, bool accumulate,
+                                     bool retain_graph, bool create_graph);
 
 // libtorch's torch::autograd.
 namespace autograd {
@@ -310,8 +335,9 @@ RL_API void backward(const variable_list& tensors, const variable_list& grad_ten
                      std::optional<bool> retain_graph = {}, bool create_graph = false,
                      const variable_list& inputs = {});
 RL_API variable_list grad(const variable_list& outputs, const variable_list& inputs,
-                          const variable_list& grad_outputs = {}, std::optional<bool> retain_graph = {},
-                          bool create_graph = false, bool allow_unused = false);
+                          const variable_list& grad_outputs = {},
+                          std::optional<bool> retain_graph = {}, bool create_graph = false,
+                          bool allow_unused = false);
 }  // namespace autograd
 
 // ---- anomaly mode (ThreadState::anomaly_mode): where an op was recorded, who wrote a tensor ----

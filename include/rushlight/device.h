@@ -11,7 +11,8 @@ namespace rushlight {
 
 enum class DeviceType : int8_t { CPU = 0, CUDA = 1, Meta = 2 };
 inline constexpr int num_device_types = 3;
-inline constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA, kMeta = DeviceType::Meta;
+inline constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA,
+                            kMeta = DeviceType::Meta;
 
 class RL_API Device {
  public:
@@ -26,7 +27,9 @@ class RL_API Device {
   constexpr bool is_cuda() const { return type_ == kCUDA; }
   constexpr bool is_meta() const { return type_ == kMeta; }
   std::string str() const;
-  friend constexpr bool operator==(Device a, Device b) { return a.type_ == b.type_ && a.index_ == b.index_; }
+  friend constexpr bool operator==(Device a, Device b) {
+    return a.type_ == b.type_ && a.index_ == b.index_;
+  }
 
  private:
   DeviceType type_;
@@ -36,6 +39,11 @@ inline void append(std::string& out, const Device& d) { out += d.str(); }
 
 enum class Layout : int8_t { Strided = 0 };
 inline constexpr Layout kStrided = Layout::Strided;
-enum class MemoryFormat : int8_t { Contiguous = 0, Preserve = 1, ChannelsLast = 2, ChannelsLast3d = 3 };
+enum class MemoryFormat : int8_t {
+  Contiguous = 0,
+  Preserve = 1,
+  ChannelsLast = 2,
+  ChannelsLast3d = 3
+};
 
 }  // namespace rushlight

@@ -1,5 +1,6 @@
 // Element types: the 16-bit floats, complex numbers, the twelve dtypes and their properties.
-// A new dtype is one line in RL_FOR_EACH_DTYPE; what differs by dtype asks `dtype_info` or `visit_dtype`.
+// A new dtype is one line in RL_FOR_EACH_DTYPE; what differs by dtype asks `dtype_info` or
+// `visit_dtype`.
 #pragma once
 
 #include <bit>
@@ -68,7 +69,8 @@ struct complex {
   constexpr complex(T real) : re(real) {}
   constexpr complex(T real, T imag) : re(real), im(imag) {}
   template <class U>
-  constexpr explicit complex(const complex<U>& o) : re(static_cast<T>(o.re)), im(static_cast<T>(o.im)) {}
+  constexpr explicit complex(const complex<U>& o)
+      : re(static_cast<T>(o.re)), im(static_cast<T>(o.im)) {}
   constexpr T real() const { return re; }
   constexpr T imag() const { return im; }
   friend constexpr complex operator+(complex a, complex b) { return {a.re + b.re, a.im + b.im}; }
@@ -109,34 +111,37 @@ template <class T>
 inline constexpr bool is_integer_v = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
 //      C++ type         enumerator     name          short alias
-#define RL_FOR_EACH_DTYPE(_)                         \
-  _(uint8_t, Byte, "uint8", "uint8")                 \
-  _(int8_t, Char, "int8", "int8")                    \
-  _(int16_t, Short, "int16", "short")                \
-  _(int32_t, Int, "int32", "int")                    \
-  _(int64_t, Long, "int64", "long")                  \
-  _(Half, Half, "float16", "half")                   \
-  _(float, Float, "float32", "float")                \
-  _(double, Double, "float64", "double")             \
-  _(complex<float>, ComplexFloat, "complex64", "cfloat")   \
+#define RL_FOR_EACH_DTYPE(_)                                 \
+  _(uint8_t, Byte, "uint8", "uint8")                         \
+  _(int8_t, Char, "int8", "int8")                            \
+  _(int16_t, Short, "int16", "short")                        \
+  _(int32_t, Int, "int32", "int")                            \
+  _(int64_t, Long, "int64", "long")                          \
+  _(Half, Half, "float16", "half")                           \
+  _(float, Float, "float32", "float")                        \
+  _(double, Double, "float64", "double")                     \
+  _(complex<float>, ComplexFloat, "complex64", "cfloat")     \
   _(complex<double>, ComplexDouble, "complex128", "cdouble") \
-  _(bool, Bool, "bool", "bool")                      \
+  _(bool, Bool, "bool", "bool")                              \
   _(BFloat16, BFloat16, "bfloat16", "bfloat16")
 
 enum class ScalarType : int8_t {
 #define RL_ENUM(T, Enum, name, alias) Enum,
   RL_FOR_EACH_DTYPE(RL_ENUM)
 #undef RL_ENUM
-  Undefined
+      Undefined
 };
 using Dtype = ScalarType;
 inline constexpr int num_dtypes = static_cast<int>(ScalarType::Undefined);
 
-inline constexpr ScalarType kUInt8 = ScalarType::Byte, kInt8 = ScalarType::Char, kInt16 = ScalarType::Short,
-                            kInt32 = ScalarType::Int, kInt64 = ScalarType::Long, kFloat16 = ScalarType::Half,
-                            kFloat32 = ScalarType::Float, kFloat64 = ScalarType::Double, kBFloat16 = ScalarType::BFloat16,
-                            kComplexFloat = ScalarType::ComplexFloat, kComplexDouble = ScalarType::ComplexDouble,
-                            kBool = ScalarType::Bool, kByte = kUInt8, kChar = kInt8, kShort = kInt16, kInt = kInt32,
+inline constexpr ScalarType kUInt8 = ScalarType::Byte, kInt8 = ScalarType::Char,
+                            kInt16 = ScalarType::Short, kInt32 = ScalarType::Int,
+                            kInt64 = ScalarType::Long, kFloat16 = ScalarType::Half,
+                            kFloat32 = ScalarType::Float, kFloat64 = ScalarType::Double,
+                            kBFloat16 = ScalarType::BFloat16,
+                            kComplexFloat = ScalarType::ComplexFloat,
+                            kComplexDouble = ScalarType::ComplexDouble, kBool = ScalarType::Bool,
+                            kByte = kUInt8, kChar = kInt8, kShort = kInt16, kInt = kInt32,
                             kLong = kInt64, kHalf = kFloat16, kFloat = kFloat32, kDouble = kFloat64;
 
 struct DtypeInfo {
@@ -149,26 +154,35 @@ struct DtypeInfo {
   bool is_integral;  // without bool
 };
 inline constexpr DtypeInfo dtype_infos[] = {
-#define RL_INFO(T, Enum, name, alias)                                                                      \
-  {name, alias, sizeof(T), is_real_float_v<T>, is_complex_v<T>,                                            \
-   is_real_float_v<T> || is_complex_v<T> || std::is_signed_v<T>, is_integer_v<T>},
+#define RL_INFO(T, Enum, name, alias)                            \
+  {name,                                                         \
+   alias,                                                        \
+   sizeof(T),                                                    \
+   is_real_float_v<T>,                                           \
+   is_complex_v<T>,                                              \
+   is_real_float_v<T> || is_complex_v<T> || std::is_signed_v<T>, \
+   is_integer_v<T>},
     RL_FOR_EACH_DTYPE(RL_INFO)
 #undef RL_INFO
         {"undefined", "undefined", 0, false, false, false, false}};
-inline constexpr const DtypeInfo& dtype_info(ScalarType t) { return dtype_infos[static_cast<int>(t)]; }
+inline constexpr const DtypeInfo& dtype_info(ScalarType t) {
+  return dtype_infos[static_cast<int>(t)];
+}
 inline constexpr int64_t itemsize(ScalarType t) { return dtype_info(t).itemsize; }
 inline constexpr bool is_floating(ScalarType t) { return dtype_info(t).is_floating; }
 inline constexpr bool is_complex(ScalarType t) { return dtype_info(t).is_complex; }
 inline constexpr bool is_integral(ScalarType t) { return dtype_info(t).is_integral; }
 inline constexpr bool is_differentiable(ScalarType t) { return is_floating(t) || is_complex(t); }
-inline void append(std::string& out, ScalarType t) { out += dtype_info(t).name; }  // "float32"; messages add "torch."
+inline void append(std::string& out, ScalarType t) {
+  out += dtype_info(t).name;
+}  // "float32"; messages add "torch."
 
 template <class T>
 struct dtype_of;
-#define RL_OF(T, Enum, name, alias)                            \
-  template <>                                                  \
-  struct dtype_of<T> {                                         \
-    static constexpr ScalarType value = ScalarType::Enum;      \
+#define RL_OF(T, Enum, name, alias)                       \
+  template <>                                             \
+  struct dtype_of<T> {                                    \
+    static constexpr ScalarType value = ScalarType::Enum; \
   };
 RL_FOR_EACH_DTYPE(RL_OF)
 #undef RL_OF
@@ -202,7 +216,8 @@ struct real_type<complex<T>> {
 template <class T>
 using real_t = typename real_type<T>::type;
 
-// Conversion of one element between any two dtypes; out-of-range floats to integers give a defined (unspecified) value.
+// Conversion of one element between any two dtypes; out-of-range floats to integers give a defined
+// (unspecified) value.
 template <class To, class From>
 inline To convert(From value) {
   if constexpr (std::is_same_v<To, From>) {
@@ -252,7 +267,8 @@ enum DtypeSet : uint32_t {
 #define RL_BIT(T, Enum, name, alias) set_##Enum = 1u << static_cast<int>(ScalarType::Enum),
   RL_FOR_EACH_DTYPE(RL_BIT)
 #undef RL_BIT
-  set_integers = set_Byte | set_Char | set_Short | set_Int | set_Long,
+          set_integers = set_Byte |
+      set_Char | set_Short | set_Int | set_Long,
   set_reduced = set_Half | set_BFloat16,
   set_floats = set_Float | set_Double,
   set_floating = set_floats | set_reduced,
@@ -261,22 +277,25 @@ enum DtypeSet : uint32_t {
   set_numbers = set_real | set_complexes,
   set_all = set_numbers | set_Bool,
 };
-inline constexpr bool contains(uint32_t set, ScalarType t) { return (set >> static_cast<int>(t)) & 1u; }
+inline constexpr bool contains(uint32_t set, ScalarType t) {
+  return (set >> static_cast<int>(t)) & 1u;
+}
 
 // Calls f(Tag<T>{}) with the C++ type of `t`, for dtypes in the compile-time set; otherwise raises
 // NotImplementedError: "op" not implemented for 'Half'. Only the types of the set are instantiated.
 template <uint32_t Set, class F>
 decltype(auto) visit_dtype(const char* op, ScalarType t, F&& f) {
   switch (t) {
-#define RL_CASE(T, Enum, name, alias)                       \
-  case ScalarType::Enum:                                    \
-    if constexpr ((Set & set_##Enum) != 0) {                \
-      return f(Tag<T>{});                                   \
-    }                                                       \
+#define RL_CASE(T, Enum, name, alias)        \
+  case ScalarType::Enum:                     \
+    if constexpr ((Set & set_##Enum) != 0) { \
+      return f(Tag<T>{});                    \
+    }                                        \
     break;
     RL_FOR_EACH_DTYPE(RL_CASE)
 #undef RL_CASE
-    case ScalarType::Undefined: break;
+    case ScalarType::Undefined:
+      break;
   }
   dtype_not_implemented(op, t);
 }
@@ -285,11 +304,15 @@ RL_API ScalarType promote_types(ScalarType a, ScalarType b);
 RL_API bool can_cast(ScalarType from, ScalarType to);
 RL_API ScalarType get_default_dtype();
 RL_API void set_default_dtype(ScalarType t);
-inline ScalarType to_complex(ScalarType t) { return t == kFloat64 ? kComplexDouble : kComplexFloat; }
+inline ScalarType to_complex(ScalarType t) {
+  return t == kFloat64 ? kComplexDouble : kComplexFloat;
+}
 inline ScalarType to_real(ScalarType t) {
   return t == kComplexDouble ? kFloat64 : t == kComplexFloat ? kFloat32 : t;
 }
 // The dtype in which integers meet sqrt, mean and friends.
-inline ScalarType to_floating(ScalarType t) { return is_differentiable(t) ? t : get_default_dtype(); }
+inline ScalarType to_floating(ScalarType t) {
+  return is_differentiable(t) ? t : get_default_dtype();
+}
 
 }  // namespace rushlight

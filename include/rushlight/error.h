@@ -1,6 +1,7 @@
-// Errors for people. Each type here becomes the Python exception of the same meaning. RL_CHECK* throw when their
-// condition is false; the message is the concatenation of the remaining arguments, built only on failure.
-// `str(...)` is that concatenation; a type joins in by giving `void append(std::string&, const T&)`.
+// Errors for people. Each type here becomes the Python exception of the same meaning. RL_CHECK*
+// throw when their condition is false; the message is the concatenation of the remaining arguments,
+// built only on failure. `str(...)` is that concatenation; a type joins in by giving `void
+// append(std::string&, const T&)`.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +26,11 @@ class RL_API Error : public std::exception {  // RuntimeError
   std::string message_;
 };
 
-#define RL_ERROR_TYPE(Name)      \
+#define RL_ERROR_TYPE(Name)          \
   class RL_API Name : public Error { \
-   public:                       \
-    using Error::Error;          \
-    ~Name() override;            \
+   public:                           \
+    using Error::Error;              \
+    ~Name() override;                \
   }
 RL_ERROR_TYPE(IndexError);
 RL_ERROR_TYPE(ValueError);
@@ -40,7 +41,8 @@ RL_ERROR_TYPE(LinAlgError);
 RL_ERROR_TYPE(UnpicklingError);
 #undef RL_ERROR_TYPE
 
-// Throws Error. For src/cpu/isa, where the templates of RL_CHECK would leave weak symbols of that instruction set.
+// Throws Error. For src/cpu/isa, where the templates of RL_CHECK would leave weak symbols of that
+// instruction set.
 [[noreturn]] RL_API void raise_error(const char* message);
 
 // Warnings go to the handler that Python installs (warnings.warn), else to stderr.
@@ -79,14 +81,15 @@ std::string str(const Parts&... parts) {
 
 }  // namespace rushlight
 
-#define RL_CHECK_AS(Type, condition, ...)                            \
-  do {                                                               \
-    if (RL_UNLIKELY(!(condition))) {                                 \
-      throw ::rushlight::Type(::rushlight::str(__VA_ARGS__));        \
-    }                                                                \
+#define RL_CHECK_AS(Type, condition, ...)                     \
+  do {                                                        \
+    if (RL_UNLIKELY(!(condition))) {                          \
+      throw ::rushlight::Type(::rushlight::str(__VA_ARGS__)); \
+    }                                                         \
   } while (false)
 #define RL_CHECK(condition, ...) RL_CHECK_AS(Error, condition, __VA_ARGS__)
 #define RL_CHECK_INDEX(condition, ...) RL_CHECK_AS(IndexError, condition, __VA_ARGS__)
 #define RL_CHECK_VALUE(condition, ...) RL_CHECK_AS(ValueError, condition, __VA_ARGS__)
 #define RL_CHECK_TYPE(condition, ...) RL_CHECK_AS(TypeError, condition, __VA_ARGS__)
-#define RL_CHECK_NOT_IMPLEMENTED(condition, ...) RL_CHECK_AS(NotImplementedError, condition, __VA_ARGS__)
+#define RL_CHECK_NOT_IMPLEMENTED(condition, ...) \
+  RL_CHECK_AS(NotImplementedError, condition, __VA_ARGS__)

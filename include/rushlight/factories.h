@@ -8,7 +8,8 @@
 
 namespace rushlight {
 
-// A copy of values in row-major order, then seen in `sizes`; the dtype is T's unless the options say otherwise.
+// A copy of values in row-major order, then seen in `sizes`; the dtype is T's unless the options
+// say otherwise.
 template <class T>
 Tensor tensor_of(const T* values, IntArrayRef sizes, const TensorOptions& options = {}) {
   const Tensor t = empty(sizes, TensorOptions(dtype_of_v<T>));
@@ -20,15 +21,17 @@ Tensor tensor_of(const T* values, IntArrayRef sizes, const TensorOptions& option
   return options.requires_grad() ? out.requires_grad_() : out;
 }
 
-// tensor({1.5, 2.5}), tensor({{1, 2}, {3, 4}}), tensor(3): floats become the default dtype, ints int64.
+// tensor({1.5, 2.5}), tensor({{1, 2}, {3, 4}}), tensor(3): floats become the default dtype, ints
+// int64.
 template <class T>
 class NestedList {
  public:
-  NestedList(std::initializer_list<T> row) : sizes_({static_cast<int64_t>(row.size())}), values_(row) {}
+  NestedList(std::initializer_list<T> row)
+      : sizes_({static_cast<int64_t>(row.size())}), values_(row) {}
   NestedList(std::initializer_list<NestedList> rows) : sizes_({static_cast<int64_t>(rows.size())}) {
     for (const NestedList& row : rows) {
-      RL_CHECK_VALUE(row.sizes_ == rows.begin()->sizes_, "tensor(): rows of different sizes, ", row.sizes_, " and ",
-                     rows.begin()->sizes_);
+      RL_CHECK_VALUE(row.sizes_ == rows.begin()->sizes_, "tensor(): rows of different sizes, ",
+                     row.sizes_, " and ", rows.begin()->sizes_);
       values_.insert(values_.end(), row.values_.begin(), row.values_.end());
     }
     if (rows.size() != 0) {
@@ -64,15 +67,15 @@ Tensor from_values(const std::vector<T>& values, IntArrayRef sizes, const Tensor
 }
 }  // namespace detail
 
-#define RL_TENSOR_OF(T)                                                                  \
-  inline Tensor tensor(const NestedList<T>& list, const TensorOptions& options = {}) {   \
-    return detail::from_values(list.values(), list.sizes(), options);                    \
-  }                                                                                      \
-  inline Tensor tensor(T value, const TensorOptions& options = {}) {                     \
-    return full({}, Scalar(value), detail::value_options<T>(options));                   \
-  }                                                                                      \
+#define RL_TENSOR_OF(T)                                                                   \
+  inline Tensor tensor(const NestedList<T>& list, const TensorOptions& options = {}) {    \
+    return detail::from_values(list.values(), list.sizes(), options);                     \
+  }                                                                                       \
+  inline Tensor tensor(T value, const TensorOptions& options = {}) {                      \
+    return full({}, Scalar(value), detail::value_options<T>(options));                    \
+  }                                                                                       \
   inline Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) { \
-    return detail::from_values(values, static_cast<int64_t>(values.size()), options);    \
+    return detail::from_values(values, static_cast<int64_t>(values.size()), options);     \
   }
 RL_TENSOR_OF(bool)
 RL_TENSOR_OF(int)
@@ -81,9 +84,10 @@ RL_TENSOR_OF(float)
 RL_TENSOR_OF(double)
 #undef RL_TENSOR_OF
 
-// A tensor on memory of the caller, which must outlive it; `deleter` (may be empty) runs with the last tensor.
-// `nbytes` bounds are those of sizes and strides.
-RL_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});
+// A tensor on memory of the caller, which must outlive it; `deleter` (may be empty) runs with the
+// last tensor. `nbytes` bounds are those of sizes and strides.
+RL_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides,
+                        const TensorOptions& options = {});
 RL_API Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
 
 // As Python prints it, in short.

@@ -1,5 +1,5 @@
-// Generator: a source of random numbers. On CPU mt19937 with PyTorch's conversions, so that the same seed gives the
-// same numbers. A handle: copies share the state.
+// Generator: a source of random numbers. On CPU mt19937 with PyTorch's conversions, so that the
+// same seed gives the same numbers. A handle: copies share the state.
 #pragma once
 
 #include <cstdint>

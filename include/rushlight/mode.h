@@ -1,5 +1,6 @@
-// Modes and the registry of ops in boxed form. A mode is an object on a per-thread stack that sees every op call
-// before it runs; while its handler runs it is popped, so the ops that it calls itself go to the mode below.
+// Modes and the registry of ops in boxed form. A mode is an object on a per-thread stack that sees
+// every op call before it runs; while its handler runs it is popped, so the ops that it calls
+// itself go to the mode below.
 #pragma once
 
 #include <rushlight/thread_state.h>
@@ -12,7 +13,8 @@ struct OpInfo {
   const char* overload;  // "Tensor", or ""
   const char* schema;    // whole signature
   size_t num_arguments;
-  std::vector<Value> (*call)(const std::vector<Value>& arguments);  // through modes, autograd and all
+  std::vector<Value> (*call)(
+      const std::vector<Value>& arguments);  // through modes, autograd and all
 };
 
 struct RL_API Mode {
@@ -41,7 +43,8 @@ RL_API ArrayRef<OpInfo> all_ops();
 RL_API const OpInfo* find_op(std::string_view name, std::string_view overload = "");
 // Checks the number of arguments, then calls.
 RL_API std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments);
-// Used by generated code when tls.upper or tls.lower is set. The lower handler runs without recording.
+// Used by generated code when tls.upper or tls.lower is set. The lower handler runs without
+// recording.
 RL_API std::vector<Value> dispatch_upper(const OpInfo& op, const std::vector<Value>& arguments);
 RL_API std::vector<Value> dispatch_lower(const OpInfo& op, const std::vector<Value>& arguments);
 

@@ -5,10 +5,14 @@
 
 namespace rushlight {
 
-#define RL_BINARY_OPERATOR(symbol, function)                                                                      \
-  inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return function(a, b); }                     \
-  inline Tensor operator symbol(const Tensor& a, const Scalar& b) { return function(a, make_number(b)); }        \
-  inline Tensor operator symbol(const Scalar& a, const Tensor& b) { return function(make_number(a), b); }
+#define RL_BINARY_OPERATOR(symbol, function)                                                 \
+  inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return function(a, b); } \
+  inline Tensor operator symbol(const Tensor& a, const Scalar& b) {                          \
+    return function(a, make_number(b));                                                      \
+  }                                                                                          \
+  inline Tensor operator symbol(const Scalar& a, const Tensor& b) {                          \
+    return function(make_number(a), b);                                                      \
+  }
 RL_BINARY_OPERATOR(+, add)
 RL_BINARY_OPERATOR(-, sub)
 RL_BINARY_OPERATOR(*, mul)
@@ -25,8 +29,8 @@ RL_BINARY_OPERATOR(|, bitwise_or)
 RL_BINARY_OPERATOR(^, bitwise_xor)
 #undef RL_BINARY_OPERATOR
 
-#define RL_UPDATE_OPERATOR(symbol, function)                                                                \
-  inline Tensor& operator symbol(Tensor& a, const Tensor& b) { return function(a, b); }                    \
+#define RL_UPDATE_OPERATOR(symbol, function)                                            \
+  inline Tensor& operator symbol(Tensor& a, const Tensor& b) { return function(a, b); } \
   inline Tensor& operator symbol(Tensor& a, const Scalar& b) { return function(a, make_number(b)); }
 RL_UPDATE_OPERATOR(+=, add_)
 RL_UPDATE_OPERATOR(-=, sub_)

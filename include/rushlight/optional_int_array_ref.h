@@ -1,4 +1,5 @@
-// An optional list of ints that also takes one int: sum(x, 0), sum(x, {0, 1}). Holds the single int itself.
+// An optional list of ints that also takes one int: sum(x, 0), sum(x, {0, 1}). Holds the single int
+// itself.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,8 @@ class OptionalIntArrayRef {
     requires(std::is_integral_v<T>)
   OptionalIntArrayRef(T one) : kind_(Kind::One), one_(one) {}
   OptionalIntArrayRef(IntArrayRef list) : kind_(Kind::List), list_(list) {}
-  OptionalIntArrayRef(std::initializer_list<int64_t> list) : OptionalIntArrayRef(IntArrayRef(list)) {}
+  OptionalIntArrayRef(std::initializer_list<int64_t> list)
+      : OptionalIntArrayRef(IntArrayRef(list)) {}
   OptionalIntArrayRef(const DimVector& list) : OptionalIntArrayRef(IntArrayRef(list)) {}
   OptionalIntArrayRef(const std::vector<int64_t>& list) : OptionalIntArrayRef(IntArrayRef(list)) {}
   OptionalIntArrayRef(const std::optional<DimVector>& list) {
@@ -28,7 +30,9 @@ class OptionalIntArrayRef {
   IntArrayRef value() const { return kind_ == Kind::One ? IntArrayRef(&one_, 1) : list_; }
   IntArrayRef operator*() const { return value(); }
   IntArrayRef value_or(IntArrayRef other) const { return has_value() ? value() : other; }
-  std::optional<DimVector> vec() const { return has_value() ? std::optional(DimVector(value())) : std::nullopt; }
+  std::optional<DimVector> vec() const {
+    return has_value() ? std::optional(DimVector(value())) : std::nullopt;
+  }
 
  private:
   enum class Kind : uint8_t { None, One, List } kind_ = Kind::None;

@@ -1,4 +1,5 @@
-// Scalar: one Python number (bool, int, float or complex), exact until a kernel asks for its compute type.
+// Scalar: one Python number (bool, int, float or complex), exact until a kernel asks for its
+// compute type.
 #pragma once
 
 #include <rushlight/dtype.h>
@@ -41,12 +42,16 @@ class Scalar {
   T as() const {
     switch (kind_) {
       case Kind::Bool:
-      case Kind::Int: return convert<T>(v_.i);
-      case Kind::Float: return convert<T>(v_.d[0]);
-      default: return convert<T>(complex<double>(v_.d[0], v_.d[1]));
+      case Kind::Int:
+        return convert<T>(v_.i);
+      case Kind::Float:
+        return convert<T>(v_.d[0]);
+      default:
+        return convert<T>(complex<double>(v_.d[0], v_.d[1]));
     }
   }
-  // Raises RuntimeError where the value does not fit ("value cannot be converted to type ... without overflow").
+  // Raises RuntimeError where the value does not fit ("value cannot be converted to type ...
+  // without overflow").
   RL_API void check_fits(ScalarType t) const;
   template <class T>
   T to() const {
@@ -62,7 +67,9 @@ class Scalar {
     }
     return kind_ == Kind::Float ? Scalar(-v_.d[0]) : Scalar(-v_.i);
   }
-  Scalar conj() const { return kind_ == Kind::Complex ? Scalar(complex<double>(v_.d[0], -v_.d[1])) : *this; }
+  Scalar conj() const {
+    return kind_ == Kind::Complex ? Scalar(complex<double>(v_.d[0], -v_.d[1])) : *this;
+  }
   bool equal(double x) const { return as<complex<double>>() == complex<double>(x); }
 
  private:

@@ -25,7 +25,8 @@ class RL_API StorageImpl : public RefCounted {
   // Uninitialised memory of the device's allocator. Meta storage has a size and no memory.
   static Ref<StorageImpl> allocate(size_t nbytes, Device device);
   // Borrowed memory; `deleter` (may be null) runs when the last tensor is gone.
-  static Ref<StorageImpl> borrow(void* data, size_t nbytes, Device device, Deleter deleter, void* context);
+  static Ref<StorageImpl> borrow(void* data, size_t nbytes, Device device, Deleter deleter,
+                                 void* context);
 
  private:
   StorageImpl() = default;

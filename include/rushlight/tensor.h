@@ -1,5 +1,6 @@
-// Tensor: a counted handle on a TensorImpl, which is a window (sizes, strides, offset) on a Storage, with a dtype, a
-// device, a version and what autograd knows of it. Everything computed is an op; the op methods are generated.
+// Tensor: a counted handle on a TensorImpl, which is a window (sizes, strides, offset) on a
+// Storage, with a dtype, a device, a version and what autograd knows of it. Everything computed is
+// an op; the op methods are generated.
 #pragma once
 
 #include <memory>
@@ -26,8 +27,9 @@ class Node;
 struct AutogradMeta;
 using TensorList = ArrayRef<Tensor>;
 
-// How often a tensor was written. Inline in its tensor until it is shared: views, `detach` and saved tensors count
-// together with their source, so the first of them moves the counter into a cell of its own.
+// How often a tensor was written. Inline in its tensor until it is shared: views, `detach` and
+// saved tensors count together with their source, so the first of them moves the counter into a
+// cell of its own.
 struct VersionCell : RefCounted {
   std::atomic<uint32_t> value{0};
   std::unique_ptr<std::string> last_write;  // where, in anomaly mode
@@ -57,15 +59,18 @@ class RL_API TensorImpl : public RefCounted {
     return static_cast<char*>(storage_->data()) + offset_ * itemsize(dtype_);
   }
   bool is_contiguous() const { return contiguous_; }
-  bool is_channels_last() const { return channels_last_; }      // 4-d, NHWC in memory
+  bool is_channels_last() const { return channels_last_; }  // 4-d, NHWC in memory
   bool is_channels_last_3d() const { return channels_last_3d_; }
   // Elements fill one gapless block, each once, in some order of dimensions.
   bool is_non_overlapping_and_dense() const { return dense_; }
-  bool is_wrapped_number() const { return wrapped_number_; }  // a Python number on its way into an op
+  bool is_wrapped_number() const {
+    return wrapped_number_;
+  }  // a Python number on its way into an op
   bool is_inference() const { return inference_; }
 
-  // The only ways to change geometry; both recompute the layout flags. Sizes are not negative; numel and the bytes
-  // spanned must not overflow (RuntimeError). Bounds against the storage are the caller's to check.
+  // The only ways to change geometry; both recompute the layout flags. Sizes are not negative;
+  // numel and the bytes spanned must not overflow (RuntimeError). Bounds against the storage are
+  // the caller's to check.
   void set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides);
   void set_sizes_contiguous(IntArrayRef sizes);
   void set_storage_offset(int64_t offset) { offset_ = offset; }
@@ -89,17 +94,21 @@ class RL_API TensorImpl : public RefCounted {
   VersionCell& share_version();  // moves the counter out on first use; threads may race
   void set_version_cell(VersionCell& cell);
 
-  // True for a leaf that wants a gradient and for every recorded result. Kept here so that ops test one bit.
+  // True for a leaf that wants a gradient and for every recorded result. Kept here so that ops test
+  // one bit.
   bool requires_grad() const { return requires_grad_ || (late_view_ && root_requires_grad()); }
-  AutogradMeta* autograd() const { return autograd_; }          // null until needed
+  AutogradMeta* autograd() const { return autograd_; }  // null until needed
   AutogradMeta& autograd_or_make();
   // Maintained by src/autograd alone.
   void set_requires_grad_flag(bool v) { requires_grad_ = v; }
-  void set_late_view(bool v) { late_view_ = v; }  // a view without a grad_fn of its own: follows its root
+  void set_late_view(bool v) {
+    late_view_ = v;
+  }  // a view without a grad_fn of its own: follows its root
   void set_autograd(AutogradMeta* meta) { autograd_ = meta; }
 
-  // The one Python object of this tensor. Python owns the impl as a rule; when its object would die while C++ still
-  // holds the impl, the object is resurrected and owned by the impl (owns_python()).
+  // The one Python object of this tensor. Python owns the impl as a rule; when its object would die
+  // while C++ still holds the impl, the object is resurrected and owned by the impl
+  // (owns_python()).
   _object* python() const { return python_; }
   bool owns_python() const { return owns_python_; }
   void set_python(_object* object, bool owned) {
@@ -137,8 +146,9 @@ class RL_API TensorImpl : public RefCounted {
   int64_t inline_[2 * inline_dims];
 };
 
-// Set by the Python extension. Called instead of destroying an impl whose last reference went while it owned its
-// Python object: the object takes the impl over again (count zero) and is dropped, now or when the GIL is next held.
+// Set by the Python extension. Called instead of destroying an impl whose last reference went while
+// it owned its Python object: the object takes the impl over again (count zero) and is dropped, now
+// or when the GIL is next held.
 RL_API void set_python_release_hook(void (*hook)(_object*));
 
 // What factories take: libtorch's options. Unset fields mean the defaults.
@@ -148,11 +158,23 @@ class RL_API TensorOptions {
   TensorOptions(ScalarType t) : dtype_(t) {}
   TensorOptions(Device d) : device_(d) {}
   TensorOptions(DeviceType d) : device_(Device(d)) {}
-  TensorOptions dtype(ScalarType t) const { auto o = *this; o.dtype_ = t; return o; }
-  TensorOptions device(Device d) const { auto o = *this; o.device_ = d; return o; }
+  TensorOptions dtype(ScalarType t) const {
+    auto o = *this;
+    o.dtype_ = t;
+    return o;
+  }
+  TensorOptions device(Device d) const {
+    auto o = *this;
+    o.device_ = d;
+    return o;
+  }
   TensorOptions device(DeviceType d, int8_t index = -1) const { return device(Device(d, index)); }
   TensorOptions layout(Layout) const { return *this; }
-  TensorOptions requires_grad(bool v) const { auto o = *this; o.requires_grad_ = v; return o; }
+  TensorOptions requires_grad(bool v) const {
+    auto o = *this;
+    o.requires_grad_ = v;
+    return o;
+  }
   ScalarType dtype() const { return dtype_.value_or(get_default_dtype()); }
   Device device() const { return device_.value_or(Device(kCPU)); }
   bool requires_grad() const { return requires_grad_; }
@@ -193,7 +215,7 @@ class RL_API Tensor {
   int64_t nbytes() const { return numel() * element_size(); }
   IntArrayRef sizes() const { return impl_->sizes(); }
   IntArrayRef strides() const { return impl_->strides(); }
-  int64_t size(int64_t d) const;    // d counts from the end when negative; IndexError
+  int64_t size(int64_t d) const;  // d counts from the end when negative; IndexError
   int64_t stride(int64_t d) const;
   int64_t storage_offset() const { return impl_->storage_offset(); }
   const Storage& storage() const { return impl_->storage(); }
@@ -234,13 +256,15 @@ class RL_API Tensor {
   Tensor& mutable_grad() const;
   Ref<Node> grad_fn() const;
   int64_t output_nr() const;
-  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = {}, bool create_graph = false) const;
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = {},
+                bool create_graph = false) const;
   void retain_grad() const;
   bool retains_grad() const;
   bool is_view() const;
   Tensor _base() const;
   uint32_t _version() const { return impl_->version(); }
-  Tensor tensor_data() const;    // a new tensor on the same storage, apart from autograd, sharing the version
+  Tensor tensor_data()
+      const;  // a new tensor on the same storage, apart from autograd, sharing the version
   Tensor variable_data() const;  // the same with a version of its own (Python's .data)
   void set_data(const Tensor& other) const;
 
@@ -276,7 +300,8 @@ class TensorAccessor {
 };
 template <class T, size_t N>
 TensorAccessor<T, N> Tensor::accessor() const {
-  RL_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ", dim());
+  RL_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ",
+           dim());
   return {data_ptr<T>(), sizes().data(), strides().data()};
 }
 

@@ -1,4 +1,5 @@
-// The state of a thread: one struct, one TLS access. Modes see every op in boxed form (include/rushlight/mode.h).
+// The state of a thread: one struct, one TLS access. Modes see every op in boxed form
+// (include/rushlight/mode.h).
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,14 @@ struct ThreadState {
   bool inference_mode = false;
   bool anomaly_mode = false;
   bool anomaly_check_nan = true;
-  Mode* upper = nullptr;  // topmost mode above autocast and autograd; null as a rule
-  Mode* lower = nullptr;  // topmost mode below them (profiler)
-  uint64_t next_sequence = 0;               // of the nodes recorded here
+  Mode* upper = nullptr;       // topmost mode above autocast and autograd; null as a rule
+  Mode* lower = nullptr;       // topmost mode below them (profiler)
+  uint64_t next_sequence = 0;  // of the nodes recorded here
   SavedTensorHooks* saved_hooks = nullptr;  // innermost ones; null as a rule
   Node* current_node = nullptr;             // whose backward runs
   Run* run = nullptr;                       // the innermost backward run
-  Run* wanted_by = nullptr;                 // the same where it wants only some gradients; null as a rule
-  uint32_t backward_depth = 0;              // backward runs nested on this thread
+  Run* wanted_by = nullptr;     // the same where it wants only some gradients; null as a rule
+  uint32_t backward_depth = 0;  // backward runs nested on this thread
 };
 extern RL_API constinit thread_local ThreadState tls __attribute__((tls_model("initial-exec")));
 
@@ -49,7 +50,8 @@ struct NoGradGuard : GradMode {
 
 class InferenceMode {
  public:
-  explicit InferenceMode(bool enabled = true) : grad_(tls.grad_mode), inference_(tls.inference_mode) {
+  explicit InferenceMode(bool enabled = true)
+      : grad_(tls.grad_mode), inference_(tls.inference_mode) {
     tls.inference_mode = enabled;
     tls.grad_mode = !enabled && grad_;
   }

@@ -1,4 +1,5 @@
-// Value: any argument or result of any op, for the boxed form call(op, values), for modes, and for what nodes keep.
+// Value: any argument or result of any op, for the boxed form call(op, values), for modes, and for
+// what nodes keep.
 #pragma once
 
 #include <optional>
@@ -58,8 +59,9 @@ inline std::vector<TensorMeta> metas_of(TensorList list) {
 
 class Value {
  public:
-  using Variant = std::variant<None, Tensor, std::vector<Tensor>, Scalar, DimVector, std::vector<double>, std::string,
-                               ScalarType, Device, Layout, MemoryFormat, Generator, std::vector<std::optional<Tensor>>,
+  using Variant = std::variant<None, Tensor, std::vector<Tensor>, Scalar, DimVector,
+                               std::vector<double>, std::string, ScalarType, Device, Layout,
+                               MemoryFormat, Generator, std::vector<std::optional<Tensor>>,
                                TensorMeta, std::vector<TensorMeta>, TensorOptions>;
   Value() = default;
   template <class T>
@@ -72,8 +74,8 @@ class Value {
   }
   const Variant& variant() const { return v_; }
 
-  // As the C++ argument type: get<Tensor>(), get<int64_t>(), get<std::optional<Scalar>>(), get<std::vector<Tensor>>()…
-  // RuntimeError where the value is of another kind.
+  // As the C++ argument type: get<Tensor>(), get<int64_t>(), get<std::optional<Scalar>>(),
+  // get<std::vector<Tensor>>()… RuntimeError where the value is of another kind.
   template <class T>
   T get() const {
     if constexpr (is_optional<T>::value) {
@@ -100,7 +102,8 @@ class Value {
   template <class T>
   const T& held() const {
     const T* p = std::get_if<T>(&v_);
-    RL_CHECK(p != nullptr, "a boxed value of kind ", static_cast<int>(v_.index()), " was read as another kind");
+    RL_CHECK(p != nullptr, "a boxed value of kind ", static_cast<int>(v_.index()),
+             " was read as another kind");
     return *p;
   }
   template <class T>

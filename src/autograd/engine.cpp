@@ -1,5 +1,6 @@
-// The engine: counts dependencies, then runs what is ready. It works on the calling thread; a backward within a backward
-// is a run within a run, and only when these nest very deep does one move to a thread of its own, for the stack's sake.
+// The engine: counts dependencies, then runs what is ready. It works on the calling thread; a
+// backward within a backward is a run within a run, and only when these nest very deep does one
+// move to a thread of its own, for the stack's sake.
 #include "autograd/engine.h"
 
 #include <algorithm>
@@ -37,7 +38,8 @@ class TensorArray {
 };
 
 bool can_add_into(const Tensor& t) {
-  return t.use_count() == 1 && t.storage()->use_count() == 1 && t.impl()->is_non_overlapping_and_dense();
+  return t.use_count() == 1 && t.storage()->use_count() == 1 &&
+         t.impl()->is_non_overlapping_and_dense();
 }
 
 }  // namespace
@@ -48,16 +50,17 @@ void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t 
   }
   if (RL_UNLIKELY(!info.has_sizes(grad.sizes()))) {
     const DimVector sizes = info.sizes();
-    RL_CHECK(is_expandable_to(sizes, grad.sizes()), "Function ", who, " returned an invalid gradient at index ", index,
-             " - got ", grad.sizes(), " but expected shape compatible with ", sizes);
+    RL_CHECK(is_expandable_to(sizes, grad.sizes()), "Function ", who,
+             " returned an invalid gradient at index ", index, " - got ", grad.sizes(),
+             " but expected shape compatible with ", sizes);
     grad = sum_to_size(grad, sizes);
   }
   if (RL_UNLIKELY(grad.dtype() != info.dtype() && is_differentiable(info.dtype()))) {
     grad = grad.to(info.dtype());  // of a complex gradient for a real input the real part
   }
   if (RL_UNLIKELY(!(grad.device() == info.device()))) {
-    RL_CHECK(grad.dim() == 0, "Function ", who, " returned an invalid gradient at index ", index, " - expected device ",
-             info.device(), " but got ", grad.device());
+    RL_CHECK(grad.dim() == 0, "Function ", who, " returned an invalid gradient at index ", index,
+             " - expected device ", info.device(), " but got ", grad.device());
     grad = grad.to(info.device());
   }
 }
@@ -73,7 +76,9 @@ bool Run::will_run(const Node& node) const {
   return slot >= 0 && (states_[slot].needed || states_[slot].first_capture >= 0);
 }
 
-bool Node::wanted_by_run(size_t i) const { return tls.wanted_by->leads_to_wanted(*edge_data()[i].node); }
+bool Node::wanted_by_run(size_t i) const {
+  return tls.wanted_by->leads_to_wanted(*edge_data()[i].node);
+}
 
 // ---- finding a node's state ----
 
@@ -160,8 +165,8 @@ bool Run::leads_to_wanted(const Node& node) const {
   return slot < 0 || states_[slot].needed || states_[slot].first_capture >= 0;
 }
 
-// A node must run if something wanted lies behind it. Goes through the graph from its leaves back to the roots, then
-// counts again the dependencies that remain.
+// A node must run if something wanted lies behind it. Goes through the graph from its leaves back
+// to the roots, then counts again the dependencies that remain.
 void Run::restrict_to_wanted() {
   std::vector<uint32_t> order;
   order.reserve(states_.size());
@@ -350,7 +355,8 @@ void run_node_hooks(const std::vector<std::shared_ptr<NodeHook>>& hooks, Tensor*
   const std::vector<Tensor> others(other, other + n_other);
   for (const auto& hook : copy) {
     (*hook)(list, others);
-    RL_CHECK(list.size() == n, "a hook changed the number of gradients from ", n, " to ", list.size());
+    RL_CHECK(list.size() == n, "a hook changed the number of gradients from ", n, " to ",
+             list.size());
   }
   std::move(list.begin(), list.end(), changed);
 }
@@ -369,12 +375,13 @@ void tell_origin(const Node& node) {
   if (node.extra() == nullptr || node.extra()->traceback.empty()) {
     return;
   }
-  std::string text = str("Error detected in ", node.name(), ". Traceback of forward call that caused the error:\n",
-                         node.extra()->traceback);
+  std::string text =
+      str("Error detected in ", node.name(), ". Traceback of forward call that caused the error:\n",
+          node.extra()->traceback);
   const Node* parent = node.extra()->parent.get();
   for (; parent != nullptr && parent->extra() != nullptr; parent = parent->extra()->parent.get()) {
-    text += str("\nIt was recorded by the backward of ", parent->name(), ", whose forward call was:\n",
-                parent->extra()->traceback);
+    text += str("\nIt was recorded by the backward of ", parent->name(),
+                ", whose forward call was:\n", parent->extra()->traceback);
   }
   warn(text);
 }

@@ -7,18 +7,22 @@
 
 namespace rushlight {
 
-// Brings a gradient to the size, dtype and device of what it belongs to: sums over broadcast dimensions, casts, takes
-// the real part. RuntimeError where it cannot; `who` and `index` name the giver.
+// Brings a gradient to the size, dtype and device of what it belongs to: sums over broadcast
+// dimensions, casts, takes the real part. RuntimeError where it cannot; `who` and `index` name the
+// giver.
 void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t index);
 
-// One run of backward over the graph that is reached from some roots. It lives on the stack of its caller.
+// One run of backward over the graph that is reached from some roots. It lives on the stack of its
+// caller.
 //
-// Dependency counts decide when a node may run: how many of its gradients are still to come. Among the nodes that are
-// ready the one recorded last goes first. Each node has a state in `states_`; the node's slot says where, provided that
-// no other run (of another thread, or around this one) has claimed the node; then `elsewhere_` says where.
+// Dependency counts decide when a node may run: how many of its gradients are still to come. Among
+// the nodes that are ready the one recorded last goes first. Each node has a state in `states_`;
+// the node's slot says where, provided that no other run (of another thread, or around this one)
+// has claimed the node; then `elsewhere_` says where.
 class Run {
  public:
-  Run(bool retain_graph, bool create_graph) : retain_graph_(retain_graph), create_graph_(create_graph) {}
+  Run(bool retain_graph, bool create_graph)
+      : retain_graph_(retain_graph), create_graph_(create_graph) {}
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -26,7 +30,8 @@ class Run {
   // In this order: the roots, the graph, what is wanted (nothing: all leaves), the run itself.
   void add_root(const Edge& edge, Tensor grad);
   void discover();
-  // The gradient that arrives at `edge` goes to `*result`; with null, the node behind the edge runs.
+  // The gradient that arrives at `edge` goes to `*result`; with null, the node behind the edge
+  // runs.
   void want(const Edge& edge, Tensor* result);
   void execute();
   // Whether anything wanted lies behind this node.
@@ -41,7 +46,7 @@ class Run {
     int32_t first_capture = -1;
     bool needed = true;
     bool claimed = false;
-    Tensor grad;                    // of a node with one output …
+    Tensor grad;                      // of a node with one output …
     std::unique_ptr<Tensor[]> grads;  // … or with several
   };
   struct Capture {

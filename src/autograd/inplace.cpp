@@ -1,4 +1,5 @@
-// In-place ops: what may be written, and the history of a tensor, or of a view's root, after a write.
+// In-place ops: what may be written, and the history of a tensor, or of a view's root, after a
+// write.
 #include <rushlight/ops.h>
 
 #include "autograd/node.h"
@@ -8,24 +9,35 @@ namespace rushlight {
 
 void check_view_kind(const Tensor& view, bool itself) {
   const AutogradMeta& meta = *view.impl()->autograd();
-  const char* what = itself ? "is being modified inplace" : "and its base or another view of its base has been modified inplace";
+  const char* what = itself ? "is being modified inplace"
+                            : "and its base or another view of its base has been modified inplace";
   const std::string which =
-      meta.grad_fn ? str("Output ", meta.output_nr, " of ", meta.grad_fn->name(), " is a view and ") : "A view ";
+      meta.grad_fn ? str("Output ", meta.output_nr, " of ", meta.grad_fn->name(), " is a view and ")
+                   : "A view ";
   switch (meta.view->kind) {
-    case ViewKind::Normal: return;
+    case ViewKind::Normal:
+      return;
     case ViewKind::MultiOutput:
-      throw Error(str(which, what, ". It is an output of a function that returns multiple views, and such views cannot "
-                      "be modified inplace. Replace the inplace operation by an out-of-place one."));
+      throw Error(
+          str(which, what,
+              ". It is an output of a function that returns multiple views, and such views cannot "
+              "be modified inplace. Replace the inplace operation by an out-of-place one."));
     case ViewKind::Custom:
-      throw Error(str(which, what, ". It was created inside a custom Function (or because an input was returned as-is), "
-                      "whose own backward the write would override. Clone the output of the custom Function."));
+      throw Error(str(
+          which, what,
+          ". It was created inside a custom Function (or because an input was returned as-is), "
+          "whose own backward the write would override. Clone the output of the custom Function."));
     case ViewKind::NoGrad:
-      throw Error(str("A view was created in no_grad mode and ", what, " with grad mode enabled. Whether the write is "
-                      "meant to be recorded is ambiguous: move both the view and the write inside the no_grad block, "
+      throw Error(str("A view was created in no_grad mode and ", what,
+                      " with grad mode enabled. Whether the write is "
+                      "meant to be recorded is ambiguous: move both the view and the write inside "
+                      "the no_grad block, "
                       "or both outside."));
     case ViewKind::Inference:
-      throw Error(str("A view was created in inference mode and ", what, " in normal mode. Whether the write is meant "
-                      "to be recorded is ambiguous: move both the view and the write inside the inference_mode block, "
+      throw Error(str("A view was created in inference mode and ", what,
+                      " in normal mode. Whether the write is meant "
+                      "to be recorded is ambiguous: move both the view and the write inside the "
+                      "inference_mode block, "
                       "or both outside."));
   }
 }
@@ -33,7 +45,8 @@ void check_view_kind(const Tensor& view, bool itself) {
 void check_inplace(const char* op, const Tensor& self, bool needs_grad) {
   TensorImpl* impl = self.impl();
   RL_CHECK(!impl->is_inference() || tls.inference_mode, op,
-           ": Inplace update to inference tensor outside InferenceMode is not allowed. Make a clone to get a normal "
+           ": Inplace update to inference tensor outside InferenceMode is not allowed. Make a "
+           "clone to get a normal "
            "tensor before doing inplace update.");
   if (RL_UNLIKELY(tls.anomaly_mode)) {
     note_write(self);
@@ -44,16 +57,19 @@ void check_inplace(const char* op, const Tensor& self, bool needs_grad) {
   const AutogradMeta* meta = impl->autograd();
   if (meta != nullptr && meta->view != nullptr) {
     check_view_kind(self, /*itself=*/true);
-    RL_CHECK(!self.requires_grad() || !meta->view->root.is_leaf(),
-             "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    RL_CHECK(
+        !self.requires_grad() || !meta->view->root.is_leaf(),
+        "a view of a leaf Variable that requires grad is being used in an in-place operation.");
   }
   RL_CHECK(!self.requires_grad() || !self.is_leaf(),
            "a leaf Variable that requires grad is being used in an in-place operation.");
 }
 
 void check_out_grad(const char* op, bool needs_grad) {
-  RL_CHECK(!needs_grad, op, "(): functions with out=... arguments don't support automatic differentiation, but one of "
-           "the arguments requires grad.");
+  RL_CHECK(
+      !needs_grad, op,
+      "(): functions with out=... arguments don't support automatic differentiation, but one of "
+      "the arguments requires grad.");
 }
 
 namespace {
@@ -70,8 +86,9 @@ void give_history(const Tensor& t, Ref<Node> node, uint32_t output_nr) {
 }
 
 // ---- CopySlices: a root one of whose views was written ----
-// The gradient of the root passes through unchanged but for the written part, which goes through the in-place op.
-// Values: sizes, strides of the root; dtype, sizes, strides and offset (from the root's) of the view.
+// The gradient of the root passes through unchanged but for the written part, which goes through
+// the in-place op. Values: sizes, strides of the root; dtype, sizes, strides and offset (from the
+// root's) of the view.
 
 void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   if (!grads[0].defined()) {
@@ -86,7 +103,8 @@ void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   Node& written = *node.extra()->wrapped;
   written.check_not_released();
   // A window of a fresh copy, by recorded ops where a graph of the gradient is wanted.
-  Tensor root_grad = make_empty_strided(root_sizes, root_strides, grads[0].dtype(), grads[0].device());
+  Tensor root_grad =
+      make_empty_strided(root_sizes, root_strides, grads[0].dtype(), grads[0].device());
   root_grad.copy_(grads[0]);
   const Tensor part = take_window(root_grad, dtype, sizes, strides, offset);
   const Tensor part_grad = part.clone();
@@ -127,7 +145,8 @@ void rebase_history(const Tensor& self, const Ref<Node>& node) {
   slices->keep(self.dtype());
   slices->keep(DimVector(self.sizes()));
   slices->keep(DimVector(self.strides()));
-  const int64_t bytes = self.storage_offset() * self.element_size() - root.storage_offset() * root.element_size();
+  const int64_t bytes =
+      self.storage_offset() * self.element_size() - root.storage_offset() * root.element_size();
   slices->keep(bytes / self.element_size());
   slices->extra_or_make().wrapped = node;
   const uint32_t root_nr = slices->add_output(root);

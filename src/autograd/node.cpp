@@ -22,7 +22,9 @@ struct Node::Block {
   alignas(T) unsigned char bytes[1];
 
   T* items() { return reinterpret_cast<T*>(bytes); }
-  static size_t bytes_for(uint32_t capacity) { return offsetof(Block, bytes) + capacity * sizeof(T); }
+  static size_t bytes_for(uint32_t capacity) {
+    return offsetof(Block, bytes) + capacity * sizeof(T);
+  }
   static T& append(Block*& block, T value) {
     if (block == nullptr || block->size == block->capacity) {
       const uint32_t capacity = block == nullptr ? 1 : 2 * block->capacity;
@@ -75,7 +77,8 @@ OutputInfo::OutputInfo(const Tensor& t) {
   }
 }
 
-OutputInfo::OutputInfo(OutputInfo&& o) noexcept : ndim_(o.ndim_), dtype_(o.dtype_), device_(o.device_) {
+OutputInfo::OutputInfo(OutputInfo&& o) noexcept
+    : ndim_(o.ndim_), dtype_(o.dtype_), device_(o.device_) {
   std::copy_n(o.near_, near_dims, near_);
   o.ndim_ = 0;
 }
@@ -113,9 +116,9 @@ bool OutputInfo::has_sizes(IntArrayRef sizes) const {
   if (ndim_ == is_far) {
     return IntArrayRef(*far()) == sizes;
   }
-  return sizes.size() == ndim_ && std::equal(sizes.begin(), sizes.end(), near_, [](int64_t a, uint32_t b) {
-           return a == static_cast<int64_t>(b);
-         });
+  return sizes.size() == ndim_ &&
+         std::equal(sizes.begin(), sizes.end(), near_,
+                    [](int64_t a, uint32_t b) { return a == static_cast<int64_t>(b); });
 }
 
 // ---- making a node ----
@@ -136,7 +139,8 @@ Node::Node(const NodeDescriptor* descriptor)
 
 namespace {
 
-// Storage for more than `near` items has a capacity that follows from their number: the next power of two.
+// Storage for more than `near` items has a capacity that follows from their number: the next power
+// of two.
 template <class T, class Near>
 T* grow(Near* near, T* far, uint32_t count, uint32_t near_count) {
   if (count < near_count || (count > near_count && !std::has_single_bit(count))) {
@@ -169,7 +173,8 @@ Edge& Node::new_edge() {
   if (num_edges_ >= near_edge_count) {
     // A list that is exactly full moves to one of twice the size.
     const bool was_near = num_edges_ == near_edge_count;
-    far_edges_ = grow<Edge>(near_edges_, was_near ? nullptr : far_edges_, num_edges_, near_edge_count);
+    far_edges_ =
+        grow<Edge>(near_edges_, was_near ? nullptr : far_edges_, num_edges_, near_edge_count);
     return *new (far_edges_ + num_edges_++) Edge();
   }
   return near_edges_[num_edges_++];
@@ -196,7 +201,8 @@ uint32_t Node::add_output(const Tensor& output) {
     near_output_ = OutputInfo(output);
   } else {
     const bool was_near = num_outputs_ == 1;
-    far_outputs_ = grow<OutputInfo>(&near_output_, was_near ? nullptr : far_outputs_, num_outputs_, 1);
+    far_outputs_ =
+        grow<OutputInfo>(&near_output_, was_near ? nullptr : far_outputs_, num_outputs_, 1);
     new (far_outputs_ + num_outputs_) OutputInfo(output);
   }
   return num_outputs_++;
@@ -220,7 +226,9 @@ void Node::save_list(const std::vector<std::optional<Tensor>>& list) {
   }
 }
 
-void Node::fill_saved(size_t i, const Tensor& output) { saved_->items()[i] = SavedTensor(output, this); }
+void Node::fill_saved(size_t i, const Tensor& output) {
+  saved_->items()[i] = SavedTensor(output, this);
+}
 
 void Node::keep(Value v) { Block<Value>::append(values_, std::move(v)); }
 
@@ -232,15 +240,19 @@ void Node::lock() const {
 
 void Node::check_not_released() const {
   RL_CHECK(!released_,
-           "Trying to backward through the graph a second time, or reading its saved tensors after backward has freed "
-           "them (", name(), "). Specify retain_graph=True in the first .backward() or autograd.grad() call if the "
+           "Trying to backward through the graph a second time, or reading its saved tensors after "
+           "backward has freed "
+           "them (",
+           name(),
+           "). Specify retain_graph=True in the first .backward() or autograd.grad() call if the "
            "graph is needed again.");
 }
 
 Tensor Node::saved(size_t i) const { return unpack_saved(i, !tls.grad_mode); }
 Tensor Node::saved_with_history(size_t i) const { return unpack_saved(i, false); }
 
-// The lock keeps another thread from releasing what is copied here; unpacking may run hooks, so it comes after.
+// The lock keeps another thread from releasing what is copied here; unpacking may run hooks, so it
+// comes after.
 Tensor Node::unpack_saved(size_t i, bool detached_ok) const {
   SavedTensor copy;
   lock();
@@ -329,9 +341,9 @@ void add_post_hook(Node& node, std::shared_ptr<NodeHook> hook) {
 
 // ---- the end of a node ----
 
-// Destroying a node drops its edges and tensors, and with them perhaps the next node, and so on down a graph of any
-// depth. The outermost call therefore destroys in a loop; nodes that die meanwhile wait in a list, linked through
-// their sequence numbers.
+// Destroying a node drops its edges and tensors, and with them perhaps the next node, and so on
+// down a graph of any depth. The outermost call therefore destroys in a loop; nodes that die
+// meanwhile wait in a list, linked through their sequence numbers.
 void Node::destroy() const {
   struct Pending {
     const Node* first = nullptr;

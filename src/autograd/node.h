@@ -1,4 +1,5 @@
-// What src/autograd and the Python extension know of nodes beyond the public header: hooks, anomaly data, locks.
+// What src/autograd and the Python extension know of nodes beyond the public header: hooks, anomaly
+// data, locks.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,8 @@ struct Node::Extra {
     uint32_t output_nr;
     std::shared_ptr<TensorHook> hook;  // null once removed
   };
-  struct Retained {  // a tensor that wants its gradient kept; it takes itself off the list when it dies
+  struct Retained {  // a tensor that wants its gradient kept; it takes itself off the list when it
+                     // dies
     uint32_t output_nr;
     TensorImpl* tensor;
     AutogradMeta* meta;
@@ -26,11 +28,11 @@ struct Node::Extra {
   std::vector<Retained> retained;
   std::vector<std::shared_ptr<NodeHook>> pre_hooks;
   std::vector<std::shared_ptr<NodeHook>> post_hooks;
-  Ref<Node> wrapped;  // CopySlices: the in-place op
-  std::string traceback;  // anomaly mode: where the op was recorded …
-  Ref<Node> parent;       // … and the node whose backward recorded it
-  void* python = nullptr;           // the Python object of this node, not owned
-  void* metadata = nullptr;         // its metadata dict, owned
+  Ref<Node> wrapped;         // CopySlices: the in-place op
+  std::string traceback;     // anomaly mode: where the op was recorded …
+  Ref<Node> parent;          // … and the node whose backward recorded it
+  void* python = nullptr;    // the Python object of this node, not owned
+  void* metadata = nullptr;  // its metadata dict, owned
   void (*drop_metadata)(void*) = nullptr;
   ~Extra();
 };
@@ -57,7 +59,8 @@ class SpinGuard {
   std::atomic<bool>& flag_;
 };
 
-// Locks shared by all tensors and nodes, chosen by address: for accumulators, retained gradients, stale views.
+// Locks shared by all tensors and nodes, chosen by address: for accumulators, retained gradients,
+// stale views.
 std::atomic<bool>& spin_lock_of(const void* object);
 
 // The accumulator of a leaf, made on first use; there is never more than one alive.
@@ -72,12 +75,14 @@ void keep_retaining(const Tensor& t, Node& grad_fn, uint32_t output_nr);
 Ref<Node> current_grad_fn(const Tensor& t);
 
 // A strided window of a root, of its dtype or, between real and complex, of its parts.
-Tensor take_window(const Tensor& root, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides, int64_t offset);
+Tensor take_window(const Tensor& root, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides,
+                   int64_t offset);
 
 // Raises where a view of its kind may not be written (`itself`), or its root or another view was.
 void check_view_kind(const Tensor& view, bool itself);
 
-// Anomaly mode: the program's stack as text, empty without a provider; where a tensor was last written.
+// Anomaly mode: the program's stack as text, empty without a provider; where a tensor was last
+// written.
 std::string current_traceback();
 void note_write(const Tensor& t);
 

@@ -1,4 +1,5 @@
-// backward and grad: checks what they are given, makes the gradients that are implied, and starts a run.
+// backward and grad: checks what they are given, makes the gradients that are implied, and starts a
+// run.
 #include <rushlight/ops.h>
 
 #include "autograd/engine.h"
@@ -9,26 +10,32 @@ namespace {
 // The gradient of root i: as given, or one for a scalar.
 Tensor root_gradient(const Tensor& root, const std::vector<Tensor>& gradients, size_t i) {
   RL_CHECK(root.defined(), "element ", i, " of tensors is None");
-  RL_CHECK(root.requires_grad(), "element ", i, " of tensors does not require grad and does not have a grad_fn");
+  RL_CHECK(root.requires_grad(), "element ", i,
+           " of tensors does not require grad and does not have a grad_fn");
   if (i < gradients.size() && gradients[i].defined()) {
     const Tensor& given = gradients[i];
-    RL_CHECK(given.sizes() == root.sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of torch.Size(",
-             given.sizes(), ") and output[", i, "] has a shape of torch.Size(", root.sizes(), ").");
+    RL_CHECK(given.sizes() == root.sizes(), "Mismatch in shape: grad_output[", i,
+             "] has a shape of torch.Size(", given.sizes(), ") and output[", i,
+             "] has a shape of torch.Size(", root.sizes(), ").");
     RL_CHECK(given.is_complex() == root.is_complex(),
-             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-             "grad_output[", i, "] has a dtype of torch.", given.dtype(), " and output[", i, "] has a dtype of torch.",
-             root.dtype(), ".");
+             "For complex Tensors, both grad_output and output are required to have the same "
+             "dtype. Mismatch in dtype: "
+             "grad_output[",
+             i, "] has a dtype of torch.", given.dtype(), " and output[", i,
+             "] has a dtype of torch.", root.dtype(), ".");
     return given;
   }
   RL_CHECK(root.numel() == 1, "grad can be implicitly created only for scalar outputs");
-  RL_CHECK(!root.is_complex(), "grad can be implicitly created only for real scalar outputs but got torch.",
+  RL_CHECK(!root.is_complex(),
+           "grad can be implicitly created only for real scalar outputs but got torch.",
            root.dtype());
   const NoGradGuard no_grad;
   return ones(root.sizes(), TensorOptions(root.dtype()).device(root.device()));
 }
 
-std::vector<Tensor> start(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool restricted,
-                          const std::vector<Edge>& inputs, bool accumulate, bool retain_graph, bool create_graph) {
+std::vector<Tensor> start(const std::vector<Edge>& roots, std::vector<Tensor> gradients,
+                          bool restricted, const std::vector<Edge>& inputs, bool accumulate,
+                          bool retain_graph, bool create_graph) {
   std::vector<Tensor> results(inputs.size());
   Run run(retain_graph, create_graph);
   const GradMode mode(create_graph);
@@ -37,18 +44,20 @@ std::vector<Tensor> start(const std::vector<Edge>& roots, std::vector<Tensor> gr
   }
   run.discover();
   for (size_t i = 0; restricted && i < inputs.size(); i++) {
-    // Inner tensors that accumulate retain their gradient where it arrives; their own node need not run.
-    const bool is_leaf = inputs[i].node && &inputs[i].node->descriptor() == &accumulate_grad_descriptor();
+    // Inner tensors that accumulate retain their gradient where it arrives; their own node need not
+    // run.
+    const bool is_leaf =
+        inputs[i].node && &inputs[i].node->descriptor() == &accumulate_grad_descriptor();
     run.want(inputs[i], accumulate && is_leaf ? nullptr : &results[i]);
   }
   run.execute();
   return results;
 }
 
-void collect_roots(const std::vector<Tensor>& tensors, const std::vector<Tensor>& given, std::vector<Edge>& edges,
-                   std::vector<Tensor>& gradients) {
-  RL_CHECK(given.empty() || given.size() == tensors.size(), "got ", tensors.size(), " tensors and ", given.size(),
-           " gradients");
+void collect_roots(const std::vector<Tensor>& tensors, const std::vector<Tensor>& given,
+                   std::vector<Edge>& edges, std::vector<Tensor>& gradients) {
+  RL_CHECK(given.empty() || given.size() == tensors.size(), "got ", tensors.size(), " tensors and ",
+           given.size(), " gradients");
   edges.reserve(tensors.size());
   gradients.reserve(tensors.size());
   for (size_t i = 0; i < tensors.size(); i++) {
@@ -59,12 +68,13 @@ void collect_roots(const std::vector<Tensor>& tensors, const std::vector<Tensor>
 
 }  // namespace
 
-void run_backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients, bool retain_graph,
-                  bool create_graph, const std::vector<Tensor>& inputs) {
+void run_backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients,
+                  bool retain_graph, bool create_graph, const std::vector<Tensor>& inputs) {
   if (create_graph) {
     static bool warned = false;
     warn_once(warned,
-              "backward() with create_graph=True makes a reference cycle between a parameter and its gradient, which "
+              "backward() with create_graph=True makes a reference cycle between a parameter and "
+              "its gradient, which "
               "keeps both alive. Prefer autograd.grad, or set the .grad fields to None after use.");
   }
   std::vector<Edge> edges;
@@ -76,12 +86,13 @@ void run_backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& g
     inputs[i].retain_grad();  // nothing for a leaf
     wanted.push_back(gradient_edge(inputs[i]));
   }
-  start(edges, std::move(grads), !inputs.empty(), wanted, /*accumulate=*/true, retain_graph, create_graph);
+  start(edges, std::move(grads), !inputs.empty(), wanted, /*accumulate=*/true, retain_graph,
+        create_graph);
 }
 
 std::vector<Tensor> run_grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
-                             const std::vector<Tensor>& gradients, bool retain_graph, bool create_graph,
-                             bool allow_unused) {
+                             const std::vector<Tensor>& gradients, bool retain_graph,
+                             bool create_graph, bool allow_unused) {
   RL_CHECK(!inputs.empty(), "`inputs` argument to `grad()` cannot be empty.");
   std::vector<Edge> edges;
   std::vector<Tensor> grads;
@@ -92,35 +103,43 @@ std::vector<Tensor> run_grad(const std::vector<Tensor>& outputs, const std::vect
     RL_CHECK(grad_wanted(input), "One of the differentiated Tensors does not require grad");
     wanted.push_back(gradient_edge(input));
   }
-  std::vector<Tensor> results =
-      start(edges, std::move(grads), true, wanted, /*accumulate=*/false, retain_graph, create_graph);
+  std::vector<Tensor> results = start(edges, std::move(grads), true, wanted, /*accumulate=*/false,
+                                      retain_graph, create_graph);
   for (size_t i = 0; !allow_unused && i < results.size(); i++) {
     RL_CHECK(results[i].defined(), "The differentiated Tensor at index ", i,
-             " appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
+             " appears to not have been used in the graph. Set allow_unused=True if this is the "
+             "desired behavior.");
   }
   return results;
 }
 
 std::vector<Tensor> run_edges(const std::vector<Edge>& roots, const std::vector<Tensor>& gradients,
-                              const std::vector<Edge>& inputs, bool accumulate, bool retain_graph, bool create_graph) {
-  RL_CHECK(roots.size() == gradients.size(), "got ", roots.size(), " edges and ", gradients.size(), " gradients");
+                              const std::vector<Edge>& inputs, bool accumulate, bool retain_graph,
+                              bool create_graph) {
+  RL_CHECK(roots.size() == gradients.size(), "got ", roots.size(), " edges and ", gradients.size(),
+           " gradients");
   for (size_t i = 0; i < roots.size(); i++) {
-    RL_CHECK(roots[i].node && roots[i].input_nr < roots[i].node->num_outputs(), "edge ", i, " leads nowhere");
-    RL_CHECK(gradients[i].defined(), "grad can be implicitly created only for scalar outputs; give one for edge ", i);
+    RL_CHECK(roots[i].node && roots[i].input_nr < roots[i].node->num_outputs(), "edge ", i,
+             " leads nowhere");
+    RL_CHECK(gradients[i].defined(),
+             "grad can be implicitly created only for scalar outputs; give one for edge ", i);
   }
-  return start(roots, gradients, !accumulate || !inputs.empty(), inputs, accumulate, retain_graph, create_graph);
+  return start(roots, gradients, !accumulate || !inputs.empty(), inputs, accumulate, retain_graph,
+               create_graph);
 }
 
 namespace autograd {
 
-void backward(const variable_list& tensors, const variable_list& grad_tensors, std::optional<bool> retain_graph,
-              bool create_graph, const variable_list& inputs) {
+void backward(const variable_list& tensors, const variable_list& grad_tensors,
+              std::optional<bool> retain_graph, bool create_graph, const variable_list& inputs) {
   run_backward(tensors, grad_tensors, retain_graph.value_or(create_graph), create_graph, inputs);
 }
 
-variable_list grad(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs,
-                   std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
-  return run_grad(outputs, inputs, grad_outputs, retain_graph.value_or(create_graph), create_graph, allow_unused);
+variable_list grad(const variable_list& outputs, const variable_list& inputs,
+                   const variable_list& grad_outputs, std::optional<bool> retain_graph,
+                   bool create_graph, bool allow_unused) {
+  return run_grad(outputs, inputs, grad_outputs, retain_graph.value_or(create_graph), create_graph,
+                  allow_unused);
 }
 
 }  // namespace autograd

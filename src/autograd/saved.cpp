@@ -8,7 +8,8 @@ std::string type_name(const Tensor& t) {
   return str("torch.", t.is_cuda() ? "cuda." : "", enum_name(t.dtype()), "Tensor");
 }
 
-// `t` apart from the graph, then made an output of `grad_fn` (or, with `as_leaf`, a leaf whose accumulator it is).
+// `t` apart from the graph, then made an output of `grad_fn` (or, with `as_leaf`, a leaf whose
+// accumulator it is).
 Tensor with_history(const Tensor& t, Ref<Node> grad_fn, uint32_t output_nr, bool as_leaf) {
   Tensor out = t.tensor_data();
   AutogradMeta& meta = out.impl()->autograd_or_make();
@@ -33,7 +34,8 @@ SavedTensor::SavedTensor(const Tensor& t, const Node* output_of) {
   }
   TensorImpl* impl = t.impl();
   RL_CHECK(!impl->is_inference() || tls.inference_mode,
-           "Inference tensors cannot be saved for backward. Make a clone of the tensor outside of inference mode and "
+           "Inference tensors cannot be saved for backward. Make a clone of the tensor outside of "
+           "inference mode and "
            "compute with that, or use torch.no_grad() instead of torch.inference_mode().");
   version_ = impl->version();
   const AutogradMeta* meta = impl->autograd();
@@ -51,7 +53,8 @@ SavedTensor::SavedTensor(const Tensor& t, const Node* output_of) {
 
 void SavedTensor::pack(SavedTensorHooks& hooks) {
   RL_CHECK(!packed_, "Calling register_hooks on a saved tensor whose hooks have already been set.");
-  RL_CHECK(data_.defined(), "Calling register_hooks on a saved tensor with value None is forbidden");
+  RL_CHECK(data_.defined(),
+           "Calling register_hooks on a saved tensor with value None is forbidden");
   auto packed = Ref<Packed>::steal(new Packed());
   if (!is_output_ && data_.requires_grad()) {
     Edge edge = gradient_edge(data_);
@@ -102,12 +105,15 @@ void SavedTensor::check_version(const Node& owner) const {
       "torch.autograd.set_detect_anomaly(True).";
   if (tls.anomaly_mode) {
     const std::unique_ptr<std::string>& last_write = data_.impl()->share_version().last_write;
-    hint = last_write != nullptr ? "It was last written here:\n" + *last_write
-                                 : "Hint: it was written after the operation that failed to compute its gradient.";
+    hint = last_write != nullptr
+               ? "It was last written here:\n" + *last_write
+               : "Hint: it was written after the operation that failed to compute its gradient.";
   }
-  throw Error(str("one of the variables needed for gradient computation has been modified by an inplace operation: [",
-                  type_name(data_), " ", data_.sizes(), "]", source, " is at version ", version, "; expected version ",
-                  version_, " instead. ", hint));
+  throw Error(
+      str("one of the variables needed for gradient computation has been modified by an inplace "
+          "operation: [",
+          type_name(data_), " ", data_.sizes(), "]", source, " is at version ", version,
+          "; expected version ", version_, " instead. ", hint));
 }
 
 }  // namespace rushlight

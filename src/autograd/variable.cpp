@@ -1,4 +1,5 @@
-// What a tensor knows of autograd: whether it wants a gradient, its grad, its leaf's accumulator, its hooks.
+// What a tensor knows of autograd: whether it wants a gradient, its grad, its leaf's accumulator,
+// its hooks.
 #include <mutex>
 
 #include <rushlight/ops.h>
@@ -31,7 +32,8 @@ bool any_requires_grad(TensorList list) {
 
 namespace {
 
-// Gradients of different leaves are added at the same time; one leaf takes them one after the other.
+// Gradients of different leaves are added at the same time; one leaf takes them one after the
+// other.
 std::mutex& accumulation_lock(const TensorImpl* leaf) {
   static std::mutex locks[64];
   return locks[(reinterpret_cast<uintptr_t>(leaf) >> 6) % 64];
@@ -58,10 +60,12 @@ Tensor copy_in_form_of(const Tensor& grad, const Tensor& leaf) {
   return copy;
 }
 
-// The engine's reference, which is about to be dropped, is the only one; a view may have a root that only it holds.
+// The engine's reference, which is about to be dropped, is the only one; a view may have a root
+// that only it holds.
 bool is_sole_owner(const Tensor& grad) {
   const AutogradMeta* meta = grad.impl()->autograd();
-  const bool owns_root = meta != nullptr && meta->view != nullptr && meta->view->root.use_count() == 1;
+  const bool owns_root =
+      meta != nullptr && meta->view != nullptr && meta->view->root.use_count() == 1;
   return grad.use_count() == 1 && grad.storage()->use_count() == (owns_root ? 2 : 1);
 }
 
@@ -96,7 +100,8 @@ void accumulate_grad_backward(Node& node, const Tensor* grads, Tensor*) {
   }
 }
 
-constexpr NodeDescriptor accumulate_descriptor = {"AccumulateGrad", accumulate_grad_backward, true, nullptr, "variable"};
+constexpr NodeDescriptor accumulate_descriptor = {"AccumulateGrad", accumulate_grad_backward, true,
+                                                  nullptr, "variable"};
 
 }  // namespace
 
@@ -162,7 +167,9 @@ void set_history(const Tensor& out, const Ref<Node>& node) {
 void set_no_history(const Tensor& out, const Ref<Node>& node) { node->add_output(out); }
 
 namespace {
-void error_backward(Node& node, const Tensor*, Tensor*) { throw Error(node.value(0).get<std::string>()); }
+void error_backward(Node& node, const Tensor*, Tensor*) {
+  throw Error(node.value(0).get<std::string>());
+}
 constexpr NodeDescriptor error_descriptor = {"Error", error_backward, true};
 }  // namespace
 
@@ -196,9 +203,11 @@ int64_t Tensor::output_nr() const {
 
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   RL_CHECK(is_leaf() || requires_grad,
-           "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+           "you can only change requires_grad flags of leaf variables. If you want to use a "
+           "computed variable in a "
            "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
-  RL_CHECK(!requires_grad || is_differentiable(dtype()), "only Tensors of floating point dtype can require gradients");
+  RL_CHECK(!requires_grad || is_differentiable(dtype()),
+           "only Tensors of floating point dtype can require gradients");
   if (requires_grad == this->requires_grad() || !is_leaf()) {
     return *this;
   }
@@ -215,10 +224,13 @@ const Tensor& Tensor::grad() const {
   if (meta == nullptr) {
     return none;
   }
-  if (!meta->grad.defined() && !meta->retains_grad && !meta->requires_grad && impl_->requires_grad() && !is_leaf()) {
+  if (!meta->grad.defined() && !meta->retains_grad && !meta->requires_grad &&
+      impl_->requires_grad() && !is_leaf()) {
     warn(
-        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Backward does not fill it: call "
-        ".retain_grad() on this tensor before backward if its gradient is wanted, or read that of the leaf.");
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Backward "
+        "does not fill it: call "
+        ".retain_grad() on this tensor before backward if its gradient is wanted, or read that of "
+        "the leaf.");
   }
   return meta->grad;
 }
@@ -228,10 +240,11 @@ Tensor& Tensor::mutable_grad() const { return impl_->autograd_or_make().grad; }
 void set_grad(const Tensor& t, const Tensor& grad) {
   if (grad.defined()) {
     RL_CHECK(!grad.is_same(t), "can't assign Variable as its own grad");
-    RL_CHECK(grad.device().type() == t.device().type(), "attempting to assign a gradient with device type '",
-             grad.device(), "' to a tensor with device type '", t.device(), "'. They must be on the same device");
-    RL_CHECK(grad.dtype() == t.dtype(), "attempting to assign a gradient with dtype '", grad.dtype(),
-             "' to a tensor with dtype '", t.dtype(), "'. The dtypes must match");
+    RL_CHECK(grad.device().type() == t.device().type(),
+             "attempting to assign a gradient with device type '", grad.device(),
+             "' to a tensor with device type '", t.device(), "'. They must be on the same device");
+    RL_CHECK(grad.dtype() == t.dtype(), "attempting to assign a gradient with dtype '",
+             grad.dtype(), "' to a tensor with dtype '", t.dtype(), "'. The dtypes must match");
     RL_CHECK(grad.sizes() == t.sizes(), "attempting to assign a gradient of size '", grad.sizes(),
              "' to a tensor of size '", t.sizes(), "'. The sizes must match");
   } else if (t.impl()->autograd() == nullptr) {
@@ -240,14 +253,16 @@ void set_grad(const Tensor& t, const Tensor& grad) {
   t.mutable_grad() = grad;
 }
 
-void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph) const {
+void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph,
+                      bool create_graph) const {
   run_backward({*this}, {gradient}, retain_graph.value_or(create_graph), create_graph);
 }
 
 void Tensor::set_data(const Tensor& other) const {
   RL_CHECK(!impl_->requires_grad() || is_differentiable(other.dtype()),
            "data set to a tensor that requires gradients must be floating point or complex dtype");
-  RL_CHECK(!is_view() || other.dtype() == dtype(), "the data of a view cannot be replaced by data of another dtype");
+  RL_CHECK(!is_view() || other.dtype() == dtype(),
+           "the data of a view cannot be replaced by data of another dtype");
   if (const AutogradMeta* meta = impl_->autograd()) {
     const SpinGuard guard(spin_lock_of(meta));
     // Gradients of the old form must not reach the new one by a graph recorded before.
@@ -318,7 +333,8 @@ void stop_retaining(AutogradMeta& meta) {
   }
   const Ref<Node> node = std::move(meta.hooks->retained_by);
   const SpinGuard guard(spin_lock_of(node.get()));
-  std::erase_if(node->extra()->retained, [&](const Node::Extra::Retained& r) { return r.meta == &meta; });
+  std::erase_if(node->extra()->retained,
+                [&](const Node::Extra::Retained& r) { return r.meta == &meta; });
 }
 
 size_t add_tensor_hook(const Tensor& t, std::shared_ptr<TensorHook> hook) {
@@ -339,13 +355,15 @@ void remove_tensor_hook(const Tensor& t, size_t number) {
       grad_fn->extra()->output_hooks[number].hook.reset();
     }
   } else if (const AutogradMeta* meta = t.impl()->autograd();
-             meta != nullptr && meta->hooks != nullptr && number < meta->hooks->tensor_hooks.size()) {
+             meta != nullptr && meta->hooks != nullptr &&
+             number < meta->hooks->tensor_hooks.size()) {
     meta->hooks->tensor_hooks[number].reset();
   }
 }
 
 void add_accumulate_hook(const Tensor& leaf, std::shared_ptr<AccumulateHook> hook) {
-  RL_CHECK(leaf.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+  RL_CHECK(leaf.requires_grad(),
+           "cannot register a hook on a tensor that doesn't require gradient");
   RL_CHECK(leaf.is_leaf(), "post accumulate grad hooks cannot be registered on non-leaf tensors");
   hooks_of(leaf.impl()->autograd_or_make()).accumulate_hooks.push_back(std::move(hook));
 }

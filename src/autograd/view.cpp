@@ -1,4 +1,5 @@
-// Views: their root, and the grad_fn of one whose root (or whose sibling) was written after it was made.
+// Views: their root, and the grad_fn of one whose root (or whose sibling) was written after it was
+// made.
 #include <rushlight/ops.h>
 
 #include "autograd/node.h"
@@ -23,7 +24,8 @@ ViewKind kind_of_view(ViewKind of_base, ViewKind own) {
 
 }  // namespace
 
-Tensor take_window(const Tensor& root, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
+Tensor take_window(const Tensor& root, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides,
+                   int64_t offset) {
   if (root.dtype() == dtype) {
     return as_strided(root, sizes, strides, offset);
   }
@@ -69,10 +71,13 @@ void record_view(const Tensor& view, const Tensor& base, ViewKind kind, const Re
 }
 
 bool TensorImpl::root_requires_grad() const {
-  return autograd_ != nullptr && autograd_->view != nullptr && autograd_->view->root.requires_grad();
+  return autograd_ != nullptr && autograd_->view != nullptr &&
+         autograd_->view->root.requires_grad();
 }
 
-bool Tensor::is_view() const { return impl_->autograd() != nullptr && impl_->autograd()->view != nullptr; }
+bool Tensor::is_view() const {
+  return impl_->autograd() != nullptr && impl_->autograd()->view != nullptr;
+}
 Tensor Tensor::_base() const { return is_view() ? impl_->autograd()->view->root : Tensor(); }
 
 Ref<Node> current_grad_fn(const Tensor& t) {
@@ -107,10 +112,9 @@ Ref<Node> current_grad_fn(const Tensor& t) {
         tls.lower = lower;
       }
     } restore{upper, lower};
-    const Tensor again =
-        view->replay != nullptr
-            ? view->replay(view->root, t)
-            : take_window(view->root, t.dtype(), t.sizes(), t.strides(), t.storage_offset());
+    const Tensor again = view->replay != nullptr ? view->replay(view->root, t)
+                                                 : take_window(view->root, t.dtype(), t.sizes(),
+                                                               t.strides(), t.storage_offset());
     AutogradMeta* fresh = again.impl()->autograd();
     if (fresh != nullptr) {
       grad_fn = fresh->grad_fn;

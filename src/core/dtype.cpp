@@ -60,9 +60,12 @@ ScalarType promote_types(ScalarType a, ScalarType b) {
     return is_complex(high) && low == kFloat64 ? kComplexDouble : high;
   }
   switch (category(a)) {
-    case 1: return promote_integers(a, b);
-    case 2: return promote_floats(a, b);
-    default: return kComplexDouble;
+    case 1:
+      return promote_integers(a, b);
+    case 2:
+      return promote_floats(a, b);
+    default:
+      return kComplexDouble;
   }
 }
 

@@ -24,11 +24,15 @@ UnpicklingError::~UnpicklingError() = default;
 void raise_error(const char* message) { throw Error(message); }
 
 namespace {
-void to_stderr(const std::string& message) { std::fprintf(stderr, "[rushlight] warning: %s\n", message.c_str()); }
+void to_stderr(const std::string& message) {
+  std::fprintf(stderr, "[rushlight] warning: %s\n", message.c_str());
+}
 std::atomic<WarningHandler> warning_handler{to_stderr};
 }  // namespace
 
-void set_warning_handler(WarningHandler handler) { warning_handler = handler != nullptr ? handler : to_stderr; }
+void set_warning_handler(WarningHandler handler) {
+  warning_handler = handler != nullptr ? handler : to_stderr;
+}
 void warn(const std::string& message) { warning_handler.load()(message); }
 
 namespace {
@@ -109,8 +113,10 @@ void Scalar::check_fits(ScalarType t) const {
     fail();
   }
   if (info.is_floating) {
-    const double limit = t == kFloat16 ? 65504.0 : t == kBFloat16 ? 3.38953138925153547590e38
-                         : t == kFloat32 ? 3.4028234663852886e38 : HUGE_VAL;
+    const double limit = t == kFloat16    ? 65504.0
+                         : t == kBFloat16 ? 3.38953138925153547590e38
+                         : t == kFloat32  ? 3.4028234663852886e38
+                                          : HUGE_VAL;
     const double v = as<double>();
     if (std::isfinite(v) && std::abs(v) > limit) {
       fail();
@@ -120,7 +126,8 @@ void Scalar::check_fits(ScalarType t) const {
   const int bits = 8 * info.itemsize;
   if (kind_ == Kind::Bool || kind_ == Kind::Int) {
     // Negative numbers wrap for unsigned dtypes, as in PyTorch; magnitudes must fit.
-    const int64_t high = bits == 64 ? INT64_MAX : (int64_t(1) << (info.is_signed ? bits - 1 : bits)) - 1;
+    const int64_t high =
+        bits == 64 ? INT64_MAX : (int64_t(1) << (info.is_signed ? bits - 1 : bits)) - 1;
     const int64_t low = bits == 64 ? INT64_MIN : info.is_signed ? -high - 1 : -high;
     if (v_.i > high || v_.i < low) {
       fail();
@@ -137,9 +144,7 @@ void Scalar::check_fits(ScalarType t) const {
 // ---- devices ----
 
 Device::Device(std::string_view text) : type_(kCPU), index_(-1) {
-  const auto fail = [&] {
-    throw Error(rushlight::str("Invalid device string: '", text, "'"));
-  };
+  const auto fail = [&] { throw Error(rushlight::str("Invalid device string: '", text, "'")); };
   const size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
   if (kind == "cpu") {
@@ -149,14 +154,16 @@ Device::Device(std::string_view text) : type_(kCPU), index_(-1) {
   } else if (kind == "meta") {
     type_ = kMeta;
   } else {
-    throw Error(rushlight::str("Expected one of cpu, cuda, meta device type at start of device string: ", text));
+    throw Error(rushlight::str(
+        "Expected one of cpu, cuda, meta device type at start of device string: ", text));
   }
   if (colon != std::string_view::npos) {
     const std::string_view number = text.substr(colon + 1);
     int value = -1;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
     const bool leading_zero = number.size() > 1 && number[0] == '0';
-    if (error != std::errc() || end != number.data() + number.size() || value < 0 || value > 127 || leading_zero) {
+    if (error != std::errc() || end != number.data() + number.size() || value < 0 || value > 127 ||
+        leading_zero) {
       fail();
     }
     index_ = static_cast<int8_t>(value);

@@ -173,8 +173,8 @@ bool TensorIterator::build_simple(const PointwiseRule& rule) {
   }
   if (first == 2) {
     const TensorImpl* condition = is_input_number(1) ? nullptr : tensors_[1]->impl();
-    if (condition == nullptr || !condition->is_contiguous() || condition->device() != like->device() ||
-        !(condition->sizes() == like->sizes())) {
+    if (condition == nullptr || !condition->is_contiguous() ||
+        condition->device() != like->device() || !(condition->sizes() == like->sizes())) {
       return false;
     }
     data_[1] = condition->data();

@@ -8,7 +8,8 @@ namespace rushlight {
 
 Mode::~Mode() = default;
 
-ModeScope::ModeScope(Mode& mode, Level level) : slot_(level == Level::Upper ? &tls.upper : &tls.lower) {
+ModeScope::ModeScope(Mode& mode, Level level)
+    : slot_(level == Level::Upper ? &tls.upper : &tls.lower) {
   before_ = *slot_;
   mode.below = before_;
   *slot_ = &mode;
@@ -18,15 +19,17 @@ ModeScope::~ModeScope() { *slot_ = before_; }
 
 const OpInfo* find_op(std::string_view name, std::string_view overload) {
   const ArrayRef<OpInfo> ops = all_ops();  // sorted by name
-  const OpInfo* const first = std::lower_bound(ops.begin(), ops.end(), name,
-                                               [](const OpInfo& op, std::string_view n) { return op.name < n; });
+  const OpInfo* const first =
+      std::lower_bound(ops.begin(), ops.end(), name,
+                       [](const OpInfo& op, std::string_view n) { return op.name < n; });
   const OpInfo* it = first;
   for (; it != ops.end() && it->name == name; ++it) {
     if (it->overload == overload) {
       return it;
     }
   }
-  return overload.empty() && first != it ? first : nullptr;  // none is without a name: the first declared
+  return overload.empty() && first != it ? first
+                                         : nullptr;  // none is without a name: the first declared
 }
 
 std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments) {

@@ -7,8 +7,8 @@ namespace rushlight {
 
 int64_t wrap_dim(int64_t dim, int64_t ndim) {
   const int64_t n = std::max<int64_t>(ndim, 1);
-  RL_CHECK_INDEX(dim >= -n && dim < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1,
-                 "], but got ", dim, ")");
+  RL_CHECK_INDEX(dim >= -n && dim < n, "Dimension out of range (expected to be in range of [", -n,
+                 ", ", n - 1, "], but got ", dim, ")");
   return dim < 0 ? dim + n : dim;
 }
 
@@ -44,7 +44,8 @@ DimVector contiguous_strides(IntArrayRef sizes) {
 
 DimVector channels_last_strides(IntArrayRef sizes) {
   const size_t n = sizes.size();
-  RL_CHECK(n == 4 || n == 5, "required rank ", n == 5 ? 5 : 4, " tensor to use channels_last format");
+  RL_CHECK(n == 4 || n == 5, "required rank ", n == 5 ? 5 : 4,
+           " tensor to use channels_last format");
   DimVector out(n);
   int64_t step = 1;
   out[1] = step;
@@ -63,8 +64,8 @@ DimVector broadcast_sizes(IntArrayRef a, IntArrayRef b) {
   for (size_t i = 0; i < n; i++) {
     const int64_t x = i + a.size() >= n ? a[i + a.size() - n] : 1;
     const int64_t y = i + b.size() >= n ? b[i + b.size() - n] : 1;
-    RL_CHECK(x == y || x == 1 || y == 1, "The size of tensor a (", x, ") must match the size of tensor b (", y,
-             ") at non-singleton dimension ", i);
+    RL_CHECK(x == y || x == 1 || y == 1, "The size of tensor a (", x,
+             ") must match the size of tensor b (", y, ") at non-singleton dimension ", i);
     out[i] = x == 1 ? y : x;
   }
   return out;
@@ -117,13 +118,15 @@ DimVector reduced_sizes(IntArrayRef sizes, IntArrayRef wrapped_dims, bool keepdi
 Tensor make_empty(IntArrayRef sizes, ScalarType dtype, Device device) {
   auto impl = TensorImpl::make(Storage(), dtype, device);
   impl->set_sizes_contiguous(sizes);
-  impl->set_storage(StorageImpl::allocate(static_cast<size_t>(impl->numel() * itemsize(dtype)), device));
+  impl->set_storage(
+      StorageImpl::allocate(static_cast<size_t>(impl->numel() * itemsize(dtype)), device));
   return Tensor(std::move(impl));
 }
 
 namespace {
 
-// Elements from the first to one past the last that this geometry reaches; negative reach is refused.
+// Elements from the first to one past the last that this geometry reaches; negative reach is
+// refused.
 int64_t span_of(IntArrayRef sizes, IntArrayRef strides) {
   int64_t span = 1;
   for (size_t i = 0; i < sizes.size(); i++) {
@@ -131,10 +134,13 @@ int64_t span_of(IntArrayRef sizes, IntArrayRef strides) {
       return 0;
     }
     int64_t reach = 0;
-    RL_CHECK(strides[i] >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ", strides);
+    RL_CHECK(
+        strides[i] >= 0,
+        "as_strided: Negative strides are not supported at the moment, got strides: ", strides);
     const bool overflow = __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
                           __builtin_add_overflow(span, reach, &span);
-    RL_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
+    RL_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes,
+             " and strides=", strides);
   }
   return span;
 }
@@ -148,7 +154,8 @@ Tensor make_empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dty
   impl->set_sizes_and_strides(sizes, strides);
   int64_t bytes = 0;
   const bool overflow = __builtin_mul_overflow(span_of(sizes, strides), itemsize(dtype), &bytes);
-  RL_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
+  RL_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes,
+           " and strides=", strides);
   impl->set_storage(StorageImpl::allocate(static_cast<size_t>(bytes), device));
   return Tensor(std::move(impl));
 }
@@ -158,7 +165,8 @@ DimVector strides_of(const OutSpec& spec) {
   if (!spec.strides.empty() || spec.sizes.empty()) {
     return spec.strides;
   }
-  return spec.format == MemoryFormat::Contiguous ? contiguous_strides(spec.sizes) : channels_last_strides(spec.sizes);
+  return spec.format == MemoryFormat::Contiguous ? contiguous_strides(spec.sizes)
+                                                 : channels_last_strides(spec.sizes);
 }
 }  // namespace
 
@@ -173,7 +181,8 @@ DimVector preserved_strides(const Tensor& like) {
   if (like.is_contiguous() || like.impl()->is_non_overlapping_and_dense()) {
     return like.strides();
   }
-  // Keep the order of the strides, closing gaps; expanded dimensions stay where they are among their neighbours.
+  // Keep the order of the strides, closing gaps; expanded dimensions stay where they are among
+  // their neighbours.
   const int64_t n = like.dim();
   DimVector order(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; i++) {
@@ -215,10 +224,10 @@ Tensor make_view(const Tensor& base, const ViewSpec& spec) {
   int64_t bytes = 0;
   const bool overflow = __builtin_add_overflow(span, span == 0 ? 0 : spec.offset, &bytes) ||
                         __builtin_mul_overflow(bytes, itemsize(dtype), &bytes);
-  RL_CHECK(!overflow && static_cast<uint64_t>(bytes) <= base.storage()->nbytes(), "setStorage: sizes ",
-           spec.sizes, ", strides ", spec.strides, ", storage offset ", spec.offset, ", and itemsize ",
-           itemsize(dtype), " requiring a storage size of ", bytes, " are out of bounds for storage of size ",
-           base.storage()->nbytes());
+  RL_CHECK(!overflow && static_cast<uint64_t>(bytes) <= base.storage()->nbytes(),
+           "setStorage: sizes ", spec.sizes, ", strides ", spec.strides, ", storage offset ",
+           spec.offset, ", and itemsize ", itemsize(dtype), " requiring a storage size of ", bytes,
+           " are out of bounds for storage of size ", base.storage()->nbytes());
   auto impl = TensorImpl::make(base.storage(), dtype, base.device());
   impl->set_storage_offset(spec.offset);
   impl->set_sizes_and_strides(spec.sizes, spec.strides);
@@ -239,7 +248,8 @@ Tensor as_leaf(const Tensor& made, bool requires_grad) {
   if (!requires_grad) {
     return made;
   }
-  RL_CHECK(is_differentiable(made.dtype()), "Only Tensors of floating point and complex dtype can require gradients");
+  RL_CHECK(is_differentiable(made.dtype()),
+           "Only Tensors of floating point and complex dtype can require gradients");
   return made.requires_grad_();
 }
 
@@ -252,7 +262,8 @@ void resize_out(const Tensor& out, IntArrayRef sizes) {
   if (out.numel() != 0) {
     warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
              ", which does not match the required output shape ", sizes,
-             ". This behavior is deprecated, and in a future release outputs will not be resized unless they have "
+             ". This behavior is deprecated, and in a future release outputs will not be resized "
+             "unless they have "
              "zero elements."));
   }
   resize_raw(out, sizes);
@@ -289,8 +300,8 @@ DimVector repeat_to(size_t n, const char* name, IntArrayRef list) {
   if (list.size() == 1) {
     return DimVector(n, list[0]);
   }
-  RL_CHECK(list.size() == n || list.empty(), "expected ", name, " to be a single integer value or a list of ", n,
-           " values, but got ", name, "=", list);
+  RL_CHECK(list.size() == n || list.empty(), "expected ", name,
+           " to be a single integer value or a list of ", n, " values, but got ", name, "=", list);
   return list;
 }
 
@@ -327,7 +338,8 @@ bool has_internal_overlap(const Tensor& t) {
 
 void check_no_internal_overlap(const char* op, const Tensor& t) {
   RL_CHECK(!has_internal_overlap(t), op,
-           ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
+           ": unsupported operation: more than one element of the written-to tensor refers to a "
+           "single memory "
            "location. Please clone() the tensor before performing the operation.");
 }
 
@@ -345,11 +357,13 @@ Overlap memory_overlap(const Tensor& a, const Tensor& b) {
   if (a_end <= b_begin || b_end <= a_begin) {
     return Overlap::No;
   }
-  if (a_begin == b_begin && a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides()) {
+  if (a_begin == b_begin && a.dtype() == b.dtype() && a.sizes() == b.sizes() &&
+      a.strides() == b.strides()) {
     return Overlap::Full;
   }
   // Interleaved columns of one matrix do not overlap though their spans do.
-  if (a.dtype() == b.dtype() && a.dim() == b.dim() && a.strides() == b.strides() && a.sizes() == b.sizes()) {
+  if (a.dtype() == b.dtype() && a.dim() == b.dim() && a.strides() == b.strides() &&
+      a.sizes() == b.sizes()) {
     const int64_t shift = (b_begin - a_begin) / a.element_size();
     const int64_t distance = shift < 0 ? -shift : shift;
     for (int64_t d = 0; d < a.dim(); d++) {
@@ -372,7 +386,8 @@ Overlap memory_overlap(const Tensor& a, const Tensor& b) {
 
 void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& in) {
   RL_CHECK(memory_overlap(out, in) != Overlap::Partial, op,
-           ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+           ": unsupported operation: some elements of the input tensor and the written-to tensor "
+           "refer to a single "
            "memory location. Please clone() the tensor before performing the operation.");
 }
 
@@ -385,8 +400,10 @@ Device common_device(const char* op, InputList tensors) {
     if (t == nullptr || !t->defined() || (t->dim() == 0 && t->is_cpu())) {
       continue;
     }
-    RL_CHECK(!found || t->device() == device, "Expected all tensors to be on the same device, but found at least two "
-             "devices, ", device, " and ", t->device(), "! (when calling ", op, ")");
+    RL_CHECK(!found || t->device() == device,
+             "Expected all tensors to be on the same device, but found at least two "
+             "devices, ",
+             device, " and ", t->device(), "! (when calling ", op, ")");
     device = t->device();
     found = true;
   }
@@ -394,7 +411,8 @@ Device common_device(const char* op, InputList tensors) {
 }
 
 void no_kernel(const char* op, Device device) {
-  throw NotImplementedError(str("Could not run '", op, "' on device ", device, ": it has no kernel there"));
+  throw NotImplementedError(
+      str("Could not run '", op, "' on device ", device, ": it has no kernel there"));
 }
 
 }  // namespace rushlight

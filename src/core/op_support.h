@@ -1,7 +1,8 @@
-// What generated op wrappers and shape functions use: output specifications, making outputs, dimension checks.
-// A shape function checks an op's contract and says what comes out:  OutSpec shape::softmax(const Tensor& self,
-// int64_t& dim, ...). Non-tensor arguments arrive as mutable references, so it may normalise them for the kernel
-// (wrap a negative dim, fill in a default); tensors arrive as `Tensor&` and may be replaced (`self = self.contiguous()`).
+// What generated op wrappers and shape functions use: output specifications, making outputs,
+// dimension checks. A shape function checks an op's contract and says what comes out:  OutSpec
+// shape::softmax(const Tensor& self, int64_t& dim, ...). Non-tensor arguments arrive as mutable
+// references, so it may normalise them for the kernel (wrap a negative dim, fill in a default);
+// tensors arrive as `Tensor&` and may be replaced (`self = self.contiguous()`).
 #pragma once
 
 #include <array>
@@ -16,8 +17,8 @@ namespace rushlight {
 struct OutSpec {
   DimVector sizes;
   ScalarType dtype;
-  DimVector strides = {};                              // empty: by format
-  MemoryFormat format = MemoryFormat::Contiguous;      // Contiguous or ChannelsLast(3d)
+  DimVector strides = {};                          // empty: by format
+  MemoryFormat format = MemoryFormat::Contiguous;  // Contiguous or ChannelsLast(3d)
 };
 template <size_t N>
 using OutSpecs = std::array<OutSpec, N>;
@@ -33,8 +34,8 @@ struct ViewSpec {
   ScalarType dtype = ScalarType::Undefined;  // Undefined: that of the base
 };
 
-// -ndim..ndim-1 → 0..ndim-1; a 0-d tensor takes -1 and 0. IndexError: "Dimension out of range (expected to be in
-// range of [-2, 1], but got 3)".
+// -ndim..ndim-1 → 0..ndim-1; a 0-d tensor takes -1 and 0. IndexError: "Dimension out of range
+// (expected to be in range of [-2, 1], but got 3)".
 RL_API int64_t wrap_dim(int64_t dim, int64_t ndim);
 // Wraps each; an empty list means all when `empty_is_all`; duplicates raise RuntimeError.
 RL_API DimVector wrap_dims(IntArrayRef dims, int64_t ndim, bool empty_is_all = true);
@@ -48,16 +49,19 @@ RL_API DimVector reduced_sizes(IntArrayRef sizes, IntArrayRef wrapped_dims, bool
 
 // Uninitialised tensor. No op, no autograd: what kernels and wrappers allocate with.
 RL_API Tensor make_empty(IntArrayRef sizes, ScalarType dtype, Device device);
-RL_API Tensor make_empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device);
+RL_API Tensor make_empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype,
+                                 Device device);
 RL_API Tensor make_output(const OutSpec& spec, Device device);
 // Dense in the memory order of `like` (what preserve_format means), new dtype.
 RL_API Tensor make_empty_like(const Tensor& like, ScalarType dtype);
 RL_API DimVector preserved_strides(const Tensor& like);
-RL_API Tensor make_view(const Tensor& base, const ViewSpec& spec);  // bounds-checked against the storage
+RL_API Tensor make_view(const Tensor& base,
+                        const ViewSpec& spec);  // bounds-checked against the storage
 
-// out=: resizes `out` (warning when it was not empty), checks that the result can be cast to its dtype, and returns
-// the tensor that the kernel writes into: `out` itself, or a temporary where dtype or strides differ or where `out`
-// shares memory with an input. `finish_out` copies a temporary back.
+// out=: resizes `out` (warning when it was not empty), checks that the result can be cast to its
+// dtype, and returns the tensor that the kernel writes into: `out` itself, or a temporary where
+// dtype or strides differ or where `out` shares memory with an input. `finish_out` copies a
+// temporary back.
 RL_API Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, InputList inputs);
 RL_API void finish_out(const Tensor& out, const Tensor& written);
 // New contiguous sizes; the storage grows when needed and keeps its contents.
@@ -70,12 +74,12 @@ RL_API bool has_internal_overlap(const Tensor& t);  // expanded
 RL_API void check_no_internal_overlap(const char* op, const Tensor& t);
 RL_API void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& in);
 
-// All defined tensors on one device (0-d CPU tensors may meet others): RuntimeError "Expected all tensors to be on the
-// same device, but found at least two devices, cuda:0 and cpu!".
+// All defined tensors on one device (0-d CPU tensors may meet others): RuntimeError "Expected all
+// tensors to be on the same device, but found at least two devices, cuda:0 and cpu!".
 RL_API Device common_device(const char* op, InputList tensors);
 [[noreturn]] RL_API void no_kernel(const char* op, Device device);  // NotImplementedError
 template <class Table, class F>
-F find_kernel(const Table* const* tables, Device device, F Table::*entry, const char* op) {
+F find_kernel(const Table* const* tables, Device device, F Table::* entry, const char* op) {
   const Table* table = tables[static_cast<int>(device.type())];
   if (RL_UNLIKELY(table == nullptr || table->*entry == nullptr)) {
     no_kernel(op, device);
@@ -120,10 +124,12 @@ std::vector<Value> box_results(T v) {
   return {Value(v)};
 }
 
-// A factory's result, made a leaf that requires grad when asked; RuntimeError for dtypes without gradients.
+// A factory's result, made a leaf that requires grad when asked; RuntimeError for dtypes without
+// gradients.
 RL_API Tensor as_leaf(const Tensor& made, bool requires_grad);
 
-// Copies between any two layouts and dtypes with broadcasting; below autograd and modes. (src/core/copy.cpp)
+// Copies between any two layouts and dtypes with broadcasting; below autograd and modes.
+// (src/core/copy.cpp)
 RL_API void copy_raw(const Tensor& to, const Tensor& from);
 RL_API void fill_raw(const Tensor& to, const Scalar& value);
 // Below autograd: `t` itself when it fits, else a copy.

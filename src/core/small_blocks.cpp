@@ -1,5 +1,6 @@
-// Free lists by size, in steps of 16 bytes. They are plain thread-local data without a destructor of its own, since
-// objects may be freed while a thread's other thread-locals are being destroyed; a guard empties them at its end.
+// Free lists by size, in steps of 16 bytes. They are plain thread-local data without a destructor
+// of its own, since objects may be freed while a thread's other thread-locals are being destroyed;
+// a guard empties them at its end.
 #include "core/small_blocks.h"
 
 #include <cstdint>

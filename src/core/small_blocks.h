@@ -1,5 +1,6 @@
-// Small blocks from per-thread free lists: what nodes, saved tensors and their like are made of. A block may be freed
-// on another thread than the one that asked for it; it then joins the lists of that thread.
+// Small blocks from per-thread free lists: what nodes, saved tensors and their like are made of. A
+// block may be freed on another thread than the one that asked for it; it then joins the lists of
+// that thread.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,8 @@ Ref<StorageImpl> StorageImpl::allocate(size_t nbytes, Device device) {
   return storage;
 }
 
-Ref<StorageImpl> StorageImpl::borrow(void* data, size_t nbytes, Device device, Deleter deleter, void* context) {
+Ref<StorageImpl> StorageImpl::borrow(void* data, size_t nbytes, Device device, Deleter deleter,
+                                     void* context) {
   auto storage = Ref<StorageImpl>::steal(new StorageImpl());
   storage->device_ = device;
   storage->data_ = data;

@@ -1,4 +1,5 @@
-// TensorImpl: geometry and its derived flags, versions, the Python object; and Tensor's plain accessors.
+// TensorImpl: geometry and its derived flags, versions, the Python object; and Tensor's plain
+// accessors.
 #include <rushlight/tensor.h>
 
 #include <algorithm>
@@ -41,7 +42,8 @@ void TensorImpl::release() const {
 
 TensorImpl::~TensorImpl() {
   delete autograd_;
-  const Ref<VersionCell> version = Ref<VersionCell>::steal(version_cell_.load(std::memory_order_relaxed));
+  const Ref<VersionCell> version =
+      Ref<VersionCell>::steal(version_cell_.load(std::memory_order_relaxed));
   if (dims_ != inline_) {
     delete[] dims_;
   }
@@ -68,7 +70,8 @@ VersionCell& TensorImpl::share_version() {
 
 void TensorImpl::set_version_cell(VersionCell& cell) {
   cell.retain();
-  const Ref<VersionCell> before = Ref<VersionCell>::steal(version_cell_.exchange(&cell, std::memory_order_acq_rel));
+  const Ref<VersionCell> before =
+      Ref<VersionCell>::steal(version_cell_.exchange(&cell, std::memory_order_acq_rel));
 }
 
 void TensorImpl::set_dims(IntArrayRef sizes) {
@@ -86,7 +89,8 @@ void TensorImpl::set_dims(IntArrayRef sizes) {
   bool empty = false;
   bool overflow = false;
   for (int32_t i = 0; i < n; i++) {
-    RL_CHECK(sizes[i] >= 0, "Trying to create tensor with negative dimension ", sizes[i], ": ", sizes);
+    RL_CHECK(sizes[i] >= 0, "Trying to create tensor with negative dimension ", sizes[i], ": ",
+             sizes);
     dims_[i] = sizes[i];
     empty |= sizes[i] == 0;
     overflow |= __builtin_mul_overflow(numel, sizes[i], &numel);
@@ -116,7 +120,8 @@ void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
 }
 
 void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides) {
-  RL_CHECK(sizes.size() == strides.size(), "mismatch in length of strides and shape: ", sizes, " and ", strides);
+  RL_CHECK(sizes.size() == strides.size(), "mismatch in length of strides and shape: ", sizes,
+           " and ", strides);
   const DimVector new_sizes(sizes);
   const DimVector new_strides(strides);
   set_dims(new_sizes);
@@ -196,9 +201,12 @@ int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim())]; 
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
   switch (format) {
-    case MemoryFormat::ChannelsLast: return impl_->is_channels_last();
-    case MemoryFormat::ChannelsLast3d: return impl_->is_channels_last_3d();
-    default: return impl_->is_contiguous();
+    case MemoryFormat::ChannelsLast:
+      return impl_->is_channels_last();
+    case MemoryFormat::ChannelsLast3d:
+      return impl_->is_channels_last_3d();
+    default:
+      return impl_->is_contiguous();
   }
 }
 
@@ -209,9 +217,8 @@ void Tensor::check_dtype(ScalarType wanted) const {
 Scalar Tensor::item() const {
   RL_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
   RL_CHECK(!is_meta(), "Tensor.item() cannot be called on meta tensors");
-  return visit_dtype<set_all>("item", dtype(), [&](auto tag) -> Scalar {
-    return *data<typename decltype(tag)::type>();
-  });
+  return visit_dtype<set_all>(
+      "item", dtype(), [&](auto tag) -> Scalar { return *data<typename decltype(tag)::type>(); });
 }
 
 std::string Tensor::toString() const {  // as libtorch names types: CPUFloatType

@@ -1,4 +1,5 @@
-// RUSHLIGHT_VERBOSE=1: a line on stderr for every choice between several ways of doing a job (cpu/candidates.h).
+// RUSHLIGHT_VERBOSE=1: a line on stderr for every choice between several ways of doing a job
+// (cpu/candidates.h).
 #pragma once
 
 #include <string>

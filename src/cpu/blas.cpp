@@ -1,5 +1,5 @@
-// Glue to OpenBLAS. Its own threads are never used: every call runs where it is made, so that results do not depend on
-// the number of threads and one pool serves all.
+// Glue to OpenBLAS. Its own threads are never used: every call runs where it is made, so that
+// results do not depend on the number of threads and one pool serves all.
 #include "cpu/blas.h"
 
 #ifdef RL_HAVE_OPENBLAS
@@ -32,7 +32,9 @@ struct Layout {
 };
 
 bool fits(const Matrices& x, int64_t rows, int64_t cols) {
-  const auto ok = [](int64_t stride, int64_t n) { return stride >= std::max<int64_t>(1, n) && stride <= INT32_MAX; };
+  const auto ok = [](int64_t stride, int64_t n) {
+    return stride >= std::max<int64_t>(1, n) && stride <= INT32_MAX;
+  };
   return (x.col == 1 && ok(x.row, cols)) || (x.row == 1 && ok(x.col, rows));
 }
 
@@ -49,8 +51,8 @@ const char* gemm_refusal(const Gemm& g) {
   if (!is_complex(g.dtype)) {
     return "not complex";
   }
-  if (!fits(g.a, g.m, g.k) || !fits(g.b, g.k, g.n) || g.c.row < g.n || g.c.row > INT32_MAX || g.m > INT32_MAX ||
-      g.k > INT32_MAX) {
+  if (!fits(g.a, g.m, g.k) || !fits(g.b, g.k, g.n) || g.c.row < g.n || g.c.row > INT32_MAX ||
+      g.m > INT32_MAX || g.k > INT32_MAX) {
     return "strides";
   }
   set_up();
@@ -64,9 +66,9 @@ void gemm(const Gemm& g) {
     using T = typename decltype(tag)::type;
     const T alpha = g.alpha.as<T>();
     const T beta = g.beta.as<T>();
-    function(CblasRowMajor, a.transpose, b.transpose, static_cast<blasint>(g.m), static_cast<blasint>(g.n),
-             static_cast<blasint>(g.k), &alpha, g.a.data, a.leading, g.b.data, b.leading, &beta, g.c.data,
-             static_cast<blasint>(g.c.row));
+    function(CblasRowMajor, a.transpose, b.transpose, static_cast<blasint>(g.m),
+             static_cast<blasint>(g.n), static_cast<blasint>(g.k), &alpha, g.a.data, a.leading,
+             g.b.data, b.leading, &beta, g.c.data, static_cast<blasint>(g.c.row));
   };
   if (g.dtype == kComplexFloat) {
     call(Tag<complex<float>>{}, RL_BLAS(cblas_cgemm));

@@ -1,6 +1,7 @@
-// Several ways to do one job, best first: the first that accepts runs, each refusal gives its reason, and
-// RUSHLIGHT_VERBOSE=1 prints both. A candidate is a function `const char* f(const Problem&)` that returns null after
-// doing the job, or says in a few words why it will not, before it has written anything. The last of a list accepts all.
+// Several ways to do one job, best first: the first that accepts runs, each refusal gives its
+// reason, and RUSHLIGHT_VERBOSE=1 prints both. A candidate is a function `const char* f(const
+// Problem&)` that returns null after doing the job, or says in a few words why it will not, before
+// it has written anything. The last of a list accepts all.
 #pragma once
 
 #include <string>
@@ -30,7 +31,8 @@ void run_first(const Candidate<Problem> (&candidates)[N], const Problem& problem
     std::string line = problem.describe() + ":";
     for (const Candidate<Problem>& candidate : candidates) {
       const char* refusal = candidate.run(problem);
-      line += str(" ", candidate.name, refusal == nullptr ? " ran" : str(" refused (", refusal, "),"));
+      line +=
+          str(" ", candidate.name, refusal == nullptr ? " ran" : str(" refused (", refusal, "),"));
       if (refusal == nullptr) {
         verbose_line(line);
         return;

@@ -1,4 +1,5 @@
-// The list of ways to convolve (cpu/conv.h), the naive reference, and the ops of ops/conv.py on the CPU.
+// The list of ways to convolve (cpu/conv.h), the naive reference, and the ops of ops/conv.py on the
+// CPU.
 #include "cpu/conv.h"
 
 #include <algorithm>
@@ -14,12 +15,14 @@ namespace {
 
 // ---- the reference ----
 
-// Calls f(weight index, input offset, output offset) for every product of one image and group, offsets in elements.
+// Calls f(weight index, input offset, output offset) for every product of one image and group,
+// offsets in elements.
 template <class F>
 void for_products(const Conv& c, int64_t n, int64_t g, const F& f) {
   const auto& x = c.input.strides;
   const auto& y = c.output.strides;
-  // A transposed convolution has the products of the ordinary one with small and large image exchanged.
+  // A transposed convolution has the products of the ordinary one with small and large image
+  // exchanged.
   const Dims3& small = c.transposed ? c.in : c.out;
   const Dims3& large = c.transposed ? c.out : c.in;
   for (int64_t o = 0; o < c.out_channels; o++) {
@@ -27,7 +30,8 @@ void for_products(const Conv& c, int64_t n, int64_t g, const F& f) {
       const int64_t row = c.transposed ? (g * c.in_channels + i) * c.out_channels + o
                                        : (g * c.out_channels + o) * c.in_channels + i;
       for (int64_t tap = 0; tap < c.taps(); tap++) {
-        const Dims3 k = {tap / (c.kernel[1] * c.kernel[2]), tap / c.kernel[2] % c.kernel[1], tap % c.kernel[2]};
+        const Dims3 k = {tap / (c.kernel[1] * c.kernel[2]), tap / c.kernel[2] % c.kernel[1],
+                         tap % c.kernel[2]};
         for (int64_t p = 0; p < small[0] * small[1] * small[2]; p++) {
           const Dims3 s = {p / (small[1] * small[2]), p / small[2] % small[1], p % small[2]};
           Dims3 l;
@@ -40,8 +44,10 @@ void for_products(const Conv& c, int64_t n, int64_t g, const F& f) {
             const Dims3& in = c.transposed ? s : l;
             const Dims3& out = c.transposed ? l : s;
             f(row * c.taps() + tap,
-              n * x[0] + (g * c.in_channels + i) * x[1] + in[0] * x[2] + in[1] * x[3] + in[2] * x[4],
-              n * y[0] + (g * c.out_channels + o) * y[1] + out[0] * y[2] + out[1] * y[3] + out[2] * y[4]);
+              n * x[0] + (g * c.in_channels + i) * x[1] + in[0] * x[2] + in[1] * x[3] +
+                  in[2] * x[4],
+              n * y[0] + (g * c.out_channels + o) * y[1] + out[0] * y[2] + out[1] * y[3] +
+                  out[2] * y[4]);
           }
         }
       }
@@ -63,11 +69,14 @@ void reference_forward(const Conv& c) {
       const int64_t g = t % c.groups;
       for (int64_t o = g * c.out_channels; o < (g + 1) * c.out_channels; o++) {
         for (int64_t p = 0; p < c.pixels(); p++) {
-          y[n * s[0] + o * s[1] + p / (c.out[1] * c.out[2]) * s[2] + p / c.out[2] % c.out[1] * s[3] +
-            p % c.out[2] * s[4]] = bias != nullptr ? bias[o] : T(0);
+          y[n * s[0] + o * s[1] + p / (c.out[1] * c.out[2]) * s[2] +
+            p / c.out[2] % c.out[1] * s[3] + p % c.out[2] * s[4]] =
+              bias != nullptr ? bias[o] : T(0);
         }
       }
-      for_products(c, n, g, [&](int64_t k, int64_t in, int64_t out) { y[out] = static_cast<T>(y[out] + w[k] * x[in]); });
+      for_products(c, n, g, [&](int64_t k, int64_t in, int64_t out) {
+        y[out] = static_cast<T>(y[out] + w[k] * x[in]);
+      });
     }
   });
 }
@@ -81,8 +90,9 @@ void reference_weight_backward(const Conv& c) {
   parallel_for(0, c.groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t g = begin; g < end; g++) {
       for (int64_t n = 0; n < c.batch; n++) {
-        for_products(c, n, g,
-                     [&](int64_t k, int64_t in, int64_t out) { w[k] = static_cast<T>(w[k] + y[out] * x[in]); });
+        for_products(c, n, g, [&](int64_t k, int64_t in, int64_t out) {
+          w[k] = static_cast<T>(w[k] + y[out] * x[in]);
+        });
       }
     }
   });
@@ -95,8 +105,9 @@ const char* run_reference(const Conv& c) {
 }
 
 const char* run_reference_weight(const Conv& c) {
-  visit_dtype<set_numbers>("convolution_weight_backward", c.dtype,
-                           [&](auto tag) { reference_weight_backward<typename decltype(tag)::type>(c); });
+  visit_dtype<set_numbers>("convolution_weight_backward", c.dtype, [&](auto tag) {
+    reference_weight_backward<typename decltype(tag)::type>(c);
+  });
   return nullptr;
 }
 
@@ -115,7 +126,8 @@ bool is_pointwise(const Conv& c) {
 // The pixels of an image lie at one stride.
 bool is_flat(const Images& x, const Dims3& size) {
   const auto& s = x.strides;
-  return (size[1] == 1 || s[3] == size[2] * s[4]) && (size[0] == 1 || s[2] == size[1] * size[2] * s[4]);
+  return (size[1] == 1 || s[3] == size[2] * s[4]) &&
+         (size[0] == 1 || s[2] == size[1] * size[2] * s[4]);
 }
 
 const char* run_product(const Conv& c) {
@@ -127,9 +139,16 @@ const char* run_product(const Conv& c) {
   }
   const auto& x = c.input.strides;
   const auto& y = c.output.strides;
-  const Matrices weight = c.transposed ? Matrices{c.weight, 1, c.out_channels} : Matrices{c.weight, c.in_channels, 1};
-  Gemm g{.dtype = c.dtype, .batch = c.batch, .m = c.out_channels, .n = c.pixels(), .k = c.in_channels,
-         .a = weight, .b = {c.input.data, x[1], x[4], x[0]}, .c = {c.output.data, y[1], y[4], y[0]}};
+  const Matrices weight =
+      c.transposed ? Matrices{c.weight, 1, c.out_channels} : Matrices{c.weight, c.in_channels, 1};
+  Gemm g{.dtype = c.dtype,
+         .batch = c.batch,
+         .m = c.out_channels,
+         .n = c.pixels(),
+         .k = c.in_channels,
+         .a = weight,
+         .b = {c.input.data, x[1], x[4], x[0]},
+         .c = {c.output.data, y[1], y[4], y[0]}};
   if (y[1] == 1) {  // channels last: all pixels of all images are rows
     g.m = c.pixels();
     g.n = c.out_channels;
@@ -143,18 +162,21 @@ const char* run_product(const Conv& c) {
     g.bias = c.bias;
   } else if (c.bias != nullptr) {
     const int64_t size = itemsize(c.dtype);
-    parallel_for(0, c.batch * c.out_channels, std::max<int64_t>(1, 32768 / c.pixels()), [&](int64_t begin, int64_t end) {
-      for (int64_t t = begin; t < end; t++) {
-        const int64_t channel = t % c.out_channels;
-        char* to = static_cast<char*>(c.output.data) + (t / c.out_channels * y[0] + channel * y[1]) * size;
-        visit_dtype<set_all>("convolution", c.dtype, [&](auto tag) {
-          using T = typename decltype(tag)::type;
-          for (int64_t p = 0; p < c.pixels(); p++) {
-            reinterpret_cast<T*>(to)[p * y[4]] = static_cast<const T*>(c.bias)[channel];
-          }
-        });
-      }
-    });
+    parallel_for(0, c.batch * c.out_channels, std::max<int64_t>(1, 32768 / c.pixels()),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t t = begin; t < end; t++) {
+                     const int64_t channel = t % c.out_channels;
+                     char* to = static_cast<char*>(c.output.data) +
+                                (t / c.out_channels * y[0] + channel * y[1]) * size;
+                     visit_dtype<set_all>("convolution", c.dtype, [&](auto tag) {
+                       using T = typename decltype(tag)::type;
+                       for (int64_t p = 0; p < c.pixels(); p++) {
+                         reinterpret_cast<T*>(to)[p * y[4]] =
+                             static_cast<const T*>(c.bias)[channel];
+                       }
+                     });
+                   }
+                 });
     g.beta = 1;
   }
   gemm(g);
@@ -174,8 +196,13 @@ const char* run_product_weight(const Conv& c) {
   if (c.batch > 1 && (x[0] != pixels * x[4] || y[0] != pixels * y[4])) {
     return "images apart";
   }
-  gemm({.dtype = c.dtype, .m = c.out_channels, .n = c.in_channels, .k = c.batch * pixels,
-        .a = {c.output.data, y[1], y[4]}, .b = {c.input.data, x[4], x[1]}, .c = {c.weight, c.in_channels, 1}});
+  gemm({.dtype = c.dtype,
+        .m = c.out_channels,
+        .n = c.in_channels,
+        .k = c.batch * pixels,
+        .a = {c.output.data, y[1], y[4]},
+        .b = {c.input.data, x[4], x[1]},
+        .c = {c.weight, c.in_channels, 1}});
   return nullptr;
 }
 
@@ -231,8 +258,9 @@ constexpr Candidate<Conv> weight_candidates[] = {
 
 std::string Conv::describe() const {
   const auto by = [](const Dims3& s) { return str(s[0], "x", s[1], "x", s[2]); };
-  return str(transposed ? "transposed convolution " : "convolution ", dtype, " batch ", batch, " groups ", groups, " ",
-             in_channels, "->", out_channels, " image ", by(in), " kernel ", by(kernel));
+  return str(transposed ? "transposed convolution " : "convolution ", dtype, " batch ", batch,
+             " groups ", groups, " ", in_channels, "->", out_channels, " image ", by(in),
+             " kernel ", by(kernel));
 }
 
 void convolve(const Conv& c) { run_first(forward_candidates, c); }
@@ -263,21 +291,31 @@ Dims3 last_dims(IntArrayRef list, int64_t dims, int64_t fill) {
   return out;
 }
 
-Conv problem(const Tensor& input, const Tensor& weight, const Tensor& output, IntArrayRef stride, IntArrayRef padding,
-             IntArrayRef dilation, bool transposed, int64_t groups) {
+Conv problem(const Tensor& input, const Tensor& weight, const Tensor& output, IntArrayRef stride,
+             IntArrayRef padding, IntArrayRef dilation, bool transposed, int64_t groups) {
   const int64_t dims = input.dim() - 2;
-  return {.dtype = input.dtype(), .transposed = transposed, .batch = input.size(0), .groups = groups,
-          .in_channels = input.size(1) / groups, .out_channels = output.size(1) / groups,
-          .in = last_dims(input.sizes(), dims, 1), .out = last_dims(output.sizes(), dims, 1),
-          .kernel = last_dims(weight.sizes(), dims, 1), .stride = last_dims(stride, dims, 1),
-          .padding = last_dims(padding, dims, 0), .dilation = last_dims(dilation, dims, 1),
-          .input = images_of(input), .output = images_of(output), .weight = weight.data_ptr()};
+  return {.dtype = input.dtype(),
+          .transposed = transposed,
+          .batch = input.size(0),
+          .groups = groups,
+          .in_channels = input.size(1) / groups,
+          .out_channels = output.size(1) / groups,
+          .in = last_dims(input.sizes(), dims, 1),
+          .out = last_dims(output.sizes(), dims, 1),
+          .kernel = last_dims(weight.sizes(), dims, 1),
+          .stride = last_dims(stride, dims, 1),
+          .padding = last_dims(padding, dims, 0),
+          .dilation = last_dims(dilation, dims, 1),
+          .input = images_of(input),
+          .output = images_of(output),
+          .weight = weight.data_ptr()};
 }
 
 }  // namespace
 
-void convolution(const Tensor& out, const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
-                 IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef, int64_t groups) {
+void convolution(const Tensor& out, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                 IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
+                 IntArrayRef, int64_t groups) {
   if (out.numel() == 0) {
     return;
   }
@@ -286,8 +324,9 @@ void convolution(const Tensor& out, const Tensor& input, const Tensor& weight, c
   convolve(c);
 }
 
-void convolution_weight_backward(const Tensor& out, const Tensor& grad, const Tensor& input, IntArrayRef, IntArrayRef stride,
-                                 IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
+void convolution_weight_backward(const Tensor& out, const Tensor& grad, const Tensor& input,
+                                 IntArrayRef, IntArrayRef stride, IntArrayRef padding,
+                                 IntArrayRef dilation, int64_t groups) {
   if (out.numel() == 0) {
     return;
   }

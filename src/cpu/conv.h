@@ -1,5 +1,6 @@
-// Convolutions on raw memory. cpu/conv.cpp chooses a way for each; src/cpu/isa/conv.cpp has the kernels of our own.
-// Everything is three-dimensional here: images of fewer dimensions have leading ones of size 1.
+// Convolutions on raw memory. cpu/conv.cpp chooses a way for each; src/cpu/isa/conv.cpp has the
+// kernels of our own. Everything is three-dimensional here: images of fewer dimensions have leading
+// ones of size 1.
 #pragma once
 
 #include <array>
@@ -45,8 +46,9 @@ struct Conv {
 
 // output = convolution of input.
 void convolve(const Conv& problem);
-// weight = gradient of the weight, where output holds the gradient of the output. Not for transposed convolutions,
-// whose weight gradient is that of the convolution with input and output exchanged.
+// weight = gradient of the weight, where output holds the gradient of the output. Not for
+// transposed convolutions, whose weight gradient is that of the convolution with input and output
+// exchanged.
 void convolve_weight_backward(const Conv& problem);
 
 struct ConvKernels {

@@ -17,14 +17,15 @@ struct Geometry {
   IntArrayRef stride;
 };
 
-Geometry geometry(const Tensor& images, IntArrayRef kernel, IntArrayRef dilation, IntArrayRef padding,
-                  IntArrayRef stride) {
+Geometry geometry(const Tensor& images, IntArrayRef kernel, IntArrayRef dilation,
+                  IntArrayRef padding, IntArrayRef stride) {
   Geometry g{1, {images.size(-2), images.size(-1)}, {}, kernel, dilation, padding, stride};
   for (int64_t d = 0; d < images.dim() - 2; d++) {
     g.channels *= images.size(d);
   }
   for (size_t d = 0; d < 2; d++) {
-    g.windows[d] = (g.image[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
+    g.windows[d] =
+        (g.image[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
   }
   return g;
 }
@@ -47,46 +48,50 @@ void for_elements(const Geometry& g, const F& f) {
   }
 }
 
-int64_t column_size(const Geometry& g) { return g.kernel[0] * g.kernel[1] * g.windows[0] * g.windows[1]; }
+int64_t column_size(const Geometry& g) {
+  return g.kernel[0] * g.kernel[1] * g.windows[0] * g.windows[1];
+}
 
 }  // namespace
 
-void im2col(const Tensor& out, const Tensor& self, IntArrayRef kernel_size, IntArrayRef dilation, IntArrayRef padding,
-            IntArrayRef stride) {
+void im2col(const Tensor& out, const Tensor& self, IntArrayRef kernel_size, IntArrayRef dilation,
+            IntArrayRef padding, IntArrayRef stride) {
   const Geometry g = geometry(self, kernel_size, dilation, padding, stride);
   const int64_t columns = column_size(g);
   const int64_t image = g.image[0] * g.image[1];
   visit_dtype<set_all>("im2col", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    parallel_for(0, g.channels, std::max<int64_t>(1, 16384 / columns), [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; c++) {
-        const T* from = self.data<T>() + c * image;
-        T* to = out.data<T>() + c * columns;
-        for_elements(g, [&](int64_t i, int64_t j) { to[i] = j < 0 ? T(0) : from[j]; });
-      }
-    });
+    parallel_for(0, g.channels, std::max<int64_t>(1, 16384 / columns),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t c = begin; c < end; c++) {
+                     const T* from = self.data<T>() + c * image;
+                     T* to = out.data<T>() + c * columns;
+                     for_elements(g, [&](int64_t i, int64_t j) { to[i] = j < 0 ? T(0) : from[j]; });
+                   }
+                 });
   });
 }
 
-void col2im(const Tensor& out, const Tensor& self, IntArrayRef, IntArrayRef kernel_size, IntArrayRef dilation,
-            IntArrayRef padding, IntArrayRef stride) {
+void col2im(const Tensor& out, const Tensor& self, IntArrayRef, IntArrayRef kernel_size,
+            IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
   const Geometry g = geometry(out, kernel_size, dilation, padding, stride);
   const int64_t columns = column_size(g);
   const int64_t image = g.image[0] * g.image[1];
   visit_dtype<set_numbers>("col2im", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    parallel_for(0, g.channels, std::max<int64_t>(1, 16384 / columns), [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; c++) {
-        const T* from = self.data<T>() + c * columns;
-        T* to = out.data<T>() + c * image;
-        std::fill_n(to, image, T(0));
-        for_elements(g, [&](int64_t i, int64_t j) {
-          if (j >= 0) {
-            to[j] = static_cast<T>(to[j] + from[i]);
-          }
-        });
-      }
-    });
+    parallel_for(0, g.channels, std::max<int64_t>(1, 16384 / columns),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t c = begin; c < end; c++) {
+                     const T* from = self.data<T>() + c * columns;
+                     T* to = out.data<T>() + c * image;
+                     std::fill_n(to, image, T(0));
+                     for_elements(g, [&](int64_t i, int64_t j) {
+                       if (j >= 0) {
+                         to[j] = static_cast<T>(to[j] + from[i]);
+                       }
+                     });
+                   }
+                 });
   });
 }
 

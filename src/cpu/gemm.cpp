@@ -1,5 +1,6 @@
-// The list of ways to multiply matrices (cpu/gemm.h), the cut into tiles above all of them, and the reference.
-// A new way is a function in `candidates`: it refuses with a reason, or does the job through for_tiles.
+// The list of ways to multiply matrices (cpu/gemm.h), the cut into tiles above all of them, and the
+// reference. A new way is a function in `candidates`: it refuses with a reason, or does the job
+// through for_tiles.
 #include "cpu/gemm.h"
 
 #include <algorithm>
@@ -18,13 +19,16 @@ namespace {
 
 // Multiplications that are worth a thread's while: some ten microseconds.
 constexpr int64_t least_work = int64_t{1} << 20;
-// Tiles of this many rows and columns keep the panels of the libraries, too, in the second-level cache.
+// Tiles of this many rows and columns keep the panels of the libraries, too, in the second-level
+// cache.
 constexpr int64_t tile_side = 256;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Side of `parts` nearly equal pieces of n, a multiple of 16.
-int64_t piece(int64_t n, int64_t parts) { return std::min(n, ceil_div(ceil_div(n, parts), 16) * 16); }
+int64_t piece(int64_t n, int64_t parts) {
+  return std::min(n, ceil_div(ceil_div(n, parts), 16) * 16);
+}
 
 struct Tiles {
   int64_t batch = 1;
@@ -66,7 +70,8 @@ void put_bias(Gemm& tile) {
   const int64_t size = itemsize(tile.dtype);
   for (int64_t b = 0; b < tile.batch; b++) {
     for (int64_t i = 0; i < tile.m; i++) {
-      std::memcpy(static_cast<char*>(tile.c.data) + offset(tile.c, tile.dtype, b, i, 0), tile.bias, tile.n * size);
+      std::memcpy(static_cast<char*>(tile.c.data) + offset(tile.c, tile.dtype, b, i, 0), tile.bias,
+                  tile.n * size);
     }
   }
   tile.bias = nullptr;
@@ -185,7 +190,8 @@ template <class T>
 void reference_typed(const Gemm& g) {
   using C = std::conditional_t<std::is_same_v<T, bool>, int, compute_t<T>>;
   // Integers wrap around: their sums are unsigned.
-  using Sum = typename std::conditional_t<is_integer_v<T>, std::make_unsigned<T>, std::type_identity<C>>::type;
+  using Sum = typename std::conditional_t<is_integer_v<T>, std::make_unsigned<T>,
+                                          std::type_identity<C>>::type;
   const T* a = static_cast<const T*>(g.a.data);
   const T* b = static_cast<const T*>(g.b.data);
   T* c = static_cast<T*>(g.c.data);
@@ -202,14 +208,16 @@ void reference_typed(const Gemm& g) {
         const Sum x = static_cast<Sum>(static_cast<C>(a[i * g.a.row + p * g.a.col]));
         const T* y = b + p * g.b.row + j * g.b.col;
         for (int64_t q = 0; q < columns; q++) {
-          sums[q] = static_cast<Sum>(sums[q] + static_cast<Sum>(x * static_cast<Sum>(static_cast<C>(y[q * g.b.col]))));
+          sums[q] = static_cast<Sum>(
+              sums[q] + static_cast<Sum>(x * static_cast<Sum>(static_cast<C>(y[q * g.b.col]))));
         }
       }
       for (int64_t q = 0; q < columns; q++) {
         T& to = c[i * g.c.row + (j + q) * g.c.col];
         Sum sum = static_cast<Sum>(alpha * sums[q]);
         if (add) {
-          sum = static_cast<Sum>(sum + static_cast<Sum>(beta * static_cast<Sum>(static_cast<C>(to))));
+          sum =
+              static_cast<Sum>(sum + static_cast<Sum>(beta * static_cast<Sum>(static_cast<C>(to))));
         }
         if constexpr (std::is_same_v<T, bool>) {
           to = sum != 0;
@@ -342,7 +350,8 @@ std::string Gemm::describe() const {
 }
 
 void gemm_reference(const Gemm& g) {
-  visit_dtype<set_all>("matmul", g.dtype, [&](auto tag) { reference_typed<typename decltype(tag)::type>(g); });
+  visit_dtype<set_all>("matmul", g.dtype,
+                       [&](auto tag) { reference_typed<typename decltype(tag)::type>(g); });
 }
 
 void gemm(const Gemm& problem) {

@@ -1,6 +1,7 @@
-// Matrix products on raw memory: the one door through which ops, convolutions and recurrences multiply.
-// `gemm` picks the fastest way for the dtype, the layout and the size (gemm.cpp holds the list), and cuts the work into
-// tiles that depend on the problem alone, so that the bits of the result do not depend on the number of threads.
+// Matrix products on raw memory: the one door through which ops, convolutions and recurrences
+// multiply. `gemm` picks the fastest way for the dtype, the layout and the size (gemm.cpp holds the
+// list), and cuts the work into tiles that depend on the problem alone, so that the bits of the
+// result do not depend on the number of threads.
 #pragma once
 
 #include <string>
@@ -18,7 +19,8 @@ struct Matrices {
   int64_t batch = 0;
 };
 
-// c = alpha * a @ b + beta * c, where a is m x k, b is k x n and c is m x n. Where beta is 0, c is not read.
+// c = alpha * a @ b + beta * c, where a is m x k, b is k x n and c is m x n. Where beta is 0, c is
+// not read.
 struct Gemm {
   ScalarType dtype;  // of all three
   int64_t batch = 1;
@@ -37,8 +39,9 @@ struct Gemm {
 
 void gemm(const Gemm& problem);
 
-// Several products that share nothing but their dtype may run side by side inside a parallel region; this one stays on
-// the calling thread: the naive sum, for tests and for what nothing else takes.
+// Several products that share nothing but their dtype may run side by side inside a parallel
+// region; this one stays on the calling thread: the naive sum, for tests and for what nothing else
+// takes.
 void gemm_reference(const Gemm& problem);
 
 }  // namespace rushlight::cpu

@@ -9,9 +9,11 @@ namespace rushlight::cpu {
 struct GemmKernels {
   // Matrices of at most `tiny_limit` rows and columns in registers, no packing. Float and double.
   void (*tiny)(const Gemm& problem);
-  // Blocked and packed: any size and strides but c.col == 1; one matrix. Float, double and the 16-bit floats.
+  // Blocked and packed: any size and strides but c.col == 1; one matrix. Float, double and the
+  // 16-bit floats.
   void (*packed)(const Gemm& tile);
-  // y = alpha * a @ x + beta * y for one matrix with n == 1, x and y of any stride. Float, double, 16-bit floats.
+  // y = alpha * a @ x + beta * y for one matrix with n == 1, x and y of any stride. Float, double,
+  // 16-bit floats.
   void (*vector)(const Gemm& tile);
 };
 inline constexpr int64_t tiny_limit = 16;

@@ -27,7 +27,8 @@ IsaLevel choose() {
     const char name[] = {'v', static_cast<char>('0' + static_cast<int>(level)), '\0'};
     if (std::string_view(wanted) == name) {
       if (level > best) {
-        warn(str("RUSHLIGHT_CPU=", wanted, ": this processor has only x86-64-v", static_cast<int>(best)));
+        warn(str("RUSHLIGHT_CPU=", wanted, ": this processor has only x86-64-v",
+                 static_cast<int>(best)));
         return best;
       }
       return level;

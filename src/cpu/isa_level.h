@@ -1,5 +1,6 @@
-// Which of the three builds of src/cpu/isa runs on this processor. Chosen once, by feature bits (models lie):
-// x86-64-v4 needs AVX-512, v3 AVX2 and FMA. RUSHLIGHT_CPU=v2|v3|v4 asks for a lower one.
+// Which of the three builds of src/cpu/isa runs on this processor. Chosen once, by feature bits
+// (models lie): x86-64-v4 needs AVX-512, v3 AVX2 and FMA. RUSHLIGHT_CPU=v2|v3|v4 asks for a lower
+// one.
 #pragma once
 
 #include <rushlight/export.h>
@@ -10,10 +11,11 @@ enum class IsaLevel : int { v2 = 2, v3 = 3, v4 = 4 };
 
 RL_API IsaLevel isa_level();
 
-// Code of src/cpu/isa that is reached from outside stands in a table of each build; this picks one of the three.
-#define RL_ISA_TABLE(table)                                                             \
-  (::rushlight::cpu::isa_level() == ::rushlight::cpu::IsaLevel::v4   ? v4::table        \
-   : ::rushlight::cpu::isa_level() == ::rushlight::cpu::IsaLevel::v3 ? v3::table        \
+// Code of src/cpu/isa that is reached from outside stands in a table of each build; this picks one
+// of the three.
+#define RL_ISA_TABLE(table)                                                      \
+  (::rushlight::cpu::isa_level() == ::rushlight::cpu::IsaLevel::v4   ? v4::table \
+   : ::rushlight::cpu::isa_level() == ::rushlight::cpu::IsaLevel::v3 ? v3::table \
                                                                      : v2::table)
 
 }  // namespace rushlight::cpu

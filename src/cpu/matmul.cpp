@@ -1,4 +1,5 @@
-// The matrix ops of ops/linalg.py on the CPU: each says which matrices it means and goes through cpu/gemm.h.
+// The matrix ops of ops/linalg.py on the CPU: each says which matrices it means and goes through
+// cpu/gemm.h.
 #include "cpu/gemm.h"
 #include "generated/kernels.h"
 
@@ -9,21 +10,32 @@ namespace {
 // A 2-d tensor, or a 3-d one as a batch.
 Matrices matrices(const Tensor& t) {
   const IntArrayRef s = t.strides();
-  return t.dim() == 2 ? Matrices{t.data_ptr(), s[0], s[1]} : Matrices{t.data_ptr(), s[1], s[2], s[0]};
+  return t.dim() == 2 ? Matrices{t.data_ptr(), s[0], s[1]}
+                      : Matrices{t.data_ptr(), s[1], s[2], s[0]};
 }
 
 Matrices column(const Tensor& vector) { return {vector.data_ptr(), vector.strides()[0], 1}; }
 
 Gemm product(const Tensor& out, const Tensor& a, const Tensor& b) {
-  Gemm g{.dtype = out.dtype(), .m = a.size(-2), .n = b.size(-1), .k = a.size(-1),
-         .a = matrices(a), .b = matrices(b), .c = matrices(out)};
+  Gemm g{.dtype = out.dtype(),
+         .m = a.size(-2),
+         .n = b.size(-1),
+         .k = a.size(-1),
+         .a = matrices(a),
+         .b = matrices(b),
+         .c = matrices(out)};
   g.batch = a.dim() == 3 ? a.size(0) : 1;
   return g;
 }
 
 Gemm product_with_vector(const Tensor& out, const Tensor& matrix, const Tensor& vector) {
-  return {.dtype = out.dtype(), .m = matrix.size(0), .n = 1, .k = matrix.size(1),
-          .a = matrices(matrix), .b = column(vector), .c = column(out)};
+  return {.dtype = out.dtype(),
+          .m = matrix.size(0),
+          .n = 1,
+          .k = matrix.size(1),
+          .a = matrices(matrix),
+          .b = column(vector),
+          .c = column(out)};
 }
 
 void add(Gemm g, const Scalar& beta, const Scalar& alpha) {
@@ -34,26 +46,40 @@ void add(Gemm g, const Scalar& beta, const Scalar& alpha) {
 
 }  // namespace
 
-void mm(const Tensor& out, const Tensor& self, const Tensor& mat2) { gemm(product(out, self, mat2)); }
-
-void bmm(const Tensor& out, const Tensor& self, const Tensor& mat2) { gemm(product(out, self, mat2)); }
-
-void mv(const Tensor& out, const Tensor& self, const Tensor& vec) { gemm(product_with_vector(out, self, vec)); }
-
-void dot(const Tensor& out, const Tensor& self, const Tensor& tensor) {
-  gemm({.dtype = out.dtype(), .m = 1, .n = 1, .k = self.numel(), .a = {self.data_ptr(), 1, self.strides()[0]},
-        .b = column(tensor), .c = {out.data_ptr(), 1, 1}});
+void mm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
+  gemm(product(out, self, mat2));
 }
 
-void addmm(const Tensor& out, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+void bmm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
+  gemm(product(out, self, mat2));
+}
+
+void mv(const Tensor& out, const Tensor& self, const Tensor& vec) {
+  gemm(product_with_vector(out, self, vec));
+}
+
+void dot(const Tensor& out, const Tensor& self, const Tensor& tensor) {
+  gemm({.dtype = out.dtype(),
+        .m = 1,
+        .n = 1,
+        .k = self.numel(),
+        .a = {self.data_ptr(), 1, self.strides()[0]},
+        .b = column(tensor),
+        .c = {out.data_ptr(), 1, 1}});
+}
+
+void addmm(const Tensor& out, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+           const Scalar& alpha) {
   add(product(out, mat1, mat2), beta, alpha);
 }
 
-void baddbmm(const Tensor& out, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
+void baddbmm(const Tensor& out, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+             const Scalar& alpha) {
   add(product(out, batch1, batch2), beta, alpha);
 }
 
-void addmv(const Tensor& out, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
+void addmv(const Tensor& out, const Tensor& mat, const Tensor& vec, const Scalar& beta,
+           const Scalar& alpha) {
   add(product_with_vector(out, mat, vec), beta, alpha);
 }
 
@@ -62,17 +88,24 @@ void linear(const Tensor& out, const Tensor& input, const Tensor& weight, const 
   const int64_t width = weight.dim() == 2 ? weight.size(0) : 1;
   const Tensor dense = input.dim() <= 2 ? input : contiguous_raw(input);
   const bool one_row = dense.dim() == 1;
-  const Matrices a = dense.dim() == 2 ? matrices(dense)
-                                      : Matrices{dense.data_ptr(), features, one_row ? dense.strides()[0] : 1};
+  const Matrices a = dense.dim() == 2
+                         ? matrices(dense)
+                         : Matrices{dense.data_ptr(), features, one_row ? dense.strides()[0] : 1};
   const IntArrayRef w = weight.strides();
-  const Matrices b = weight.dim() == 2 ? Matrices{weight.data_ptr(), w[1], w[0]} : Matrices{weight.data_ptr(), w[0], 1};
+  const Matrices b = weight.dim() == 2 ? Matrices{weight.data_ptr(), w[1], w[0]}
+                                       : Matrices{weight.data_ptr(), w[0], 1};
   const bool whole = out.is_contiguous();
   const Tensor result = whole ? out : make_empty(out.sizes(), out.dtype(), out.device());
   int64_t rows = 1;
   for (int64_t d = 0; d + 1 < input.dim(); d++) {
     rows *= input.size(d);
   }
-  Gemm g{.dtype = out.dtype(), .m = rows, .n = width, .k = features, .a = a, .b = b,
+  Gemm g{.dtype = out.dtype(),
+         .m = rows,
+         .n = width,
+         .k = features,
+         .a = a,
+         .b = b,
          .c = {result.data_ptr(), width, 1}};
   if (bias.defined() && bias.dim() == 1 && bias.is_contiguous()) {
     g.bias = bias.data_ptr();

@@ -1,5 +1,5 @@
-// Matrix products by oneDNN: cpu/onednn.h. Each runs on the thread that calls it, so that results do not depend on the
-// number of threads.
+// Matrix products by oneDNN: cpu/onednn.h. Each runs on the thread that calls it, so that results
+// do not depend on the number of threads.
 #include "cpu/onednn.h"
 
 #ifdef RL_HAVE_DNNL
@@ -34,7 +34,8 @@ bool native(ScalarType dtype) {
 namespace {
 
 bool has_leading(const Matrices& x, int64_t rows, int64_t cols) {
-  return (x.col == 1 && x.row >= std::max<int64_t>(1, cols)) || (x.row == 1 && x.col >= std::max<int64_t>(1, rows));
+  return (x.col == 1 && x.row >= std::max<int64_t>(1, cols)) ||
+         (x.row == 1 && x.col >= std::max<int64_t>(1, rows));
 }
 
 bool has_leading(const Gemm& g) {
@@ -62,9 +63,9 @@ void sgemm(const Gemm& g) {
   const bool a_plain = g.a.col == 1 && g.a.row >= g.k;
   const bool b_plain = g.b.col == 1 && g.b.row >= g.n;
   const dnnl_status_t status = dnnl_sgemm(
-      a_plain ? 'N' : 'T', b_plain ? 'N' : 'T', g.m, g.n, g.k, g.alpha.as<float>(), static_cast<float*>(g.a.data),
-      a_plain ? g.a.row : g.a.col, static_cast<float*>(g.b.data), b_plain ? g.b.row : g.b.col, g.beta.as<float>(),
-      static_cast<float*>(g.c.data), g.c.row);
+      a_plain ? 'N' : 'T', b_plain ? 'N' : 'T', g.m, g.n, g.k, g.alpha.as<float>(),
+      static_cast<float*>(g.a.data), a_plain ? g.a.row : g.a.col, static_cast<float*>(g.b.data),
+      b_plain ? g.b.row : g.b.col, g.beta.as<float>(), static_cast<float*>(g.c.data), g.c.row);
   RL_CHECK(status == dnnl_success, "oneDNN sgemm failed with status ", static_cast<int>(status));
 }
 
@@ -95,8 +96,16 @@ void matmul(const Gemm& g) {
     dnnl::matmul primitive;
   };
   const bool add = !g.beta.equal(0);
-  const std::array<int64_t, 10> key = {static_cast<int64_t>(g.dtype), g.m, g.n, g.k, g.a.row, g.a.col, g.b.row,
-                                       g.b.col, g.c.row, add};
+  const std::array<int64_t, 10> key = {static_cast<int64_t>(g.dtype),
+                                       g.m,
+                                       g.n,
+                                       g.k,
+                                       g.a.row,
+                                       g.a.col,
+                                       g.b.row,
+                                       g.b.col,
+                                       g.c.row,
+                                       add};
   Plan& plan = cached<Plan>(key, [&] {
     const memory::data_type type = data_type(g.dtype);
     const memory::desc a({g.m, g.k}, type, {g.a.row, g.a.col});

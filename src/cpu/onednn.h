@@ -1,5 +1,6 @@
-// oneDNN, called on one thread from tiles of our own. This, onednn_common.h and the two sources alone know it.
-// A `_refusal` says null where the function of that name takes the problem, else why not.
+// oneDNN, called on one thread from tiles of our own. This, onednn_common.h and the two sources
+// alone know it. A `_refusal` says null where the function of that name takes the problem, else why
+// not.
 #pragma once
 
 #include "cpu/conv.h"

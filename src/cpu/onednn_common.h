@@ -1,5 +1,6 @@
 // What the two oneDNN sources share: one thread within a scope, engines, and a cache of primitives.
-// Primitives are made and run on one thread with memory that we give them, so that nothing of theirs is shared.
+// Primitives are made and run on one thread with memory that we give them, so that nothing of
+// theirs is shared.
 #pragma once
 
 #include <omp.h>

@@ -1,6 +1,7 @@
-// Convolutions by oneDNN, parallel over chunks of images that depend on the problem alone. Each chunk runs on one thread:
-// images are reordered into the layout that the primitive asks for, and back; channels-last images are taken as they are.
-// The weight's gradient is summed over the chunks in order.
+// Convolutions by oneDNN, parallel over chunks of images that depend on the problem alone. Each
+// chunk runs on one thread: images are reordered into the layout that the primitive asks for, and
+// back; channels-last images are taken as they are. The weight's gradient is summed over the chunks
+// in order.
 #include "cpu/onednn.h"
 
 #ifdef RL_HAVE_DNNL
@@ -29,11 +30,14 @@ struct Geometry {
   Dims3 small_size;
 
   Geometry(Kind k, const Conv& conv)
-      : kind(k), c(conv), large(conv.transposed ? conv.output : conv.input),
+      : kind(k),
+        c(conv),
+        large(conv.transposed ? conv.output : conv.input),
         small(conv.transposed ? conv.input : conv.output),
         large_channels(conv.transposed ? conv.out_channels : conv.in_channels),
         small_channels(conv.transposed ? conv.in_channels : conv.out_channels),
-        large_size(conv.transposed ? conv.out : conv.in), small_size(conv.transposed ? conv.in : conv.out) {}
+        large_size(conv.transposed ? conv.out : conv.in),
+        small_size(conv.transposed ? conv.in : conv.out) {}
 };
 
 enum class Layout : int64_t { Other, Plain, ChannelsLast };
@@ -41,13 +45,16 @@ enum class Layout : int64_t { Other, Plain, ChannelsLast };
 Layout layout_of(const Images& x, int64_t channels, const Dims3& size) {
   const auto& s = x.strides;
   const int64_t area = size[1] * size[2];
-  const auto is = [](int64_t stride, int64_t wanted, int64_t n) { return n == 1 || stride == wanted; };
+  const auto is = [](int64_t stride, int64_t wanted, int64_t n) {
+    return n == 1 || stride == wanted;
+  };
   if (is(s[4], 1, size[2]) && is(s[3], size[2], size[1]) && is(s[2], area, size[0]) &&
       is(s[1], area * size[0], channels) && s[0] >= channels * area * size[0]) {
     return Layout::Plain;
   }
-  if (is(s[1], 1, channels) && is(s[4], channels, size[2]) && is(s[3], size[2] * channels, size[1]) &&
-      is(s[2], area * channels, size[0]) && s[0] >= channels * area * size[0]) {
+  if (is(s[1], 1, channels) && is(s[4], channels, size[2]) &&
+      is(s[3], size[2] * channels, size[1]) && is(s[2], area * channels, size[0]) &&
+      s[0] >= channels * area * size[0]) {
     return Layout::ChannelsLast;
   }
   return Layout::Other;
@@ -84,8 +91,8 @@ Described describe(const Geometry& g, int64_t images, memory::data_type weight_t
     d.dilation.push_back(c.dilation[i] - 1);
     d.before.push_back(c.padding[i]);
     // What the windows reach behind the image: less than the padding, or less than nothing.
-    d.after.push_back((g.small_size[i] - 1) * c.stride[i] + (c.kernel[i] - 1) * c.dilation[i] + 1 - g.large_size[i] -
-                      c.padding[i]);
+    d.after.push_back((g.small_size[i] - 1) * c.stride[i] + (c.kernel[i] - 1) * c.dilation[i] + 1 -
+                      g.large_size[i] - c.padding[i]);
   }
   const auto strides = [&](const Images& x, const Dims3& size, int64_t channels) {
     memory::dims s = {x.strides[0], x.strides[1]};
@@ -103,8 +110,10 @@ Described describe(const Geometry& g, int64_t images, memory::data_type weight_t
     return s;
   };
   const memory::data_type type = data_type(c.dtype);
-  d.user_large = memory::desc(d.large, type, strides(g.large, g.large_size, c.groups * g.large_channels));
-  d.user_small = memory::desc(d.small, type, strides(g.small, g.small_size, c.groups * g.small_channels));
+  d.user_large =
+      memory::desc(d.large, type, strides(g.large, g.large_size, c.groups * g.large_channels));
+  d.user_small =
+      memory::desc(d.small, type, strides(g.small, g.small_size, c.groups * g.small_channels));
   memory::dims dense(d.weight.size());
   int64_t step = 1;
   for (size_t i = dense.size(); i-- > 0;) {
@@ -112,8 +121,9 @@ Described describe(const Geometry& g, int64_t images, memory::data_type weight_t
     step *= d.weight[i];
   }
   d.user_weight = memory::desc(d.weight, weight_type, dense);
-  d.channels_last = layout_of(g.large, c.groups * g.large_channels, g.large_size) == Layout::ChannelsLast &&
-                    layout_of(g.small, c.groups * g.small_channels, g.small_size) == Layout::ChannelsLast;
+  d.channels_last =
+      layout_of(g.large, c.groups * g.large_channels, g.large_size) == Layout::ChannelsLast &&
+      layout_of(g.small, c.groups * g.small_channels, g.small_size) == Layout::ChannelsLast;
   return d;
 }
 
@@ -149,8 +159,10 @@ Plan make_plan(const Geometry& g, int64_t images) {
     using Forward = dnnl::convolution_forward::primitive_desc;
     const dnnl::prop_kind kind = dnnl::prop_kind::forward_training;
     return g.kind == Kind::Forward && g.c.bias != nullptr
-               ? Forward(engine, kind, direct, large, w, bias, small, d.stride, d.dilation, d.before, d.after, attributes)
-               : Forward(engine, kind, direct, large, w, small, d.stride, d.dilation, d.before, d.after, attributes);
+               ? Forward(engine, kind, direct, large, w, bias, small, d.stride, d.dilation,
+                         d.before, d.after, attributes)
+               : Forward(engine, kind, direct, large, w, small, d.stride, d.dilation, d.before,
+                         d.after, attributes);
   };
   if (g.kind == Kind::Forward) {
     const auto pd = forward(weight);
@@ -160,17 +172,18 @@ Plan make_plan(const Geometry& g, int64_t images) {
     p.scratchpad = pd.scratchpad_desc();
     p.primitive = dnnl::convolution_forward(pd);
   } else if (g.kind == Kind::Data) {
-    const dnnl::convolution_backward_data::primitive_desc pd(engine, direct, large, weight, small, d.stride, d.dilation,
-                                                             d.before, d.after, forward(weight), attributes);
+    const dnnl::convolution_backward_data::primitive_desc pd(engine, direct, large, weight, small,
+                                                             d.stride, d.dilation, d.before,
+                                                             d.after, forward(weight), attributes);
     p.large = pd.diff_src_desc();
     p.small = pd.diff_dst_desc();
     p.weight = pd.weights_desc();
     p.scratchpad = pd.scratchpad_desc();
     p.primitive = dnnl::convolution_backward_data(pd);
   } else {
-    const dnnl::convolution_backward_weights::primitive_desc pd(engine, direct, large, weight, small, d.stride,
-                                                                d.dilation, d.before, d.after,
-                                                                forward(any(d.weight, type)), attributes);
+    const dnnl::convolution_backward_weights::primitive_desc pd(
+        engine, direct, large, weight, small, d.stride, d.dilation, d.before, d.after,
+        forward(any(d.weight, type)), attributes);
     p.large = pd.src_desc();
     p.small = pd.diff_dst_desc();
     p.weight = pd.diff_weights_desc();
@@ -196,7 +209,8 @@ Plan& plan_for(const Geometry& g, int64_t images) {
   put(static_cast<int64_t>(layout_of(g.small, c.groups * g.small_channels, g.small_size)));
   put(g.large.strides[0]);
   put(g.small.strides[0]);
-  for (const Dims3* dims : {&g.large_size, &g.small_size, &c.kernel, &c.stride, &c.padding, &c.dilation}) {
+  for (const Dims3* dims :
+       {&g.large_size, &g.small_size, &c.kernel, &c.stride, &c.padding, &c.dilation}) {
     for (const int64_t x : *dims) {
       put(x);
     }
@@ -206,12 +220,14 @@ Plan& plan_for(const Geometry& g, int64_t images) {
 
 // Converts between two layouts of one thing.
 void reorder(const memory& from, const memory& to) {
-  dnnl::reorder::primitive_desc pd(cpu_engine(), from.get_desc(), cpu_engine(), to.get_desc(), own_scratchpad());
+  dnnl::reorder::primitive_desc pd(cpu_engine(), from.get_desc(), cpu_engine(), to.get_desc(),
+                                   own_scratchpad());
   const Block scratchpad(pd.scratchpad_desc());
   memory source = from;
   memory target = to;
-  dnnl::reorder(pd).execute(cpu_stream(), {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, target},
-                                           {DNNL_ARG_SCRATCHPAD, scratchpad.memory}});
+  dnnl::reorder(pd).execute(
+      cpu_stream(),
+      {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, target}, {DNNL_ARG_SCRATCHPAD, scratchpad.memory}});
 }
 
 // A user's memory in the layout that a primitive wants: itself where it has it, else a copy.
@@ -256,7 +272,8 @@ const char* refusal(const Conv& c) {
   if (c.batch < 2) {
     return "one image: no chunks";
   }
-  if (c.batch * c.pixels() * c.groups * c.out_channels * c.in_channels * c.taps() < (int64_t{1} << 22)) {
+  if (c.batch * c.pixels() * c.groups * c.out_channels * c.in_channels * c.taps() <
+      (int64_t{1} << 22)) {
     return "small: primitives cost more than they save";
   }
   const Geometry g(Kind::Forward, c);
@@ -304,11 +321,13 @@ void convolve(const Conv& c) {
     const bool share = shared && shared->memory.get_desc() == plan.weight;
     const memory weight = share ? shared->memory : own.read();
     const Block scratchpad(plan.scratchpad);
-    std::unordered_map<int, memory> arguments = {{DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_SCRATCHPAD, scratchpad.memory}};
+    std::unordered_map<int, memory> arguments = {{DNNL_ARG_WEIGHTS, weight},
+                                                 {DNNL_ARG_SCRATCHPAD, scratchpad.memory}};
     if (g.kind == Kind::Forward) {
       arguments.insert({{DNNL_ARG_SRC, large.read()}, {DNNL_ARG_DST, small.get()}});
       if (c.bias != nullptr) {
-        const memory::desc bias({c.groups * c.out_channels}, data_type(c.dtype), memory::format_tag::a);
+        const memory::desc bias({c.groups * c.out_channels}, data_type(c.dtype),
+                                memory::format_tag::a);
         arguments.insert({DNNL_ARG_BIAS, memory(bias, cpu_engine(), const_cast<void*>(c.bias))});
       }
       plan.primitive.execute(cpu_stream(), arguments);

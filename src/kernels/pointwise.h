@@ -362,7 +362,9 @@ RL_FORMULA(_bce, x, y) {
   const T log_rest = math::maximum(math::log1p(-x), T(-100));
   return (y - T(1)) * log_rest - y * log_x;
 }
-RL_FORMULA(_bce_backward, grad, x, y) { return grad * (x - y) / math::maximum((T(1) - x) * x, T(1e-12)); }
+RL_FORMULA(_bce_backward, grad, x, y) {
+  return grad * (x - y) / math::maximum((T(1) - x) * x, T(1e-12));
+}
 RL_FORMULA(_bce_with_logits, x, y) {
   return math::maximum(x, T(0)) - x * y + math::log1p(math::exp(-math::abs(x)));
 }

@@ -1,4 +1,5 @@
-// The contract of convolutions, their gradients, and the public forms of one, two and three dimensions.
+// The contract of convolutions, their gradients, and the public forms of one, two and three
+// dimensions.
 #include "generated/kernels.h"
 #include "ops/derivatives.h"
 
@@ -35,8 +36,8 @@ bool any_below(IntArrayRef list, int64_t least) {
 // One value for all dimensions, or one for each.
 void repeat(DimVector& list, const char* name, int64_t dims) {
   RL_CHECK(list.size() == 1 || static_cast<int64_t>(list.size()) == dims, "expected ", name,
-           " to be a single integer value or a list of ", dims, " values to match the convolution dimensions, but got ",
-           name, "=", list);
+           " to be a single integer value or a list of ", dims,
+           " values to match the convolution dimensions, but got ", name, "=", list);
   if (static_cast<int64_t>(list.size()) < dims) {
     list = DimVector(static_cast<size_t>(dims), list[0]);
   }
@@ -62,10 +63,12 @@ OutSpec spec_of(const DimVector& sizes, const Tensor& input, const Tensor& weigh
 
 namespace shape {
 
-OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stride, DimVector& padding,
-                    DimVector& dilation, bool& transposed, DimVector& output_padding, int64_t& groups) {
+OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stride,
+                    DimVector& padding, DimVector& dilation, bool& transposed,
+                    DimVector& output_padding, int64_t& groups) {
   const int64_t dims = weight.dim() - 2;
-  RL_CHECK(dims >= 1 && dims <= 3, "convolution expects a weight of 3 to 5 dimensions, but got weight of size ",
+  RL_CHECK(dims >= 1 && dims <= 3,
+           "convolution expects a weight of 3 to 5 dimensions, but got weight of size ",
            weight.sizes());
   repeat(stride, "stride", dims);
   repeat(padding, "padding", dims);
@@ -77,30 +80,37 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
   RL_CHECK(!any_below(dilation, 1), "dilation should be greater than zero, but got ", dilation);
   RL_CHECK(groups > 0, "non-positive groups is not supported");
   for (int64_t d = 0; d < dims; d++) {
-    RL_CHECK(padding[d] < largest && stride[d] < largest && dilation[d] < largest && output_padding[d] < largest,
+    RL_CHECK(padding[d] < largest && stride[d] < largest && dilation[d] < largest &&
+                 output_padding[d] < largest,
              "convolution: stride, padding or dilation is too large");
   }
-  RL_CHECK(weight.dim() == input.dim(), "Expected ", dims + 1, "D (unbatched) or ", dims + 2, "D (batched) input to conv",
-           transposed ? "_transpose" : "", dims, "d, but got input of size: ", input.sizes());
+  RL_CHECK(weight.dim() == input.dim(), "Expected ", dims + 1, "D (unbatched) or ", dims + 2,
+           "D (batched) input to conv", transposed ? "_transpose" : "", dims,
+           "d, but got input of size: ", input.sizes());
   const IntArrayRef kernel = weight.sizes().slice(2, static_cast<size_t>(dims));
-  RL_CHECK(!any_below(kernel, 1), "kernel size should be greater than zero, but got ", names("kernel", kernel));
-  RL_CHECK(weight.size(0) >= groups, "Given groups=", groups, ", expected weight to be at least ", groups,
-           " at dimension 0, but got weight of size ", weight.sizes(), " instead");
-  RL_CHECK(weight.size(0) % groups == 0, "Given groups=", groups, ", expected weight to be divisible by ", groups,
+  RL_CHECK(!any_below(kernel, 1), "kernel size should be greater than zero, but got ",
+           names("kernel", kernel));
+  RL_CHECK(weight.size(0) >= groups, "Given groups=", groups, ", expected weight to be at least ",
+           groups, " at dimension 0, but got weight of size ", weight.sizes(), " instead");
+  RL_CHECK(weight.size(0) % groups == 0, "Given groups=", groups,
+           ", expected weight to be divisible by ", groups,
            " at dimension 0, but got weight of size [", weight.sizes(), "] instead");
   const int64_t channels = transposed ? weight.size(0) : weight.size(1) * groups;
-  RL_CHECK(input.size(1) == channels, "Given ", transposed ? "transposed" : "groups", "=", transposed ? 1 : groups,
-           ", weight of size ", weight.sizes(), ", expected input", input.sizes(), " to have ", channels,
-           " channels, but got ", input.size(1), " channels instead");
+  RL_CHECK(input.size(1) == channels, "Given ", transposed ? "transposed" : "groups", "=",
+           transposed ? 1 : groups, ", weight of size ", weight.sizes(), ", expected input",
+           input.sizes(), " to have ", channels, " channels, but got ", input.size(1),
+           " channels instead");
   const int64_t features = transposed ? weight.size(1) * groups : weight.size(0);
   RL_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == features), "Given ",
            transposed ? "transposed=1, weight" : "weight", " of size ", weight.sizes(),
-           ", expected bias to be 1-dimensional with ", features, " elements, but got bias of size ",
-           bias.defined() ? bias.sizes() : IntArrayRef(), " instead");
-  RL_CHECK(!bias.defined() || bias.dtype() == input.dtype(), "Input type (", dtype_info(input.dtype()).alias,
-           ") and bias type (", bias.defined() ? dtype_info(bias.dtype()).alias : "", ") should be the same");
-  RL_CHECK(input.dtype() == weight.dtype(), "expected scalar type ", enum_name(input.dtype()), " but found ",
-           enum_name(weight.dtype()));
+           ", expected bias to be 1-dimensional with ", features,
+           " elements, but got bias of size ", bias.defined() ? bias.sizes() : IntArrayRef(),
+           " instead");
+  RL_CHECK(!bias.defined() || bias.dtype() == input.dtype(), "Input type (",
+           dtype_info(input.dtype()).alias, ") and bias type (",
+           bias.defined() ? dtype_info(bias.dtype()).alias : "", ") should be the same");
+  RL_CHECK(input.dtype() == weight.dtype(), "expected scalar type ", enum_name(input.dtype()),
+           " but found ", enum_name(weight.dtype()));
   if (input.dtype() == kBool) {
     dtype_not_implemented("slow_conv2d_cpu", kBool);
   }
@@ -110,7 +120,8 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
   DimVector effective(kernel);
   bool fits = true;
   for (int64_t d = 0; d < dims; d++) {
-    RL_CHECK(kernel[d] < largest / dilation[d] && in[d] < largest / stride[d], "convolution: image or kernel is too large");
+    RL_CHECK(kernel[d] < largest / dilation[d] && in[d] < largest / stride[d],
+             "convolution: image or kernel is too large");
     const int64_t reach = dilation[d] * (kernel[d] - 1) + 1;
     effective[d] = reach;
     padded[d] += 2 * padding[d];
@@ -118,7 +129,8 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
     if (transposed) {
       RL_CHECK(output_padding[d] < stride[d] || output_padding[d] < dilation[d],
                "output padding must be smaller than either stride or dilation, but got ",
-               names("output_padding", output_padding), " ", names("stride", stride), " ", names("dilation", dilation));
+               names("output_padding", output_padding), " ", names("stride", stride), " ",
+               names("dilation", dilation));
       sizes.push_back((in[d] - 1) * stride[d] - 2 * padding[d] + reach + output_padding[d]);
     } else {
       sizes.push_back(padded[d] < reach ? 0 : (padded[d] - reach) / stride[d] + 1);
@@ -126,11 +138,11 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
   }
   if (transposed) {
     const IntArrayRef out = IntArrayRef(sizes).slice(2, static_cast<size_t>(dims));
-    RL_CHECK(!any_below(out, 1), "Given input size per channel: (", by(in), "). Calculated output size per channel: (",
-             by(out), "). Output size is too small");
+    RL_CHECK(!any_below(out, 1), "Given input size per channel: (", by(in),
+             "). Calculated output size per channel: (", by(out), "). Output size is too small");
   } else {
-    RL_CHECK(fits, "Calculated padded input size per channel: (", by(padded), "). Kernel size: (", by(effective),
-             "). Kernel size can't be greater than actual input size");
+    RL_CHECK(fits, "Calculated padded input size per channel: (", by(padded), "). Kernel size: (",
+             by(effective), "). Kernel size can't be greater than actual input size");
   }
   const OutSpec out = spec_of(sizes, input, weight);
   weight = contiguous_raw(weight);
@@ -138,17 +150,20 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
   return out;
 }
 
-OutSpec convolution_weight_backward(Tensor& grad, Tensor& input, DimVector& weight_size, DimVector& stride,
-                                    DimVector& padding, DimVector& dilation, int64_t& groups) {
+OutSpec convolution_weight_backward(Tensor& grad, Tensor& input, DimVector& weight_size,
+                                    DimVector& stride, DimVector& padding, DimVector& dilation,
+                                    int64_t& groups) {
   // The gradient must be what the convolution of such a weight gives.
   Tensor weight = make_empty(weight_size, input.dtype(), Device(kMeta));
   Tensor bias;
   Tensor images = input;
   bool transposed = false;
   DimVector output_padding = {0};
-  const OutSpec out = convolution(images, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+  const OutSpec out = convolution(images, weight, bias, stride, padding, dilation, transposed,
+                                  output_padding, groups);
   RL_CHECK(grad.sizes() == IntArrayRef(out.sizes) && grad.dtype() == input.dtype(),
-           "convolution_weight_backward: expected a gradient of size ", out.sizes, ", got ", grad.sizes());
+           "convolution_weight_backward: expected a gradient of size ", out.sizes, ", got ",
+           grad.sizes());
   return {weight_size, input.dtype()};
 }
 
@@ -156,26 +171,32 @@ OutSpec convolution_weight_backward(Tensor& grad, Tensor& input, DimVector& weig
 
 // ---- derivatives ----
 
-Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, const Tensor& weight, IntArrayRef stride,
-                                  IntArrayRef padding, IntArrayRef dilation, bool transposed, int64_t groups) {
-  // The adjoint has the same weight; where several sizes of a transposed one's output fit, say which.
+Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, const Tensor& weight,
+                                  IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                                  bool transposed, int64_t groups) {
+  // The adjoint has the same weight; where several sizes of a transposed one's output fit, say
+  // which.
   const auto dims = static_cast<size_t>(grad.dim() - 2);
   DimVector output_padding(dims, 0);
   if (!transposed) {
     const auto of = [](IntArrayRef list, size_t d) { return list[list.size() == 1 ? 0 : d]; };
     for (size_t d = 0; d < dims; d++) {
       const int64_t reach = of(dilation, d) * (weight.sizes()[d + 2] - 1) + 1;
-      output_padding[d] = input_size[d + 2] - ((grad.sizes()[d + 2] - 1) * of(stride, d) - 2 * of(padding, d) + reach);
+      output_padding[d] = input_size[d + 2] -
+                          ((grad.sizes()[d + 2] - 1) * of(stride, d) - 2 * of(padding, d) + reach);
     }
   }
-  return convolution(grad, weight.conj(), {}, stride, padding, dilation, !transposed, output_padding, groups);
+  return convolution(grad, weight.conj(), {}, stride, padding, dilation, !transposed,
+                     output_padding, groups);
 }
 
-Tensor convolution_weight_gradient(const Tensor& grad, const Tensor& input, IntArrayRef weight_size, IntArrayRef stride,
-                                   IntArrayRef padding, IntArrayRef dilation, bool transposed, int64_t groups) {
-  return transposed
-             ? convolution_weight_backward(input.conj(), grad, weight_size, stride, padding, dilation, groups)
-             : convolution_weight_backward(grad, input.conj(), weight_size, stride, padding, dilation, groups);
+Tensor convolution_weight_gradient(const Tensor& grad, const Tensor& input, IntArrayRef weight_size,
+                                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                                   bool transposed, int64_t groups) {
+  return transposed ? convolution_weight_backward(input.conj(), grad, weight_size, stride, padding,
+                                                  dilation, groups)
+                    : convolution_weight_backward(grad, input.conj(), weight_size, stride, padding,
+                                                  dilation, groups);
 }
 
 Tensor sum_to_channels(const Tensor& grad) {
@@ -191,20 +212,24 @@ Tensor sum_to_channels(const Tensor& grad) {
 namespace {
 
 // Adds a batch of one where there is none, and takes it away afterwards.
-Tensor convolve(const char* name, int64_t dims, const Tensor& input, const Tensor& weight, const Tensor& bias,
-                IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
-                IntArrayRef output_padding, int64_t groups) {
-  RL_CHECK(input.dim() == dims + 1 || input.dim() == dims + 2, "Expected ", dims + 1, "D (unbatched) or ", dims + 2,
-           "D (batched) input to ", name, ", but got input of size: ", input.sizes());
+Tensor convolve(const char* name, int64_t dims, const Tensor& input, const Tensor& weight,
+                const Tensor& bias, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                bool transposed, IntArrayRef output_padding, int64_t groups) {
+  RL_CHECK(input.dim() == dims + 1 || input.dim() == dims + 2, "Expected ", dims + 1,
+           "D (unbatched) or ", dims + 2, "D (batched) input to ", name,
+           ", but got input of size: ", input.sizes());
   if (input.dim() == dims + 2) {
-    return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+    return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,
+                       groups);
   }
-  return convolution(input.unsqueeze(0), weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+  return convolution(input.unsqueeze(0), weight, bias, stride, padding, dilation, transposed,
+                     output_padding, groups)
       .squeeze(0);
 }
 
-Tensor convolve_named(const char* name, int64_t dims, const Tensor& input, const Tensor& weight, const Tensor& bias,
-                      IntArrayRef stride, std::string_view padding, IntArrayRef dilation, int64_t groups) {
+Tensor convolve_named(const char* name, int64_t dims, const Tensor& input, const Tensor& weight,
+                      const Tensor& bias, IntArrayRef stride, std::string_view padding,
+                      IntArrayRef dilation, int64_t groups) {
   RL_CHECK(padding == "same" || padding == "valid", "Invalid padding string: '", padding, "'");
   const DimVector none(static_cast<size_t>(dims), 0);
   if (padding == "valid" || weight.dim() != dims + 2) {
@@ -215,12 +240,14 @@ Tensor convolve_named(const char* name, int64_t dims, const Tensor& input, const
   }
   DimVector steps(dilation);
   repeat(steps, "dilation", dims);
-  // An odd total asks for one more element on the right than on the left: pad more on both, drop the first result.
+  // An odd total asks for one more element on the right than on the left: pad more on both, drop
+  // the first result.
   DimVector both = none;
   for (int64_t d = 0; d < dims; d++) {
     both[d] = (steps[d] * (weight.size(d + 2) - 1) + 1) / 2;
   }
-  Tensor out = convolve(name, dims, input, weight, bias, stride, both, dilation, false, none, groups);
+  Tensor out =
+      convolve(name, dims, input, weight, bias, stride, both, dilation, false, none, groups);
   for (int64_t d = 0; d < dims; d++) {
     if (steps[d] * (weight.size(d + 2) - 1) % 2 != 0) {
       out = out.narrow(d - dims, 1, out.size(d - dims) - 1);
@@ -233,21 +260,24 @@ Tensor convolve_named(const char* name, int64_t dims, const Tensor& input, const
 
 namespace composite {
 
-#define RL_CONV(n)                                                                                              \
-  Tensor conv##n##d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride,          \
-                    IntArrayRef padding, IntArrayRef dilation, int64_t groups) {                                \
-    return convolve("conv" #n "d", n, input, weight, bias, stride, padding, dilation, false,                    \
-                    DimVector(n, 0), groups);                                                                   \
-  }                                                                                                             \
-  Tensor conv##n##d_padding(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride,  \
-                            std::string_view padding, IntArrayRef dilation, int64_t groups) {                   \
-    return convolve_named("conv" #n "d", n, input, weight, bias, stride, padding, dilation, groups);            \
-  }                                                                                                             \
-  Tensor conv_transpose##n##d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride, \
-                              IntArrayRef padding, IntArrayRef output_padding, int64_t groups,                  \
-                              IntArrayRef dilation) {                                                           \
-    return convolve("conv_transpose" #n "d", n, input, weight, bias, stride, padding, dilation, true,           \
-                    output_padding, groups);                                                                    \
+#define RL_CONV(n)                                                                                 \
+  Tensor conv##n##d(const Tensor& input, const Tensor& weight, const Tensor& bias,                 \
+                    IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,                 \
+                    int64_t groups) {                                                              \
+    return convolve("conv" #n "d", n, input, weight, bias, stride, padding, dilation, false,       \
+                    DimVector(n, 0), groups);                                                      \
+  }                                                                                                \
+  Tensor conv##n##d_padding(const Tensor& input, const Tensor& weight, const Tensor& bias,         \
+                            IntArrayRef stride, std::string_view padding, IntArrayRef dilation,    \
+                            int64_t groups) {                                                      \
+    return convolve_named("conv" #n "d", n, input, weight, bias, stride, padding, dilation,        \
+                          groups);                                                                 \
+  }                                                                                                \
+  Tensor conv_transpose##n##d(const Tensor& input, const Tensor& weight, const Tensor& bias,       \
+                              IntArrayRef stride, IntArrayRef padding, IntArrayRef output_padding, \
+                              int64_t groups, IntArrayRef dilation) {                              \
+    return convolve("conv_transpose" #n "d", n, input, weight, bias, stride, padding, dilation,    \
+                    true, output_padding, groups);                                                 \
   }
 RL_CONV(1)
 RL_CONV(2)
@@ -255,9 +285,12 @@ RL_CONV(3)
 #undef RL_CONV
 
 Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad) {
-  RL_CHECK(self.dim() == 3 && weight.dim() == 3, "conv_tbc expects an input and a weight of 3 dimensions");
-  RL_CHECK(self.size(2) == weight.size(1), "Input dim 2 (input channels) is not == dim 1 in the weight tensor");
-  return composite::conv1d(self.permute({1, 2, 0}), weight.permute({2, 1, 0}), bias, 1, pad, 1, 1).permute({2, 0, 1});
+  RL_CHECK(self.dim() == 3 && weight.dim() == 3,
+           "conv_tbc expects an input and a weight of 3 dimensions");
+  RL_CHECK(self.size(2) == weight.size(1),
+           "Input dim 2 (input channels) is not == dim 1 in the weight tensor");
+  return composite::conv1d(self.permute({1, 2, 0}), weight.permute({2, 1, 0}), bias, 1, pad, 1, 1)
+      .permute({2, 0, 1});
 }
 
 }  // namespace composite

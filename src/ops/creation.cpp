@@ -1,4 +1,5 @@
-// Factories. They compute nothing that has a gradient, so they are written below the ops: allocate, then fill.
+// Factories. They compute nothing that has a gradient, so they are written below the ops: allocate,
+// then fill.
 #include <algorithm>
 #include <cmath>
 
@@ -43,15 +44,23 @@ ScalarType dtype_of_fill(const Scalar& value, const TensorOptions& options) {
     return *options.dtype_opt();
   }
   switch (value.kind()) {
-    case Scalar::Kind::Bool: return kBool;
-    case Scalar::Kind::Int: return kInt64;
-    case Scalar::Kind::Float: return get_default_dtype();
-    default: return to_complex(get_default_dtype());
+    case Scalar::Kind::Bool:
+      return kBool;
+    case Scalar::Kind::Int:
+      return kInt64;
+    case Scalar::Kind::Float:
+      return get_default_dtype();
+    default:
+      return to_complex(get_default_dtype());
   }
 }
 
-ScalarType dtype_or(const TensorOptions& options, ScalarType other) { return options.dtype_opt().value_or(other); }
-Device device_or(const TensorOptions& options, Device other) { return options.device_opt().value_or(other); }
+ScalarType dtype_or(const TensorOptions& options, ScalarType other) {
+  return options.dtype_opt().value_or(other);
+}
+Device device_or(const TensorOptions& options, Device other) {
+  return options.device_opt().value_or(other);
+}
 
 // Writes f(i), computed in double, int64 or complex, for every index of a 1-d tensor.
 template <class F>
@@ -72,7 +81,8 @@ void generate(const char* op, const Tensor& out, const F& f) {
 
 }  // namespace
 
-Tensor empty(IntArrayRef size, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+Tensor empty(IntArrayRef size, const TensorOptions& options,
+             std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
   RL_CHECK(format != MemoryFormat::Preserve, "empty: preserve_format has no tensor to follow");
   return make_output({size, options.dtype(), {}, format}, options.device());
@@ -83,7 +93,9 @@ Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& 
 Tensor zeros(IntArrayRef size, const TensorOptions& options) {
   return filled(size, 0, options.dtype(), options.device());
 }
-Tensor ones(IntArrayRef size, const TensorOptions& options) { return filled(size, 1, options.dtype(), options.device()); }
+Tensor ones(IntArrayRef size, const TensorOptions& options) {
+  return filled(size, 1, options.dtype(), options.device());
+}
 Tensor full(IntArrayRef size, const Scalar& fill_value, const TensorOptions& options) {
   return filled(size, fill_value, dtype_of_fill(fill_value, options), options.device());
 }
@@ -91,13 +103,16 @@ Tensor scalar_tensor(const Scalar& s, const TensorOptions& options) {
   return filled({}, s, options.dtype(), options.device());
 }
 
-Tensor empty_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+Tensor empty_like(const Tensor& self, const TensorOptions& options,
+                  std::optional<MemoryFormat> memory_format) {
   return like(self, options, memory_format);
 }
-Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+Tensor zeros_like(const Tensor& self, const TensorOptions& options,
+                  std::optional<MemoryFormat> memory_format) {
   return filled_like(self, 0, options, memory_format);
 }
-Tensor ones_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+Tensor ones_like(const Tensor& self, const TensorOptions& options,
+                 std::optional<MemoryFormat> memory_format) {
   return filled_like(self, 1, options, memory_format);
 }
 Tensor full_like(const Tensor& self, const Scalar& fill_value, const TensorOptions& options,
@@ -108,8 +123,10 @@ Tensor full_like(const Tensor& self, const Scalar& fill_value, const TensorOptio
 Tensor new_empty(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
   return make_empty(size, dtype_or(options, self.dtype()), device_or(options, self.device()));
 }
-Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, const TensorOptions& options) {
-  return make_empty_strided(size, stride, dtype_or(options, self.dtype()), device_or(options, self.device()));
+Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride,
+                         const TensorOptions& options) {
+  return make_empty_strided(size, stride, dtype_or(options, self.dtype()),
+                            device_or(options, self.device()));
 }
 Tensor new_zeros(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
   return filled(size, 0, dtype_or(options, self.dtype()), device_or(options, self.device()));
@@ -117,18 +134,22 @@ Tensor new_zeros(const Tensor& self, IntArrayRef size, const TensorOptions& opti
 Tensor new_ones(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
   return filled(size, 1, dtype_or(options, self.dtype()), device_or(options, self.device()));
 }
-Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& fill_value, const TensorOptions& options) {
-  return filled(size, fill_value, dtype_or(options, self.dtype()), device_or(options, self.device()));
+Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& fill_value,
+                const TensorOptions& options) {
+  return filled(size, fill_value, dtype_or(options, self.dtype()),
+                device_or(options, self.device()));
 }
 
 // ---- ranges ----
 
 namespace {
 
-Tensor arithmetic_range(const char* op, const Scalar& start, const Scalar& end, const Scalar& step, bool with_end,
-                        ScalarType dtype, Device device) {
-  RL_CHECK(!start.is_complex() && !end.is_complex() && !step.is_complex(), op, ": complex bounds are not supported");
-  const bool integral = is_integral(dtype) && start.is_integral(true) && end.is_integral(true) && step.is_integral(true);
+Tensor arithmetic_range(const char* op, const Scalar& start, const Scalar& end, const Scalar& step,
+                        bool with_end, ScalarType dtype, Device device) {
+  RL_CHECK(!start.is_complex() && !end.is_complex() && !step.is_complex(), op,
+           ": complex bounds are not supported");
+  const bool integral = is_integral(dtype) && start.is_integral(true) && end.is_integral(true) &&
+                        step.is_integral(true);
   const double from = start.as<double>();
   const double to = end.as<double>();
   const double by = step.as<double>();
@@ -150,25 +171,29 @@ Tensor arithmetic_range(const char* op, const Scalar& start, const Scalar& end, 
   if (integral) {
     const auto a = static_cast<uint64_t>(start.as<int64_t>());
     const auto s = static_cast<uint64_t>(step.as<int64_t>());
-    generate(op, t, [=](int64_t i) { return static_cast<int64_t>(a + s * static_cast<uint64_t>(i)); });
+    generate(op, t,
+             [=](int64_t i) { return static_cast<int64_t>(a + s * static_cast<uint64_t>(i)); });
   } else if (is_integral(dtype)) {
     const int64_t a = start.as<int64_t>();
     const int64_t s = step.as<int64_t>();
     generate(op, t, [=](int64_t i) { return a + s * i; });
   } else if (dtype == kFloat32) {
     // float32 ranges are computed as PyTorch computes them: start + step * i in double.
-    generate(op, t, [=](int64_t i) { return static_cast<float>(from + by * static_cast<double>(i)); });
+    generate(op, t,
+             [=](int64_t i) { return static_cast<float>(from + by * static_cast<double>(i)); });
   } else {
     generate(op, t, [=](int64_t i) { return from + by * static_cast<double>(i); });
   }
   return t;
 }
 
-ScalarType dtype_of_range(std::initializer_list<const Scalar*> bounds, const TensorOptions& options) {
+ScalarType dtype_of_range(std::initializer_list<const Scalar*> bounds,
+                          const TensorOptions& options) {
   if (options.dtype_opt().has_value()) {
     return *options.dtype_opt();
   }
-  return std::all_of(bounds.begin(), bounds.end(), [](const Scalar* s) { return s->is_integral(true); })
+  return std::all_of(bounds.begin(), bounds.end(),
+                     [](const Scalar* s) { return s->is_integral(true); })
              ? kInt64
              : get_default_dtype();
 }
@@ -176,15 +201,20 @@ ScalarType dtype_of_range(std::initializer_list<const Scalar*> bounds, const Ten
 }  // namespace
 
 Tensor arange(const Scalar& end, const TensorOptions& options) {
-  return arithmetic_range("arange", 0, end, 1, false, dtype_of_range({&end}, options), options.device());
-}
-Tensor arange_start(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
-  return arithmetic_range("arange", start, end, step, false, dtype_of_range({&start, &end, &step}, options),
+  return arithmetic_range("arange", 0, end, 1, false, dtype_of_range({&end}, options),
                           options.device());
 }
-Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
-  warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
-       "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).");
+Tensor arange_start(const Scalar& start, const Scalar& end, const Scalar& step,
+                    const TensorOptions& options) {
+  return arithmetic_range("arange", start, end, step, false,
+                          dtype_of_range({&start, &end, &step}, options), options.device());
+}
+Tensor range(const Scalar& start, const Scalar& end, const Scalar& step,
+             const TensorOptions& options) {
+  warn(
+      "torch.range is deprecated and will be removed in a future release because its behavior is "
+      "inconsistent with "
+      "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).");
   return arithmetic_range("range", start, end, step, true, options.dtype(), options.device());
 }
 
@@ -194,12 +224,14 @@ ScalarType dtype_of_space(const Scalar& start, const Scalar& end, const TensorOp
   if (options.dtype_opt().has_value()) {
     return *options.dtype_opt();
   }
-  return start.is_complex() || end.is_complex() ? to_complex(get_default_dtype()) : get_default_dtype();
+  return start.is_complex() || end.is_complex() ? to_complex(get_default_dtype())
+                                                : get_default_dtype();
 }
 
 // Both halves are computed from their own end, so that the last value is exact.
 template <class C, class F>
-void generate_space(const char* op, const Tensor& t, const Scalar& start, const Scalar& end, const F& f) {
+void generate_space(const char* op, const Tensor& t, const Scalar& start, const Scalar& end,
+                    const F& f) {
   const int64_t n = t.numel();
   const C a = start.as<C>();
   const C b = end.as<C>();
@@ -212,7 +244,8 @@ void generate_space(const char* op, const Tensor& t, const Scalar& start, const 
 
 }  // namespace
 
-Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const TensorOptions& options) {
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
+                const TensorOptions& options) {
   RL_CHECK(steps >= 0, "number of steps must be non-negative");
   Tensor t = make_empty({steps}, dtype_of_space(start, end, options), options.device());
   if (t.is_complex()) {
@@ -225,7 +258,8 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const Ten
   return t;
 }
 
-Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, const TensorOptions& options) {
+Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
+                const TensorOptions& options) {
   RL_CHECK(steps >= 0, "number of steps must be non-negative");
   Tensor t = make_empty({steps}, dtype_of_space(start, end, options), options.device());
   RL_CHECK_NOT_IMPLEMENTED(!t.is_complex(), "logspace: complex bounds are not supported");
@@ -248,7 +282,8 @@ namespace {
 // The positions of a triangle in row-major order; `inside(row, column)` says which.
 template <class F>
 Tensor triangle(int64_t rows, int64_t columns, const TensorOptions& options, const F& inside) {
-  RL_CHECK(rows >= 0 && columns >= 0, "row and col must be non-negative, got ", rows, " and ", columns);
+  RL_CHECK(rows >= 0 && columns >= 0, "row and col must be non-negative, got ", rows, " and ",
+           columns);
   std::vector<int64_t> r;
   std::vector<int64_t> c;
   for (int64_t i = 0; i < rows; i++) {

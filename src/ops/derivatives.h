@@ -1,5 +1,6 @@
-// Derivatives that are longer than the line they have in the op table, declared for the generated backward
-// functions. Each is defined in the file of its family; all are written over public ops, so they have derivatives.
+// Derivatives that are longer than the line they have in the op table, declared for the generated
+// backward functions. Each is defined in the file of its family; all are written over public ops,
+// so they have derivatives.
 #pragma once
 
 #include <rushlight/ops.h>
@@ -10,78 +11,93 @@ namespace rushlight {
 
 // ---- shape ----
 Tensor permute_backward(const Tensor& grad, IntArrayRef dims);
-Tensor split_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options, IntArrayRef sizes,
-                      int64_t dim);
-Tensor unbind_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options, int64_t dim);
-Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides, int64_t self_offset,
-                           IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset);
+Tensor split_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options,
+                      IntArrayRef sizes, int64_t dim);
+Tensor unbind_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options,
+                       int64_t dim);
+Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides,
+                           int64_t self_offset, IntArrayRef size, IntArrayRef stride,
+                           std::optional<int64_t> storage_offset);
 
 // ---- pointwise ----
 Tensor scaled(const Tensor& grad, const Scalar& factor);  // grad itself where the factor is 1
 Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& exponent);
-Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result);
+Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent,
+                             const Tensor& result);
 Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor angle_backward(const Tensor& grad, const Tensor& self);
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor sinc_backward(const Tensor& grad, const Tensor& self);
 Tensor maximum_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor minimum_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
-Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Scalar& alpha,
-                           const Scalar& scale, const Scalar& input_scale);
+Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
+                           const Scalar& alpha, const Scalar& scale, const Scalar& input_scale);
 Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
                             std::string_view approximate);
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
 Tensor mish_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
-Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta, const Scalar& threshold);
+Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta,
+                                const Scalar& threshold);
 
 // ---- reduce ----
 // Undoes a reduction's shape: the reduced dimensions come back by repetition.
 Tensor expand_reduced(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef dim, bool keepdim);
 Tensor mean_backward(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef dim, bool keepdim);
-Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, OptionalIntArrayRef dim, bool keepdim);
+Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                     OptionalIntArrayRef dim, bool keepdim);
 // Elements equal to the extreme share its gradient.
-Tensor extreme_backward(const Tensor& grad, const Tensor& self, const Tensor& result, OptionalIntArrayRef dim,
+Tensor extreme_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                        OptionalIntArrayRef dim, bool keepdim);
+Tensor aminmax_backward(const Tensor& grad_min, const Tensor& grad_max, const Tensor& self,
+                        const Tensor& min, const Tensor& max, std::optional<int64_t> dim,
                         bool keepdim);
-Tensor aminmax_backward(const Tensor& grad_min, const Tensor& grad_max, const Tensor& self, const Tensor& min,
-                        const Tensor& max, std::optional<int64_t> dim, bool keepdim);
 // For ops that pick one element along a dimension.
-Tensor scatter_selected(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices, bool keepdim);
+Tensor scatter_selected(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices,
+                        bool keepdim);
 Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim,
                     const std::optional<Scalar>& correction, bool keepdim);
-Tensor std_backward(const Tensor& grad, const Tensor& self, const Tensor& result, OptionalIntArrayRef dim,
-                    const std::optional<Scalar>& correction, bool keepdim);
-Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim,
-                            bool keepdim, const Tensor& result);
-Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dim, bool keepdim);
-Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
+Tensor std_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                    OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool keepdim);
+Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar& ord,
+                            OptionalIntArrayRef dim, bool keepdim, const Tensor& result);
+Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                          IntArrayRef dim, bool keepdim);
+Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output,
+                               int64_t dim);
 Tensor reverse_cumsum(const Tensor& grad, int64_t dim);
 Tensor cumprod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim);
-Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim);
+Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
+                             int64_t dim);
 Tensor cumulative_selected(const Tensor& grad, const Tensor& indices, int64_t dim);
 
 // ---- index ----
-Tensor index_backward(const Tensor& grad, IntArrayRef sizes, const std::vector<std::optional<Tensor>>& indices);
-Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
+Tensor index_backward(const Tensor& grad, IntArrayRef sizes,
+                      const std::vector<std::optional<Tensor>>& indices);
+Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
+                             const Tensor& index);
 Tensor index_select_like(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef sizes);
-Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef sizes);
-std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim,
-                                                   const Tensor& index, const Tensor& src, std::string_view reduce,
+Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index,
+                               IntArrayRef sizes);
+std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self,
+                                                   int64_t dim, const Tensor& index,
+                                                   const Tensor& src, std::string_view reduce,
                                                    bool include_self, const Tensor& result);
 Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& mask);
 Tensor masked_scatter_backward(const Tensor& grad, const Tensor& mask, IntArrayRef sizes);
-std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<TensorMeta>& tensors, int64_t dim);
+std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<TensorMeta>& tensors,
+                                 int64_t dim);
 
 // ---- sort ----
 // For ops that pick elements along a dimension, in a tensor of the indices' shape.
 Tensor selected_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices);
 
 // ---- loss ----
-std::tuple<Tensor, Tensor> cross_entropy_double_backward(const Tensor& grad, const Tensor& grad_output,
-                                                         const Tensor& self, const Tensor& target,
-                                                         const Tensor& weight, const Tensor& log_sum,
-                                                         const Tensor& total_weight, std::string_view reduction,
-                                                         int64_t ignore_index, double label_smoothing);
-Tensor bce_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target);
+std::tuple<Tensor, Tensor> cross_entropy_double_backward(
+    const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+    const Tensor& weight, const Tensor& log_sum, const Tensor& total_weight,
+    std::string_view reduction, int64_t ignore_index, double label_smoothing);
+Tensor bce_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
+                           const Tensor& target);
 Tensor embedding_double_backward(const Tensor& grad, const Tensor& indices, int64_t padding_idx,
                                  bool scale_grad_by_freq);
 
@@ -90,14 +106,17 @@ Tensor linear_input_backward(const Tensor& grad, const Tensor& weight);
 Tensor linear_weight_backward(const Tensor& grad, const Tensor& input, int64_t weight_dim);
 
 // ---- conv ----
-Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, const Tensor& weight, IntArrayRef stride,
-                                  IntArrayRef padding, IntArrayRef dilation, bool transposed, int64_t groups);
-Tensor convolution_weight_gradient(const Tensor& grad, const Tensor& input, IntArrayRef weight_size, IntArrayRef stride,
-                                   IntArrayRef padding, IntArrayRef dilation, bool transposed, int64_t groups);
+Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, const Tensor& weight,
+                                  IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                                  bool transposed, int64_t groups);
+Tensor convolution_weight_gradient(const Tensor& grad, const Tensor& input, IntArrayRef weight_size,
+                                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                                   bool transposed, int64_t groups);
 Tensor sum_to_channels(const Tensor& grad);  // over all dimensions but the second
 
 // ---- pool ----
-Tensor pooled_at(const Tensor& t, const Tensor& indices, int64_t dims);  // elements of images at flat places
+Tensor pooled_at(const Tensor& t, const Tensor& indices,
+                 int64_t dims);  // elements of images at flat places
 DimVector last_sizes(IntArrayRef sizes, int64_t dims);
 
 // ---- pad ----
@@ -106,16 +125,19 @@ DimVector negated(IntArrayRef list);
 // ---- norm ----
 using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
 ThreeTensors batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
-                                 const Tensor& running_mean, const Tensor& running_var, const Tensor& mean,
-                                 const Tensor& invstd, bool training, double eps, std::array<bool, 3> mask);
-ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
-                                 const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& rstd,
+                                 const Tensor& running_mean, const Tensor& running_var,
+                                 const Tensor& mean, const Tensor& invstd, bool training,
                                  double eps, std::array<bool, 3> mask);
-ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias,
-                                 const Tensor& mean, const Tensor& rstd, int64_t num_groups, double eps,
-                                 std::array<bool, 3> mask);
-std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
-                                             const Tensor& weight, const Tensor& rstd, std::optional<double> eps,
+ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input,
+                                 IntArrayRef normalized_shape, const Tensor& weight,
+                                 const Tensor& bias, const Tensor& mean, const Tensor& rstd,
+                                 double eps, std::array<bool, 3> mask);
+ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                 const Tensor& bias, const Tensor& mean, const Tensor& rstd,
+                                 int64_t num_groups, double eps, std::array<bool, 3> mask);
+std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input,
+                                             IntArrayRef normalized_shape, const Tensor& weight,
+                                             const Tensor& rstd, std::optional<double> eps,
                                              std::array<bool, 2> mask);
 
 }  // namespace rushlight

@@ -1,5 +1,6 @@
-// einsum: operands are brought into one order of labels (those of the result first), with dimensions of size 1 where a
-// label is absent, and multiplied pair by pair as batched matrix products. A label is summed with the last pair it is in.
+// einsum: operands are brought into one order of labels (those of the result first), with
+// dimensions of size 1 where a label is absent, and multiplied pair by pair as batched matrix
+// products. A label is summed with the last pair it is in.
 #include <algorithm>
 #include <array>
 
@@ -13,11 +14,14 @@ namespace {
 constexpr int num_letters = 52;
 constexpr int ellipsis = num_letters;
 
-int letter(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1; }
+int letter(char c) {
+  return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
+}
 char name_of(int label) { return static_cast<char>(label < 26 ? 'A' + label : 'a' + label - 26); }
 
 // The labels of one operand or of the result; `where` says which in errors.
-std::vector<int> parse_labels(std::string_view equation, size_t begin, size_t end, const std::string& where) {
+std::vector<int> parse_labels(std::string_view equation, size_t begin, size_t end,
+                              const std::string& where) {
   std::vector<int> labels;
   bool seen = false;
   for (size_t i = begin; i < end; i++) {
@@ -26,9 +30,10 @@ std::vector<int> parse_labels(std::string_view equation, size_t begin, size_t en
       continue;
     }
     if (c == '.') {
-      RL_CHECK(i + 2 < end && equation[i + 1] == '.' && equation[i + 2] == '.', "einsum(): found '.' for ", where,
-               " that is not part of any ellipsis (...)");
-      RL_CHECK(!seen, "einsum(): found '.' for ", where, " for which an ellipsis was already found");
+      RL_CHECK(i + 2 < end && equation[i + 1] == '.' && equation[i + 2] == '.',
+               "einsum(): found '.' for ", where, " that is not part of any ellipsis (...)");
+      RL_CHECK(!seen, "einsum(): found '.' for ", where,
+               " for which an ellipsis was already found");
       seen = true;
       labels.push_back(ellipsis);
       i += 2;
@@ -67,7 +72,8 @@ Equation parse(std::string_view text) {
   return e;
 }
 
-// The product of two operands over all labels in order, those of `summed` (dimensions) summed to size 1.
+// The product of two operands over all labels in order, those of `summed` (dimensions) summed to
+// size 1.
 Tensor contract(Tensor left, Tensor right, const std::vector<int64_t>& summed) {
   DimVector both, left_only, right_only, contracted;
   for (int64_t d = 0; d < left.dim(); d++) {
@@ -111,9 +117,10 @@ Tensor contract(Tensor left, Tensor right, const std::vector<int64_t>& summed) {
   const int64_t batch = size(left, both);
   const int64_t depth = size(left, contracted);
   // What one operand lacks has size 1 there and vanishes.
-  const Tensor a = left.permute(order({&both, &left_only, &contracted, &right_only})).reshape({batch, size(left, left_only), depth});
-  const Tensor b =
-      right.permute(order({&both, &contracted, &right_only, &left_only})).reshape({batch, depth, size(right, right_only)});
+  const Tensor a = left.permute(order({&both, &left_only, &contracted, &right_only}))
+                       .reshape({batch, size(left, left_only), depth});
+  const Tensor b = right.permute(order({&both, &contracted, &right_only, &left_only}))
+                       .reshape({batch, depth, size(right, right_only)});
   DimVector sizes;
   for (const int64_t d : both) {
     sizes.push_back(left.size(d));
@@ -138,8 +145,10 @@ Tensor contract(Tensor left, Tensor right, const std::vector<int64_t>& summed) {
 Tensor composite::einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef path) {
   RL_CHECK(!tensors.empty(), "einsum(): must provide at least one operand");
   const Equation e = parse(equation);
-  RL_CHECK(e.operands.size() >= tensors.size(), "einsum(): more operands were provided than specified in the equation");
-  RL_CHECK(e.operands.size() <= tensors.size(), "einsum(): fewer operands were provided than specified in the equation");
+  RL_CHECK(e.operands.size() >= tensors.size(),
+           "einsum(): more operands were provided than specified in the equation");
+  RL_CHECK(e.operands.size() <= tensors.size(),
+           "einsum(): fewer operands were provided than specified in the equation");
 
   // How many dimensions each ellipsis stands for, and how often each letter occurs.
   int64_t covered = 0;
@@ -150,8 +159,10 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
     const bool open = std::find(labels.begin(), labels.end(), ellipsis) != labels.end();
     const int64_t named = static_cast<int64_t>(labels.size()) - (open ? 1 : 0);
     const int64_t rest = tensors[i].dim() - named;
-    RL_CHECK(open ? rest >= 0 : rest == 0, "einsum(): the number of subscripts in the equation (", named,
-             open ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (",
+    RL_CHECK(open ? rest >= 0 : rest == 0, "einsum(): the number of subscripts in the equation (",
+             named,
+             open ? ") is more than the number of dimensions ("
+                  : ") does not match the number of dimensions (",
              tensors[i].dim(), ") for operand ", i, open ? "" : " and no ellipsis was given");
     covered = std::max(covered, open ? rest : 0);
     any_ellipsis |= open;
@@ -170,7 +181,8 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
   if (e.has_output) {
     for (const int label : e.output) {
       if (label == ellipsis) {
-        RL_CHECK(any_ellipsis, "einsum(): ellipsis (...) covering no dimension of any operand given for output");
+        RL_CHECK(any_ellipsis,
+                 "einsum(): ellipsis (...) covering no dimension of any operand given for output");
         ellipsis_place = dims;
         dims += covered;
         continue;
@@ -203,7 +215,8 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
 
   std::vector<Tensor> operands;
   DimVector sizes(static_cast<size_t>(dims), 1);
-  std::vector<int> uses(static_cast<size_t>(dims), 0);  // operands yet to come that have this dimension
+  std::vector<int> uses(static_cast<size_t>(dims),
+                        0);  // operands yet to come that have this dimension
   for (size_t i = 0; i < tensors.size(); i++) {
     Tensor t = tensors[i];
     DimVector from(static_cast<size_t>(dims), -1);  // dimension of t at each place
@@ -218,8 +231,9 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
       }
       int64_t& at = from[static_cast<size_t>(place[static_cast<size_t>(label)])];
       if (at >= 0) {  // the same label again: its diagonal
-        RL_CHECK(t.size(at) == t.size(d), "einsum(): subscript ", name_of(label), " is repeated for operand ", i,
-                 " but the sizes don't match, ", t.size(d), " != ", t.size(at));
+        RL_CHECK(t.size(at) == t.size(d), "einsum(): subscript ", name_of(label),
+                 " is repeated for operand ", i, " but the sizes don't match, ", t.size(d),
+                 " != ", t.size(at));
         t = t.diagonal(0, at, d).movedim(-1, at);
       } else {
         at = d++;
@@ -254,16 +268,17 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
   }
 
   const IntArrayRef pairs = path.value_or({});
-  RL_CHECK(pairs.empty() || pairs.size() == 2 * (tensors.size() - 1), "einsum(): expected contraction path to have ",
-           2 * (tensors.size() - 1), " elements, but got ", pairs.size());
+  RL_CHECK(pairs.empty() || pairs.size() == 2 * (tensors.size() - 1),
+           "einsum(): expected contraction path to have ", 2 * (tensors.size() - 1),
+           " elements, but got ", pairs.size());
   for (size_t step = 0; operands.size() > 1; step++) {
     int64_t i = pairs.empty() ? 0 : pairs[2 * step];
     int64_t j = pairs.empty() ? 1 : pairs[2 * step + 1];
     if (i > j) {
       std::swap(i, j);
     }
-    RL_CHECK(i >= 0 && i != j && j < static_cast<int64_t>(operands.size()), "einsum(): invalid contraction path (", i,
-             ", ", j, ")");
+    RL_CHECK(i >= 0 && i != j && j < static_cast<int64_t>(operands.size()),
+             "einsum(): invalid contraction path (", i, ", ", j, ")");
     const Tensor left = operands[static_cast<size_t>(i)];
     const Tensor right = operands[static_cast<size_t>(j)];
     operands.erase(operands.begin() + j);
@@ -278,7 +293,8 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
         left_to_use++;  // the product has it
       }
     }
-    operands.insert(pairs.empty() ? operands.begin() : operands.end(), contract(left, right, summed));
+    operands.insert(pairs.empty() ? operands.begin() : operands.end(),
+                    contract(left, right, summed));
   }
   Tensor result = operands[0];
   DimVector rest;

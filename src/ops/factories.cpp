@@ -8,19 +8,23 @@
 namespace rushlight {
 
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
-  RL_CHECK(sizes.size() == strides.size(), "from_blob: ", sizes.size(), " sizes but ", strides.size(), " strides");
+  RL_CHECK(sizes.size() == strides.size(), "from_blob: ", sizes.size(), " sizes but ",
+           strides.size(), " strides");
   int64_t last = 0;
   bool empty = false;
   bool overflow = false;
   for (size_t i = 0; i < sizes.size(); i++) {
-    RL_CHECK(sizes[i] >= 0 && strides[i] >= 0, "from_blob: negative sizes or strides: ", sizes, ", ", strides);
+    RL_CHECK(sizes[i] >= 0 && strides[i] >= 0, "from_blob: negative sizes or strides: ", sizes,
+             ", ", strides);
     empty |= sizes[i] == 0;
     int64_t reach = 0;
-    overflow |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) || __builtin_add_overflow(last, reach, &last);
+    overflow |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+                __builtin_add_overflow(last, reach, &last);
   }
   overflow |= __builtin_mul_overflow(last + 1, itemsize(options.dtype()), &last);
   RL_CHECK(empty || !overflow, "from_blob: sizes ", sizes, " overflow");
-  auto storage = StorageImpl::borrow(data, empty ? 0 : static_cast<size_t>(last), options.device(), nullptr, nullptr);
+  auto storage = StorageImpl::borrow(data, empty ? 0 : static_cast<size_t>(last), options.device(),
+                                     nullptr, nullptr);
   auto impl = TensorImpl::make(std::move(storage), options.dtype(), options.device());
   impl->set_sizes_and_strides(sizes, strides);
   const Tensor t(std::move(impl));

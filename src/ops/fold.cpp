@@ -1,4 +1,5 @@
-// im2col and col2im (unfold and fold of nn.functional): windows of images as columns, and their adjoint.
+// im2col and col2im (unfold and fold of nn.functional): windows of images as columns, and their
+// adjoint.
 #include "generated/kernels.h"
 #include "ops/derivatives.h"
 
@@ -10,13 +11,15 @@ constexpr int64_t largest = int64_t{1} << 31;
 
 std::string pair_text(IntArrayRef p) { return str("(", p[0], ", ", p[1], ")"); }
 
-void check_pair(const char* name, const char* what, const char* short_name, DimVector& p, int64_t least) {
+void check_pair(const char* name, const char* what, const char* short_name, DimVector& p,
+                int64_t least) {
   if (p.size() == 1) {
     p.push_back(p[0]);
   }
   RL_CHECK(p.size() == 2, "It is expected ", name, " equals to 2, but got size ", p.size());
-  RL_CHECK(p[0] >= least && p[1] >= least, what, least > 0 ? " should be greater than zero" : " should be non-negative",
-           ", but got ", short_name, "_height: ", p[0], " ", short_name, "_width: ", p[1]);
+  RL_CHECK(p[0] >= least && p[1] >= least, what,
+           least > 0 ? " should be greater than zero" : " should be non-negative", ", but got ",
+           short_name, "_height: ", p[0], " ", short_name, "_width: ", p[1]);
   RL_CHECK(p[0] < largest && p[1] < largest, what, " is too large");
 }
 
@@ -27,8 +30,8 @@ void check_windows(DimVector& kernel, DimVector& dilation, DimVector& padding, D
   check_pair("stride", "stride", "stride", stride, 1);
 }
 
-DimVector windows_of(IntArrayRef image, const DimVector& kernel, const DimVector& dilation, const DimVector& padding,
-                     const DimVector& stride) {
+DimVector windows_of(IntArrayRef image, const DimVector& kernel, const DimVector& dilation,
+                     const DimVector& padding, const DimVector& stride) {
   DimVector n;
   for (size_t d = 0; d < 2; d++) {
     const int64_t room = image[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
@@ -41,17 +44,21 @@ DimVector windows_of(IntArrayRef image, const DimVector& kernel, const DimVector
 
 namespace shape {
 
-OutSpec im2col(Tensor& self, DimVector& kernel, DimVector& dilation, DimVector& padding, DimVector& stride) {
+OutSpec im2col(Tensor& self, DimVector& kernel, DimVector& dilation, DimVector& padding,
+               DimVector& stride) {
   check_windows(kernel, dilation, padding, stride);
   const bool batched = self.dim() == 4;
   RL_CHECK(batched || self.dim() == 3,
-           "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
-           "but got: ", self.sizes());
+           "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+           "dimensions for input, "
+           "but got: ",
+           self.sizes());
   const IntArrayRef image = self.sizes().slice(static_cast<size_t>(self.dim() - 2), 2);
   RL_CHECK(image[0] < largest && image[1] < largest, "im2col: the image is too large");
   const DimVector n = windows_of(image, kernel, dilation, padding, stride);
-  RL_CHECK(n[0] > 0 && n[1] > 0, "Given input with spatial size ", pair_text(image), ", kernel_size=", pair_text(kernel),
-           ", dilation=", pair_text(dilation), ", padding=", pair_text(padding),
+  RL_CHECK(n[0] > 0 && n[1] > 0, "Given input with spatial size ", pair_text(image),
+           ", kernel_size=", pair_text(kernel), ", dilation=", pair_text(dilation),
+           ", padding=", pair_text(padding),
            ", calculated shape of the array of sliding blocks as ", pair_text(n),
            ", but its components must be at least one.");
   self = contiguous_raw(self);
@@ -62,24 +69,28 @@ OutSpec im2col(Tensor& self, DimVector& kernel, DimVector& dilation, DimVector& 
   return {sizes, self.dtype()};
 }
 
-OutSpec col2im(Tensor& self, DimVector& output_size, DimVector& kernel, DimVector& dilation, DimVector& padding,
-               DimVector& stride) {
+OutSpec col2im(Tensor& self, DimVector& output_size, DimVector& kernel, DimVector& dilation,
+               DimVector& padding, DimVector& stride) {
   check_windows(kernel, dilation, padding, stride);
   check_pair("output_size", "output_size", "output_size", output_size, 0);
   const bool batched = self.dim() == 3;
   RL_CHECK(batched || self.dim() == 2,
-           "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, "
-           "but got: ", self.sizes());
+           "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
+           "non-zero dimensions for input, "
+           "but got: ",
+           self.sizes());
   const int64_t taps = kernel[0] * kernel[1];
   RL_CHECK(self.size(-2) % taps == 0,
-           "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)=",
+           "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
+           "but got input.size(1)=",
            self.size(-2), " and kernel_size=", pair_text(kernel), ".");
   const DimVector n = windows_of(output_size, kernel, dilation, padding, stride);
-  RL_CHECK(self.size(-1) == n[0] * n[1] && n[0] * n[1] > 0, "Given output_size=", pair_text(output_size),
-           ", kernel_size=", pair_text(kernel), ", dilation=", pair_text(dilation), ", padding=", pair_text(padding),
-           ", stride=", pair_text(stride),
-           ", expected size of input's dimension 2 to match the calculated number of sliding blocks ", n[0], " * ", n[1],
-           " = ", n[0] * n[1], ", but got input.size(2)=", self.size(-1), ".");
+  RL_CHECK(
+      self.size(-1) == n[0] * n[1] && n[0] * n[1] > 0, "Given output_size=", pair_text(output_size),
+      ", kernel_size=", pair_text(kernel), ", dilation=", pair_text(dilation),
+      ", padding=", pair_text(padding), ", stride=", pair_text(stride),
+      ", expected size of input's dimension 2 to match the calculated number of sliding blocks ",
+      n[0], " * ", n[1], " = ", n[0] * n[1], ", but got input.size(2)=", self.size(-1), ".");
   self = contiguous_raw(self);
   DimVector sizes = {self.size(-2) / taps, output_size[0], output_size[1]};
   if (batched) {

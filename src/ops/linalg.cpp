@@ -1,5 +1,6 @@
-// Contracts of the matrix products, and what is written over them: matmul's cases, einsum is in einsum.cpp.
-// A product: an entry in ops/linalg.py, its shape function here, its kernel in cpu/matmul.cpp.
+// Contracts of the matrix products, and what is written over them: matmul's cases, einsum is in
+// einsum.cpp. A product: an entry in ops/linalg.py, its shape function here, its kernel in
+// cpu/matmul.cpp.
 #include "generated/kernels.h"
 #include "ops/derivatives.h"
 
@@ -10,8 +11,8 @@ namespace {
 std::string size_text(const Tensor& t) { return str(t.size(0), "x", t.size(1)); }
 
 void check_multipliable(const Tensor& a, const Tensor& b) {
-  RL_CHECK(a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied (", size_text(a), " and ", size_text(b),
-           ")");
+  RL_CHECK(a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied (", size_text(a),
+           " and ", size_text(b), ")");
 }
 
 void check_not_bool(const char* op, const Tensor& t) {
@@ -24,8 +25,8 @@ void check_batches(const Tensor& a, const Tensor& b) {
   RL_CHECK(a.dim() == 3, "batch1 must be a 3D tensor");
   RL_CHECK(b.dim() == 3, "batch2 must be a 3D tensor");
   RL_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1),
-           "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
-           "] but got: [", b.size(0), ", ", b.size(1), "].");
+           "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ",
+           a.size(2), "] but got: [", b.size(0), ", ", b.size(1), "].");
 }
 
 // `self` of an addmm-like op in the shape of the result.
@@ -44,25 +45,26 @@ OutSpec mm(Tensor& self, Tensor& mat2) {
   RL_CHECK(self.dim() == 2, "self must be a matrix");
   RL_CHECK(mat2.dim() == 2, "mat2 must be a matrix");
   check_multipliable(self, mat2);
-  RL_CHECK(self.dtype() == mat2.dtype(), "expected m1 and m2 to have the same dtype, but got: ",
-           dtype_info(self.dtype()).alias, " != ", dtype_info(mat2.dtype()).alias);
+  RL_CHECK(self.dtype() == mat2.dtype(),
+           "expected m1 and m2 to have the same dtype, but got: ", dtype_info(self.dtype()).alias,
+           " != ", dtype_info(mat2.dtype()).alias);
   check_not_bool("addmm_impl_cpu_", self);
   return {{self.size(0), mat2.size(1)}, self.dtype()};
 }
 
 OutSpec bmm(Tensor& self, Tensor& mat2) {
   check_batches(self, mat2);
-  RL_CHECK(self.dtype() == mat2.dtype(), "expected scalar type ", enum_name(self.dtype()), " but found ",
-           enum_name(mat2.dtype()));
+  RL_CHECK(self.dtype() == mat2.dtype(), "expected scalar type ", enum_name(self.dtype()),
+           " but found ", enum_name(mat2.dtype()));
   check_not_bool("bmm", self);
   return {{self.size(0), self.size(1), mat2.size(2)}, self.dtype()};
 }
 
 OutSpec mv(Tensor& self, Tensor& vec) {
-  RL_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got 1, ", self.dim(), ", ",
-           vec.dim());
-  RL_CHECK(self.size(1) == vec.size(0), "size mismatch, got input (", self.size(0), "), mat (", size_text(self),
-           "), vec (", vec.size(0), ")");
+  RL_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got 1, ",
+           self.dim(), ", ", vec.dim());
+  RL_CHECK(self.size(1) == vec.size(0), "size mismatch, got input (", self.size(0), "), mat (",
+           size_text(self), "), vec (", vec.size(0), ")");
   RL_CHECK(self.dtype() == vec.dtype(), "addmv input tensors must have the same dtype, but got ",
            enum_name(vec.dtype()), ", ", enum_name(self.dtype()), ", and ", enum_name(vec.dtype()));
   check_not_bool("addmv_impl_cpu", self);
@@ -70,12 +72,14 @@ OutSpec mv(Tensor& self, Tensor& vec) {
 }
 
 OutSpec dot(Tensor& self, Tensor& tensor) {
-  RL_CHECK(self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ", tensor.dim(),
-           "D tensors");
-  RL_CHECK(self.dtype() == tensor.dtype(), "dot : expected both vectors to have same dtype, but found ",
-           enum_name(self.dtype()), " and ", enum_name(tensor.dtype()));
-  RL_CHECK(self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor ", self.sizes(), " and src ",
-           tensor.sizes(), " to have the same number of elements, but got ", self.numel(), " and ", tensor.numel(),
+  RL_CHECK(self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got ", self.dim(),
+           "D and ", tensor.dim(), "D tensors");
+  RL_CHECK(self.dtype() == tensor.dtype(),
+           "dot : expected both vectors to have same dtype, but found ", enum_name(self.dtype()),
+           " and ", enum_name(tensor.dtype()));
+  RL_CHECK(self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor ",
+           self.sizes(), " and src ", tensor.sizes(),
+           " to have the same number of elements, but got ", self.numel(), " and ", tensor.numel(),
            " elements respectively");
   check_not_bool("dot", self);
   return {{}, self.dtype()};
@@ -85,10 +89,10 @@ void addmm(Tensor& self, Tensor& mat1, Tensor& mat2, Scalar&, Scalar&) {
   RL_CHECK(mat1.dim() == 2, "mat1 must be a matrix, got ", mat1.dim(), "-D tensor");
   RL_CHECK(mat2.dim() == 2, "mat2 must be a matrix, got ", mat2.dim(), "-D tensor");
   check_multipliable(mat1, mat2);
-  RL_CHECK(self.dtype() == mat2.dtype(), "self and mat2 must have the same dtype, but got ", enum_name(self.dtype()),
-           " and ", enum_name(mat2.dtype()));
-  RL_CHECK(mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got ", enum_name(mat1.dtype()),
-           " and ", enum_name(mat2.dtype()));
+  RL_CHECK(self.dtype() == mat2.dtype(), "self and mat2 must have the same dtype, but got ",
+           enum_name(self.dtype()), " and ", enum_name(mat2.dtype()));
+  RL_CHECK(mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got ",
+           enum_name(mat1.dtype()), " and ", enum_name(mat2.dtype()));
   check_not_bool("addmm_impl_cpu_", self);
   self = expanded(self, {mat1.size(0), mat2.size(1)});
 }
@@ -97,16 +101,18 @@ void baddbmm(Tensor& self, Tensor& batch1, Tensor& batch2, Scalar&, Scalar&) {
   check_batches(batch1, batch2);
   RL_CHECK(self.dtype() == batch1.dtype() && self.dtype() == batch2.dtype(),
            "Input dtypes must be the same, got: input ", dtype_info(self.dtype()).alias,
-           ", batch1: ", dtype_info(batch1.dtype()).alias, ", batch2: ", dtype_info(batch2.dtype()).alias);
+           ", batch1: ", dtype_info(batch1.dtype()).alias,
+           ", batch2: ", dtype_info(batch2.dtype()).alias);
   check_not_bool("baddbmm", self);
   self = expanded(self, {batch1.size(0), batch1.size(1), batch2.size(2)});
 }
 
 void addmv(Tensor& self, Tensor& mat, Tensor& vec, Scalar&, Scalar&) {
-  RL_CHECK(mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1, "vector + matrix @ vector expected, got ", self.dim(),
-           ", ", mat.dim(), ", ", vec.dim());
+  RL_CHECK(mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1,
+           "vector + matrix @ vector expected, got ", self.dim(), ", ", mat.dim(), ", ", vec.dim());
   RL_CHECK(mat.size(1) == vec.size(0) && (self.numel() == mat.size(0) || self.numel() == 1),
-           "size mismatch, got input (", self.numel(), "), mat (", size_text(mat), "), vec (", vec.size(0), ")");
+           "size mismatch, got input (", self.numel(), "), mat (", size_text(mat), "), vec (",
+           vec.size(0), ")");
   RL_CHECK(self.dtype() == mat.dtype() && self.dtype() == vec.dtype(),
            "addmv input tensors must have the same dtype, but got ", enum_name(self.dtype()), ", ",
            enum_name(mat.dtype()), ", and ", enum_name(vec.dtype()));
@@ -116,22 +122,25 @@ void addmv(Tensor& self, Tensor& mat, Tensor& vec, Scalar&, Scalar&) {
 
 OutSpec linear(Tensor& input, Tensor& weight, Tensor& bias) {
   RL_CHECK(input.dim() > 0 && weight.dim() > 0,
-           "both arguments to linear need to be at least 1D, but they are ", input.dim(), "D and ", weight.dim(), "D");
-  RL_CHECK(weight.dim() <= 2, "linear expects a weight with <= 2 dimensions, but it is ", weight.dim(), "D");
+           "both arguments to linear need to be at least 1D, but they are ", input.dim(), "D and ",
+           weight.dim(), "D");
+  RL_CHECK(weight.dim() <= 2, "linear expects a weight with <= 2 dimensions, but it is ",
+           weight.dim(), "D");
   RL_CHECK(weight.dim() == 2 || !bias.defined(), "mat2 must be a matrix, got 1-D tensor");
   const int64_t features = input.sizes()[input.dim() - 1];
   const int64_t wanted = weight.sizes()[weight.dim() - 1];
   const int64_t rows = product({input.sizes().data(), static_cast<size_t>(input.dim() - 1)});
-  RL_CHECK(features == wanted, "mat1 and mat2 shapes cannot be multiplied (", rows, "x", features, " and ", wanted,
-           "x", weight.dim() == 2 ? weight.size(0) : 1, ")");
+  RL_CHECK(features == wanted, "mat1 and mat2 shapes cannot be multiplied (", rows, "x", features,
+           " and ", wanted, "x", weight.dim() == 2 ? weight.size(0) : 1, ")");
   if (bias.defined()) {
     RL_CHECK(input.dtype() == weight.dtype(), "mat1 and mat2 must have the same dtype, but got ",
              enum_name(input.dtype()), " and ", enum_name(weight.dtype()));
     RL_CHECK(bias.dtype() == weight.dtype(), "self and mat2 must have the same dtype, but got ",
              enum_name(bias.dtype()), " and ", enum_name(weight.dtype()));
   }
-  RL_CHECK(input.dtype() == weight.dtype(), "expected m1 and m2 to have the same dtype, but got: ",
-           dtype_info(input.dtype()).alias, " != ", dtype_info(weight.dtype()).alias);
+  RL_CHECK(input.dtype() == weight.dtype(),
+           "expected m1 and m2 to have the same dtype, but got: ", dtype_info(input.dtype()).alias,
+           " != ", dtype_info(weight.dtype()).alias);
   check_not_bool("addmm_impl_cpu_", input);
   OutSpec out{input.sizes(), input.dtype()};
   out.sizes.erase(out.sizes.size() - 1);
@@ -149,7 +158,6 @@ OutSpec linear(Tensor& input, Tensor& weight, Tensor& bias) {
 }  // namespace shape
 
 // ---- derivatives ----
-
 
 Tensor linear_input_backward(const Tensor& grad, const Tensor& weight) {
   return weight.dim() == 1 ? grad.unsqueeze(-1) * weight.conj() : grad.matmul(weight.conj());
@@ -175,7 +183,9 @@ DimVector batched_sizes(IntArrayRef batch, int64_t rows, int64_t cols) {
   return out;
 }
 
-IntArrayRef batch_of(const Tensor& t) { return {t.sizes().data(), static_cast<size_t>(t.dim() - 2)}; }
+IntArrayRef batch_of(const Tensor& t) {
+  return {t.sizes().data(), static_cast<size_t>(t.dim() - 2)};
+}
 
 Tensor to_batch(const Tensor& t, IntArrayRef batch) {
   const Tensor full = t.expand(batched_sizes(batch, t.size(-2), t.size(-1)));
@@ -192,7 +202,8 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   if (a == 2 && b == 2) {
     return self.mm(other);
   }
-  RL_CHECK(a >= 1 && b >= 1, "both arguments to matmul need to be at least 1D, but they are ", a, "D and ", b, "D");
+  RL_CHECK(a >= 1 && b >= 1, "both arguments to matmul need to be at least 1D, but they are ", a,
+           "D and ", b, "D");
   if (a == 1 && b == 1) {
     return self.dot(other);
   }
@@ -212,7 +223,8 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
     sizes.push_back(other.size(1));
     return rows.mm(other).reshape(sizes);
   }
-  const DimVector batch = a == 2 ? DimVector(batch_of(other)) : broadcast_sizes(batch_of(self), batch_of(other));
+  const DimVector batch =
+      a == 2 ? DimVector(batch_of(other)) : broadcast_sizes(batch_of(self), batch_of(other));
   const Tensor product = to_batch(self, batch).bmm(to_batch(other, batch));
   return product.dim() == static_cast<int64_t>(batch.size()) + 2
              ? product
@@ -225,7 +237,8 @@ Tensor inner(const Tensor& self, const Tensor& other) {
   if (self.dim() == 0 || other.dim() == 0) {
     return self * other;
   }
-  RL_CHECK(self.size(-1) == other.size(-1), "inner() the last dimension must match on both input tensors but got shapes ",
+  RL_CHECK(self.size(-1) == other.size(-1),
+           "inner() the last dimension must match on both input tensors but got shapes ",
            self.sizes(), " and ", other.sizes());
   if (self.dim() == 1 && other.dim() == 1) {
     return self.dot(other);
@@ -247,7 +260,8 @@ Tensor outer(const Tensor& self, const Tensor& vec2) {
 
 Tensor ger(const Tensor& self, const Tensor& vec2) { return self.outer(vec2); }
 
-Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
+Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
+            const Scalar& alpha) {
   RL_CHECK(vec1.dim() == 1, "addr: Expected 1-D argument vec1, but got ", vec1.dim(), "-D");
   RL_CHECK(vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
   const Tensor product = scaled(vec1.outer(vec2), alpha);
@@ -259,14 +273,15 @@ Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, co
               const Scalar& alpha) {
   RL_CHECK(batch1.dim() == 3, "batch1 must be a 3D tensor");
   RL_CHECK(batch2.dim() == 3, "batch2 must be a 3D tensor");
-  RL_CHECK(batch1.size(0) == batch2.size(0), "batch1 and batch2 must have same number of batches, got ",
-           batch1.size(0), " and ", batch2.size(0));
-  RL_CHECK(batch1.size(2) == batch2.size(1), "Incompatible matrix sizes for bmm (", batch1.size(1), "x",
-           batch1.size(2), " and ", batch2.size(1), "x", batch2.size(2), ")");
+  RL_CHECK(batch1.size(0) == batch2.size(0),
+           "batch1 and batch2 must have same number of batches, got ", batch1.size(0), " and ",
+           batch2.size(0));
+  RL_CHECK(batch1.size(2) == batch2.size(1), "Incompatible matrix sizes for bmm (", batch1.size(1),
+           "x", batch1.size(2), " and ", batch2.size(1), "x", batch2.size(2), ")");
   // The sum over the batch is part of the sum of one product.
   const int64_t depth = batch1.size(0) * batch1.size(2);
-  return self.addmm(batch1.transpose(0, 1).reshape({batch1.size(1), depth}), batch2.reshape({depth, batch2.size(2)}),
-                    beta, alpha);
+  return self.addmm(batch1.transpose(0, 1).reshape({batch1.size(1), depth}),
+                    batch2.reshape({depth, batch2.size(2)}), beta, alpha);
 }
 
 Tensor chain_matmul(TensorList matrices) {
@@ -283,8 +298,10 @@ Tensor chain_matmul(TensorList matrices) {
       const size_t j = i + length;
       cost[i][j] = -1;
       for (size_t k = i; k < j; k++) {
-        const double sides = static_cast<double>(matrices[i].size(0)) * static_cast<double>(matrices[j].size(1));
-        const double total = cost[i][k] + cost[k + 1][j] + sides * static_cast<double>(matrices[k].size(1));
+        const double sides =
+            static_cast<double>(matrices[i].size(0)) * static_cast<double>(matrices[j].size(1));
+        const double total =
+            cost[i][k] + cost[k + 1][j] + sides * static_cast<double>(matrices[k].size(1));
         if (cost[i][j] < 0 || total < cost[i][j]) {
           cost[i][j] = total;
           split[i][j] = k;
@@ -298,19 +315,24 @@ Tensor chain_matmul(TensorList matrices) {
   return multiply(multiply, 0, n - 1);
 }
 
-Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) {
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight,
+                const Tensor& bias) {
   RL_CHECK(weight.dim() == 3 && input1.dim() >= 1 && input1.dim() == input2.dim(),
            "bilinear(): input dimensions do not match: got ", input1.dim(), " and ", input2.dim(),
            " with a weight of ", weight.dim());
   for (int64_t d = 0; d + 1 < input1.dim(); d++) {
-    RL_CHECK(input1.size(d) == input2.size(d), "bilinear(): input batch dimensions do not match at dim ", d, ": got ",
-             input1.size(d), " and ", input2.size(d));
+    RL_CHECK(input1.size(d) == input2.size(d),
+             "bilinear(): input batch dimensions do not match at dim ", d, ": got ", input1.size(d),
+             " and ", input2.size(d));
   }
-  RL_CHECK(input1.size(-1) == weight.size(1), "bilinear(): input1 size does not match weight size: got ",
-           input1.size(-1), " but expected ", weight.size(1));
-  RL_CHECK(input2.size(-1) == weight.size(2), "bilinear(): input2 size does not match weight size: got ",
-           input2.size(-1), " but expected ", weight.size(2));
-  RL_CHECK(!bias.defined() || bias.size(0) == weight.size(0), "bilinear(): bias size does not match weight size: got ",
+  RL_CHECK(input1.size(-1) == weight.size(1),
+           "bilinear(): input1 size does not match weight size: got ", input1.size(-1),
+           " but expected ", weight.size(1));
+  RL_CHECK(input2.size(-1) == weight.size(2),
+           "bilinear(): input2 size does not match weight size: got ", input2.size(-1),
+           " but expected ", weight.size(2));
+  RL_CHECK(!bias.defined() || bias.size(0) == weight.size(0),
+           "bilinear(): bias size does not match weight size: got ",
            bias.defined() ? bias.size(0) : 0, " but expected ", weight.size(0));
   const Tensor operands[] = {input1, weight, input2};
   const Tensor out = composite::einsum("...a,oab,...b->...o", TensorList(operands, 3), {});

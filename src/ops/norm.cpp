@@ -1,5 +1,6 @@
 // Contracts of the normalisations, their gradients, and the public forms.
-// Gradients: the fused kernel as a rule; formulas over ordinary ops where the backward itself is recorded.
+// Gradients: the fused kernel as a rule; formulas over ordinary ops where the backward itself is
+// recorded.
 #include <limits>
 
 #include "generated/kernels.h"
@@ -24,12 +25,14 @@ void settle_parameter(Tensor& parameter, const Tensor& input) {
     return;
   }
   const bool mixed = parameter.dtype() == kFloat32 && contains(set_reduced, input.dtype());
-  RL_CHECK(parameter.dtype() == input.dtype() || mixed, "mixed dtype (CPU): expect parameter to have scalar type of Float");
+  RL_CHECK(parameter.dtype() == input.dtype() || mixed,
+           "mixed dtype (CPU): expect parameter to have scalar type of Float");
   parameter = contiguous_raw(parameter);
 }
 
 void check_elements(const char* name, const Tensor& t, int64_t n) {
-  RL_CHECK(!t.defined() || t.numel() == n, name, " should contain ", n, " elements not ", t.defined() ? t.numel() : 0);
+  RL_CHECK(!t.defined() || t.numel() == n, name, " should contain ", n, " elements not ",
+           t.defined() ? t.numel() : 0);
 }
 
 bool is_channels_last(const Tensor& t) {
@@ -67,23 +70,27 @@ DimVector statistics_sizes(const Tensor& input, IntArrayRef normalized_shape) {
 void check_normalized_shape(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
                             const Tensor& bias) {
   RL_CHECK(!normalized_shape.empty(),
-           "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-           "normalized_shape = ", normalized_shape);
+           "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+           "element, but got "
+           "normalized_shape = ",
+           normalized_shape);
   for (const auto& [name, t] : {std::pair("weight", &weight), std::pair("bias", &bias)}) {
     RL_CHECK(!t->defined() || t->sizes() == normalized_shape, "Expected ", name,
              " to be of same shape as normalized_shape, but got ", name, " of shape ",
-             t->defined() ? t->sizes() : IntArrayRef(), " and normalized_shape = ", normalized_shape);
+             t->defined() ? t->sizes() : IntArrayRef(),
+             " and normalized_shape = ", normalized_shape);
   }
   const size_t dims = static_cast<size_t>(input.dim());
   const bool fits = dims >= normalized_shape.size() &&
-                    input.sizes().slice(dims - normalized_shape.size(), normalized_shape.size()) == normalized_shape;
+                    input.sizes().slice(dims - normalized_shape.size(), normalized_shape.size()) ==
+                        normalized_shape;
   if (!fits) {
     std::string wanted = "[*";
     for (const int64_t s : normalized_shape) {
       wanted += str(", ", s);
     }
-    throw Error(str("Given normalized_shape=", normalized_shape, ", expected input with shape ", wanted,
-                    "], but got input of size", input.sizes()));
+    throw Error(str("Given normalized_shape=", normalized_shape, ", expected input with shape ",
+                    wanted, "], but got input of size", input.sizes()));
   }
 }
 
@@ -91,8 +98,8 @@ void check_normalized_shape(const Tensor& input, IntArrayRef normalized_shape, c
 
 namespace shape {
 
-OutSpecs<3> native_batch_norm(Tensor& input, Tensor& weight, Tensor& bias, Tensor& running_mean, Tensor& running_var,
-                              bool& training, double&, double&) {
+OutSpecs<3> native_batch_norm(Tensor& input, Tensor& weight, Tensor& bias, Tensor& running_mean,
+                              Tensor& running_var, bool& training, double&, double&) {
   const int64_t channels = input.dim() > 1 ? input.size(1) : 0;
   RL_CHECK(training || running_mean.defined(), "running_mean must be defined in evaluation mode");
   RL_CHECK(training || running_var.defined(), "running_var must be defined in evaluation mode");
@@ -100,12 +107,14 @@ OutSpecs<3> native_batch_norm(Tensor& input, Tensor& weight, Tensor& bias, Tenso
   check_elements("running_var", running_var, channels);
   check_elements("weight", weight, channels);
   check_elements("bias", bias, channels);
-  RL_CHECK(input.dim() > 1, "batch_norm expects an input of at least 2 dimensions, got ", input.dim());
+  RL_CHECK(input.dim() > 1, "batch_norm expects an input of at least 2 dimensions, got ",
+           input.dim());
   check_floating("batch_norm", input);
   settle_parameter(weight, input);
   settle_parameter(bias, input);
   for (const Tensor* t : {&running_mean, &running_var}) {
-    const bool mixed = t->defined() && t->dtype() == kFloat32 && contains(set_reduced, input.dtype());
+    const bool mixed =
+        t->defined() && t->dtype() == kFloat32 && contains(set_reduced, input.dtype());
     RL_CHECK(!t->defined() || t->dtype() == input.dtype() || mixed,
              "mixed dtype (CPU): expect parameter to have scalar type of Float");
     if (training && t->defined()) {
@@ -115,18 +124,22 @@ OutSpecs<3> native_batch_norm(Tensor& input, Tensor& weight, Tensor& bias, Tenso
   const ScalarType kept = statistics_dtype(input);
   input = dense(input);
   const int64_t saved = training ? channels : 0;
-  return {OutSpec{input.sizes(), input.dtype(), {}, format_of(input)}, OutSpec{{saved}, kept}, OutSpec{{saved}, kept}};
+  return {OutSpec{input.sizes(), input.dtype(), {}, format_of(input)}, OutSpec{{saved}, kept},
+          OutSpec{{saved}, kept}};
 }
 
-OutSpecs<3> native_batch_norm_backward(Tensor& grad, Tensor& input, Tensor& weight, Tensor& running_mean,
-                                       Tensor& running_var, Tensor& mean, Tensor& invstd, bool& training, double&) {
+OutSpecs<3> native_batch_norm_backward(Tensor& grad, Tensor& input, Tensor& weight,
+                                       Tensor& running_mean, Tensor& running_var, Tensor& mean,
+                                       Tensor& invstd, bool& training, double&) {
   RL_CHECK(grad.sizes() == input.sizes() && grad.dtype() == input.dtype() && input.dim() > 1,
            "native_batch_norm_backward: grad_output must have the size and dtype of input");
   const int64_t channels = input.size(1);
   check_elements("weight", weight, channels);
   check_elements(training ? "save_mean" : "running_mean", training ? mean : running_mean, channels);
-  check_elements(training ? "save_invstd" : "running_var", training ? invstd : running_var, channels);
-  RL_CHECK(training ? mean.defined() && invstd.defined() : running_mean.defined() && running_var.defined(),
+  check_elements(training ? "save_invstd" : "running_var", training ? invstd : running_var,
+                 channels);
+  RL_CHECK(training ? mean.defined() && invstd.defined()
+                    : running_mean.defined() && running_var.defined(),
            "native_batch_norm_backward needs the statistics of the forward pass");
   check_floating("batch_norm_backward", input);
   settle_parameter(weight, input);
@@ -136,11 +149,12 @@ OutSpecs<3> native_batch_norm_backward(Tensor& grad, Tensor& input, Tensor& weig
   mean = contiguous_raw(cast_raw(training ? mean : running_mean, kept));
   invstd = contiguous_raw(cast_raw(training ? invstd : running_var, kept));
   const ScalarType parameter = weight.defined() ? weight.dtype() : input.dtype();
-  return {OutSpec{input.sizes(), input.dtype(), {}, format_of(input)}, OutSpec{{channels}, parameter},
-          OutSpec{{channels}, parameter}};
+  return {OutSpec{input.sizes(), input.dtype(), {}, format_of(input)},
+          OutSpec{{channels}, parameter}, OutSpec{{channels}, parameter}};
 }
 
-OutSpecs<3> native_layer_norm(Tensor& input, DimVector& normalized_shape, Tensor& weight, Tensor& bias, double&) {
+OutSpecs<3> native_layer_norm(Tensor& input, DimVector& normalized_shape, Tensor& weight,
+                              Tensor& bias, double&) {
   check_normalized_shape(input, normalized_shape, weight, bias);
   check_floating("LayerNormKernelImpl", input);
   settle_parameter(weight, input);
@@ -150,14 +164,15 @@ OutSpecs<3> native_layer_norm(Tensor& input, DimVector& normalized_shape, Tensor
   return {OutSpec{input.sizes(), input.dtype()}, statistics, statistics};
 }
 
-OutSpecs<3> native_layer_norm_backward(Tensor& grad, Tensor& input, DimVector& normalized_shape, Tensor& mean,
-                                       Tensor& rstd, Tensor& weight) {
+OutSpecs<3> native_layer_norm_backward(Tensor& grad, Tensor& input, DimVector& normalized_shape,
+                                       Tensor& mean, Tensor& rstd, Tensor& weight) {
   check_normalized_shape(input, normalized_shape, weight, {});
   check_floating("LayerNormBackwardKernelImpl", input);
   const int64_t rows = product(statistics_sizes(input, normalized_shape));
   RL_CHECK(grad.sizes() == input.sizes() && grad.dtype() == input.dtype(),
            "native_layer_norm_backward: grad_output must have the size and dtype of input");
-  RL_CHECK(mean.numel() == rows && rstd.numel() == rows, "native_layer_norm_backward: wrong size of the statistics");
+  RL_CHECK(mean.numel() == rows && rstd.numel() == rows,
+           "native_layer_norm_backward: wrong size of the statistics");
   settle_parameter(weight, input);
   input = contiguous_raw(input);
   grad = contiguous_raw(grad);
@@ -167,17 +182,21 @@ OutSpecs<3> native_layer_norm_backward(Tensor& grad, Tensor& input, DimVector& n
   return {OutSpec{input.sizes(), input.dtype()}, parameter, parameter};
 }
 
-OutSpecs<3> native_group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& num_groups, double&) {
-  RL_CHECK(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ", input.dim());
+OutSpecs<3> native_group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& num_groups,
+                              double&) {
+  RL_CHECK(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ",
+           input.dim());
   RL_CHECK(num_groups > 0, "Expected num groups to be greater than 0, got ", num_groups);
   const int64_t channels = input.size(1);
-  RL_CHECK(channels % num_groups == 0,
-           "Expected number of channels in input to be divisible by num_groups, but got input of shape ", input.sizes(),
-           " and num_groups=", num_groups);
+  RL_CHECK(
+      channels % num_groups == 0,
+      "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+      input.sizes(), " and num_groups=", num_groups);
   for (const auto& [name, t] : {std::pair("weight", &weight), std::pair("bias", &bias)}) {
     RL_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == channels), "Expected ", name,
-             " to be a vector of size equal to the number of channels in input, but got ", name, " of shape ",
-             t->defined() ? t->sizes() : IntArrayRef(), " and input of shape ", input.sizes());
+             " to be a vector of size equal to the number of channels in input, but got ", name,
+             " of shape ", t->defined() ? t->sizes() : IntArrayRef(), " and input of shape ",
+             input.sizes());
   }
   check_floating("GroupNormKernelImpl", input);
   settle_parameter(weight, input);
@@ -187,8 +206,8 @@ OutSpecs<3> native_group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64
   return {OutSpec{input.sizes(), input.dtype()}, statistics, statistics};
 }
 
-OutSpecs<3> native_group_norm_backward(Tensor& grad, Tensor& input, Tensor& mean, Tensor& rstd, Tensor& weight,
-                                       int64_t& num_groups) {
+OutSpecs<3> native_group_norm_backward(Tensor& grad, Tensor& input, Tensor& mean, Tensor& rstd,
+                                       Tensor& weight, int64_t& num_groups) {
   RL_CHECK(input.dim() >= 2 && num_groups > 0 && input.size(1) % num_groups == 0,
            "native_group_norm_backward: wrong input or number of groups");
   RL_CHECK(grad.sizes() == input.sizes() && grad.dtype() == input.dtype(),
@@ -206,7 +225,8 @@ OutSpecs<3> native_group_norm_backward(Tensor& grad, Tensor& input, Tensor& mean
   return {OutSpec{input.sizes(), input.dtype()}, parameter, parameter};
 }
 
-OutSpecs<2> _fused_rms_norm(Tensor& input, DimVector& normalized_shape, Tensor& weight, std::optional<double>&) {
+OutSpecs<2> _fused_rms_norm(Tensor& input, DimVector& normalized_shape, Tensor& weight,
+                            std::optional<double>&) {
   check_normalized_shape(input, normalized_shape, weight, {});
   check_floating("rms_norm", input);
   settle_parameter(weight, input);
@@ -215,10 +235,11 @@ OutSpecs<2> _fused_rms_norm(Tensor& input, DimVector& normalized_shape, Tensor& 
           OutSpec{statistics_sizes(input, normalized_shape), statistics_dtype(input)}};
 }
 
-OutSpecs<2> _fused_rms_norm_backward(Tensor& grad, Tensor& input, DimVector& normalized_shape, Tensor& rstd,
-                                     Tensor& weight) {
+OutSpecs<2> _fused_rms_norm_backward(Tensor& grad, Tensor& input, DimVector& normalized_shape,
+                                     Tensor& rstd, Tensor& weight) {
   Tensor mean = rstd;
-  const OutSpecs<3> all = native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight);
+  const OutSpecs<3> all =
+      native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight);
   return {all[0], all[1]};
 }
 
@@ -273,11 +294,12 @@ Tensor wanted(bool want, const Tensor& t) { return want ? t : Tensor(); }
 }  // namespace
 
 ThreeTensors batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
-                                 const Tensor& running_mean, const Tensor& running_var, const Tensor& mean,
-                                 const Tensor& invstd, bool training, double eps, std::array<bool, 3> mask) {
+                                 const Tensor& running_mean, const Tensor& running_var,
+                                 const Tensor& mean, const Tensor& invstd, bool training,
+                                 double eps, std::array<bool, 3> mask) {
   if (!grad_enabled()) {
-    const auto [x, w, b] = native_batch_norm_backward(grad, input, weight, running_mean, running_var, mean, invstd,
-                                                      training, eps);
+    const auto [x, w, b] = native_batch_norm_backward(grad, input, weight, running_mean,
+                                                      running_var, mean, invstd, training, eps);
     return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
   }
   const DimVector dims = all_but_channels(input);
@@ -290,15 +312,17 @@ ThreeTensors batch_norm_backward(const Tensor& grad, const Tensor& input, const 
     x.value = x.centred * x.rstd;
   }
   const Tensor weighted = weight.defined() ? grad * per_channel(weight, input) : grad;
-  return {training ? through_normalization(weighted, x, dims) : weighted * x.rstd, (grad * x.value).sum(dims),
-          grad.sum(dims)};
+  return {training ? through_normalization(weighted, x, dims) : weighted * x.rstd,
+          (grad * x.value).sum(dims), grad.sum(dims)};
 }
 
-ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
-                                 const Tensor& weight, const Tensor&, const Tensor& mean, const Tensor& rstd,
-                                 double eps, std::array<bool, 3> mask) {
+ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input,
+                                 IntArrayRef normalized_shape, const Tensor& weight, const Tensor&,
+                                 const Tensor& mean, const Tensor& rstd, double eps,
+                                 std::array<bool, 3> mask) {
   if (!grad_enabled()) {
-    const auto [x, w, b] = native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight);
+    const auto [x, w, b] =
+        native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight);
     return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
   }
   const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
@@ -308,9 +332,9 @@ ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input, IntArr
           grad.sum_to_size(normalized_shape)};
 }
 
-ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor&,
-                                 const Tensor& mean, const Tensor& rstd, int64_t num_groups, double eps,
-                                 std::array<bool, 3> mask) {
+ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                 const Tensor&, const Tensor& mean, const Tensor& rstd,
+                                 int64_t num_groups, double eps, std::array<bool, 3> mask) {
   if (!grad_enabled()) {
     const auto [x, w, b] = native_group_norm_backward(grad, input, mean, rstd, weight, num_groups);
     return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
@@ -330,8 +354,9 @@ double rms_eps(const Tensor& input, std::optional<double> eps) {
 }
 }  // namespace
 
-std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
-                                             const Tensor& weight, const Tensor& rstd, std::optional<double> eps,
+std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input,
+                                             IntArrayRef normalized_shape, const Tensor& weight,
+                                             const Tensor& rstd, std::optional<double> eps,
                                              std::array<bool, 2> mask) {
   if (!grad_enabled()) {
     const auto [x, w] = _fused_rms_norm_backward(grad, input, normalized_shape, rstd, weight);
@@ -349,23 +374,28 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& i
 
 namespace composite {
 
-Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                  const Tensor& running_var, bool training, double momentum, double eps, bool) {
-  return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
+Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                  const Tensor& running_mean, const Tensor& running_var, bool training,
+                  double momentum, double eps, bool) {
+  return std::get<0>(
+      native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 
-Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight, const Tensor& bias,
-                  double eps, bool) {
+Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
+                  const Tensor& bias, double eps, bool) {
   return std::get<0>(native_layer_norm(input, normalized_shape, weight, bias, eps));
 }
 
-Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps, bool) {
+Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias,
+                  double eps, bool) {
   return std::get<0>(native_group_norm(input, weight, bias, num_groups, eps));
 }
 
-Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                     const Tensor& running_var, bool use_input_stats, double momentum, double eps, bool) {
-  RL_CHECK(input.dim() >= 2, "instance_norm expects an input of at least 2 dimensions, got ", input.dim());
+Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                     const Tensor& running_mean, const Tensor& running_var, bool use_input_stats,
+                     double momentum, double eps, bool) {
+  RL_CHECK(input.dim() >= 2, "instance_norm expects an input of at least 2 dimensions, got ",
+           input.dim());
   RL_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()),
            "Expected running_mean and running_var to be defined when use_input_stats is false");
   const int64_t images = input.size(0);
@@ -380,8 +410,8 @@ Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bi
   // Copies even for one image: they are written.
   const Tensor mean = running_mean.defined() ? repeated(running_mean).clone() : running_mean;
   const Tensor var = running_var.defined() ? repeated(running_var).clone() : running_var;
-  const Tensor out = composite::batch_norm(input.reshape(sizes), repeated(weight), repeated(bias), mean, var,
-                                           use_input_stats, momentum, eps, true);
+  const Tensor out = composite::batch_norm(input.reshape(sizes), repeated(weight), repeated(bias),
+                                           mean, var, use_input_stats, momentum, eps, true);
   if (use_input_stats) {
     const NoGradGuard no_grad;
     if (running_mean.defined()) {
@@ -394,7 +424,8 @@ Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bi
   return out.reshape(input.sizes());
 }
 
-Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight, std::optional<double> eps) {
+Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
+                std::optional<double> eps) {
   return std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
 }
 

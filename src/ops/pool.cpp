@@ -1,4 +1,5 @@
-// The contract of pooling, and its public forms. An input has one or more dimensions before those that are pooled.
+// The contract of pooling, and its public forms. An input has one or more dimensions before those
+// that are pooled.
 #include "generated/kernels.h"
 #include "ops/derivatives.h"
 
@@ -27,7 +28,8 @@ std::string by(IntArrayRef sizes) {
 }
 
 void check_images(const Tensor& t, int64_t dims) {
-  RL_CHECK(t.dim() > dims, "pooling over ", dims, " dimensions expects an input of more, but got ", t.sizes());
+  RL_CHECK(t.dim() > dims, "pooling over ", dims, " dimensions expects an input of more, but got ",
+           t.sizes());
   for (int64_t d = 0; d < dims; d++) {
     RL_CHECK(t.size(t.dim() - 1 - d) < largest, "pooling: the image is too large");
   }
@@ -42,18 +44,21 @@ struct Window {
 
 void check_window(const Window& w) {
   const size_t dims = w.kernel.size();
-  RL_CHECK(dims >= 1 && dims <= 3, "pooling works over one to three dimensions, got kernel_size=", w.kernel);
+  RL_CHECK(dims >= 1 && dims <= 3,
+           "pooling works over one to three dimensions, got kernel_size=", w.kernel);
   if (w.stride.empty()) {
     w.stride = w.kernel;
   }
   RL_CHECK(w.stride.size() == dims && w.padding.size() == dims && w.dilation.size() == dims,
-           "pooling: kernel_size, stride, padding and dilation must have as many elements as there are dimensions");
+           "pooling: kernel_size, stride, padding and dilation must have as many elements as there "
+           "are dimensions");
   for (size_t d = 0; d < dims; d++) {
     RL_CHECK(w.stride[d] != 0, "stride should not be zero");
     RL_CHECK(w.kernel[d] > 0, "kernel size should be greater than zero, but got ", w.kernel);
     RL_CHECK(w.stride[d] > 0, "stride should be greater than zero, but got ", w.stride);
     RL_CHECK(w.dilation[d] > 0, "dilation should be greater than zero, but got ", w.dilation);
-    RL_CHECK(w.kernel[d] < largest && w.stride[d] < largest && w.dilation[d] < largest, "pooling: the window is too large");
+    RL_CHECK(w.kernel[d] < largest && w.stride[d] < largest && w.dilation[d] < largest,
+             "pooling: the window is too large");
     RL_CHECK(w.padding[d] >= 0, "pad must be non-negative, but got pad: ", w.padding[d]);
     RL_CHECK(w.padding[d] <= ((w.kernel[d] - 1) * w.dilation[d] + 1) / 2,
              "pad should be at most half of effective kernel size, but got pad=", w.padding[d],
@@ -67,7 +72,8 @@ DimVector pooled_sizes(IntArrayRef input, const Window& w, bool ceil_mode) {
   DimVector sizes(input);
   bool positive = true;
   for (size_t d = 0; d < dims; d++) {
-    const int64_t room = input[before + d] + 2 * w.padding[d] - w.dilation[d] * (w.kernel[d] - 1) - 1;
+    const int64_t room =
+        input[before + d] + 2 * w.padding[d] - w.dilation[d] * (w.kernel[d] - 1) - 1;
     const int64_t stride = w.stride[d];
     const int64_t steps = room + (ceil_mode ? stride - 1 : 0);
     int64_t n = (steps < 0 ? -((-steps + stride - 1) / stride) : steps / stride) + 1;
@@ -78,8 +84,9 @@ DimVector pooled_sizes(IntArrayRef input, const Window& w, bool ceil_mode) {
     sizes[before + d] = n;
     positive &= n >= 1;
   }
-  RL_CHECK(positive, "Given input size: (", by(input.slice(before - 1, dims + 1)), "). Calculated output size: (",
-           by(IntArrayRef(sizes).slice(before - 1, dims + 1)), "). Output size is too small");
+  RL_CHECK(positive, "Given input size: (", by(input.slice(before - 1, dims + 1)),
+           "). Calculated output size: (", by(IntArrayRef(sizes).slice(before - 1, dims + 1)),
+           "). Output size is too small");
   return sizes;
 }
 
@@ -105,10 +112,12 @@ MemoryFormat same_format(Tensor& t, Tensor& other) {
 }
 
 void check_same_images(const Tensor& grad, IntArrayRef input_size, int64_t dims) {
-  RL_CHECK(dims >= 1 && dims <= 3 && grad.dim() > dims && static_cast<size_t>(grad.dim()) == input_size.size(),
+  RL_CHECK(dims >= 1 && dims <= 3 && grad.dim() > dims &&
+               static_cast<size_t>(grad.dim()) == input_size.size(),
            "pooling backward: the gradient must have as many dimensions as the input");
   for (int64_t d = 0; d < grad.dim() - dims; d++) {
-    RL_CHECK(grad.size(d) == input_size[static_cast<size_t>(d)], "pooling backward: wrong size of the gradient");
+    RL_CHECK(grad.size(d) == input_size[static_cast<size_t>(d)],
+             "pooling backward: wrong size of the gradient");
   }
 }
 
@@ -118,9 +127,11 @@ DimVector adaptive_sizes(const Tensor& self, IntArrayRef output_size) {
   DimVector sizes(self.sizes());
   for (int64_t d = 0; d < dims; d++) {
     RL_CHECK(output_size[d] >= 0 && output_size[d] < largest,
-             "elements of output_size must be greater than or equal to 0 but received ", output_size);
+             "elements of output_size must be greater than or equal to 0 but received ",
+             output_size);
     RL_CHECK(self.size(d - dims) > 0,
-             "adaptive pooling: Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
+             "adaptive pooling: Expected input to have non-zero size for non-batch dimensions, but "
+             "input has sizes ",
              self.sizes(), " with dimension ", self.dim() - dims + d, " being empty");
     sizes[static_cast<size_t>(self.dim() - dims + d)] = output_size[d];
   }
@@ -131,44 +142,47 @@ DimVector adaptive_sizes(const Tensor& self, IntArrayRef output_size) {
 
 namespace shape {
 
-OutSpecs<2> _max_pool(Tensor& self, DimVector& kernel, DimVector& stride, DimVector& padding, DimVector& dilation,
-                      bool& ceil_mode) {
+OutSpecs<2> _max_pool(Tensor& self, DimVector& kernel, DimVector& stride, DimVector& padding,
+                      DimVector& dilation, bool& ceil_mode) {
   check_window({kernel, stride, padding, dilation});
   check_images(self, static_cast<int64_t>(kernel.size()));
   check_not_bool("max_pool", self);
-  const DimVector sizes = pooled_sizes(self.sizes(), {kernel, stride, padding, dilation}, ceil_mode);
+  const DimVector sizes =
+      pooled_sizes(self.sizes(), {kernel, stride, padding, dilation}, ceil_mode);
   return with_indices(sizes, self, settle(self));
 }
 
 OutSpec _max_pool_backward(Tensor& grad, Tensor& indices, DimVector& input_size, int64_t& dims) {
   check_same_images(grad, input_size, dims);
   RL_CHECK(grad.sizes() == indices.sizes() && indices.dtype() == kInt64,
-           "max pooling backward: gradient and indices must have one size, got ", grad.sizes(), " and ",
-           indices.sizes());
+           "max pooling backward: gradient and indices must have one size, got ", grad.sizes(),
+           " and ", indices.sizes());
   const MemoryFormat format = same_format(grad, indices);
   return {input_size, grad.dtype(), {}, format};
 }
 
-OutSpec _avg_pool(Tensor& self, DimVector& kernel, DimVector& stride, DimVector& padding, bool& ceil_mode, bool&,
-                  std::optional<int64_t>& divisor_override) {
+OutSpec _avg_pool(Tensor& self, DimVector& kernel, DimVector& stride, DimVector& padding,
+                  bool& ceil_mode, bool&, std::optional<int64_t>& divisor_override) {
   DimVector dilation(kernel.size(), 1);
   check_window({kernel, stride, padding, dilation});
   check_images(self, static_cast<int64_t>(kernel.size()));
   check_not_bool("avg_pool", self);
   RL_CHECK(divisor_override.value_or(1) != 0, "divisor must be not zero");
-  const DimVector sizes = pooled_sizes(self.sizes(), {kernel, stride, padding, dilation}, ceil_mode);
+  const DimVector sizes =
+      pooled_sizes(self.sizes(), {kernel, stride, padding, dilation}, ceil_mode);
   return {sizes, self.dtype(), {}, settle(self)};
 }
 
-OutSpec _avg_pool_backward(Tensor& grad, DimVector& input_size, DimVector& kernel, DimVector& stride,
-                           DimVector& padding, bool& ceil_mode, bool&, std::optional<int64_t>& divisor_override) {
+OutSpec _avg_pool_backward(Tensor& grad, DimVector& input_size, DimVector& kernel,
+                           DimVector& stride, DimVector& padding, bool& ceil_mode, bool&,
+                           std::optional<int64_t>& divisor_override) {
   DimVector dilation(kernel.size(), 1);
   check_window({kernel, stride, padding, dilation});
   check_same_images(grad, input_size, static_cast<int64_t>(kernel.size()));
   RL_CHECK(divisor_override.value_or(1) != 0, "divisor must be not zero");
   const DimVector sizes = pooled_sizes(input_size, {kernel, stride, padding, dilation}, ceil_mode);
-  RL_CHECK(grad.sizes() == IntArrayRef(sizes), "average pooling backward: expected a gradient of size ", sizes,
-           ", got ", grad.sizes());
+  RL_CHECK(grad.sizes() == IntArrayRef(sizes),
+           "average pooling backward: expected a gradient of size ", sizes, ", got ", grad.sizes());
   return {input_size, grad.dtype(), {}, settle(grad)};
 }
 
@@ -194,11 +208,14 @@ OutSpecs<2> _adaptive_max_pool(Tensor& self, DimVector& output_size) {
 // ---- derivatives ----
 
 Tensor pooled_at(const Tensor& t, const Tensor& indices, int64_t dims) {
-  return t.flatten(t.dim() - dims).gather(-1, indices.flatten(indices.dim() - dims)).reshape(indices.sizes());
+  return t.flatten(t.dim() - dims)
+      .gather(-1, indices.flatten(indices.dim() - dims))
+      .reshape(indices.sizes());
 }
 
 DimVector last_sizes(IntArrayRef sizes, int64_t dims) {
-  return DimVector(sizes.slice(sizes.size() - static_cast<size_t>(dims), static_cast<size_t>(dims)));
+  return DimVector(
+      sizes.slice(sizes.size() - static_cast<size_t>(dims), static_cast<size_t>(dims)));
 }
 
 // ---- composites ----
@@ -207,11 +224,13 @@ namespace {
 
 // What a public form of `dims` dimensions takes: (N, C, ...) or (C, ...).
 void check_input(const char* name, const Tensor& self, int64_t dims) {
-  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "non-empty ", dims + 1, "D or ", dims + 2,
-           "D (batch mode) tensor expected for input of ", name, ", but got ", self.sizes());
+  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "non-empty ", dims + 1, "D or ",
+           dims + 2, "D (batch mode) tensor expected for input of ", name, ", but got ",
+           self.sizes());
   for (int64_t d = self.dim() == dims + 2 ? 1 : 0; d < self.dim(); d++) {
-    RL_CHECK(self.size(d) > 0, "Expected ", dims + 1, "D or ", dims + 2,
-             "D (batch mode) tensor with optional 0 dim batch size for input, but got:", self.sizes());
+    RL_CHECK(
+        self.size(d) > 0, "Expected ", dims + 1, "D or ", dims + 2,
+        "D (batch mode) tensor with optional 0 dim batch size for input, but got:", self.sizes());
   }
 }
 
@@ -222,30 +241,35 @@ DimVector repeated(const char* name, const char* what, IntArrayRef list, int64_t
 }
 
 DimVector strides_of(const char* name, IntArrayRef stride, const DimVector& kernel) {
-  return stride.empty() ? kernel : repeated(name, "stride", stride, static_cast<int64_t>(kernel.size()));
+  return stride.empty() ? kernel
+                        : repeated(name, "stride", stride, static_cast<int64_t>(kernel.size()));
 }
 
-std::tuple<Tensor, Tensor> max_pool(const char* name, int64_t dims, const Tensor& self, IntArrayRef kernel_size,
-                                    IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+std::tuple<Tensor, Tensor> max_pool(const char* name, int64_t dims, const Tensor& self,
+                                    IntArrayRef kernel_size, IntArrayRef stride,
+                                    IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   check_input(name, self, dims);
   const DimVector kernel = repeated(name, "kernel_size", kernel_size, dims);
-  return _max_pool(self, kernel, strides_of(name, stride, kernel), repeated(name, "padding", padding, dims),
+  return _max_pool(self, kernel, strides_of(name, stride, kernel),
+                   repeated(name, "padding", padding, dims),
                    repeated(name, "dilation", dilation, dims), ceil_mode);
 }
 
-Tensor avg_pool(const char* name, int64_t dims, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
-                IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor) {
+Tensor avg_pool(const char* name, int64_t dims, const Tensor& self, IntArrayRef kernel_size,
+                IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                std::optional<int64_t> divisor) {
   check_input(name, self, dims);
   const DimVector kernel = repeated(name, "kernel_size", kernel_size, dims);
-  return _avg_pool(self, kernel, strides_of(name, stride, kernel), repeated(name, "padding", padding, dims), ceil_mode,
-                   count_include_pad, divisor);
+  return _avg_pool(self, kernel, strides_of(name, stride, kernel),
+                   repeated(name, "padding", padding, dims), ceil_mode, count_include_pad, divisor);
 }
 
-DimVector adaptive_output(const char* name, int64_t dims, const Tensor& self, IntArrayRef output_size) {
-  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, name, "(): Expected ", dims + 1, "D or ", dims + 2,
-           "D tensor, but got ", self.sizes());
-  RL_CHECK(output_size.size() == 1 || static_cast<int64_t>(output_size.size()) == dims, name, ": output_size must be ",
-           dims);
+DimVector adaptive_output(const char* name, int64_t dims, const Tensor& self,
+                          IntArrayRef output_size) {
+  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, name, "(): Expected ", dims + 1,
+           "D or ", dims + 2, "D tensor, but got ", self.sizes());
+  RL_CHECK(output_size.size() == 1 || static_cast<int64_t>(output_size.size()) == dims, name,
+           ": output_size must be ", dims);
   return repeated(name, "output_size", output_size, dims);
 }
 
@@ -253,40 +277,50 @@ DimVector adaptive_output(const char* name, int64_t dims, const Tensor& self, In
 
 namespace composite {
 
-#define RL_POOL(n)                                                                                                \
-  Tensor max_pool##n##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,     \
-                        IntArrayRef dilation, bool ceil_mode) {                                                   \
-    return std::get<0>(max_pool("max_pool" #n "d", n, self, kernel_size, stride, padding, dilation, ceil_mode));  \
-  }                                                                                                               \
-  std::tuple<Tensor, Tensor> max_pool##n##d_with_indices(const Tensor& self, IntArrayRef kernel_size,             \
-                                                         IntArrayRef stride, IntArrayRef padding,                 \
-                                                         IntArrayRef dilation, bool ceil_mode) {                  \
-    return max_pool("max_pool" #n "d", n, self, kernel_size, stride, padding, dilation, ceil_mode);               \
-  }                                                                                                               \
-  Tensor adaptive_avg_pool##n##d(const Tensor& self, IntArrayRef output_size) {                                   \
-    return _adaptive_avg_pool(self, adaptive_output("adaptive_avg_pool" #n "d", n, self, output_size));           \
-  }                                                                                                               \
-  std::tuple<Tensor, Tensor> adaptive_max_pool##n##d(const Tensor& self, IntArrayRef output_size) {               \
-    return _adaptive_max_pool(self, adaptive_output("adaptive_max_pool" #n "d", n, self, output_size));           \
+#define RL_POOL(n)                                                                                \
+  Tensor max_pool##n##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,          \
+                        IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {              \
+    return std::get<0>(                                                                           \
+        max_pool("max_pool" #n "d", n, self, kernel_size, stride, padding, dilation, ceil_mode)); \
+  }                                                                                               \
+  std::tuple<Tensor, Tensor> max_pool##n##d_with_indices(                                         \
+      const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,       \
+      IntArrayRef dilation, bool ceil_mode) {                                                     \
+    return max_pool("max_pool" #n "d", n, self, kernel_size, stride, padding, dilation,           \
+                    ceil_mode);                                                                   \
+  }                                                                                               \
+  Tensor adaptive_avg_pool##n##d(const Tensor& self, IntArrayRef output_size) {                   \
+    return _adaptive_avg_pool(self,                                                               \
+                              adaptive_output("adaptive_avg_pool" #n "d", n, self, output_size)); \
+  }                                                                                               \
+  std::tuple<Tensor, Tensor> adaptive_max_pool##n##d(const Tensor& self,                          \
+                                                     IntArrayRef output_size) {                   \
+    return _adaptive_max_pool(self,                                                               \
+                              adaptive_output("adaptive_max_pool" #n "d", n, self, output_size)); \
   }
 RL_POOL(1)
 RL_POOL(2)
 RL_POOL(3)
 #undef RL_POOL
 
-Tensor avg_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
-                  bool count_include_pad) {
-  return avg_pool("avg_pool1d", 1, self, kernel_size, stride, padding, ceil_mode, count_include_pad, {});
+Tensor avg_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
+                  IntArrayRef padding, bool ceil_mode, bool count_include_pad) {
+  return avg_pool("avg_pool1d", 1, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                  {});
 }
 
-Tensor avg_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
-                  bool count_include_pad, std::optional<int64_t> divisor_override) {
-  return avg_pool("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+Tensor avg_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
+                  IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                  std::optional<int64_t> divisor_override) {
+  return avg_pool("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                  divisor_override);
 }
 
-Tensor avg_pool3d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
-                  bool count_include_pad, std::optional<int64_t> divisor_override) {
-  return avg_pool("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+Tensor avg_pool3d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
+                  IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                  std::optional<int64_t> divisor_override) {
+  return avg_pool("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                  divisor_override);
 }
 
 }  // namespace composite

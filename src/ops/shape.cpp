@@ -1,5 +1,5 @@
-// Views (geometry only), the ops that scatter their gradients back, copies, and composites over them.
-// A view of family shape: an entry in ops/shape.py and a function in namespace views here.
+// Views (geometry only), the ops that scatter their gradients back, copies, and composites over
+// them. A view of family shape: an entry in ops/shape.py and a function in namespace views here.
 #include <algorithm>
 
 #include "generated/kernels.h"
@@ -26,8 +26,9 @@ DimVector infer_size(IntArrayRef shape, int64_t numel) {
   }
   const bool fits = !overflow && (unknown < 0 ? known == numel : known > 0 && numel % known == 0);
   if (!fits && unknown >= 0 && known == 0 && numel == 0) {
-    throw Error(str("cannot reshape tensor of 0 elements into shape ", shape,
-                    " because the unspecified dimension size -1 can be any value and is ambiguous"));
+    throw Error(
+        str("cannot reshape tensor of 0 elements into shape ", shape,
+            " because the unspecified dimension size -1 can be any value and is ambiguous"));
   }
   RL_CHECK(fits, "shape '", shape, "' is invalid for input of size ", numel);
   if (unknown >= 0) {
@@ -85,7 +86,8 @@ ViewSpec view(const Tensor& self, IntArrayRef size) {
   const DimVector shape = infer_size(size, self.numel());
   DimVector strides;
   RL_CHECK(view_strides(self, shape, strides),
-           "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+           "view size is not compatible with input tensor's size and stride (at least one "
+           "dimension spans across two "
            "contiguous subspaces). Use .reshape(...) instead.");
   return {shape, strides, self.storage_offset()};
 }
@@ -102,13 +104,15 @@ ViewSpec transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
 }
 
 ViewSpec t(const Tensor& self) {
-  RL_CHECK(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
+  RL_CHECK(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", self.dim(),
+           "D");
   return self.dim() < 2 ? same(self) : views::transpose(self, 0, 1);
 }
 
 ViewSpec permute(const Tensor& self, IntArrayRef dims) {
   RL_CHECK(static_cast<int64_t>(dims.size()) == self.dim(),
-           "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+           "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+           "length of the desired "
            "ordering of dimensions i.e. input.dim() = ",
            self.dim(), " is not equal to len(dims) = ", dims.size());
   ViewSpec spec{DimVector(dims.size()), DimVector(dims.size()), self.storage_offset()};
@@ -124,9 +128,10 @@ ViewSpec permute(const Tensor& self, IntArrayRef dims) {
 }
 
 ViewSpec expand(const Tensor& self, IntArrayRef size, bool) {
-  RL_CHECK(static_cast<int64_t>(size.size()) >= self.dim(), "expand(", self.toString(), "{", self.sizes(),
-           "}, size=", size, "): the number of sizes provided (", size.size(),
-           ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
+  RL_CHECK(static_cast<int64_t>(size.size()) >= self.dim(), "expand(", self.toString(), "{",
+           self.sizes(), "}, size=", size, "): the number of sizes provided (", size.size(),
+           ") must be greater or equal to the number of dimensions in the tensor (", self.dim(),
+           ")");
   const size_t lead = size.size() - static_cast<size_t>(self.dim());
   ViewSpec spec{DimVector(size.size()), DimVector(size.size()), self.storage_offset()};
   for (size_t i = size.size(); i-- > 0;) {
@@ -135,14 +140,16 @@ ViewSpec expand(const Tensor& self, IntArrayRef size, bool) {
                ") isn't allowed in a leading, non-existing dimension ", i);
       spec.sizes[i] = size[i];
       // What the dimension would have were it of size 1 keeps single rows contiguous.
-      spec.strides[i] = size[i] != 1 ? 0 : i + 1 < size.size() ? spec.sizes[i + 1] * spec.strides[i + 1] : 1;
+      spec.strides[i] = size[i] != 1          ? 0
+                        : i + 1 < size.size() ? spec.sizes[i + 1] * spec.strides[i + 1]
+                                              : 1;
       continue;
     }
     const int64_t old = self.sizes()[i - lead];
     const int64_t wanted = size[i] == -1 ? old : size[i];
-    RL_CHECK(wanted >= 0 && (old == wanted || old == 1), "The expanded size of the tensor (", wanted,
-             ") must match the existing size (", old, ") at non-singleton dimension ", i, ".  Target sizes: ", size,
-             ".  Tensor sizes: ", self.sizes());
+    RL_CHECK(wanted >= 0 && (old == wanted || old == 1), "The expanded size of the tensor (",
+             wanted, ") must match the existing size (", old, ") at non-singleton dimension ", i,
+             ".  Target sizes: ", size, ".  Tensor sizes: ", self.sizes());
     spec.sizes[i] = wanted;
     spec.strides[i] = old == wanted ? self.strides()[i - lead] : 0;
   }
@@ -187,8 +194,8 @@ ViewSpec select(const Tensor& self, int64_t dim, int64_t index) {
   RL_CHECK_INDEX(self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t size = self.sizes()[d];
-  RL_CHECK_INDEX(index >= -size && index < size, "select(): index ", index, " out of range for tensor of size ",
-                 self.sizes(), " at dimension ", d);
+  RL_CHECK_INDEX(index >= -size && index < size, "select(): index ", index,
+                 " out of range for tensor of size ", self.sizes(), " at dimension ", d);
   ViewSpec spec = same(self);
   spec.offset += (index < 0 ? index + size : index) * spec.strides[d];
   spec.sizes.erase(static_cast<size_t>(d));
@@ -196,7 +203,8 @@ ViewSpec select(const Tensor& self, int64_t dim, int64_t index) {
   return spec;
 }
 
-ViewSpec slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+ViewSpec slice(const Tensor& self, int64_t dim, std::optional<int64_t> start,
+               std::optional<int64_t> end, int64_t step) {
   RL_CHECK(self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
   RL_CHECK_VALUE(step > 0, "slice step must be positive");
   const int64_t d = wrap_dim(dim, self.dim());
@@ -219,7 +227,8 @@ ViewSpec unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t ste
   const int64_t d = wrap_dim(dimension, self.dim());
   const int64_t length = self.dim() == 0 ? 1 : self.sizes()[d];
   RL_CHECK(size >= 0, "size is ", size, " but must be >= 0");
-  RL_CHECK(size <= length, "maximum size for tensor at dimension ", d, " is ", length, " but size is ", size);
+  RL_CHECK(size <= length, "maximum size for tensor at dimension ", d, " is ", length,
+           " but size is ", size);
   RL_CHECK(step > 0, "step is ", step, " but must be > 0");
   ViewSpec spec = same(self);
   spec.sizes.push_back(size);
@@ -231,7 +240,8 @@ ViewSpec unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t ste
   return spec;
 }
 
-ViewSpec as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset) {
+ViewSpec as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride,
+                    std::optional<int64_t> storage_offset) {
   RL_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
   return {size, stride, storage_offset.value_or(self.storage_offset())};
 }
@@ -273,8 +283,8 @@ ViewSpec view_dtype(const Tensor& self, ScalarType dtype) {
   }
   RL_CHECK(self.dim() > 0, "self.dim() cannot be 0 to view ", self.dtype(), " as ", dtype,
            " (different element sizes)");
-  RL_CHECK(self.strides().back() == 1, "self.stride(-1) must be 1 to view ", self.dtype(), " as ", dtype,
-           " (different element sizes), but got ", self.strides().back());
+  RL_CHECK(self.strides().back() == 1, "self.stride(-1) must be 1 to view ", self.dtype(), " as ",
+           dtype, " (different element sizes), but got ", self.strides().back());
   const size_t last = spec.sizes.size() - 1;
   if (from > to) {
     const int64_t ratio = from / to;
@@ -286,15 +296,17 @@ ViewSpec view_dtype(const Tensor& self, ScalarType dtype) {
     return spec;
   }
   const int64_t ratio = to / from;
-  RL_CHECK(spec.sizes[last] % ratio == 0, "self.size(-1) must be divisible by ", ratio, " to view ", self.dtype(),
-           " as ", dtype, " (different element sizes), but got ", spec.sizes[last]);
-  RL_CHECK(spec.offset % ratio == 0, "self.storage_offset() must be divisible by ", ratio, " to view ", self.dtype(),
-           " as ", dtype, " (different element sizes), but got ", spec.offset);
+  RL_CHECK(spec.sizes[last] % ratio == 0, "self.size(-1) must be divisible by ", ratio, " to view ",
+           self.dtype(), " as ", dtype, " (different element sizes), but got ", spec.sizes[last]);
+  RL_CHECK(spec.offset % ratio == 0, "self.storage_offset() must be divisible by ", ratio,
+           " to view ", self.dtype(), " as ", dtype, " (different element sizes), but got ",
+           spec.offset);
   spec.sizes[last] /= ratio;
   spec.offset /= ratio;
   for (size_t i = 0; i < last; i++) {
-    RL_CHECK(spec.strides[i] % ratio == 0, "self.stride(", i, ") must be divisible by ", ratio, " to view ",
-             self.dtype(), " as ", dtype, " (different element sizes), but got ", spec.strides[i]);
+    RL_CHECK(spec.strides[i] % ratio == 0, "self.stride(", i, ") must be divisible by ", ratio,
+             " to view ", self.dtype(), " as ", dtype, " (different element sizes), but got ",
+             spec.strides[i]);
     spec.strides[i] /= ratio;
   }
   return spec;
@@ -305,11 +317,14 @@ std::vector<ViewSpec> split_sizes(const Tensor& self, IntArrayRef split_sizes, i
   const int64_t d = wrap_dim(dim, self.dim());
   int64_t total = 0;
   for (const int64_t n : split_sizes) {
-    RL_CHECK(n >= 0 && !__builtin_add_overflow(total, n, &total),
-             "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", split_sizes);
+    RL_CHECK(
+        n >= 0 && !__builtin_add_overflow(total, n, &total),
+        "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
+        split_sizes);
   }
-  RL_CHECK(total == self.sizes()[d], "split_with_sizes expects split_sizes to sum exactly to ", self.sizes()[d],
-           " (input tensor's size at dimension ", d, "), but got split_sizes=", split_sizes);
+  RL_CHECK(total == self.sizes()[d], "split_with_sizes expects split_sizes to sum exactly to ",
+           self.sizes()[d], " (input tensor's size at dimension ", d,
+           "), but got split_sizes=", split_sizes);
   std::vector<ViewSpec> specs;
   int64_t start = 0;
   for (const int64_t n : split_sizes) {
@@ -347,21 +362,23 @@ OutSpec clone(Tensor& self, std::optional<MemoryFormat>& memory_format) {
 OutSpec _to_copy(Tensor& self, std::optional<ScalarType>& dtype, std::optional<Device>& device,
                  std::optional<MemoryFormat>& memory_format) {
   RL_CHECK_NOT_IMPLEMENTED(!device.has_value() || device->type() == self.device().type(),
-                           "copies between devices ", self.device(), " and ", *device, " are not built in");
+                           "copies between devices ", self.device(), " and ", *device,
+                           " are not built in");
   OutSpec spec = clone(self, memory_format);
   spec.dtype = dtype.value_or(self.dtype());
   return spec;
 }
 
 void copy_(Tensor& self, Tensor& src, bool&) {
-  RL_CHECK(is_expandable_to(src.sizes(), self.sizes()), "The expanded size of the tensor (", self.sizes(),
-           ") must match the existing size (", src.sizes(), ")");
+  RL_CHECK(is_expandable_to(src.sizes(), self.sizes()), "The expanded size of the tensor (",
+           self.sizes(), ") must match the existing size (", src.sizes(), ")");
 }
 
 OutSpec select_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&) {
   return {input_sizes, grad.dtype()};
 }
-OutSpec slice_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&, int64_t&, int64_t&) {
+OutSpec slice_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&, int64_t&,
+                       int64_t&) {
   return {input_sizes, grad.dtype()};
 }
 OutSpec diagonal_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&, int64_t&) {
@@ -375,27 +392,32 @@ OutSpec unfold_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&
 
 namespace cpu {
 
-void clone(const Tensor& out, const Tensor& self, std::optional<MemoryFormat>) { copy_raw(out, self); }
-void _to_copy(const Tensor& out, const Tensor& self, std::optional<ScalarType>, std::optional<Device>,
-              std::optional<MemoryFormat>) {
+void clone(const Tensor& out, const Tensor& self, std::optional<MemoryFormat>) {
+  copy_raw(out, self);
+}
+void _to_copy(const Tensor& out, const Tensor& self, std::optional<ScalarType>,
+              std::optional<Device>, std::optional<MemoryFormat>) {
   copy_raw(out, self);
 }
 void copy_(const Tensor& out, const Tensor& src, bool) { copy_raw(out, src); }
 
-void select_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t dim, int64_t index) {
+void select_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t dim,
+                     int64_t index) {
   fill_raw(out, 0);
   copy_raw(make_view(out, views::select(out, dim, index)), grad);
 }
-void slice_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t dim, int64_t start, int64_t end,
-                    int64_t step) {
+void slice_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t dim, int64_t start,
+                    int64_t end, int64_t step) {
   fill_raw(out, 0);
   copy_raw(make_view(out, views::slice(out, dim, start, end, step)), grad);
 }
-void diagonal_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t offset, int64_t dim1, int64_t dim2) {
+void diagonal_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t offset,
+                       int64_t dim1, int64_t dim2) {
   fill_raw(out, 0);
   copy_raw(make_view(out, views::diagonal(out, offset, dim1, dim2)), grad);
 }
-void unfold_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t dim, int64_t size, int64_t step) {
+void unfold_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t dim, int64_t size,
+                     int64_t step) {
   // Windows may overlap: each position within a window is a strided slice of out, added in order.
   fill_raw(out, 0);
   if (out.dim() == 0) {
@@ -424,8 +446,8 @@ Tensor permute_backward(const Tensor& grad, IntArrayRef dims) {
   return grad.permute(inverse);
 }
 
-Tensor split_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options, IntArrayRef sizes,
-                      int64_t dim) {
+Tensor split_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options,
+                      IntArrayRef sizes, int64_t dim) {
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(self_sizes.size()));
   std::vector<Tensor> parts;
   for (size_t i = 0; i < grads.size(); i++) {
@@ -436,7 +458,8 @@ Tensor split_backward(TensorList grads, IntArrayRef self_sizes, const TensorOpti
   return cat(parts, d);
 }
 
-Tensor unbind_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options, int64_t dim) {
+Tensor unbind_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options,
+                       int64_t dim) {
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(self_sizes.size()));
   DimVector part(self_sizes);
   part.erase(static_cast<size_t>(d));
@@ -447,8 +470,9 @@ Tensor unbind_backward(TensorList grads, IntArrayRef self_sizes, const TensorOpt
   return parts.empty() ? zeros(self_sizes, options) : stack(parts, d);
 }
 
-// Adds the window's gradient to a flat image of the storage that both windows lie in, then reads the input's window.
-// Elements that the window visits several times add up; those that the input itself visits several times share.
+// Adds the window's gradient to a flat image of the storage that both windows lie in, then reads
+// the input's window. Elements that the window visits several times add up; those that the input
+// itself visits several times share.
 namespace {
 
 // Whether two places of a window may be the same element.
@@ -476,8 +500,9 @@ bool may_overlap(IntArrayRef sizes, IntArrayRef strides) {
 }  // namespace
 
 // The gradient is laid into an image of the storage, from which the input's window reads its own.
-Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides, int64_t self_offset,
-                           IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset) {
+Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides,
+                           int64_t self_offset, IntArrayRef size, IntArrayRef stride,
+                           std::optional<int64_t> storage_offset) {
   const int64_t offset = storage_offset.value_or(self_offset);
   const auto reach = [](IntArrayRef sizes, IntArrayRef strides, int64_t from) {
     int64_t last = from;
@@ -490,7 +515,8 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
     return last + 1;
   };
   const int64_t low = std::min(offset, self_offset);
-  const int64_t high = std::max(reach(size, stride, offset), reach(self_sizes, self_strides, self_offset));
+  const int64_t high =
+      std::max(reach(size, stride, offset), reach(self_sizes, self_strides, self_offset));
   const TensorOptions options = TensorOptions(grad.dtype()).device(grad.device());
   Tensor image = zeros({high - low}, options);
   const bool overlapping_input = may_overlap(self_sizes, self_strides);
@@ -510,7 +536,8 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
   const Tensor to = positions(self_sizes, self_strides, self_offset);
   image = image.index_add(0, from, grad.reshape({-1}));
   if (overlapping_input) {
-    const Tensor visits = zeros({high - low}, options).index_add(0, to, ones({to.numel()}, options));
+    const Tensor visits =
+        zeros({high - low}, options).index_add(0, to, ones({to.numel()}, options));
     image = image / visits.clamp_min(1);
   }
   return image.index_select(0, to).reshape(self_sizes);
@@ -566,8 +593,8 @@ Tensor unflatten(const Tensor& self, int64_t dim, IntArrayRef sizes) {
   }
   const int64_t length = self.size(d);
   RL_CHECK(unknown <= 1 && (unknown == 1 ? known > 0 && length % known == 0 : known == length),
-           "unflatten: Provided sizes ", sizes, " don't multiply up to the size of dim ", d, " (", length,
-           ") in the input tensor");
+           "unflatten: Provided sizes ", sizes, " don't multiply up to the size of dim ", d, " (",
+           length, ") in the input tensor");
   DimVector shape;
   for (int64_t i = 0; i < self.dim(); i++) {
     if (i != d) {
@@ -584,7 +611,8 @@ Tensor unflatten(const Tensor& self, int64_t dim, IntArrayRef sizes) {
 Tensor ravel(const Tensor& self) { return self.contiguous().view({-1}); }
 
 Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
-  RL_CHECK(memory_format != MemoryFormat::Preserve, "preserve memory format is unsupported by the contiguous operator");
+  RL_CHECK(memory_format != MemoryFormat::Preserve,
+           "preserve memory format is unsupported by the contiguous operator");
   return self.is_contiguous(memory_format) ? self : self.clone(memory_format);
 }
 
@@ -607,7 +635,8 @@ Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
   if (self.sizes() == size) {
     return self;
   }
-  RL_CHECK(is_expandable_to(size, self.sizes()), "size {", size, "} is not expandable to size {", self.sizes(), "}.");
+  RL_CHECK(is_expandable_to(size, self.sizes()), "size {", size, "} is not expandable to size {",
+           self.sizes(), "}.");
   const size_t lead = static_cast<size_t>(self.dim()) - size.size();
   DimVector dims;
   for (size_t i = 0; i < static_cast<size_t>(self.dim()); i++) {
@@ -619,13 +648,19 @@ Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
   return lead == 0 ? sum : sum.view(size);
 }
 
-Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1) { return self.transpose(axis0, axis1); }
-Tensor swapdims(const Tensor& self, int64_t dim0, int64_t dim1) { return self.transpose(dim0, dim1); }
+Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1) {
+  return self.transpose(axis0, axis1);
+}
+Tensor swapdims(const Tensor& self, int64_t dim0, int64_t dim1) {
+  return self.transpose(dim0, dim1);
+}
 
 Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destination) {
   RL_CHECK(source.size() == destination.size(),
-           "movedim: Invalid source or destination dims: source (", source, " dims) should contain the same number of "
-           "dims as destination (", destination, " dims)");
+           "movedim: Invalid source or destination dims: source (", source,
+           " dims) should contain the same number of "
+           "dims as destination (",
+           destination, " dims)");
   const DimVector from = wrap_dims(source, self.dim(), false);
   const DimVector to = wrap_dims(destination, self.dim(), false);
   if (self.dim() == 0) {
@@ -652,8 +687,9 @@ Tensor moveaxis(const Tensor& self, IntArrayRef source, IntArrayRef destination)
   return rushlight::movedim(self, source, destination);
 }
 Tensor adjoint(const Tensor& self) {
-  RL_CHECK(self.dim() >= 2, "tensor.adjoint() is only supported on matrices or batches of matrices. Got ", self.dim(),
-           "-D tensor.");
+  RL_CHECK(self.dim() >= 2,
+           "tensor.adjoint() is only supported on matrices or batches of matrices. Got ",
+           self.dim(), "-D tensor.");
   const Tensor swapped = self.transpose(-2, -1);
   return self.is_complex() ? swapped.conj() : swapped;
 }
@@ -662,16 +698,19 @@ Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   RL_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
   RL_CHECK(length >= 0, "narrow(): length must be non-negative.");
   const int64_t size = self.size(dim);
-  RL_CHECK_INDEX(start >= -size && start <= size, "start out of range (expected to be in range of [", -size, ", ",
-                 size, "], but got ", start, ")");
+  RL_CHECK_INDEX(start >= -size && start <= size,
+                 "start out of range (expected to be in range of [", -size, ", ", size,
+                 "], but got ", start, ")");
   const int64_t from = start < 0 ? start + size : start;
-  RL_CHECK(from <= size - length, "start (", from, ") + length (", length, ") exceeds dimension size (", size, ").");
+  RL_CHECK(from <= size - length, "start (", from, ") + length (", length,
+           ") exceeds dimension size (", size, ").");
   return self.slice(dim, from, from + length, 1);
 }
 
 std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   RL_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
-  RL_CHECK(split_size >= 0, "split expects split_size be non-negative, but got split_size=", split_size);
+  RL_CHECK(split_size >= 0,
+           "split expects split_size be non-negative, but got split_size=", split_size);
   const int64_t size = self.size(dim);
   RL_CHECK(split_size > 0 || size == 0,
            "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
@@ -701,7 +740,8 @@ std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   return rushlight::split(self, each, dim);
 }
 std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
-  RL_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+  RL_CHECK(self.dim() > 0,
+           "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
   RL_CHECK(sections > 0, "number of sections must be larger than 0, got ", sections);
   const int64_t size = self.size(dim);
   DimVector sizes;
@@ -711,7 +751,8 @@ std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t d
   return rushlight::split(self, IntArrayRef(sizes), dim);
 }
 std::vector<Tensor> tensor_split_indices(const Tensor& self, IntArrayRef indices, int64_t dim) {
-  RL_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+  RL_CHECK(self.dim() > 0,
+           "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
   std::vector<Tensor> out;
   int64_t start = 0;
   for (const int64_t end : indices) {
@@ -732,26 +773,31 @@ Tensor converted(const Tensor& self, ScalarType dtype, Device device, bool copy,
   if (fits && !copy) {
     return self;
   }
-  // To meta nothing is copied. With a gradient it would be recorded, which `_to_copy` refuses between devices.
+  // To meta nothing is copied. With a gradient it would be recorded, which `_to_copy` refuses
+  // between devices.
   if (device.is_meta() && !self.is_meta() && !(tls.grad_mode && self.requires_grad())) {
     Tensor source = self;
     OutSpec spec = shape::clone(source, memory_format);
     spec.dtype = dtype;
     return make_output(spec, device);
   }
-  RL_CHECK_NOT_IMPLEMENTED(device.is_meta() || !self.is_meta(), "Cannot copy out of meta tensor; no data!");
+  RL_CHECK_NOT_IMPLEMENTED(device.is_meta() || !self.is_meta(),
+                           "Cannot copy out of meta tensor; no data!");
   return rushlight::_to_copy(self, dtype, device, memory_format);
 }
 }  // namespace
 
-Tensor to_dtype(const Tensor& self, ScalarType dtype, bool, bool copy, std::optional<MemoryFormat> memory_format) {
+Tensor to_dtype(const Tensor& self, ScalarType dtype, bool, bool copy,
+                std::optional<MemoryFormat> memory_format) {
   return converted(self, dtype, self.device(), copy, memory_format);
 }
-Tensor to_device(const Tensor& self, std::optional<Device> device, std::optional<ScalarType> dtype, bool, bool copy,
-                 std::optional<MemoryFormat> memory_format) {
-  return converted(self, dtype.value_or(self.dtype()), device.value_or(self.device()), copy, memory_format);
+Tensor to_device(const Tensor& self, std::optional<Device> device, std::optional<ScalarType> dtype,
+                 bool, bool copy, std::optional<MemoryFormat> memory_format) {
+  return converted(self, dtype.value_or(self.dtype()), device.value_or(self.device()), copy,
+                   memory_format);
 }
-Tensor to_other(const Tensor& self, const Tensor& other, bool, bool copy, std::optional<MemoryFormat> memory_format) {
+Tensor to_other(const Tensor& self, const Tensor& other, bool, bool copy,
+                std::optional<MemoryFormat> memory_format) {
   return converted(self, other.dtype(), other.device(), copy, memory_format);
 }
 Tensor type_as(const Tensor& self, const Tensor& other) { return self.to(other); }
@@ -764,10 +810,14 @@ Tensor atleast_2d(const Tensor& self) {
 }
 Tensor atleast_3d(const Tensor& self) {
   switch (self.dim()) {
-    case 0: return self.reshape({1, 1, 1});
-    case 1: return self.unsqueeze(0).unsqueeze(-1);
-    case 2: return self.unsqueeze(-1);
-    default: return self;
+    case 0:
+      return self.reshape({1, 1, 1});
+    case 1:
+      return self.unsqueeze(0).unsqueeze(-1);
+    case 2:
+      return self.unsqueeze(-1);
+    default:
+      return self;
   }
 }
 
@@ -788,7 +838,9 @@ Tensor& become(const Tensor& self, const Tensor& view) {
   }
   return const_cast<Tensor&>(self);
 }
-void check_become(const char* op, const Tensor& self) { check_inplace(op, self, grad_enabled() && grad_wanted(self)); }
+void check_become(const char* op, const Tensor& self) {
+  check_inplace(op, self, grad_enabled() && grad_wanted(self));
+}
 }  // namespace
 
 Tensor& transpose_(const Tensor& self, int64_t dim0, int64_t dim1) {
@@ -799,8 +851,12 @@ Tensor& t_(const Tensor& self) {
   check_become("t_", self);
   return become(self, self.t());
 }
-Tensor& swapaxes_(const Tensor& self, int64_t axis0, int64_t axis1) { return self.transpose_(axis0, axis1); }
-Tensor& swapdims_(const Tensor& self, int64_t dim0, int64_t dim1) { return self.transpose_(dim0, dim1); }
+Tensor& swapaxes_(const Tensor& self, int64_t axis0, int64_t axis1) {
+  return self.transpose_(axis0, axis1);
+}
+Tensor& swapdims_(const Tensor& self, int64_t dim0, int64_t dim1) {
+  return self.transpose_(dim0, dim1);
+}
 Tensor& squeeze_(const Tensor& self) {
   check_become("squeeze_", self);
   return become(self, self.squeeze());
@@ -813,7 +869,8 @@ Tensor& unsqueeze_(const Tensor& self, int64_t dim) {
   check_become("unsqueeze_", self);
   return become(self, self.unsqueeze(dim));
 }
-Tensor& as_strided_(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset) {
+Tensor& as_strided_(const Tensor& self, IntArrayRef size, IntArrayRef stride,
+                    std::optional<int64_t> storage_offset) {
   check_become("as_strided_", self);
   return become(self, self.as_strided(size, stride, storage_offset));
 }

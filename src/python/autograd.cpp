@@ -1,4 +1,5 @@
-// Autograd for Python: modes, backward and grad, hooks of tensors, saved-tensor hooks, anomaly mode.
+// Autograd for Python: modes, backward and grad, hooks of tensors, saved-tensor hooks, anomaly
+// mode.
 #include <algorithm>
 
 #include <rushlight/ops.h>
@@ -24,8 +25,8 @@ struct Bound {
   }
 };
 template <size_t N>
-Bound<N> bind(const char* function, const char* const (&names)[N], PyObject* const* args, Py_ssize_t nargs,
-              PyObject* kwnames) {
+Bound<N> bind(const char* function, const char* const (&names)[N], PyObject* const* args,
+              Py_ssize_t nargs, PyObject* kwnames) {
   Bound<N> out;
   if (nargs > static_cast<Py_ssize_t>(N)) {
     raise(PyExc_TypeError, str(function, "() takes at most ", N, " arguments (", nargs, " given)"));
@@ -55,13 +56,16 @@ PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(tls.gra
 PyObject* set_grad_enabled(PyObject*, PyObject* value) {
   return guarded([&]() -> PyObject* {
     if (!PyBool_Check(value)) {
-      raise(PyExc_TypeError, str("set_grad_enabled(): argument 'enabled' must be bool, not ", type_name(value)));
+      raise(PyExc_TypeError,
+            str("set_grad_enabled(): argument 'enabled' must be bool, not ", type_name(value)));
     }
     tls.grad_mode = value == Py_True;
     Py_RETURN_NONE;
   });
 }
-PyObject* is_inference_mode_enabled(PyObject*, PyObject*) { return PyBool_FromLong(tls.inference_mode); }
+PyObject* is_inference_mode_enabled(PyObject*, PyObject*) {
+  return PyBool_FromLong(tls.inference_mode);
+}
 // Returns what was set before, for leave_inference_mode.
 PyObject* enter_inference_mode(PyObject*, PyObject* value) {
   return guarded([&]() -> PyObject* {
@@ -86,7 +90,9 @@ PyObject* leave_inference_mode(PyObject*, PyObject* before) {
 }
 
 PyObject* is_anomaly_enabled(PyObject*, PyObject*) { return PyBool_FromLong(tls.anomaly_mode); }
-PyObject* is_anomaly_check_nan_enabled(PyObject*, PyObject*) { return PyBool_FromLong(tls.anomaly_check_nan); }
+PyObject* is_anomaly_check_nan_enabled(PyObject*, PyObject*) {
+  return PyBool_FromLong(tls.anomaly_check_nan);
+}
 PyObject* set_anomaly_enabled(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     int enabled;
@@ -113,7 +119,8 @@ std::string python_traceback() {
   std::string out;
   try {
     static PyObject* format_stack = nullptr;
-    const Object lines = Object::check(PyObject_CallNoArgs(imported(format_stack, "traceback", "format_stack")));
+    const Object lines =
+        Object::check(PyObject_CallNoArgs(imported(format_stack, "traceback", "format_stack")));
     const Object empty = text("");
     const Object joined = Object::check(PyUnicode_Join(empty.get(), lines.get()));
     out = text_view(joined.get());
@@ -137,25 +144,29 @@ Ends ends_of(PyObject* o, const char* what) {
   if (o == nullptr || o == Py_None) {
     return out;
   }
-  const Object items = is_tensor(o) ? Object::check(PyTuple_Pack(1, o)) : Object::check(PySequence_Tuple(o));
+  const Object items =
+      is_tensor(o) ? Object::check(PyTuple_Pack(1, o)) : Object::check(PySequence_Tuple(o));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); i++) {
     PyObject* item = PyTuple_GET_ITEM(items.get(), i);
     if (is_tensor(item)) {
       out.tensors.push_back(unwrap(item));
       out.edges.push_back({});
-    } else if (PyTuple_Check(item) && PyTuple_GET_SIZE(item) >= 2 && is_node(PyTuple_GET_ITEM(item, 0))) {
+    } else if (PyTuple_Check(item) && PyTuple_GET_SIZE(item) >= 2 &&
+               is_node(PyTuple_GET_ITEM(item, 0))) {
       const long number = PyLong_AsLong(PyTuple_GET_ITEM(item, 1));
       if (number == -1 && PyErr_Occurred() != nullptr) {
         throw PythonError();
       }
       Edge edge = {unwrap_node(PyTuple_GET_ITEM(item, 0)), static_cast<uint32_t>(number)};
-      RL_CHECK_INDEX(number >= 0 && static_cast<size_t>(number) < edge.node->num_outputs(), "node ", edge.node->name(),
-                     " has ", edge.node->num_outputs(), " outputs, but the edge is for number ", number);
+      RL_CHECK_INDEX(number >= 0 && static_cast<size_t>(number) < edge.node->num_outputs(), "node ",
+                     edge.node->name(), " has ", edge.node->num_outputs(),
+                     " outputs, but the edge is for number ", number);
       out.tensors.emplace_back();
       out.edges.push_back(std::move(edge));
       out.any_edge = true;
     } else {
-      raise(PyExc_TypeError, str(what, " must be Tensors or GradientEdges, but got ", type_name(item)));
+      raise(PyExc_TypeError,
+            str(what, " must be Tensors or GradientEdges, but got ", type_name(item)));
     }
   }
   return out;
@@ -169,8 +180,8 @@ void fill_edges(Ends& ends) {
   }
 }
 
-// run_backward(tensors, gradients, retain_graph, create_graph, inputs, accumulate, allow_unused): gradients of inputs,
-// or None with `accumulate`.
+// run_backward(tensors, gradients, retain_graph, create_graph, inputs, accumulate, allow_unused):
+// gradients of inputs, or None with `accumulate`.
 PyObject* run(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n != 7) {
@@ -184,29 +195,33 @@ PyObject* run(PyObject*, PyObject* const* args, Py_ssize_t n) {
     Ends inputs = ends_of(args[4], "inputs");
     const bool accumulate = check(PyObject_IsTrue(args[5])) != 0;
     const bool allow_unused = check(PyObject_IsTrue(args[6])) != 0;
-    RL_CHECK(gradients.empty() || gradients.size() == roots.tensors.size(), "got ", roots.tensors.size(),
-             " tensors and ", gradients.size(), " gradients");
+    RL_CHECK(gradients.empty() || gradients.size() == roots.tensors.size(), "got ",
+             roots.tensors.size(), " tensors and ", gradients.size(), " gradients");
     std::vector<Tensor> results;
     {
       const WithoutGil no_gil;
       if (roots.any_edge || inputs.any_edge) {
         gradients.resize(roots.tensors.size());
         for (size_t i = 0; i < gradients.size(); i++) {
-          if (!gradients[i].defined() && roots.tensors[i].defined() && roots.tensors[i].numel() == 1) {
+          if (!gradients[i].defined() && roots.tensors[i].defined() &&
+              roots.tensors[i].numel() == 1) {
             gradients[i] = ones_like(roots.tensors[i]);
           }
         }
         fill_edges(roots);
         fill_edges(inputs);
-        results = run_edges(roots.edges, gradients, inputs.edges, accumulate, retain_graph, create_graph);
+        results =
+            run_edges(roots.edges, gradients, inputs.edges, accumulate, retain_graph, create_graph);
         for (size_t i = 0; !accumulate && !allow_unused && i < results.size(); i++) {
           RL_CHECK(results[i].defined(), "The differentiated Tensor at index ", i,
-                   " appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
+                   " appears to not have been used in the graph. Set allow_unused=True if this is "
+                   "the desired behavior.");
         }
       } else if (accumulate) {
         run_backward(roots.tensors, gradients, retain_graph, create_graph, inputs.tensors);
       } else {
-        results = run_grad(roots.tensors, inputs.tensors, gradients, retain_graph, create_graph, allow_unused);
+        results = run_grad(roots.tensors, inputs.tensors, gradients, retain_graph, create_graph,
+                           allow_unused);
       }
     }
     if (accumulate) {
@@ -220,8 +235,8 @@ PyObject* run(PyObject*, PyObject* const* args, Py_ssize_t n) {
 PyObject* backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     if (RL_UNLIKELY(wants_torch_function(self, args, nargs, kwnames))) {
-      const Object method =
-          Object::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), "backward"));
+      const Object method = Object::check(
+          PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), "backward"));
       return call_torch_function(method.get(), self, args, nargs, kwnames);
     }
     static const char* const names[] = {"gradient", "retain_graph", "create_graph", "inputs"};
@@ -231,8 +246,11 @@ PyObject* backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
     const bool create_graph = bound.truth(2, false);
     const bool retain_graph = bound.truth(1, create_graph);
     const Ends inputs = ends_of(bound[3], "inputs");
-    RL_CHECK(!bound.given(3) || !inputs.tensors.empty(), "`inputs` argument to `backward()` cannot be empty.");
-    RL_CHECK(!inputs.any_edge, "backward() of a tensor takes tensors as inputs; use torch.autograd.backward for edges");
+    RL_CHECK(!bound.given(3) || !inputs.tensors.empty(),
+             "`inputs` argument to `backward()` cannot be empty.");
+    RL_CHECK(
+        !inputs.any_edge,
+        "backward() of a tensor takes tensors as inputs; use torch.autograd.backward for edges");
     const WithoutGil no_gil;
     run_backward({root}, {gradient}, retain_graph, create_graph, inputs.tensors);
     Py_RETURN_NONE;
@@ -259,15 +277,17 @@ class PythonTensorHook : public TensorHook {
           continue;
         }
         if (!is_tensor(result.get())) {
-          raise(PyExc_TypeError, str("expected Variable, but hook returned '", type_name(result.get()), "'"));
+          raise(PyExc_TypeError,
+                str("expected Variable, but hook returned '", type_name(result.get()), "'"));
         }
         const Tensor& changed = unwrap(result.get());
-        RL_CHECK(changed.dtype() == current.dtype(), "hook has changed the type of value (was torch.", current.dtype(),
-                 " got torch.", changed.dtype(), ")");
-        RL_CHECK(changed.device() == current.device(), "hook has changed the device of value (was ", current.device(),
-                 " got ", changed.device(), ")");
-        RL_CHECK(changed.sizes() == current.sizes(), "hook has changed the size of value (was ", current.sizes(),
-                 " got ", changed.sizes(), ")");
+        RL_CHECK(changed.dtype() == current.dtype(),
+                 "hook has changed the type of value (was torch.", current.dtype(), " got torch.",
+                 changed.dtype(), ")");
+        RL_CHECK(changed.device() == current.device(), "hook has changed the device of value (was ",
+                 current.device(), " got ", changed.device(), ")");
+        RL_CHECK(changed.sizes() == current.sizes(), "hook has changed the size of value (was ",
+                 current.sizes(), " got ", changed.sizes(), ")");
         current = changed;
       }
       return current;
@@ -289,8 +309,10 @@ class PythonAccumulateHook : public AccumulateHook {
       const Object list = Object::check(PySequence_List(values.get()));
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); i++) {
         const Object wrapped = Object::check(wrap(leaf));
-        const Object result = Object::check(PyObject_CallOneArg(PyList_GET_ITEM(list.get(), i), wrapped.get()));
-        RL_CHECK_TYPE(result.get() == Py_None, "Tensor post accumulate grad hooks should return None.");
+        const Object result =
+            Object::check(PyObject_CallOneArg(PyList_GET_ITEM(list.get(), i), wrapped.get()));
+        RL_CHECK_TYPE(result.get() == Py_None,
+                      "Tensor post accumulate grad hooks should return None.");
       }
     });
   }
@@ -299,7 +321,8 @@ class PythonAccumulateHook : public AccumulateHook {
   Object hooks_;
 };
 
-// The dict of this tensor's hooks: null where there is none and `make` is false. New reference otherwise.
+// The dict of this tensor's hooks: null where there is none and `make` is false. New reference
+// otherwise.
 PyObject* hooks_of(const Tensor& t, bool make) {
   if (const Ref<Node> grad_fn = t.grad_fn()) {
     if (grad_fn->extra() != nullptr) {
@@ -310,7 +333,8 @@ PyObject* hooks_of(const Tensor& t, bool make) {
         }
       }
     }
-  } else if (const AutogradMeta* meta = t.impl()->autograd(); meta != nullptr && meta->hooks != nullptr) {
+  } else if (const AutogradMeta* meta = t.impl()->autograd();
+             meta != nullptr && meta->hooks != nullptr) {
     for (const auto& hook : meta->hooks->tensor_hooks) {
       if (const auto* python_hook = dynamic_cast<const PythonTensorHook*>(hook.get())) {
         return Py_NewRef(python_hook->dict());
@@ -329,8 +353,10 @@ bool offer(PyObject* self, const char* name, PyObject* argument, PyObject** resu
   if (RL_LIKELY(!mode_active() && !overrides(self))) {
     return false;
   }
-  const Object method = Object::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), name));
-  *result = check(call_torch_function(method.get(), self, &argument, argument != nullptr ? 1 : 0, nullptr));
+  const Object method =
+      Object::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), name));
+  *result = check(
+      call_torch_function(method.get(), self, &argument, argument != nullptr ? 1 : 0, nullptr));
   return true;
 }
 
@@ -434,10 +460,12 @@ PyObject* is_inference(PyObject* self, PyObject*) {
 
 const PyMethodDef tensor_methods[] = {
     {"backward", as_function(backward), METH_FASTCALL | METH_KEYWORDS,
-     "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None): add the gradients of this tensor to "
+     "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None): add the "
+     "gradients of this tensor to "
      "the leaves' .grad."},
     {"register_hook", register_hook, METH_O,
-     "Call hook(grad) whenever the gradient of this tensor is computed; a result replaces it. Returns a handle."},
+     "Call hook(grad) whenever the gradient of this tensor is computed; a result replaces it. "
+     "Returns a handle."},
     {"register_post_accumulate_grad_hook", register_accumulate_hook, METH_O,
      "Call hook(leaf) after a gradient was added to this leaf. Returns a handle."},
     {"retain_grad", retain_grad, METH_NOARGS, "Let backward fill in .grad though this is no leaf."},
@@ -447,7 +475,8 @@ const PyMethodDef tensor_methods[] = {
 };
 
 const PyGetSetDef tensor_getset[] = {
-    {"grad_fn", grad_fn, nullptr, "The node of the op that made this tensor; None for leaves.", nullptr},
+    {"grad_fn", grad_fn, nullptr, "The node of the op that made this tensor; None for leaves.",
+     nullptr},
     {"_backward_hooks", backward_hooks, nullptr, nullptr, nullptr},
     {},
 };
@@ -456,7 +485,8 @@ const PyGetSetDef tensor_getset[] = {
 
 class PythonPacked : public PackedTensor {
  public:
-  PythonPacked(Object packed, Object unpack) : packed_(std::move(packed)), unpack_(std::move(unpack)) {}
+  PythonPacked(Object packed, Object unpack)
+      : packed_(std::move(packed)), unpack_(std::move(unpack)) {}
   ~PythonPacked() override {
     drop_reference(packed_.release());
     drop_reference(unpack_.release());
@@ -465,7 +495,8 @@ class PythonPacked : public PackedTensor {
     return in_python([&] {
       const Object t = Object::check(PyObject_CallOneArg(unpack_.get(), packed_.get()));
       if (!is_tensor(t.get())) {
-        raise(PyExc_TypeError, str("Output of saved tensor unpack_hook expected to be a Tensor but got result of type ",
+        raise(PyExc_TypeError, str("Output of saved tensor unpack_hook expected to be a Tensor but "
+                                   "got result of type ",
                                    type_name(t.get())));
       }
       return unwrap(t.get());
@@ -497,7 +528,8 @@ PyObject* push_saved_hooks(PyObject*, PyObject* args) {
       throw PythonError();
     }
     RL_CHECK(saved_hooks_disabled.empty(), saved_hooks_disabled);
-    hook_stack.hooks.push_back(std::make_unique<PythonSavedHooks>(Object::borrow(pack), Object::borrow(unpack)));
+    hook_stack.hooks.push_back(
+        std::make_unique<PythonSavedHooks>(Object::borrow(pack), Object::borrow(unpack)));
     tls.saved_hooks = hook_stack.hooks.back().get();
     Py_RETURN_NONE;
   });
@@ -512,11 +544,13 @@ PyObject* pop_saved_hooks(PyObject*, PyObject*) {
   });
 }
 
-// The message of the errors that pushing raises; None allows hooks again. Returns what was set before.
+// The message of the errors that pushing raises; None allows hooks again. Returns what was set
+// before.
 PyObject* disable_saved_hooks(PyObject*, PyObject* message) {
   return guarded([&]() -> PyObject* {
     const std::string before = saved_hooks_disabled;
-    RL_CHECK(message == Py_None || hook_stack.hooks.empty(), "saved tensors hooks are in use already");
+    RL_CHECK(message == Py_None || hook_stack.hooks.empty(),
+             "saved tensors hooks are in use already");
     saved_hooks_disabled = message == Py_None ? std::string() : std::string(text_view(message));
     return before.empty() ? Py_NewRef(Py_None) : text(before).release();
   });
@@ -538,7 +572,9 @@ PyObject* with_error(PyObject*, PyObject* args) {
 PyObject* edge_of(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
     const Edge edge = gradient_edge(expect_tensor(o, "get_gradient_edge(): argument 'tensor'"));
-    RL_CHECK(edge.node, "It is not possible to get the gradient edge for a Tensor that does not require gradients");
+    RL_CHECK(
+        edge.node,
+        "It is not possible to get the gradient edge for a Tensor that does not require gradients");
     const Object node = Object::check(wrap_node(edge.node));
     return check(Py_BuildValue("(OI)", node.get(), edge.input_nr));
   });
@@ -548,7 +584,9 @@ PyObject* running_node(PyObject*, PyObject*) {
   return guarded([&] { return wrap_node(Ref<Node>(current_node())); });
 }
 
-PyObject* running_backward(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(current_run()); }
+PyObject* running_backward(PyObject*, PyObject*) {
+  return PyLong_FromUnsignedLongLong(current_run());
+}
 PyObject* will_run_node(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
     if (!is_node(o)) {
@@ -570,13 +608,15 @@ PyObject* increment_version(PyObject*, PyObject* o) {
 PyMethodDef functions[] = {
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether ops on this thread are recorded."},
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
-    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS, "Whether inference mode is on."},
+    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
+     "Whether inference mode is on."},
     {"_enter_inference_mode", enter_inference_mode, METH_O, nullptr},
     {"_leave_inference_mode", leave_inference_mode, METH_O, nullptr},
     {"is_anomaly_enabled", is_anomaly_enabled, METH_NOARGS, "Whether anomaly mode is on."},
     {"is_anomaly_check_nan_enabled", is_anomaly_check_nan_enabled, METH_NOARGS, nullptr},
     {"_set_anomaly_enabled", set_anomaly_enabled, METH_VARARGS, nullptr},
-    {"_run_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(run)), METH_FASTCALL, nullptr},
+    {"_run_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(run)),
+     METH_FASTCALL, nullptr},
     {"_push_saved_tensors_hooks", push_saved_hooks, METH_VARARGS, nullptr},
     {"_pop_saved_tensors_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
     {"_disable_saved_tensors_hooks", disable_saved_hooks, METH_O, nullptr},
@@ -585,7 +625,8 @@ PyMethodDef functions[] = {
     {"_backward_run", running_backward, METH_NOARGS, nullptr},
     {"_will_run", will_run_node, METH_O, nullptr},
     {"_increment_version", increment_version, METH_O, nullptr},
-    {"_current_autograd_node", running_node, METH_NOARGS, "The node whose backward runs; None outside of backward."},
+    {"_current_autograd_node", running_node, METH_NOARGS,
+     "The node whose backward runs; None outside of backward."},
     {},
 };
 
@@ -594,7 +635,8 @@ PyMethodDef functions[] = {
 std::unique_ptr<PackedTensor> PythonSavedHooks::pack(const Tensor& t) {
   return in_python([&] {
     const Object wrapped = Object::check(wrap(t));
-    return std::make_unique<PythonPacked>(Object::check(PyObject_CallOneArg(pack_.get(), wrapped.get())), unpack_);
+    return std::make_unique<PythonPacked>(
+        Object::check(PyObject_CallOneArg(pack_.get(), wrapped.get())), unpack_);
   });
 }
 

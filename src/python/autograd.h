@@ -1,7 +1,8 @@
 // Autograd's Python objects: nodes (grad_fn), hooks, custom functions.
 //
-// A node of an op has at most one Python object while somebody holds it; that of a custom function is its `ctx`, which
-// the node owns. Hooks are OrderedDicts, so that `RemovableHandle` can take one out; the C++ hook calls all in the dict.
+// A node of an op has at most one Python object while somebody holds it; that of a custom function
+// is its `ctx`, which the node owns. Hooks are OrderedDicts, so that `RemovableHandle` can take one
+// out; the C++ hook calls all in the dict.
 #pragma once
 
 #include "autograd/node.h"
@@ -11,8 +12,8 @@
 namespace rushlight::python {
 
 struct NodeObject {
-  PyObject_HEAD
-  Node* node;  // owned, but for custom functions, where it is null once the node is gone
+  PyObject_HEAD Node*
+      node;  // owned, but for custom functions, where it is null once the node is gone
   bool owns;
 };
 
@@ -37,14 +38,16 @@ auto in_python(F&& f) {
   }
 }
 
-// A list of tensors as a tuple, None for undefined ones, and back (a single tensor or a tuple or list of them).
+// A list of tensors as a tuple, None for undefined ones, and back (a single tensor or a tuple or
+// list of them).
 PyObject* wrap_tuple(const Tensor* tensors, size_t n);
 std::vector<Tensor> unwrap_tuple(PyObject* o, const char* what);
 
 // The pair of functions of saved_tensors_hooks.
 class PythonSavedHooks : public SavedTensorHooks {
  public:
-  PythonSavedHooks(Object pack, Object unpack) : pack_(std::move(pack)), unpack_(std::move(unpack)) {}
+  PythonSavedHooks(Object pack, Object unpack)
+      : pack_(std::move(pack)), unpack_(std::move(unpack)) {}
   std::unique_ptr<PackedTensor> pack(const Tensor& t) override;
 
  private:

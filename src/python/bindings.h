@@ -17,7 +17,6 @@ extern const Bindings* const all_bindings[];  // ends with null
 extern PyObject* ops_owner;  // _C.ops: every function of the op table
 extern PyObject* nn_owner;   // _C._nn: those that are not torch.NAME
 
-
 // ---- the parts of TensorBase; each adds its methods, getters and slots before the type is made
 // ready ----
 
@@ -36,8 +35,8 @@ void init_calls(PyObject* module);      // calls.cpp: the boxed form
 // Bindings that live with what they bind.
 void add_autograd();  // autograd.cpp: methods of TensorBase
 void init_autograd(PyObject* module);
-void init_serialize(PyObject* module);  // serialize.cpp
-void init_memory(PyObject* module);     // memory.cpp
+void init_serialize(PyObject* module);    // serialize.cpp
+void init_memory(PyObject* module);       // memory.cpp
 void init_safetensors(PyObject* module);  // safetensors.cpp
 
 }  // namespace rushlight::python

@@ -1,8 +1,8 @@
 // Custom functions: `ctx`, which is also the grad_fn's Python object, and `apply`.
 //
-// A FunctionNode owns its ctx. Outputs get their history as those of ops do, but for three cases: an input written in
-// place (mark_dirty) has its history rewritten, an input returned as it is comes back as a view of itself, and what is
-// marked non-differentiable leaves the graph.
+// A FunctionNode owns its ctx. Outputs get their history as those of ops do, but for three cases:
+// an input written in place (mark_dirty) has its history rewritten, an input returned as it is
+// comes back as a view of itself, and what is marked non-differentiable leaves the graph.
 #include <algorithm>
 
 #include <rushlight/ops.h>
@@ -31,7 +31,9 @@ constexpr NodeDescriptor function_descriptor = {"Function", nullptr, true};
 class FunctionNode : public Node {
  public:
   FunctionNode(PyObject* context, std::string name, std::vector<bool> is_tensor_input)
-      : Node(&function_descriptor), context_(Py_NewRef(context)), name_(std::move(name)),
+      : Node(&function_descriptor),
+        context_(Py_NewRef(context)),
+        name_(std::move(name)),
         is_tensor_input_(std::move(is_tensor_input)) {}
   ~FunctionNode() override {
     if (Py_IsInitialized()) {
@@ -55,12 +57,14 @@ class FunctionNode : public Node {
 };
 
 FunctionNode* as_function_node(const Node& node) {
-  return &node.descriptor() == &function_descriptor ? const_cast<FunctionNode*>(static_cast<const FunctionNode*>(&node))
-                                                    : nullptr;
+  return &node.descriptor() == &function_descriptor
+             ? const_cast<FunctionNode*>(static_cast<const FunctionNode*>(&node))
+             : nullptr;
 }
 
 // The class's static method, called as method(ctx, *arguments).
-PyObject* call_with_context(PyObject* method, PyObject* context, const std::vector<Object>& arguments) {
+PyObject* call_with_context(PyObject* method, PyObject* context,
+                            const std::vector<Object>& arguments) {
   std::vector<PyObject*> stack = {context};
   for (const Object& o : arguments) {
     stack.push_back(o.get());
@@ -78,7 +82,8 @@ void FunctionNode::apply_in_python(const Tensor* grads, Tensor* results) {
   for (size_t i = 0; i < num_outputs(); i++) {
     Tensor grad = grads[i];
     const OutputInfo& info = output_info(i);
-    if (!grad.defined() && as_function(context_)->materialize_grads && info.dtype() != ScalarType::Undefined) {
+    if (!grad.defined() && as_function(context_)->materialize_grads &&
+        info.dtype() != ScalarType::Undefined) {
       grad = zeros(info.sizes(), TensorOptions(info.dtype()).device(info.device()));
     }
     arguments.push_back(Object::check(wrap(std::move(grad))));
@@ -94,17 +99,20 @@ void FunctionNode::apply_in_python(const Tensor* grads, Tensor* results) {
   while (given > expected && PyTuple_GET_ITEM(returned.get(), given - 1) == Py_None) {
     given--;
   }
-  RL_CHECK(given == expected, "function ", name_, " returned an incorrect number of gradients (expected ", expected,
-           ", got ", returned_count, ")");
+  RL_CHECK(given == expected, "function ", name_,
+           " returned an incorrect number of gradients (expected ", expected, ", got ",
+           returned_count, ")");
   size_t edge = 0;
   for (Py_ssize_t i = 0; i < given; i++) {
     PyObject* item = PyTuple_GET_ITEM(returned.get(), i);
     if (!is_tensor_input_[static_cast<size_t>(i)]) {
-      RL_CHECK(item == Py_None, "function ", name_, " returned a gradient different than None at position ", i + 1,
+      RL_CHECK(item == Py_None, "function ", name_,
+               " returned a gradient different than None at position ", i + 1,
                ", but the corresponding forward input was not a Variable");
       continue;
     }
-    RL_CHECK(item == Py_None || is_tensor(item), "expected Variable or None (got ", type_name(item), ")");
+    RL_CHECK(item == Py_None || is_tensor(item), "expected Variable or None (got ", type_name(item),
+             ")");
     if (item != Py_None && edges()[edge].node) {
       results[edge] = unwrap(item);
     }
@@ -123,7 +131,8 @@ bool contains(PyObject* tuple, PyObject* item) {
   return false;
 }
 
-// An input that comes back as an output: a view of it that cannot be written, so that its own history stays.
+// An input that comes back as an output: a view of it that cannot be written, so that its own
+// history stays.
 Tensor returned_input(const Tensor& t, const Ref<Node>& node) {
   Tensor out = t.tensor_data();
   record_view(out, t, ViewKind::Custom, node);
@@ -131,8 +140,8 @@ Tensor returned_input(const Tensor& t, const Ref<Node>& node) {
 }
 
 // Gives one output of forward its history. `several`: there are others.
-Tensor record_output(const Tensor& t, const FunctionObject& context, PyObject* object, const Ref<Node>& node,
-                     bool is_input, bool several) {
+Tensor record_output(const Tensor& t, const FunctionObject& context, PyObject* object,
+                     const Ref<Node>& node, bool is_input, bool several) {
   const bool is_dirty = contains(context.dirty, object);
   const bool differentiable =
       node && !contains(context.non_differentiable, object) && is_differentiable(t.dtype());
@@ -151,10 +160,14 @@ Tensor record_output(const Tensor& t, const FunctionObject& context, PyObject* o
              "a leaf Variable that requires grad has been used in an in-place operation.");
     if (t.is_view()) {
       const AutogradMeta& meta = *t.impl()->autograd();
-      RL_CHECK(!several, "If your Function modifies inplace an input that is a view of another Tensor, your Function "
-               "cannot return more than one Tensor. This is not supported by the current autograd engine.");
-      RL_CHECK(!meta.view->root.is_leaf() || !t.requires_grad(),
-               "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+      RL_CHECK(!several,
+               "If your Function modifies inplace an input that is a view of another Tensor, your "
+               "Function "
+               "cannot return more than one Tensor. This is not supported by the current autograd "
+               "engine.");
+      RL_CHECK(
+          !meta.view->root.is_leaf() || !t.requires_grad(),
+          "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     }
     rebase_history(t, node);
     return t;
@@ -179,8 +192,8 @@ void save_tensors(const FunctionObject& context, const Ref<Node>& node) {
       continue;
     }
     if (!is_tensor(item)) {
-      raise(PyExc_TypeError, str("save_for_backward can only save variables, but argument ", i, " is of type ",
-                                 type_name(item)));
+      raise(PyExc_TypeError, str("save_for_backward can only save variables, but argument ", i,
+                                 " is of type ", type_name(item)));
     }
     const Tensor& t = unwrap(item);
     const AutogradMeta* meta = t.impl()->autograd();
@@ -189,14 +202,16 @@ void save_tensors(const FunctionObject& context, const Ref<Node>& node) {
   }
 }
 
-PyObject* wrap_outputs(PyObject* context, PyObject* outputs, const std::vector<Tensor>& inputs, const Ref<Node>& node) {
+PyObject* wrap_outputs(PyObject* context, PyObject* outputs, const std::vector<Tensor>& inputs,
+                       const Ref<Node>& node) {
   const FunctionObject& function = *as_function(context);
   const bool is_tuple = PyTuple_Check(outputs);
   const Object list = is_tuple ? Object::borrow(outputs) : Object::check(PyTuple_Pack(1, outputs));
   const Py_ssize_t n = PyTuple_GET_SIZE(list.get());
   for (Py_ssize_t i = 0; function.dirty != nullptr && i < PyTuple_GET_SIZE(function.dirty); i++) {
     RL_CHECK(contains(list.get(), PyTuple_GET_ITEM(function.dirty, i)),
-             "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+             "Some elements marked as dirty during the forward method were not returned as output. "
+             "The inputs that are "
              "modified inplace must all be outputs of the Function.");
   }
   Object out = Object::check(PyTuple_New(n));
@@ -210,8 +225,8 @@ PyObject* wrap_outputs(PyObject* context, PyObject* outputs, const std::vector<T
       continue;
     }
     const Tensor t = unwrap(item);
-    const bool is_input =
-        std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& input) { return input.is_same(t); });
+    const bool is_input = std::any_of(inputs.begin(), inputs.end(),
+                                      [&](const Tensor& input) { return input.is_same(t); });
     PyTuple_SET_ITEM(out.get(), i, wrap(record_output(t, function, item, node, is_input, n > 1)));
   }
   if (node) {
@@ -229,13 +244,15 @@ PyObject* run_forward(PyObject* cls, PyObject* context, PyObject* const* args, P
     stack.insert(stack.end(), args, args + n);
     return check(PyObject_Vectorcall(forward.get(), stack.data(), stack.size(), nullptr));
   }
-  Object outputs = Object::check(PyObject_Vectorcall(forward.get(), args, static_cast<size_t>(n), nullptr));
+  Object outputs =
+      Object::check(PyObject_Vectorcall(forward.get(), args, static_cast<size_t>(n), nullptr));
   const Object inputs = Object::check(PyTuple_New(n));
   for (Py_ssize_t i = 0; i < n; i++) {
     PyTuple_SET_ITEM(inputs.get(), i, Py_NewRef(args[i]));
   }
   const Object setup = Object::check(PyObject_GetAttrString(cls, "setup_context"));
-  Py_DECREF(check(PyObject_CallFunctionObjArgs(setup.get(), context, inputs.get(), outputs.get(), nullptr)));
+  Py_DECREF(check(
+      PyObject_CallFunctionObjArgs(setup.get(), context, inputs.get(), outputs.get(), nullptr)));
   return outputs.release();
 }
 
@@ -261,8 +278,9 @@ PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
     as_function(context.get())->needs_input_grad = Py_NewRef(needs.get());
     Ref<Node> node;
     if (wanted && tls.grad_mode) {
-      node = Ref<Node>::steal(new FunctionNode(context.get(), reinterpret_cast<PyTypeObject*>(context_class.get())->tp_name,
-                                               std::move(is_tensor_input)));
+      node = Ref<Node>::steal(new FunctionNode(
+          context.get(), reinterpret_cast<PyTypeObject*>(context_class.get())->tp_name,
+          std::move(is_tensor_input)));
       for (const Tensor& t : inputs) {
         node->add_edge(t);  // before forward may write to it
       }
@@ -280,18 +298,18 @@ PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
 
 // ---- ctx ----
 
-template <PyObject* FunctionObject::*field>
+template <PyObject* FunctionObject::* field>
 PyObject* remember(PyObject* o, PyObject* args) {
   Py_XSETREF(as_function(o)->*field, Py_NewRef(args));
   Py_RETURN_NONE;
 }
 
-template <PyObject* FunctionObject::*field>
+template <PyObject* FunctionObject::* field>
 PyObject* get_field(PyObject* o, void*) {
   PyObject* value = as_function(o)->*field;
   return value != nullptr ? Py_NewRef(value) : Py_NewRef(Py_None);
 }
-template <PyObject* FunctionObject::*field>
+template <PyObject* FunctionObject::* field>
 int set_field(PyObject* o, PyObject* value, void*) {
   Py_XSETREF(as_function(o)->*field, Py_XNewRef(value));
   return 0;
@@ -305,7 +323,9 @@ PyObject* set_materialize_grads(PyObject* o, PyObject* value) {
   as_function(o)->materialize_grads = truth != 0;
   Py_RETURN_NONE;
 }
-PyObject* materialize_grads(PyObject* o, void*) { return PyBool_FromLong(as_function(o)->materialize_grads); }
+PyObject* materialize_grads(PyObject* o, void*) {
+  return PyBool_FromLong(as_function(o)->materialize_grads);
+}
 int write_materialize_grads(PyObject* o, PyObject* value, void*) {
   const int truth = value == nullptr ? -1 : PyObject_IsTrue(value);
   if (truth >= 0) {
@@ -332,24 +352,29 @@ PyObject* saved_tensors(PyObject* o, void*) {
 PyMethodDef methods[] = {
     {"save_for_backward", remember<&FunctionObject::to_save>, METH_VARARGS,
      "Keep tensors (or None) for backward, where `saved_tensors` returns them. Once, in forward."},
-    {"save_for_forward", remember<&FunctionObject::saved_for_forward>, METH_VARARGS, "Keep tensors for jvp."},
-    {"mark_dirty", remember<&FunctionObject::dirty>, METH_VARARGS, "Tell which inputs forward wrote in place."},
+    {"save_for_forward", remember<&FunctionObject::saved_for_forward>, METH_VARARGS,
+     "Keep tensors for jvp."},
+    {"mark_dirty", remember<&FunctionObject::dirty>, METH_VARARGS,
+     "Tell which inputs forward wrote in place."},
     {"mark_non_differentiable", remember<&FunctionObject::non_differentiable>, METH_VARARGS,
      "Tell which outputs have no gradient."},
     {"set_materialize_grads", set_materialize_grads, METH_O,
      "Whether backward gets zeros (the default) or None where no gradient arrived."},
-    {"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply)), METH_FASTCALL | METH_CLASS,
-     "Run forward and record it."},
+    {"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply)),
+     METH_FASTCALL | METH_CLASS, "Run forward and record it."},
     {},
 };
 
 PyGetSetDef getset[] = {
     {"saved_tensors", saved_tensors, nullptr, "What save_for_backward was given.", nullptr},
     {"saved_variables", saved_tensors, nullptr, "saved_tensors by its old name.", nullptr},
-    {"needs_input_grad", get_field<&FunctionObject::needs_input_grad>, set_field<&FunctionObject::needs_input_grad>,
+    {"needs_input_grad", get_field<&FunctionObject::needs_input_grad>,
+     set_field<&FunctionObject::needs_input_grad>,
      "For each input of forward whether its gradient is wanted.", nullptr},
-    {"to_save", get_field<&FunctionObject::to_save>, set_field<&FunctionObject::to_save>, nullptr, nullptr},
-    {"dirty_tensors", get_field<&FunctionObject::dirty>, set_field<&FunctionObject::dirty>, nullptr, nullptr},
+    {"to_save", get_field<&FunctionObject::to_save>, set_field<&FunctionObject::to_save>, nullptr,
+     nullptr},
+    {"dirty_tensors", get_field<&FunctionObject::dirty>, set_field<&FunctionObject::dirty>, nullptr,
+     nullptr},
     {"non_differentiable", get_field<&FunctionObject::non_differentiable>,
      set_field<&FunctionObject::non_differentiable>, nullptr, nullptr},
     {"saved_for_forward", get_field<&FunctionObject::saved_for_forward>,
@@ -395,7 +420,7 @@ void dealloc(PyObject* o) {
 }  // namespace
 
 PyTypeObject function_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight._C._FunctionBase",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C._FunctionBase",
     .tp_basicsize = sizeof(FunctionObject),
     .tp_dealloc = dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,

@@ -1,9 +1,12 @@
-// The base class of nn.Module: what every program does often, reading an attribute and calling, without Python code
-// in between. Everything else of a module is Python (python/rushlight/nn/modules/module.py).
+// The base class of nn.Module: what every program does often, reading an attribute and calling,
+// without Python code in between. Everything else of a module is Python
+// (python/rushlight/nn/modules/module.py).
 //
-// Attributes that are in no class and not in the instance's dict are looked up in `_parameters`, `_buffers` and
-// `_modules`. A call runs `forward` directly where no hook exists, else `call_with_hooks` of nn/modules/_hooks.py;
-// an error on the way out is told to `note_error` of nn/modules/_errors.py, which names the module.
+// Attributes that are in no class and not in the instance's dict are looked up in `_parameters`,
+// `_buffers` and
+// `_modules`. A call runs `forward` directly where no hook exists, else `call_with_hooks` of
+// nn/modules/_hooks.py; an error on the way out is told to `note_error` of nn/modules/_errors.py,
+// which names the module.
 #include "python/bindings.h"
 
 namespace rushlight::python {
@@ -53,7 +56,8 @@ PyObject* find_in_tables(PyObject* self, PyObject* name) {
 }
 
 PyObject* no_attribute(PyObject* self, PyObject* name) {
-  PyErr_Format(PyExc_AttributeError, "'%.200s' object has no attribute '%U'", type_name(self), name);
+  PyErr_Format(PyExc_AttributeError, "'%.200s' object has no attribute '%U'", type_name(self),
+               name);
   return nullptr;
 }
 
@@ -74,7 +78,8 @@ PyObject* module_getattro(PyObject* self, PyObject* name) {
     return plain;
   }
   if (PyErr_Occurred() != nullptr) {
-    // A property's AttributeError sends the look-up on, as it does for every class with __getattr__.
+    // A property's AttributeError sends the look-up on, as it does for every class with
+    // __getattr__.
     if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
       return nullptr;
     }
@@ -83,7 +88,9 @@ PyObject* module_getattro(PyObject* self, PyObject* name) {
   return module_getattr_method(self, name);
 }
 
-bool has_items(PyObject* dict) { return dict != nullptr && PyDict_Check(dict) && PyDict_GET_SIZE(dict) != 0; }
+bool has_items(PyObject* dict) {
+  return dict != nullptr && PyDict_Check(dict) && PyDict_GET_SIZE(dict) != 0;
+}
 
 // Whether a call meets hooks; raises AttributeError where Module.__init__ has not run.
 bool is_hooked(PyObject* self, PyObject* dict) {
@@ -107,13 +114,14 @@ bool is_hooked(PyObject* self, PyObject* dict) {
   return false;
 }
 
-// forward(*args, **kwargs), without making a bound method where `forward` is a plain function of the class.
+// forward(*args, **kwargs), without making a bound method where `forward` is a plain function of
+// the class.
 PyObject* call_forward(PyObject* self, PyObject* dict, PyObject* args, PyObject* kwargs) {
   constexpr Py_ssize_t most = 8;
   const Py_ssize_t count = PyTuple_GET_SIZE(args);
   PyObject* const function = _PyType_Lookup(Py_TYPE(self), names.forward);  // borrowed
-  const bool simple = function != nullptr && PyFunction_Check(function) && kwargs == nullptr && count < most &&
-                      PyDict_GetItemWithError(dict, names.forward) == nullptr;
+  const bool simple = function != nullptr && PyFunction_Check(function) && kwargs == nullptr &&
+                      count < most && PyDict_GetItemWithError(dict, names.forward) == nullptr;
   if (simple) {
     PyObject* stack[most + 1];
     stack[0] = self;
@@ -138,7 +146,8 @@ void pass_on_error(PyObject* self) {
     PyException_SetTraceback(value, trace);
   }
   if (PyObject_IsInstance(value, PyExc_Exception) == 1) {
-    const Object noted = Object::maybe(PyObject_CallFunctionObjArgs(note_error, value, self, nullptr));
+    const Object noted =
+        Object::maybe(PyObject_CallFunctionObjArgs(note_error, value, self, nullptr));
     if (!noted) {
       PyErr_Clear();  // the error itself matters more than its note
     }
@@ -151,7 +160,8 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     const Object dict = Object::check(PyObject_GenericGetDict(self, nullptr));
     PyObject* result = nullptr;
     if (is_hooked(self, dict.get())) {
-      const Object keywords = kwargs != nullptr ? Object::borrow(kwargs) : Object::check(PyDict_New());
+      const Object keywords =
+          kwargs != nullptr ? Object::borrow(kwargs) : Object::check(PyDict_New());
       result = PyObject_CallFunctionObjArgs(call_with_hooks, self, args, keywords.get(), nullptr);
     } else {
       result = call_forward(self, dict.get(), args, kwargs);
@@ -163,8 +173,9 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// Python gives every subclass the slot that calls __getattr__ by name, because this class has a method of that name.
-// A subclass that has no __getattr__ and no __getattribute__ of its own gets the direct slot back.
+// Python gives every subclass the slot that calls __getattr__ by name, because this class has a
+// method of that name. A subclass that has no __getattr__ and no __getattribute__ of its own gets
+// the direct slot back.
 PyObject* module_init_subclass(PyObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     auto* const type = reinterpret_cast<PyTypeObject*>(cls);
@@ -176,19 +187,22 @@ PyObject* module_init_subclass(PyObject* cls, PyObject* args, PyObject* kwargs) 
       PyType_Modified(type);
     }
     // On to the next class in line, which refuses keywords that nobody took.
-    const Object super = Object::check(PyObject_CallFunctionObjArgs(
-        reinterpret_cast<PyObject*>(&PySuper_Type), reinterpret_cast<PyObject*>(base_type), cls, nullptr));
+    const Object super = Object::check(
+        PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(&PySuper_Type),
+                                     reinterpret_cast<PyObject*>(base_type), cls, nullptr));
     const Object next = Object::check(PyObject_GetAttrString(super.get(), "__init_subclass__"));
     return PyObject_Call(next.get(), args, kwargs);
   });
 }
 
-// _set_module_functions(global_hooks, call_with_hooks, note_error): what nn/modules/module.py hands over.
+// _set_module_functions(global_hooks, call_with_hooks, note_error): what nn/modules/module.py hands
+// over.
 PyObject* set_module_functions(PyObject*, PyObject* args) {
   PyObject* hooks = nullptr;
   PyObject* call = nullptr;
   PyObject* note = nullptr;
-  if (PyArg_ParseTuple(args, "O!OO:_set_module_functions", &PyTuple_Type, &hooks, &call, &note) == 0) {
+  if (PyArg_ParseTuple(args, "O!OO:_set_module_functions", &PyTuple_Type, &hooks, &call, &note) ==
+      0) {
     return nullptr;
   }
   Py_XSETREF(global_hooks, Py_NewRef(hooks));
@@ -199,7 +213,8 @@ PyObject* set_module_functions(PyObject*, PyObject* args) {
 
 PyMethodDef methods[] = {
     {"__getattr__", module_getattr_method, METH_O, "Parameters, buffers and modules by name."},
-    {"__init_subclass__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(module_init_subclass)),
+    {"__init_subclass__",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(module_init_subclass)),
      METH_VARARGS | METH_KEYWORDS | METH_CLASS, "Keeps attribute look-up direct in subclasses."},
     {},
 };
@@ -210,10 +225,12 @@ PyType_Slot slots[] = {
     {Py_tp_methods, methods},
     {0, nullptr},
 };
-PyType_Spec spec = {"rushlight._C._ModuleBase", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+PyType_Spec spec = {"rushlight._C._ModuleBase", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                    slots};
 
 PyMethodDef functions[] = {
-    {"_set_module_functions", set_module_functions, METH_VARARGS, "What a module's call needs from Python."},
+    {"_set_module_functions", set_module_functions, METH_VARARGS,
+     "What a module's call needs from Python."},
     {},
 };
 

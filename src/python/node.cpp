@@ -1,4 +1,5 @@
-// The Python object of a node: its class is named as the node is; names of saved tensors are looked up as attributes.
+// The Python object of a node: its class is named as the node is; names of saved tensors are looked
+// up as attributes.
 #include <string_view>
 #include <unordered_map>
 
@@ -44,7 +45,8 @@ PyObject* ordered_dict() {
 
 PyObject* add_hook(PyObject* hooks, PyObject* hook) {
   static PyObject* type = nullptr;
-  Object handle = Object::check(PyObject_CallOneArg(imported(type, "rushlight.utils.hooks", "RemovableHandle"), hooks));
+  Object handle = Object::check(
+      PyObject_CallOneArg(imported(type, "rushlight.utils.hooks", "RemovableHandle"), hooks));
   const Object id = Object::check(PyObject_GetAttrString(handle.get(), "id"));
   check(PyObject_SetItem(hooks, id.get(), hook));
   return handle.release();
@@ -57,15 +59,16 @@ NodeObject* as_node(PyObject* o) { return reinterpret_cast<NodeObject*>(o); }
 // ---- classes by name ----
 
 PyTypeObject* class_named(const char* name) {
-  static std::unordered_map<std::string_view, PyTypeObject*> classes;  // never shrinks: the names are constants
+  static std::unordered_map<std::string_view, PyTypeObject*>
+      classes;  // never shrinks: the names are constants
   const auto it = classes.find(name);
   if (it != classes.end()) {
     return it->second;
   }
   const std::string full = str("rushlight._C._functions.", name);
   PyType_Slot slots[] = {{0, nullptr}};
-  PyType_Spec spec = {full.c_str(), sizeof(NodeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                      slots};
+  PyType_Spec spec = {full.c_str(), sizeof(NodeObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   auto* type = reinterpret_cast<PyTypeObject*>(
       check(PyType_FromSpecWithBases(&spec, reinterpret_cast<PyObject*>(&node_type))));
   classes.emplace(name, type);
@@ -150,8 +153,7 @@ PyObject* wrap_value(const Value& v) {
 
 // A saved tensor itself, for `register_hooks`.
 struct RawSavedObject {
-  PyObject_HEAD
-  PyObject* owner;  // keeps the node
+  PyObject_HEAD PyObject* owner;  // keeps the node
   size_t index;
 };
 extern PyTypeObject raw_saved_type;
@@ -173,7 +175,9 @@ PyObject* saved_attribute(PyObject* o, std::string_view name) {
   }
   const Found tensors = find_name(d.saved, name, node->num_saved());
   if (tensors.found) {
-    const auto get = [&](size_t i) { return raw ? raw_saved(o, i) : wrap(node->saved_with_history(i)); };
+    const auto get = [&](size_t i) {
+      return raw ? raw_saved(o, i) : wrap(node->saved_with_history(i));
+    };
     if (!tensors.is_list) {
       return get(tensors.first);
     }
@@ -198,10 +202,12 @@ PyObject* getattro(PyObject* o, PyObject* name) {
   PyErr_Fetch(&type, &value, &trace);
   PyObject* out = guarded([&]() -> PyObject* {
     const std::string_view text = text_view(name);
-    if (text == "variable" && unwrap_node(o)->descriptor().name == accumulate_grad_descriptor().name) {
+    if (text == "variable" &&
+        unwrap_node(o)->descriptor().name == accumulate_grad_descriptor().name) {
       return wrap(accumulated_leaf(*unwrap_node(o)));
     }
-    return text.starts_with("_saved_") || text.starts_with("_raw_saved_") ? saved_attribute(o, text) : nullptr;
+    return text.starts_with("_saved_") || text.starts_with("_raw_saved_") ? saved_attribute(o, text)
+                                                                          : nullptr;
   });
   if (out == nullptr && !PyErr_Occurred()) {
     PyErr_Restore(type, value, trace);
@@ -222,7 +228,8 @@ PyObject* next_functions(PyObject* o, void*) {
     Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(edges.size())));
     for (size_t i = 0; i < edges.size(); i++) {
       const Object next = Object::check(wrap_node(edges[i].node));
-      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), check(Py_BuildValue("(OI)", next.get(), edges[i].input_nr)));
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i),
+                       check(Py_BuildValue("(OI)", next.get(), edges[i].input_nr)));
     }
     return out.release();
   });
@@ -296,12 +303,14 @@ class PythonNodeHook : public NodeHook {
         PyObject* hook = PyList_GET_ITEM(list.get(), i);
         const Object first = Object::check(wrap_tuple(changed.data(), changed.size()));
         const Object second = Object::check(wrap_tuple(other.data(), other.size()));
-        const Object result = Object::check(before_ ? PyObject_CallOneArg(hook, first.get())
-                                                    : PyObject_CallFunctionObjArgs(hook, first.get(), second.get(), nullptr));
+        const Object result = Object::check(
+            before_ ? PyObject_CallOneArg(hook, first.get())
+                    : PyObject_CallFunctionObjArgs(hook, first.get(), second.get(), nullptr));
         if (result.get() != Py_None) {
           std::vector<Tensor> replaced = unwrap_tuple(result.get(), "gradients returned by a hook");
-          RL_CHECK(replaced.size() == changed.size(), "hook has returned an incorrect number of values: got ",
-                   replaced.size(), ", but expected ", changed.size());
+          RL_CHECK(replaced.size() == changed.size(),
+                   "hook has returned an incorrect number of values: got ", replaced.size(),
+                   ", but expected ", changed.size());
           changed = std::move(replaced);
         }
       }
@@ -333,19 +342,23 @@ PyObject* register_hook(PyObject* o, PyObject* hook) { return add_node_hook(o, h
 PyObject* register_prehook(PyObject* o, PyObject* hook) { return add_node_hook(o, hook, true); }
 
 PyGetSetDef getset[] = {
-    {"next_functions", next_functions, nullptr, "Pairs of the nodes that gradients go to and the input number there.", nullptr},
+    {"next_functions", next_functions, nullptr,
+     "Pairs of the nodes that gradients go to and the input number there.", nullptr},
     {"metadata", metadata, nullptr, "A dict for whatever the user keeps with the node.", nullptr},
     {"requires_grad", requires_grad, nullptr, "True.", nullptr},
-    {"_input_metadata", input_metadata, nullptr, "Shape, dtype and device of each result of the op.", nullptr},
+    {"_input_metadata", input_metadata, nullptr,
+     "Shape, dtype and device of each result of the op.", nullptr},
     {},
 };
 
 PyMethodDef methods[] = {
     {"name", name, METH_NOARGS, "The node's name."},
     {"register_hook", register_hook, METH_O,
-     "Call hook(grad_inputs, grad_outputs) after the node ran; what it returns replaces grad_inputs. Returns a handle."},
+     "Call hook(grad_inputs, grad_outputs) after the node ran; what it returns replaces "
+     "grad_inputs. Returns a handle."},
     {"register_prehook", register_prehook, METH_O,
-     "Call hook(grad_outputs) before the node runs; what it returns replaces grad_outputs. Returns a handle."},
+     "Call hook(grad_outputs) before the node runs; what it returns replaces grad_outputs. Returns "
+     "a handle."},
     {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
     {"_set_sequence_nr", set_sequence_nr, METH_O, nullptr},
     {},
@@ -373,12 +386,13 @@ PyObject* register_hooks(PyObject* o, PyObject* args) {
 }
 
 PyMethodDef raw_methods[] = {
-    {"register_hooks", register_hooks, METH_VARARGS, "Pack the saved tensor with one function, unpack it with the other."},
+    {"register_hooks", register_hooks, METH_VARARGS,
+     "Pack the saved tensor with one function, unpack it with the other."},
     {},
 };
 
 PyTypeObject raw_saved_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight._C._SavedTensor",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C._SavedTensor",
     .tp_basicsize = sizeof(RawSavedObject),
     .tp_dealloc = dealloc_raw,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -388,7 +402,7 @@ PyTypeObject raw_saved_type = {
 }  // namespace
 
 PyTypeObject node_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0) .tp_name = "rushlight._C._Node",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C._Node",
     .tp_basicsize = sizeof(NodeObject),
     .tp_dealloc = dealloc,
     .tp_repr = repr,

@@ -368,8 +368,9 @@ void warn_of_deprecated(const Parser& parser, const Signature& s, const Call& ca
     return;
   }
   const std::string name = call.name();
-  std::string message = str("This overload of ", name, " is deprecated:\n\t", name, describe(s, call.form),
-                            "\nConsider using one of the following signatures instead:");
+  std::string message =
+      str("This overload of ", name, " is deprecated:\n\t", name, describe(s, call.form),
+          "\nConsider using one of the following signatures instead:");
   for (int i = 0; i < parser.count; i++) {
     const Signature& other = parser.signatures[i];
     if ((other.forms & call.form) != 0 && !other.deprecated) {

@@ -56,9 +56,9 @@ inline bool is_inplace(Form f) { return f == InplaceForm || f == InplaceFunction
 struct Signature {
   const Param* params;
   uint8_t count;
-  uint8_t forms;  // a set of Form
-  int8_t self;    // index of the parameter that a method is called on; -1: none
-  bool varargs;   // the only positional parameter besides self takes `view(2, 3)`
+  uint8_t forms;            // a set of Form
+  int8_t self;              // index of the parameter that a method is called on; -1: none
+  bool varargs;             // the only positional parameter besides self takes `view(2, 3)`
   bool deprecated = false;  // taken with a warning, and not listed in errors
 };
 

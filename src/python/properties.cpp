@@ -119,7 +119,8 @@ void set_requires_grad(PyObject* self, PyObject* value) {
     raise(PyExc_RuntimeError, "requires_grad must be a bool");
   }
   const Tensor& t = unwrap(self);
-  RL_CHECK(t.is_leaf() || value == Py_False, "you can only change requires_grad flags of leaf variables.");
+  RL_CHECK(t.is_leaf() || value == Py_False,
+           "you can only change requires_grad flags of leaf variables.");
   RL_CHECK(value == Py_False || is_differentiable(t.dtype()),
            "only Tensors of floating point and complex dtype can require gradients");
   t.requires_grad_(value == Py_True);

@@ -100,8 +100,8 @@ TensorObject* allocate(PyTypeObject* type) {
 
 // ---- death and resurrection ----
 
-// Called at a reference count of zero. True when the object lives on, owned by its impl. Python has by
-// then run __del__ of a subclass and emptied its __slots__; the dict is whole.
+// Called at a reference count of zero. True when the object lives on, owned by its impl. Python has
+// by then run __del__ of a subclass and emptied its __slots__; the dict is whole.
 bool resurrect(PyObject* o) {
   TensorObject* object = as_object(o);
   if (!object->tensor.defined() || object->tensor.use_count() == 1) {

@@ -1,4 +1,5 @@
-// The engine from C++: gradients, sharing between threads, deep graphs, writes through views, memory of a node.
+// The engine from C++: gradients, sharing between threads, deep graphs, writes through views,
+// memory of a node.
 #include <thread>
 
 #include <rushlight/autograd.h>
@@ -27,7 +28,9 @@ std::string error_of(F&& f) {
   }
   return {};
 }
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
 
 RL_TEST(gradients_add_up) {
   const Tensor x = leaf(2);
@@ -36,7 +39,8 @@ RL_TEST(gradients_add_up) {
   CHECK(first(x.grad()) == 5);
   y.sum().backward();
   CHECK(first(x.grad()) == 10);
-  CHECK(contains(error_of([&] { y.sum().backward(); }), "backward through the graph a second time"));
+  CHECK(
+      contains(error_of([&] { y.sum().backward(); }), "backward through the graph a second time"));
   const auto grads = run_grad({(x * x * x).sum()}, {x}, {}, true, true, false);
   CHECK(first(grads[0]) == 12);
   CHECK(first(run_grad({grads[0].sum()}, {x}, {}, false, false, false)[0]) == 12);
@@ -113,7 +117,8 @@ RL_TEST(writes_through_views) {
   CHECK(contains(error_of([&] { x.select(0, 0).add_(1); }), "a view of a leaf Variable"));
   const Tensor e = x.exp();
   e.add_(1);
-  CHECK(contains(error_of([&] { e.sum().backward(); }), "modified by an inplace operation: [torch.DoubleTensor [4]]"));
+  CHECK(contains(error_of([&] { e.sum().backward(); }),
+                 "modified by an inplace operation: [torch.DoubleTensor [4]]"));
 }
 
 RL_TEST(late_views_follow_their_root) {
@@ -181,7 +186,8 @@ RL_TEST(inputs_and_unused) {
   const Tensor h = x * y;
   run_backward({h.sum()}, {}, true, false, {y});
   CHECK(!x.grad().defined() && first(y.grad()) == 1);
-  CHECK(contains(error_of([&] { run_grad({x.sum()}, {y}, {}, false, false, false); }), "appears to not have been used"));
+  CHECK(contains(error_of([&] { run_grad({x.sum()}, {y}, {}, false, false, false); }),
+                 "appears to not have been used"));
   CHECK(!run_grad({x.sum()}, {y}, {}, false, false, true)[0].defined());
   CHECK(contains(error_of([&] { (x * 2).backward(); }), "only for scalar outputs"));
   CHECK(first(run_grad({h.sum()}, {h}, {}, true, false, false)[0]) == 1);

@@ -1,6 +1,7 @@
-// Batch norm, forward and backward, in as few passes over memory as the arithmetic allows. It keeps one mean and one sum
-// of squares for each chunk (an image's plane of a channel; some rows where channels are innermost) and combines them in
-// order, so that neither threads nor the size of the batch cost accuracy or change bits.
+// Batch norm, forward and backward, in as few passes over memory as the arithmetic allows. It keeps
+// one mean and one sum of squares for each chunk (an image's plane of a channel; some rows where
+// channels are innermost) and combines them in order, so that neither threads nor the size of the
+// batch cost accuracy or change bits.
 #include "cpu/isa/norm.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -19,7 +20,8 @@ void combine(Moments<T>& a, T& count, const Moments<T>& b, T more) {
   count = total;
 }
 
-// How an input lies: planes of one channel (`inner` contiguous elements), or rows of all channels (inner 1).
+// How an input lies: planes of one channel (`inner` contiguous elements), or rows of all channels
+// (inner 1).
 struct BatchLayout {
   int64_t images;
   int64_t channels;
@@ -89,7 +91,8 @@ void batch_moments(const S* x, const BatchLayout& l, Moments<T>* result) {
     Moments<T> all{0, 0};
     T count = 0;
     for (int64_t p = 0; p < parts; p++) {
-      const int64_t rows = l.rows ? std::min(row_blocks(l).rows, l.count() - p * row_blocks(l).rows) : l.inner;
+      const int64_t rows =
+          l.rows ? std::min(row_blocks(l).rows, l.count() - p * row_blocks(l).rows) : l.inner;
       combine(all, count, partial[p * l.channels + c], static_cast<T>(rows));
     }
     result[c] = all;
@@ -98,14 +101,16 @@ void batch_moments(const S* x, const BatchLayout& l, Moments<T>* result) {
 
 // y = x * scale + shift by channel, or with a second tensor: y = g * scale + x * scale2 + shift.
 template <class S, class T, bool two>
-void by_channel(S* y, const S* g, const S* x, const BatchLayout& l, const T* scale, const T* scale2, const T* shift) {
+void by_channel(S* y, const S* g, const S* x, const BatchLayout& l, const T* scale, const T* scale2,
+                const T* shift) {
   using V = Simd<T>;
   if (l.rows) {
     parallel_for(0, l.count(), row_grain(l.channels), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; r++) {
         const int64_t at = r * l.channels;
         for_vectors<T>(l.channels, [&](int64_t c, int64_t m) {
-          typename V::V v = V::fma(load_some(g + at + c, m), load_some(scale + c, m), load_some(shift + c, m));
+          typename V::V v =
+              V::fma(load_some(g + at + c, m), load_some(scale + c, m), load_some(shift + c, m));
           if constexpr (two) {
             v = V::fma(load_some(x + at + c, m), load_some(scale2 + c, m), v);
           }
@@ -135,7 +140,8 @@ void by_channel(S* y, const S* g, const S* x, const BatchLayout& l, const T* sca
 
 // Sums of g and of g * (x - mean) by channel.
 template <class S, class T>
-void batch_gradient_sums(const S* g, const S* x, const BatchLayout& l, const T* mean, T* sum, T* product) {
+void batch_gradient_sums(const S* g, const S* x, const BatchLayout& l, const T* mean, T* sum,
+                         T* product) {
   using V = Simd<T>;
   const RowBlocks blocks = row_blocks(l);
   const int64_t parts = l.rows ? blocks.chunks : l.images;
@@ -195,9 +201,10 @@ void update_running(const Tensor& running, const T* values, int64_t n, double mo
 
 }  // namespace
 
-void native_batch_norm(const Tensor& out_output, const Tensor& out_save_mean, const Tensor& out_save_invstd,
-                       const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                       const Tensor& running_var, bool training, double momentum, double eps) {
+void native_batch_norm(const Tensor& out_output, const Tensor& out_save_mean,
+                       const Tensor& out_save_invstd, const Tensor& input, const Tensor& weight,
+                       const Tensor& bias, const Tensor& running_mean, const Tensor& running_var,
+                       bool training, double momentum, double eps) {
   visit_dtype<set_floating>("batch_norm", input.dtype(), [&](auto tag) {
     using S = typename decltype(tag)::type;
     using T = compute_t<S>;
@@ -236,14 +243,16 @@ void native_batch_norm(const Tensor& out_output, const Tensor& out_save_mean, co
         shift[c] = b[c] - mean[c] * scale[c];
       }
     }
-    by_channel<S, T, false>(out_output.data<S>(), input.data<S>(), nullptr, l, scale, nullptr, shift);
+    by_channel<S, T, false>(out_output.data<S>(), input.data<S>(), nullptr, l, scale, nullptr,
+                            shift);
   });
 }
 
 void native_batch_norm_backward(const Tensor& out_grad_input, const Tensor& out_grad_weight,
-                                const Tensor& out_grad_bias, const Tensor& grad_output, const Tensor& input,
-                                const Tensor& weight, const Tensor&, const Tensor&, const Tensor& save_mean,
-                                const Tensor& save_invstd, bool training, double eps) {
+                                const Tensor& out_grad_bias, const Tensor& grad_output,
+                                const Tensor& input, const Tensor& weight, const Tensor&,
+                                const Tensor&, const Tensor& save_mean, const Tensor& save_invstd,
+                                bool training, double eps) {
   visit_dtype<set_floating>("batch_norm", input.dtype(), [&](auto tag) {
     using S = typename decltype(tag)::type;
     using T = compute_t<S>;
@@ -270,9 +279,11 @@ void native_batch_norm_backward(const Tensor& out_grad_input, const Tensor& out_
       shift[c] = training && count > 0 ? -scale[c] * sum[c] / count - mean[c] * scale2[c] : T(0);
     }
     if (training) {
-      by_channel<S, T, true>(out_grad_input.data<S>(), grad_output.data<S>(), input.data<S>(), l, scale, scale2, shift);
+      by_channel<S, T, true>(out_grad_input.data<S>(), grad_output.data<S>(), input.data<S>(), l,
+                             scale, scale2, shift);
     } else {
-      by_channel<S, T, false>(out_grad_input.data<S>(), grad_output.data<S>(), nullptr, l, scale, nullptr, shift);
+      by_channel<S, T, false>(out_grad_input.data<S>(), grad_output.data<S>(), nullptr, l, scale,
+                              nullptr, shift);
     }
     write_parameter(out_grad_weight, dw);
     write_parameter(out_grad_bias, sum);

@@ -1,10 +1,11 @@
-// Convolutions as matrix products whose second factor is never stored: the columns of a window of the image are brought
-// into panels (or read in place) while the product runs.
+// Convolutions as matrix products whose second factor is never stored: the columns of a window of
+// the image are brought into panels (or read in place) while the product runs.
 //
-// A tile of work is a part of the output of one group. It first copies what it needs of the input into a padded slab in
-// which every window lies at a fixed offset, whatever the padding, dilation, dtype or layout of the tensors; a stride in
-// width is undone by splitting rows into phases, so that neighbouring outputs always read neighbouring elements.
-// A transposed convolution of stride s is s * s (* s) ordinary ones of stride 1, each with some of the taps.
+// A tile of work is a part of the output of one group. It first copies what it needs of the input
+// into a padded slab in which every window lies at a fixed offset, whatever the padding, dilation,
+// dtype or layout of the tensors; a stride in width is undone by splitting rows into phases, so
+// that neighbouring outputs always read neighbouring elements. A transposed convolution of stride s
+// is s * s (* s) ordinary ones of stride 1, each with some of the taps.
 #include "core/parallel.h"
 #include "cpu/conv.h"
 #include "cpu/isa/gemm_engine.h"
@@ -17,8 +18,8 @@ namespace {
 
 // ---- geometry ----
 
-// One dimension of one phase: output i of `count` lies at first + i * step and reads slab coordinates
-// base + i * stride + offset for each tap.
+// One dimension of one phase: output i of `count` lies at first + i * step and reads slab
+// coordinates base + i * stride + offset for each tap.
 struct Axis {
   int64_t first = 0;
   int64_t step = 1;
@@ -49,7 +50,8 @@ std::vector<Axis> axes_of(const Conv& c, int d) {
     phases.push_back(std::move(a));
     return phases;
   }
-  // Output y reads input (y + padding - k * dilation) / stride where that is whole: y + padding = stride * u + phase.
+  // Output y reads input (y + padding - k * dilation) / stride where that is whole: y + padding =
+  // stride * u + phase.
   const int64_t reach = (kernel - 1) * dilation / stride;
   for (int64_t phase = 0; phase < stride; phase++) {
     Axis a;
@@ -154,15 +156,18 @@ Range range_of(const Axis& a, int64_t r0, int64_t r1) {
   return {a.base + r0 * a.stride + low, (r1 - 1 - r0) * a.stride + high - low + 1};
 }
 
-// Copies channels c0..c1 of the part's images into a slab and describes its windows. `memory` is replaced.
+// Copies channels c0..c1 of the part's images into a slab and describes its windows. `memory` is
+// replaced.
 template <class S, class T>
 class Slab {
  public:
-  Slab(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part, int64_t c0, int64_t c1) {
+  Slab(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part, int64_t c0,
+       int64_t c1) {
     const int split = axes[0]->count > 1 ? 0 : 1;
     std::array<Range, 3> ranges;
     for (int d = 0; d < 3; d++) {
-      ranges[d] = d == split ? range_of(*axes[d], part.r0, part.r1) : range_of(*axes[d], 0, axes[d]->count);
+      ranges[d] =
+          d == split ? range_of(*axes[d], part.r0, part.r1) : range_of(*axes[d], 0, axes[d]->count);
     }
     const int64_t phases = axes[2]->stride;  // of a row
     const int64_t phase_size = (ranges[2].size + phases - 1) / phases;
@@ -185,7 +190,8 @@ class Slab {
       for (int64_t ch = c0; ch < c1; ch++) {
         for (int64_t d = 0; d < ranges[0].size; d++) {
           for (int64_t h = 0; h < ranges[1].size; h++) {
-            T* to = memory_->data() + (n - part.n0) * windows.image + (ch - c0) * channel + d * plane + h * row;
+            T* to = memory_->data() + (n - part.n0) * windows.image + (ch - c0) * channel +
+                    d * plane + h * row;
             const int64_t in_d = ranges[0].from + d - axes[0]->low;
             const int64_t in_h = ranges[1].from + h - axes[1]->low;
             if (in_d < 0 || in_d >= c.in[0] || in_h < 0 || in_h >= c.in[1]) {
@@ -198,12 +204,14 @@ class Slab {
               // Element j of this phase is input column j * phases + shift.
               const int64_t shift = ranges[2].from + f - axes[2]->low;
               const int64_t first = shift >= 0 ? 0 : (-shift + phases - 1) / phases;
-              const int64_t end = shift >= c.in[2] ? 0 : std::min(phase_size, (c.in[2] - 1 - shift) / phases + 1);
+              const int64_t end =
+                  shift >= c.in[2] ? 0 : std::min(phase_size, (c.in[2] - 1 - shift) / phases + 1);
               T* part_of_row = to + f * phase_size;
               const int64_t begin = std::min(first, phase_size);
               const int64_t stop = std::max(begin, end);
               std::fill_n(part_of_row, begin, T(0));
-              copy_row(part_of_row + begin, from + (begin * phases + shift) * s[4], phases * s[4], stop - begin);
+              copy_row(part_of_row + begin, from + (begin * phases + shift) * s[4], phases * s[4],
+                       stop - begin);
               std::fill_n(part_of_row + stop, phase_size - stop, T(0));
             }
           }
@@ -211,7 +219,8 @@ class Slab {
       }
     }
     const auto offset = [&](int d, int64_t tap) {
-      const int64_t low = ranges[d].from - axes[d]->base - (d == split ? part.r0 * axes[d]->stride : 0);
+      const int64_t low =
+          ranges[d].from - axes[d]->base - (d == split ? part.r0 * axes[d]->stride : 0);
       return axes[d]->offsets[static_cast<size_t>(tap)] - low;
     };
     for (int64_t ch = 0; ch < c1 - c0; ch++) {
@@ -236,7 +245,8 @@ class Slab {
 
 // As micro_kernel, with rows of B at offsets in the slab.
 template <class T, int rows>
-void window_kernel(int64_t k, const T* a, const T* slab, const int64_t* offsets, T* c, bool accumulate) {
+void window_kernel(int64_t k, const T* a, const T* slab, const int64_t* offsets, T* c,
+                   bool accumulate) {
   using S = Simd<T>;
   using V = typename S::V;
   constexpr int64_t w = S::width;
@@ -264,7 +274,8 @@ void window_kernel(int64_t k, const T* a, const T* slab, const int64_t* offsets,
 }
 
 template <class T>
-using WindowKernel = void (*)(int64_t k, const T* a, const T* slab, const int64_t* offsets, T* c, bool accumulate);
+using WindowKernel = void (*)(int64_t k, const T* a, const T* slab, const int64_t* offsets, T* c,
+                              bool accumulate);
 
 template <class T, size_t... I>
 constexpr std::array<WindowKernel<T>, sizeof...(I)> window_kernels(std::index_sequence<I...>) {
@@ -311,22 +322,26 @@ class Forward {
     const int split = axes_[0]->count > 1 ? 0 : 1;
     const int64_t rows = axes_[split]->count;
     const int64_t row_pixels = axes_[2]->count * (split == 0 ? axes_[1]->count : 1);
-    // At least 512 pixels a part make packing cheap; more while slab and result stay in the second-level cache.
-    const int64_t wanted = std::max<int64_t>(512, std::min(16384 / c_.in_channels, 65536 / c_.out_channels));
+    // At least 512 pixels a part make packing cheap; more while slab and result stay in the
+    // second-level cache.
+    const int64_t wanted =
+        std::max<int64_t>(512, std::min(16384 / c_.in_channels, 65536 / c_.out_channels));
     const int64_t part_rows = std::clamp<int64_t>(wanted / row_pixels, 1, rows);
     const int64_t row_parts = (rows + part_rows - 1) / part_rows;
     const int64_t even_rows = (rows + row_parts - 1) / row_parts;
-    const int64_t images =
-        std::clamp<int64_t>(row_parts > 1 ? 1 : 512 / (rows * row_pixels), 1, std::max<int64_t>(1, c_.batch / 4));
+    const int64_t images = std::clamp<int64_t>(row_parts > 1 ? 1 : 512 / (rows * row_pixels), 1,
+                                               std::max<int64_t>(1, c_.batch / 4));
     const int64_t image_parts = (c_.batch + images - 1) / images;
-    const int64_t work = even_rows * row_pixels * images * c_.out_channels * std::max<int64_t>(depth_, 16);
+    const int64_t work =
+        even_rows * row_pixels * images * c_.out_channels * std::max<int64_t>(depth_, 16);
     const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / work);
     parallel_for(0, c_.groups * image_parts * row_parts, grain, [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; t++) {
         const int64_t n = t / row_parts % image_parts * images;
         const int64_t r = t % row_parts * even_rows;
         if (r < rows) {
-          run_part({t / (row_parts * image_parts), n, std::min(n + images, c_.batch), r, std::min(r + even_rows, rows)});
+          run_part({t / (row_parts * image_parts), n, std::min(n + images, c_.batch), r,
+                    std::min(r + even_rows, rows)});
         }
       }
     });
@@ -346,21 +361,23 @@ class Forward {
       return;
     }
     const auto taps = static_cast<int64_t>(taps_.size());
-    pack_all(to, c_.out_channels, depth_, [&](T* dst, int64_t i, int64_t rows, int64_t p, int64_t k) {
-      for (int64_t q = 0; q < k; q++) {
-        const S* from = w + (p + q) / taps * by_in + taps_[static_cast<size_t>((p + q) % taps)];
-        for (int64_t r = 0; r < rows; r++) {
-          dst[q * rows + r] = static_cast<T>(from[(i + r) * by_out]);
-        }
-      }
-    });
+    pack_all(
+        to, c_.out_channels, depth_, [&](T* dst, int64_t i, int64_t rows, int64_t p, int64_t k) {
+          for (int64_t q = 0; q < k; q++) {
+            const S* from = w + (p + q) / taps * by_in + taps_[static_cast<size_t>((p + q) % taps)];
+            for (int64_t r = 0; r < rows; r++) {
+              dst[q * rows + r] = static_cast<T>(from[(i + r) * by_out]);
+            }
+          }
+        });
   }
 
   void run_part(const Part& part) const {
     const Slab<S, T> slab(c_, axes_, part, 0, depth_ == 0 ? 0 : c_.in_channels);
     const int64_t width = slab.windows.width;
     constexpr int64_t nr = GemmBlocks<T>::nr;
-    // Where rows waste little of two vectors, or few channels share a panel, windows are read in place.
+    // Where rows waste little of two vectors, or few channels share a panel, windows are read in
+    // place.
     const int64_t reads = (width + nr - 1) / nr * nr;
     if (c_.out_channels <= GemmBlocks<T>::max_rows || reads * 8 <= width * 9) {
       in_place(part, slab.windows);
@@ -377,14 +394,15 @@ class Forward {
     const bool split_d = axes_[0]->count > 1;
     const int64_t y_d = axes_[0]->first + (d + (split_d ? part.r0 : 0)) * axes_[0]->step;
     const int64_t y_h = axes_[1]->first + (h + (split_d ? 0 : part.r0)) * axes_[1]->step;
-    return static_cast<S*>(c_.output.data) + n * s[0] + (part.group * c_.out_channels + channel) * s[1] + y_d * s[2] +
-           y_h * s[3] + axes_[2]->first * s[4];
+    return static_cast<S*>(c_.output.data) + n * s[0] +
+           (part.group * c_.out_channels + channel) * s[1] + y_d * s[2] + y_h * s[3] +
+           axes_[2]->first * s[4];
   }
 
   T bias(const Part& part, int64_t channel) const {
-    return c_.bias == nullptr
-               ? T(0)
-               : static_cast<T>(static_cast<const S*>(c_.bias)[part.group * c_.out_channels + channel]);
+    return c_.bias == nullptr ? T(0)
+                              : static_cast<T>(static_cast<const S*>(
+                                    c_.bias)[part.group * c_.out_channels + channel]);
   }
 
   void in_place(const Part& part, const Windows<T>& win) const {
@@ -406,7 +424,8 @@ class Forward {
           for (int64_t x = 0; x < win.width; x += B::nr) {
             for (int64_t p = 0; p < depth_; p += B::k_step) {
               const int64_t k = std::min(B::k_step, depth_ - p);
-              kernels[channels - 1](k, a + p * m + i * k + done * k, from + x, win.offsets.data() + p, block, p > 0);
+              kernels[channels - 1](k, a + p * m + i * k + done * k, from + x,
+                                    win.offsets.data() + p, block, p > 0);
             }
             for (int64_t r = 0; r < channels; r++) {
               const int64_t channel = i + done + r;
@@ -430,7 +449,9 @@ class Forward {
       std::fill_n(result.data(), m * n, T(0));
     }
     const T* a = packed_->data() + part.group * packed_size_;
-    const auto rows_of_a = [&](int64_t i, int64_t, int64_t p, int64_t k) { return a + p * m + i * k; };
+    const auto rows_of_a = [&](int64_t i, int64_t, int64_t p, int64_t k) {
+      return a + p * m + i * k;
+    };
     const auto pack_b = [&](T* dst, int64_t j, int64_t columns, int64_t p, int64_t k) {
       struct Run {
         int64_t at;
@@ -455,8 +476,8 @@ class Forward {
     const int64_t step = axes_[2]->step * c_.output.strides[4];
     for (int64_t row = 0; row < rows; row++) {
       for (int64_t channel = 0; channel < m; channel++) {
-        put_row(output(part, row, channel, win), step, result + channel * n + row * win.width, win.width,
-                bias(part, channel));
+        put_row(output(part, row, channel, win), step, result + channel * n + row * win.width,
+                win.width, bias(part, channel));
       }
     }
   }
@@ -489,8 +510,8 @@ void forward(const Conv& c) {
 
 // Rows of the output's gradient for channels o0 to o0 + n of a part, one after another, in T.
 template <class S, class T>
-void gather_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part, const Windows<T>& win,
-                     int64_t o0, int64_t n, T* to) {
+void gather_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part,
+                     const Windows<T>& win, int64_t o0, int64_t n, T* to) {
   const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
   const auto& s = c.output.strides;
   const bool split_d = axes[0]->count > 1;
@@ -498,8 +519,8 @@ void gather_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, cons
     const int64_t h = row % win.rows_h + (split_d ? 0 : part.r0);
     const int64_t d = row / win.rows_h % win.rows_d + (split_d ? part.r0 : 0);
     const int64_t image = part.n0 + row / (win.rows_h * win.rows_d);
-    const S* from = static_cast<const S*>(c.output.data) + image * s[0] + part.group * c.out_channels * s[1] +
-                    d * s[2] + h * s[3];
+    const S* from = static_cast<const S*>(c.output.data) + image * s[0] +
+                    part.group * c.out_channels * s[1] + d * s[2] + h * s[3];
     for (int64_t o = 0; o < n; o++) {
       copy_row(to + (o * rows + row) * win.width, from + (o0 + o) * s[1], s[4], win.width);
     }
@@ -508,8 +529,8 @@ void gather_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, cons
 
 // add_weight_gradient for few output channels: dot products along the rows, no packing.
 template <class S, class T>
-void add_weight_dots(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part, int64_t c0, int64_t c1,
-                     T* block, int64_t ld, bool accumulate) {
+void add_weight_dots(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part,
+                     int64_t c0, int64_t c1, T* block, int64_t ld, bool accumulate) {
   using V = Simd<T>;
   constexpr int taps_together = 8;
   const Slab<S, T> slab(c, axes, part, c0, c1);
@@ -544,11 +565,11 @@ void add_weight_dots(const Conv& c, const std::array<const Axis*, 3>& axes, cons
   }
 }
 
-// weight[o, (channel, tap)] += sum over pixels of gradient[o, pixel] * window[(channel, tap), pixel], for one part and
-// channels c0..c1, into a block of T with rows of length ld.
+// weight[o, (channel, tap)] += sum over pixels of gradient[o, pixel] * window[(channel, tap),
+// pixel], for one part and channels c0..c1, into a block of T with rows of length ld.
 template <class S, class T>
-void add_weight_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part, int64_t c0,
-                         int64_t c1, T* block, int64_t ld, bool accumulate) {
+void add_weight_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part,
+                         int64_t c0, int64_t c1, T* block, int64_t ld, bool accumulate) {
   using B = GemmBlocks<T>;
   using V = Simd<T>;
   const Slab<S, T> slab(c, axes, part, c0, c1);
@@ -574,8 +595,8 @@ void add_weight_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, 
       turn(dst + x, B::nr, lines, line, n, k, T(1));
     }
   };
-  gemm_blocked<T>(m, (c1 - c0) * c.taps(), pixels, PackA<T, T>{gradient.data(), pixels, 1, T(1)}, pack_b, block, ld,
-                  accumulate);
+  gemm_blocked<T>(m, (c1 - c0) * c.taps(), pixels, PackA<T, T>{gradient.data(), pixels, 1, T(1)},
+                  pack_b, block, ld, accumulate);
 }
 
 template <class S>
@@ -589,20 +610,24 @@ void weight_backward_typed(const Conv& c) {
   const int64_t taps = c.taps();
   const int64_t depth = c.in_channels * taps;
   const int64_t size = c.out_channels * depth;
-  // Blocks of channels are independent; where they are few, images are summed in several chunks, too.
+  // Blocks of channels are independent; where they are few, images are summed in several chunks,
+  // too.
   const int64_t channels = std::clamp<int64_t>(512 / taps, 1, c.in_channels);
   const int64_t blocks = (c.in_channels + channels - 1) / channels;
   const int64_t work = c.batch * c.pixels() * c.out_channels * std::min(depth, channels * taps);
   int64_t chunks = 1;
-  while (c.groups * blocks * chunks < 8 && chunks * 2 <= c.batch && work / chunks > (int64_t{1} << 21)) {
+  while (c.groups * blocks * chunks < 8 && chunks * 2 <= c.batch &&
+         work / chunks > (int64_t{1} << 21)) {
     chunks *= 2;
   }
   const int64_t images_of_chunk = (c.batch + chunks - 1) / chunks;
   const int64_t wanted = std::max<int64_t>(1024, 16384 / channels);
   const int64_t part_rows = std::clamp<int64_t>(wanted / row_pixels, 1, rows);
-  const int64_t images = std::clamp<int64_t>(part_rows < rows ? 1 : wanted / (rows * row_pixels), 1, images_of_chunk);
+  const int64_t images =
+      std::clamp<int64_t>(part_rows < rows ? 1 : wanted / (rows * row_pixels), 1, images_of_chunk);
   const Scratch<T> sums(chunks * c.groups * size);
-  const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / std::max<int64_t>(1, work / chunks));
+  const int64_t grain =
+      std::max<int64_t>(1, (int64_t{1} << 20) / std::max<int64_t>(1, work / chunks));
   parallel_for(0, chunks * c.groups * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; t++) {
       const int64_t chunk = t / (c.groups * blocks);

@@ -1,5 +1,5 @@
-// Matrix products of our own: tiny ones in registers, large ones blocked and packed, and matrix times vector.
-// Which of them runs, and on which threads, is decided in cpu/gemm.cpp.
+// Matrix products of our own: tiny ones in registers, large ones blocked and packed, and matrix
+// times vector. Which of them runs, and on which threads, is decided in cpu/gemm.cpp.
 #include "cpu/gemm_kernels.h"
 #include "cpu/isa/gemm_engine.h"
 
@@ -24,7 +24,8 @@ struct PackB {
       }
     } else if (row == 1) {
       for (int64_t x = 0; x < nr; x += V::width) {
-        turn(dst + x, nr, from + x * col, col, std::clamp<int64_t>(columns - x, 0, V::width), k, T(1));
+        turn(dst + x, nr, from + x * col, col, std::clamp<int64_t>(columns - x, 0, V::width), k,
+             T(1));
       }
     } else {
       for (int64_t q = 0; q < k; q++) {
@@ -67,12 +68,14 @@ void packed_typed(const Gemm& g) {
 }
 
 void packed(const Gemm& tile) {
-  visit_dtype<set_floating>("gemm", tile.dtype, [&](auto tag) { packed_typed<typename decltype(tag)::type>(tile); });
+  visit_dtype<set_floating>("gemm", tile.dtype,
+                            [&](auto tag) { packed_typed<typename decltype(tag)::type>(tile); });
 }
 
 // ---- tiny ----
 
-// Columns of B in vectors of `lanes` elements: whole vectors straight from memory, others from a padded copy.
+// Columns of B in vectors of `lanes` elements: whole vectors straight from memory, others from a
+// padded copy.
 template <class T, int lanes>
 using Lanes __attribute__((vector_size(lanes * sizeof(T)), aligned(alignof(T)), may_alias)) = T;
 
@@ -224,7 +227,8 @@ void columns_times_vector(const Gemm& g, const S* a, const T* x, T* y) {
     }
     if (i < g.m) {
       const int64_t n = g.m - i;
-      store_first(y + i, step([n](const S* s) { return load_first(s, n); }, i, load_first(y + i, n)), n);
+      store_first(y + i,
+                  step([n](const S* s) { return load_first(s, n); }, i, load_first(y + i, n)), n);
     }
   }
 }
@@ -255,7 +259,8 @@ void vector_typed(const Gemm& g) {
 }
 
 void vector(const Gemm& tile) {
-  visit_dtype<set_floating>("gemv", tile.dtype, [&](auto tag) { vector_typed<typename decltype(tag)::type>(tile); });
+  visit_dtype<set_floating>("gemv", tile.dtype,
+                            [&](auto tag) { vector_typed<typename decltype(tag)::type>(tile); });
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// The blocked matrix product for float and double. Operands are brought in panels by two functions, so the same loops
-// serve plain matrices of any strides and dtype (gemm.cpp) and the windows of a convolution (conv.cpp).
-// Panels: of A `rows` rows side by side for each k, of B `nr` columns side by side for each k. The micro-kernel keeps a
-// rows x nr block of C in registers. Sums run in steps of k_step elements, in order, whatever the other sizes.
+// The blocked matrix product for float and double. Operands are brought in panels by two functions,
+// so the same loops serve plain matrices of any strides and dtype (gemm.cpp) and the windows of a
+// convolution (conv.cpp). Panels: of A `rows` rows side by side for each k, of B `nr` columns side
+// by side for each k. The micro-kernel keeps a rows x nr block of C in registers. Sums run in steps
+// of k_step elements, in order, whatever the other sizes.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +72,8 @@ constexpr std::array<MicroKernel<T>, sizeof...(I)> micro_kernels(std::index_sequ
 
 // One k step of a block: a panels [m rows in `panels` panels] times b panels, into c.
 template <class T>
-void multiply_panels(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool accumulate) {
+void multiply_panels(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c, int64_t ldc,
+                     bool accumulate) {
   using B = GemmBlocks<T>;
   static constexpr auto kernels = micro_kernels<T>(std::make_index_sequence<B::max_rows>());
   const int64_t panels = (m + B::max_rows - 1) / B::max_rows;
@@ -98,7 +100,8 @@ void multiply_panels(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T*
 }
 
 // Rows of A from i to i + m, columns p to p + k, as multiply_panels wants them.
-// pack(dst, i, rows, p, k) writes one panel: dst[q * rows + r] = A[i + r, p + q]; what follows it in memory it may spoil.
+// pack(dst, i, rows, p, k) writes one panel: dst[q * rows + r] = A[i + r, p + q]; what follows it
+// in memory it may spoil.
 template <class T, class Pack>
 void pack_rows(T* dst, int64_t i, int64_t m, int64_t p, int64_t k, const Pack& pack) {
   using B = GemmBlocks<T>;
@@ -111,11 +114,12 @@ void pack_rows(T* dst, int64_t i, int64_t m, int64_t p, int64_t k, const Pack& p
   }
 }
 
-// c = (accumulate ? c : 0) + A @ B. rows_of_a(i, rows, p, k) gives packed rows; pack_b(dst, j, columns, p, k) writes one
-// panel of nr columns, dst[q * nr + x] = B[p + q, j + x], anything where x >= columns, and may spoil a vector behind it.
+// c = (accumulate ? c : 0) + A @ B. rows_of_a(i, rows, p, k) gives packed rows; pack_b(dst, j,
+// columns, p, k) writes one panel of nr columns, dst[q * nr + x] = B[p + q, j + x], anything where
+// x >= columns, and may spoil a vector behind it.
 template <class T, class RowsOfA, class PackB>
-void gemm_panels(int64_t m, int64_t n, int64_t k, const RowsOfA& rows_of_a, const PackB& pack_b, T* c, int64_t ldc,
-                 bool accumulate) {
+void gemm_panels(int64_t m, int64_t n, int64_t k, const RowsOfA& rows_of_a, const PackB& pack_b,
+                 T* c, int64_t ldc, bool accumulate) {
   using B = GemmBlocks<T>;
   const int64_t k_block = std::min(k, B::k_step);
   const int64_t n_block = std::min((n + B::nr - 1) / B::nr * B::nr, B::n_step);
@@ -129,8 +133,8 @@ void gemm_panels(int64_t m, int64_t n, int64_t k, const RowsOfA& rows_of_a, cons
       }
       for (int64_t i = 0; i < m; i += B::m_step) {
         const int64_t rows = std::min(B::m_step, m - i);
-        multiply_panels<T>(rows, columns, depth, rows_of_a(i, rows, p, depth), b_panels, c + i * ldc + j, ldc,
-                           accumulate || p > 0);
+        multiply_panels<T>(rows, columns, depth, rows_of_a(i, rows, p, depth), b_panels,
+                           c + i * ldc + j, ldc, accumulate || p > 0);
       }
     }
   }
@@ -138,8 +142,8 @@ void gemm_panels(int64_t m, int64_t n, int64_t k, const RowsOfA& rows_of_a, cons
 
 // The same with A packed on the way: pack_a as for pack_rows.
 template <class T, class PackA, class PackB>
-void gemm_blocked(int64_t m, int64_t n, int64_t k, const PackA& pack_a, const PackB& pack_b, T* c, int64_t ldc,
-                  bool accumulate) {
+void gemm_blocked(int64_t m, int64_t n, int64_t k, const PackA& pack_a, const PackB& pack_b, T* c,
+                  int64_t ldc, bool accumulate) {
   using B = GemmBlocks<T>;
   const Scratch<T> a_panels(std::min(m, B::m_step) * std::min(k, B::k_step) + B::width);
   const auto rows_of_a = [&](int64_t i, int64_t rows, int64_t p, int64_t depth) {
@@ -161,8 +165,8 @@ void pack_all(T* dst, int64_t m, int64_t k, const PackA& pack_a) {
   }
 }
 
-// dst[q * step + r] = from[r * row + q] * factor for r < rows <= width and q < k; lanes up to the width are written, so
-// that a later row of dst, or padding, must follow.
+// dst[q * step + r] = from[r * row + q] * factor for r < rows <= width and q < k; lanes up to the
+// width are written, so that a later row of dst, or padding, must follow.
 template <class S, class T>
 void turn(T* dst, int64_t step, const S* from, int64_t row, int64_t rows, int64_t k, T factor) {
   using V = Simd<T>;

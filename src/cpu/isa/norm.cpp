@@ -1,4 +1,5 @@
-// Layer, group and RMS norm, forward and backward: rows that are contiguous, one at a time, from the cache.
+// Layer, group and RMS norm, forward and backward: rows that are contiguous, one at a time, from
+// the cache.
 #include "cpu/isa/norm.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -8,8 +9,8 @@ namespace {
 
 // out = (x - mean) * rstd * weight + bias for every row; mean is 0 where `centre` is false.
 template <class S, bool centre>
-void normalize_rows(const Tensor& out, const Tensor& input, int64_t length, const Tensor& weight, const Tensor& bias,
-                    double eps, compute_t<S>* means, compute_t<S>* rstds) {
+void normalize_rows(const Tensor& out, const Tensor& input, int64_t length, const Tensor& weight,
+                    const Tensor& bias, double eps, compute_t<S>* means, compute_t<S>* rstds) {
   using T = compute_t<S>;
   using V = Simd<T>;
   const int64_t rows = length == 0 ? 0 : input.numel() / length;
@@ -50,11 +51,13 @@ void normalize_rows(const Tensor& out, const Tensor& input, int64_t length, cons
   });
 }
 
-// Gradients of normalize_rows. Those of the parameters are summed by chunks of rows, then over the chunks.
+// Gradients of normalize_rows. Those of the parameters are summed by chunks of rows, then over the
+// chunks.
 template <class S, bool centre>
-void normalize_rows_backward(const Tensor& grad_input, const Tensor& grad_weight, const Tensor& grad_bias,
-                             const Tensor& grad, const Tensor& input, int64_t length, const compute_t<S>* means,
-                             const compute_t<S>* rstds, const Tensor& weight) {
+void normalize_rows_backward(const Tensor& grad_input, const Tensor& grad_weight,
+                             const Tensor& grad_bias, const Tensor& grad, const Tensor& input,
+                             int64_t length, const compute_t<S>* means, const compute_t<S>* rstds,
+                             const Tensor& weight) {
   using T = compute_t<S>;
   using V = Simd<T>;
   const int64_t rows = length == 0 ? 0 : input.numel() / length;
@@ -111,41 +114,45 @@ void normalize_rows_backward(const Tensor& grad_input, const Tensor& grad_weight
 
 }  // namespace
 
-void native_layer_norm(const Tensor& out_output, const Tensor& out_mean, const Tensor& out_rstd, const Tensor& input,
-                       IntArrayRef normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
+void native_layer_norm(const Tensor& out_output, const Tensor& out_mean, const Tensor& out_rstd,
+                       const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
+                       const Tensor& bias, double eps) {
   visit_dtype<set_floating>("layer_norm", input.dtype(), [&](auto tag) {
     using S = typename decltype(tag)::type;
     using T = compute_t<S>;
-    normalize_rows<S, true>(out_output, input, product(normalized_shape), weight, bias, eps, out_mean.data<T>(),
-                            out_rstd.data<T>());
+    normalize_rows<S, true>(out_output, input, product(normalized_shape), weight, bias, eps,
+                            out_mean.data<T>(), out_rstd.data<T>());
   });
 }
 
 void native_layer_norm_backward(const Tensor& out_grad_input, const Tensor& out_grad_weight,
-                                const Tensor& out_grad_bias, const Tensor& grad_output, const Tensor& input,
-                                IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd,
-                                const Tensor& weight) {
+                                const Tensor& out_grad_bias, const Tensor& grad_output,
+                                const Tensor& input, IntArrayRef normalized_shape,
+                                const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
   visit_dtype<set_floating>("layer_norm", input.dtype(), [&](auto tag) {
     using S = typename decltype(tag)::type;
     using T = compute_t<S>;
-    normalize_rows_backward<S, true>(out_grad_input, out_grad_weight, out_grad_bias, grad_output, input,
-                                     product(normalized_shape), mean.data<T>(), rstd.data<T>(), weight);
+    normalize_rows_backward<S, true>(out_grad_input, out_grad_weight, out_grad_bias, grad_output,
+                                     input, product(normalized_shape), mean.data<T>(),
+                                     rstd.data<T>(), weight);
   });
 }
 
 void _fused_rms_norm(const Tensor& out_output, const Tensor& out_rstd, const Tensor& input,
-                     IntArrayRef normalized_shape, const Tensor& weight, std::optional<double> eps) {
+                     IntArrayRef normalized_shape, const Tensor& weight,
+                     std::optional<double> eps) {
   visit_dtype<set_floating>("rms_norm", input.dtype(), [&](auto tag) {
     using S = typename decltype(tag)::type;
     using T = compute_t<S>;
     const double least = std::is_same_v<T, double> ? 0x1p-52 : 0x1p-23;  // the type's epsilon
-    normalize_rows<S, false>(out_output, input, product(normalized_shape), weight, {}, eps.value_or(least), nullptr,
-                             out_rstd.data<T>());
+    normalize_rows<S, false>(out_output, input, product(normalized_shape), weight, {},
+                             eps.value_or(least), nullptr, out_rstd.data<T>());
   });
 }
 
-void _fused_rms_norm_backward(const Tensor& out_grad_input, const Tensor& out_grad_weight, const Tensor& grad_output,
-                              const Tensor& input, IntArrayRef normalized_shape, const Tensor& rstd,
+void _fused_rms_norm_backward(const Tensor& out_grad_input, const Tensor& out_grad_weight,
+                              const Tensor& grad_output, const Tensor& input,
+                              IntArrayRef normalized_shape, const Tensor& rstd,
                               const Tensor& weight) {
   visit_dtype<set_floating>("rms_norm", input.dtype(), [&](auto tag) {
     using S = typename decltype(tag)::type;
@@ -155,8 +162,9 @@ void _fused_rms_norm_backward(const Tensor& out_grad_input, const Tensor& out_gr
   });
 }
 
-void native_group_norm(const Tensor& out_output, const Tensor& out_mean, const Tensor& out_rstd, const Tensor& input,
-                       const Tensor& weight, const Tensor& bias, int64_t num_groups, double eps) {
+void native_group_norm(const Tensor& out_output, const Tensor& out_mean, const Tensor& out_rstd,
+                       const Tensor& input, const Tensor& weight, const Tensor& bias,
+                       int64_t num_groups, double eps) {
   visit_dtype<set_floating>("group_norm", input.dtype(), [&](auto tag) {
     using S = typename decltype(tag)::type;
     using T = compute_t<S>;
@@ -192,8 +200,9 @@ void native_group_norm(const Tensor& out_output, const Tensor& out_mean, const T
 }
 
 void native_group_norm_backward(const Tensor& out_grad_input, const Tensor& out_grad_weight,
-                                const Tensor& out_grad_bias, const Tensor& grad_output, const Tensor& input,
-                                const Tensor& mean, const Tensor& rstd, const Tensor& weight, int64_t num_groups) {
+                                const Tensor& out_grad_bias, const Tensor& grad_output,
+                                const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                                const Tensor& weight, int64_t num_groups) {
   visit_dtype<set_floating>("group_norm", input.dtype(), [&](auto tag) {
     using S = typename decltype(tag)::type;
     using T = compute_t<S>;
@@ -224,7 +233,8 @@ void native_group_norm_backward(const Tensor& out_grad_input, const Tensor& out_
           const int64_t at = plane * inner;
           const auto sums = sums_over<T, 2>(inner, [&](int64_t i, int64_t n) {
             const typename V::V gv = load_some(g + at + i, n);
-            return Vectors<T, 2>{{gv, V::mul(gv, V::mul(V::sub(load_some(x + at + i, n), centre), scale))}};
+            return Vectors<T, 2>{
+                {gv, V::mul(gv, V::mul(V::sub(load_some(x + at + i, n), centre), scale))}};
           });
           plain[plane] = sums[0];
           products[plane] = sums[1];
@@ -240,7 +250,9 @@ void native_group_norm_backward(const Tensor& out_grad_input, const Tensor& out_
           for_vectors<T>(inner, [&](int64_t i, int64_t n) {
             const typename V::V value = V::mul(V::sub(load_some(x + at + i, n), centre), scale);
             const typename V::V gw = V::mul(load_some(g + at + i, n), factor);
-            store_some(dx + at + i, V::mul(V::sub(V::sub(gw, mean_grad), V::mul(value, mean_product)), scale), n);
+            store_some(dx + at + i,
+                       V::mul(V::sub(V::sub(gw, mean_grad), V::mul(value, mean_product)), scale),
+                       n);
           });
         }
       }

@@ -45,7 +45,9 @@ void write_parameter(const Tensor& out, const T* from) {
 }
 
 // Rows that are worth a thread's while together.
-inline int64_t row_grain(int64_t length) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, length)); }
+inline int64_t row_grain(int64_t length) {
+  return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, length));
+}
 
 template <class T>
 struct Moments {
@@ -56,7 +58,8 @@ struct Moments {
 template <class S, class T>
 Moments<T> moments(const S* x, int64_t n) {
   using V = Simd<T>;
-  const T sum = sums_over<T, 1>(n, [&](int64_t i, int64_t m) { return Vectors<T, 1>{{load_some(x + i, m)}}; })[0];
+  const T sum = sums_over<T, 1>(
+      n, [&](int64_t i, int64_t m) { return Vectors<T, 1>{{load_some(x + i, m)}}; })[0];
   const T mean = n > 0 ? sum / static_cast<T>(n) : T(0);
   const typename V::V centre = V::set1(mean);
   const T squares = sums_over<T, 1>(n, [&](int64_t i, int64_t m) {

@@ -42,8 +42,7 @@ void sgd_run(T* param, const T* grad, T* buffer, int64_t n, const SgdSettings& s
     if constexpr (M != Momentum::None) {
       constexpr bool is_first = M == Momentum::First || M == Momentum::FirstNesterov;
       constexpr bool is_nesterov = M == Momentum::Nesterov || M == Momentum::FirstNesterov;
-      const C b =
-          is_first ? g : math::fused(share, g, static_cast<C>(buffer[i]) * momentum);
+      const C b = is_first ? g : math::fused(share, g, static_cast<C>(buffer[i]) * momentum);
       buffer[i] = static_cast<T>(b);
       g = is_nesterov ? math::fused(momentum, b, g) : b;
     }

@@ -1,6 +1,6 @@
-// Pooling. A row of outputs is computed tap by tap: each tap reads a row of the image at one stride, which vectorises.
-// Rows run along the width, or along the channels where those are innermost. Planes are independent, so any number of
-// threads gives the same bits, backward too.
+// Pooling. A row of outputs is computed tap by tap: each tap reads a row of the image at one
+// stride, which vectorises. Rows run along the width, or along the channels where those are
+// innermost. Planes are independent, so any number of threads gives the same bits, backward too.
 #include "core/parallel.h"
 #include "cpu/isa/simd.h"
 #include "cpu/scratch.h"
@@ -9,7 +9,8 @@
 namespace rushlight::cpu::RL_ISA {
 namespace {
 
-// Images as three-dimensional planes; `lanes` channels lie side by side where the tensor is channels-last.
+// Images as three-dimensional planes; `lanes` channels lie side by side where the tensor is
+// channels-last.
 struct Planes {
   int64_t count = 1;
   int64_t lanes = 1;
@@ -62,7 +63,9 @@ Span inside(const Axis& a, int64_t k, int64_t n, int64_t count) {
   return {std::min(begin, count), std::clamp(end, std::min(begin, count), count)};
 }
 
-int64_t plane_grain(int64_t work) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, work)); }
+int64_t plane_grain(int64_t work) {
+  return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, work));
+}
 
 // Calls f(plane, d, h) for every row of outputs, planes in parallel.
 template <class F>
@@ -78,7 +81,8 @@ void for_rows(const Planes& out, int64_t work, const F& f) {
   });
 }
 
-// Calls f(d, h, offset of the image row) for the taps of an output row in depth and height that lie inside.
+// Calls f(d, h, offset of the image row) for the taps of an output row in depth and height that lie
+// inside.
 template <class F>
 void for_row_taps(const Axes& axes, const Planes& in, int64_t d, int64_t h, const F& f) {
   const Axis& ad = axes.axis[0];
@@ -122,7 +126,8 @@ T lowest() {
 }
 
 template <class S, class I>
-void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& self, const Axes& axes, int64_t dims) {
+void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& self,
+                    const Axes& axes, int64_t dims) {
   using T = compute_t<S>;
   const Planes in = planes_of(self, dims);
   Planes out = planes_of(values, dims);
@@ -134,68 +139,80 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
   S* y = values.data<S>();
   int64_t* z = indices.data<int64_t>();
   const int64_t taps = axes.axis[0].kernel * axes.axis[1].kernel * aw.kernel;
-  parallel_for(0, in.count, plane_grain(out.area() * in.lanes * taps), [&](int64_t begin, int64_t end) {
-    const Scratch<T> best(row);
-    const Scratch<I> at(row);
-    for (int64_t p = begin; p < end; p++) {
-      const S* plane = x + p * in.area() * in.lanes;
-      for (int64_t r = 0; r < out.size[0] * out.size[1]; r++) {
-        const int64_t d = r / out.size[1];
-        const int64_t h = r % out.size[1];
-        std::fill_n(best.data(), row, lowest<T>());
-        // A window of nothing but the lowest value reports its first element.
-        bool first_row = true;
-        for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
-          if (first_row) {
-            for (int64_t w = 0; w < out.size[2]; w++) {
-              int64_t start = w * aw.stride - aw.padding;
-              start += start < 0 ? (-start + aw.dilation - 1) / aw.dilation * aw.dilation : 0;
-              std::fill_n(at + w * in.lanes, in.lanes, static_cast<I>(offset + start));
-            }
-            first_row = false;
-          }
-          for (int64_t k = 0; k < aw.kernel; k++) {
-            const Span span = inside(aw, k, in.size[2], out.size[2]);
-            const int64_t start = offset + span.begin * aw.stride - aw.padding + k * aw.dilation;
-            if (in.lanes == 1) {
-              T* b = best + span.begin;
-              I* a = at + span.begin;
-              const int64_t n = span.end - span.begin;
-              const I from = static_cast<I>(start);
-              const I step = static_cast<I>(aw.stride);
-              switch (aw.stride) {
-                case 1: take_larger<S, T, I, 1>(b, a, plane + start, 1, n, from, step); break;
-                case 2: take_larger<S, T, I, 2>(b, a, plane + start, 2, n, from, step); break;
-                default: take_larger<S, T, I, 0>(b, a, plane + start, aw.stride, n, from, step); break;
+  parallel_for(
+      0, in.count, plane_grain(out.area() * in.lanes * taps), [&](int64_t begin, int64_t end) {
+        const Scratch<T> best(row);
+        const Scratch<I> at(row);
+        for (int64_t p = begin; p < end; p++) {
+          const S* plane = x + p * in.area() * in.lanes;
+          for (int64_t r = 0; r < out.size[0] * out.size[1]; r++) {
+            const int64_t d = r / out.size[1];
+            const int64_t h = r % out.size[1];
+            std::fill_n(best.data(), row, lowest<T>());
+            // A window of nothing but the lowest value reports its first element.
+            bool first_row = true;
+            for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
+              if (first_row) {
+                for (int64_t w = 0; w < out.size[2]; w++) {
+                  int64_t start = w * aw.stride - aw.padding;
+                  start += start < 0 ? (-start + aw.dilation - 1) / aw.dilation * aw.dilation : 0;
+                  std::fill_n(at + w * in.lanes, in.lanes, static_cast<I>(offset + start));
+                }
+                first_row = false;
               }
-              continue;
-            }
-            for (int64_t w = span.begin; w < span.end; w++) {
-              const int64_t place = start + (w - span.begin) * aw.stride;
-              take_larger<S, T, I, 1>(best + w * in.lanes, at + w * in.lanes, plane + place * in.lanes, 1, in.lanes,
-                                      static_cast<I>(place), I(0));
+              for (int64_t k = 0; k < aw.kernel; k++) {
+                const Span span = inside(aw, k, in.size[2], out.size[2]);
+                const int64_t start =
+                    offset + span.begin * aw.stride - aw.padding + k * aw.dilation;
+                if (in.lanes == 1) {
+                  T* b = best + span.begin;
+                  I* a = at + span.begin;
+                  const int64_t n = span.end - span.begin;
+                  const I from = static_cast<I>(start);
+                  const I step = static_cast<I>(aw.stride);
+                  switch (aw.stride) {
+                    case 1:
+                      take_larger<S, T, I, 1>(b, a, plane + start, 1, n, from, step);
+                      break;
+                    case 2:
+                      take_larger<S, T, I, 2>(b, a, plane + start, 2, n, from, step);
+                      break;
+                    default:
+                      take_larger<S, T, I, 0>(b, a, plane + start, aw.stride, n, from, step);
+                      break;
+                  }
+                  continue;
+                }
+                for (int64_t w = span.begin; w < span.end; w++) {
+                  const int64_t place = start + (w - span.begin) * aw.stride;
+                  take_larger<S, T, I, 1>(best + w * in.lanes, at + w * in.lanes,
+                                          plane + place * in.lanes, 1, in.lanes,
+                                          static_cast<I>(place), I(0));
+                }
+              }
+            });
+            const int64_t to = (p * out.area() + r * out.size[2]) * in.lanes;
+            for (int64_t i = 0; i < row; i++) {
+              y[to + i] = S(best[i]);
+              z[to + i] = at[i];
             }
           }
-        });
-        const int64_t to = (p * out.area() + r * out.size[2]) * in.lanes;
-        for (int64_t i = 0; i < row; i++) {
-          y[to + i] = S(best[i]);
-          z[to + i] = at[i];
         }
-      }
-    }
-  });
+      });
 }
 
 // Windows of adaptive pooling: start and end of output i of `count` over n elements.
-Span adaptive(int64_t i, int64_t n, int64_t count) { return {i * n / count, ((i + 1) * n + count - 1) / count}; }
+Span adaptive(int64_t i, int64_t n, int64_t count) {
+  return {i * n / count, ((i + 1) * n + count - 1) / count};
+}
 
 // Calls f(plane, output place, begin and end in three dimensions) for each window.
 template <class F>
 void for_adaptive(const Planes& in, const Planes& out, const F& f) {
   for_rows(out, in.area() * in.lanes, [&](int64_t p, int64_t d, int64_t h) {
     for (int64_t w = 0; w < out.size[2]; w++) {
-      const Span windows[3] = {adaptive(d, in.size[0], out.size[0]), adaptive(h, in.size[1], out.size[1]),
+      const Span windows[3] = {adaptive(d, in.size[0], out.size[0]),
+                               adaptive(h, in.size[1], out.size[1]),
                                adaptive(w, in.size[2], out.size[2])};
       f(p, (d * out.size[1] + h) * out.size[2] + w, windows);
     }
@@ -258,8 +275,8 @@ void spread_row(T* to, const S* from, int64_t any_stride, int64_t n) {
 }
 
 template <class S>
-void avg_pool_typed(const Tensor& out_tensor, const Tensor& self, const Axes& axes, int64_t dims, bool include_padding,
-                    std::optional<int64_t> divisor) {
+void avg_pool_typed(const Tensor& out_tensor, const Tensor& self, const Axes& axes, int64_t dims,
+                    bool include_padding, std::optional<int64_t> divisor) {
   using T = SumOf<S>;
   const Planes in = planes_of(self, dims);
   Planes out = planes_of(out_tensor, dims);
@@ -271,46 +288,48 @@ void avg_pool_typed(const Tensor& out_tensor, const Tensor& self, const Axes& ax
   const S* x = self.data<S>();
   S* y = out_tensor.data<S>();
   const int64_t taps = axes.axis[0].kernel * axes.axis[1].kernel * aw.kernel;
-  parallel_for(0, in.count, plane_grain(out.area() * in.lanes * taps), [&](int64_t begin, int64_t end) {
-    const Scratch<T> sums(row);
-    for (int64_t p = begin; p < end; p++) {
-      const S* plane = x + p * in.area() * in.lanes;
-      for (int64_t r = 0; r < out.size[0] * out.size[1]; r++) {
-        const int64_t d = r / out.size[1];
-        const int64_t h = r % out.size[1];
-        std::fill_n(sums.data(), row, T(0));
-        for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
-          for (int64_t k = 0; k < aw.kernel; k++) {
-            const Span span = inside(aw, k, in.size[2], out.size[2]);
-            const int64_t start = offset + span.begin * aw.stride - aw.padding + k;
-            const int64_t n = span.end - span.begin;
-            T* to = sums + span.begin * in.lanes;
-            if (in.lanes == 1 && aw.stride == 2) {
-              add_row<S, T, 2>(to, plane + start, 2, n);
-            } else if (in.lanes == 1) {
-              add_row<S, T, 0>(to, plane + start, aw.stride, n);
-            } else {
-              for (int64_t w = 0; w < n; w++) {
-                add_row<S, T, 1>(to + w * in.lanes, plane + (start + w * aw.stride) * in.lanes, 1, in.lanes);
+  parallel_for(
+      0, in.count, plane_grain(out.area() * in.lanes * taps), [&](int64_t begin, int64_t end) {
+        const Scratch<T> sums(row);
+        for (int64_t p = begin; p < end; p++) {
+          const S* plane = x + p * in.area() * in.lanes;
+          for (int64_t r = 0; r < out.size[0] * out.size[1]; r++) {
+            const int64_t d = r / out.size[1];
+            const int64_t h = r % out.size[1];
+            std::fill_n(sums.data(), row, T(0));
+            for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
+              for (int64_t k = 0; k < aw.kernel; k++) {
+                const Span span = inside(aw, k, in.size[2], out.size[2]);
+                const int64_t start = offset + span.begin * aw.stride - aw.padding + k;
+                const int64_t n = span.end - span.begin;
+                T* to = sums + span.begin * in.lanes;
+                if (in.lanes == 1 && aw.stride == 2) {
+                  add_row<S, T, 2>(to, plane + start, 2, n);
+                } else if (in.lanes == 1) {
+                  add_row<S, T, 0>(to, plane + start, aw.stride, n);
+                } else {
+                  for (int64_t w = 0; w < n; w++) {
+                    add_row<S, T, 1>(to + w * in.lanes, plane + (start + w * aw.stride) * in.lanes,
+                                     1, in.lanes);
+                  }
+                }
+              }
+            });
+            S* to = y + (p * out.area() + r * out.size[2]) * in.lanes;
+            for (int64_t w = 0; w < out.size[2]; w++) {
+              const T n = static_cast<T>(count(d, h, w));
+              for (int64_t c = 0; c < in.lanes; c++) {
+                to[w * in.lanes + c] = S(sums[w * in.lanes + c] / n);
               }
             }
           }
-        });
-        S* to = y + (p * out.area() + r * out.size[2]) * in.lanes;
-        for (int64_t w = 0; w < out.size[2]; w++) {
-          const T n = static_cast<T>(count(d, h, w));
-          for (int64_t c = 0; c < in.lanes; c++) {
-            to[w * in.lanes + c] = S(sums[w * in.lanes + c] / n);
-          }
         }
-      }
-    }
-  });
+      });
 }
 
 template <class S>
-void avg_pool_backward_typed(const Tensor& out_tensor, const Tensor& grad, const Axes& axes, int64_t dims,
-                             bool include_padding, std::optional<int64_t> divisor) {
+void avg_pool_backward_typed(const Tensor& out_tensor, const Tensor& grad, const Axes& axes,
+                             int64_t dims, bool include_padding, std::optional<int64_t> divisor) {
   using T = SumOf<S>;
   const Planes out = planes_of(grad, dims);
   Planes in = planes_of(out_tensor, dims);
@@ -323,40 +342,42 @@ void avg_pool_backward_typed(const Tensor& out_tensor, const Tensor& grad, const
   const S* g = grad.data<S>();
   S* dx = out_tensor.data<S>();
   const int64_t taps = axes.axis[0].kernel * axes.axis[1].kernel * aw.kernel;
-  parallel_for(0, in.count, plane_grain(out.area() * in.lanes * taps), [&](int64_t begin, int64_t end) {
-    const Scratch<T> share(row);
-    const Scratch<T> sums(image);
-    for (int64_t p = begin; p < end; p++) {
-      std::fill_n(sums.data(), image, T(0));
-      for (int64_t r = 0; r < out.size[0] * out.size[1]; r++) {
-        const int64_t d = r / out.size[1];
-        const int64_t h = r % out.size[1];
-        const S* from = g + (p * out.area() + r * out.size[2]) * in.lanes;
-        for (int64_t w = 0; w < out.size[2]; w++) {
-          const T n = static_cast<T>(count(d, h, w));
-          for (int64_t c = 0; c < in.lanes; c++) {
-            share[w * in.lanes + c] = static_cast<T>(from[w * in.lanes + c]) / n;
+  parallel_for(
+      0, in.count, plane_grain(out.area() * in.lanes * taps), [&](int64_t begin, int64_t end) {
+        const Scratch<T> share(row);
+        const Scratch<T> sums(image);
+        for (int64_t p = begin; p < end; p++) {
+          std::fill_n(sums.data(), image, T(0));
+          for (int64_t r = 0; r < out.size[0] * out.size[1]; r++) {
+            const int64_t d = r / out.size[1];
+            const int64_t h = r % out.size[1];
+            const S* from = g + (p * out.area() + r * out.size[2]) * in.lanes;
+            for (int64_t w = 0; w < out.size[2]; w++) {
+              const T n = static_cast<T>(count(d, h, w));
+              for (int64_t c = 0; c < in.lanes; c++) {
+                share[w * in.lanes + c] = static_cast<T>(from[w * in.lanes + c]) / n;
+              }
+            }
+            for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
+              for (int64_t k = 0; k < aw.kernel; k++) {
+                const Span span = inside(aw, k, in.size[2], out.size[2]);
+                const int64_t start = offset + span.begin * aw.stride - aw.padding + k;
+                for (int64_t w = span.begin; w < span.end && in.lanes > 1; w++) {
+                  spread_row<T, T, 1>(sums + (start + (w - span.begin) * aw.stride) * in.lanes,
+                                      share + w * in.lanes, 1, in.lanes);
+                }
+                if (in.lanes == 1) {
+                  spread_row<T, T, 0>(sums + start, share + span.begin, aw.stride,
+                                      span.end - span.begin);
+                }
+              }
+            });
+          }
+          for (int64_t i = 0; i < image; i++) {
+            dx[p * image + i] = S(sums[i]);
           }
         }
-        for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
-          for (int64_t k = 0; k < aw.kernel; k++) {
-            const Span span = inside(aw, k, in.size[2], out.size[2]);
-            const int64_t start = offset + span.begin * aw.stride - aw.padding + k;
-            for (int64_t w = span.begin; w < span.end && in.lanes > 1; w++) {
-              spread_row<T, T, 1>(sums + (start + (w - span.begin) * aw.stride) * in.lanes, share + w * in.lanes, 1,
-                                  in.lanes);
-            }
-            if (in.lanes == 1) {
-              spread_row<T, T, 0>(sums + start, share + span.begin, aw.stride, span.end - span.begin);
-            }
-          }
-        });
-      }
-      for (int64_t i = 0; i < image; i++) {
-        dx[p * image + i] = S(sums[i]);
-      }
-    }
-  });
+      });
 }
 
 template <class S>
@@ -368,7 +389,7 @@ void adaptive_avg_pool_typed(const Tensor& out_tensor, const Tensor& self, int64
   out.count = in.count;
   const S* x = self.data<S>();
   S* y = out_tensor.data<S>();
-  for_adaptive(in, out, [&](int64_t p, int64_t place, const Span (&windows)[3]) {
+  for_adaptive(in, out, [&](int64_t p, int64_t place, const Span(&windows)[3]) {
     const S* plane = x + p * in.area() * in.lanes;
     S* to = y + (p * out.area() + place) * in.lanes;
     const T n = static_cast<T>(window_size(windows));
@@ -425,9 +446,10 @@ void adaptive_avg_pool_backward_typed(const Tensor& out_tensor, const Tensor& gr
     for (int64_t p = begin; p < end; p++) {
       std::fill_n(sums.data(), image, T(0));
       for (int64_t place = 0; place < out.area(); place++) {
-        const Span windows[3] = {adaptive(place / (out.size[1] * out.size[2]), in.size[0], out.size[0]),
-                                 adaptive(place / out.size[2] % out.size[1], in.size[1], out.size[1]),
-                                 adaptive(place % out.size[2], in.size[2], out.size[2])};
+        const Span windows[3] = {
+            adaptive(place / (out.size[1] * out.size[2]), in.size[0], out.size[0]),
+            adaptive(place / out.size[2] % out.size[1], in.size[1], out.size[1]),
+            adaptive(place % out.size[2], in.size[2], out.size[2])};
         const T n = static_cast<T>(window_size(windows));
         const S* from = g + (p * out.area() + place) * in.lanes;
         for_window_rows(in, windows, [&](int64_t offset, int64_t length) {
@@ -446,17 +468,19 @@ void adaptive_avg_pool_backward_typed(const Tensor& out_tensor, const Tensor& gr
 }
 
 template <class S>
-void adaptive_max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dims) {
+void adaptive_max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& self,
+                             int64_t dims) {
   const Planes in = planes_of(self, dims);
   Planes out = planes_of(values, dims);
   out.lanes = in.lanes;
   out.count = in.count;
   const S* x = self.data<S>();
-  for_adaptive(in, out, [&](int64_t p, int64_t place, const Span (&windows)[3]) {
+  for_adaptive(in, out, [&](int64_t p, int64_t place, const Span(&windows)[3]) {
     for (int64_t c = 0; c < in.lanes; c++) {
       const S* plane = x + p * in.area() * in.lanes + c;
       compute_t<S> best = lowest<compute_t<S>>();
-      int64_t at = (windows[0].begin * in.size[1] + windows[1].begin) * in.size[2] + windows[2].begin;
+      int64_t at =
+          (windows[0].begin * in.size[1] + windows[1].begin) * in.size[2] + windows[2].begin;
       for_window_rows(in, windows, [&](int64_t offset, int64_t length) {
         for (int64_t i = offset; i < offset + length; i++) {
           const auto value = static_cast<compute_t<S>>(plane[i * in.lanes]);
@@ -474,8 +498,9 @@ void adaptive_max_pool_typed(const Tensor& values, const Tensor& indices, const 
 
 }  // namespace
 
-void _max_pool(const Tensor& out_values, const Tensor& out_indices, const Tensor& self, IntArrayRef kernel_size,
-               IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool) {
+void _max_pool(const Tensor& out_values, const Tensor& out_indices, const Tensor& self,
+               IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+               IntArrayRef dilation, bool) {
   const auto dims = static_cast<int64_t>(kernel_size.size());
   const Axes axes(kernel_size, stride, padding, dilation);
   const bool small = planes_of(self, dims).area() < INT32_MAX;
@@ -489,7 +514,8 @@ void _max_pool(const Tensor& out_values, const Tensor& out_indices, const Tensor
   });
 }
 
-void _max_pool_backward(const Tensor& out, const Tensor& grad_output, const Tensor& indices, IntArrayRef, int64_t dims) {
+void _max_pool_backward(const Tensor& out, const Tensor& grad_output, const Tensor& indices,
+                        IntArrayRef, int64_t dims) {
   const Planes pooled = planes_of(grad_output, dims);
   const int64_t area = planes_of(out, dims).area();
   const int64_t lanes = pooled.lanes;
@@ -526,33 +552,37 @@ void _max_pool_backward(const Tensor& out, const Tensor& grad_output, const Tens
   });
 }
 
-void _avg_pool(const Tensor& out, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
-               bool, bool count_include_pad, std::optional<int64_t> divisor_override) {
+void _avg_pool(const Tensor& out, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
+               IntArrayRef padding, bool, bool count_include_pad,
+               std::optional<int64_t> divisor_override) {
   const Axes axes(kernel_size, stride, padding);
   visit_dtype<set_floating | set_Long>("avg_pool", self.dtype(), [&](auto tag) {
-    avg_pool_typed<typename decltype(tag)::type>(out, self, axes, static_cast<int64_t>(kernel_size.size()),
+    avg_pool_typed<typename decltype(tag)::type>(out, self, axes,
+                                                 static_cast<int64_t>(kernel_size.size()),
                                                  count_include_pad, divisor_override);
   });
 }
 
-void _avg_pool_backward(const Tensor& out, const Tensor& grad_output, IntArrayRef, IntArrayRef kernel_size,
-                        IntArrayRef stride, IntArrayRef padding, bool, bool count_include_pad,
-                        std::optional<int64_t> divisor_override) {
+void _avg_pool_backward(const Tensor& out, const Tensor& grad_output, IntArrayRef,
+                        IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool,
+                        bool count_include_pad, std::optional<int64_t> divisor_override) {
   const Axes axes(kernel_size, stride, padding);
   visit_dtype<set_floating>("avg_pool_backward", out.dtype(), [&](auto tag) {
     avg_pool_backward_typed<typename decltype(tag)::type>(out, grad_output, axes,
-                                                          static_cast<int64_t>(kernel_size.size()), count_include_pad,
-                                                          divisor_override);
+                                                          static_cast<int64_t>(kernel_size.size()),
+                                                          count_include_pad, divisor_override);
   });
 }
 
 void _adaptive_avg_pool(const Tensor& out, const Tensor& self, IntArrayRef output_size) {
   visit_dtype<set_floating>("adaptive_avg_pool", self.dtype(), [&](auto tag) {
-    adaptive_avg_pool_typed<typename decltype(tag)::type>(out, self, static_cast<int64_t>(output_size.size()));
+    adaptive_avg_pool_typed<typename decltype(tag)::type>(out, self,
+                                                          static_cast<int64_t>(output_size.size()));
   });
 }
 
-void _adaptive_avg_pool_backward(const Tensor& out, const Tensor& grad_output, IntArrayRef, int64_t dims) {
+void _adaptive_avg_pool_backward(const Tensor& out, const Tensor& grad_output, IntArrayRef,
+                                 int64_t dims) {
   visit_dtype<set_floating>("adaptive_avg_pool_backward", out.dtype(), [&](auto tag) {
     adaptive_avg_pool_backward_typed<typename decltype(tag)::type>(out, grad_output, dims);
   });

@@ -1,6 +1,7 @@
-// One vector of floats or doubles of the instruction set being compiled, for kernels that the compiler would not
-// vectorise well by itself: Simd<float>::V and the few operations on it. 16-bit floats are loaded and stored as floats.
-// `fma` is fused from x86-64-v3 on and a product and a sum in v2.
+// One vector of floats or doubles of the instruction set being compiled, for kernels that the
+// compiler would not vectorise well by itself: Simd<float>::V and the few operations on it. 16-bit
+// floats are loaded and stored as floats. `fma` is fused from x86-64-v3 on and a product and a sum
+// in v2.
 #pragma once
 
 #include <immintrin.h>
@@ -23,7 +24,8 @@ template <>
 struct Simd<float> {
   using V = __m512;
   static constexpr int64_t width = 16;
-  static constexpr __mmask16 all = 0xffff;  // the unmasked forms make g++ 12 warn of its own headers
+  static constexpr __mmask16 all =
+      0xffff;  // the unmasked forms make g++ 12 warn of its own headers
   static V zero() { return _mm512_setzero_ps(); }
   static V set1(float x) { return _mm512_set1_ps(x); }
   static V load(const float* p) { return _mm512_loadu_ps(p); }
@@ -33,21 +35,25 @@ struct Simd<float> {
   static V mul(V a, V b) { return _mm512_mul_ps(a, b); }
   static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
   static V load(const BFloat16* p) {
-    const __m512i wide = _mm512_maskz_cvtepu16_epi32(all, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    const __m512i wide =
+        _mm512_maskz_cvtepu16_epi32(all, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
     return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(all, wide, 16));
   }
   static V load(const Half* p) {
     return _mm512_maskz_cvtph_ps(all, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
   static void store(Half* p, V v) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_maskz_cvtps_ph(all, v, _MM_FROUND_TO_NEAREST_INT));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                        _mm512_maskz_cvtps_ph(all, v, _MM_FROUND_TO_NEAREST_INT));
   }
   static void store(BFloat16* p, V v) {
     const __m512i bits = _mm512_castps_si512(v);
-    const __m512i odd = _mm512_and_si512(_mm512_maskz_srli_epi32(all, bits, 16), _mm512_set1_epi32(1));
+    const __m512i odd =
+        _mm512_and_si512(_mm512_maskz_srli_epi32(all, bits, 16), _mm512_set1_epi32(1));
     const __m512i half = _mm512_add_epi32(_mm512_set1_epi32(0x7fff), odd);
     __m512i rounded = _mm512_maskz_srli_epi32(all, _mm512_add_epi32(bits, half), 16);
-    rounded = _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), _mm512_set1_epi32(0x7fc0));
+    rounded = _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q),
+                                    _mm512_set1_epi32(0x7fc0));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_maskz_cvtepi32_epi16(all, rounded));
   }
 };
@@ -81,10 +87,13 @@ struct Simd<float> {
   static V mul(V a, V b) { return _mm256_mul_ps(a, b); }
   static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
   static V load(const BFloat16* p) {
-    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const __m256i wide =
+        _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
   }
-  static V load(const Half* p) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+  static V load(const Half* p) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
   static void store(Half* p, V v) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
   }
@@ -179,7 +188,8 @@ void store_first(T* p, typename SimdOf<T>::V v, int64_t n) {
   std::memcpy(p, padded, n * sizeof(T));
 }
 
-// n <= width elements: whole vectors the short way. Lanes from n on are zero when loaded and left alone when stored.
+// n <= width elements: whole vectors the short way. Lanes from n on are zero when loaded and left
+// alone when stored.
 template <class S>
 inline __attribute__((always_inline)) typename SimdOf<S>::V load_some(const S* p, int64_t n) {
   return RL_LIKELY(n == SimdOf<S>::width) ? SimdOf<S>::load(p) : load_first(p, n);
