@@ -1,8 +1,9 @@
 """What a call costs: `python -m bench [--module M] [--against torch] [--only TEXT]`.
 
-Each row is an expression on tensors so small that the arithmetic is free, or on large ones where only the kernel counts.
-The time is the least of several repeats, since other programs only ever add to it. With `--against`, both modules run
-in turns in processes of their own, and the last column is the ratio: below 1 the first one is faster.
+Each row is an expression on tensors so small that the arithmetic is free, or on large ones where
+only the kernel counts. The time is the least of several repeats, since other programs only ever add
+to it. With `--against`, both modules run in turns in processes of their own, and the last column is
+the ratio: below 1 the first one is faster.
 """
 
 import argparse

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter, OrderedDict
+from typing import Any
 
 from rushlight import _C, Tensor, _rebuild, _utils, storage
 from rushlight.nn.parameter import Parameter
 
-_safe_globals = {}
+_safe_globals: dict[str, Any] = {}
 
 
 def _global_name(item):

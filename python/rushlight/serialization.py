@@ -11,6 +11,7 @@ import io
 import os
 import pickle
 from collections import OrderedDict
+from typing import Any
 
 from rushlight import _C, Tensor, _rebuild, storage
 from rushlight._safe_load import (
@@ -78,6 +79,8 @@ class _Saved:
 
 class _PicklerMixin:
     """Turns tensors into what PyTorch calls to rebuild them."""
+
+    saved: _Saved
 
     def persistent_id(self, obj):
         return self.saved.persistent_id(obj)
@@ -242,7 +245,7 @@ class _Storages:
 # ---- loading ----
 
 
-def _unsafe_unpickler(pickle_module, load_storage):
+def _unsafe_unpickler(pickle_module: Any, load_storage):
     """An Unpickler that knows this package under PyTorch's names. It runs what the pickle says."""
 
     class Unpickler(pickle_module.Unpickler):
@@ -316,7 +319,7 @@ def load(
             )
         from rushlight import _legacy_files
 
-        data = source
+        data: Any = source
         if is_path:
             with open(source, "rb") as stream:
                 data = stream.read()

@@ -1,5 +1,7 @@
 """`UntypedStorage`, and the names of storages with a dtype in saved files (`FloatStorage`)."""
 
+from typing import Any
+
 from rushlight import _C
 
 UntypedStorage = _C.UntypedStorage
@@ -16,7 +18,7 @@ class _StorageName:
         )
 
 
-NAMES = {
+NAMES: dict[str, Any] = {
     name: type(name, (_StorageName,), {"dtype": dtype, "__module__": "rushlight"})
     for name, dtype in {
         "FloatStorage": _C.float32,

@@ -6,6 +6,8 @@ forward takes no ctx.
 """
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from rushlight import _C
 from rushlight.autograd.grad_mode import no_grad
@@ -34,6 +36,16 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
 
 class FunctionMeta(type):
     """Gives each Function the class of its `ctx`, and finds out once which methods it has."""
+
+    # What Function declares.
+    forward: Callable[..., Any]
+    setup_context: Callable[..., Any]
+    backward: Callable[..., Any]
+    vjp: Callable[..., Any]
+    # What is found out here.
+    _backward_cls: type
+    _has_setup_context: bool
+    _backward_method: Any
 
     def __init__(cls, name, bases, namespace):
         super().__init__(name, bases, namespace)

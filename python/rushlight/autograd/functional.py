@@ -139,7 +139,7 @@ def jacobian(
         outputs, several_out = _call(func, inputs, strict)
         rows = []
         for number, output in enumerate(outputs):
-            columns = [[] for _ in inputs]
+            columns: list[list[rushlight.Tensor]] = [[] for _ in inputs]
             flat = output.reshape(-1)
             for j in range(flat.numel()):
                 grads = _grads(

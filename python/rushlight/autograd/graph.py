@@ -1,7 +1,7 @@
 """The graph itself: nodes, edges, and hooks on what it saves."""
 
 import contextlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import rushlight
 from rushlight import _C
@@ -117,7 +117,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     tensors = tuple(tensors)
     if mode == "any":
-        seen = set()
+        seen: set[int] = set()
 
         def first(grad):
             run = _C._backward_run()
@@ -127,7 +127,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
                 fn(grad)
 
         return _MultiHandle(tuple(t.register_hook(first) for t in tensors))
-    state = {"run": None, "grads": [], "left": 0}
+    state: dict[str, Any] = {"run": None, "grads": [], "left": 0}
     edges = [get_gradient_edge(t) for t in tensors]
 
     def receive(i):

@@ -131,7 +131,7 @@ def _recomputing(function, args, kwargs, context_fn, determinism_check, preserve
     first_context, again_context = context_fn()
     random = _RandomState(preserve)
     shapes = []
-    recomputed = {}  # place among the saved tensors: the tensor
+    recomputed: dict[int, rushlight.Tensor] = {}  # by place among the saved tensors
 
     def pack(tensor):
         shapes.append((tuple(tensor.shape), tensor.dtype, tensor.device))
