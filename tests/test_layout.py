@@ -136,7 +136,7 @@ def test_build_requirements_agree():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     required = set(project["build-system"]["requires"])
     group = set(project["dependency-groups"]["build"])
-    assert {r for r in required if not r.startswith("scikit-build-core")} <= group
+    assert required <= group
 
 
 def test_version_is_that_of_the_project():

@@ -19,6 +19,24 @@ def test_the_versions_of_headers_and_library_agree():
     assert f'RUSHLIGHT_VERSION "{rushlight.__version__}"' in header.read_text()
 
 
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="needs readelf")
+def test_libraries_find_each_other_wherever_they_lie():
+    """By names and paths relative to themselves: a wheel is unpacked anywhere."""
+    package = Path(rushlight.__file__).parent
+    libraries = {f.name: f for f in (*package.glob("*.so"), *package.glob("lib/*.so*"))}
+    assert {"librushlight.so", Path(rushlight._C.__file__).name} <= libraries.keys()
+    for name, path in libraries.items():
+        command = ["readelf", "-d", path]
+        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        entries = re.findall(r"\((\w+)\)\s+(?:Shared library|Library \w+): \[(.*)\]", text)
+        if path.parent.name == "lib":
+            assert ("SONAME", name) in entries
+        paths = [value for kind, value in entries if kind in ("RUNPATH", "RPATH")]
+        assert all(value.startswith("$ORIGIN") for value in paths), (name, paths)
+        if {value for kind, value in entries if kind == "NEEDED"} & libraries.keys():
+            assert paths == ["$ORIGIN" if path.parent.name == "lib" else "$ORIGIN/lib"]
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer would watch the compiler")

@@ -1,8 +1,9 @@
 // Trains a small classifier on the 1,797 handwritten digits that scikit-learn ships, with tensors,
 // autograd and ops alone.
 //
-//   zcat "$(python -c 'import sklearn.datasets as d; print(d.__path__[0])')/data/digits.csv.gz" >
-//   digits.csv build/digits digits.csv
+//   folder="$(python -c 'import sklearn.datasets as d; print(d.__path__[0])')"
+//   zcat "$folder/data/digits.csv.gz" > digits.csv
+//   build/digits digits.csv
 //
 // A line of the file is 64 pixels (8x8, values 0 to 16) and the digit.
 #include <cmath>
