@@ -10,19 +10,11 @@ namespace rushlight {
 
 // fused_scale(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor
 RL_API Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
-inline Tensor fused_scale(const Tensor& self, const Scalar& other, const Scalar& alpha = 1) {
-  return fused_scale(self, make_number(other), alpha);
-}
+inline Tensor fused_scale(const Tensor& self, const Scalar& other, const Scalar& alpha = 1) { return fused_scale(self, make_number(other), alpha); }
 RL_API Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
-inline Tensor& fused_scale_(const Tensor& self, const Scalar& other, const Scalar& alpha = 1) {
-  return fused_scale_(self, make_number(other), alpha);
-}
-RL_API Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other,
-                               const Scalar& alpha = 1);
-inline Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Scalar& other,
-                               const Scalar& alpha = 1) {
-  return fused_scale_out(out, self, make_number(other), alpha);
-}
+inline Tensor& fused_scale_(const Tensor& self, const Scalar& other, const Scalar& alpha = 1) { return fused_scale_(self, make_number(other), alpha); }
+RL_API Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+inline Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Scalar& other, const Scalar& alpha = 1) { return fused_scale_out(out, self, make_number(other), alpha); }
 
 inline constexpr const char* schema_hash = "2586ef4ec8403edb";
 
@@ -45,11 +37,14 @@ Tensor& fused_scale_(const Scalar& other, const Scalar& alpha = 1) const;
 
 namespace rushlight {
 
-namespace shape {}  // namespace shape
+namespace shape {
+}  // namespace shape
 
-namespace views {}  // namespace views
+namespace views {
+}  // namespace views
 
-namespace composite {}  // namespace composite
+namespace composite {
+}  // namespace composite
 
 struct KernelTable {
   void (*fused_scale)(TensorIterator& it, const Scalar& alpha);
@@ -100,11 +95,9 @@ void backward_fused_scale(Node& node, const Tensor* grads, Tensor* out) {
     out[edge_other] = grad * self.conj() * alpha;
   }
 }
-const NodeDescriptor descriptor_fused_scale = {"FusedScaleBackward0", backward_fused_scale, false,
-                                               "self other", "alpha"};
+const NodeDescriptor descriptor_fused_scale = {"FusedScaleBackward0", backward_fused_scale, false, "self other", "alpha"};
 
-Tensor run_fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha,
-                       const Tensor* given, bool resize) {
+Tensor run_fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha, const Tensor* given, bool resize) {
   const Tensor fresh;
   TensorIterator it("fused_scale");
   it.add_output(given != nullptr ? *given : fresh, resize);
@@ -137,9 +130,7 @@ Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha)
     node->save(want_self ? other : Tensor());
     node->keep(alpha);
   }
-  Tensor made_ = RL_LIKELY(tls.lower == nullptr)
-                     ? run_fused_scale(self, other, alpha, nullptr, false)
-                     : dispatch_boxed<Tensor>(dispatch_lower, op_infos[0], self, other, alpha);
+  Tensor made_ = RL_LIKELY(tls.lower == nullptr) ? run_fused_scale(self, other, alpha, nullptr, false) : dispatch_boxed<Tensor>(dispatch_lower, op_infos[0], self, other, alpha);
   if (node) {
     const Tensor& result = made_;
     (void)result;
@@ -180,10 +171,8 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
   return const_cast<Tensor&>(self);
 }
 
-Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other,
-                        const Scalar& alpha) {
-  check_out_grad("fused_scale",
-                 tls.grad_mode && (grad_wanted(self) || grad_wanted(other) || grad_wanted(out)));
+Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  check_out_grad("fused_scale", tls.grad_mode && (grad_wanted(self) || grad_wanted(other) || grad_wanted(out)));
   run_fused_scale(self, other, alpha, &out, true);
   out.impl()->bump_version();
   return const_cast<Tensor&>(out);
