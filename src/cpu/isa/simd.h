@@ -169,6 +169,14 @@ struct Simd<double> {
 
 #endif
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// A mask of the first n of 8 lanes.
+inline __m256i first_lanes(int64_t n) {
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lanes);
+}
+#endif
+
 // The vector type that elements of T are computed in.
 template <class T>
 using SimdOf = Simd<compute_t<T>>;
@@ -176,6 +184,18 @@ using SimdOf = Simd<compute_t<T>>;
 // The first n < width elements, zeros behind them.
 template <class T>
 typename SimdOf<T>::V load_first(const T* p, int64_t n) {
+#if defined(__AVX512F__)
+  const auto mask = static_cast<uint32_t>((1 << n) - 1);
+  if constexpr (std::is_same_v<T, float>) {
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), p);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return _mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), p);
+  }
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<T, float>) {
+    return _mm256_maskload_ps(p, first_lanes(n));
+  }
+#endif
   T padded[SimdOf<T>::width] = {};
   std::memcpy(padded, p, n * sizeof(T));
   return SimdOf<T>::load(padded);
@@ -183,6 +203,21 @@ typename SimdOf<T>::V load_first(const T* p, int64_t n) {
 
 template <class T>
 void store_first(T* p, typename SimdOf<T>::V v, int64_t n) {
+#if defined(__AVX512F__)
+  const auto mask = static_cast<uint32_t>((1 << n) - 1);
+  if constexpr (std::is_same_v<T, float>) {
+    _mm512_mask_storeu_ps(p, static_cast<__mmask16>(mask), v);
+    return;
+  } else if constexpr (std::is_same_v<T, double>) {
+    _mm512_mask_storeu_pd(p, static_cast<__mmask8>(mask), v);
+    return;
+  }
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<T, float>) {
+    _mm256_maskstore_ps(p, first_lanes(n), v);
+    return;
+  }
+#endif
   T padded[SimdOf<T>::width];
   SimdOf<T>::store(padded, v);
   std::memcpy(p, padded, n * sizeof(T));
