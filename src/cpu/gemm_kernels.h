@@ -15,6 +15,9 @@ struct GemmKernels {
   // y = alpha * a @ x + beta * y for one matrix with n == 1, x and y of any stride. Float, double,
   // 16-bit floats.
   void (*vector)(const Gemm& tile);
+  // to[q * ld + r] = from[r * row + q] for r < rows and q < columns: a transposed copy.
+  void (*turn)(float* to, int64_t ld, const float* from, int64_t row, int64_t rows,
+               int64_t columns);
 };
 inline constexpr int64_t tiny_limit = 16;
 

@@ -198,6 +198,22 @@ void rows_times_vector(const Gemm& g, const S* a, const T* x, T* y) {
   }
 }
 
+// One row: sums in many lanes where it is contiguous.
+template <class S, class T>
+T dot_product(int64_t k, const S* a, int64_t step, const T* x) {
+  using V = Simd<T>;
+  if (step == 1) {
+    return sums_over<T, 1>(k, [&](int64_t i, int64_t n) {
+      return Vectors<T, 1>{{V::mul(load_some(a + i, n), load_some(x + i, n))}};
+    })[0];
+  }
+  T sum = 0;
+  for (int64_t p = 0; p < k; p++) {
+    sum += static_cast<T>(a[p * step]) * x[p];
+  }
+  return sum;
+}
+
 // Columns are contiguous: y += column * x, four columns at a time over the whole of y.
 template <class S, class T>
 void columns_times_vector(const Gemm& g, const S* a, const T* x, T* y) {
@@ -241,13 +257,20 @@ void vector_typed(const Gemm& g) {
   S* out = static_cast<S*>(g.c.data);
   const T alpha = g.alpha.as<T>();
   const T beta = g.beta.as<T>();
-  const Scratch<T> memory(g.k + g.m);
-  T* vector = memory;
-  T* y = memory + g.k;
-  for (int64_t p = 0; p < g.k; p++) {
-    vector[p] = static_cast<T>(x[p * g.b.row]);
+  const bool in_place = std::is_same_v<S, T> && g.b.row == 1;
+  const Scratch<T> memory((in_place ? 0 : g.k) + g.m);
+  T* y = memory;
+  const T* vector = reinterpret_cast<const T*>(x);
+  if (!in_place) {
+    T* copy = memory + g.m;
+    for (int64_t p = 0; p < g.k; p++) {
+      copy[p] = static_cast<T>(x[p * g.b.row]);
+    }
+    vector = copy;
   }
-  if (g.a.col == 1) {
+  if (g.m == 1) {
+    y[0] = dot_product<S, T>(g.k, a, g.a.col, vector);
+  } else if (g.a.col == 1) {
     rows_times_vector<S, T>(g, a, vector, y);
   } else {
     columns_times_vector<S, T>(g, a, vector, y);
@@ -263,8 +286,43 @@ void vector(const Gemm& tile) {
                             [&](auto tag) { vector_typed<typename decltype(tag)::type>(tile); });
 }
 
+// ---- a transposed copy ----
+
+// Squares of one vector's width; rows of the copy are written from start to end.
+void turn_matrix(float* to, int64_t ld, const float* from, int64_t row, int64_t rows,
+                 int64_t columns) {
+  using V = Simd<float>;
+  constexpr int64_t w = V::width;
+  for (int64_t q = 0; q < columns; q += w) {
+    const int64_t n = std::min(w, columns - q);
+    for (int64_t r = 0; r < rows; r += w) {
+      const int64_t m = std::min(w, rows - r);
+      V::V block[w];
+      if (n == w && m == w) {
+#pragma GCC unroll 16
+        for (int64_t i = 0; i < w; i++) {
+          block[i] = V::load(from + (r + i) * row + q);
+        }
+        transpose<float>(block);
+#pragma GCC unroll 16
+        for (int64_t i = 0; i < w; i++) {
+          V::store(to + (q + i) * ld + r, block[i]);
+        }
+        continue;
+      }
+      for (int64_t i = 0; i < w; i++) {
+        block[i] = i < m ? load_some(from + (r + i) * row + q, n) : V::zero();
+      }
+      transpose<float>(block);
+      for (int64_t i = 0; i < n; i++) {
+        store_some(to + (q + i) * ld + r, block[i], m);
+      }
+    }
+  }
+}
+
 }  // namespace
 
-const GemmKernels gemm_kernels = {tiny, packed, vector};
+const GemmKernels gemm_kernels = {tiny, packed, vector, turn_matrix};
 
 }  // namespace rushlight::cpu::RL_ISA
