@@ -1,5 +1,4 @@
-// The contract of constant padding, and the modes that repeat elements: those select along one
-// dimension after another.
+// The contracts of padding: with a constant, and by elements that repeat.
 #include <algorithm>
 
 #include "generated/kernels.h"
@@ -22,29 +21,39 @@ void check_pad(const Tensor& self, IntArrayRef pad) {
   }
 }
 
-enum class PadMode { Reflect, Replicate, Circular };
-
-// Places in a dimension of n elements for `before` + n + `after` elements.
-Tensor places(int64_t n, int64_t before, int64_t after, PadMode mode, Device device) {
-  const Tensor index = make_empty({before + n + after}, kInt64, device);
-  if (device.is_meta()) {
-    return index;
+// What padding by repeated elements makes of an image: checks all that it asks for.
+OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_view mode) {
+  const auto total = static_cast<int64_t>(size.size());
+  RL_CHECK_NOT_IMPLEMENTED(mode == "reflect" || mode == "replicate" || mode == "circular",
+                           "Unrecognised padding mode ", mode);
+  const auto dims = static_cast<int64_t>(pad.size() / 2);
+  RL_CHECK_NOT_IMPLEMENTED(dims >= 1 && dims <= 3 && (total == dims + 1 || total == dims + 2),
+                           "Padding size ", pad.size(), " is not supported for ", total,
+                           "D input tensor.");
+  OutSpec out{size, dtype};
+  for (int64_t i = 0; i < dims; i++) {
+    const auto d = static_cast<size_t>(total - 1 - i);
+    const int64_t n = size[d];
+    const int64_t before = pad[static_cast<size_t>(2 * i)];
+    const int64_t after = pad[static_cast<size_t>(2 * i + 1)];
+    RL_CHECK(n > 0, "Expected ", dims + 1, "D or ", dims + 2,
+             "D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+             "input, but got: ",
+             size);
+    RL_CHECK(
+        mode != "reflect" || (before < n && after < n),
+        "Padding size should be less than the corresponding input dimension, but got: padding (",
+        before, ", ", after, ") at dimension ", d, " of input ", size);
+    RL_CHECK(before >= -n && after >= -n && n + before + after >= (mode == "circular" ? 0 : 1),
+             "input (size ", n, " in dimension ", d,
+             ") is too small. Calculated output size: ", n + before + after);
+    // What goes round comes out of what cropping leaves.
+    const int64_t left = n + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+    RL_CHECK(mode != "circular" || n + before + after == 0 || (before <= left && after <= left),
+             "Padding value causes wrapping around more than once.");
+    out.sizes[d] = n + before + after;
   }
-  int64_t* to = index.data<int64_t>();
-  for (int64_t i = 0; i < before + n + after; i++) {
-    int64_t at = i - before;
-    if (mode == PadMode::Reflect) {
-      at = at < 0 ? -at : at >= n ? 2 * (n - 1) - at : at;
-    } else if (mode == PadMode::Replicate) {
-      at = at < 0 ? 0 : at >= n ? n - 1 : at;
-    } else {  // what cropping leaves goes round
-      const int64_t low = std::max<int64_t>(0, -before);
-      const int64_t high = n - std::max<int64_t>(0, -after);
-      at = at < low ? at + (high - low) : at >= high ? at - (high - low) : at;
-    }
-    to[i] = at;
-  }
-  return index;
+  return out;
 }
 
 }  // namespace
@@ -71,6 +80,21 @@ OutSpec constant_pad_nd(Tensor& self, DimVector& pad, Scalar&) {
   return out;
 }
 
+OutSpec _pad_edges(Tensor& self, DimVector& pad, std::string_view& mode) {
+  check_pad(self, pad);
+  self = contiguous_raw(self);
+  return padded(self.sizes(), self.dtype(), pad, mode);
+}
+
+OutSpec _pad_edges_backward(Tensor& grad, DimVector& size, DimVector& pad, std::string_view& mode) {
+  check_pad(grad, pad);
+  const OutSpec out = padded(size, grad.dtype(), pad, mode);
+  RL_CHECK(grad.sizes() == IntArrayRef(out.sizes),
+           "_pad_edges_backward: expected a gradient of size ", out.sizes, ", got ", grad.sizes());
+  grad = contiguous_raw(grad);
+  return {size, grad.dtype()};
+}
+
 }  // namespace shape
 
 DimVector negated(IntArrayRef list) {
@@ -89,40 +113,7 @@ Tensor composite::pad(const Tensor& self, IntArrayRef pad, std::string_view mode
   }
   RL_CHECK(value.value_or(0.0) == 0.0, "Padding mode \"", mode,
            "\" doesn't take in value argument");
-  RL_CHECK_NOT_IMPLEMENTED(mode == "reflect" || mode == "replicate" || mode == "circular",
-                           "Unrecognised padding mode ", mode);
-  const auto dims = static_cast<int64_t>(pad.size() / 2);
-  RL_CHECK_NOT_IMPLEMENTED(
-      dims >= 1 && dims <= 3 && (self.dim() == dims + 1 || self.dim() == dims + 2), "Padding size ",
-      pad.size(), " is not supported for ", self.dim(), "D input tensor.");
-  const PadMode kind = mode == "reflect"     ? PadMode::Reflect
-                       : mode == "replicate" ? PadMode::Replicate
-                                             : PadMode::Circular;
-  Tensor out = self;
-  for (int64_t i = 0; i < dims; i++) {
-    const int64_t d = self.dim() - 1 - i;
-    const int64_t n = self.size(d);
-    const int64_t before = pad[static_cast<size_t>(2 * i)];
-    const int64_t after = pad[static_cast<size_t>(2 * i + 1)];
-    RL_CHECK(n > 0, "Expected ", dims + 1, "D or ", dims + 2,
-             "D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
-             "input, but got: ",
-             self.sizes());
-    RL_CHECK(
-        kind != PadMode::Reflect || (before < n && after < n),
-        "Padding size should be less than the corresponding input dimension, but got: padding (",
-        before, ", ", after, ") at dimension ", d, " of input ", self.sizes());
-    RL_CHECK(kind != PadMode::Circular || (before <= n && after <= n),
-             "Padding value causes wrapping around more than once.");
-    RL_CHECK(
-        before >= -n && after >= -n && n + before + after >= (kind == PadMode::Circular ? 0 : 1),
-        "input (size ", n, " in dimension ", d,
-        ") is too small. Calculated output size: ", n + before + after);
-    if (before != 0 || after != 0) {
-      out = out.index_select(d, places(n, before, after, kind, self.device()));
-    }
-  }
-  return out.is_same(self) ? self.clone() : out;
+  return _pad_edges(self, pad, mode);
 }
 
 }  // namespace rushlight

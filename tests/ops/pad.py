@@ -20,6 +20,8 @@ ERRORS = {
         ("x(2, 3), (1, 1), 'reflect', 1.0", RuntimeError, "doesn't take in value argument"),
         ("x(3), (1, 1), 'reflect'", NotImplementedError, "Padding size 2 is not supported for 1D input tensor"),
         ("x(1, 2, 3), (3, 3), 'reflect'", RuntimeError, "Padding size should be less than the corresponding input dimension"),
+        ("x(1, 2, 3), (-3, 3), 'circular'", RuntimeError, "wrapping around more than once"),
+        ("x(1, 2, 5), (-4, 2), 'circular'", RuntimeError, "wrapping around more than once"),
         ("x(1, 2, 3), (5, 5), 'circular'", RuntimeError, "wrapping around more than once"),
         ("x(2, 3), (2**62, 0)", RuntimeError, "too large"),
     ],
