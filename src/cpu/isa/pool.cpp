@@ -1,6 +1,8 @@
 // Pooling. A row of outputs is computed tap by tap: each tap reads a row of the image at one
 // stride, which vectorises. Rows run along the width, or along the channels where those are
 // innermost. Planes are independent, so any number of threads gives the same bits, backward too.
+#include <optional>
+
 #include "core/parallel.h"
 #include "cpu/isa/simd.h"
 #include "cpu/scratch.h"
@@ -125,6 +127,77 @@ T lowest() {
   }
 }
 
+// Outputs along the width whose taps are read from lines: an image row, or its like outside of the
+// image, long enough for whole vectors of outputs.
+template <class T>
+struct Lines {
+  static constexpr int64_t granule = 16;
+  static constexpr int64_t most_stride = 4;
+
+  Lines(const Axis& axis, int64_t image, int64_t outputs)
+      : a(axis),
+        width(image),
+        n((outputs + granule - 1) / granule * granule),
+        length(std::max(a.padding + width, (n - 1) * a.stride + (a.kernel - 1) * a.dilation + 1)),
+        line(length) {
+    std::fill_n(line.data(), length, lowest<T>());
+  }
+  template <class S>
+  void read(const S* row) const {
+    for (int64_t i = 0; i < width; i++) {
+      line[a.padding + i] = static_cast<T>(row[i]);
+    }
+  }
+  template <class I>
+  void take_all(T* best, I* at, I offset) const {
+    for (int64_t k = 0; k < a.kernel; k++) {
+      const T* from = line + k * a.dilation;
+      const I first = offset + static_cast<I>(k * a.dilation - a.padding);
+      switch (a.stride) {
+        case 1:
+          take_larger<T, T, I, 1>(best, at, from, 1, n, first, 1);
+          break;
+        case 2:
+          take_larger<T, T, I, 2>(best, at, from, 2, n, first, 2);
+          break;
+        case 3:
+          take_larger<T, T, I, 3>(best, at, from, 3, n, first, 3);
+          break;
+        default:
+          take_larger<T, T, I, most_stride>(best, at, from, 4, n, first, 4);
+          break;
+      }
+    }
+  }
+
+  const Axis& a;
+  int64_t width;
+  int64_t n;
+  int64_t length;
+  Scratch<T> line;
+};
+
+// The taps of one image row for outputs of any stride, or of several channels side by side.
+template <class S, class T, class I>
+void take_row(T* best, I* at, const S* plane, int64_t offset, const Axis& a, const Planes& in,
+              int64_t outputs) {
+  for (int64_t k = 0; k < a.kernel; k++) {
+    const Span span = inside(a, k, in.size[2], outputs);
+    const int64_t start = offset + span.begin * a.stride - a.padding + k * a.dilation;
+    if (in.lanes == 1) {
+      take_larger<S, T, I, 0>(best + span.begin, at + span.begin, plane + start, a.stride,
+                              span.end - span.begin, static_cast<I>(start),
+                              static_cast<I>(a.stride));
+      continue;
+    }
+    for (int64_t w = span.begin; w < span.end; w++) {
+      const int64_t place = start + (w - span.begin) * a.stride;
+      take_larger<S, T, I, 1>(best + w * in.lanes, at + w * in.lanes, plane + place * in.lanes, 1,
+                              in.lanes, static_cast<I>(place), I(0));
+    }
+  }
+}
+
 template <class S, class I>
 void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& self,
                     const Axes& axes, int64_t dims) {
@@ -133,72 +206,58 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
   Planes out = planes_of(values, dims);
   out.lanes = in.lanes;
   out.count = in.count;
-  const int64_t row = out.size[2] * in.lanes;
   const Axis& aw = axes.axis[2];
+  const bool by_lines = in.lanes == 1 && aw.stride <= Lines<T>::most_stride;
+  const int64_t row = out.size[2] * in.lanes;
   const S* x = self.data<S>();
   S* y = values.data<S>();
   int64_t* z = indices.data<int64_t>();
   const int64_t taps = axes.axis[0].kernel * axes.axis[1].kernel * aw.kernel;
-  parallel_for(
-      0, in.count, plane_grain(out.area() * in.lanes * taps), [&](int64_t begin, int64_t end) {
-        const Scratch<T> best(row);
-        const Scratch<I> at(row);
-        for (int64_t p = begin; p < end; p++) {
-          const S* plane = x + p * in.area() * in.lanes;
-          for (int64_t r = 0; r < out.size[0] * out.size[1]; r++) {
-            const int64_t d = r / out.size[1];
-            const int64_t h = r % out.size[1];
-            std::fill_n(best.data(), row, lowest<T>());
-            // A window of nothing but the lowest value reports its first element.
-            bool first_row = true;
-            for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
+  const auto planes = [&](int64_t begin, int64_t end) {
+    std::optional<Lines<T>> lines;
+    if (by_lines) {
+      lines.emplace(aw, in.size[2], out.size[2]);
+    }
+    const int64_t room = by_lines ? lines->n : row;
+    const Scratch<T> best(room);
+    const Scratch<I> at(room);
+    // A window of nothing but the lowest value reports its first element.
+    const Scratch<I> firsts(room);
+    std::fill_n(firsts.data(), room, I(0));
+    for (int64_t w = 0; w < out.size[2]; w++) {
+      int64_t start = w * aw.stride - aw.padding;
+      start += start < 0 ? (-start + aw.dilation - 1) / aw.dilation * aw.dilation : 0;
+      std::fill_n(firsts + w * in.lanes, in.lanes, static_cast<I>(start));
+    }
+    for (int64_t p = begin; p < end; p++) {
+      const S* plane = x + p * in.area() * in.lanes;
+      for (int64_t r = 0; r < out.size[0] * out.size[1]; r++) {
+        std::fill_n(best.data(), room, lowest<T>());
+        bool first_row = true;
+        for_row_taps(
+            axes, in, r / out.size[1], r % out.size[1], [&](int64_t, int64_t, int64_t offset) {
               if (first_row) {
-                for (int64_t w = 0; w < out.size[2]; w++) {
-                  int64_t start = w * aw.stride - aw.padding;
-                  start += start < 0 ? (-start + aw.dilation - 1) / aw.dilation * aw.dilation : 0;
-                  std::fill_n(at + w * in.lanes, in.lanes, static_cast<I>(offset + start));
+                for (int64_t i = 0; i < room; i++) {
+                  at[i] = firsts[i] + static_cast<I>(offset);
                 }
                 first_row = false;
               }
-              for (int64_t k = 0; k < aw.kernel; k++) {
-                const Span span = inside(aw, k, in.size[2], out.size[2]);
-                const int64_t start =
-                    offset + span.begin * aw.stride - aw.padding + k * aw.dilation;
-                if (in.lanes == 1) {
-                  T* b = best + span.begin;
-                  I* a = at + span.begin;
-                  const int64_t n = span.end - span.begin;
-                  const I from = static_cast<I>(start);
-                  const I step = static_cast<I>(aw.stride);
-                  switch (aw.stride) {
-                    case 1:
-                      take_larger<S, T, I, 1>(b, a, plane + start, 1, n, from, step);
-                      break;
-                    case 2:
-                      take_larger<S, T, I, 2>(b, a, plane + start, 2, n, from, step);
-                      break;
-                    default:
-                      take_larger<S, T, I, 0>(b, a, plane + start, aw.stride, n, from, step);
-                      break;
-                  }
-                  continue;
-                }
-                for (int64_t w = span.begin; w < span.end; w++) {
-                  const int64_t place = start + (w - span.begin) * aw.stride;
-                  take_larger<S, T, I, 1>(best + w * in.lanes, at + w * in.lanes,
-                                          plane + place * in.lanes, 1, in.lanes,
-                                          static_cast<I>(place), I(0));
-                }
+              if (by_lines) {
+                lines->read(plane + offset);
+                lines->take_all(best.data(), at.data(), static_cast<I>(offset));
+              } else {
+                take_row<S, T, I>(best.data(), at.data(), plane, offset, aw, in, out.size[2]);
               }
             });
-            const int64_t to = (p * out.area() + r * out.size[2]) * in.lanes;
-            for (int64_t i = 0; i < row; i++) {
-              y[to + i] = S(best[i]);
-              z[to + i] = at[i];
-            }
-          }
+        const int64_t to = (p * out.area() + r * out.size[2]) * in.lanes;
+        for (int64_t i = 0; i < row; i++) {
+          y[to + i] = S(best[i]);
+          z[to + i] = at[i];
         }
-      });
+      }
+    }
+  };
+  parallel_for(0, in.count, plane_grain(out.area() * in.lanes * taps), planes);
 }
 
 // Windows of adaptive pooling: start and end of output i of `count` over n elements.
@@ -389,6 +448,22 @@ void adaptive_avg_pool_typed(const Tensor& out_tensor, const Tensor& self, int64
   out.count = in.count;
   const S* x = self.data<S>();
   S* y = out_tensor.data<S>();
+  if (is_real_float_v<S> && in.lanes == 1 && out.area() == 1) {
+    const int64_t n = in.area();
+    parallel_for(0, in.count, plane_grain(n), [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; p++) {
+        const S* plane = x + p * n;
+        if constexpr (is_real_float_v<S>) {
+          y[p] = S(sums_over<T, 1>(n,
+                                   [&](int64_t i, int64_t m) {
+                                     return Vectors<T, 1>{{load_some(plane + i, m)}};
+                                   })[0] /
+                   static_cast<T>(n));
+        }
+      }
+    });
+    return;
+  }
   for_adaptive(in, out, [&](int64_t p, int64_t place, const Span(&windows)[3]) {
     const S* plane = x + p * in.area() * in.lanes;
     S* to = y + (p * out.area() + place) * in.lanes;
