@@ -45,6 +45,8 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scale gradients so that a total norm of `total_norm` becomes at most `max_norm`."""
     with rushlight.no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        if factor.device.type == "cpu" and factor.item() == 1.0:
+            return  # nothing changes, and looking costs nothing there
         for grad in _gradients(parameters):
             grad.mul_(factor.to(grad.device))
 
