@@ -10,9 +10,9 @@ op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] p
    doc="Correlation of images (N, C, ...) with a weight; transposed: its adjoint.")
 op("convolution_weight_backward(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, "
    "int[] dilation, int groups) -> Tensor", kernel=custom(isa=False), variants="",
-   grad={"grad_output": "convolution(input, grad, {}, stride, padding, dilation, false, 0, groups)",
-         "input": "convolution_input_backward(grad_output, input.sizes(), grad, stride, padding, dilation, false, groups)"},
-   doc="The gradient of an ordinary convolution's weight.")
+   grad={"grad_output": "convolution_output_gradient(grad, grad_output.sizes(), input, stride, padding, dilation, groups)",
+         "input": "convolution_input_backward(grad_output.conj(), input.sizes(), grad.conj(), stride, padding, dilation, false, groups)"},
+   doc="The gradient of an ordinary convolution's weight, from the gradient of all of the output or of its first elements.")
 
 for _n, _d in ((1, "one"), (2, "two"), (3, "three")):
     _common = f"Tensor input, Tensor weight, Tensor? bias=None, int[{_n}] stride=1, "

@@ -241,16 +241,13 @@ const char* run_windows_weight(const Conv& c) {
 }
 
 constexpr Candidate<Conv> forward_candidates[] = {
-    {"matrix product", run_product},
-    {"oneDNN", run_onednn},
-    {"windows", run_windows},
-    {"reference", run_reference},
+    {"matrix product", run_product}, {"columns", convolve_by_columns}, {"oneDNN", run_onednn},
+    {"windows", run_windows},        {"reference", run_reference},
 };
 
 constexpr Candidate<Conv> weight_candidates[] = {
-    {"matrix product", run_product_weight},
-    {"oneDNN", run_onednn_weight},
-    {"windows", run_windows_weight},
+    {"matrix product", run_product_weight}, {"columns", convolve_weight_by_columns},
+    {"oneDNN", run_onednn_weight},          {"windows", run_windows_weight},
     {"reference", run_reference_weight},
 };
 

@@ -51,6 +51,10 @@ void convolve(const Conv& problem);
 // exchanged.
 void convolve_weight_backward(const Conv& problem);
 
+// One product for the whole batch (conv_columns.cpp): done, or the reason why not.
+const char* convolve_by_columns(const Conv& problem);
+const char* convolve_weight_by_columns(const Conv& problem);
+
 struct ConvKernels {
   void (*forward)(const Conv& problem);
   void (*weight_backward)(const Conv& problem);

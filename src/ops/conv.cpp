@@ -153,7 +153,7 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
 OutSpec convolution_weight_backward(Tensor& grad, Tensor& input, DimVector& weight_size,
                                     DimVector& stride, DimVector& padding, DimVector& dilation,
                                     int64_t& groups) {
-  // The gradient must be what the convolution of such a weight gives.
+  // The gradient must have the size of what the convolution of such a weight gives, or less.
   Tensor weight = make_empty(weight_size, input.dtype(), Device(kMeta));
   Tensor bias;
   Tensor images = input;
@@ -161,8 +161,14 @@ OutSpec convolution_weight_backward(Tensor& grad, Tensor& input, DimVector& weig
   DimVector output_padding = {0};
   const OutSpec out = convolution(images, weight, bias, stride, padding, dilation, transposed,
                                   output_padding, groups);
-  RL_CHECK(grad.sizes() == IntArrayRef(out.sizes) && grad.dtype() == input.dtype(),
-           "convolution_weight_backward: expected a gradient of size ", out.sizes, ", got ",
+  // Of a transposed convolution with much output padding, the image is larger than its windows
+  // need.
+  bool fits = grad.dim() == input.dim() && grad.size(0) == out.sizes[0] &&
+              grad.size(1) == out.sizes[1] && grad.dtype() == input.dtype();
+  for (int64_t d = 2; fits && d < grad.dim(); d++) {
+    fits = grad.size(d) <= out.sizes[static_cast<size_t>(d)];
+  }
+  RL_CHECK(fits, "convolution_weight_backward: expected a gradient of size ", out.sizes, ", got ",
            grad.sizes());
   return {weight_size, input.dtype()};
 }
@@ -170,6 +176,20 @@ OutSpec convolution_weight_backward(Tensor& grad, Tensor& input, DimVector& weig
 }  // namespace shape
 
 // ---- derivatives ----
+
+namespace {
+
+// The first `sizes` elements of each dimension.
+Tensor first_elements(Tensor t, IntArrayRef sizes) {
+  for (int64_t d = 0; d < t.dim(); d++) {
+    if (t.size(d) > sizes[static_cast<size_t>(d)]) {
+      t = t.narrow(d, 0, sizes[static_cast<size_t>(d)]);
+    }
+  }
+  return t;
+}
+
+}  // namespace
 
 Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, const Tensor& weight,
                                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
@@ -186,8 +206,17 @@ Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, co
                           ((grad.sizes()[d + 2] - 1) * of(stride, d) - 2 * of(padding, d) + reach);
     }
   }
-  return convolution(grad, weight.conj(), {}, stride, padding, dilation, !transposed,
-                     output_padding, groups);
+  const Tensor out = convolution(grad, weight.conj(), {}, stride, padding, dilation, !transposed,
+                                 output_padding, groups);
+  return first_elements(out, input_size);
+}
+
+Tensor convolution_output_gradient(const Tensor& grad, IntArrayRef size, const Tensor& input,
+                                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                                   int64_t groups) {
+  const Tensor out =
+      convolution(input.conj(), grad, {}, stride, padding, dilation, false, {0}, groups);
+  return first_elements(out, size);
 }
 
 Tensor convolution_weight_gradient(const Tensor& grad, const Tensor& input, IntArrayRef weight_size,

@@ -109,6 +109,9 @@ Tensor linear_weight_backward(const Tensor& grad, const Tensor& input, int64_t w
 Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, const Tensor& weight,
                                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
                                   bool transposed, int64_t groups);
+Tensor convolution_output_gradient(const Tensor& grad, IntArrayRef size, const Tensor& input,
+                                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                                   int64_t groups);
 Tensor convolution_weight_gradient(const Tensor& grad, const Tensor& input, IntArrayRef weight_size,
                                    IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
                                    bool transposed, int64_t groups);

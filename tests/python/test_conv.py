@@ -25,6 +25,12 @@ CASES = [
     ((5, 30, 8, 9), (20, 30, 1, 1), {"stride": 2}),
     ((9, 70, 5, 5), (64, 70, 3, 3), {"padding": 1}),
     ((2, 64, 30, 30), (64, 64, 3, 3), {"padding": 1}),
+    # One product for the batch: small images, many channels, windows that reach beyond the padding.
+    ((3, 40, 5, 6), (130, 40, 3, 3), {"padding": 1}),
+    ((5, 20, 8, 8), (128, 20, 3, 2), {"padding": 2, "stride": 2, "dilation": 2}),
+    ((3, 70, 9, 11), (144, 70, 1, 1), {"stride": 2}),
+    # The weight's gradient by blocks of channels, the last one smaller.
+    ((4, 20, 17, 18), (200, 20, 3, 3), {"padding": 1}),
 ]
 TRANSPOSED = [
     ((3, 16, 9, 10), (16, 12, 4, 4), {"stride": 2, "padding": 1}),
@@ -32,6 +38,9 @@ TRANSPOSED = [
     ((2, 6, 7, 7), (6, 5, 3, 3), {"dilation": 2, "groups": 2, "stride": 2}),
     ((4, 32, 16, 16), (32, 32, 3, 3), {"padding": 1}),
     ((1, 3, 5, 5), (3, 4, 2, 2), {"stride": 5}),
+    # More output padding than the stride: the last elements belong to no window.
+    ((2, 6, 7, 6), (6, 5, 3, 3), {"dilation": 3, "stride": 2, "output_padding": 2}),
+    ((4, 130, 4, 4), (130, 20, 4, 4), {"stride": 2, "padding": 1}),
 ]
 
 
@@ -145,7 +154,7 @@ def test_transposed_is_the_adjoint(case):
     )
 
 
-@pytest.mark.parametrize("case", [*CASES[:2], CASES[4], CASES[5], CASES[-1]], ids=str)
+@pytest.mark.parametrize("case", [*CASES[:2], CASES[4], CASES[5], *CASES[-5:]], ids=str)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 def test_bits_do_not_depend_on_threads(case, dtype):
     shape, weight, options = case
@@ -162,6 +171,41 @@ def test_bits_do_not_depend_on_threads(case, dtype):
 def test_transposed_bits_do_not_depend_on_threads():
     x, w = torch.randn(5, 32, 16, 16), torch.randn(32, 16, 4, 4)
     assert_same_bits(lambda: F.conv_transpose2d(x, w, stride=2, padding=1))
+
+
+def test_bits_do_not_depend_on_the_batch():
+    """An image's result is the same alone and in company, where the same way is taken."""
+    x, w = torch.randn(6, 64, 30, 30), torch.randn(64, 64, 3, 3)
+    whole = F.conv2d(x, w, padding=1)
+    part = F.conv2d(x[2:5], w, padding=1)
+    assert torch.equal(whole[2:5], part)
+
+
+@pytest.mark.parametrize(
+    "function", [F.conv1d, F.conv2d, F.conv_transpose2d], ids=lambda f: f.__name__
+)
+def test_second_derivatives_of_complex_convolutions(function):
+    """Against differences of the first derivative along a random direction."""
+    dims = 1 if function is F.conv1d else 2
+    shapes = [(2, 3, *(5,) * dims), (3, 3, *(2,) * dims)]
+    x, w = (torch.from_numpy(numbers(*s) + 1j * numbers(*s)).requires_grad_() for s in shapes)
+    u, v = (torch.from_numpy(numbers(*s) + 1j * numbers(*s)) for s in shapes)
+
+    def gradients(x, w):
+        loss = (function(x, w, stride=2).abs() ** 2).sum()
+        return torch.autograd.grad(loss, (x, w), create_graph=True)
+
+    def along(x, w):
+        dx, dw = gradients(x, w)
+        return ((dx * u.conj()).real).sum() + ((dw * v.conj()).real).sum()
+
+    hx, hw = torch.autograd.grad(along(x, w), (x, w))
+    h = 1e-6
+    with_more = gradients(*(t.detach().add(h * d).requires_grad_() for t, d in ((x, u), (w, v))))
+    with_less = gradients(*(t.detach().sub(h * d).requires_grad_() for t, d in ((x, u), (w, v))))
+    for second, more, less in zip((hx, hw), with_more, with_less, strict=True):
+        close_complex = ((more - less) / (2 * h) - second).abs().max().item()
+        assert close_complex < 1e-5 * max(1.0, second.abs().max().item())
 
 
 def test_infinite_elements_stay_where_they_are():
@@ -234,6 +278,34 @@ def test_pooling_of_channels_last_images(function, dtype):
         results.append((y, grad))
     for one, other in zip(*results, strict=True):
         assert_near(one, other)
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32], ids=str
+)
+@pytest.mark.parametrize("width", [5, 16, 33, 70])
+@pytest.mark.parametrize(
+    "options", [(2, 2, 0, 1), (3, 1, 1, 1), (3, 3, 0, 2), (2, 4, 1, 3), (4, 5, 2, 1)]
+)
+def test_max_pool_against_its_definition(options, width, dtype):
+    kernel, stride, padding, dilation = options
+    x = torch.from_numpy(RNG.permutation(2 * 3 * 11 * width).reshape(2, 3, 11, width))
+    x = (x % 200 - 100).to(dtype)
+    y, at = F.max_pool2d(x, kernel, stride, padding, dilation, return_indices=True)
+    plain = x.double().numpy()
+    padded = np.pad(
+        plain, ((0, 0), (0, 0), (padding,) * 2, (padding,) * 2), constant_values=-np.inf
+    )
+    taps = [
+        padded[:, :, i * dilation :, j * dilation :][
+            :, :, : (y.shape[2] - 1) * stride + 1 : stride, : (y.shape[3] - 1) * stride + 1 : stride
+        ]
+        for i in range(kernel)
+        for j in range(kernel)
+    ]
+    np.testing.assert_array_equal(y.double().numpy(), np.max(taps, axis=0))
+    found = np.take_along_axis(plain.reshape(2, 3, -1), at.numpy().reshape(2, 3, -1), axis=2)
+    np.testing.assert_array_equal(found.reshape(y.shape), y.double().numpy())
 
 
 def test_max_pool_of_special_values():

@@ -243,10 +243,10 @@ class Slab {
 
 // ---- forward ----
 
-// As micro_kernel, with rows of B at offsets in the slab.
+// As micro_kernel, with the two vectors of B at offsets from two places in the slab.
 template <class T, int rows>
-void window_kernel(int64_t k, const T* a, const T* slab, const int64_t* offsets, T* c,
-                   bool accumulate) {
+void window_kernel(int64_t k, const T* a, const T* first, const T* second, const int64_t* offsets,
+                   T* c, bool accumulate) {
   using S = Simd<T>;
   using V = typename S::V;
   constexpr int64_t w = S::width;
@@ -257,8 +257,8 @@ void window_kernel(int64_t k, const T* a, const T* slab, const int64_t* offsets,
     acc[i][1] = accumulate ? S::load(c + i * 2 * w + w) : S::zero();
   }
   for (int64_t p = 0; p < k; p++) {
-    const V b0 = S::load(slab + offsets[p]);
-    const V b1 = S::load(slab + offsets[p] + w);
+    const V b0 = S::load(first + offsets[p]);
+    const V b1 = S::load(second + offsets[p]);
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++) {
       const V x = S::set1(a[p * rows + i]);
@@ -274,8 +274,8 @@ void window_kernel(int64_t k, const T* a, const T* slab, const int64_t* offsets,
 }
 
 template <class T>
-using WindowKernel = void (*)(int64_t k, const T* a, const T* slab, const int64_t* offsets, T* c,
-                              bool accumulate);
+using WindowKernel = void (*)(int64_t k, const T* a, const T* first, const T* second,
+                              const int64_t* offsets, T* c, bool accumulate);
 
 template <class T, size_t... I>
 constexpr std::array<WindowKernel<T>, sizeof...(I)> window_kernels(std::index_sequence<I...>) {
@@ -285,9 +285,11 @@ constexpr std::array<WindowKernel<T>, sizeof...(I)> window_kernels(std::index_se
 template <class S, class T>
 void put_row(S* to, int64_t stride, const T* from, int64_t n, T bias) {
   if (stride == 1) {
-    for (int64_t i = 0; i < n; i++) {
-      to[i] = S(from[i] + bias);
-    }
+    using V = Simd<T>;
+    const typename V::V shift = V::set1(bias);
+    for_vectors<T>(n, [&](int64_t i, int64_t lanes) {
+      store_some(to + i, V::add(load_some(from + i, lanes), shift), lanes);
+    });
   } else {
     for (int64_t i = 0; i < n; i++) {
       to[i * stride] = S(from[i] + bias);
@@ -375,11 +377,11 @@ class Forward {
   void run_part(const Part& part) const {
     const Slab<S, T> slab(c_, axes_, part, 0, depth_ == 0 ? 0 : c_.in_channels);
     const int64_t width = slab.windows.width;
-    constexpr int64_t nr = GemmBlocks<T>::nr;
-    // Where rows waste little of two vectors, or few channels share a panel, windows are read in
+    constexpr int64_t w = Simd<T>::width;
+    // Where rows waste little of their vectors, or few channels share a panel, windows are read in
     // place.
-    const int64_t reads = (width + nr - 1) / nr * nr;
-    if (c_.out_channels <= GemmBlocks<T>::max_rows || reads * 8 <= width * 9) {
+    const int64_t reads = (width + w - 1) / w * w;
+    if (c_.out_channels <= GemmBlocks<T>::max_rows || reads * 6 <= width * 7) {
       in_place(part, slab.windows);
     } else {
       packed(part, slab.windows);
@@ -413,24 +415,39 @@ class Forward {
     const T* a = packed_->data() + part.group * packed_size_;
     const int64_t step = axes_[2]->step * c_.output.strides[4];
     alignas(64) T block[B::max_rows * B::nr] = {};
+    const int64_t steps = (win.width + B::width - 1) / B::width;
+    const int64_t vectors = rows * steps;
+    struct Place {
+      int64_t row;
+      int64_t x;
+      const T* from;
+    };
+    const auto place = [&](int64_t v) {
+      const int64_t row = v / steps;
+      const int64_t x = v % steps * B::width;
+      return Place{row, x, win.slab + win.row_start(row) + x};
+    };
     for (int64_t i = 0; i < m; i += B::m_step) {
       const int64_t block_rows = std::min(B::m_step, m - i);
       const int64_t panels = (block_rows + B::max_rows - 1) / B::max_rows;
       int64_t done = 0;
       for (int64_t panel = 0; panel < panels; panel++) {
         const int64_t channels = block_rows * (panel + 1) / panels - done;
-        for (int64_t row = 0; row < rows; row++) {
-          const T* from = win.slab + win.row_start(row);
-          for (int64_t x = 0; x < win.width; x += B::nr) {
-            for (int64_t p = 0; p < depth_; p += B::k_step) {
-              const int64_t k = std::min(B::k_step, depth_ - p);
-              kernels[channels - 1](k, a + p * m + i * k + done * k, from + x,
-                                    win.offsets.data() + p, block, p > 0);
-            }
-            for (int64_t r = 0; r < channels; r++) {
-              const int64_t channel = i + done + r;
-              put_row(output(part, row, channel, win) + x * step, step, block + r * B::nr,
-                      std::min(B::nr, win.width - x), bias(part, channel));
+        for (int64_t v = 0; v < vectors; v += 2) {
+          // Two vectors of one row, or the last of one and the first of the next.
+          const int64_t count = std::min<int64_t>(2, vectors - v);
+          const Place places[2] = {place(v), place(v + count - 1)};
+          for (int64_t p = 0; p < depth_; p += B::k_step) {
+            const int64_t k = std::min(B::k_step, depth_ - p);
+            kernels[channels - 1](k, a + p * m + i * k + done * k, places[0].from, places[1].from,
+                                  win.offsets.data() + p, block, p > 0);
+          }
+          for (int64_t r = 0; r < channels; r++) {
+            const int64_t channel = i + done + r;
+            for (int64_t u = 0; u < count; u++) {
+              put_row(output(part, places[u].row, channel, win) + places[u].x * step, step,
+                      block + r * B::nr + u * B::width, std::min(B::width, win.width - places[u].x),
+                      bias(part, channel));
             }
           }
         }
@@ -527,39 +544,68 @@ void gather_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, cons
   }
 }
 
+// How many dot products share what they load.
+struct DotTile {
+  static constexpr int outputs = 3;
+#if defined(__AVX512F__)
+  static constexpr int taps = 8;
+#else
+  static constexpr int taps = 4;
+#endif
+};
+
 // add_weight_gradient for few output channels: dot products along the rows, no packing.
 template <class S, class T>
 void add_weight_dots(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part,
                      int64_t c0, int64_t c1, T* block, int64_t ld, bool accumulate) {
   using V = Simd<T>;
-  constexpr int taps_together = 8;
+  constexpr int outputs = DotTile::outputs;
+  constexpr int taps = DotTile::taps;
   const Slab<S, T> slab(c, axes, part, c0, c1);
   const Windows<T>& win = slab.windows;
   const int64_t m = c.out_channels;
   const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
   const auto depth = static_cast<int64_t>(win.offsets.size());
-  const Scratch<T> gradient(rows * win.width);
-  for (int64_t o = 0; o < m; o++) {
-    gather_gradient<S>(c, axes, part, win, o, 1, gradient.data());
-    for (int64_t q = 0; q < depth; q += taps_together) {
-      const int64_t n = std::min<int64_t>(taps_together, depth - q);
-      typename V::V acc[taps_together];
-      std::fill_n(acc, taps_together, V::zero());
+  const Scratch<T> gradient(m * rows * win.width);
+  gather_gradient<S>(c, axes, part, win, 0, m, gradient.data());
+  for (int64_t o = 0; o < m; o += outputs) {
+    const T* g[outputs];
+    for (int r = 0; r < outputs; r++) {  // past the last: the last once more
+      g[r] = gradient + std::min(o + r, m - 1) * rows * win.width;
+    }
+    for (int64_t q = 0; q < depth; q += taps) {
+      int64_t at[taps];
+      for (int u = 0; u < taps; u++) {
+        at[u] = win.offsets[static_cast<size_t>(std::min(q + u, depth - 1))];
+      }
+      typename V::V acc[outputs][taps];
+      for (auto& row : acc) {
+        std::fill_n(row, taps, V::zero());
+      }
       for (int64_t row = 0; row < rows; row++) {
-        const T* g = gradient + row * win.width;
         const T* x = win.slab + win.row_start(row);
+        const int64_t start = row * win.width;
         for_vectors<T>(win.width, [&](int64_t i, int64_t lanes) {
-          const typename V::V gv = load_some(g + i, lanes);
+          typename V::V gv[outputs];
 #pragma GCC unroll 8
-          for (int u = 0; u < taps_together; u++) {
-            const int64_t at = win.offsets[static_cast<size_t>(q + std::min<int64_t>(u, n - 1))];
-            acc[u] = V::fma(gv, load_some(x + at + i, lanes), acc[u]);
+          for (int r = 0; r < outputs; r++) {
+            gv[r] = load_some(g[r] + start + i, lanes);
+          }
+#pragma GCC unroll 8
+          for (int u = 0; u < taps; u++) {
+            const typename V::V xv = load_some(x + at[u] + i, lanes);
+#pragma GCC unroll 8
+            for (int r = 0; r < outputs; r++) {
+              acc[r][u] = V::fma(gv[r], xv, acc[r][u]);
+            }
           }
         });
       }
-      for (int64_t u = 0; u < n; u++) {
-        T& to = block[o * ld + q + u];
-        to = (accumulate ? to : T(0)) + sum_lanes<T>(acc[u]);
+      for (int64_t r = 0; r < std::min<int64_t>(outputs, m - o); r++) {
+        for (int64_t u = 0; u < std::min<int64_t>(taps, depth - q); u++) {
+          T& to = block[(o + r) * ld + q + u];
+          to = (accumulate ? to : T(0)) + sum_lanes<T>(acc[r][u]);
+        }
       }
     }
   }
@@ -640,7 +686,7 @@ void weight_backward_typed(const Conv& c) {
       for (int64_t n = chunk * images_of_chunk; n < stop; n += images) {
         for (int64_t r = 0; r < rows; r += part_rows) {
           const Part part{g, n, std::min(n + images, stop), r, std::min(r + part_rows, rows)};
-          if (c.out_channels <= 8) {
+          if (c.out_channels <= 16) {
             add_weight_dots<S, T>(c, one, part, c0, c1, block, depth, any);
           } else {
             add_weight_gradient<S, T>(c, one, part, c0, c1, block, depth, any);
