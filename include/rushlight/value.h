@@ -48,25 +48,51 @@ class TensorMeta {
   ScalarType dtype_ = ScalarType::Undefined;
   Device device_;
 };
-inline std::vector<TensorMeta> metas_of(TensorList list) {
-  std::vector<TensorMeta> out;
-  out.reserve(list.size());
-  for (const Tensor& t : list) {
-    out.emplace_back(t);
-  }
-  return out;
-}
+RL_API std::vector<TensorMeta> metas_of(TensorList list);
 
-class Value {
+// What is in it is out of line (src/core/value.cpp): hundreds of generated files box and unbox. A
+// type that ops take in a new way gets a constructor and a row in that file.
+class RL_API Value {
  public:
   using Variant = std::variant<None, Tensor, std::vector<Tensor>, Scalar, DimVector,
                                std::vector<double>, std::string, ScalarType, Device, Layout,
                                MemoryFormat, Generator, std::vector<std::optional<Tensor>>,
                                TensorMeta, std::vector<TensorMeta>, TensorOptions>;
-  Value() = default;
+  Value();
+  Value(const Value&);
+  Value(Value&&) noexcept;
+  Value& operator=(const Value&);
+  Value& operator=(Value&&) noexcept;
+  ~Value();
+
+  Value(const Tensor& t);
+  Value(Tensor&& t);
+  Value(TensorList list);
+  Value(std::vector<Tensor> list);
+  Value(std::vector<std::optional<Tensor>> list);
+  Value(const Scalar& s);
+  Value(IntArrayRef list);
+  Value(OptionalIntArrayRef list);
+  Value(DimVector list);
+  Value(ArrayRef<double> list);
+  Value(std::vector<double> list);
+  Value(const char* text);
+  Value(std::string_view text);
+  Value(std::string text);
+  Value(ScalarType dtype);
+  Value(Device device);
+  Value(Layout layout);
+  Value(MemoryFormat format);
+  Value(Generator generator);
+  Value(TensorMeta meta);
+  Value(std::vector<TensorMeta> metas);
+  Value(const TensorOptions& options);
   template <class T>
-    requires(!std::is_same_v<std::decay_t<T>, Value>)
-  Value(T&& v) : v_(box(std::forward<T>(v))) {}
+    requires std::is_arithmetic_v<T>
+  Value(T number) : Value(Scalar(number)) {}
+  template <class T>
+  Value(const std::optional<T>& value) : Value(value.has_value() ? Value(*value) : Value()) {}
+
   bool is_none() const { return v_.index() == 0; }
   template <class T>
   bool is() const {
@@ -77,57 +103,12 @@ class Value {
   // As the C++ argument type: get<Tensor>(), get<int64_t>(), get<std::optional<Scalar>>(),
   // get<std::vector<Tensor>>()… RuntimeError where the value is of another kind.
   template <class T>
-  T get() const {
-    if constexpr (is_optional<T>::value) {
-      using Inner = typename T::value_type;
-      return is_none() ? T() : T(get<Inner>());
-    } else if constexpr (std::is_same_v<T, Tensor>) {
-      return is_none() ? Tensor() : held<Tensor>();
-    } else if constexpr (std::is_same_v<T, bool>) {
-      return held<Scalar>().toBool();
-    } else if constexpr (std::is_same_v<T, int64_t>) {
-      return held<Scalar>().toLong();
-    } else if constexpr (std::is_same_v<T, double>) {
-      return held<Scalar>().toDouble();
-    } else {
-      return held<T>();
-    }
-  }
+  T get() const;
 
  private:
   template <class T>
-  struct is_optional : std::false_type {};
-  template <class T>
-  struct is_optional<std::optional<T>> : std::true_type {};
-  template <class T>
-  const T& held() const {
-    const T* p = std::get_if<T>(&v_);
-    RL_CHECK(p != nullptr, "a boxed value of kind ", static_cast<int>(v_.index()),
-             " was read as another kind");
-    return *p;
-  }
-  template <class T>
-  static Variant box(T&& v) {
-    using D = std::decay_t<T>;
-    if constexpr (is_optional<D>::value) {
-      return v.has_value() ? box(*std::forward<T>(v)) : Variant(None{});
-    } else if constexpr (std::is_arithmetic_v<D>) {
-      return Variant(Scalar(v));
-    } else if constexpr (std::is_same_v<D, OptionalIntArrayRef>) {
-      return v.has_value() ? Variant(DimVector(*v)) : Variant(None{});
-    } else if constexpr (std::is_same_v<D, IntArrayRef>) {
-      return Variant(DimVector(v));
-    } else if constexpr (std::is_same_v<D, TensorList>) {
-      return Variant(v.vec());
-    } else if constexpr (std::is_same_v<D, ArrayRef<double>>) {
-      return Variant(v.vec());
-    } else if constexpr (std::is_same_v<D, std::string_view> || std::is_same_v<D, const char*>) {
-      return Variant(std::string(v));
-    } else {
-      return Variant(std::forward<T>(v));
-    }
-  }
-  Variant v_ = None{};
+  const T& held() const;
+  Variant v_;
 };
 
 }  // namespace rushlight
