@@ -287,12 +287,6 @@ _ENTRY_POINTS = {
 }
 
 
-def doc(name: str, overloads: list[Op]) -> str:
-    signatures = [op.text.replace("(Tensor self", "(Tensor input", 1) for op in overloads]
-    text = overloads[0].doc
-    return "\n".join([*signatures, "", text]) if text else "\n".join(signatures)
-
-
 def name_source(name: str, overloads: list[Op]) -> list[str]:
     """The tables, the calls and the entry points of a name."""
     lines = [f"// ---- {name} ----", ""]
@@ -345,6 +339,8 @@ def name_source(name: str, overloads: list[Op]) -> list[str]:
 
 def entries(names: dict[str, list[Op]], wanted: tuple[str, ...]) -> list[str]:
     """Rows of PyMethodDef for the forms in `wanted`."""
+    from gen import docs  # which reads the parameter tables of this module
+
     rows = []
     for name, overloads in names.items():
         for form in _ENTRY_POINTS:
@@ -354,7 +350,7 @@ def entries(names: dict[str, list[Op]], wanted: tuple[str, ...]) -> list[str]:
                 rows.append(
                     f'    {{"{python_name}", as_function({name}_{suffix}), '
                     "METH_FASTCALL | METH_KEYWORDS,\n"
-                    f"     {quoted(doc(name, overloads))}}},"
+                    f"     {quoted(docs.docstring(name, overloads))}}},"
                 )
     return rows
 

@@ -30,11 +30,13 @@ _TYPES = {
 }
 
 
-def _parameter(row: python.Param) -> str:
+def _parameter(row: python.Param, defaults: bool) -> str:
     name = "input" if row.name == "self" else row.name
     name += "_" if keyword.iskeyword(name) else ""
     text = f"{name}: {_TYPES[row.kind]}" + (" | None" if row.none else "")
-    return text + (" = ..." if row.shown is not None or row.out else "")
+    if row.shown is None and not row.out:
+        return text
+    return f"{text} = {row.shown if defaults else '...'}"
 
 
 def _result(op: Op, form: str) -> str:
@@ -50,7 +52,8 @@ def _result(op: Op, form: str) -> str:
     return "Any" if names else "None"  # named results have more than a tuple
 
 
-def _signature(op: Op, form: str) -> str:
+def signature(op: Op, form: str, *, defaults: bool = False) -> str:
+    """The definition of a form as a stub has it, or as people read it."""
     bound = form in ("MethodForm", "InplaceForm")
     skip = op.receiver if bound else -1
     parts = ["self"] if bound else []
@@ -69,9 +72,14 @@ def _signature(op: Op, form: str) -> str:
         if row.keyword_only and not star:
             parts.append("*")
             star = True
-        parts.append(_parameter(row))
+        parts.append(_parameter(row, defaults))
     name = cpp.inplace_name(op) if form.startswith("Inplace") else op.name
-    return f"def {name}({', '.join(parts)}) -> {_result(op, form)}: ..."
+    result = _result(op, form)
+    if not defaults:
+        return f"def {name}({', '.join(parts)}) -> {result}: ..."
+    if result == "Any":
+        result = f"({', '.join(r.name or 'Tensor' for r in op.results)})"
+    return f"{name}({', '.join(parts)}) -> {result}".replace("builtins.", "")
 
 
 def _definitions(ops: list[Op], forms: tuple[str, ...]) -> list[str]:
@@ -79,7 +87,7 @@ def _definitions(ops: list[Op], forms: tuple[str, ...]) -> list[str]:
     for op in ops:
         for form in python.forms_of(op):
             if form in forms and "python" not in op.manual:
-                line = _signature(op, form)
+                line = signature(op, form)
                 found.setdefault(line[4 : line.index("(")], []).append(line)
     lines = []
     for name, overloads in found.items():

@@ -107,16 +107,17 @@ void Scalar::check_fits(ScalarType t) const {
     return;
   }
   const auto fail = [&] {
-    throw Error(str("value cannot be converted to type ", info.alias, " without overflow"));
+    const std::string type = info.is_floating ? info.alias
+                             : t == kInt32    ? std::string("int")
+                                              : str(info.name, "_t");
+    throw Error(str("value cannot be converted to type ", type, " without overflow"));
   };
   if (kind_ == Kind::Complex && v_.d[1] != 0) {
     fail();
   }
   if (info.is_floating) {
-    const double limit = t == kFloat16    ? 65504.0
-                         : t == kBFloat16 ? 3.38953138925153547590e38
-                         : t == kFloat32  ? 3.4028234663852886e38
-                                          : HUGE_VAL;
+    // 16-bit floats compute in float: what float holds becomes infinite in them.
+    const double limit = t == kFloat64 ? HUGE_VAL : 3.4028234663852886e38;
     const double v = as<double>();
     if (std::isfinite(v) && std::abs(v) > limit) {
       fail();

@@ -13,6 +13,7 @@ namespace rushlight::composite {
 namespace {
 
 Tensor filled(IntArrayRef size, const Scalar& value, ScalarType dtype, Device device) {
+  value.check_fits(dtype);
   Tensor t = make_empty(size, dtype, device);
   if (!device.is_meta()) {
     fill_raw(t, value);
@@ -33,6 +34,7 @@ Tensor like(const Tensor& self, const TensorOptions& options, std::optional<Memo
 Tensor filled_like(const Tensor& self, const Scalar& value, const TensorOptions& options,
                    std::optional<MemoryFormat> format) {
   Tensor t = like(self, options, format);
+  value.check_fits(t.dtype());
   if (!t.is_meta()) {
     fill_raw(t, value);
   }

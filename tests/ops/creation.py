@@ -19,6 +19,10 @@ DTYPES = dict.fromkeys(("zeros", "ones", "full", "zeros_like", "ones_like", "ful
     "arange": "real"
 }
 ERRORS = {
+    "full": [
+        ("(2,), 300, dtype=m.uint8", RuntimeError, "cannot be converted to type uint8_t without overflow"),
+        ("(2,), 1e300, dtype=m.float32", RuntimeError, "cannot be converted to type float without overflow"),
+    ],
     "zeros": [
         ("(2, -3)", RuntimeError, "negative dimension -3"),
         ("(2**40, 2**40)", RuntimeError, "overflow"),

@@ -1,0 +1,90 @@
+"""The documentation is true: its programs run, its links lead somewhere, every op has its section."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rushlight
+from gen import docs, table
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+RUN = ["README.md", "docs/guide.md", "docs/coming-from-pytorch.md"]
+
+
+def blocks(path, language):
+    """The code blocks of a page in this language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_python_on_the_page_runs(page, tmp_path):
+    """All blocks of a page are one program, which has a process of its own."""
+    program = blocks(ROOT / page, "python")
+    assert program
+    (tmp_path / "page.py").write_text("\n".join(program))
+    package = str(Path(rushlight.__file__).parent.parent)
+    run = subprocess.run(
+        [sys.executable, "page.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": package},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer would watch the compiler")
+def test_the_guide_in_cpp_builds_and_learns(tmp_path):
+    page = ROOT / "docs" / "guide.md"
+    (program,), (project,) = blocks(page, "cpp"), blocks(page, "cmake")
+    (tmp_path / "spirals.cpp").write_text(program)
+    (tmp_path / "CMakeLists.txt").write_text(project)
+    prefix = f"-DCMAKE_PREFIX_PATH={rushlight.utils.cmake_prefix_path}"
+    subprocess.run(["cmake", "-B", "build", prefix], cwd=tmp_path, check=True)
+    subprocess.run(["cmake", "--build", "build"], cwd=tmp_path, check=True)
+    run = subprocess.run(
+        ["build/spirals"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    assert int(re.findall(r"(\d+) of 1000", run.stdout)[-1]) > 950
+    assert set(rushlight.load(tmp_path / "first.pt")) == {"first.weight", "first.bias"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_to_files(page):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_every_public_op_has_a_section():
+    ops = table.load()
+    pages = docs.generate(ops, {})
+    found = {
+        name for text in pages.values() for name in re.findall(r"^## (\w+)$", text, re.MULTILINE)
+    }
+    assert found == set(docs.by_name(ops))
+    for family, anchor in re.findall(r"\]\((\w+)\.md#(\w+)\)", pages["README.md"]):
+        assert f"\n## {anchor}\n" in pages[f"{family}.md"]
+
+
+def test_sections_and_docstrings_say_the_same():
+    text = rushlight.cumsum.__doc__
+    assert text.startswith("cumsum(input: Tensor, dim: int, *")
+    assert "Gradient: by self." in text
+    page = docs.generate(table.load(), {"cumsum": docs.Facts(["float32"], [("x(3), 0", "(3,)")])})
+    assert text.splitlines()[0] in page["scan.md"]
+    assert "- **Example:** `cumsum(x(3), 0)` → `(3,)`" in page["scan.md"]
+
+
+def test_every_docstring_of_an_op_is_there():
+    for name in docs.by_name(table.load()):
+        function = getattr(rushlight._C.ops, name, None) or getattr(rushlight._C._nn, name, None)
+        if function is not None:
+            assert function.__doc__, name
