@@ -350,7 +350,7 @@ void run_node_hooks(const std::vector<std::shared_ptr<NodeHook>>& hooks, Tensor*
   if (hooks.empty()) {
     return;
   }
-  const auto copy = hooks;
+  const auto copy = hooks;  // NOLINT(performance-unnecessary-copy-initialization): hooks add hooks
   std::vector<Tensor> list(changed, changed + n);
   const std::vector<Tensor> others(other, other + n_other);
   for (const auto& hook : copy) {
@@ -373,6 +373,9 @@ void check_for_nan(const Node& node, const Tensor* results, size_t n) {
 
 void tell_origin(const Node& node) {
   if (node.extra() == nullptr || node.extra()->traceback.empty()) {
+    warn(
+        str("Error detected in ", node.name(),
+            ". No forward pass information available: anomaly mode was off when it was recorded."));
     return;
   }
   std::string text =
@@ -380,8 +383,8 @@ void tell_origin(const Node& node) {
           node.extra()->traceback);
   const Node* parent = node.extra()->parent.get();
   for (; parent != nullptr && parent->extra() != nullptr; parent = parent->extra()->parent.get()) {
-    text += str("\nIt was recorded by the backward of ", parent->name(),
-                ", whose forward call was:\n", parent->extra()->traceback);
+    text += str("\nPrevious calculation was induced by ", parent->name(),
+                ". Traceback of forward call that induced it:\n", parent->extra()->traceback);
   }
   warn(text);
 }

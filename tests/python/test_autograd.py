@@ -1,5 +1,6 @@
 """Gradients by behaviour: engine, leaves, writes, views, hooks, custom functions, modes."""
 
+import contextlib
 import gc
 import threading
 import warnings
@@ -1090,6 +1091,77 @@ def test_anomaly_mode():
             raises("returned nan values in its 0th output"),
         ):
             y.backward()
+    assert not torch.is_anomaly_enabled()
+
+
+@contextlib.contextmanager
+def anomaly(**options):
+    """Anomaly mode; gives the list of the warnings after the first, which says that it is on."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with torch.autograd.detect_anomaly(**options):
+            told.clear()
+            yield told
+
+
+def test_anomaly_mode_shows_the_line_that_called_the_op():
+    x = leaf(0.0)
+    with anomaly() as told:
+        y = x.sqrt() * 0  # the culprit
+        with raises("Function 'SqrtBackward0' returned nan values in its 0th output"):
+            y.backward()
+    (warning,) = told
+    text = str(warning.message)
+    assert text.startswith("Error detected in SqrtBackward0. Traceback of forward call")
+    assert "# the culprit" in text and "test_autograd.py" in text
+
+
+def test_anomaly_mode_without_the_check_of_nans():
+    x = leaf(0.0)
+    with anomaly(check_nan=False) as told:
+        (x.sqrt() * 0).backward()
+    assert x.grad.isnan().item() and not told
+
+
+def test_anomaly_mode_tells_of_errors_and_of_parents():
+    class Breaks(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise ValueError("on purpose")
+
+    x = leaf(1.0)
+    with anomaly() as told:
+        y = Breaks.apply(x)  # called here
+        with pytest.raises(ValueError, match="on purpose"):
+            y.backward()
+    assert "BreaksBackward" in str(told[0].message) and "# called here" in str(told[0].message)
+
+    with anomaly() as told:
+        slope = torch.autograd.grad(x.sqrt(), x, create_graph=True)[0]  # first derivative
+        with raises("returned nan values"):
+            torch.autograd.grad(slope * 0, x, torch.tensor(float("nan")))
+    assert "Previous calculation was induced by SqrtBackward0" in str(told[-1].message)
+
+
+def test_anomaly_mode_that_was_off_in_forward():
+    x = leaf(0.0)
+    y = x.sqrt() * 0
+    with anomaly() as told, raises("returned nan values"):
+        y.backward()
+    assert "No forward pass information available" in str(told[0].message)
+
+
+def test_set_detect_anomaly():
+    torch.autograd.set_detect_anomaly(True)
+    assert torch.is_anomaly_enabled()
+    with torch.autograd.set_detect_anomaly(False):
+        assert not torch.is_anomaly_enabled()
+    assert torch.is_anomaly_enabled()
+    torch.autograd.set_detect_anomaly(False)
     assert not torch.is_anomaly_enabled()
 
 
