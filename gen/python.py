@@ -32,31 +32,38 @@ class Param:
     shown: str | None = None
 
 
+# (base, is it a list) → the kind of a parameter, and the accessor of class Arguments that reads it.
 _KINDS = {
-    ("Tensor", False): "Tensor",
-    ("Tensor", True): "TensorList",
-    ("Scalar", False): "Scalar",
-    ("Scalar", True): "ScalarList",
-    ("int", False): "Int",
-    ("int", True): "IntList",
-    ("float", False): "Float",
-    ("float", True): "FloatList",
-    ("bool", False): "Bool",
-    ("str", False): "String",
-    ("ScalarType", False): "Dtype",
-    ("Device", False): "Device",
-    ("Layout", False): "Layout",
-    ("MemoryFormat", False): "MemoryFormat",
-    ("Generator", False): "Generator",
+    ("Tensor", False): ("Tensor", "tensor"),
+    ("Tensor", True): ("TensorList", "tensors"),
+    ("Scalar", False): ("Scalar", "scalar"),
+    ("Scalar", True): ("ScalarList", "scalars"),
+    ("int", False): ("Int", "integer"),
+    ("int", True): ("IntList", "ints"),
+    ("float", False): ("Float", "number"),
+    ("float", True): ("FloatList", "numbers"),
+    ("bool", False): ("Bool", "boolean"),
+    ("str", False): ("String", "string"),
+    ("ScalarType", False): ("Dtype", "dtype"),
+    ("Device", False): ("Device", "device"),
+    ("Layout", False): ("Layout", "layout"),
+    ("MemoryFormat", False): ("MemoryFormat", "memory_format"),
+    ("Generator", False): ("Generator", "generator"),
+    ("options", False): ("", "options"),
 }
 
 
-def kind_of(arg: Arg) -> str:
+def read_by(arg: Arg) -> tuple[str, str]:
+    """The kind of an argument's parameter and its accessor."""
     if arg.type.number:
-        return "TensorOrNumber"
+        return "TensorOrNumber", "tensor_or_number"
     if arg.type.element_optional:
-        return "OptionalTensorList"
+        return "OptionalTensorList", "optional_tensors"
     return _KINDS[arg.type.base, arg.type.is_list]
+
+
+def kind_of(arg: Arg) -> str:
+    return read_by(arg)[0]
 
 
 def shown_default(arg: Arg) -> str | None:
@@ -142,57 +149,18 @@ def reordered(op: Op, order: str) -> Op:
 
 
 def accessor(op: Op, arg: Arg) -> str:
-    """Declares the local that the C++ call takes."""
-    i = place(op, arg.name)
-    t = arg.type
+    """Declares the local that the C++ call takes: a parameter that was not passed has its default."""
+    method = read_by(arg)[1]
     default = types.default(arg).removeprefix(" = ")
-
-    def plain(method: str, cpp_type: str) -> str:
-        given = default not in ("", "{}")
-        if t.optional:
-            call = f"a.optional_{method}({i})"
-            if given:
-                call = f"a.absent({i}) ? std::optional<{cpp_type}>({default}) : {call}"
-            return f"const std::optional<{cpp_type}> {arg.name} = {call};"
-        return f"const {cpp_type} {arg.name} = a.{method}({i}{', ' + default if given else ''});"
-
-    if t.base == "options":
-        return f"const TensorOptions options = a.options({i});"
-    if t.number:
-        return f"const Tensor {arg.name} = a.tensor_or_number({i});"
-    if t.base == "Tensor":
-        if t.element_optional:
-            return f"const std::vector<std::optional<Tensor>> {arg.name} = a.optional_tensors({i});"
-        if t.is_list:
-            return f"const std::vector<Tensor> {arg.name} = a.tensors({i});"
-        return f"const Tensor& {arg.name} = a.tensor({i});"
-    if t.base == "Generator":
-        return f"const Generator& {arg.name} = a.generator({i});"
-    if t.is_list:
-        owned = {
-            "int": "DimVector",
-            "float": "std::vector<double>",
-            "Scalar": "std::vector<Scalar>",
-        }[t.base]
-        method = {"int": "ints", "float": "numbers", "Scalar": "scalars"}[t.base]
-        if t.optional:
-            return f"const std::optional<{owned}> {arg.name} = a.optional_{method}({i});"
-        if default:
-            values = default if default.startswith("{") else "{" + default + "}"
-            return f"const {owned} {arg.name} = a.given({i}) ? a.{method}({i}) : {owned}({values});"
-        return f"const {owned} {arg.name} = a.{method}({i});"
-    method, cpp_type = {
-        "Scalar": ("scalar", "Scalar"),
-        "int": ("integer", "int64_t"),
-        "float": ("number", "double"),
-        "bool": ("boolean", "bool"),
-        "str": ("string", "std::string_view"),
-        "ScalarType": ("dtype", "ScalarType"),
-        "Device": ("device", "Device"),
-        "Layout": ("layout", "Layout"),
-        "MemoryFormat": ("memory_format", "MemoryFormat"),
-    }[t.base]
-    return plain(method, cpp_type)
+    if arg.type.base in ("Tensor", "Generator", "options"):  # undefined where there is none
+        default = ""
+    elif arg.type.optional:
+        method = f"optional_{method}"
+        default = "" if default == "{}" else default
+    if default and arg.type.is_list and not default.startswith("{"):
+        default = "{" + default + "}"
+    given = f", {default}" if default else ""
+    return f"const auto& {arg.name} = a.{method}({place(op, arg.name)}{given});"
 
 
 def passed(arg: Arg) -> str:

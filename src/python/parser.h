@@ -98,59 +98,41 @@ class Arguments {
   // out= of an op with n results: a tuple or list of n tensors, TypeError otherwise.
   std::vector<Tensor> out_tensors(int i, size_t n, const char* op) const;
 
+  // Every kind has an accessor for a required parameter, one with the value of a parameter that was
+  // not passed, and one where None is welcome.
   Scalar scalar(int i) const { return to_scalar(slots_[i]); }
-  Scalar scalar(int i, const Scalar& otherwise) const {
-    return given(i) ? to_scalar(slots_[i]) : otherwise;
-  }
-  std::optional<Scalar> optional_scalar(int i) const { return optional(i, to_scalar); }
   int64_t integer(int i) const { return to_int(slots_[i]); }
-  int64_t integer(int i, int64_t otherwise) const {
-    return given(i) ? to_int(slots_[i]) : otherwise;
-  }
-  std::optional<int64_t> optional_integer(int i) const { return optional(i, to_int); }
   double number(int i) const { return to_float(slots_[i]); }
-  double number(int i, double otherwise) const {
-    return given(i) ? to_float(slots_[i]) : otherwise;
-  }
-  std::optional<double> optional_number(int i) const { return optional(i, to_float); }
   bool boolean(int i) const { return to_bool(slots_[i]); }
-  bool boolean(int i, bool otherwise) const { return given(i) ? to_bool(slots_[i]) : otherwise; }
-  std::optional<bool> optional_boolean(int i) const { return optional(i, to_bool); }
   std::string_view string(int i) const { return text_view(slots_[i]); }
-  std::string_view string(int i, std::string_view otherwise) const {
-    return given(i) ? string(i) : otherwise;
-  }
-  std::optional<std::string_view> optional_string(int i) const { return optional(i, text_view); }
-
-  // A single int is a list of one.
-  DimVector ints(int i) const;
-  DimVector ints(int i, std::initializer_list<int64_t> otherwise) const {
-    return given(i) ? ints(i) : DimVector(otherwise);
-  }
-  std::optional<DimVector> optional_ints(int i) const {
-    return given(i) ? std::optional(ints(i)) : std::nullopt;
-  }
+  DimVector ints(int i) const;  // a single int is a list of one
   std::vector<double> numbers(int i) const;
   std::vector<Scalar> scalars(int i) const;
-  std::optional<std::vector<double>> optional_numbers(int i) const {
-    return given(i) ? std::optional(numbers(i)) : std::nullopt;
-  }
-
   ScalarType dtype(int i) const { return dtype_of(slots_[i]); }
-  std::optional<ScalarType> optional_dtype(int i) const { return optional(i, dtype_of); }
   Device device(int i) const { return as_device(slots_[i]); }
-  std::optional<Device> optional_device(int i) const { return optional(i, as_device); }
   Layout layout(int) const { return kStrided; }
-  std::optional<Layout> optional_layout(int i) const {
-    return given(i) ? std::optional(kStrided) : std::nullopt;
-  }
   MemoryFormat memory_format(int i) const { return *as_memory_format(slots_[i]); }
-  MemoryFormat memory_format(int i, MemoryFormat otherwise) const {
-    return given(i) ? memory_format(i) : otherwise;
+#define RL_ACCESSORS(name, T)                                                        \
+  T name(int i, const T& otherwise) const { return given(i) ? name(i) : otherwise; } \
+  std::optional<T> optional_##name(int i) const {                                    \
+    return given(i) ? std::optional<T>(name(i)) : std::nullopt;                      \
+  }                                                                                  \
+  std::optional<T> optional_##name(int i, const T& otherwise) const {                \
+    return absent(i) ? std::optional<T>(otherwise) : optional_##name(i);             \
   }
-  std::optional<MemoryFormat> optional_memory_format(int i) const {
-    return given(i) ? as_memory_format(slots_[i]) : std::nullopt;
-  }
+  RL_ACCESSORS(scalar, Scalar)
+  RL_ACCESSORS(integer, int64_t)
+  RL_ACCESSORS(number, double)
+  RL_ACCESSORS(boolean, bool)
+  RL_ACCESSORS(string, std::string_view)
+  RL_ACCESSORS(ints, DimVector)
+  RL_ACCESSORS(numbers, std::vector<double>)
+  RL_ACCESSORS(scalars, std::vector<Scalar>)
+  RL_ACCESSORS(dtype, ScalarType)
+  RL_ACCESSORS(device, Device)
+  RL_ACCESSORS(layout, Layout)
+  RL_ACCESSORS(memory_format, MemoryFormat)
+#undef RL_ACCESSORS
   const Generator& generator(int i) const {
     return given(i) ? unwrap_generator(slots_[i]) : no_generator;
   }
@@ -166,13 +148,6 @@ class Arguments {
   static const Generator no_generator;
   static ScalarType dtype_of(PyObject* o);
 
-  template <class F>
-  auto optional(int i, F convert) const -> std::optional<decltype(convert(nullptr))> {
-    if (!given(i)) {
-      return std::nullopt;
-    }
-    return convert(slots_[i]);
-  }
   Items items(int i) const;
   template <class T, class F>
   T convert_list(int i, F convert) const;
