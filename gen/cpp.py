@@ -242,24 +242,26 @@ def on_isa(op: Op) -> bool:
 
 def kernel_tables_source(ops: list[Op]) -> str:
     lines = [HEADER, '#include "generated/kernels.h"', "", '#include "cpu/isa_level.h"', ""]
-    lines += ["namespace rushlight {", "", "namespace {"]
-    for level in ("v2", "v3", "v4"):
-        lines.append(f"const KernelTable cpu_{level} = {{")
-        for op in kernels(ops):
-            lines.append(f"    .{op.symbol} = cpu::{level + '::' if on_isa(op) else ''}{op.symbol},")
-        lines.append("};")
+    lines += ["namespace rushlight {", "", "namespace cpu {", "", "#define RL_CPU_TABLE(level) \\", "  namespace level { \\"]
+    lines.append("  const KernelTable kernel_table = { \\")
+    for op in kernels(ops):
+        lines.append(f"      .{op.symbol} = cpu::{'level::' if on_isa(op) else ''}{op.symbol}, \\")
     lines += [
-        "",
-        "const KernelTable* cpu_table() {",
-        "  switch (cpu::isa_level()) {",
-        "    case cpu::IsaLevel::v4: return &cpu_v4;",
-        "    case cpu::IsaLevel::v3: return &cpu_v3;",
-        "    default: return &cpu_v2;",
+        "  }; \\",
         "  }",
-        "}",
-        "}  // namespace",
+        "#ifdef RL_ONE_ISA",
+        "RL_CPU_TABLE(RL_ONE_ISA)",
+        "#else",
+        "RL_CPU_TABLE(v2)",
+        "RL_CPU_TABLE(v3)",
+        "RL_CPU_TABLE(v4)",
+        "#endif",
         "",
-        "const KernelTable* kernel_tables[num_device_types] = {cpu_table(), nullptr, nullptr};",
+        "static const KernelTable* cpu_table() { return &RL_ISA_TABLE(kernel_table); }",
+        "",
+        "}  // namespace cpu",
+        "",
+        "const KernelTable* kernel_tables[num_device_types] = {cpu::cpu_table(), nullptr, nullptr};",
         "",
         "}  // namespace rushlight",
         "",
@@ -385,15 +387,17 @@ def run_function(op: Op) -> list[str]:
         lines.append("  }")
         lines.append("  if (!out.is_same(self)) {")
         lines.append("    copy_raw(out, self);")
-        lines.append("  } else {")
-        lines.append(f'    check_no_internal_overlap("{op.name}", out);')
+        if not op.kernel.constant:
+            lines.append("  } else {")
+            lines.append(f'    check_no_internal_overlap("{op.name}", out);')
         lines.append("  }")
         for a in op.args[1:]:
             if a.type.is_tensor:
-                lines.append(f"  {a.name} = apart_from(out, {a.name});")
+                in_step = ", true" if op.kernel.in_step else ""
+                lines.append(f'  {a.name} = apart_from("{op.name}", out, {a.name}{in_step});')
             elif a.type.base == "Tensor" and a.type.element_optional:
                 lines.append(f"  for (std::optional<Tensor>& t : {a.name}) {{")
-                lines.append("    t = t.has_value() ? std::optional(apart_from(out, *t)) : t;")
+                lines.append(f'    t = t.has_value() ? std::optional(apart_from("{op.name}", out, *t)) : t;')
                 lines.append("  }")
         lines.append(f"  {kernel}(out{rest});")
         lines.append("  return out;")
@@ -417,9 +421,13 @@ def run_function(op: Op) -> list[str]:
         for i in range(n):
             s = "spec" if one else f"spec[{i}]"
             lines.append(
-                f'  Tensor out{i} = given{i} != nullptr ? begin_out("{op.name}", *given{i}, {s}, '
-                f"{addresses if addresses != '{}' else '{}'}) : make_output({s}, where_);"
+                f'  Tensor out{i} = given{i} != nullptr ? begin_out("{op.name}", *given{i}, {s}, where_, '
+                f"{addresses}) : make_output({s}, where_);"
             )
+        if not one:
+            lines.append("  if (given0 != nullptr) {")
+            lines.append(f'    check_outputs_apart("{op.name}", {{{", ".join(f"given{i}" for i in range(n))}}});')
+            lines.append("  }")
         lines.append("  if (!where_.is_meta()) {")
         lines.append(f"    {kernel}({', '.join(f'out{i}' for i in range(n))}{', ' if arguments else ''}{arguments});")
         lines.append("  }")

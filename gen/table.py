@@ -65,6 +65,8 @@ class Kernel:
     dtypes: tuple[str, ...] = ()
     promote: str = "same"
     isa: bool = True
+    in_step: bool = False  # update: reads elements where and just before it writes them
+    constant: bool = False  # update: writes one value everywhere, so expanded tensors are welcome
 
 
 @dataclass
@@ -203,9 +205,9 @@ def custom(isa: bool = True) -> Kernel:
     return Kernel("custom", isa=isa)
 
 
-def update(isa: bool = True) -> Kernel:
+def update(isa: bool = True, in_step: bool = False, constant: bool = False) -> Kernel:
     """The result starts as a copy of self (in place: is self) and the kernel changes it."""
-    return Kernel("update", isa=isa)
+    return Kernel("update", isa=isa, in_step=in_step, constant=constant)
 
 
 def dynamic(isa: bool = False) -> Kernel:

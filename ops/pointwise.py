@@ -380,9 +380,9 @@ composite("equal(Tensor self, Tensor other) -> bool", ref="numpy.array_equal", d
 
 # ---- writing ----
 
-op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)", kernel=update(isa=False),
+op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)", kernel=update(isa=False, constant=True),
    grad={"self": _zero, "value": "grad.sum()"}, doc="All elements become value.")
-op("zero_(Tensor(a!) self) -> Tensor(a!)", kernel=update(isa=False), grad={"self": _zero}, doc="All elements become 0.")
+op("zero_(Tensor(a!) self) -> Tensor(a!)", kernel=update(isa=False, constant=True), grad={"self": _zero}, doc="All elements become 0.")
 
 # ---- other names ----
 

@@ -83,7 +83,7 @@ op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", kernel=c
 op("_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
    kernel=custom(isa=False), grad={"self": "grad.to(self.dtype())"}, variants="",
    doc="A copy with another dtype, device or memory format.")
-op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor(a!)", kernel=update(isa=False),
+op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor(a!)", kernel=update(isa=False, in_step=True),
    grad={"self": "zeros_like(grad)", "src": "grad"}, variants="method inplace",
    doc="Writes the elements of src, converted and broadcast.")
 

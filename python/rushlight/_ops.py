@@ -58,6 +58,7 @@ class OpOverload:
             self.names.append(argument)
             self.types.append(re.sub(r"\([a-z]!?\)", "", kind))
             self.defaults.append(_parse_default(default.strip()) if default else _REQUIRED)
+        self.names, self.types = tuple(self.names), tuple(self.types)
 
     def __call__(self, *args, **kwargs):
         if len(args) > len(self.names):
@@ -74,7 +75,7 @@ class OpOverload:
             raise TypeError(
                 f"{self.__name__}() missing {len(missing)} required arguments: {', '.join(missing)}"
             )
-        return _C._call_op(self.name, self.overload, tuple(values), tuple(self.types))
+        return _C._call_op(self.name, self.overload, tuple(values), self.types, self.names)
 
     def __repr__(self):
         return f"<OpOverload(op='aten.{self.name}', overload='{self.overload or 'default'}')>"
@@ -131,8 +132,6 @@ def _packet(name):
 
 class _Namespace(types.ModuleType):
     def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
         return _packet(name)
 
     def __dir__(self):

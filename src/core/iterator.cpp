@@ -376,7 +376,7 @@ void TensorIterator::prepare_outputs() {
       int64_t step = 1;
       for (int d = 0; d < ndim_; d++) {
         strides[order_[d]] = step;
-        step *= std::max<int64_t>(shape_[order_[d]], 1);
+        step = d + 1 < ndim_ ? next_stride(step, shape_[order_[d]]) : step;
       }
       allocated_[i] = make_empty_strided(sizes, strides, result_dtype_, device_);
       tensors_[i] = &allocated_[i];
@@ -386,18 +386,36 @@ void TensorIterator::prepare_outputs() {
       RL_CHECK(can_cast(result_dtype_, out.dtype()), "result type ", enum_name(result_dtype_),
                " can't be cast to the desired output type ", enum_name(out.dtype()));
       if (!(out.sizes() == sizes)) {
-        RL_CHECK(resize_, "output with shape ", out.sizes(), " doesn't match the broadcast shape ",
-                 sizes);
+        bool is_input = false;
+        for (int j = num_outputs_; j < num_operands_; j++) {
+          is_input |= !is_input_number(j) && tensors_[j]->is_same(out);
+        }
+        RL_CHECK(resize_ && !is_input, "output with shape ", out.sizes(),
+                 " doesn't match the broadcast shape ", sizes);
         resize_out(out, sizes);
       }
       check_no_internal_overlap(op_, out);
-      for (int j = num_outputs_; j < num_operands_; j++) {
-        if (!is_input_number(j)) {
-          check_no_partial_overlap(op_, out, *tensors_[j]);
-        }
-      }
+      separate_inputs(out);
     }
     expand_strides(i);
+  }
+}
+
+// Inputs that share the storage of a given output: resizing may have moved it, and those that may
+// overlap the output, but not element by element, are copied.
+void TensorIterator::separate_inputs(const Tensor& out) {
+  for (int j = num_outputs_; j < num_operands_; j++) {
+    if (is_input_number(j) || tensors_[j]->storage() != out.storage()) {
+      continue;
+    }
+    const Overlap overlap = memory_overlap(out, *tensors_[j]);
+    check_no_partial_overlap(op_, overlap);
+    if (overlap == Overlap::Perhaps) {
+      copies_.reserve(max_operands);  // their addresses stay
+      copies_.push_back(apart_from(op_, out, *tensors_[j]));
+      tensors_[j] = &copies_.back();
+    }
+    expand_strides(j);
   }
 }
 

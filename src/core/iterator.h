@@ -4,6 +4,8 @@
 // operands, with Python numbers among them, take a short way.
 #pragma once
 
+#include <vector>
+
 #include <rushlight/tensor.h>
 
 #include "core/parallel.h"
@@ -93,6 +95,7 @@ class RL_API TensorIterator {
   void expand_strides(int operand);
   void order_dims();
   void prepare_outputs();
+  void separate_inputs(const Tensor& out);
   void merge();
   bool is_input_number(int operand) const { return tensors_[operand] == nullptr; }
 
@@ -107,6 +110,7 @@ class RL_API TensorIterator {
   ScalarType dtypes_[max_operands];      // Undefined for an output to be allocated
   char* data_[max_operands];
   Tensor allocated_[max_outputs];
+  std::vector<Tensor> copies_;  // of inputs that the output may overlap; never grows when full
   struct Number {
     alignas(8) char bytes[16];
   };

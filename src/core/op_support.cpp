@@ -32,12 +32,16 @@ DimVector wrap_dims(IntArrayRef dims, int64_t ndim, bool empty_is_all) {
   return out;
 }
 
+int64_t next_stride(int64_t stride, int64_t size) {
+  const bool overflow = __builtin_mul_overflow(stride, std::max<int64_t>(size, 1), &stride);
+  RL_CHECK(!overflow, "Stride calculation overflowed");
+  return stride;
+}
+
 DimVector contiguous_strides(IntArrayRef sizes) {
-  DimVector out(sizes.size());
-  int64_t step = 1;
-  for (size_t i = sizes.size(); i-- > 0;) {
-    out[i] = step;
-    step *= std::max<int64_t>(sizes[i], 1);
+  DimVector out(sizes.size(), 1);
+  for (size_t i = sizes.size(); i-- > 1;) {
+    out[i - 1] = next_stride(out[i], sizes[i]);
   }
   return out;
 }
@@ -49,10 +53,10 @@ DimVector channels_last_strides(IntArrayRef sizes) {
   DimVector out(n);
   int64_t step = 1;
   out[1] = step;
-  step *= std::max<int64_t>(sizes[1], 1);
+  step = next_stride(step, sizes[1]);
   for (size_t i = n; i-- > 2;) {
     out[i] = step;
-    step *= std::max<int64_t>(sizes[i], 1);
+    step = next_stride(step, sizes[i]);
   }
   out[0] = step;
   return out;
@@ -205,7 +209,7 @@ DimVector preserved_strides(const Tensor& like) {
   int64_t step = 1;
   for (int64_t i = n; i-- > 0;) {
     fresh[order[i]] = step;
-    step *= std::max<int64_t>(sizes[order[i]], 1);
+    step = i > 0 ? next_stride(step, sizes[order[i]]) : step;
   }
   return fresh;
 }
@@ -269,27 +273,62 @@ void resize_out(const Tensor& out, IntArrayRef sizes) {
   resize_raw(out, sizes);
 }
 
-Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, InputList inputs) {
+Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, Device device,
+                 InputList inputs) {
+  RL_CHECK(out.device() == device, op, ": Expected out tensor to have device ", device,
+           ", but got ", out.device(), " instead");
   RL_CHECK(can_cast(spec.dtype, out.dtype()), "result type ", enum_name(spec.dtype),
            " can't be cast to the desired output type ", enum_name(out.dtype()));
+  const bool fits = out.sizes() == IntArrayRef(spec.sizes);
+  bool apart = true;
+  for (const Tensor* in : inputs) {
+    if (in == nullptr || !in->defined() || in->storage() != out.storage()) {
+      continue;
+    }
+    RL_CHECK(fits || !out.is_same(*in), "output with shape ", out.sizes(),
+             " doesn't match the broadcast shape ", spec.sizes, ", and ", op,
+             " cannot resize it, for it is an input, too");
+    const Overlap overlap = memory_overlap(out, *in);
+    check_no_partial_overlap(op, overlap);
+    apart = apart && fits && overlap == Overlap::No;
+  }
+  if (!fits && !apart) {
+    return make_output(spec, device);  // inputs are read before the common storage is resized
+  }
   resize_out(out, spec.sizes);
   check_no_internal_overlap(op, out);
-  bool direct = out.dtype() == spec.dtype && IntArrayRef(strides_of(spec)) == out.strides();
-  for (const Tensor* in : inputs) {
-    direct = direct && (in == nullptr || !in->defined() || memory_overlap(out, *in) == Overlap::No);
-  }
-  return direct ? out : make_output(spec, out.device());
+  const bool direct =
+      apart && out.dtype() == spec.dtype && IntArrayRef(strides_of(spec)) == out.strides();
+  return direct ? out : make_output(spec, device);
 }
 
 void finish_out(const Tensor& out, const Tensor& written) {
-  if (!out.is_same(written) && !out.is_meta()) {
+  if (!out.is_same(written)) {
+    resize_out(out, written.sizes());
     copy_raw(out, written);
   }
   out.impl()->bump_version();
 }
 
+void check_outputs_apart(const char* op, InputList outputs) {
+  for (size_t i = 0; i < outputs.size(); i++) {
+    for (size_t j = 0; j < i; j++) {
+      const Tensor* a = outputs[i];
+      const Tensor* b = outputs[j];
+      RL_CHECK(a == nullptr || b == nullptr ||
+                   (!a->is_same(*b) && memory_overlap(*a, *b) == Overlap::No),
+               op, ": unsupported operation: two of the output tensors share memory");
+    }
+  }
+}
+
 void resize_raw(const Tensor& t, IntArrayRef sizes) {
-  const int64_t bytes = (product(sizes) + t.storage_offset()) * t.element_size();
+  const auto negative = std::find_if(sizes.begin(), sizes.end(), [](int64_t n) { return n < 0; });
+  RL_CHECK(negative == sizes.end(), "Trying to resize a tensor to a negative dimension: ", sizes);
+  int64_t bytes = 0;
+  const bool overflow = __builtin_add_overflow(product(sizes), t.storage_offset(), &bytes) ||
+                        __builtin_mul_overflow(bytes, t.element_size(), &bytes);
+  RL_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes);
   if (static_cast<uint64_t>(bytes) > t.storage()->nbytes()) {
     t.storage()->resize(static_cast<size_t>(bytes));
   }
@@ -305,8 +344,13 @@ DimVector repeat_to(size_t n, const char* name, IntArrayRef list) {
   return list;
 }
 
-Tensor apart_from(const Tensor& out, const Tensor& t) {
-  if (!t.defined() || memory_overlap(out, t) == Overlap::No) {
+Tensor apart_from(const char* op, const Tensor& out, const Tensor& t, bool in_step) {
+  if (!t.defined() || t.storage() != out.storage()) {
+    return t;
+  }
+  const Overlap overlap = memory_overlap(out, t);
+  check_no_partial_overlap(op, overlap);
+  if (overlap == Overlap::No || (in_step && overlap == Overlap::Full)) {
     return t;
   }
   Tensor copy = make_empty_like(t, t.dtype());
@@ -315,10 +359,9 @@ Tensor apart_from(const Tensor& out, const Tensor& t) {
 }
 
 void assign_out(const char* op, const Tensor& out, const Tensor& value) {
-  const Tensor written = begin_out(op, out, {value.sizes(), value.dtype()}, {});
-  if (!out.is_meta()) {
-    copy_raw(written, value);
-  }
+  const Tensor written =
+      begin_out(op, out, {value.sizes(), value.dtype()}, value.device(), {&value});
+  copy_raw(written, value);
   finish_out(out, written);
 }
 
@@ -381,11 +424,13 @@ Overlap memory_overlap(const Tensor& a, const Tensor& b) {
       }
     }
   }
-  return Overlap::Partial;
+  const bool dense =
+      a.impl()->is_non_overlapping_and_dense() && b.impl()->is_non_overlapping_and_dense();
+  return dense ? Overlap::Partial : Overlap::Perhaps;
 }
 
-void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& in) {
-  RL_CHECK(memory_overlap(out, in) != Overlap::Partial, op,
+void check_no_partial_overlap(const char* op, Overlap overlap) {
+  RL_CHECK(overlap != Overlap::Partial, op,
            ": unsupported operation: some elements of the input tensor and the written-to tensor "
            "refer to a single "
            "memory location. Please clone() the tensor before performing the operation.");

@@ -40,6 +40,8 @@ RL_API int64_t wrap_dim(int64_t dim, int64_t ndim);
 // Wraps each; an empty list means all when `empty_is_all`; duplicates raise RuntimeError.
 RL_API DimVector wrap_dims(IntArrayRef dims, int64_t ndim, bool empty_is_all = true);
 RL_API DimVector contiguous_strides(IntArrayRef sizes);
+// The stride of the dimension outside one of this size and stride; overflow raises RuntimeError.
+RL_API int64_t next_stride(int64_t stride, int64_t size);
 RL_API DimVector channels_last_strides(IntArrayRef sizes);  // 4-d or 5-d
 // "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1".
 RL_API DimVector broadcast_sizes(IntArrayRef a, IntArrayRef b);
@@ -58,21 +60,26 @@ RL_API DimVector preserved_strides(const Tensor& like);
 RL_API Tensor make_view(const Tensor& base,
                         const ViewSpec& spec);  // bounds-checked against the storage
 
-// out=: resizes `out` (warning when it was not empty), checks that the result can be cast to its
-// dtype, and returns the tensor that the kernel writes into: `out` itself, or a temporary where
-// dtype or strides differ or where `out` shares memory with an input. `finish_out` copies a
-// temporary back.
-RL_API Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, InputList inputs);
+// out= and in-place: checks the device, that the result can be cast to the dtype of `out` and that
+// `out` does not overlap an input in part; resizes it (warning when it was not empty); returns the
+// tensor that the kernel writes into: `out` itself, or a temporary where dtype or strides differ or
+// where `out` shares memory with an input. `finish_out` copies a temporary back.
+RL_API Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, Device device,
+                        InputList inputs);
 RL_API void finish_out(const Tensor& out, const Tensor& written);
+// Several outputs must not share memory. RuntimeError; null ones are passed over.
+RL_API void check_outputs_apart(const char* op, InputList outputs);
 // New contiguous sizes; the storage grows when needed and keeps its contents.
 RL_API void resize_raw(const Tensor& t, IntArrayRef sizes);
 RL_API void resize_out(const Tensor& out, IntArrayRef sizes);  // the same with the warning of out=
 
-enum class Overlap { No, Full, Partial };
+// Perhaps: where the layout of one has gaps, and the ranges of memory meet. PyTorch's rule: two
+// dense tensors that overlap in part are an error, of others nobody knows.
+enum class Overlap { No, Full, Partial, Perhaps };
 RL_API Overlap memory_overlap(const Tensor& a, const Tensor& b);
 RL_API bool has_internal_overlap(const Tensor& t);  // expanded
 RL_API void check_no_internal_overlap(const char* op, const Tensor& t);
-RL_API void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& in);
+RL_API void check_no_partial_overlap(const char* op, Overlap overlap);
 
 // All defined tensors on one device (0-d CPU tensors may meet others): RuntimeError "Expected all
 // tensors to be on the same device, but found at least two devices, cuda:0 and cpu!".
@@ -89,8 +96,10 @@ F find_kernel(const Table* const* tables, Device device, F Table::* entry, const
 
 // A single int stands for N equal ones (int[2] stride=1); RuntimeError for any other length.
 RL_API DimVector repeat_to(size_t n, const char* name, IntArrayRef list);
-// `t`, or a copy of it where it shares memory with `out`, which is about to be written.
-RL_API Tensor apart_from(const Tensor& out, const Tensor& t);
+// `t`, or a copy of it where it shares memory with `out`, which is about to be written;
+// RuntimeError where they overlap in part. `in_step`: elements are read where and just before they
+// are written, so that the same tensor needs no copy.
+RL_API Tensor apart_from(const char* op, const Tensor& out, const Tensor& t, bool in_step = false);
 // out= of a composite: resizes, casts and copies.
 RL_API void assign_out(const char* op, const Tensor& out, const Tensor& value);
 

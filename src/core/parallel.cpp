@@ -1,5 +1,6 @@
 // The thread pool behind parallel_for: OpenMP's, so that oneDNN and OpenBLAS (by its callback)
-// share its threads.
+// share its threads. With RL_STD_THREADS each call starts threads of its own: ThreadSanitizer does
+// not see how libgomp's threads wait for each other, and would report all that they share.
 #include "core/parallel.h"
 
 #include <omp.h>
@@ -9,6 +10,10 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#ifdef RL_STD_THREADS
+#include <thread>
+#include <vector>
+#endif
 
 #include <rushlight/error.h>
 
@@ -78,6 +83,20 @@ struct Work {
   }
 };
 
+// The calling thread is one of them; returns when all have ended.
+void run_team(Work& work, int threads) {
+#ifdef RL_STD_THREADS
+  std::vector<std::jthread> team;
+  for (int i = 1; i < threads; i++) {
+    team.emplace_back([&work] { work.take_chunks(); });
+  }
+  work.take_chunks();
+#else
+#pragma omp parallel num_threads(threads)
+  work.take_chunks();
+#endif
+}
+
 }  // namespace
 
 int get_num_threads() {
@@ -114,8 +133,7 @@ void run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f, cons
     }
     return;
   }
-#pragma omp parallel num_threads(static_cast<int>(threads))
-  work.take_chunks();
+  run_team(work, static_cast<int>(threads));
   if (work.error) {
     std::rethrow_exception(work.error);
   }

@@ -75,8 +75,18 @@ void TensorImpl::set_version_cell(VersionCell& cell) {
 }
 
 void TensorImpl::set_dims(IntArrayRef sizes) {
+  RL_CHECK(sizes.size() <= 64, "tensors have at most 64 dimensions, but got ", sizes.size());
   const auto n = static_cast<int32_t>(sizes.size());
-  RL_CHECK(n <= 64, "tensors have at most 64 dimensions, but got ", n);
+  int64_t numel = 1;
+  bool overflow = false;
+  for (const int64_t size : sizes) {
+    RL_CHECK(size >= 0, "Trying to create tensor with negative dimension ", size, ": ", sizes);
+    overflow |= __builtin_mul_overflow(numel, size, &numel);
+  }
+  int64_t bytes = 0;
+  overflow |= __builtin_mul_overflow(numel, itemsize(dtype_), &bytes);
+  RL_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes);
+  // Nothing has changed until here.
   if (n > inline_dims && (dims_ == inline_ || n > ndim_)) {
     int64_t* fresh = new int64_t[2 * n];
     if (dims_ != inline_) {
@@ -85,29 +95,22 @@ void TensorImpl::set_dims(IntArrayRef sizes) {
     dims_ = fresh;
   }
   ndim_ = n;
-  int64_t numel = 1;
-  bool empty = false;
-  bool overflow = false;
-  for (int32_t i = 0; i < n; i++) {
-    RL_CHECK(sizes[i] >= 0, "Trying to create tensor with negative dimension ", sizes[i], ": ",
-             sizes);
-    dims_[i] = sizes[i];
-    empty |= sizes[i] == 0;
-    overflow |= __builtin_mul_overflow(numel, sizes[i], &numel);
-  }
-  int64_t bytes = 0;
-  overflow |= __builtin_mul_overflow(numel, itemsize(dtype_), &bytes);
-  RL_CHECK(empty || !overflow, "Storage size calculation overflowed with sizes=", sizes);
-  numel_ = empty ? 0 : numel;
+  std::copy(sizes.begin(), sizes.end(), dims_);
+  numel_ = numel;
 }
 
 void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
   const DimVector copy = sizes.data() == dims_ ? DimVector(sizes) : DimVector();
-  set_dims(sizes.data() == dims_ ? IntArrayRef(copy) : sizes);
+  const IntArrayRef wanted = sizes.data() == dims_ ? IntArrayRef(copy) : sizes;
   int64_t step = 1;
+  for (size_t i = wanted.size(); i-- > 1;) {
+    step = next_stride(step, wanted[i]);  // raises before anything changes
+  }
+  set_dims(wanted);
+  step = 1;
   for (int32_t i = ndim_ - 1; i >= 0; i--) {
     dims_[ndim_ + i] = step;
-    step *= std::max<int64_t>(dims_[i], 1);
+    step = i > 0 ? step * std::max<int64_t>(dims_[i], 1) : step;
   }
   contiguous_ = true;
   dense_ = true;
@@ -145,8 +148,8 @@ bool has_strides_of_order(IntArrayRef sizes, IntArrayRef strides, IntArrayRef or
       return false;
     }
     least = strides[d];
-    if (sizes[d] > 1) {
-      least *= sizes[d];
+    if (sizes[d] > 1 && __builtin_mul_overflow(least, sizes[d], &least)) {
+      return false;
     }
     if (sizes[d] != 1 && strides[d] != expected) {
       return false;
@@ -170,8 +173,9 @@ void TensorImpl::refresh_flags() {
     }
     expected *= size[i];
   }
-  channels_last_ = ndim_ == 4 && has_strides_of_order(size, stride, {1, 3, 2, 0});
-  channels_last_3d_ = ndim_ == 5 && has_strides_of_order(size, stride, {1, 4, 3, 2, 0});
+  channels_last_ = ndim_ == 4 && numel_ != 0 && has_strides_of_order(size, stride, {1, 3, 2, 0});
+  channels_last_3d_ =
+      ndim_ == 5 && numel_ != 0 && has_strides_of_order(size, stride, {1, 4, 3, 2, 0});
   dense_ = contiguous_ || channels_last_ || channels_last_3d_;
   if (!dense_) {
     int64_t order[64];
@@ -184,7 +188,7 @@ void TensorImpl::refresh_flags() {
     std::sort(order, order + n, [&](int64_t a, int64_t b) { return stride[a] < stride[b]; });
     dense_ = true;
     expected = 1;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && numel_ != 0; i++) {
       if (stride[order[i]] != expected) {
         dense_ = false;
         break;

@@ -18,7 +18,7 @@ void copy_raw(const Tensor& to, const Tensor& from) {
   if (overlap == Overlap::Full) {
     return;
   }
-  if (overlap == Overlap::Partial) {
+  if (overlap != Overlap::No) {
     Tensor apart = make_empty_like(from, from.dtype());
     copy_raw(apart, from);
     copy_raw(to, apart);

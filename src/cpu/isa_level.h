@@ -12,10 +12,14 @@ enum class IsaLevel : int { v2 = 2, v3 = 3, v4 = 4 };
 RL_API IsaLevel isa_level();
 
 // Code of src/cpu/isa that is reached from outside stands in a table of each build; this picks one
-// of the three.
+// of the three. Sanitizer builds have one alone.
+#ifdef RL_ONE_ISA
+#define RL_ISA_TABLE(table) (RL_ONE_ISA::table)
+#else
 #define RL_ISA_TABLE(table)                                                      \
   (::rushlight::cpu::isa_level() == ::rushlight::cpu::IsaLevel::v4   ? v4::table \
    : ::rushlight::cpu::isa_level() == ::rushlight::cpu::IsaLevel::v3 ? v3::table \
                                                                      : v2::table)
+#endif
 
 }  // namespace rushlight::cpu

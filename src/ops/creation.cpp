@@ -281,33 +281,66 @@ Tensor eye(int64_t n, std::optional<int64_t> m, const TensorOptions& options) {
 }
 
 namespace {
-// The positions of a triangle in row-major order; `inside(row, column)` says which.
+
+using Wide = __int128;  // of sums and differences of any arguments
+
+// The positions of a triangle in row-major order. `columns_of(row)` is the half-open range of its
+// columns in a row; rows without any lie outside [first, last), so that the work is in what comes
+// out.
 template <class F>
-Tensor triangle(int64_t rows, int64_t columns, const TensorOptions& options, const F& inside) {
-  RL_CHECK(rows >= 0 && columns >= 0, "row and col must be non-negative, got ", rows, " and ",
-           columns);
-  std::vector<int64_t> r;
-  std::vector<int64_t> c;
-  for (int64_t i = 0; i < rows; i++) {
-    for (int64_t j = 0; j < columns; j++) {
-      if (inside(i, j)) {
-        r.push_back(i);
-        c.push_back(j);
-      }
+Tensor triangle(const TensorOptions& options, Wide count, int64_t first, int64_t last,
+                const F& columns_of) {
+  RL_CHECK(count <= INT64_MAX / 2, "numel: integer multiplication overflow");
+  const auto n = static_cast<int64_t>(count);
+  Tensor t = make_empty({2, n}, dtype_or(options, kInt64), options.device());
+  if (t.is_meta()) {
+    return t;
+  }
+  std::vector<int64_t> positions(static_cast<size_t>(2 * n));
+  int64_t at = 0;
+  for (int64_t i = first; i < last; i++) {
+    const auto [begin, end] = columns_of(i);
+    for (int64_t j = begin; j < end; j++, at++) {
+      positions[at] = i;
+      positions[n + at] = j;
     }
   }
-  const auto n = static_cast<int64_t>(r.size());
-  Tensor t = make_empty({2, n}, dtype_or(options, kInt64), options.device());
-  generate("triangle_indices", t, [&](int64_t i) { return i < n ? r[i] : c[i - n]; });
+  generate("triangle_indices", t, [&](int64_t i) { return positions[i]; });
   return t;
 }
+
+void check_triangle(int64_t rows, int64_t columns) {
+  RL_CHECK(rows >= 0, "row must be non-negative, got ", rows);
+  RL_CHECK(columns >= 0, "col must be non-negative, got ", columns);
+}
+
+int64_t clamped(Wide value, int64_t low, int64_t high) {
+  return static_cast<int64_t>(std::clamp<Wide>(value, low, high));
+}
+
+// Elements with column - row <= offset.
+Wide count_below(int64_t rows, int64_t columns, Wide offset) {
+  const int64_t first = clamped(-offset, 0, rows);
+  const int64_t full = clamped(columns - 1 - offset, first, rows);  // from here on all columns
+  const Wide widths = (Wide(first) + full - 1 + 2 * (offset + 1)) * (full - first) / 2;
+  return widths + Wide(rows - full) * columns;
+}
+
 }  // namespace
 
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
-  return triangle(row, col, options, [=](int64_t i, int64_t j) { return j - i <= offset; });
+  check_triangle(row, col);
+  return triangle(options, count_below(row, col, offset), clamped(-Wide(offset), 0, row),
+                  col == 0 ? 0 : row, [=](int64_t i) {
+                    return std::pair<int64_t, int64_t>(0, clamped(Wide(i) + offset + 1, 0, col));
+                  });
 }
 Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
-  return triangle(row, col, options, [=](int64_t i, int64_t j) { return j - i >= offset; });
+  check_triangle(row, col);
+  return triangle(options, Wide(row) * col - count_below(row, col, Wide(offset) - 1), 0,
+                  col == 0 ? 0 : clamped(Wide(col) - offset, 0, row), [=](int64_t i) {
+                    return std::pair<int64_t, int64_t>(clamped(Wide(i) + offset, 0, col), col);
+                  });
 }
 
 }  // namespace rushlight::composite

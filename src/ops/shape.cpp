@@ -9,6 +9,13 @@ namespace rushlight {
 
 namespace {
 
+// What cuts a tensor makes each piece at once; more than anybody wants would fill the memory.
+void check_pieces(const char* op, int64_t pieces) {
+  constexpr int64_t most = 1 << 24;
+  RL_CHECK(pieces <= most, op, ": expected at most ", most, " pieces, but this would make ",
+           pieces);
+}
+
 // -1 in a shape stands for what is left.
 DimVector infer_size(IntArrayRef shape, int64_t numel) {
   DimVector out(shape);
@@ -339,6 +346,7 @@ std::vector<ViewSpec> split_sizes(const Tensor& self, IntArrayRef split_sizes, i
 std::vector<ViewSpec> unbind(const Tensor& self, int64_t dim) {
   RL_CHECK_INDEX(self.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
   const int64_t d = wrap_dim(dim, self.dim());
+  check_pieces("unbind", self.sizes()[d]);
   std::vector<ViewSpec> specs;
   for (int64_t i = 0; i < self.sizes()[d]; i++) {
     specs.push_back(views::select(self, d, i));
@@ -714,6 +722,7 @@ std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   const int64_t size = self.size(dim);
   RL_CHECK(split_size > 0 || size == 0,
            "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
+  check_pieces("split", split_size > 0 ? size / split_size : 1);
   DimVector sizes;
   for (int64_t start = 0; start < size; start += split_size) {
     sizes.push_back(std::min(split_size, size - start));
@@ -735,6 +744,7 @@ std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   const int64_t size = self.size(dim);
   const int64_t each = size / chunks + (size % chunks != 0 ? 1 : 0);
   if (each == 0) {
+    check_pieces("chunk", chunks);
     return rushlight::split(self, IntArrayRef(DimVector(static_cast<size_t>(chunks), 0)), dim);
   }
   return rushlight::split(self, each, dim);
@@ -744,6 +754,7 @@ std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t d
            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
   RL_CHECK(sections > 0, "number of sections must be larger than 0, got ", sections);
   const int64_t size = self.size(dim);
+  check_pieces("tensor_split", sections);
   DimVector sizes;
   for (int64_t i = 0; i < sections; i++) {
     sizes.push_back(size / sections + (i < size % sections ? 1 : 0));

@@ -16,32 +16,6 @@ namespace {
 
 // ---- Python to Value ----
 
-template <class T, class F>
-std::vector<T> list_of(PyObject* o, F convert) {
-  const Object items = Object::check(PySequence_Fast(o, "expected a list or tuple"));
-  std::vector<T> out;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
-    const Object item = Object::borrow(PySequence_Fast_GET_ITEM(items.get(), i));
-    out.push_back(convert(item.get()));
-  }
-  return out;
-}
-
-int64_t checked_int(PyObject* o) {
-  RL_CHECK_TYPE(is_int(o), "expected int, but got ", type_name(o));
-  return to_int(o);
-}
-double checked_float(PyObject* o) {
-  RL_CHECK_TYPE(is_float(o), "expected float, but got ", type_name(o));
-  return to_float(o);
-}
-Tensor checked_tensor(PyObject* o) {
-  if (is_number(o)) {
-    return make_number(to_scalar(o));
-  }
-  return expect_tensor(o, "argument");
-}
-
 // {"dtype": …, "device": …, "requires_grad": …}
 TensorOptions options_of(PyObject* o) {
   RL_CHECK_TYPE(PyDict_Check(o), "expected a dict of options, but got ", type_name(o));
@@ -64,57 +38,105 @@ TensorOptions options_of(PyObject* o) {
   return out;
 }
 
-// `type` as the schema writes it: "Tensor?[]", "int[2]", "Scalar".
-Value to_value(PyObject* o, std::string_view type) {
-  if (type == "options") {
+// An argument of the schema: its type as it is written there ("Tensor?[]", "int[2]", "Scalar").
+struct Place {
+  const OpInfo& op;
+  std::string_view type;
+  std::string_view name;
+
+  [[noreturn]] void wrong(PyObject* o) const {
+    raise(PyExc_TypeError, str("aten::", op.name, "() expected a value of type '", type,
+                               "' for argument '", name, "' but got ", type_name(o)));
+  }
+};
+
+template <class T, class F>
+std::vector<T> list_of(PyObject* o, const Place& place, F convert) {
+  if (!PyList_Check(o) && !PyTuple_Check(o)) {
+    place.wrong(o);
+  }
+  std::vector<T> out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); i++) {
+    const Object item = Object::borrow(PySequence_Fast_GET_ITEM(o, i));
+    out.push_back(convert(item.get()));
+  }
+  return out;
+}
+
+Value to_list(PyObject* o, const Place& place) {
+  const auto tensor = [&](PyObject* item) {
+    return is_tensor(item) ? unwrap(item) : (place.wrong(item), Tensor());
+  };
+  const auto integer = [&](PyObject* item) {
+    return is_int(item) ? to_int(item) : (place.wrong(item), int64_t{0});
+  };
+  if (place.type.starts_with("Tensor?[")) {
+    return Value(list_of<std::optional<Tensor>>(o, place, [&](PyObject* item) {
+      return item == Py_None ? std::nullopt : std::optional(tensor(item));
+    }));
+  }
+  if (place.type.starts_with("Tensor")) {
+    return Value(list_of<Tensor>(o, place, tensor));
+  }
+  if (place.type.starts_with("int")) {
+    return is_int(o) ? Value(DimVector({to_int(o)}))
+                     : Value(DimVector(list_of<int64_t>(o, place, integer)));
+  }
+  return Value(list_of<double>(o, place, [&](PyObject* item) {
+    return is_float(item) ? to_float(item) : (place.wrong(item), 0.0);
+  }));
+}
+
+Value to_value(PyObject* o, const Place& place) {
+  const std::string_view type = place.type;
+  const std::string_view base = type.substr(0, type.find_first_of("?[|"));
+  if (base == "options") {
     return o == Py_None ? Value(TensorOptions()) : Value(options_of(o));
   }
-  if (o == Py_None) {
+  if (o == Py_None && type.ends_with('?')) {
     return Value();
   }
-  const bool is_list = type.find('[') != std::string_view::npos;
-  if (type.starts_with("Tensor")) {
-    if (!is_list) {
-      return Value(checked_tensor(o));
-    }
-    if (type.find("?[") != std::string_view::npos) {
-      return Value(list_of<std::optional<Tensor>>(o, [](PyObject* item) {
-        return item == Py_None ? std::nullopt : std::optional(checked_tensor(item));
-      }));
-    }
-    return Value(list_of<Tensor>(o, checked_tensor));
+  if (type.find('[') != std::string_view::npos) {
+    return to_list(o, place);
   }
-  if (is_list && type.starts_with("int")) {
-    if (is_int(o)) {
-      return Value(DimVector({to_int(o)}));
-    }
-    return Value(DimVector(list_of<int64_t>(o, checked_int)));
+  if (base == "Tensor" && is_tensor(o)) {
+    return Value(unwrap(o));
   }
-  if (is_list && type.starts_with("float")) {
-    return Value(list_of<double>(o, checked_float));
+  if (base == "Tensor" && type != base && is_number(o)) {  // Tensor|Scalar
+    return Value(make_number(to_scalar(o)));
   }
-  if (is_scalar(o)) {
+  if (base == "int" && is_int(o)) {
+    return Value(to_int(o));
+  }
+  if (base == "float" && is_float(o)) {
+    return Value(to_float(o));
+  }
+  if (base == "bool" && is_bool(o)) {
     return Value(to_scalar(o));
   }
-  if (PyUnicode_Check(o) && !type.starts_with("Device")) {
+  if (base == "Scalar" && is_scalar(o)) {
+    return Value(to_scalar(o));
+  }
+  if (base == "str" && PyUnicode_Check(o)) {
     return Value(std::string(text_view(o)));
   }
-  if (const std::optional<ScalarType> t = as_dtype(o)) {
+  if (const std::optional<ScalarType> t = as_dtype(o); t && base == "ScalarType") {
     return Value(*t);
   }
-  if (is_device(o)) {
+  if (base == "Device" && is_device(o)) {
     return Value(as_device(o));
   }
-  if (const std::optional<Layout> layout = as_layout(o)) {
+  if (const std::optional<Layout> layout = as_layout(o); layout && base == "Layout") {
     return Value(*layout);
   }
-  if (const std::optional<MemoryFormat> format = as_memory_format(o)) {
+  if (const std::optional<MemoryFormat> format = as_memory_format(o);
+      format && base == "MemoryFormat") {
     return Value(*format);
   }
-  if (is_generator(o)) {
+  if (base == "Generator" && is_generator(o)) {
     return Value(unwrap_generator(o));
   }
-  raise(PyExc_TypeError, str("an argument of type ", type, " cannot be ", type_name(o)));
+  place.wrong(o);
 }
 
 PyObject* from_value(const Value& value) {
@@ -147,20 +169,23 @@ const OpInfo& op_named(PyObject* name, PyObject* overload) {
   return *op;
 }
 
-// _call_op(name, overload, values, types)
+// _call_op(name, overload, values, types, names)
 PyObject* call_op(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject *name, *overload, *values, *types;
-    if (!PyArg_ParseTuple(args, "UUO!O!:_call_op", &name, &overload, &PyTuple_Type, &values,
-                          &PyTuple_Type, &types)) {
+    PyObject *name, *overload, *values, *types, *names;
+    if (!PyArg_ParseTuple(args, "UUO!O!O!:_call_op", &name, &overload, &PyTuple_Type, &values,
+                          &PyTuple_Type, &types, &PyTuple_Type, &names)) {
       throw PythonError();
     }
     const OpInfo& op = op_named(name, overload);
-    RL_CHECK_TYPE(PyTuple_GET_SIZE(values) == PyTuple_GET_SIZE(types),
-                  "_call_op(): a type is needed for each value");
+    RL_CHECK_TYPE(PyTuple_GET_SIZE(values) == PyTuple_GET_SIZE(types) &&
+                      PyTuple_GET_SIZE(values) == PyTuple_GET_SIZE(names),
+                  "_call_op(): a type and a name are needed for each value");
     std::vector<Value> boxed;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(values); i++) {
-      boxed.push_back(to_value(PyTuple_GET_ITEM(values, i), text_view(PyTuple_GET_ITEM(types, i))));
+      const Place place{op, text_view(PyTuple_GET_ITEM(types, i)),
+                        text_view(PyTuple_GET_ITEM(names, i))};
+      boxed.push_back(to_value(PyTuple_GET_ITEM(values, i), place));
     }
     std::vector<Value> results;
     {

@@ -104,7 +104,7 @@ void set_error_from_exception() noexcept {
   } catch (const Error& e) {
     set(PyExc_RuntimeError, e.what());
   } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+    set(out_of_memory_error, "can't allocate memory: the machine has no more");
   } catch (const std::exception& e) {
     set(PyExc_RuntimeError, e.what());
   } catch (...) {

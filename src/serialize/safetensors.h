@@ -11,10 +11,9 @@
 #include <rushlight/serialize.h>
 
 #include "serialize/file.h"
+#include "serialize/safetensors_header.h"
 
 namespace rushlight::serialize {
-
-using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 // Tensors in the order of the header. `in_place`: they use the source's memory, which must then be
 // writable, where it is aligned for them. RuntimeError for a damaged file.

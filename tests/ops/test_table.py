@@ -164,21 +164,6 @@ def test_gradients(case):
             assert gradgradcheck(function, tuple(makers.inputs))
 
 
-@over(deterministic)
-def test_bits_do_not_depend_on_threads(case):
-    before = rushlight.get_num_threads()
-    try:
-        for text in case.samples:
-            results = []
-            for threads in (1, 2, 3, 5):
-                rushlight.set_num_threads(threads)
-                results.append(run(case, case.dtypes[0], text))
-            for other in results[1:]:
-                assert_same(other, results[0])
-    finally:
-        rushlight.set_num_threads(before)
-
-
 @over(deterministic, lambda c: not any(a.type.base in ("options", "Generator") for a in c.op.args))
 def test_boxed_form_equals_function(case):
     skip_if_said(case, "boxed")

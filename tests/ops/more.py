@@ -1,0 +1,224 @@
+"""Samples of ops that the generic suite meets only inside others, for test_bits.py and for the fuzzer.
+
+These are backward kernels, the kernels behind composites, aliases, in-place names, random numbers and updates of
+parameters. An op with samples in its family's file needs none here; an in-place name `foo_` takes those of `foo`, and
+a composite of tensors alone gets the shapes of a pointwise op.
+"""
+
+from tests.ops import harness
+
+_GRAD = "x(3, 4), x(3, 4)"
+_LISTS = "[x(3, 4), x(7)], [x(3, 4), x(7)]"
+_LARGE_LISTS = "[x(300, 400)], [x(300, 400)]"
+_STEPS = "[m.tensor(3.0)]"
+_POOL = "x(2, 3, 8, 9), [2, 2], [2, 2], [0, 0]"
+
+SAMPLES = {
+    # complex
+    "view_as_real": ["x(3, 4)"],
+    "view_as_complex": ["x(3, 4, 2)", "x(300, 400, 2)"],
+    "real": ["x(3, 4)"],
+    "imag": ["x(3, 4)"],
+    "_complex": [_GRAD],
+    "polar": ["pos(3, 4), x(3, 4)"],
+    # conv
+    "convolution": [
+        "x(2, 4, 7, 8), x(6, 2, 3, 3), x(6), [2, 1], [1, 1], [1, 1], False, [0, 0], 2",
+        "x(2, 4, 5), x(4, 3, 3), None, [2], [1], [1], True, [1], 1",
+    ],
+    "convolution_weight_backward": ["x(2, 6, 7, 8), x(2, 4, 7, 8), [6, 4, 3, 3], [1, 1], [1, 1], [1, 1], 1"],
+    "conv1d.padding": ["x(2, 3, 8), x(4, 3, 3), padding='same'"],
+    "conv3d.padding": ["x(1, 2, 4, 5, 6), x(3, 2, 3, 3, 3), padding='same'"],
+    # creation
+    "scalar_tensor": ["2.5"],
+    "new_zeros": ["x(3), [300, 400]"],
+    "new_ones": ["x(3), [300, 400]"],
+    "new_full": ["x(3), [300, 400], 1.5"],
+    "range": ["0, 100000, 2"],
+    # loss
+    "_nll_loss": ["x(3, 4), ints(3, high=4), None, 'mean', -100", "x(3, 4), ints(3, high=4), pos(4), 'none', 1"],
+    "_nll_loss_backward": ["x(), ints(3, high=4), None, pos(), [3, 4], 'mean', -100"],
+    "_cross_entropy": ["x(3, 4), ints(3, high=4), None, 'mean', -100, 0.1"],
+    "_cross_entropy_backward": ["x(), x(3, 4), ints(3, high=4), None, x(3), pos(), 'mean', -100, 0.1"],
+    "embedding_renorm_": ["x(5, 3), ints(4, high=5), 1.0, 2.0"],
+    # norm
+    "native_batch_norm": [
+        "x(4, 3, 5), pos(3), x(3), x(3), pos(3), True, 0.1, 1e-5",
+        "x(4, 3, 5), None, None, x(3), pos(3), False, 0.1, 1e-5",
+    ],
+    "native_batch_norm_backward": ["x(4, 3, 5), x(4, 3, 5), pos(3), x(3), pos(3), x(3), pos(3), True, 1e-5"],
+    "native_layer_norm": ["x(3, 4), [4], pos(4), x(4), 1e-5", "x(300, 400), [400], pos(400), x(400), 1e-5"],
+    "native_layer_norm_backward": [
+        "x(3, 4), x(3, 4), [4], x(3, 1), pos(3, 1), pos(4)",
+        "x(300, 400), x(300, 400), [400], x(300, 1), pos(300, 1), pos(400)",
+    ],
+    "native_group_norm": ["x(4, 6, 5), pos(6), x(6), 2, 1e-5"],
+    "native_group_norm_backward": ["x(4, 6, 5), x(4, 6, 5), x(4, 2), pos(4, 2), pos(6), 2"],
+    "_fused_rms_norm": ["x(3, 4), [4], pos(4), 1e-5", "x(300, 400), [400], pos(400), None"],
+    "_fused_rms_norm_backward": [
+        "x(3, 4), x(3, 4), [4], pos(3, 1), pos(4)",
+        "x(300, 400), x(300, 400), [400], pos(300, 1), pos(400)",
+    ],
+    # optim
+    "sgd_step_": [
+        f"{lists}, lr=0.1, momentum=0.9, dampening=0.0, weight_decay=0.01, nesterov=True, maximize=False, first=False"
+        for lists in ("[x(3, 4)], [x(3, 4)], [x(3, 4)]", f"{_LARGE_LISTS}, [x(300, 400)]")
+    ],
+    "adam_step_": [
+        f"{_LARGE_LISTS}, [x(300, 400)], [pos(300, 400)], [pos(300, 400)], {_STEPS}, lr=0.1, beta1=0.9, beta2=0.99, "
+        "eps=1e-8, weight_decay=0.01, decoupled=True, amsgrad=True, maximize=False"
+    ],
+    "rmsprop_step_": [
+        f"{_LARGE_LISTS}, [pos(300, 400)], [x(300, 400)], [unit(300, 400)], {_STEPS}, lr=0.1, alpha=0.9, eps=1e-8, "
+        "weight_decay=0.01, momentum=0.9, centered=False, maximize=False"
+    ],
+    "adagrad_step_": [
+        f"{_LARGE_LISTS}, [pos(300, 400)], {_STEPS}, lr=0.1, lr_decay=0.1, eps=1e-8, weight_decay=0.01, maximize=False"
+    ],
+    "adadelta_step_": [
+        f"{_LARGE_LISTS}, [pos(300, 400)], [pos(300, 400)], {_STEPS}, lr=0.1, rho=0.9, eps=1e-8, weight_decay=0.01, "
+        "maximize=False"
+    ],
+    # pointwise
+    "div_.mode": ["x(3, 4), pos(3, 4), rounding_mode='floor'"],
+    "true_divide_": ["x(3, 4), pos(3, 4)"],
+    "zero_": ["x(3, 4)"],
+    "divide": ["x(3, 4), pos(3, 4)"],
+    "round.decimals": ["x(3, 4), decimals=1"],
+    "clamp.Tensor": ["x(3, 4), x(4), pos(3, 1)"],
+    "clip": ["x(3, 4), -1, 1"],
+    "clip.Tensor": ["x(3, 4), x(4), pos(3, 1)"],
+    "threshold": ["x(3, 4), 0.1, 20"],
+    "threshold_backward": [f"{_GRAD}, 0.1"],
+    "hardtanh_backward": [f"{_GRAD}, -1, 1"],
+    "leaky_relu_backward": [f"{_GRAD}, 0.01"],
+    "elu_backward": [f"{_GRAD}, 1.0, 1.0, 1.0"],
+    "softplus_backward": [f"{_GRAD}, 1, 20"],
+    "hardshrink_backward": [f"{_GRAD}, 0.5"],
+    "prelu": ["x(3, 4, 5), x(4)"],
+    "glu": ["x(3, 4)", "x(3, 4), 1"],
+    "_smooth_l1": [f"{_GRAD}, 1.0"],
+    "_smooth_l1_slope": [f"{_GRAD}, 1.0"],
+    "_huber": [f"{_GRAD}, 1.0"],
+    "_huber_slope": [f"{_GRAD}, 1.0"],
+    "fill_": ["x(3, 4), 2"],
+    "celu": ["x(3, 4)", "x(3, 4), 0.5"],
+    # pool
+    "_max_pool": [f"{_POOL}, [1, 1], False"],
+    "_max_pool_backward": ["x(2, 3, 4, 4), ints(2, 3, 4, 4, high=72), [2, 3, 8, 9], 2"],
+    "_avg_pool": [f"{_POOL}, False, True, None"],
+    "_avg_pool_backward": ["x(2, 3, 4, 4), [2, 3, 8, 9], [2, 2], [2, 2], [0, 0], False, True, None"],
+    "_adaptive_avg_pool": ["x(2, 3, 8, 9), [3, 4]"],
+    "_adaptive_avg_pool_backward": ["x(2, 3, 3, 4), [2, 3, 8, 9], 2"],
+    "_adaptive_max_pool": ["x(2, 3, 8, 9), [3, 4]"],
+    "max_pool1d_with_indices": ["x(2, 3, 9), 2"],
+    "max_pool3d_with_indices": ["x(1, 2, 4, 5, 6), 2"],
+    # random
+    "uniform_": ["x(3, 4), 0.5, 2.0"],
+    "normal_": ["x(3, 4), 1.0, 2.0"],
+    "random_.from": ["x(3, 4), 2, 9"],
+    "random_.to": ["x(3, 4), 9"],
+    "random_": ["x(3, 4)"],
+    "bernoulli_.Tensor": ["x(3, 4), unit(3, 4).abs()"],
+    "bernoulli_.float": ["x(3, 4), 0.3"],
+    "exponential_": ["x(3, 4)"],
+    "cauchy_": ["x(3, 4)"],
+    "log_normal_": ["x(3, 4)"],
+    "geometric_": ["x(3, 4), 0.3"],
+    "rand": ["[300, 400]"],
+    "rand_like": ["x(3, 4)"],
+    "randn": ["[300, 400]"],
+    "randn_like": ["x(3, 4)"],
+    "randint": ["9, [300, 400]"],
+    "randint.low": ["2, 9, [300, 400]"],
+    "randint_like": ["x(3, 4), 9"],
+    "randint_like.low": ["x(3, 4), 2, 9"],
+    "randperm": ["100000"],
+    "bernoulli": ["unit(3, 4).abs()"],
+    "bernoulli.p": ["x(3, 4), 0.3"],
+    "normal": ["x(3, 4), pos(3, 4)"],
+    "normal.Tensor_float": ["x(3, 4), 2.0"],
+    "normal.float_Tensor": ["1.0, pos(3, 4)"],
+    "normal.float_float": ["1.0, 2.0, [300, 400]"],
+    "multinomial": ["pos(3, 4), 2"],
+    "_scaled_bernoulli_": ["x(3, 4), 0.5, 2.0"],
+    "_draw_from_cumulative": ["pos(3, 4).cumsum(-1), 2"],
+    **dict.fromkeys(("dropout", "alpha_dropout"), ("x(3, 4), 0.5, True",)),
+    **dict.fromkeys(("feature_dropout", "feature_alpha_dropout"), ("x(3, 4, 5), 0.5, True",)),
+    # reduce
+    **dict.fromkeys(("var.unbiased", "std.unbiased", "var_mean.unbiased", "std_mean.unbiased"), ("x(3, 4), False",)),
+    **dict.fromkeys(("var.dim", "std.dim", "var_mean.dim", "std_mean.dim"), ("x(3, 4), [0], False",)),
+    # shape
+    "alias": ["x(3, 4)"],
+    "slice": ["x(5, 4), 0, 1, 4, 2"],
+    "view_dtype": ["x(3, 4), m.uint8"],
+    "split.sizes": ["x(3, 4), [1, 2]"],
+    "split_with_sizes": ["x(3, 4), [1, 2]"],
+    "select_backward": ["x(4), [3, 4], 0, 1"],
+    "slice_backward": ["x(2, 4), [5, 4], 0, 1, 5, 2"],
+    "diagonal_backward": ["x(3), [3, 4], 0, 0, 1"],
+    "unfold_backward": ["x(2, 3, 3), [2, 7], 1, 3, 2"],
+    "_to_copy": ["x(3, 4), dtype=m.float64"],
+    "copy_": ["x(3, 4), x(4)", "x(3, 4), 2"],
+    "reshape_as": ["x(3, 4), x(4, 3)"],
+    "view_as": ["x(3, 4), x(4, 3)"],
+    "view.dtype": ["x(3, 4), m.int32"],
+    "contiguous": ["x(3, 4).t()"],
+    "broadcast_tensors": ["[x(3, 1), x(4)]"],
+    "sum_to_size": ["x(3, 4), [1, 4]"],
+    "to.dtype": ["x(3, 4), m.float64"],
+    "to.device": ["x(3, 4), 'cpu', m.float64"],
+    "to.other": ["x(3, 4), x(2).double()"],
+    "resize_": ["x(3, 4), [2, 5]"],
+    "resize_as_": ["x(3, 4), x(2, 5)"],
+    # softmax
+    "_softmax_backward_data": ["x(3, 4), unit(3, 4).abs(), 1, dtype"],
+    "_log_softmax_backward_data": ["x(3, 4), x(3, 4), 1, dtype"],
+    # numbers on the left
+    "remainder.Scalar_Tensor": ["5, pos(3, 4)"],
+    "xlogy.Scalar_Self": ["2, pos(3, 4)"],
+}
+_BITS = [f"bitwise_{n}" for n in ("and", "or", "xor", "left_shift", "right_shift")]
+SAMPLES |= {f"{name}.Scalar_Tensor": ["5, x(3, 4, low=0, high=3)"] for name in _BITS}
+_DUNDERS = ("__and__", "__or__", "__xor__", "__lshift__", "__rshift__")
+SAMPLES |= {name: ["x(3, 4, low=0, high=3), x(3, 4, low=0, high=3)"] for name in _DUNDERS}
+
+DTYPES = dict.fromkeys(("view_as_real", "real", "imag"), ("complex64",))
+DTYPES |= dict.fromkeys([*_DUNDERS, *(f"{name}.Scalar_Tensor" for name in _BITS)], ("int64",))
+
+# Ops that can have no sample here, and why.
+WITHOUT = dict.fromkeys(
+    ("empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided"), "the values are what the memory held"
+)
+
+
+def key_of(op):
+    return f"{op.name}.{op.overload}" if op.overload else op.name
+
+
+def _automatic(op):
+    """Of a composite of one to three tensors, whose other arguments have defaults."""
+    tensors = [a for a in op.args if a.type.is_tensor and not a.type.optional]
+    rest = [a for a in op.args if a not in tensors]
+    if op.kind != "composite" or not 0 < len(tensors) < 4 or any(a.default is None for a in rest):
+        return []
+    return [", ".join(["x(3, 4)"] * len(tensors)), ", ".join(["x(0, 2)"] * len(tensors))]
+
+
+def samples():
+    """Samples and dtypes by key, of every op of the table that has any."""
+    cases = {c.key: c for c in harness.cases()}
+    ops = harness.table.load()
+    found = {}
+    for op in sorted(ops, key=lambda op: op.inplace_only):  # in-place names after the ops that they follow
+        key = key_of(op)
+        case = cases.get(key)
+        if case is not None and case.samples:
+            found[key] = (case.samples, case.dtypes)
+        elif key in SAMPLES:
+            found[key] = (SAMPLES[key], DTYPES.get(key, ["float32"]))
+        elif op.inplace_only and (base := key.replace("_.", ".", 1) if op.overload else key[:-1]) in found:
+            found[key] = found[base]
+        elif _automatic(op):
+            found[key] = (_automatic(op), ["float32"])
+    return found
