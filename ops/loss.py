@@ -97,3 +97,26 @@ op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights
 op("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)",
    kernel=update(isa=False), variants="function inplace", grad="none",
    doc="Shortens the rows at the indices that are longer than max_norm.")
+composite("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
+          "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) "
+          "-> (Tensor, Tensor, Tensor, Tensor)", variants="function",
+          doc="Sums (mode 0), means (1) or maxima (2) of the rows of bags of indices; also each index's bag, the bags' "
+              "sizes and, for maxima, nothing more.")
+
+# ---- alignments ----
+
+_CTC = "Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank"
+op(f"_ctc_loss({_CTC}=0, bool zero_infinity=False) -> (Tensor neg_log_likelihood, Tensor log_alpha)",
+   kernel=custom(isa=False), variants="function", nondiff=("log_alpha",),
+   grad={"log_probs": "_ctc_loss_backward(grad_neg_log_likelihood, log_probs, targets, input_lengths, target_lengths, "
+                      "neg_log_likelihood, log_alpha, blank, zero_infinity)"},
+   doc="-log of the probability of each target under all its alignments with (length, batch, classes).")
+op("_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, "
+   "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity) -> Tensor", kernel=custom(isa=False),
+   variants="", grad="none", doc="Derivative of `_ctc_loss` for log_probs that are a log_softmax.")
+composite("ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
+          "int reduction=1, bool zero_infinity=False) -> Tensor", variants="function",
+          doc="Connectionist temporal classification: 0 each loss, 1 the mean over targets' lengths, 2 the sum.")
+composite("ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
+          "int reduction=1, bool zero_infinity=False) -> Tensor", variants="function",
+          doc="The same with lengths in tensors.")

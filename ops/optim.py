@@ -22,3 +22,21 @@ op("adagrad_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] state_sums, 
 op("adadelta_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] square_avgs, Tensor(c!)[] acc_deltas, "
    "Tensor(d!)[] steps, *, float lr, float rho, float eps, float weight_decay, bool maximize) -> ()",
    kernel=custom(), variants="function", grad="none", doc="A step of Adadelta.")
+op("adamax_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_infs, Tensor(d!)[] steps, *, "
+   "float lr, float beta1, float beta2, float eps, float weight_decay, bool maximize) -> ()",
+   kernel=custom(), variants="function", grad="none", doc="A step of Adamax.")
+op("nadam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
+   "Tensor(d!)[] mu_products, Tensor(e!)[] steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, "
+   "float momentum_decay, bool decoupled, bool maximize) -> ()",
+   kernel=custom(), variants="function", grad="none",
+   doc="A step of NAdam; mu_products are float32 tensors of one element.")
+op("radam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
+   "Tensor(d!)[] steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, bool decoupled, "
+   "bool maximize) -> ()",
+   kernel=custom(), variants="function", grad="none", doc="A step of RAdam.")
+op("rprop_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] prevs, Tensor(c!)[] step_sizes, Tensor(d!)[] steps, *, "
+   "float eta_minus, float eta_plus, float step_size_min, float step_size_max, bool maximize) -> ()",
+   kernel=custom(), variants="function", grad="none", doc="A step of Rprop.")
+op("asgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] axs, *, float lambd, float eta, float mu, "
+   "float weight_decay, bool maximize) -> ()",
+   kernel=custom(), variants="function", grad="none", doc="A step of ASGD with the rate eta and the averaging weight mu.")

@@ -143,4 +143,28 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& i
                                              const Tensor& rstd, std::optional<double> eps,
                                              std::array<bool, 2> mask);
 
+// ---- distance ----
+std::tuple<Tensor, Tensor> cdist_gradients(const Tensor& grad, const Tensor& x1, const Tensor& x2,
+                                           double p, const Tensor& distance,
+                                           std::array<bool, 2> mask);
+
+// ---- recurrent ----
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> recurrent_layer_backward(
+    const Tensor& grad_output, const Tensor& grad_hidden, const Tensor& grad_cell,
+    const Tensor& gates, const Tensor& hidden, const Tensor& cell, const Tensor& weight_hh,
+    const Tensor& bias_hh, const Tensor& weight_hr, const Tensor& output, const Tensor& kept_gates,
+    const Tensor& kept_cells, IntArrayRef batch_sizes, std::string_view mode, bool reverse,
+    bool batch_first, std::array<bool, 6> mask);
+
+// ---- resample ----
+std::tuple<Tensor, Tensor> grid_sampler_gradients(const Tensor& grad, const Tensor& input,
+                                                  const Tensor& grid, int64_t mode, int64_t padding,
+                                                  bool align_corners, std::array<bool, 2> mask);
+
+// ---- attention ----
+ThreeTensors attention_backward(const Tensor& grad, const Tensor& query, const Tensor& key,
+                                const Tensor& value, const Tensor& attn_mask, const Tensor& output,
+                                const Tensor& logsumexp, bool is_causal, double scale,
+                                std::array<bool, 3> mask);
+
 }  // namespace rushlight

@@ -141,4 +141,79 @@ void shape::adadelta_step_(std::vector<Tensor>& params, std::vector<Tensor>& gra
   as_real(acc_deltas);
 }
 
+void shape::adamax_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
+                         std::vector<Tensor>& exp_avgs, std::vector<Tensor>& exp_infs,
+                         std::vector<Tensor>& steps, double&, double&, double&, double&, double&,
+                         bool&) {
+  check_params("adamax_step_", params);
+  gather_expanded(grads);
+  check_list("adamax_step_", "grads", grads, params, true);
+  check_list("adamax_step_", "exp_avgs", exp_avgs, params, true);
+  check_list("adamax_step_", "exp_infs", exp_infs, params, true);
+  check_steps("adamax_step_", steps, params);
+  as_real(params);
+  as_real(grads);
+  as_real(exp_avgs);
+  as_real(exp_infs);
+}
+
+void shape::nadam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
+                        std::vector<Tensor>& exp_avgs, std::vector<Tensor>& exp_avg_sqs,
+                        std::vector<Tensor>& mu_products, std::vector<Tensor>& steps, double&,
+                        double&, double&, double&, double&, double&, bool&, bool&) {
+  check_params("nadam_step_", params);
+  gather_expanded(grads);
+  check_list("nadam_step_", "grads", grads, params, true);
+  check_list("nadam_step_", "exp_avgs", exp_avgs, params, true);
+  check_list("nadam_step_", "exp_avg_sqs", exp_avg_sqs, params, true);
+  check_steps("nadam_step_", mu_products, params);
+  check_steps("nadam_step_", steps, params);
+  as_real(params);
+  as_real(grads);
+  as_real(exp_avgs);
+  as_real(exp_avg_sqs);
+}
+
+void shape::radam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
+                        std::vector<Tensor>& exp_avgs, std::vector<Tensor>& exp_avg_sqs,
+                        std::vector<Tensor>& steps, double&, double&, double&, double&, double&,
+                        bool&, bool&) {
+  check_params("radam_step_", params);
+  gather_expanded(grads);
+  check_list("radam_step_", "grads", grads, params, true);
+  check_list("radam_step_", "exp_avgs", exp_avgs, params, true);
+  check_list("radam_step_", "exp_avg_sqs", exp_avg_sqs, params, true);
+  check_steps("radam_step_", steps, params);
+  as_real(params);
+  as_real(grads);
+  as_real(exp_avgs);
+  as_real(exp_avg_sqs);
+}
+
+void shape::rprop_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
+                        std::vector<Tensor>& prevs, std::vector<Tensor>& step_sizes,
+                        std::vector<Tensor>& steps, double&, double&, double&, double&, bool&) {
+  check_params("rprop_step_", params);
+  gather_expanded(grads);
+  check_list("rprop_step_", "grads", grads, params, true);
+  check_list("rprop_step_", "prevs", prevs, params, true);
+  check_list("rprop_step_", "step_sizes", step_sizes, params, true);
+  check_steps("rprop_step_", steps, params);
+  as_real(params);
+  as_real(grads);
+  as_real(prevs);
+  as_real(step_sizes);
+}
+
+void shape::asgd_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
+                       std::vector<Tensor>& axs, double&, double&, double&, double&, bool&) {
+  check_params("asgd_step_", params);
+  gather_expanded(grads);
+  check_list("asgd_step_", "grads", grads, params, true);
+  check_list("asgd_step_", "axs", axs, params, true);
+  as_real(params);
+  as_real(grads);
+  as_real(axs);
+}
+
 }  // namespace rushlight

@@ -11,7 +11,7 @@ __all__ = [*_layers, "Buffer", "Parameter", "functional", "init", "modules", "pa
 
 
 def __getattr__(name):
-    if name in ("parallel", "utils"):
+    if name in ("attention", "parallel", "utils"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "DataParallel":
         from .parallel import DataParallel

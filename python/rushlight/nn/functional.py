@@ -11,6 +11,14 @@ import warnings
 import rushlight
 from rushlight._table import ops
 
+from ._resample import (  # noqa: F401
+    affine_grid,
+    grid_sample,
+    interpolate,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
 from .modules import _settings
 from .modules.utils import _list_with_default, _pair
 
@@ -27,6 +35,10 @@ _OPS["logsigmoid"] = "log_sigmoid"
 
 
 def __getattr__(name):
+    if name == "multi_head_attention_forward":
+        from ._attention import multi_head_attention_forward
+
+        return multi_head_attention_forward
     if name in _OPS:
         function = getattr(ops, _OPS[name])
         globals()[name] = function

@@ -186,6 +186,40 @@ void turn(T* dst, int64_t step, const S* from, int64_t row, int64_t rows, int64_
   }
 }
 
+// Columns of a panel of B.
+template <class T>
+constexpr int64_t lanes = GemmBlocks<T>::nr;
+
+// A panel of B whose lanes are rows of memory: dst[p][lane] = from[lane * row + p] * factor.
+template <class S, class T>
+void pack_lanes(T* dst, const S* from, int64_t row, int64_t rows, int64_t k, T factor) {
+  constexpr int64_t w = Simd<T>::width;
+  for (int64_t x = 0; x < lanes<T>; x += w) {
+    const int64_t n = std::clamp<int64_t>(rows - x, 0, w);
+    turn(dst + x, lanes<T>, from + (n == 0 ? 0 : x * row), row, n, k, factor);
+  }
+}
+
+// Panels of B that hold rows as they lie: of n columns and `depth` rows, zero from `rows` on.
+template <class S, class T>
+void pack_rows_of_b(T* dst, const S* from, int64_t row, int64_t rows, int64_t depth, int64_t n,
+                    T factor) {
+  using V = Simd<T>;
+  constexpr int64_t w = V::width;
+  const typename V::V factors = V::set1(factor);
+  for (int64_t j = 0; j < n; j += lanes<T>) {
+    for (int64_t q = 0; q < depth; q++) {
+      for (int64_t x = 0; x < lanes<T>; x += w) {
+        const int64_t here = q < rows ? std::clamp<int64_t>(n - j - x, 0, w) : 0;
+        const auto v =
+            here == 0 ? V::zero() : V::mul(factors, load_some(from + q * row + j + x, here));
+        V::store(dst + x, v);
+      }
+      dst += lanes<T>;
+    }
+  }
+}
+
 // Panels of A out of memory, converted to the compute type and multiplied by alpha.
 template <class S, class T>
 struct PackA {

@@ -1,18 +1,13 @@
 // Fused optimiser steps: every parameter, gradient and state is read once and written once.
 // Elements do not depend on each other and the arithmetic is rounded operation by operation, so
 // bits depend neither on threads nor on the order.
-#include <utility>
-
-#include "core/parallel.h"
-#include "cpu/step_lists.h"
+#include "cpu/isa/optim.h"
 #include "generated/kernels.h"
 #include "kernels/math.h"
 
 namespace rushlight::cpu::RL_ISA {
 
 namespace {
-
-constexpr int64_t grain = 32768;
 
 enum class Momentum { None, First, FirstNesterov, Plain, Nesterov };
 
@@ -210,24 +205,6 @@ void adadelta_run(T* param, const T* grad, T* square, T* moved, int64_t n,
   }
 }
 
-// Calls f(Tag<T>, at, n, i) for pieces of every parameter i; at(k) is the piece's first element in
-// list k.
-template <class F>
-void for_all(const char* op, StepLists& lists, const F& f) {
-  parallel_for(0, lists.numel(), grain, [&](int64_t begin, int64_t end) {
-    lists.for_pieces(begin, end, [&](size_t i, int64_t from, int64_t to) {
-      const StepLists::Run& run = lists.runs()[i];
-      visit_dtype<set_floating>(op, run.dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        const auto at = [&](int k) {
-          return reinterpret_cast<T*>(run.data[k]) + (run.data[k] != nullptr ? from : 0);
-        };
-        f(tag, at, to - from, i);
-      });
-    });
-  });
-}
-
 template <Momentum M>
 void sgd_all(StepLists& lists, const SgdSettings& s) {
   for_all("sgd_step_", lists, [&](auto tag, const auto& at, int64_t n, size_t) {
@@ -256,16 +233,6 @@ void rmsprop_all(StepLists& lists, const RmspropSettings& s) {
     using T = typename decltype(tag)::type;
     rmsprop_run<T, Decays, Centered, Runs>(at(0), at(1), at(2), at(3), at(4), n, s);
   });
-}
-
-// Calls f<flag>().
-template <class F>
-void with_flag(bool flag, const F& f) {
-  if (flag) {
-    f.template operator()<true>();
-  } else {
-    f.template operator()<false>();
-  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 from . import (
     activation,
+    attention,
     batchnorm,
     channelshuffle,
     container,
@@ -18,8 +19,11 @@ from . import (
     pixelshuffle,
     pooling,
     sparse,
+    transformer,
+    upsampling,
 )
 from .activation import *  # noqa: F403
+from .attention import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
 from .channelshuffle import *  # noqa: F403
 from .container import *  # noqa: F403
@@ -37,6 +41,8 @@ from .padding import *  # noqa: F403
 from .pixelshuffle import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .sparse import *  # noqa: F403
+from .transformer import *  # noqa: F403
+from .upsampling import *  # noqa: F403
 
 __all__ = [
     "Module",
@@ -57,4 +63,7 @@ __all__ = [
     *fold.__all__,
     *pixelshuffle.__all__,
     *channelshuffle.__all__,
+    *attention.__all__,
+    *transformer.__all__,
+    *upsampling.__all__,
 ]

@@ -9,6 +9,7 @@ from .. import functional as F
 from .._stateless.activation import *  # noqa: F403
 from .._stateless.activation import __all__ as _generated
 from ..parameter import Parameter
+from .attention import MultiheadAttention  # noqa: F401
 from .module import Module
 
 __all__ = [*_generated, "Hardtanh", "PReLU", "ReLU6", "Softmax2d"]

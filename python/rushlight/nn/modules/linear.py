@@ -64,6 +64,10 @@ class Linear(Module):
         )
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """The output projection of `MultiheadAttention`, under the name that files know."""
+
+
 class Bilinear(Module):
     """x1ᵀ W x2 + b over the last dimensions of two inputs.
 

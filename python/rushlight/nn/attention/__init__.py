@@ -1,0 +1,57 @@
+"""Which way `scaled_dot_product_attention` may be computed: names for programs that choose.
+
+There is one fused kernel, and ordinary ops where it does not apply; both give the same numbers up
+to rounding, so a choice is checked and remembered, and changes nothing else.
+"""
+
+import contextlib
+import enum
+
+__all__ = ["WARN_FOR_UNFUSED_KERNELS", "SDPAParams", "SDPBackend", "sdpa_kernel"]
+
+WARN_FOR_UNFUSED_KERNELS = False
+
+
+class SDPBackend(enum.IntEnum):
+    """Kernels by the names of other devices' libraries."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+
+class SDPAParams:
+    """The arguments of an attention call."""
+
+    def __init__(self, query, key, value, attn_mask, dropout, is_causal, enable_gqa):
+        self.query = query
+        self.key = key
+        self.value = value
+        self.attn_mask = attn_mask
+        self.dropout = dropout
+        self.is_causal = is_causal
+        self.enable_gqa = enable_gqa
+
+
+_chosen = [SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]
+
+
+def _cur_sdpa_kernel_backends(with_priority=False):
+    return list(_chosen)
+
+
+@contextlib.contextmanager
+def sdpa_kernel(backends, set_priority=False):
+    """Use only these backends (one or a list of them) inside; AssertionError for anything else."""
+    global _chosen
+    chosen = [backends] if isinstance(backends, SDPBackend) else backends
+    if not isinstance(chosen, (list, tuple)) or any(type(b) is not SDPBackend for b in chosen):
+        raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend")
+    before, _chosen = _chosen, list(dict.fromkeys(chosen))
+    try:
+        yield
+    finally:
+        _chosen = before

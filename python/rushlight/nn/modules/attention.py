@@ -1,0 +1,150 @@
+"""MultiheadAttention."""
+
+import rushlight
+
+from .. import init
+from .._attention import attend
+from ..parameter import Parameter
+from .linear import NonDynamicallyQuantizableLinear
+from .module import Module
+
+__all__ = ["MultiheadAttention"]
+
+
+class MultiheadAttention(Module):
+    """Attention of `num_heads` heads, each over its part of the projected inputs.
+
+    Args:
+        embed_dim: width of the query and of the output; num_heads must divide it.
+        dropout: probability that a weight is zeroed in training.
+        add_bias_kv, add_zero_attn: append a learnt, or a zero, key and value.
+        kdim, vdim: widths of key and value where they differ.
+        batch_first: inputs are (batch, length, width), not (length, batch, width).
+
+    Parameters: `in_proj_weight` (3 embed_dim, embed_dim), or `q_proj_weight`, `k_proj_weight` and
+    `v_proj_weight`; `in_proj_bias`; `bias_k`, `bias_v`; `out_proj`.
+    """
+
+    def __init__(
+        self,
+        embed_dim,
+        num_heads,
+        dropout=0.0,
+        bias=True,
+        add_bias_kv=False,
+        add_zero_attn=False,
+        kdim=None,
+        vdim=None,
+        batch_first=False,
+        device=None,
+        dtype=None,
+    ):
+        if embed_dim <= 0 or num_heads <= 0:
+            raise ValueError(
+                "embed_dim and num_heads must be greater than 0, got "
+                f"embed_dim={embed_dim} and num_heads={num_heads} instead"
+            )
+        super().__init__()
+        self.embed_dim = embed_dim
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.batch_first = batch_first
+        self.head_dim = embed_dim // num_heads
+        if self.head_dim * num_heads != embed_dim:
+            raise AssertionError("embed_dim must be divisible by num_heads")
+
+        def parameter(*shape):
+            return Parameter(rushlight.empty(shape, device=device, dtype=dtype))
+
+        separate = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
+        if self._qkv_same_embed_dim:
+            self.in_proj_weight = parameter(3 * embed_dim, embed_dim)
+            for name in separate:
+                self.register_parameter(name, None)
+        else:
+            for name, width in zip(separate, (embed_dim, self.kdim, self.vdim), strict=True):
+                setattr(self, name, parameter(embed_dim, width))
+            self.register_parameter("in_proj_weight", None)
+        if bias:
+            self.in_proj_bias = parameter(3 * embed_dim)
+        else:
+            self.register_parameter("in_proj_bias", None)
+        self.out_proj = NonDynamicallyQuantizableLinear(
+            embed_dim, embed_dim, bias=bias, device=device, dtype=dtype
+        )
+        if add_bias_kv:
+            self.bias_k = parameter(1, 1, embed_dim)
+            self.bias_v = parameter(1, 1, embed_dim)
+        else:
+            self.bias_k = self.bias_v = None
+        self.add_zero_attn = add_zero_attn
+        self._reset_parameters()
+
+    def _reset_parameters(self):
+        if self._qkv_same_embed_dim:
+            init.xavier_uniform_(self.in_proj_weight)
+        else:
+            init.xavier_uniform_(self.q_proj_weight)
+            init.xavier_uniform_(self.k_proj_weight)
+            init.xavier_uniform_(self.v_proj_weight)
+        if self.in_proj_bias is not None:
+            init.constant_(self.in_proj_bias, 0.0)
+            init.constant_(self.out_proj.bias, 0.0)
+        if self.bias_k is not None:
+            init.xavier_normal_(self.bias_k)
+        if self.bias_v is not None:
+            init.xavier_normal_(self.bias_v)
+
+    def __setstate__(self, state):
+        state.setdefault("_qkv_same_embed_dim", True)
+        super().__setstate__(state)
+
+    def forward(
+        self,
+        query,
+        key,
+        value,
+        key_padding_mask=None,
+        need_weights=True,
+        attn_mask=None,
+        average_attn_weights=True,
+        is_causal=False,
+    ):
+        """The output and the weights (None without `need_weights`).
+
+        Args:
+            query, key, value: (length, batch, width), or as `batch_first` says, or (length, width).
+            key_padding_mask: (batch, keys); True or -inf hides a key.
+            attn_mask: (queries, keys) or (batch * num_heads, queries, keys); True or -inf hides.
+            average_attn_weights: give the mean of the heads' weights.
+            is_causal: a hint that `attn_mask` is the causal one.
+        """
+        if self._qkv_same_embed_dim:
+            weight = self.in_proj_weight
+        else:
+            weight = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        return attend(
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            (weight, self.in_proj_bias),
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            (self.out_proj.weight, self.out_proj.bias),
+            self.training,
+            key_padding_mask,
+            need_weights,
+            attn_mask,
+            None,
+            None,
+            average_attn_weights,
+            is_causal,
+            self.batch_first,
+        )

@@ -1,0 +1,378 @@
+"""Transformer, its encoder and decoder and their layers."""
+
+import copy
+
+import rushlight
+
+from .. import functional as F
+from .. import init
+from .attention import MultiheadAttention
+from .container import ModuleList
+from .dropout import Dropout
+from .linear import Linear
+from .module import Module
+from .normalization import LayerNorm
+
+__all__ = [
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+]
+
+
+def _generate_square_subsequent_mask(sz, device=None, dtype=None):
+    """(sz, sz): 0 on and below the diagonal, -inf above."""
+    return rushlight.triu(
+        rushlight.full((sz, sz), float("-inf"), dtype=dtype, device=device), diagonal=1
+    )
+
+
+def _sequence_length(x, batch_first):
+    """None where x is neither a batch nor one sequence."""
+    if x.dim() == 2:
+        return x.shape[0]
+    return x.shape[1 if batch_first else 0] if x.dim() == 3 else None
+
+
+def _is_causal(mask, is_causal, size):
+    """What the caller says, or else whether the mask is the causal one."""
+    if is_causal is not None or mask is None:
+        return bool(is_causal)
+    size = mask.shape[-2] if size is None else size
+    if tuple(mask.shape) != (size, size):
+        return False
+    causal = _generate_square_subsequent_mask(size, mask.device, mask.dtype)
+    return bool((mask == causal).all())
+
+
+def _activation(activation):
+    if not isinstance(activation, str):
+        return activation
+    if activation in ("relu", "gelu"):
+        return getattr(F, activation)
+    raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+
+
+def _copies(module, n):
+    return ModuleList([copy.deepcopy(module) for _ in range(n)])
+
+
+class TransformerEncoderLayer(Module):
+    """Self-attention and a network of two linear layers, each with a sum and a norm around it.
+
+    Args:
+        d_model, nhead: width and number of heads.
+        dim_feedforward: width between the linear layers.
+        activation: "relu", "gelu" or a function.
+        norm_first: normalise before attention and network, not after.
+        batch_first: inputs are (batch, length, width), not (length, batch, width).
+    """
+
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation=F.relu,
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
+        made = {"device": device, "dtype": dtype}
+        super().__init__()
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **made
+        )
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **made)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **made)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
+        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+        self.activation = _activation(activation)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if not hasattr(self, "activation"):
+            self.activation = F.relu
+
+    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+        """The layer's output, of the shape of src; masks as `MultiheadAttention` takes them."""
+        masks = (src_mask, src_key_padding_mask, is_causal)
+        if self.norm_first:
+            src = src + self._sa_block(self.norm1(src), *masks)
+            return src + self._ff_block(self.norm2(src))
+        src = self.norm1(src + self._sa_block(src, *masks))
+        return self.norm2(src + self._ff_block(src))
+
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        x, _ = self.self_attn(
+            x,
+            x,
+            x,
+            attn_mask=attn_mask,
+            key_padding_mask=key_padding_mask,
+            need_weights=False,
+            is_causal=is_causal,
+        )
+        return self.dropout1(x)
+
+    def _ff_block(self, x):
+        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerDecoderLayer(Module):
+    """`TransformerEncoderLayer` with attention to an encoder's output in between."""
+
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation=F.relu,
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
+        made = {"device": device, "dtype": dtype}
+        attention = {"dropout": dropout, "bias": bias, "batch_first": batch_first, **made}
+        super().__init__()
+        self.self_attn = MultiheadAttention(d_model, nhead, **attention)
+        self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **made)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **made)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
+        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
+        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+        self.dropout3 = Dropout(dropout)
+        self.activation = _activation(activation)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if not hasattr(self, "activation"):
+            self.activation = F.relu
+
+    def forward(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal=False,
+        memory_is_causal=False,
+    ):
+        """The layer's output, of the shape of tgt."""
+        own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        other = (memory_mask, memory_key_padding_mask, memory_is_causal)
+        x = tgt
+        if self.norm_first:
+            x = x + self._sa_block(self.norm1(x), *own)
+            x = x + self._mha_block(self.norm2(x), memory, *other)
+            return x + self._ff_block(self.norm3(x))
+        x = self.norm1(x + self._sa_block(x, *own))
+        x = self.norm2(x + self._mha_block(x, memory, *other))
+        return self.norm3(x + self._ff_block(x))
+
+    def _attended(self, attention, x, memory, attn_mask, key_padding_mask, is_causal):
+        return attention(
+            x,
+            memory,
+            memory,
+            attn_mask=attn_mask,
+            key_padding_mask=key_padding_mask,
+            is_causal=is_causal,
+            need_weights=False,
+        )[0]
+
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        mask = (attn_mask, key_padding_mask, is_causal)
+        return self.dropout1(self._attended(self.self_attn, x, x, *mask))
+
+    def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+        mask = (attn_mask, key_padding_mask, is_causal)
+        return self.dropout2(self._attended(self.multihead_attn, x, mem, *mask))
+
+    def _ff_block(self, x):
+        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerEncoder(Module):
+    """`num_layers` copies of a layer, then a norm if one is given.
+
+    `enable_nested_tensor` and `mask_check` are accepted and change nothing: padding is never cut
+    out, so positions that `src_key_padding_mask` hides hold values without a meaning.
+    """
+
+    def __init__(
+        self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True
+    ):
+        super().__init__()
+        self.layers = _copies(encoder_layer, num_layers)
+        self.num_layers = num_layers
+        self.norm = norm
+        self.enable_nested_tensor = enable_nested_tensor
+        self.mask_check = mask_check
+
+    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+        """The encoded src. Without `is_causal` the mask is compared with the causal one."""
+        batch_first = getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
+        causal = _is_causal(mask, is_causal, _sequence_length(src, batch_first))
+        for layer in self.layers:
+            src = layer(
+                src, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask
+            )
+        return src if self.norm is None else self.norm(src)
+
+
+class TransformerDecoder(Module):
+    """`num_layers` copies of a decoder layer, then a norm if one is given."""
+
+    def __init__(self, decoder_layer, num_layers, norm=None):
+        super().__init__()
+        self.layers = _copies(decoder_layer, num_layers)
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def forward(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal=None,
+        memory_is_causal=False,
+    ):
+        """The decoded tgt. Without `tgt_is_causal` its mask is compared with the causal one."""
+        batch_first = getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
+        causal = _is_causal(tgt_mask, tgt_is_causal, _sequence_length(tgt, batch_first))
+        for layer in self.layers:
+            tgt = layer(
+                tgt,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask,
+                tgt_is_causal=causal,
+                memory_is_causal=memory_is_causal,
+            )
+        return tgt if self.norm is None else self.norm(tgt)
+
+
+class Transformer(Module):
+    """Encoder and decoder.
+
+    Args:
+        d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias: of
+            every layer.
+        num_encoder_layers, num_decoder_layers: how many there are.
+        custom_encoder, custom_decoder: modules to use instead.
+        batch_first: inputs are (batch, length, width), not (length, batch, width).
+    """
+
+    def __init__(
+        self,
+        d_model=512,
+        nhead=8,
+        num_encoder_layers=6,
+        num_decoder_layers=6,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation=F.relu,
+        custom_encoder=None,
+        custom_decoder=None,
+        layer_norm_eps=1e-5,
+        batch_first=False,
+        norm_first=False,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
+        made = {"device": device, "dtype": dtype}
+        layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps)
+        flags = (batch_first, norm_first, bias)
+        super().__init__()
+        if custom_encoder is not None:
+            self.encoder = custom_encoder
+        else:
+            self.encoder = TransformerEncoder(
+                TransformerEncoderLayer(*layer, *flags, **made),
+                num_encoder_layers,
+                LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made),
+            )
+        if custom_decoder is not None:
+            self.decoder = custom_decoder
+        else:
+            self.decoder = TransformerDecoder(
+                TransformerDecoderLayer(*layer, *flags, **made),
+                num_decoder_layers,
+                LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made),
+            )
+        self._reset_parameters()
+        self.d_model = d_model
+        self.nhead = nhead
+        self.batch_first = batch_first
+
+    def forward(
+        self,
+        src,
+        tgt,
+        src_mask=None,
+        tgt_mask=None,
+        memory_mask=None,
+        src_key_padding_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        src_is_causal=None,
+        tgt_is_causal=None,
+        memory_is_causal=False,
+    ):
+        """The decoder's output for tgt, of tgt's shape. RuntimeError for sizes that do not fit."""
+        batch_dim = 0 if self.batch_first else 1
+        if src.dim() == 3 and src.size(batch_dim) != tgt.size(batch_dim):
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )
+        return self.decoder(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz, device=None, dtype=None):
+        """(sz, sz): 0 on and below the diagonal, -inf above."""
+        return _generate_square_subsequent_mask(sz, device, dtype)
+
+    def _reset_parameters(self):
+        for p in self.parameters():
+            if p.dim() > 1:
+                init.xavier_uniform_(p)

@@ -1,0 +1,299 @@
+// Images at other sizes. Every output element is a weighted sum of a few elements along each axis,
+// so an axis is a table of taps, and the gradient is the same sum with the tables transposed. A row
+// is first resampled along the width; rows are then added up along the other axes. Where channels
+// are innermost, they are the lanes. Output rows are independent: threads change no bit.
+#include <cmath>
+#include <cstring>
+
+#include "core/parallel.h"
+#include "cpu/isa/by_size.h"
+#include "cpu/resample.h"
+#include "cpu/scratch.h"
+#include "generated/kernels.h"
+
+namespace rushlight::cpu::RL_ISA {
+namespace {
+
+// ---- images ----
+
+struct Images {
+  int64_t count = 1;
+  int64_t lanes = 1;  // channels side by side
+  Images(const Tensor& t) {
+    count = t.size(0) * t.size(1);
+    if (!t.is_contiguous()) {
+      lanes = t.size(1);
+      count = t.size(0);
+    }
+  }
+};
+
+// Calls f(image, depth, first row, rows) for pieces of images, in parallel.
+template <class F>
+void for_pieces(int64_t count, int64_t depth, int64_t rows, int64_t work_per_row, const F& f) {
+  const int64_t step = std::clamp<int64_t>(32768 / std::max<int64_t>(1, work_per_row), 1, rows);
+  const int64_t pieces = (rows + step - 1) / step;
+  const int64_t grain = std::max<int64_t>(1, 32768 / (std::max<int64_t>(1, work_per_row) * step));
+  parallel_for(0, count * depth * pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; task++) {
+      const int64_t first = task % pieces * step;
+      f(task / pieces / depth, task / pieces % depth, first, std::min(step, rows - first));
+    }
+  });
+}
+
+// ---- nearest: bytes move ----
+
+template <class B>
+void copy_nearest(const Tensor& out, const Tensor& self, const Axes<float>& axes) {
+  const Images images(self);
+  const auto& [d, h, w] = axes.axis;
+  const B* from = static_cast<const B*>(self.data_ptr());
+  B* to = static_cast<B*>(out.data_ptr());
+  const int64_t lanes = images.lanes;
+  for_pieces(images.count, d.outputs, h.outputs, w.outputs * lanes,
+             [&](int64_t image, int64_t z, int64_t first, int64_t rows) {
+               const B* plane = from + (image * d.inputs + d.at[z]) * h.inputs * w.inputs * lanes;
+               B* row = to + ((image * d.outputs + z) * h.outputs + first) * w.outputs * lanes;
+               for (int64_t y = first; y < first + rows; y++, row += w.outputs * lanes) {
+                 if (y > first && h.at[y] == h.at[y - 1]) {
+                   std::memcpy(row, row - w.outputs * lanes, w.outputs * lanes * sizeof(B));
+                   continue;
+                 }
+                 const B* source = plane + h.at[y] * w.inputs * lanes;
+                 const int32_t* at = w.at.data();
+                 if (lanes == 1) {
+                   for (int64_t x = 0; x < w.outputs; x++) {
+                     row[x] = source[at[x]];
+                   }
+                   continue;
+                 }
+                 for (int64_t x = 0; x < w.outputs; x++) {
+                   std::memcpy(row + x * lanes, source + at[x] * lanes, lanes * sizeof(B));
+                 }
+               }
+             });
+}
+
+// ---- weighted sums ----
+
+template <class S, class T>
+S stored(T x) {
+  if constexpr (std::is_same_v<S, uint8_t>) {
+    return static_cast<S>(std::clamp<T>(std::nearbyint(x), T(0), T(255)));
+  } else {
+    return S(x);
+  }
+}
+
+// A row along the width. `from` has an element behind its end where taps are absent.
+template <class T>
+void resample_row(const Axis<T>& axis, const T* __restrict from, T* __restrict to) {
+  const int64_t n = axis.outputs;
+  const int32_t* __restrict at = axis.at.data();
+  const T* __restrict w = axis.weight.data();
+  if (axis.taps == 2) {
+    for (int64_t i = 0; i < n; i++) {
+      to[i] = w[i] * from[at[i]] + w[n + i] * from[at[n + i]];
+    }
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    to[i] = w[i] * from[at[i]];
+  }
+  for (int64_t t = 1; t < axis.taps; t++) {
+    at += n;
+    w += n;
+    for (int64_t i = 0; i < n; i++) {
+      to[i] += w[i] * from[at[i]];
+    }
+  }
+}
+
+// The rows that output (z, y) is made of: f(weight, depth, row).
+template <class T, class F>
+void for_rows(const Axis<T>& d, const Axis<T>& h, int64_t z, int64_t y, const F& f) {
+  for (int64_t a = 0; a < d.taps; a++) {
+    for (int64_t b = 0; b < h.taps; b++) {
+      if (d.place(z, a) < d.inputs && h.place(y, b) < h.inputs) {
+        f(d.factor(z, a) * h.factor(y, b), d.place(z, a), h.place(y, b));
+      }
+    }
+  }
+}
+
+template <class T>
+struct Term {
+  T weight;
+  const T* row;
+};
+
+template <class S, class T>
+void add_rows(S* __restrict to, int64_t n, const Term<T>* terms, int64_t count,
+              T* __restrict sums) {
+  if (count == 2) {
+    const auto [w0, r0] = terms[0];
+    const auto [w1, r1] = terms[1];
+    for (int64_t i = 0; i < n; i++) {
+      to[i] = stored<S>(w0 * r0[i] + w1 * r1[i]);
+    }
+    return;
+  }
+  std::fill_n(sums, n, T(0));
+  for (int64_t k = 0; k < count; k++) {
+    const T w = terms[k].weight;
+    const T* __restrict r = terms[k].row;
+    for (int64_t i = 0; i < n; i++) {
+      sums[i] += w * r[i];
+    }
+  }
+  for (int64_t i = 0; i < n; i++) {
+    to[i] = stored<S>(sums[i]);
+  }
+}
+
+// Planes of their own: rows along the width first, each once for a piece of the output.
+template <class S, class T>
+void resample_planes(const Tensor& out, const Tensor& self, const Axes<T>& axes) {
+  const auto& [d, h, w] = axes.axis;
+  const S* from = self.data<S>();
+  S* to = out.data<S>();
+  const bool direct = std::is_same_v<S, T> && !w.absent;
+  for_pieces(Images(self).count, d.outputs, h.outputs, w.outputs * (w.taps + d.taps * h.taps),
+             [&](int64_t image, int64_t z, int64_t first, int64_t rows) {
+               // The input rows that this piece needs.
+               int64_t low = h.inputs;
+               int64_t high = 0;
+               for (int64_t y = first; y < first + rows; y++) {
+                 for (int64_t t = 0; t < h.taps; t++) {
+                   if (h.place(y, t) < h.inputs) {
+                     low = std::min<int64_t>(low, h.place(y, t));
+                     high = std::max<int64_t>(high, h.place(y, t) + 1);
+                   }
+                 }
+               }
+               const int64_t span = std::max<int64_t>(0, high - low);
+               const Scratch<T> resampled(d.taps * span * w.outputs);
+               const Scratch<char> done(d.taps * span);
+               const Scratch<T> row(direct ? 0 : w.inputs + 1);
+               const Scratch<T> sums(w.outputs);
+               const Scratch<Term<T>> terms(d.taps * h.taps);
+               std::fill_n(done.data(), d.taps * span, char(0));
+               const auto along_width = [&](int64_t a, int64_t depth, int64_t y) -> const T* {
+                 const int64_t slot = a * span + y - low;
+                 T* const result = resampled + slot * w.outputs;
+                 if (done[slot] == 0) {
+                   done[slot] = 1;
+                   const S* source = from + ((image * d.inputs + depth) * h.inputs + y) * w.inputs;
+                   if constexpr (std::is_same_v<S, T>) {
+                     if (direct) {
+                       resample_row(w, source, result);
+                       return result;
+                     }
+                   }
+                   for (int64_t x = 0; x < w.inputs; x++) {
+                     row[x] = static_cast<T>(source[x]);
+                   }
+                   row[w.inputs] = 0;
+                   resample_row(w, row.data(), result);
+                 }
+                 return result;
+               };
+               for (int64_t y = first; y < first + rows; y++) {
+                 int64_t count = 0;
+                 for (int64_t a = 0; a < d.taps; a++) {
+                   for (int64_t b = 0; b < h.taps; b++) {
+                     if (d.place(z, a) < d.inputs && h.place(y, b) < h.inputs) {
+                       terms[count++] = {d.factor(z, a) * h.factor(y, b),
+                                         along_width(a, d.place(z, a), h.place(y, b))};
+                     }
+                   }
+                 }
+                 add_rows(to + ((image * d.outputs + z) * h.outputs + y) * w.outputs, w.outputs,
+                          terms.data(), count, sums.data());
+               }
+             });
+}
+
+// Channels are the lanes: every pixel is a sum of pixels.
+template <class S, class T>
+void resample_lanes(const Tensor& out, const Tensor& self, const Axes<T>& axes) {
+  const auto& [d, h, w] = axes.axis;
+  const Images images(self);
+  const int64_t lanes = images.lanes;
+  const S* from = self.data<S>();
+  S* to = out.data<S>();
+  for_pieces(images.count, d.outputs, h.outputs, w.outputs * lanes * d.taps * h.taps * w.taps,
+             [&](int64_t image, int64_t z, int64_t first, int64_t rows) {
+               const Scratch<T> sums(lanes);
+               T* const __restrict sum = sums;
+               for (int64_t y = first; y < first + rows; y++) {
+                 S* pixel = to + ((image * d.outputs + z) * h.outputs + y) * w.outputs * lanes;
+                 for (int64_t x = 0; x < w.outputs; x++, pixel += lanes) {
+                   std::fill_n(sum, lanes, T(0));
+                   for_rows(d, h, z, y, [&](T weight, int64_t depth, int64_t row) {
+                     const S* source =
+                         from + ((image * d.inputs + depth) * h.inputs + row) * w.inputs * lanes;
+                     for (int64_t t = 0; t < w.taps; t++) {
+                       if (w.place(x, t) >= w.inputs) {
+                         continue;
+                       }
+                       const T factor = weight * w.factor(x, t);
+                       const S* __restrict p = source + w.place(x, t) * lanes;
+                       for (int64_t c = 0; c < lanes; c++) {
+                         sum[c] += factor * static_cast<T>(p[c]);
+                       }
+                     }
+                   });
+                   for (int64_t c = 0; c < lanes; c++) {
+                     pixel[c] = stored<S>(sum[c]);
+                   }
+                 }
+               }
+             });
+}
+
+void resample(const char* name, const Tensor& out, const Tensor& self, IntArrayRef in,
+              IntArrayRef image, const How& how, const std::optional<double> (&scales)[3],
+              bool backward) {
+  if (out.numel() == 0) {
+    return;
+  }
+  if (!backward && (how.filter == Filter::Nearest || how.filter == Filter::NearestExact)) {
+    const Axes<float> axes = axes_of<float>(in, image, how, scales, false);
+    visit_size(self.element_size(),
+               [&](auto tag) { copy_nearest<typename decltype(tag)::type>(out, self, axes); });
+    return;
+  }
+  visit_dtype<set_floating | set_Byte>(name, self.dtype(), [&](auto tag) {
+    using S = typename decltype(tag)::type;
+    using T = std::conditional_t<std::is_same_v<S, uint8_t>, float, compute_t<S>>;
+    const Axes<T> axes = axes_of<T>(in, image, how, scales, backward);
+    if (self.is_contiguous()) {
+      resample_planes<S, T>(out, self, axes);
+    } else {
+      resample_lanes<S, T>(out, self, axes);
+    }
+  });
+}
+
+}  // namespace
+
+void _interpolate(const Tensor& out, const Tensor& self, IntArrayRef output_size,
+                  std::string_view mode, bool align_corners, bool antialias,
+                  std::optional<double> scale_d, std::optional<double> scale_h,
+                  std::optional<double> scale_w) {
+  resample("interpolate", out, self, self.sizes().slice(2, output_size.size()), output_size,
+           {filter_of(mode), align_corners, antialias}, {scale_d, scale_h, scale_w}, false);
+}
+
+void _interpolate_backward(const Tensor& out, const Tensor& grad, IntArrayRef input_size,
+                           int64_t dims, std::string_view mode, bool align_corners, bool antialias,
+                           std::optional<double> scale_d, std::optional<double> scale_h,
+                           std::optional<double> scale_w) {
+  const size_t n = static_cast<size_t>(dims);
+  resample("interpolate_backward", out, grad, input_size.slice(2, n), grad.sizes().slice(2, n),
+           {filter_of(mode), align_corners, antialias}, {scale_d, scale_h, scale_w}, true);
+}
+
+}  // namespace rushlight::cpu::RL_ISA

@@ -1,0 +1,259 @@
+// Attention above its kernel: the contract, the choice between the fused kernel and ordinary ops,
+// and the derivative that has derivatives.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "generated/kernels.h"
+#include "ops/derivatives.h"
+
+namespace rushlight {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+ScalarType accumulated(const Tensor& t) { return t.dtype() == kFloat64 ? kFloat64 : kFloat32; }
+
+// Rows must be contiguous; the other strides may be anything.
+void settle_rows(Tensor& t) {
+  if (t.size(-1) > 1 && t.stride(-1) != 1) {
+    t = contiguous_raw(t);
+  }
+}
+
+void check_operands(const Tensor& query, const Tensor& key, const Tensor& value, Tensor& mask) {
+  RL_CHECK(query.dim() == 4 && key.dim() == 4 && value.dim() == 4,
+           "attention: expected query, key and value of 4 dimensions, got ", query.sizes(), ", ",
+           key.sizes(), " and ", value.sizes());
+  RL_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
+           "attention: expected query, key and value of the same dtype, got ", query.dtype(), ", ",
+           key.dtype(), " and ", value.dtype());
+  if (!is_floating(query.dtype())) {
+    dtype_not_implemented("scaled_dot_product_attention", query.dtype());
+  }
+  RL_CHECK(query.size(0) == key.size(0) && query.size(0) == value.size(0) &&
+               key.size(1) == value.size(1) && key.size(2) == value.size(2) &&
+               query.size(3) == key.size(3),
+           "attention: the shapes of query ", query.sizes(), ", key ", key.sizes(), " and value ",
+           value.sizes(), " do not fit each other");
+  RL_CHECK(key.size(1) == 0 ? query.size(1) == 0 : query.size(1) % key.size(1) == 0,
+           "attention: the number of heads of key (", key.size(1),
+           ") must divide the number of heads of query (", query.size(1), ")");
+  if (mask.defined()) {
+    const DimVector scores = {query.size(0), query.size(1), query.size(2), key.size(2)};
+    RL_CHECK(mask.sizes() == IntArrayRef(scores), "attention: expected attn_mask of shape ",
+             IntArrayRef(scores), ", got ", mask.sizes());
+    mask = cast_raw(mask, accumulated(query));
+    settle_rows(mask);
+  }
+}
+
+// (batch, heads, rows, width) that lies in memory as (batch, rows, heads, width): what layers that
+// split and join heads read without a copy.
+DimVector rows_before_heads(IntArrayRef sizes) {
+  const auto least = [](int64_t n) { return std::max<int64_t>(n, 1); };
+  const int64_t row = least(sizes[1]) * least(sizes[3]);
+  return {row * least(sizes[2]), least(sizes[3]), row, 1};
+}
+
+OutSpec like_operand(const Tensor& t) {
+  const bool heads_inside = t.stride(1) < t.stride(2);
+  return {t.sizes(), t.dtype(), heads_inside ? rows_before_heads(t.sizes()) : DimVector()};
+}
+
+}  // namespace
+
+namespace shape {
+
+OutSpecs<2> _attention(Tensor& query, Tensor& key, Tensor& value, Tensor& attn_mask, bool&,
+                       double&) {
+  check_operands(query, key, value, attn_mask);
+  settle_rows(query);
+  settle_rows(key);
+  settle_rows(value);
+  const DimVector sizes = {query.size(0), query.size(1), query.size(2), value.size(3)};
+  return {OutSpec{sizes, query.dtype(), rows_before_heads(sizes)},
+          OutSpec{{query.size(0), query.size(1), query.size(2)}, accumulated(query)}};
+}
+
+OutSpecs<3> _attention_backward(Tensor& grad_output, Tensor& query, Tensor& key, Tensor& value,
+                                Tensor& attn_mask, bool&, double&, Tensor& output,
+                                Tensor& logsumexp) {
+  check_operands(query, key, value, attn_mask);
+  const DimVector sizes = {query.size(0), query.size(1), query.size(2), value.size(3)};
+  RL_CHECK(grad_output.sizes() == IntArrayRef(sizes) && output.sizes() == IntArrayRef(sizes) &&
+               grad_output.dtype() == query.dtype() && output.dtype() == query.dtype(),
+           "attention backward: output and its gradient must have the shape ", IntArrayRef(sizes),
+           " and the dtype of query");
+  RL_CHECK(logsumexp.sizes() == IntArrayRef(sizes).slice(0, 3) &&
+               logsumexp.dtype() == accumulated(query),
+           "attention backward: wrong shape or dtype of logsumexp");
+  const OutSpecs<3> specs = {like_operand(query), like_operand(key), like_operand(value)};
+  for (Tensor* t : {&grad_output, &query, &key, &value, &output}) {
+    settle_rows(*t);
+  }
+  logsumexp = contiguous_raw(logsumexp);
+  return specs;
+}
+
+}  // namespace shape
+
+namespace {
+
+// Row i sees columns up to i.
+Tensor hidden_by_causality(int64_t rows, int64_t columns, Device device) {
+  return ones({rows, columns}, TensorOptions(kBool).device(device)).tril().logical_not();
+}
+
+Tensor repeat_heads(const Tensor& t, int64_t heads) {
+  return t.size(-3) == heads ? t : t.repeat_interleave(heads / t.size(-3), -3);
+}
+
+// softmax(query @ key.T * scale + mask); rows without any key are zero.
+Tensor attention_weights(const Tensor& query, const Tensor& key, const Tensor& mask, bool is_causal,
+                         double scale) {
+  Tensor scores = query.mul(scale).matmul(key.transpose(-2, -1));
+  if (is_causal) {
+    scores = scores.masked_fill(
+        hidden_by_causality(scores.size(-2), scores.size(-1), scores.device()), -infinity);
+  }
+  if (!mask.defined()) {
+    return scores.softmax(-1);
+  }
+  scores = mask.dtype() == kBool ? scores.masked_fill(mask.logical_not(), -infinity)
+                                 : scores.add(mask.to(scores.dtype()));
+  const Tensor nothing = scores.detach().eq(-infinity).all(-1, true);
+  return scores.masked_fill(nothing, 0).softmax(-1).masked_fill(nothing, 0);
+}
+
+bool wants_gradient(const Tensor& t) { return grad_enabled() && t.defined() && t.requires_grad(); }
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const Tensor& query,
+                                                      const Tensor& key, const Tensor& value,
+                                                      const Tensor& attn_mask, const Tensor& output,
+                                                      const Tensor& logsumexp, bool is_causal,
+                                                      double scale, std::array<bool, 3> mask) {
+  Tensor grad_query;
+  Tensor grad_key;
+  Tensor grad_value;
+  if (!grad_enabled()) {
+    std::tie(grad_query, grad_key, grad_value) = _attention_backward(
+        grad, query, key, value, attn_mask, is_causal, scale, output, logsumexp);
+  } else {
+    const int64_t heads = query.size(1);
+    const Tensor keys = repeat_heads(key, heads);
+    const Tensor weights = attention_weights(query, keys, attn_mask, is_causal, scale);
+    const Tensor reached = grad.matmul(repeat_heads(value, heads).transpose(-2, -1));
+    const Tensor moved =
+        weights.mul(reached.sub(reached.mul(weights).sum(DimVector{-1}, true))).mul(scale);
+    // Heads of query that share one of key add up.
+    const auto grouped = [&](const Tensor& t) {
+      return key.size(1) == heads ? t : t.unflatten(1, {key.size(1), -1}).sum(DimVector{2});
+    };
+    grad_query = moved.matmul(keys);
+    grad_key = grouped(moved.transpose(-2, -1).matmul(query));
+    grad_value = grouped(weights.transpose(-2, -1).matmul(grad));
+  }
+  return {mask[0] ? grad_query : Tensor(), mask[1] ? grad_key : Tensor(),
+          mask[2] ? grad_value : Tensor()};
+}
+
+Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor& key,
+                                               const Tensor& value, const Tensor& attn_mask,
+                                               double dropout_p, bool is_causal,
+                                               std::optional<double> scale, bool enable_gqa) {
+  RL_CHECK(
+      query.dtype() == key.dtype() && query.dtype() == value.dtype(),
+      "Expected query, key, and value to have the same dtype, but got query.dtype: ", query.dtype(),
+      " key.dtype: ", key.dtype(), " and value.dtype: ", value.dtype(), " instead.");
+  const int64_t least = std::min({query.dim(), key.dim(), value.dim()});
+  RL_CHECK(least >= 2,
+           "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ",
+           query.dim(), ", key.dim: ", key.dim(), " and value.dim: ", value.dim(), " instead.");
+  RL_CHECK(!attn_mask.defined() || !is_causal,
+           "scaled_dot_product_attention: Explicit attn_mask should not be set when "
+           "is_causal=True");
+  RL_CHECK(!attn_mask.defined() || attn_mask.dtype() == kBool ||
+               attn_mask.dtype() == query.dtype() || attn_mask.dtype() == kFloat32,
+           "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+           "attn_mask.dtype: ",
+           attn_mask.defined() ? attn_mask.dtype() : kBool, " and  query.dtype: ", query.dtype(),
+           " instead.");
+  RL_CHECK(!enable_gqa || least >= 3,
+           "scaled_dot_product_attention: enable_gqa expects inputs of at least 3 dimensions");
+  if (enable_gqa) {
+    const int64_t heads = query.size(-3);
+    RL_CHECK(key.size(-3) == value.size(-3) &&
+                 (key.size(-3) == 0 ? heads == 0 : heads % key.size(-3) == 0),
+             "Number of heads in key and value must divide the number of heads in query, got ",
+             key.size(-3), ", ", value.size(-3), " and ", heads);
+  }
+  const int64_t width = std::max<int64_t>(query.size(-1), 1);
+  const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(width)));
+  const int64_t rows = query.size(-2);
+  // With a few rows the scores are short and the packing of keys would not pay.
+  const bool fused = rows >= 4 && dropout_p == 0 && is_floating(query.dtype()) &&
+                     !wants_gradient(attn_mask) && query.size(-1) == key.size(-1) &&
+                     key.size(-2) == value.size(-2);
+  if (!fused) {
+    const Tensor keys = enable_gqa ? repeat_heads(key, query.size(-3)) : key;
+    const Tensor values = enable_gqa ? repeat_heads(value, query.size(-3)) : value;
+    Tensor weights = attention_weights(query, keys, attn_mask, is_causal, factor);
+    if (dropout_p > 0) {
+      weights = rushlight::dropout(weights, dropout_p, true);
+    }
+    return weights.matmul(values);
+  }
+  // Every dimension before the rows, of query and of what it meets.
+  const int64_t kept = enable_gqa ? 3 : 2;
+  const auto before = [&](const Tensor& t) {
+    return t.sizes().slice(0, static_cast<size_t>(t.dim() - kept));
+  };
+  const DimVector batch =
+      broadcast_sizes(broadcast_sizes(before(query), before(key)), before(value));
+  // As (batch, heads, rows, width).
+  const auto settled = [&](const Tensor& t) {
+    if (t.dim() == 4 && before(t) == IntArrayRef(batch)) {
+      return t;
+    }
+    DimVector sizes = batch;
+    for (int64_t d = -kept; d < 0; d++) {
+      sizes.push_back(t.size(d));
+    }
+    const int64_t heads = sizes.size() > 2 ? sizes[sizes.size() - 3] : 1;
+    const DimVector leading(IntArrayRef(sizes).slice(0, sizes.size() > 3 ? sizes.size() - 3 : 0));
+    return t.expand(sizes).reshape({product(leading), heads, t.size(-2), t.size(-1)});
+  };
+  const Tensor q = settled(query);
+  Tensor mask = attn_mask;
+  if (mask.defined()) {
+    if (mask.dtype() == kBool) {
+      mask = rushlight::zeros(mask.sizes(), TensorOptions(accumulated(query)).device(mask.device()))
+                 .masked_fill(mask.logical_not(), -infinity);
+    }
+    DimVector scores = batch;
+    if (enable_gqa) {
+      scores.push_back(query.size(-3));
+    }
+    scores.push_back(rows);
+    scores.push_back(key.size(-2));
+    mask = mask.expand(scores).reshape({q.size(0), q.size(1), rows, key.size(-2)});
+  }
+  const Tensor result =
+      std::get<0>(_attention(q, settled(key), settled(value), mask, is_causal, factor));
+  if (query.dim() == 4 && q.is_same(query)) {
+    return result;
+  }
+  DimVector sizes = batch;
+  if (enable_gqa) {
+    sizes.push_back(query.size(-3));
+  }
+  sizes.push_back(rows);
+  sizes.push_back(value.size(-1));
+  return result.reshape(sizes);
+}
+
+}  // namespace rushlight

@@ -1,0 +1,255 @@
+// Distances above their kernel, their derivatives, and shuffled images.
+#include <cmath>
+
+#include "generated/kernels.h"
+#include "ops/derivatives.h"
+
+namespace rushlight {
+
+namespace {
+
+OutSpec check_pairs(const Tensor& x1, const Tensor& x2, double p) {
+  RL_CHECK(x1.dim() == 3 && x2.dim() == 3 && x1.size(0) == x2.size(0) && x1.size(2) == x2.size(2),
+           "cdist: expected batches of matrices with rows of one length, got ", x1.sizes(), " and ",
+           x2.sizes());
+  RL_CHECK(x1.dtype() == x2.dtype(), "cdist: expected one dtype, got ", x1.dtype(), " and ",
+           x2.dtype());
+  if (!is_floating(x1.dtype())) {
+    dtype_not_implemented("cdist", x1.dtype());
+  }
+  RL_CHECK(p >= 0, "cdist only supports non-negative p values");
+  return {{x1.size(0), x1.size(1), x2.size(1)}, x1.dtype()};
+}
+
+}  // namespace
+
+OutSpec shape::_cdist(Tensor& x1, Tensor& x2, double& p) {
+  const OutSpec spec = check_pairs(x1, x2, p);
+  x1 = contiguous_raw(x1);
+  x2 = contiguous_raw(x2);
+  return spec;
+}
+
+OutSpec shape::_cdist_backward(Tensor& grad, Tensor& x1, Tensor& x2, double& p, Tensor& cdist) {
+  const OutSpec spec = check_pairs(x1, x2, p);
+  for (Tensor* t : {&grad, &cdist}) {
+    RL_CHECK(t->sizes() == IntArrayRef(spec.sizes) && t->dtype() == spec.dtype,
+             "cdist backward: expected distances of shape ", IntArrayRef(spec.sizes), ", got ",
+             t->sizes());
+  }
+  for (Tensor* t : {&grad, &x1, &x2, &cdist}) {
+    *t = contiguous_raw(*t);
+  }
+  return {x1.sizes(), x1.dtype()};
+}
+
+namespace {
+
+// For x1: the sum over the other's rows of grad * d(distance)/d(x1).
+Tensor cdist_gradient(const Tensor& grad, const Tensor& x1, const Tensor& x2, double p,
+                      const Tensor& distance) {
+  if (!grad_enabled()) {
+    return rushlight::_cdist_backward(grad, x1, x2, p, distance);
+  }
+  const Tensor apart = x1.unsqueeze(2).sub(x2.unsqueeze(1));
+  const Tensor size = apart.abs();
+  const Tensor zero = distance.eq(0);
+  Tensor slope;
+  if (p == 0) {
+    slope = apart.mul(0);
+  } else if (p == 1) {
+    slope = apart.sign();
+  } else if (std::isinf(p)) {
+    slope = apart.sign().mul(size.eq(distance.unsqueeze(-1)).to(apart.dtype()));
+  } else {
+    // A base of one where the distance is zero: its powers have slopes there.
+    const Tensor base = distance.masked_fill(zero, 1).unsqueeze(-1);
+    const Tensor length = size.masked_fill(size.eq(0), 1).pow(p - 1).masked_fill(size.eq(0), 0);
+    slope = apart.sign().mul(length).div(base.pow(p - 1));
+  }
+  return slope.mul(grad.masked_fill(zero, 0).unsqueeze(-1)).sum(DimVector{2});
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> cdist_gradients(const Tensor& grad, const Tensor& x1, const Tensor& x2,
+                                           double p, const Tensor& distance,
+                                           std::array<bool, 2> mask) {
+  return {mask[0] ? cdist_gradient(grad, x1, x2, p, distance) : Tensor(),
+          mask[1] ? cdist_gradient(grad.transpose(1, 2), x2, x1, p, distance.transpose(1, 2))
+                  : Tensor()};
+}
+
+namespace composite {
+
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+  const ScalarType common = promote_types(x1.dtype(), x2.dtype());
+  RL_CHECK(is_floating(common) || is_complex(common),
+           "expected common dtype to be floating point, yet common dtype is ", common);
+  const DimVector sizes = broadcast_sizes(x1.sizes(), x2.sizes());
+  const Tensor a = x1.to(common).expand(sizes);
+  const Tensor b = x2.to(common).expand(sizes);
+  const auto length = [&](const Tensor& t) {
+    return rushlight::linalg_vector_norm(t, 2, DimVector{dim}, true).clamp_min(eps);
+  };
+  return a.div(length(a)).mul(b.div(length(b))).sum(DimVector{dim});
+}
+
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
+  // Vectors run along the last dimension of the one with more dimensions.
+  const int64_t last = std::max(x1.dim(), x2.dim()) - 1;
+  return x1.sub(x2).add(eps).norm(Scalar(p), DimVector{last}, keepdim);
+}
+
+Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
+  RL_CHECK(is_floating(x1.dtype()),
+           "cdist only supports floating-point dtypes, X1 got: ", x1.dtype());
+  RL_CHECK(is_floating(x2.dtype()),
+           "cdist only supports floating-point dtypes, X2 got: ", x2.dtype());
+  RL_CHECK(x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: ", x1.dim(), "D");
+  RL_CHECK(x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: ", x2.dim(), "D");
+  RL_CHECK(x1.size(-1) == x2.size(-1),
+           "X1 and X2 must have the same number of columns. X1: ", x1.size(-1),
+           " X2: ", x2.size(-1));
+  RL_CHECK(p >= 0, "cdist only supports non-negative p values");
+  const int64_t mode = compute_mode.value_or(0);
+  RL_CHECK(mode >= 0 && mode <= 2, "possible modes: 0, 1, 2, but was: ", mode);
+  const auto before = [](const Tensor& t) {
+    return t.sizes().slice(0, static_cast<size_t>(t.dim() - 2));
+  };
+  const DimVector batch = broadcast_sizes(before(x1), before(x2));
+  const auto settled = [&](const Tensor& t) {
+    DimVector sizes = batch;
+    sizes.push_back(t.size(-2));
+    sizes.push_back(t.size(-1));
+    return t.expand(sizes).reshape({product(batch), t.size(-2), t.size(-1)});
+  };
+  const Tensor a = settled(x1);
+  const Tensor b = settled(x2);
+  const int64_t rows = x1.size(-2);
+  const int64_t others = x2.size(-2);
+  DimVector sizes = batch;
+  sizes.push_back(rows);
+  sizes.push_back(others);
+  const bool by_product = p == 2 && mode != 2 && (mode == 1 || rows > 25 || others > 25);
+  if (!by_product) {
+    return rushlight::_cdist(a, b, p).reshape(sizes);
+  }
+  // |a|² + |b|² - 2 a·b in one product.
+  const Tensor a2 = a.mul(a).sum(DimVector{-1}, true);
+  const Tensor b2 = b.mul(b).sum(DimVector{-1}, true);
+  const Tensor left = rushlight::cat({a.mul(-2), a2, rushlight::ones_like(a2)}, -1);
+  const Tensor right = rushlight::cat({b, rushlight::ones_like(b2), b2}, -1);
+  const Tensor squares = left.matmul(right.transpose(-2, -1));
+  // Where rounding leaves nothing, the distance is zero and has no slope.
+  const Tensor none = squares.detach().le(0);
+  return squares.masked_fill(none, 1).sqrt().masked_fill(none, 0).reshape(sizes);
+}
+
+Tensor pdist(const Tensor& self, double p) {
+  RL_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
+  RL_CHECK(is_floating(self.dtype()), "pdist only supports floating-point dtypes");
+  RL_CHECK(p >= 0, "pdist only supports non-negative p values");
+  const int64_t n = self.size(0);
+  const Tensor all = rushlight::_cdist(self.unsqueeze(0), self.unsqueeze(0), p);
+  const Tensor numbers = rushlight::arange(n, TensorOptions(kInt64).device(self.device()));
+  const Tensor above = numbers.unsqueeze(0).gt(numbers.unsqueeze(1)).reshape({-1});
+  // The number of pairs is known, so shapes do not depend on values.
+  const int64_t pairs = n * (n - 1) / 2;
+  const Tensor order =
+      above.to(kInt8).argsort(true, 0, true).narrow(0, 0, std::max<int64_t>(pairs, 0));
+  return all.reshape({-1}).index_select(0, order);
+}
+
+// ---- shuffles ----
+
+namespace {
+
+DimVector leading(const Tensor& t, int64_t kept) {
+  return DimVector(t.sizes().slice(0, static_cast<size_t>(t.dim() - kept)));
+}
+
+DimVector joined(const DimVector& first, std::initializer_list<int64_t> rest) {
+  DimVector all = first;
+  for (const int64_t n : rest) {
+    all.push_back(n);
+  }
+  return all;
+}
+
+// The last dims of a tensor in a new order, those before as they are.
+Tensor permute_last(const Tensor& t, std::initializer_list<int64_t> order) {
+  const int64_t before = t.dim() - static_cast<int64_t>(order.size());
+  DimVector dims;
+  for (int64_t d = 0; d < before; d++) {
+    dims.push_back(d);
+  }
+  for (const int64_t d : order) {
+    dims.push_back(before + d);
+  }
+  return t.permute(dims);
+}
+
+}  // namespace
+
+Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
+  const int64_t r = upscale_factor;
+  RL_CHECK(self.dim() >= 3,
+           "pixel_shuffle expects input to have at least 3 dimensions, but got input with ",
+           self.dim(), " dimension(s)");
+  RL_CHECK(r > 0, "pixel_shuffle expects a positive upscale_factor, but got ", r);
+  const int64_t c = self.size(-3);
+  RL_CHECK(r < (int64_t{1} << 31) && c % (r * r) == 0,
+           "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+           "upscale_factor, but input.size(-3)=",
+           c, " is not divisible by ", r < (int64_t{1} << 31) ? r * r : r);
+  const int64_t h = self.size(-2);
+  const int64_t w = self.size(-1);
+  const DimVector before = leading(self, 3);
+  const Tensor parts = self.reshape(joined(before, {c / (r * r), r, r, h, w}));
+  return permute_last(parts, {0, 3, 1, 4, 2}).reshape(joined(before, {c / (r * r), h * r, w * r}));
+}
+
+Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
+  const int64_t r = downscale_factor;
+  RL_CHECK(self.dim() >= 3,
+           "pixel_unshuffle expects input to have at least 3 dimensions, but got input with ",
+           self.dim(), " dimension(s)");
+  RL_CHECK(r > 0, "pixel_unshuffle expects a positive downscale_factor, but got ", r);
+  const int64_t h = self.size(-2);
+  const int64_t w = self.size(-1);
+  RL_CHECK(h % r == 0,
+           "pixel_unshuffle expects height to be divisible by downscale_factor, but "
+           "input.size(-2)=",
+           h, " is not divisible by ", r);
+  RL_CHECK(w % r == 0,
+           "pixel_unshuffle expects width to be divisible by downscale_factor, but "
+           "input.size(-1)=",
+           w, " is not divisible by ", r);
+  const int64_t c = self.size(-3);
+  const DimVector before = leading(self, 3);
+  const Tensor parts = self.reshape(joined(before, {c, h / r, r, w / r, r}));
+  return permute_last(parts, {0, 2, 4, 1, 3}).reshape(joined(before, {c * r * r, h / r, w / r}));
+}
+
+Tensor channel_shuffle(const Tensor& self, int64_t groups) {
+  RL_CHECK(self.dim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ",
+           self.sizes());
+  const int64_t c = self.size(1);
+  RL_CHECK(groups > 0,
+           "Number of groups to divide channels in must be positive. Value of groups:", groups);
+  RL_CHECK(c % groups == 0, "Number of channels must be divisible by groups. Got ", c,
+           " channels and ", groups, " groups.");
+  DimVector sizes = {self.size(0), groups, c / groups};
+  for (int64_t d = 2; d < self.dim(); d++) {
+    sizes.push_back(self.size(d));
+  }
+  return self.reshape(sizes).transpose(1, 2).reshape(self.sizes());
+}
+
+Tensor native_channel_shuffle(const Tensor& self, int64_t groups) {
+  return composite::channel_shuffle(self, groups);
+}
+
+}  // namespace composite
+}  // namespace rushlight
