@@ -10,6 +10,9 @@ op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
 op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    grad={"self": "grad.bmm(mat2.adjoint())", "mat2": "self.adjoint().bmm(grad)"}, ref="numpy.matmul",
    doc="The products of two batches of matrices.")
+op("_matmul(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False), variants="",
+   grad={"self": "_matmul(grad, mat2.adjoint())", "mat2": "_matmul(self.adjoint(), grad)"},
+   doc="The products of matrices with equal leading dimensions, of any strides.")
 op("mv(Tensor self, Tensor vec) -> Tensor", kernel=custom(isa=False),
    grad={"self": "outer(grad, vec.conj())", "vec": "self.adjoint().mv(grad)"}, ref="numpy.matmul",
    doc="A matrix times a vector.")

@@ -64,12 +64,18 @@ Tiles choose_tiles(const Gemm& g) {
   return {1, piece(g.m, rows), piece(g.n, columns)};
 }
 
-int64_t offset(const Matrices& x, ScalarType dtype, int64_t batch, int64_t row, int64_t col) {
-  return (batch * x.batch + row * x.row + col * x.col) * itemsize(dtype);
+// An element of one of the matrices of g.
+void* address(const Matrices& x, const Gemm& g, int64_t batch, int64_t row, int64_t col) {
+  const int64_t place =
+      batch / g.inner * x.outer + batch % g.inner * x.batch + row * x.row + col * x.col;
+  return static_cast<char*>(x.data) + place * itemsize(g.dtype);
 }
 
-void move(Matrices& x, ScalarType dtype, int64_t batch, int64_t row, int64_t col) {
-  x.data = static_cast<char*>(x.data) + offset(x, dtype, batch, row, col);
+// Lets a part of g begin at a row and column of one matrix of the batch.
+void place(Gemm& part, const Gemm& g, int64_t batch, int64_t row, int64_t col) {
+  part.a.data = address(g.a, g, batch, row, 0);
+  part.b.data = address(g.b, g, batch, 0, col);
+  part.c.data = address(g.c, g, batch, row, col);
 }
 
 // The bias becomes what c holds before the sum.
@@ -77,8 +83,7 @@ void put_bias(Gemm& tile) {
   const int64_t size = itemsize(tile.dtype);
   for (int64_t b = 0; b < tile.batch; b++) {
     for (int64_t i = 0; i < tile.m; i++) {
-      std::memcpy(static_cast<char*>(tile.c.data) + offset(tile.c, tile.dtype, b, i, 0), tile.bias,
-                  tile.n * size);
+      std::memcpy(address(tile.c, tile, b, i, 0), tile.bias, tile.n * size);
     }
   }
   tile.bias = nullptr;
@@ -98,26 +103,21 @@ void for_tiles(const Gemm& g, bool batched, const F& f) {
       const int64_t i = t / columns % rows * tiles.m;
       const int64_t j = t % columns * tiles.n;
       Gemm tile = g;
-      tile.batch = std::min(tiles.batch, g.batch - first);
       tile.m = std::min(tiles.m, g.m - i);
       tile.n = std::min(tiles.n, g.n - j);
-      move(tile.a, g.dtype, first, i, 0);
-      move(tile.b, g.dtype, first, 0, j);
-      move(tile.c, g.dtype, first, i, j);
-      if (tile.bias != nullptr) {
-        tile.bias = static_cast<const char*>(tile.bias) + j * itemsize(g.dtype);
-        put_bias(tile);
+      if (g.bias != nullptr) {
+        tile.bias = static_cast<const char*>(g.bias) + j * itemsize(g.dtype);
       }
-      if (batched) {
-        f(tile);
-        continue;
-      }
-      const int64_t together = std::exchange(tile.batch, 1);
-      for (int64_t b = 0; b < together; b++) {
-        f(tile);
-        move(tile.a, g.dtype, 1, 0, 0);
-        move(tile.b, g.dtype, 1, 0, 0);
-        move(tile.c, g.dtype, 1, 0, 0);
+      const int64_t count = std::min(tiles.batch, g.batch - first);
+      const bool together = batched && g.inner >= g.batch;
+      tile.batch = together ? count : 1;
+      for (int64_t b = 0; b < count; b += tile.batch) {
+        Gemm part = tile;
+        place(part, g, first + b, i, j);
+        if (part.bias != nullptr) {
+          put_bias(part);
+        }
+        f(part);
       }
     }
   });
@@ -177,10 +177,14 @@ const char* run_turned(const Gemm& g) {
   if (g.b.col == 1 || g.b.row != 1) {
     return "the second factor is not transposed";
   }
-  const int64_t matrices = g.b.batch == 0 ? 1 : g.batch;
+  const bool one = g.b.batch == 0 && g.b.outer == 0;
+  const int64_t matrices = one ? 1 : g.batch;
   const int64_t size = g.k * g.n;
   Gemm plain = g;
-  plain.b = {nullptr, g.n, 1, g.b.batch == 0 ? 0 : size};
+  plain.b = {nullptr, g.n, 1, one ? 0 : size};
+  if (!one && g.inner < g.batch) {
+    plain.b.outer = g.inner * size;
+  }
   const char* refusal = onednn::sgemm_refusal(plain);
   if (refusal != nullptr) {
     return refusal;
@@ -193,10 +197,9 @@ const char* run_turned(const Gemm& g) {
                [&](int64_t begin, int64_t end) {
                  for (int64_t t = begin; t < end; t++) {
                    const int64_t p = t % parts * rows;
-                   gemm_kernels().turn(
-                       turned + t / parts * size + p * g.n, g.n,
-                       static_cast<const float*>(g.b.data) + t / parts * g.b.batch + p, g.b.col,
-                       g.n, std::min(rows, g.k - p));
+                   gemm_kernels().turn(turned + t / parts * size + p * g.n, g.n,
+                                       static_cast<const float*>(address(g.b, g, t / parts, p, 0)),
+                                       g.b.col, g.n, std::min(rows, g.k - p));
                  }
                });
   for_tiles(plain, false, onednn::sgemm);
@@ -324,7 +327,10 @@ void gemm_in_parts(const Gemm& g, int64_t parts) {
   one.alpha = 1;
   one.beta = 0;
   one.bias = nullptr;
+  one.inner = INT64_MAX;
   for (int64_t b = 0; b < g.batch; b++) {
+    one.a.data = address(g.a, g, b, 0, 0);
+    one.b.data = address(g.b, g, b, 0, 0);
     // Equal parts are one batched product; what is left over joins the first one.
     one.batch = parts;
     one.k = g.k / parts;
@@ -336,16 +342,14 @@ void gemm_in_parts(const Gemm& g, int64_t parts) {
       Gemm rest = one;
       rest.batch = 1;
       rest.k = g.k % parts;
-      move(rest.a, g.dtype, parts, 0, 0);
-      move(rest.b, g.dtype, parts, 0, 0);
+      rest.a.data = address(one.a, one, parts, 0, 0);
+      rest.b.data = address(one.b, one, parts, 0, 0);
       rest.beta = 1;
       gemm(rest);
     }
     Gemm total = g;
-    move(total.c, g.dtype, b, 0, 0);
+    total.c.data = address(g.c, g, b, 0, 0);
     add_parts<T>(total, results, parts);
-    one.a.data = static_cast<char*>(one.a.data) + g.a.batch * itemsize(g.dtype);
-    one.b.data = static_cast<char*>(one.b.data) + g.b.batch * itemsize(g.dtype);
   }
 }
 
@@ -355,9 +359,10 @@ void gemm_in_parts(const Gemm& g, int64_t parts) {
 Gemm transposed(const Gemm& g) {
   Gemm t = g;
   std::swap(t.m, t.n);
-  t.a = {g.b.data, g.b.col, g.b.row, g.b.batch};
-  t.b = {g.a.data, g.a.col, g.a.row, g.a.batch};
-  t.c = {g.c.data, g.c.col, g.c.row, g.c.batch};
+  std::swap(t.a, t.b);
+  for (Matrices* x : {&t.a, &t.b, &t.c}) {
+    std::swap(x->row, x->col);
+  }
   return t;
 }
 
@@ -377,7 +382,7 @@ void copy_matrices(const Gemm& g, char* block, bool out) {
   for (int64_t b = 0; b < g.batch; b++) {
     for (int64_t i = 0; i < g.m; i++) {
       for (int64_t j = 0; j < g.n; j++, block += size) {
-        char* element = static_cast<char*>(g.c.data) + offset(g.c, g.dtype, b, i, j);
+        void* element = address(g.c, g, b, i, j);
         std::memcpy(out ? element : block, out ? block : element, size);
       }
     }
@@ -415,6 +420,7 @@ void gemm(const Gemm& problem) {
     }
     Gemm dense = g;
     dense.c = {block.data(), g.n, 1, g.m * g.n};
+    dense.c.outer = g.inner < g.batch ? g.inner * g.m * g.n : 0;
     gemm(dense);
     copy_matrices(g, block, true);
     return;

@@ -17,6 +17,7 @@ struct Matrices {
   int64_t row;
   int64_t col;
   int64_t batch = 0;
+  int64_t outer = 0;  // where a batch has two strides: Gemm::inner
 };
 
 // c = alpha * a @ b + beta * c, where a is m x k, b is k x n and c is m x n. Where beta is 0, c is
@@ -32,6 +33,8 @@ struct Gemm {
   Matrices c;  // distinct elements, apart from a and b
   Scalar alpha = 1;
   Scalar beta = 0;
+  // Matrix b of the batch lies at b / inner * outer + b % inner * batch.
+  int64_t inner = INT64_MAX;
   const void* bias = nullptr;  // n elements, added to every row; only with beta 0 and c.col 1
 
   std::string describe() const;

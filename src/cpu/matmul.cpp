@@ -1,5 +1,8 @@
 // The matrix ops of ops/linalg.py on the CPU: each says which matrices it means and goes through
 // cpu/gemm.h.
+#include <algorithm>
+#include <vector>
+
 #include "cpu/gemm.h"
 #include "generated/kernels.h"
 
@@ -52,6 +55,64 @@ void mm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
 
 void bmm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
   gemm(product(out, self, mat2));
+}
+
+void _matmul(const Tensor& out, const Tensor& self, const Tensor& mat2) {
+  if (out.numel() == 0) {
+    return;
+  }
+  // Leading dimensions from the last to the first, those together that lie at one stride in all.
+  struct Leading {
+    int64_t size;
+    int64_t a;
+    int64_t b;
+    int64_t c;
+  };
+  std::vector<Leading> dims;
+  for (int64_t d = out.dim() - 3; d >= 0; d--) {
+    const auto at = static_cast<size_t>(d);
+    const Leading next = {out.size(d), self.strides()[at], mat2.strides()[at], out.strides()[at]};
+    if (!dims.empty() && next.a == dims.back().a * dims.back().size &&
+        next.b == dims.back().b * dims.back().size && next.c == dims.back().c * dims.back().size) {
+      dims.back().size *= next.size;
+    } else if (next.size > 1) {
+      dims.push_back(next);
+    }
+  }
+  dims.resize(std::max<size_t>(dims.size(), 2), {1, 0, 0, 0});
+  const auto last = [](const Tensor& t, const Leading& inner, const Leading& outer,
+                       int64_t Leading::* stride) {
+    const IntArrayRef s = t.strides();
+    return Matrices{t.data_ptr(), s[s.size() - 2], s[s.size() - 1], inner.*stride, outer.*stride};
+  };
+  Gemm g{.dtype = out.dtype(),
+         .batch = dims[0].size * dims[1].size,
+         .m = out.size(-2),
+         .n = out.size(-1),
+         .k = self.size(-1),
+         .a = last(self, dims[0], dims[1], &Leading::a),
+         .b = last(mat2, dims[0], dims[1], &Leading::b),
+         .c = last(out, dims[0], dims[1], &Leading::c)};
+  if (dims[1].size > 1) {
+    g.inner = dims[0].size;
+  }
+  int64_t rest = 1;
+  for (size_t d = 2; d < dims.size(); d++) {
+    rest *= dims[d].size;
+  }
+  const int64_t size = itemsize(out.dtype());
+  for (int64_t i = 0; i < rest; i++) {
+    Gemm one = g;
+    int64_t left = i;
+    for (size_t d = 2; d < dims.size(); d++) {
+      const int64_t at = left % dims[d].size * size;
+      left /= dims[d].size;
+      one.a.data = static_cast<char*>(one.a.data) + at * dims[d].a;
+      one.b.data = static_cast<char*>(one.b.data) + at * dims[d].b;
+      one.c.data = static_cast<char*>(one.c.data) + at * dims[d].c;
+    }
+    gemm(one);
+  }
 }
 
 void mv(const Tensor& out, const Tensor& self, const Tensor& vec) {

@@ -60,6 +60,26 @@ OutSpec bmm(Tensor& self, Tensor& mat2) {
   return {{self.size(0), self.size(1), mat2.size(2)}, self.dtype()};
 }
 
+OutSpec _matmul(Tensor& self, Tensor& mat2) {
+  const int64_t dims = self.dim();
+  RL_CHECK(dims >= 3 && mat2.dim() == dims, "_matmul expects tensors of as many dimensions");
+  const auto leading = static_cast<size_t>(dims - 2);
+  const IntArrayRef batch = self.sizes().slice(0, leading);
+  int64_t matrices = 1;
+  for (const int64_t n : batch) {
+    matrices *= n;
+  }
+  RL_CHECK(batch == mat2.sizes().slice(0, leading) && self.size(-1) == mat2.size(-2),
+           "Expected size for first two dimensions of batch2 tensor to be: [", matrices, ", ",
+           self.size(-1), "] but got: [", matrices, ", ", mat2.size(-2), "].");
+  RL_CHECK(self.dtype() == mat2.dtype(), "expected scalar type ", enum_name(self.dtype()),
+           " but found ", enum_name(mat2.dtype()));
+  check_not_bool("bmm", self);
+  DimVector sizes(self.sizes());
+  sizes[leading + 1] = mat2.size(-1);
+  return {sizes, self.dtype()};
+}
+
 OutSpec mv(Tensor& self, Tensor& vec) {
   RL_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got 1, ",
            self.dim(), ", ", vec.dim());
@@ -187,11 +207,6 @@ IntArrayRef batch_of(const Tensor& t) {
   return {t.sizes().data(), static_cast<size_t>(t.dim() - 2)};
 }
 
-Tensor to_batch(const Tensor& t, IntArrayRef batch) {
-  const Tensor full = t.expand(batched_sizes(batch, t.size(-2), t.size(-1)));
-  return full.dim() == 3 ? full : full.reshape({product(batch), t.size(-2), t.size(-1)});
-}
-
 }  // namespace
 
 namespace composite {
@@ -225,10 +240,9 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   }
   const DimVector batch =
       a == 2 ? DimVector(batch_of(other)) : broadcast_sizes(batch_of(self), batch_of(other));
-  const Tensor product = to_batch(self, batch).bmm(to_batch(other, batch));
-  return product.dim() == static_cast<int64_t>(batch.size()) + 2
-             ? product
-             : product.reshape(batched_sizes(batch, self.size(-2), other.size(-1)));
+  const Tensor left = self.expand(batched_sizes(batch, self.size(-2), self.size(-1)));
+  const Tensor right = other.expand(batched_sizes(batch, other.size(-2), other.size(-1)));
+  return batch.size() == 1 ? left.bmm(right) : _matmul(left, right);
 }
 
 Tensor vdot(const Tensor& self, const Tensor& other) { return self.conj().dot(other); }
