@@ -657,10 +657,11 @@ def wrappers_source(ops: list[Op], index: dict[tuple[str, str], int]) -> str:
             lines.append(derivatives.backward_function(op, plan))
             undefined = "true" if op.undefined_grads else "false"
             tensors, values = derivatives.kept_names(plan)
-            lines.append(
-                f'const NodeDescriptor descriptor_{op.symbol} = {{"{op.node_name}", '
-                f'backward_{op.symbol}, {undefined}, "{tensors}", "{values}"}};'
-            )
+            for i, name in enumerate(op.node_names.values()):
+                lines.append(
+                    f'const NodeDescriptor descriptor_{op.symbol}{f"_{i}" if i else ""} = {{"{name}", '
+                    f'backward_{op.symbol}, {undefined}, "{tensors}", "{values}"}};'
+                )
             lines.append("")
         if op.kind == "kernel":
             lines += run_function(op)

@@ -202,7 +202,11 @@ def _wants(a: Arg) -> str:
 
 def record(op: Op, p: Plan, *, inplace: bool) -> list[str]:
     """Statements that build `node` before the kernel runs: edges, inputs and values saved."""
-    lines = [f"node = Ref<Node>::steal(new Node(&descriptor_{op.symbol}));"]
+    descriptor = f"&descriptor_{op.symbol}"
+    for i, condition in enumerate(op.node_names):
+        if condition:
+            descriptor = f"{condition} ? &descriptor_{op.symbol}_{i} : {descriptor}"
+    lines = [f"node = Ref<Node>::steal(new Node({descriptor}));"]
     for a in p.differentiable:
         lines.append(f"const bool want_{a.name} = {_wanted(a)};")
         lines.append(f"(void)want_{a.name};")

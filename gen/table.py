@@ -88,6 +88,7 @@ class Op:
     nondiff: tuple[str, ...] = ()
     undefined_grads: bool = False
     view_kind: str = "Normal"
+    node: str | int | dict[str, int | str] | None = None
 
     @property
     def symbol(self) -> str:
@@ -111,11 +112,16 @@ class Op:
         return [a for a in self.args if a.type.base == "Tensor"]
 
     @property
-    def node_name(self) -> str:
-        """PyTorch's name of the graph node: MulBackward0, MaxBackward1 for the second overload."""
-        words = self.name.strip("_").split("_")
-        camel = "".join(w[:1].upper() + w[1:] for w in words)
-        return f"{camel}Backward{self.node_index}"
+    def node_names(self) -> dict[str, str]:
+        """C++ condition on the arguments → PyTorch's name of the graph node; "" otherwise.
+
+        As a rule MulBackward0, MaxBackward1 for the second overload; `node=` says what differs.
+        """
+        words = re.sub(r"(?<![a-z])[a-z]", lambda m: m[0].upper(), self.name.strip("_"))
+        camel = words.replace("_", "") + "Backward"
+        said = self.node if isinstance(self.node, dict) else {"": self.node_index if self.node is None else self.node}
+        names = {"": 0, **said}
+        return {c: n if isinstance(n, str) else f"{camel}{n}" for c, n in names.items()}
 
     node_index: int = 0
 

@@ -61,7 +61,7 @@ composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"
 
 composite("masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor", variants="function method inplace",
           doc="`masked_fill` with the value of a 0-d tensor.")
-op("masked_fill.value(Tensor self, Tensor mask, Scalar value) -> Tensor", kernel=update(),
+op("masked_fill.value(Tensor self, Tensor mask, Scalar value) -> Tensor", kernel=update(), node=0,
    variants="function method inplace",
    grad={"self": "grad.masked_fill(mask, Scalar(0))"}, doc="`value` where the mask is true.")
 op("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", kernel=update(),

@@ -32,6 +32,7 @@ op("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", kernel=
 op("sub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", kernel=pointwise(everything), manual=_by_hand,
    grad={"self": "grad", "other": "scaled(grad, -alpha.conj())"}, ref="numpy.subtract", doc="self - alpha * other.")
 op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", kernel=pointwise(everything), manual=_by_hand,
+   node={"other.impl()->is_wrapped_number()": 1},
    variants="function method", grad={"self": "scaled(grad, -alpha.conj())", "other": "grad"},
    doc="other - alpha * self.")
 op("mul(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(everything),
@@ -48,13 +49,16 @@ op("_div_trunc(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(re
 op("floor_divide(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
    grad={"self": _zero, "other": _zero}, ref="numpy.floor_divide", doc="The quotient, rounded down.")
 op("remainder(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
+   node={"!other.impl()->is_wrapped_number()": 1},
    grad={"self": "grad", "other": "-grad * self.floor_divide(other)"}, ref="numpy.remainder",
    doc="Remainder of the sign of other, as Python's %.")
 composite("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function", doc="self % other.")
 op("fmod(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
+   node={"!other.impl()->is_wrapped_number()": 1},
    grad={"self": "grad", "other": "-grad * _div_trunc(self, other)"}, ref="numpy.fmod",
    doc="Remainder of the sign of self, as C's fmod.")
 op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor", kernel=pointwise(numbers), manual=_by_hand,
+   node={"!exponent.impl()->is_wrapped_number()": 1, "self.impl()->is_wrapped_number()": 2},
    grad={"self": "pow_backward_self(grad, self, exponent)",
          "exponent": "pow_backward_exponent(grad, self, exponent, result)"},
    ref="numpy.power", doc="self to the power of exponent.")
@@ -65,7 +69,7 @@ op("neg(Tensor self) -> Tensor", kernel=pointwise(everything), manual=_by_hand, 
 composite("positive(Tensor self) -> Tensor", doc="self; bool is refused.")
 op("reciprocal(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * (result * result).conj()"},
    ref="numpy.reciprocal", doc="1 / self.")
-op("square(Tensor self) -> Tensor", kernel=pointwise(numbers), grad={"self": "grad * (2 * self.conj())"},
+op("square(Tensor self) -> Tensor", kernel=pointwise(numbers), node="PowBackward0", grad={"self": "grad * (2 * self.conj())"},
    ref="numpy.square", doc="self * self.")
 op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", kernel=pointwise(everything),
    manual=_by_hand,
@@ -78,6 +82,7 @@ op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> T
          "tensor2": "-scaled(grad * (tensor1 / (tensor2 * tensor2)).conj(), value.conj())"},
    doc="self + value * tensor1 / tensor2.")
 op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor", kernel=pointwise(floating, complex_), manual=_by_hand,
+   node={"!weight.impl()->is_wrapped_number()": 1},
    grad={"self": "grad * (1 - weight).conj()", "end": "grad * weight.conj()", "weight": "grad * (end - self).conj()"},
    doc="self + weight * (end - self).")
 
@@ -95,6 +100,7 @@ op("conj_physical(Tensor self) -> Tensor", kernel=pointwise(everything), grad={"
    doc="The complex conjugate, in memory of its own.")
 composite("conj(Tensor self) -> Tensor", ref="numpy.conj", doc="The complex conjugate; real tensors are returned as they are.")
 op("copysign(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
+   node={"other.impl()->is_wrapped_number()": 1},
    grad={"self": "copysign_backward(grad, self, result)", "other": _zero}, ref="numpy.copysign",
    doc="Magnitude of self, sign of other.")
 op("signbit(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"), variants="function method out",
@@ -124,6 +130,7 @@ op("log1p(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self + 1).
 op("sqrt(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (2 * result.conj())"}, ref="numpy.sqrt", doc="Square root.")
 op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * result.pow(3).conj()"}, doc="1 / sqrt(self).")
 op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
+   node={"self.impl()->is_wrapped_number()": 1, "other.impl()->is_wrapped_number()": 2},
    grad={"self": "where(self.eq(0).logical_and(other.le(0)), 0, grad * other.log())",
          "other": "grad * self / other"}, doc="self * log(other), 0 where self is 0.")
 composite("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", variants="function", doc="`xlogy` of a number.")

@@ -4,16 +4,16 @@ from gen.table import composite, custom, op
 
 # ---- sums and products ----
 
-op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(),
+op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(), node={"dim.has_value()": 1},
    grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim)"}, ref="numpy.sum",
    doc="Sum over the given dimensions, or all. Integers and bool sum to int64.")
 op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(),
    grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim) * self.isnan().logical_not()"}, ref="numpy.nansum",
    doc="Sum in which NaN counts as zero.")
-op("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(),
+op("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(), node={"dim.has_value()": 1},
    grad={"self": "mean_backward(grad, self.sizes(), dim, keepdim)"}, ref="numpy.mean",
    doc="Mean over the given dimensions, or all.")
-op("prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(),
+op("prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(), node={"dim.has_value()": 1},
    grad={"self": "prod_backward(grad, self, result, dim, keepdim)"}, ref="numpy.prod",
    doc="Product over a dimension, or of all elements. Integers and bool multiply in int64.")
 composite("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
@@ -21,15 +21,15 @@ composite("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarT
 
 # ---- extremes ----
 
-op("max(Tensor self) -> Tensor", kernel=custom(), grad={"self": "extreme_backward(grad, self, result, {}, false)"},
+op("max(Tensor self) -> Tensor", kernel=custom(), node=1, grad={"self": "extreme_backward(grad, self, result, {}, false)"},
    ref="numpy.max", doc="The largest element; NaN where one occurs.")
-op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", kernel=custom(),
+op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", kernel=custom(), node=0,
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"}, nondiff=("indices",),
    doc="The largest elements along a dimension and where each first stands.")
 composite("max.other(Tensor self, Tensor other) -> Tensor", ref="numpy.maximum", doc="`maximum`.")
-op("min(Tensor self) -> Tensor", kernel=custom(), grad={"self": "extreme_backward(grad, self, result, {}, false)"},
+op("min(Tensor self) -> Tensor", kernel=custom(), node=1, grad={"self": "extreme_backward(grad, self, result, {}, false)"},
    ref="numpy.min", doc="The smallest element; NaN where one occurs.")
-op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", kernel=custom(),
+op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", kernel=custom(), node=0,
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"}, nondiff=("indices",),
    doc="The smallest elements along a dimension and where each first stands.")
 composite("min.other(Tensor self, Tensor other) -> Tensor", ref="numpy.minimum", doc="`minimum`.")
@@ -61,13 +61,13 @@ op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor", kernel=custom(), gr
 composite("var.unbiased(Tensor self, bool unbiased) -> Tensor", doc="Variance of all elements.")
 composite("var.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
           doc="Variance over dimensions.")
-op("var(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", kernel=custom(),
+op("var(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", kernel=custom(), node=0,
    grad={"self": "var_backward(grad, self, dim, correction, keepdim)"}, ref="numpy.var",
    doc="Variance over dimensions: squared distances from the mean, divided by n - correction (default 1).")
 composite("std.unbiased(Tensor self, bool unbiased) -> Tensor", doc="Standard deviation of all elements.")
 composite("std.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
           doc="Standard deviation over dimensions.")
-op("std(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", kernel=custom(),
+op("std(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", kernel=custom(), node=0,
    grad={"self": "std_backward(grad, self, result, dim, correction, keepdim)"}, ref="numpy.std",
    doc="Standard deviation over dimensions: the root of `var`.")
 composite("var_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)", variants="function",
@@ -75,7 +75,7 @@ composite("var_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)", v
 composite("var_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, Tensor)",
           variants="function", doc="Variance and mean over dimensions.")
 op("var_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
-   kernel=custom(), variants="function",
+   kernel=custom(), node=0, variants="function",
    grad={"self": "var_backward(grad_result0, self, dim, correction, keepdim) + "
                  "mean_backward(grad_result1, self.sizes(), dim, keepdim)"},
    doc="Variance and mean over dimensions, in one pass.")
@@ -84,7 +84,7 @@ composite("std_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)", v
 composite("std_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, Tensor)",
           variants="function", doc="Standard deviation and mean over dimensions.")
 op("std_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
-   kernel=custom(), variants="function",
+   kernel=custom(), node=0, variants="function",
    grad={"self": "std_backward(grad_result0, self, result0, dim, correction, keepdim) + "
                  "mean_backward(grad_result1, self.sizes(), dim, keepdim)"},
    doc="Standard deviation and mean over dimensions, in one pass.")

@@ -3,7 +3,7 @@
 from gen.table import composite, custom, dynamic, op
 
 op("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-   kernel=custom(), nondiff=("indices",),
+   node={"stable.has_value()": 1}, kernel=custom(), nondiff=("indices",),
    grad={"self": "selected_backward(grad_values, self.sizes(), dim, indices)"}, ref="numpy.sort",
    doc="Elements in order along a dimension and where they stood; equal ones keep their order. NaN counts as largest.")
 composite("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
@@ -22,12 +22,12 @@ op("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor valu
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="The k-th smallest element along a dimension and where it stands; k counts from 1.")
 op("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-   kernel=custom(), nondiff=("indices",),
+   node=1, kernel=custom(), nondiff=("indices",),
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="The middle element along a dimension (the lower of two) and where it stands; NaN where one occurs.")
 composite("median(Tensor self) -> Tensor", doc="The middle element (the lower of two); NaN where one occurs.")
 op("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-   kernel=custom(), nondiff=("indices",),
+   node=1, kernel=custom(), nondiff=("indices",),
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="`median` of the elements that are not NaN.")
 composite("nanmedian(Tensor self) -> Tensor", doc="`median` of the elements that are not NaN.")

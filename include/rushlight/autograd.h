@@ -301,6 +301,23 @@ RL_API void add_accumulate_hook(const Tensor& leaf, std::shared_ptr<AccumulateHo
 RL_API void add_pre_hook(Node& node, std::shared_ptr<NodeHook> hook);
 RL_API void add_post_hook(Node& node, std::shared_ptr<NodeHook> hook);
 
+template <class F>
+unsigned Tensor::register_hook(F hook) const {
+  struct Hook : TensorHook {
+    explicit Hook(F f) : function(std::move(f)) {}
+    Tensor operator()(const Tensor& grad) override {
+      if constexpr (std::is_void_v<decltype(function(grad))>) {
+        function(grad);
+        return {};
+      } else {
+        return function(grad);
+      }
+    }
+    F function;
+  };
+  return static_cast<unsigned>(add_tensor_hook(*this, std::make_shared<Hook>(std::move(hook))));
+}
+
 // ---- running it ----
 
 // The node whose backward runs on this thread; null outside of backward.
@@ -309,6 +326,15 @@ RL_API Node* current_node();
 // run a node.
 RL_API uint64_t current_run();
 RL_API bool will_run(const Node& node);
+// Whether that backward goes to all leaves, as without `inputs`.
+RL_API bool run_reaches_all_leaves();
+// Called when the innermost backward of this thread has computed all its gradients. RuntimeError
+// outside of backward.
+struct RL_API FinalCallback {
+  virtual ~FinalCallback();
+  virtual void operator()() = 0;
+};
+RL_API void queue_callback(std::unique_ptr<FinalCallback> callback);
 // Gradients of `roots` (undefined ones: ones for a scalar) are added to the leaves' .grad; with
 // `inputs`, to theirs alone. Saved tensors are freed as it goes unless retain_graph. RuntimeErrors
 // are PyTorch's.
@@ -321,7 +347,7 @@ RL_API std::vector<Tensor> run_grad(const std::vector<Tensor>& outputs,
                                     const std::vector<Tensor>& inputs,
                                     const std::vector<Tensor>& gradients, bool retain_graph,
                                     bool create_graph, bool allow_unused);
-// The same by edges (GradientEdge).
+// The same by edges (GradientEdge); an undefined gradient is one for an output of one element.
 RL_API std::vector<Tensor> run_edges(const std::vector<Edge>& roots,
                                      const std::vector<Tensor>& gradients,
                                      const std::vector<Edge>& inputs, bool accumulate,
@@ -331,6 +357,10 @@ RL_API std::vector<Tensor> run_edges(const std::vector<Edge>& roots,
 namespace autograd {
 using Variable = Tensor;
 using variable_list = std::vector<Tensor>;
+using rushlight::AutoGradMode;
+using rushlight::Edge;
+using rushlight::GradMode;
+using rushlight::Node;
 RL_API void backward(const variable_list& tensors, const variable_list& grad_tensors = {},
                      std::optional<bool> retain_graph = {}, bool create_graph = false,
                      const variable_list& inputs = {});

@@ -3,6 +3,7 @@
 
 #include <rushlight/autograd.h>
 #include <rushlight/factories.h>
+#include <rushlight/function.h>
 #include <rushlight/mode.h>
 #include <rushlight/ops.h>
 #include <rushlight/serialize.h>

@@ -259,6 +259,11 @@ class RL_API Tensor {
   void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = {},
                 bool create_graph = false) const;
   void retain_grad() const;
+  // hook(grad) is called when this tensor's gradient is computed; what it returns, if anything,
+  // replaces it. The number is for remove_hook. (Defined in autograd.h.)
+  template <class F>
+  unsigned register_hook(F hook) const;
+  void remove_hook(unsigned number) const;
   bool retains_grad() const;
   bool is_view() const;
   Tensor _base() const;

@@ -44,6 +44,7 @@ class GradMode {
  private:
   bool before_;
 };
+using AutoGradMode = GradMode;
 struct NoGradGuard : GradMode {
   NoGradGuard() : GradMode(false) {}
 };
@@ -53,7 +54,7 @@ class InferenceMode {
   explicit InferenceMode(bool enabled = true)
       : grad_(tls.grad_mode), inference_(tls.inference_mode) {
     tls.inference_mode = enabled;
-    tls.grad_mode = !enabled && grad_;
+    tls.grad_mode = !enabled;
   }
   ~InferenceMode() {
     tls.grad_mode = grad_;
@@ -61,6 +62,7 @@ class InferenceMode {
   }
   InferenceMode(const InferenceMode&) = delete;
   InferenceMode& operator=(const InferenceMode&) = delete;
+  static bool is_enabled() { return tls.inference_mode; }
 
  private:
   bool grad_;

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 # Submodules, loaded when they are first used.
 _SUBMODULES = frozenset(
     (
-        "amp autograd backends cpu cuda distributed distributions fft func hub jit linalg "
+        "_dynamo _inductor accelerator amp autograd backends compiler cpu cuda distributed "
+        "distributions fft func hub jit linalg "
         "multiprocessing nn optim overrides profiler random safetensors serialization sparse "
         "special storage testing utils version vision"
     ).split()
@@ -72,6 +73,17 @@ _NAMES = {
         ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode"], "autograd.grad_mode"
     ),
     "autocast": "amp",
+    "compile": "compiler",
+    **dict.fromkeys(["from_dlpack", "to_dlpack"], "utils.dlpack"),
+    **dict.fromkeys(
+        (
+            "are_deterministic_algorithms_enabled get_deterministic_debug_mode "
+            "get_float32_matmul_precision is_deterministic_algorithms_warn_only_enabled "
+            "is_warn_always_enabled set_deterministic_debug_mode set_float32_matmul_precision "
+            "set_warn_always use_deterministic_algorithms"
+        ).split(),
+        "_settings",
+    ),
 }
 _TYPED_TENSORS = frozenset(f"{kind}Tensor" for kind in _KINDS.split())
 

@@ -36,21 +36,34 @@ def _split(text):
     return [p for p in parts if p]
 
 
+# Where one signature of ours stands for several of PyTorch's, all their names lead to it.
+_MERGED = frozenset(
+    "default Tensor Scalar dim dim_IntList self int correction Tensor_Tensor Tensor_Scalar".split()  # noqa: SIM905
+)
+_OPTIONS = ("dtype", "layout", "device", "pin_memory", "requires_grad")
+
+
 class OpOverload:
     """One signature of an op; calling it runs the op through modes, autograd and all."""
 
-    def __init__(self, schema):
-        self.schema = schema
+    namespace = "aten"
+
+    def __init__(self, schema, packet=None):
+        self._schema = self.schema = schema
         match = _SIGNATURE.match(schema)
         if match is None:
             raise ValueError(f"not a schema: {schema!r}")
         name, overload, arguments = match.groups()
-        self.name, self.overload = name, overload or ""
-        self.__name__ = f"{name}.{overload or 'default'}"
+        self._opname, self.overload = name, overload or ""
+        self._packet = packet
         self.names, self.types, self.defaults = [], [], []
+        self._num_positional = None
         for part in _split(arguments):
             if part == "*":
+                self._num_positional = len(self.names)
                 continue
+            if part == "options" and self._num_positional is None:
+                self._num_positional = len(self.names)
             declaration, _, default = (
                 ("options options", "=", "{}") if part == "options" else part.partition("=")
             )
@@ -59,6 +72,25 @@ class OpOverload:
             self.types.append(re.sub(r"\([a-z]!?\)", "", kind))
             self.defaults.append(_parse_default(default.strip()) if default else _REQUIRED)
         self.names, self.types = tuple(self.names), tuple(self.types)
+        if self._num_positional is None:
+            self._num_positional = len(self.names)
+        public = self.overload
+        if not public and any("|Scalar" in kind for kind in self.types):
+            public = "Tensor"
+        self._overloadname = public or "default"
+        self.__name__ = f"{name}.{self._overloadname}"
+        self.__qualname__ = self.__name__
+        self.is_view = "(a)" in arguments
+
+    @property
+    def overloadpacket(self):
+        """All signatures of the op."""
+        return self._packet if self._packet is not None else _packet(self._opname)
+
+    def name(self):
+        """The name with its namespace: "aten::add.Tensor"."""
+        suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
+        return f"aten::{self._opname}{suffix}"
 
     def __call__(self, *args, **kwargs):
         if len(args) > len(self.names):
@@ -67,18 +99,53 @@ class OpOverload:
             )
         values = [*args, *self.defaults[len(args) :]]
         for name, value in kwargs.items():
-            if name not in self.names:
+            if name in self.names:
+                values[self.names.index(name)] = value
+            elif name in _OPTIONS and "options" in self.names:
+                place = self.names.index("options")
+                values[place] = {**(values[place] or {}), name: value}
+            else:
                 raise TypeError(f"{self.__name__}() got an unexpected keyword argument '{name}'")
-            values[self.names.index(name)] = value
         missing = [f'"{n}"' for n, v in zip(self.names, values, strict=True) if v is _REQUIRED]
         if missing:
             raise TypeError(
                 f"{self.__name__}() missing {len(missing)} required arguments: {', '.join(missing)}"
             )
-        return _C._call_op(self.name, self.overload, tuple(values), self.types, self.names)
+        return _C._call_op(self._opname, self.overload, tuple(values), self.types, self.names)
+
+    def arguments_of(self, values):
+        """Boxed values as (args, kwargs) of a call; what equals its default is left out."""
+        n = self._num_positional
+        args = list(values[:n])
+        while args and _is_default(args[-1], self.defaults[len(args) - 1]):
+            args.pop()
+        kwargs = {}
+        for name, value, default in zip(self.names[n:], values[n:], self.defaults[n:], strict=True):
+            if name == "options":
+                kwargs.update(value or {})
+            elif not _is_default(value, default):
+                kwargs[name] = value
+        return tuple(args), kwargs
+
+    def __str__(self):
+        return f"aten.{self.__name__}"
 
     def __repr__(self):
-        return f"<OpOverload(op='aten.{self.name}', overload='{self.overload or 'default'}')>"
+        return f"<OpOverload(op='aten.{self._opname}', overload='{self._overloadname}')>"
+
+    def __reduce__(self):
+        return _overload, (self._opname, self.overload)
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _is_default(value, default):
+    if default is _REQUIRED:
+        return False
+    if isinstance(value, (tuple, list)) and isinstance(default, (tuple, list)):
+        return list(value) == list(default)
+    return type(value) is type(default) and value == default
 
 
 class OpOverloadPacket:
@@ -86,19 +153,24 @@ class OpOverloadPacket:
 
     def __init__(self, name, schemas):
         self.__name__ = name
-        self._overloads = {o.overload or "default": o for o in map(OpOverload, schemas)}
+        self._qualified_op_name = f"aten::{name}"
+        self._overloads = {
+            o.overload or "default": o for o in (OpOverload(s, self) for s in schemas)
+        }
 
     def overloads(self):
         """The names of the signatures."""
         return list(self._overloads)
 
     def __getattr__(self, overload):
-        try:
-            return self._overloads[overload]
-        except KeyError:
-            raise AttributeError(
-                f"The op 'aten::{self.__name__}' has no overload '{overload}'"
-            ) from None
+        if overload.startswith("__"):
+            raise AttributeError(overload)
+        found = self._overloads.get(overload)
+        if found is None and overload in _MERGED:
+            found = self._overloads.get("default") or next(iter(self._overloads.values()))
+        if found is None:
+            raise AttributeError(f"The op 'aten::{self.__name__}' has no overload '{overload}'")
+        return found
 
     def __call__(self, *args, **kwargs):
         errors = []
@@ -109,8 +181,22 @@ class OpOverloadPacket:
                 errors.append(str(error))
         raise TypeError("; ".join(errors))
 
+    def __str__(self):
+        return f"aten.{self.__name__}"
+
     def __repr__(self):
         return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
+
+
+def _overload(name, overload):
+    """The object of one signature; `overload` as the schema has it."""
+    return _packet(name)._overloads[overload or "default"]
+
+
+def _dispatch(mode, overload, values):
+    """Offers a call to a TorchDispatchMode, which is popped while its method runs."""
+    args, kwargs = overload.arguments_of(values)
+    return mode.__torch_dispatch__(overload, (), args, kwargs)
 
 
 def _parse_default(text):

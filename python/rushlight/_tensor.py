@@ -114,6 +114,24 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             array = array.astype("uint8")  # as numpy's comparisons with tensors have always given
         return _C.ops.from_numpy(array) if array.ndim else _C.ops.as_tensor(array)
 
+    # ---- DLPack ----
+
+    def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
+        """A DLPack capsule that shares the memory (with copy=True: of a copy).
+
+        Raises:
+            BufferError: it requires grad, or it cannot be shared with `dl_device`.
+        """
+        from rushlight.utils import dlpack
+
+        return dlpack._dlpack(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self):
+        """The kind of its device and its number, as DLPack counts them."""
+        from rushlight.utils import dlpack
+
+        return dlpack._dlpack_device(self)
+
     # ---- types ----
 
     def type(self, dtype=None, non_blocking=False, **kwargs):

@@ -70,6 +70,12 @@ std::atomic<uint64_t> Run::count_{0};
 Node* current_node() { return tls.current_node; }
 uint64_t current_run() { return tls.run == nullptr ? 0 : tls.run->number(); }
 bool will_run(const Node& node) { return tls.run != nullptr && tls.run->will_run(node); }
+bool run_reaches_all_leaves() { return tls.run == nullptr || !tls.run->restricted(); }
+
+void queue_callback(std::unique_ptr<FinalCallback> callback) {
+  RL_CHECK(tls.run != nullptr, "Final callbacks can only be installed during backward pass.");
+  tls.run->add_callback(std::move(callback));
+}
 
 bool Run::will_run(const Node& node) const {
   const int64_t slot = find(node);
@@ -264,6 +270,19 @@ void Run::run_all() {
     const uint32_t slot = ready_.back().slot;
     ready_.pop_back();
     evaluate(slot);
+  }
+  if (RL_UNLIKELY(!callbacks_.empty())) {
+    run_callbacks();
+  }
+}
+
+void Run::run_callbacks() {
+  tls.current_node = nullptr;
+  tls.wanted_by = nullptr;
+  const GradMode mode(create_graph_);
+  for (size_t i = 0; i < callbacks_.size(); i++) {  // one may add others
+    const std::unique_ptr<FinalCallback> callback = std::move(callbacks_[i]);
+    (*callback)();
   }
 }
 

@@ -38,6 +38,10 @@ class Run {
   bool leads_to_wanted(const Node& node) const;
   bool will_run(const Node& node) const;
   uint64_t number() const { return number_; }
+  bool restricted() const { return restricted_; }
+  void add_callback(std::unique_ptr<FinalCallback> callback) {
+    callbacks_.push_back(std::move(callback));
+  }
 
  private:
   struct State {
@@ -66,6 +70,7 @@ class Run {
   void push_if_wanted(uint32_t slot);
   void give(State& state, uint32_t output_nr, Tensor grad);
   void run_all();
+  void run_callbacks();
   void evaluate(uint32_t slot);
   void apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, size_t num_results);
 
@@ -79,6 +84,7 @@ class Run {
   std::vector<Capture> captures_;
   std::vector<Ref<Node>> roots_;  // keep the graph alive
   std::unordered_map<const Node*, uint32_t> elsewhere_;
+  std::vector<std::unique_ptr<FinalCallback>> callbacks_;
 };
 
 }  // namespace rushlight

@@ -122,7 +122,8 @@ void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
     result[0] = std::move(root_grad);
   }
 }
-constexpr NodeDescriptor copy_slices_descriptor = {"CopySlices", copy_slices_backward, true};
+constexpr NodeDescriptor copy_slices_descriptor = {"torch::autograd::CopySlices",
+                                                   copy_slices_backward, true};
 
 }  // namespace
 

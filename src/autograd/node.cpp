@@ -13,6 +13,7 @@ SavedTensorHooks::~SavedTensorHooks() = default;
 TensorHook::~TensorHook() = default;
 NodeHook::~NodeHook() = default;
 AccumulateHook::~AccumulateHook() = default;
+FinalCallback::~FinalCallback() = default;
 
 // A counted array that grows by doubling; most nodes have none or one of each kind.
 template <class T>

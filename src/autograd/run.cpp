@@ -3,6 +3,7 @@
 #include <rushlight/ops.h>
 
 #include "autograd/engine.h"
+#include "core/op_support.h"
 
 namespace rushlight {
 namespace {
@@ -31,6 +32,17 @@ Tensor root_gradient(const Tensor& root, const std::vector<Tensor>& gradients, s
            root.dtype());
   const NoGradGuard no_grad;
   return ones(root.sizes(), TensorOptions(root.dtype()).device(root.device()));
+}
+
+// One, for an output of one element.
+Tensor implied_gradient(const OutputInfo& info) {
+  const DimVector sizes = info.sizes();
+  RL_CHECK(product(sizes) == 1, "grad can be implicitly created only for scalar outputs");
+  RL_CHECK(!is_complex(info.dtype()),
+           "grad can be implicitly created only for real scalar outputs but got torch.",
+           info.dtype());
+  const NoGradGuard no_grad;
+  return ones(sizes, TensorOptions(info.dtype()).device(info.device()));
 }
 
 std::vector<Tensor> start(const std::vector<Edge>& roots, std::vector<Tensor> gradients,
@@ -121,11 +133,15 @@ std::vector<Tensor> run_edges(const std::vector<Edge>& roots, const std::vector<
   for (size_t i = 0; i < roots.size(); i++) {
     RL_CHECK(roots[i].node && roots[i].input_nr < roots[i].node->num_outputs(), "edge ", i,
              " leads nowhere");
-    RL_CHECK(gradients[i].defined(),
-             "grad can be implicitly created only for scalar outputs; give one for edge ", i);
   }
-  return start(roots, gradients, !accumulate || !inputs.empty(), inputs, accumulate, retain_graph,
-               create_graph);
+  std::vector<Tensor> given = gradients;
+  for (size_t i = 0; i < roots.size(); i++) {
+    if (!given[i].defined()) {
+      given[i] = implied_gradient(roots[i].node->output_info(roots[i].input_nr));
+    }
+  }
+  return start(roots, std::move(given), !accumulate || !inputs.empty(), inputs, accumulate,
+               retain_graph, create_graph);
 }
 
 namespace autograd {

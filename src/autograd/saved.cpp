@@ -63,7 +63,11 @@ void SavedTensor::pack(SavedTensorHooks& hooks) {
     output_nr_ = edge.input_nr;
   }
   const NoGradGuard no_grad;
+  const uint32_t before = data_.impl()->version();
   packed->content = hooks.pack(data_);
+  RL_CHECK(data_.impl()->version() == before,
+           "A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
+           "a pack hook cannot be modified by in-place operations.");
   packed_ = std::move(packed);
   data_.reset();
 }

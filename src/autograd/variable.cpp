@@ -100,8 +100,8 @@ void accumulate_grad_backward(Node& node, const Tensor* grads, Tensor*) {
   }
 }
 
-constexpr NodeDescriptor accumulate_descriptor = {"AccumulateGrad", accumulate_grad_backward, true,
-                                                  nullptr, "variable"};
+constexpr NodeDescriptor accumulate_descriptor = {
+    "torch::autograd::AccumulateGrad", accumulate_grad_backward, true, nullptr, "variable"};
 
 }  // namespace
 
@@ -348,6 +348,8 @@ size_t add_tensor_hook(const Tensor& t, std::shared_ptr<TensorHook> hook) {
   hooks_of(meta).tensor_hooks.push_back(std::move(hook));
   return meta.hooks->tensor_hooks.size() - 1;
 }
+
+void Tensor::remove_hook(unsigned number) const { remove_tensor_hook(*this, number); }
 
 void remove_tensor_hook(const Tensor& t, size_t number) {
   if (const Ref<Node> grad_fn = t.grad_fn()) {

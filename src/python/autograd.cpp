@@ -180,6 +180,36 @@ void fill_edges(Ends& ends) {
   }
 }
 
+// One run to inputs of either kind: their gradients, or nothing with `accumulate`.
+std::vector<Tensor> run_between(Ends& roots, std::vector<Tensor> gradients, Ends& inputs,
+                                bool accumulate, bool retain_graph, bool create_graph,
+                                bool allow_unused) {
+  if (!roots.any_edge && !inputs.any_edge) {
+    if (!accumulate) {
+      return run_grad(roots.tensors, inputs.tensors, gradients, retain_graph, create_graph,
+                      allow_unused);
+    }
+    run_backward(roots.tensors, gradients, retain_graph, create_graph, inputs.tensors);
+    return {};
+  }
+  for (const Tensor& t : inputs.tensors) {
+    if (accumulate && t.defined()) {
+      t.retain_grad();  // nothing for a leaf
+    }
+  }
+  fill_edges(roots);
+  fill_edges(inputs);
+  gradients.resize(roots.edges.size());
+  std::vector<Tensor> results =
+      run_edges(roots.edges, gradients, inputs.edges, accumulate, retain_graph, create_graph);
+  for (size_t i = 0; !accumulate && !allow_unused && i < results.size(); i++) {
+    RL_CHECK(results[i].defined(), "The differentiated Tensor at index ", i,
+             " appears to not have been used in the graph. Set allow_unused=True if this is the "
+             "desired behavior.");
+  }
+  return results;
+}
+
 // run_backward(tensors, gradients, retain_graph, create_graph, inputs, accumulate, allow_unused):
 // gradients of inputs, or None with `accumulate`.
 PyObject* run(PyObject*, PyObject* const* args, Py_ssize_t n) {
@@ -200,29 +230,8 @@ PyObject* run(PyObject*, PyObject* const* args, Py_ssize_t n) {
     std::vector<Tensor> results;
     {
       const WithoutGil no_gil;
-      if (roots.any_edge || inputs.any_edge) {
-        gradients.resize(roots.tensors.size());
-        for (size_t i = 0; i < gradients.size(); i++) {
-          if (!gradients[i].defined() && roots.tensors[i].defined() &&
-              roots.tensors[i].numel() == 1) {
-            gradients[i] = ones_like(roots.tensors[i]);
-          }
-        }
-        fill_edges(roots);
-        fill_edges(inputs);
-        results =
-            run_edges(roots.edges, gradients, inputs.edges, accumulate, retain_graph, create_graph);
-        for (size_t i = 0; !accumulate && !allow_unused && i < results.size(); i++) {
-          RL_CHECK(results[i].defined(), "The differentiated Tensor at index ", i,
-                   " appears to not have been used in the graph. Set allow_unused=True if this is "
-                   "the desired behavior.");
-        }
-      } else if (accumulate) {
-        run_backward(roots.tensors, gradients, retain_graph, create_graph, inputs.tensors);
-      } else {
-        results = run_grad(roots.tensors, inputs.tensors, gradients, retain_graph, create_graph,
-                           allow_unused);
-      }
+      results = run_between(roots, std::move(gradients), inputs, accumulate, retain_graph,
+                            create_graph, allow_unused);
     }
     if (accumulate) {
       Py_RETURN_NONE;
@@ -245,14 +254,16 @@ PyObject* backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
     const Tensor gradient = bound.given(0) ? expect_tensor(bound[0], "gradient") : Tensor();
     const bool create_graph = bound.truth(2, false);
     const bool retain_graph = bound.truth(1, create_graph);
-    const Ends inputs = ends_of(bound[3], "inputs");
+    Ends inputs = ends_of(bound[3], "inputs");
     RL_CHECK(!bound.given(3) || !inputs.tensors.empty(),
              "`inputs` argument to `backward()` cannot be empty.");
-    RL_CHECK(
-        !inputs.any_edge,
-        "backward() of a tensor takes tensors as inputs; use torch.autograd.backward for edges");
     const WithoutGil no_gil;
-    run_backward({root}, {gradient}, retain_graph, create_graph, inputs.tensors);
+    if (RL_UNLIKELY(inputs.any_edge)) {
+      Ends roots = {{root}, {{}}};
+      run_between(roots, {gradient}, inputs, true, retain_graph, create_graph, true);
+    } else {
+      run_backward({root}, {gradient}, retain_graph, create_graph, inputs.tensors);
+    }
     Py_RETURN_NONE;
   });
 }
@@ -527,6 +538,12 @@ PyObject* push_saved_hooks(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OO:push_saved_tensors_hooks", &pack, &unpack)) {
       throw PythonError();
     }
+    for (PyObject* hook : {pack, unpack}) {
+      if (PyCallable_Check(hook) == 0) {
+        raise(PyExc_TypeError,
+              str("saved_tensors_hooks(): the hooks must be callable, but got ", type_name(hook)));
+      }
+    }
     RL_CHECK(saved_hooks_disabled.empty(), saved_hooks_disabled);
     hook_stack.hooks.push_back(
         std::make_unique<PythonSavedHooks>(Object::borrow(pack), Object::borrow(unpack)));
@@ -549,8 +566,7 @@ PyObject* pop_saved_hooks(PyObject*, PyObject*) {
 PyObject* disable_saved_hooks(PyObject*, PyObject* message) {
   return guarded([&]() -> PyObject* {
     const std::string before = saved_hooks_disabled;
-    RL_CHECK(message == Py_None || hook_stack.hooks.empty(),
-             "saved tensors hooks are in use already");
+    RL_CHECK(message == Py_None || hook_stack.hooks.empty(), text_view(message));
     saved_hooks_disabled = message == Py_None ? std::string() : std::string(text_view(message));
     return before.empty() ? Py_NewRef(Py_None) : text(before).release();
   });
@@ -587,6 +603,32 @@ PyObject* running_node(PyObject*, PyObject*) {
 PyObject* running_backward(PyObject*, PyObject*) {
   return PyLong_FromUnsignedLongLong(current_run());
 }
+class PythonCallback : public FinalCallback {
+ public:
+  explicit PythonCallback(Object function) : function_(std::move(function)) {}
+  ~PythonCallback() override { drop_reference(function_.release()); }
+  void operator()() override {
+    in_python([&] { Object::check(PyObject_CallNoArgs(function_.get())); });
+  }
+
+ private:
+  Object function_;
+};
+
+PyObject* queue_python_callback(PyObject*, PyObject* function) {
+  return guarded([&]() -> PyObject* {
+    if (PyCallable_Check(function) == 0) {
+      raise(PyExc_TypeError,
+            str("queue_callback(): expected a function, but got ", type_name(function)));
+    }
+    queue_callback(std::make_unique<PythonCallback>(Object::borrow(function)));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* reaches_all_leaves(PyObject*, PyObject*) {
+  return PyBool_FromLong(run_reaches_all_leaves());
+}
+
 PyObject* will_run_node(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
     if (!is_node(o)) {
@@ -624,6 +666,8 @@ PyMethodDef functions[] = {
     {"_gradient_edge", edge_of, METH_O, nullptr},
     {"_backward_run", running_backward, METH_NOARGS, nullptr},
     {"_will_run", will_run_node, METH_O, nullptr},
+    {"_queue_callback", queue_python_callback, METH_O, nullptr},
+    {"_reaches_all_leaves", reaches_all_leaves, METH_NOARGS, nullptr},
     {"_increment_version", increment_version, METH_O, nullptr},
     {"_current_autograd_node", running_node, METH_NOARGS,
      "The node whose backward runs; None outside of backward."},

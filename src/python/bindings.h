@@ -31,6 +31,9 @@ void init_settings(PyObject* module);   // settings.cpp: default dtype, threads,
 void init_storage(PyObject* module);    // storage.cpp: UntypedStorage
 void init_nn_module(PyObject* module);  // nn_module.cpp: the base class of nn.Module
 void init_calls(PyObject* module);      // calls.cpp: the boxed form
+void init_profiler(PyObject* module);   // profiler.cpp
+void init_dlpack(PyObject* module);     // dlpack.cpp
+void init_dispatch(PyObject* module);   // dispatch.cpp: TorchDispatchMode
 
 // Bindings that live with what they bind.
 void add_autograd();  // autograd.cpp: methods of TensorBase

@@ -1,13 +1,9 @@
-// The boxed form from Python: any op by name with a list of values, and the profiler's mode, its
-// first user. python/rushlight/_ops.py binds arguments to the schema; here they become Values, by
-// the type that it says.
+// The boxed form from Python: any op by name with a list of values. python/rushlight/_ops.py binds
+// arguments to the schema; here they become Values, by the type that it says.
 #include <rushlight/mode.h>
 
-#include <chrono>
-#include <map>
-#include <memory>
-
 #include "python/bindings.h"
+#include "python/boxed.h"
 #include "python/parser.h"
 
 namespace rushlight::python {
@@ -139,12 +135,19 @@ Value to_value(PyObject* o, const Place& place) {
   place.wrong(o);
 }
 
+}  // namespace
+
+Value to_value(PyObject* o, const OpInfo& op, std::string_view type, std::string_view name) {
+  return to_value(o, Place{op, type, name});
+}
+
 PyObject* from_value(const Value& value) {
   if (value.is_none()) {
     Py_RETURN_NONE;
   }
   if (value.is<Tensor>()) {
-    return wrap(value.get<Tensor>());
+    const auto t = value.get<Tensor>();
+    return t.defined() && t.impl()->is_wrapped_number() ? wrap_number(t.item()) : wrap(t);
   }
   if (value.is<std::vector<Tensor>>()) {
     return wrap_result(value.get<std::vector<Tensor>>());
@@ -158,8 +161,42 @@ PyObject* from_value(const Value& value) {
   if (value.is<DimVector>()) {
     return wrap_ints(value.get<DimVector>());
   }
-  raise(PyExc_TypeError, "the op returned a value that has no Python form");
+  if (value.is<std::string>()) {
+    return text(value.get<std::string>()).release();
+  }
+  if (value.is<Device>()) {
+    return wrap(value.get<Device>());
+  }
+  if (value.is<MemoryFormat>()) {
+    return wrap(value.get<MemoryFormat>());
+  }
+  if (value.is<Layout>()) {
+    return wrap(value.get<Layout>());
+  }
+  if (value.is<Generator>()) {
+    return wrap(value.get<Generator>());
+  }
+  if (value.is<std::vector<double>>()) {
+    const auto list = value.get<std::vector<double>>();
+    Object out = Object::check(PyList_New(static_cast<Py_ssize_t>(list.size())));
+    for (size_t i = 0; i < list.size(); i++) {
+      PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), check(PyFloat_FromDouble(list[i])));
+    }
+    return out.release();
+  }
+  if (value.is<std::vector<std::optional<Tensor>>>()) {
+    const auto list = value.get<std::vector<std::optional<Tensor>>>();
+    Object out = Object::check(PyList_New(static_cast<Py_ssize_t>(list.size())));
+    for (size_t i = 0; i < list.size(); i++) {
+      PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i),
+                      check(list[i] ? wrap(*list[i]) : Py_NewRef(Py_None)));
+    }
+    return out.release();
+  }
+  raise(PyExc_TypeError, "the op has a value that has no Python form");
 }
+
+namespace {
 
 const OpInfo& op_named(PyObject* name, PyObject* overload) {
   const std::string_view n = text_view(name);
@@ -232,61 +269,10 @@ PyObject* op_names(PyObject*, PyObject*) {
   });
 }
 
-// ---- the profiler ----
-
-struct ProfilerMode final : Mode {
-  struct Entry {
-    int64_t calls = 0;
-    int64_t nanoseconds = 0;
-  };
-  std::map<std::string, Entry> entries;
-
-  std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override {
-    const auto begin = std::chrono::steady_clock::now();
-    std::vector<Value> results = op.call(arguments);
-    const auto end = std::chrono::steady_clock::now();
-    Entry& entry = entries[op.name];
-    entry.calls++;
-    entry.nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count();
-    return results;
-  }
-};
-
-struct Profile {
-  ProfilerMode mode;
-  ModeScope scope{mode, ModeScope::Level::Lower};
-};
-thread_local std::vector<std::unique_ptr<Profile>> profiles;
-
-PyObject* profile_start(PyObject*, PyObject*) {
-  return guarded([&]() -> PyObject* {
-    profiles.push_back(std::make_unique<Profile>());
-    Py_RETURN_NONE;
-  });
-}
-
-// {name: (calls, nanoseconds)} of this thread since the matching start.
-PyObject* profile_stop(PyObject*, PyObject*) {
-  return guarded([&] {
-    RL_CHECK(!profiles.empty(), "the profiler was not started on this thread");
-    const std::unique_ptr<Profile> profile = std::move(profiles.back());
-    profiles.pop_back();
-    Object out = Object::check(PyDict_New());
-    for (const auto& [name, entry] : profile->mode.entries) {
-      const Object pair = Object::check(Py_BuildValue("(LL)", static_cast<long long>(entry.calls),
-                                                      static_cast<long long>(entry.nanoseconds)));
-      check(PyDict_SetItemString(out.get(), name.c_str(), pair.get()));
-    }
-    return out.release();
-  });
-}
-
 PyMethodDef functions[] = {
     {"_call_op", call_op, METH_VARARGS, nullptr},
     {"_op_schemas", op_schemas, METH_O, nullptr},
     {"_op_names", op_names, METH_NOARGS, nullptr},
-    {"_profile_start", profile_start, METH_NOARGS, nullptr},
-    {"_profile_stop", profile_stop, METH_NOARGS, nullptr},
     {},
 };
 

@@ -5,6 +5,7 @@
 // comes back as a view of itself, and what is marked non-differentiable leaves the graph.
 #include <algorithm>
 
+#include <rushlight/function.h>
 #include <rushlight/ops.h>
 
 #include "python/autograd.h"
@@ -131,59 +132,6 @@ bool contains(PyObject* tuple, PyObject* item) {
   return false;
 }
 
-// An input that comes back as an output: a view of it that cannot be written, so that its own
-// history stays.
-Tensor returned_input(const Tensor& t, const Ref<Node>& node) {
-  Tensor out = t.tensor_data();
-  record_view(out, t, ViewKind::Custom, node);
-  return out;
-}
-
-// Gives one output of forward its history. `several`: there are others.
-Tensor record_output(const Tensor& t, const FunctionObject& context, PyObject* object,
-                     const Ref<Node>& node, bool is_input, bool several) {
-  const bool is_dirty = contains(context.dirty, object);
-  const bool differentiable =
-      node && !contains(context.non_differentiable, object) && is_differentiable(t.dtype());
-  if (!differentiable) {
-    if (node) {
-      set_no_history(t, node);
-    }
-    if (is_input && !is_dirty) {
-      const NoGradGuard no_grad;
-      return node ? t.tensor_data() : returned_input(t, Ref<Node>());
-    }
-    return t.requires_grad() && node ? t.tensor_data() : t;
-  }
-  if (is_dirty) {
-    RL_CHECK(!t.is_leaf() || !t.requires_grad(),
-             "a leaf Variable that requires grad has been used in an in-place operation.");
-    if (t.is_view()) {
-      const AutogradMeta& meta = *t.impl()->autograd();
-      RL_CHECK(!several,
-               "If your Function modifies inplace an input that is a view of another Tensor, your "
-               "Function "
-               "cannot return more than one Tensor. This is not supported by the current autograd "
-               "engine.");
-      RL_CHECK(
-          !meta.view->root.is_leaf() || !t.requires_grad(),
-          "a view of a leaf Variable that requires grad is being used in an in-place operation.");
-    }
-    rebase_history(t, node);
-    return t;
-  }
-  if (is_input) {
-    return returned_input(t, node);
-  }
-  set_history(t, node);
-  if (t.is_view()) {  // of an input, made while nothing was recorded
-    ViewInfo& view = *t.impl()->autograd()->view;
-    view.kind = several ? ViewKind::MultiOutput : ViewKind::Custom;
-    view.grad_fn_version = t._version();
-  }
-  return t;
-}
-
 void save_tensors(const FunctionObject& context, const Ref<Node>& node) {
   for (Py_ssize_t i = 0; context.to_save != nullptr && i < PyTuple_GET_SIZE(context.to_save); i++) {
     PyObject* item = PyTuple_GET_ITEM(context.to_save, i);
@@ -227,7 +175,11 @@ PyObject* wrap_outputs(PyObject* context, PyObject* outputs, const std::vector<T
     const Tensor t = unwrap(item);
     const bool is_input = std::any_of(inputs.begin(), inputs.end(),
                                       [&](const Tensor& input) { return input.is_same(t); });
-    PyTuple_SET_ITEM(out.get(), i, wrap(record_output(t, function, item, node, is_input, n > 1)));
+    PyTuple_SET_ITEM(
+        out.get(), i,
+        wrap(autograd::record_custom_output(t, node,
+                                            {is_input, contains(function.dirty, item),
+                                             contains(function.non_differentiable, item), n > 1})));
   }
   if (node) {
     save_tensors(function, node);
@@ -235,14 +187,18 @@ PyObject* wrap_outputs(PyObject* context, PyObject* outputs, const std::vector<T
   return is_tuple ? out.release() : Py_NewRef(PyTuple_GET_ITEM(out.get(), 0));
 }
 
-PyObject* run_forward(PyObject* cls, PyObject* context, PyObject* const* args, Py_ssize_t n) {
+// `args` has n positional arguments, then those that kwnames names.
+PyObject* run_forward(PyObject* cls, PyObject* context, PyObject* const* args, Py_ssize_t n,
+                      PyObject* kwnames) {
   const NoGradGuard no_grad;
   const Object forward = Object::check(PyObject_GetAttrString(cls, "forward"));
   const Object separate = Object::check(PyObject_GetAttrString(cls, "_has_setup_context"));
   if (separate.get() != Py_True) {
     std::vector<PyObject*> stack = {context};
-    stack.insert(stack.end(), args, args + n);
-    return check(PyObject_Vectorcall(forward.get(), stack.data(), stack.size(), nullptr));
+    const Py_ssize_t named = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+    stack.insert(stack.end(), args, args + n + named);
+    return check(
+        PyObject_Vectorcall(forward.get(), stack.data(), static_cast<size_t>(n) + 1, kwnames));
   }
   Object outputs =
       Object::check(PyObject_Vectorcall(forward.get(), args, static_cast<size_t>(n), nullptr));
@@ -256,8 +212,32 @@ PyObject* run_forward(PyObject* cls, PyObject* context, PyObject* const* args, P
   return outputs.release();
 }
 
-PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
+// Where setup_context is separate, it gets the defaults of forward's arguments too: whether some
+// are left out, and the call with all of them.
+bool leaves_out_defaults(PyObject* cls, Py_ssize_t n, PyObject* kwnames) {
+  const Object most = Object::check(PyObject_GetAttrString(cls, "_num_forward_arguments"));
+  const Py_ssize_t count = PyLong_AsSsize_t(most.get());
+  return count >= 0 && (n < count || kwnames != nullptr);
+}
+
+PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n, PyObject* kwnames);
+
+PyObject* apply_with_defaults(PyObject* cls, PyObject* const* args, Py_ssize_t n,
+                              PyObject* kwnames) {
+  const Object bind = Object::check(PyObject_GetAttrString(cls, "_bind_forward"));
+  const Object all =
+      Object::check(PyObject_Vectorcall(bind.get(), args, static_cast<size_t>(n), kwnames));
+  const Object items = Object::check(PySequence_Tuple(all.get()));
+  return check(
+      apply(cls, PySequence_Fast_ITEMS(items.get()), PyTuple_GET_SIZE(items.get()), nullptr));
+}
+
+PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n_positional, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
+    if (RL_UNLIKELY(leaves_out_defaults(cls, n_positional, kwnames))) {
+      return apply_with_defaults(cls, args, n_positional, kwnames);
+    }
+    const Py_ssize_t n = n_positional + (kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames));
     std::vector<Tensor> inputs;
     std::vector<bool> is_tensor_input;
     const Object needs = Object::check(PyTuple_New(n));
@@ -286,7 +266,8 @@ PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
       }
       as_function(context.get())->base.node = node.get();
     }
-    const Object outputs = Object::check(run_forward(cls, context.get(), args, n));
+    const Object outputs =
+        Object::check(run_forward(cls, context.get(), args, n_positional, kwnames));
     PyObject* out = wrap_outputs(context.get(), outputs.get(), inputs, node);
     FunctionObject* f = as_function(context.get());
     Py_CLEAR(f->to_save);
@@ -349,6 +330,15 @@ PyObject* saved_tensors(PyObject* o, void*) {
   });
 }
 
+PyObject* clear_saved_tensors(PyObject* o, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    if (Node* node = as_function(o)->base.node) {
+      node->release_saved();
+    }
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef methods[] = {
     {"save_for_backward", remember<&FunctionObject::to_save>, METH_VARARGS,
      "Keep tensors (or None) for backward, where `saved_tensors` returns them. Once, in forward."},
@@ -361,7 +351,9 @@ PyMethodDef methods[] = {
     {"set_materialize_grads", set_materialize_grads, METH_O,
      "Whether backward gets zeros (the default) or None where no gradient arrived."},
     {"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply)),
-     METH_FASTCALL | METH_CLASS, "Run forward and record it."},
+     METH_FASTCALL | METH_KEYWORDS | METH_CLASS, "Run forward and record it."},
+    {"maybe_clear_saved_tensors", clear_saved_tensors, METH_NOARGS,
+     "Free what was saved for backward."},
     {},
 };
 

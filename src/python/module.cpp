@@ -37,6 +37,9 @@ void init(PyObject* module) {
   init_factories(module);
   init_settings(module);
   init_calls(module);
+  init_dispatch(module);
+  init_profiler(module);
+  init_dlpack(module);
   init_nn_module(module);
   for (const Bindings* const* b = all_bindings; *b != nullptr; b++) {
     check(PyModule_AddFunctions(ops_owner, (*b)->functions));

@@ -65,7 +65,11 @@ PyTypeObject* class_named(const char* name) {
   if (it != classes.end()) {
     return it->second;
   }
-  const std::string full = str("rushlight._C._functions.", name);
+  // "torch::autograd::CopySlices" has the class CopySlices.
+  const std::string_view whole = name;
+  const size_t colon = whole.rfind(':');
+  const std::string full =
+      str("rushlight._C._functions.", colon == whole.npos ? whole : whole.substr(colon + 1));
   PyType_Slot slots[] = {{0, nullptr}};
   PyType_Spec spec = {full.c_str(), sizeof(NodeObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
@@ -250,6 +254,18 @@ PyObject* metadata(PyObject* o, void*) {
 
 PyObject* requires_grad(PyObject*, void*) { Py_RETURN_TRUE; }
 
+PyTypeObject* metadata_type() {
+  static PyStructSequence_Field fields[] = {{"shape", nullptr},
+                                            {"dtype", nullptr},
+                                            {"device", nullptr},
+                                            {"is_nested_tensor", nullptr},
+                                            {"is_cpp_nested_tensor", nullptr},
+                                            {}};
+  static PyStructSequence_Desc description = {"rushlight._C._InputMetadata", nullptr, fields, 5};
+  static PyTypeObject* type = PyStructSequence_NewType(&description);
+  return type;
+}
+
 PyObject* input_metadata(PyObject* o, void*) {
   return guarded([&] {
     const Ref<Node> node = unwrap_node(o);
@@ -259,8 +275,13 @@ PyObject* input_metadata(PyObject* o, void*) {
       const Object shape = Object::check(wrap_size(info.sizes()));
       const Object dtype = Object::check(wrap(info.dtype()));
       const Object device = Object::check(wrap(info.device()));
-      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i),
-                       check(PyTuple_Pack(3, shape.get(), dtype.get(), device.get())));
+      PyObject* item = check(PyStructSequence_New(metadata_type()));
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), item);
+      PyStructSequence_SetItem(item, 0, Py_NewRef(shape.get()));
+      PyStructSequence_SetItem(item, 1, Py_NewRef(dtype.get()));
+      PyStructSequence_SetItem(item, 2, Py_NewRef(device.get()));
+      PyStructSequence_SetItem(item, 3, Py_NewRef(Py_False));
+      PyStructSequence_SetItem(item, 4, Py_NewRef(Py_False));
     }
     return out.release();
   });
@@ -307,10 +328,18 @@ class PythonNodeHook : public NodeHook {
             before_ ? PyObject_CallOneArg(hook, first.get())
                     : PyObject_CallFunctionObjArgs(hook, first.get(), second.get(), nullptr));
         if (result.get() != Py_None) {
-          std::vector<Tensor> replaced = unwrap_tuple(result.get(), "gradients returned by a hook");
-          RL_CHECK(replaced.size() == changed.size(),
-                   "hook has returned an incorrect number of values: got ", replaced.size(),
-                   ", but expected ", changed.size());
+          const Object list_of_it = PyTuple_Check(result.get()) || PyList_Check(result.get())
+                                        ? Object::check(PySequence_Tuple(result.get()))
+                                        : Object::check(PyTuple_Pack(1, result.get()));
+          for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(list_of_it.get()); k++) {
+            PyObject* item = PyTuple_GET_ITEM(list_of_it.get(), k);
+            RL_CHECK_TYPE(item == Py_None || is_tensor(item),
+                          "expected Variable, but hook returned '", type_name(item), "'");
+          }
+          std::vector<Tensor> replaced = unwrap_tuple(list_of_it.get(), "gradients");
+          RL_CHECK(replaced.size() == changed.size(), "hook '", name_of(hook),
+                   "' has returned an incorrect number of values (got ", replaced.size(),
+                   ", but expected ", changed.size(), ")");
           changed = std::move(replaced);
         }
       }
@@ -318,6 +347,15 @@ class PythonNodeHook : public NodeHook {
   }
 
  private:
+  static std::string name_of(PyObject* hook) {
+    const Object name = Object::maybe(PyObject_GetAttrString(hook, "__name__"));
+    if (!name || !PyUnicode_Check(name.get())) {
+      PyErr_Clear();
+      return "<unknown>";
+    }
+    return std::string(text_view(name.get()));
+  }
+
   Object hooks_;  // OrderedDict
   bool before_;
 };

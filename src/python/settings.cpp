@@ -6,6 +6,7 @@
 
 #include "core/iterator.h"
 #include "core/parallel.h"
+#include "cpu/isa_level.h"
 #include "python/bindings.h"
 #include "python/parser.h"
 
@@ -123,7 +124,13 @@ PyMethodDef functions[] = {
     {},
 };
 #undef ROW
+// "v2", "v3" or "v4": which kernels run.
+PyObject* cpu_level(PyObject*, PyObject*) {
+  return PyUnicode_FromFormat("v%d", static_cast<int>(cpu::isa_level()));
+}
+
 PyMethodDef module_functions[] = {
+    {"_cpu_level", cpu_level, METH_NOARGS, nullptr},
     {"_warn_once", warn_once_for, METH_O, nullptr},
     {},
 };

@@ -1,5 +1,6 @@
 """Gradients: `backward`, `grad`, custom functions, gradient checks, and the modes of recording."""
 
+import warnings
 from collections.abc import Mapping
 
 import rushlight
@@ -129,8 +130,10 @@ def grad(
         materialize_grads: zeros instead of None for unused inputs.
     """
     if not only_inputs:
-        raise ValueError(
-            "only_inputs=False has no meaning any more; use backward to accumulate gradients"
+        warnings.warn(
+            "only_inputs=False is ignored; use backward to accumulate gradients",
+            FutureWarning,
+            stacklevel=2,
         )
     if materialize_grads and allow_unused is False:
         raise ValueError(

@@ -6,6 +6,8 @@ forward takes no ctx.
 """
 
 import functools
+import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -45,15 +47,19 @@ class FunctionMeta(type):
     # What is found out here.
     _backward_cls: type
     _has_setup_context: bool
+    _num_forward_arguments: int
     _backward_method: Any
 
     def __init__(cls, name, bases, namespace):
         super().__init__(name, bases, namespace)
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls})
+        cls._num_forward_arguments = -1
         if not any(isinstance(base, FunctionMeta) for base in bases):  # Function itself
             cls._has_setup_context = False
             return
         cls._has_setup_context = cls.setup_context is not Function.setup_context
+        if cls._has_setup_context:
+            cls._num_forward_arguments = _positional_count(cls.forward)
         own_backward = cls.backward is not Function.backward
         own_vjp = cls.vjp is not Function.vjp
         if own_backward and own_vjp:
@@ -62,6 +68,14 @@ class FunctionMeta(type):
                 f"{name} should define one of them."
             )
         cls._backward_method = staticmethod(cls.vjp if own_vjp else cls.backward)
+
+
+def _positional_count(forward):
+    """How many arguments can be given by position; -1 for any number."""
+    parameters = inspect.signature(forward).parameters.values()
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return -1
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
 class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
@@ -78,10 +92,38 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     """
 
     def __init__(self, *args, **kwargs):
-        raise RuntimeError(
-            f"{type(self).__name__} should not be instantiated: its methods are static, "
-            f"call {type(self).__name__}.apply"
+        name = type(self).__name__
+        warnings.warn(
+            f"{name} should not be instantiated: its methods are static, call {name}.apply",
+            DeprecationWarning,
+            stacklevel=2,
         )
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Its methods "
+            f"must be static: call {type(self).__name__}.apply"
+        )
+
+    # vmap goes through custom functions op by op, so neither is asked for.
+    generate_vmap_rule = False
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """The rule of `vmap` for this function, where it has one of its own."""
+        raise NotImplementedError("vmap is not implemented for this custom autograd.Function")
+
+    @classmethod
+    def _bind_forward(cls, *args, **kwargs):
+        """All arguments of forward by position, defaults filled in."""
+        bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(
+                f"{cls.__name__}: forward cannot have keyword-only arguments where setup_context "
+                "is separate"
+            )
+        return bound.args
 
     @staticmethod
     def forward(*args, **kwargs):
@@ -109,7 +151,10 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     @staticmethod
     def jvp(ctx, *grad_inputs):
         """Forward-mode differentiation, which custom functions do not have."""
-        raise NotImplementedError("forward mode AD is not available for custom autograd.Function")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
 
 
 Function._backward_method = staticmethod(Function.backward)

@@ -11,16 +11,20 @@ from rushlight.autograd import grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
+_OUTPUT = "The output of the user-provided function"
+_JACOBIAN = "The jacobian of the user-provided function"
 
-def _as_tuple(value, what):
+
+def _as_tuple(value, what, function):
     if isinstance(value, _C.TensorBase):
         return (value,), False
-    if not isinstance(value, (tuple, list)) or not all(isinstance(v, _C.TensorBase) for v in value):
-        raise TypeError(
-            f"The {what} must be either a Tensor or a tuple of Tensors but got "
-            f"{type(value).__name__}"
-        )
-    return tuple(value), True
+    expected = f"The {what} given to {function} must be either a Tensor or a tuple of Tensors"
+    if not isinstance(value, tuple):
+        raise TypeError(f"{expected} but the given {what} has type {type(value)}.")
+    for i, v in enumerate(value):
+        if not isinstance(v, _C.TensorBase):
+            raise TypeError(f"{expected} but the value at index {i} has type {type(v)}.")
+    return value, True
 
 
 def _fresh_inputs(inputs, create_graph):
@@ -32,22 +36,33 @@ def _fresh_inputs(inputs, create_graph):
     return tuple(i.detach().requires_grad_() for i in inputs)
 
 
-def _call(func, inputs, strict):
-    outputs, several = _as_tuple(func(*inputs), "outputs of the user-provided function")
+def _call(func, inputs, strict, function):
+    outputs, several = _as_tuple(func(*inputs), "outputs of the user-provided function", function)
     if strict:
         for i, output in enumerate(outputs):
             if not output.requires_grad:
                 raise RuntimeError(
                     f"Output {i} of the user-provided function does not require gradients. The "
-                    f"outputs must be "
-                    "computed in a differentiable manner from the input when running in strict "
-                    "mode."
+                    "outputs must be computed in a differentiable manner from the input when "
+                    "running in strict mode."
                 )
     return outputs, several
 
 
+def _second(what, i):
+    """The error where a gradient does not depend on input i, so that the Hessian is zero there."""
+    return RuntimeError(
+        f"While computing the hessian, found that {what} with respect to input {i} is independent "
+        "of the input. This is not allowed in strict mode. Is the function twice differentiable, "
+        "and no linear one?"
+    )
+
+
 def _grads(outputs, inputs, vectors, create_graph, strict, what):
-    """Gradients with zeros for what does not depend on an input (an error in strict mode)."""
+    """Gradients with zeros for what does not depend on an input (an error in strict mode).
+
+    With `what` None such an error tells of the Hessian.
+    """
     pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o.requires_grad]
     if pairs:
         results = grad(
@@ -63,6 +78,8 @@ def _grads(outputs, inputs, vectors, create_graph, strict, what):
     filled = []
     for i, (result, value) in enumerate(zip(results, inputs, strict=True)):
         if result is None:
+            if strict and what is None:
+                raise _second("the jacobian of the user-provided function", i)
             if strict:
                 raise RuntimeError(
                     f"{what} is independent of input {i}. This is not allowed in strict mode."
@@ -72,24 +89,36 @@ def _grads(outputs, inputs, vectors, create_graph, strict, what):
     return tuple(filled)
 
 
-def _vectors(v, like, what):
+def _check_depends(results, strict, create_graph, what=_JACOBIAN):
+    """In strict mode what is to be differentiated again must depend on the inputs."""
+    if strict and create_graph:
+        for i, result in enumerate(results):
+            if not result.requires_grad:
+                raise RuntimeError(
+                    f"{what} is independent of input {i}. This is not allowed in strict mode when "
+                    "create_graph=True."
+                )
+
+
+def _vectors(v, like, what, function):
     """One vector for each tensor; ones for a single scalar."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(
-                f"The vector v can only be None if the user-provided function {what}."
+                f"The vector v can only be None if {what} is a single Tensor with a single element."
             )
         return (rushlight.ones_like(like[0]),)
-    vectors, _ = _as_tuple(v, "vector v")
+    vectors, several = _as_tuple(v, "v", function)
     if len(vectors) != len(like):
+        if len(like) == 1:
+            raise RuntimeError("The given v should contain a single Tensor.")
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}."
         )
     for i, (a, b) in enumerate(zip(vectors, like, strict=True)):
         if a.shape != b.shape:
-            raise RuntimeError(
-                f"Entry {i} of v has invalid size: should be {b.shape} but got {a.shape}."
-            )
+            which = f"Entry {i} in v" if len(like) > 1 or several else "v"
+            raise RuntimeError(f"{which} has invalid size: should be {b.shape} but got {a.shape}.")
     return vectors
 
 
@@ -98,28 +127,34 @@ def _result(values, several, create_graph):
     return values if several else values[0]
 
 
+_INPUT_SCALAR = "the input to the user-provided function"
+_OUTPUT_SCALAR = "the user-provided function's output"
+
+
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """Return `func(*inputs)` and vᵀ J, with J its Jacobian; v has the form of the output."""
     with rushlight.enable_grad():
-        inputs, several_in = _as_tuple(inputs, "inputs given to vjp")
+        inputs, several_in = _as_tuple(inputs, "inputs", "vjp")
         inputs = _fresh_inputs(inputs, create_graph)
-        outputs, several_out = _call(func, inputs, strict)
-        vectors = _vectors(v, outputs, "returns a single Tensor with a single element")
-        products = _grads(outputs, inputs, vectors, create_graph, strict, "The output")
+        outputs, several_out = _call(func, inputs, strict, "vjp")
+        vectors = _vectors(v, outputs, _OUTPUT_SCALAR, "vjp")
+        products = _grads(outputs, inputs, vectors, create_graph, strict, _OUTPUT)
+        _check_depends(products, strict, create_graph)
     return _result(outputs, several_out, create_graph), _result(products, several_in, create_graph)
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
     """Return `func(*inputs)` and J v; v has the form of the inputs. Two backward passes."""
     with rushlight.enable_grad():
-        inputs, _ = _as_tuple(inputs, "inputs given to jvp")
+        inputs, _ = _as_tuple(inputs, "inputs", "jvp")
         inputs = _fresh_inputs(inputs, create_graph)
-        vectors = _vectors(v, inputs, "takes a single Tensor with a single element")
-        outputs, several_out = _call(func, inputs, strict)
+        vectors = _vectors(v, inputs, _INPUT_SCALAR, "jvp")
+        outputs, several_out = _call(func, inputs, strict, "jvp")
         # wᵀ J is linear in w; its derivative with respect to w, applied to v, is J v.
         w = tuple(rushlight.zeros_like(o).requires_grad_() for o in outputs)
-        products = _grads(outputs, inputs, w, True, strict, "The output")
-        results = _grads(products, w, vectors, create_graph, False, "The Jacobian")
+        products = _grads(outputs, inputs, w, True, strict, _OUTPUT)
+        results = _grads(products, w, vectors, create_graph, False, _JACOBIAN)
+        _check_depends(results, strict, create_graph)
     return _result(outputs, several_out, create_graph), _result(results, several_out, create_graph)
 
 
@@ -129,47 +164,101 @@ def jacobian(
     """Return the Jacobian: for output and input, a tensor of the shape of both in a row.
 
     For several outputs or inputs a tuple, or a tuple (by output) of tuples (by input).
-    `vectorize` changes nothing; of the strategies only "reverse-mode" is there.
+    `vectorize` changes nothing: rows are computed one by one in any case. The strategy
+    "forward-mode" computes columns instead, which costs less where there are fewer inputs than
+    outputs; it is done by differentiating twice.
+
+    Raises:
+        RuntimeError: in strict mode, where an output does not depend on an input.
+        NotImplementedError: "forward-mode" without `vectorize` or with `create_graph`.
     """
-    if strategy != "reverse-mode":
-        raise NotImplementedError(f'jacobian computes in "reverse-mode", not {strategy!r}')
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". The first pays where '
+            "the function has more outputs than inputs."
+        )
+    if strict and vectorize:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
+            "supported together. Please either set `strict=False` or `vectorize=False`."
+        )
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError(
+                "torch.autograd.functional.jacobian: `create_graph=True` and "
+                '`strategy="forward-mode"` are not supported together. Please either set '
+                '`create_graph=False` or `strategy="reverse-mode"`.'
+            )
+        if not vectorize:
+            raise NotImplementedError(
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only "
+                "implemented for `vectorize=True`."
+            )
+    inputs, several_in = _as_tuple(inputs, "inputs", "jacobian")
     with rushlight.enable_grad():
-        inputs, several_in = _as_tuple(inputs, "inputs given to jacobian")
         inputs = _fresh_inputs(inputs, create_graph)
-        outputs, several_out = _call(func, inputs, strict)
+        outputs, several_out = _call(func, inputs, strict, "jacobian")
+        by_rows = _rows if strategy == "reverse-mode" else _columns
+        blocks = by_rows(outputs, inputs, create_graph, strict)
         rows = []
-        for number, output in enumerate(outputs):
-            columns: list[list[rushlight.Tensor]] = [[] for _ in inputs]
-            flat = output.reshape(-1)
-            for j in range(flat.numel()):
-                grads = _grads(
-                    (flat[j],),
-                    inputs,
-                    (rushlight.ones_like(flat[j]),),
-                    create_graph,
-                    strict,
-                    f"Output {number} of the user-provided function",
-                )
-                for column, g in zip(columns, grads, strict=True):
-                    column.append(g)
-            blocks = tuple(
+        for row in blocks:
+            _check_depends(row, strict, create_graph)
+            rows.append(_result(row, several_in, create_graph))
+    return tuple(rows) if several_out else rows[0]
+
+
+def _rows(outputs, inputs, create_graph, strict):
+    """The Jacobian by one backward for each element of the outputs."""
+    blocks = []
+    for number, output in enumerate(outputs):
+        what = f"Output {number} of the user-provided function"
+        columns: list[list[rushlight.Tensor]] = [[] for _ in inputs]
+        flat = output.reshape(-1)
+        for j in range(flat.numel()):
+            one = rushlight.ones_like(flat[j])
+            grads = _grads((flat[j],), inputs, (one,), create_graph, strict, what)
+            for column, g in zip(columns, grads, strict=True):
+                column.append(g)
+        blocks.append(
+            tuple(
                 rushlight.stack(c).reshape(output.shape + i.shape)
                 if c
                 else output.new_zeros(output.shape + i.shape)
                 for c, i in zip(columns, inputs, strict=True)
             )
-            rows.append(_result(blocks, several_in, create_graph))
-    return tuple(rows) if several_out else rows[0]
+        )
+    return blocks
 
 
-def _scalar(func):
+def _columns(outputs, inputs, create_graph, strict):
+    """The same by one product J e for each element of the inputs."""
+    w = tuple(rushlight.zeros_like(o).requires_grad_() for o in outputs)
+    products = _grads(outputs, inputs, w, True, strict, _OUTPUT)
+    blocks = [[] for _ in outputs]
+    for i, value in enumerate(inputs):
+        columns = [[] for _ in outputs]
+        for j in range(value.numel()):
+            unit = rushlight.zeros_like(value, memory_format=rushlight.contiguous_format)
+            unit.view(-1)[j] = 1
+            results = _grads((products[i],), w, (unit,), create_graph, False, _JACOBIAN)
+            for column, r in zip(columns, results, strict=True):
+                column.append(r)
+        for block, column, output in zip(blocks, columns, outputs, strict=True):
+            shape = output.shape + value.shape
+            block.append(
+                rushlight.stack(column, -1).reshape(shape) if column else output.new_zeros(shape)
+            )
+    return [tuple(block) for block in blocks]
+
+
+def _scalar(func, function):
     def checked(*inputs):
         output = func(*inputs)
         if not isinstance(output, _C.TensorBase):
-            raise RuntimeError("The function given to hessian should return a single Tensor")
+            raise RuntimeError(f"The function given to {function} should return a single Tensor")
         if output.numel() != 1:
             raise RuntimeError(
-                "The Tensor returned by the function given to hessian should contain a single "
+                f"The Tensor returned by the function given to {function} should contain a single "
                 "element"
             )
         return output.reshape(())
@@ -186,11 +275,13 @@ def hessian(
     outer_jacobian_strategy="reverse-mode",
 ):
     """Return the second derivatives of a scalar function: a tensor, or tuples by input."""
-    inputs, several = _as_tuple(inputs, "inputs given to hessian")
-    scalar = _scalar(func)
+    inputs, several = _as_tuple(inputs, "inputs", "hessian")
+    scalar = _scalar(func, "hessian")
 
     def gradient(*values):
-        results = jacobian(scalar, values, create_graph=True, strict=strict)
+        results = jacobian(scalar, values, create_graph=True)
+        if strict:
+            _check_twice(scalar(*values), results, values)
         return results if several else results[0]
 
     return jacobian(
@@ -198,35 +289,49 @@ def hessian(
         inputs if several else inputs[0],
         create_graph=create_graph,
         strict=strict,
+        vectorize=vectorize,
         strategy=outer_jacobian_strategy,
     )
+
+
+def _check_twice(output, gradients, inputs):
+    """In strict mode the output and its gradients must depend on all inputs."""
+    if not output.requires_grad:
+        raise RuntimeError(
+            "Output 0 of the user-provided function does not require gradients. The outputs must "
+            "be computed in a differentiable manner from the input when running in strict mode."
+        )
+    _grads((output,), inputs, (rushlight.ones_like(output),), False, True, _OUTPUT)
+    for i, g in enumerate(gradients):
+        if not g.requires_grad:
+            raise _second("the jacobian of the user-provided function", i)
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
     """Return `func(*inputs)` and vᵀ H, with H its Hessian; v has the form of the inputs."""
     with rushlight.enable_grad():
-        inputs, several = _as_tuple(inputs, "inputs given to vhp")
+        inputs, several = _as_tuple(inputs, "inputs", "vhp")
         inputs = _fresh_inputs(inputs, create_graph)
-        vectors = _vectors(v, inputs, "takes a single Tensor with a single element")
-        outputs, _ = _call(_scalar(func), inputs, strict)
-        first = _grads(
-            outputs, inputs, (rushlight.ones_like(outputs[0]),), True, strict, "The output"
-        )
-        products = _grads(first, inputs, vectors, create_graph, strict, "The Jacobian")
+        vectors = _vectors(v, inputs, _INPUT_SCALAR, "vhp")
+        outputs, _ = _call(_scalar(func, "vhp"), inputs, strict, "vhp")
+        one = rushlight.ones_like(outputs[0])
+        first = _grads(outputs, inputs, (one,), True, strict, _OUTPUT)
+        products = _grads(first, inputs, vectors, create_graph, strict, None)
+        _check_depends(products, strict, create_graph, "The hessian of the user-provided function")
     return _result(outputs, False, create_graph), _result(products, several, create_graph)
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
     """Return `func(*inputs)` and H v. Costs a pass more than `vhp`, which gives the same values."""
     with rushlight.enable_grad():
-        inputs, several = _as_tuple(inputs, "inputs given to hvp")
+        inputs, several = _as_tuple(inputs, "inputs", "hvp")
         inputs = _fresh_inputs(inputs, create_graph)
-        vectors = _vectors(v, inputs, "takes a single Tensor with a single element")
-        outputs, _ = _call(_scalar(func), inputs, strict)
-        first = _grads(
-            outputs, inputs, (rushlight.ones_like(outputs[0]),), True, strict, "The output"
-        )
+        vectors = _vectors(v, inputs, _INPUT_SCALAR, "hvp")
+        outputs, _ = _call(_scalar(func, "hvp"), inputs, strict, "hvp")
+        one = rushlight.ones_like(outputs[0])
+        first = _grads(outputs, inputs, (one,), True, strict, _OUTPUT)
         w = tuple(rushlight.zeros_like(i).requires_grad_() for i in inputs)
-        products = _grads(first, inputs, w, True, strict, "The Jacobian")
-        results = _grads(products, w, vectors, create_graph, False, "The Hessian")
+        products = _grads(first, inputs, w, True, strict, None)
+        results = _grads(products, w, vectors, create_graph, False, None)
+        _check_depends(results, strict, create_graph, "The hessian of the user-provided function")
     return _result(outputs, False, create_graph), _result(results, several, create_graph)

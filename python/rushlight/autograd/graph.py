@@ -17,6 +17,7 @@ __all__ = [
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
+    "set_warn_on_accumulate_grad_stream_mismatch",
 ]
 
 Node = _C._Node
@@ -85,11 +86,49 @@ def disable_saved_tensors_hooks(error_message):
         _C._disable_saved_tensors_hooks(before)
 
 
+class _MutationContext:
+    """The copies that `allow_mutation_on_saved_tensors` made; backward must run inside of it."""
+
+    def __init__(self):
+        self.open = True
+        self.copies = {}
+
+    def clear(self):
+        """Drop the copies; backward of what saved them raises then."""
+        self.copies.clear()
+
+    def pack(self, tensor):
+        key = object()
+        self.copies[key] = tensor.clone()
+        return key
+
+    def unpack(self, key):
+        if not self.open:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in "
+                "which the graph was originally recorded."
+            )
+        return self.copies[key]
+
+
 @contextlib.contextmanager
 def allow_mutation_on_saved_tensors():
-    """Within it, tensors saved for backward may be written: each is copied when it is saved."""
-    with saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
-        yield
+    """Within it, tensors saved for backward may be written: each is copied when it is saved.
+
+    Backward must run inside of it, too (AssertionError). Yields the context, whose `clear()` frees
+    the copies.
+    """
+    context = _MutationContext()
+    with saved_tensors_hooks(context.pack, context.unpack):
+        try:
+            yield context
+        finally:
+            context.open = False
+            context.clear()
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled):
+    """Accepted: gradients are accumulated on the stream that computed them, there is no warning."""
 
 
 class _MultiHandle(RemovableHandle):

@@ -6,6 +6,46 @@ from rushlight import _C
 __all__ = ["Variable"]
 
 
+class _Engine:
+    """What programs reach into the engine for: callbacks, and a run by plain arguments."""
+
+    @staticmethod
+    def queue_callback(callback):
+        """Call `callback()` when the backward that is running has computed all gradients.
+
+        Raises:
+            RuntimeError: outside of backward.
+        """
+        _C._queue_callback(callback)
+
+    @staticmethod
+    def run_backward(
+        tensors,
+        grad_tensors,
+        keep_graph,
+        create_graph,
+        inputs=(),
+        allow_unreachable=False,
+        accumulate_grad=False,
+    ):
+        """Gradients of `inputs`, or with `accumulate_grad` those of leaves added to `.grad`."""
+        results = _C._run_backward(
+            tensors,
+            grad_tensors,
+            keep_graph,
+            create_graph,
+            inputs,
+            accumulate_grad,
+            allow_unreachable,
+        )
+        return () if accumulate_grad else results
+
+    @staticmethod
+    def is_checkpoint_valid():
+        """Whether the running backward goes to all leaves, as a reentrant checkpoint needs."""
+        return _C._reaches_all_leaves()
+
+
 class _VariableMeta(type):
     def __instancecheck__(cls, instance):
         return isinstance(instance, _C.TensorBase)
@@ -13,6 +53,8 @@ class _VariableMeta(type):
 
 class Variable(metaclass=_VariableMeta):
     """`Variable(data, requires_grad=False)` is a tensor on the same memory."""
+
+    _execution_engine = _Engine()
 
     def __new__(cls, data=None, requires_grad=False, volatile=None):
         tensor = rushlight.empty(0) if data is None else data.detach()

@@ -11,9 +11,16 @@ from rushlight.autograd.graph import saved_tensors_hooks
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "DefaultDeviceType",
+    "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "detach_variable",
+    "get_device_states",
     "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
 
@@ -26,11 +33,89 @@ def noop_context_fn():
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-class _RandomState:
-    """The state of the CPU generator when a part began, to begin its repetition with."""
+_early_stop = None  # what set_checkpoint_early_stop says; None leaves it to each call
+_debug = None
 
-    def __init__(self, preserve):
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable):
+    """Within it, whether recomputation ends as soon as all saved tensors are there."""
+    global _early_stop
+    before = _early_stop
+    _early_stop = enable
+    try:
+        yield
+    finally:
+        _early_stop = before
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled):
+    """Within it, `debug` of every checkpoint; None leaves it to the calls."""
+    global _debug
+    before = _debug
+    _debug = enabled
+    try:
+        yield
+    finally:
+        _debug = before
+
+
+class DefaultDeviceType:
+    """The device type whose random state is kept where no argument lies on one."""
+
+    _default = "cuda"
+
+    @staticmethod
+    def set_device_type(device="cuda"):
+        DefaultDeviceType._default = device
+
+    @staticmethod
+    def get_device_type():
+        return DefaultDeviceType._default
+
+
+def get_device_states(*args):
+    """The accelerators that tensors among the arguments lie on, and their random states."""
+    devices = sorted(
+        {a.device.index or 0 for a in args if isinstance(a, _C.TensorBase) and a.is_cuda}
+    )
+    return devices, [rushlight.cuda.get_rng_state(d) for d in devices]
+
+
+def set_device_states(devices, states, *, device_type=None):
+    """Set the random states that `get_device_states` returned."""
+    for device, state in zip(devices, states, strict=True):
+        rushlight.cuda.set_rng_state(state, device)
+
+
+def detach_variable(inputs):
+    """The tensors of a tuple apart from their graphs, each requiring grad as it did."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            f"Only tuple of tensors is supported. Got Unsupported input type: "
+            f"{type(inputs).__name__}"
+        )
+    return tuple(
+        i.detach().requires_grad_(i.requires_grad) if isinstance(i, _C.TensorBase) else i
+        for i in inputs
+    )
+
+
+def check_backward_validity(inputs):
+    """Warn where no input requires grad."""
+    if not any(isinstance(i, _C.TensorBase) and i.requires_grad for i in inputs):
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
+        )
+
+
+class _RandomState:
+    """The state of the generators when a part began, to begin its repetition with."""
+
+    def __init__(self, preserve, args):
         self.state = rushlight.get_rng_state() if preserve else None
+        self.devices, self.device_states = get_device_states(*args) if preserve else ((), ())
 
     @contextlib.contextmanager
     def restored(self):
@@ -38,11 +123,14 @@ class _RandomState:
             yield
             return
         now = rushlight.get_rng_state()
+        now_on_devices = [rushlight.cuda.get_rng_state(d) for d in self.devices]
         rushlight.set_rng_state(self.state)
+        set_device_states(self.devices, self.device_states)
         try:
             yield
         finally:
             rushlight.set_rng_state(now)
+            set_device_states(self.devices, now_on_devices)
 
 
 def checkpoint(
@@ -62,6 +150,7 @@ def checkpoint(
         use_reentrant: False (recommended) recomputes when backward first asks for a saved tensor;
             True, the older way, runs a backward inside of backward and needs an argument that
             requires grad. None means True with a warning.
+        early_stop: end the repetition as soon as all saved tensors are there.
         context_fn: returns two context managers, for the first and the repeated run.
         determinism_check: "none" does not compare shapes and dtypes of what is saved.
         preserve_rng_state: repeat with the random state of the first run (default True).
@@ -75,6 +164,11 @@ def checkpoint(
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(
+            f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
+        )
+    early_stop = early_stop if _early_stop is None else _early_stop
     if use_reentrant:
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
@@ -92,18 +186,22 @@ class CheckpointFunction(Function):
     @staticmethod
     def forward(ctx, function, preserve, *args):
         ctx.function = function
-        ctx.random = _RandomState(preserve)
+        ctx.random = _RandomState(preserve, args)
         ctx.tensor_places = [i for i, a in enumerate(args) if isinstance(a, _C.TensorBase)]
         ctx.arguments = [None if isinstance(a, _C.TensorBase) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.tensor_places))
-        if not any(args[i].requires_grad for i in ctx.tensor_places):
-            warnings.warn(
-                "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
-            )
+        check_backward_validity(args)
         return function(*args)
 
     @staticmethod
     def backward(ctx, *grads):
+        if not _C._reaches_all_leaves():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
+                "passing an `inputs` parameter to .backward(). To resolve this error, you can "
+                "either set use_reentrant=False, or call .backward() without passing the `inputs` "
+                "argument."
+            )
         arguments = list(ctx.arguments)
         for i, tensor in zip(ctx.tensor_places, ctx.saved_tensors, strict=True):
             arguments[i] = tensor.detach().requires_grad_(tensor.requires_grad)
@@ -129,7 +227,7 @@ class _Stop(Exception):
 
 def _recomputing(function, args, kwargs, context_fn, determinism_check, preserve, early_stop):
     first_context, again_context = context_fn()
-    random = _RandomState(preserve)
+    random = _RandomState(preserve, args)
     shapes = []
     recomputed: dict[int, rushlight.Tensor] = {}  # by place among the saved tensors
 

@@ -1,0 +1,104 @@
+"""Settings that programs make and that change nothing here, but can be read again.
+
+Every op of rushlight is deterministic, whatever the number of threads; float32 products are
+computed in float32.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+__all__ = [
+    "are_deterministic_algorithms_enabled",
+    "get_deterministic_debug_mode",
+    "get_float32_matmul_precision",
+    "is_deterministic_algorithms_warn_only_enabled",
+    "is_warn_always_enabled",
+    "set_deterministic_debug_mode",
+    "set_float32_matmul_precision",
+    "set_warn_always",
+    "use_deterministic_algorithms",
+]
+
+_deterministic = False
+_warn_only = False
+_precision = "highest"
+_MODES = {"default": 0, "warn": 1, "error": 2}
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Ask for deterministic algorithms: there are no others here."""
+    global _deterministic, _warn_only
+    if not isinstance(mode, bool) or not isinstance(warn_only, bool):
+        raise TypeError(
+            "use_deterministic_algorithms(): arguments 'mode' and 'warn_only' must be bool"
+        )
+    _deterministic = mode
+    _warn_only = warn_only
+
+
+def are_deterministic_algorithms_enabled():
+    """What was last asked for."""
+    return _deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    """Whether `warn_only` was asked for."""
+    return _warn_only
+
+
+def set_deterministic_debug_mode(debug_mode):
+    """The same by "default" (0), "warn" (1) or "error" (2)."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in _MODES:
+            raise RuntimeError(
+                "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                f"{debug_mode}"
+            )
+        debug_mode = _MODES[debug_mode]
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
+        )
+    use_deterministic_algorithms(debug_mode != 0, warn_only=debug_mode == 1)
+
+
+def get_deterministic_debug_mode():
+    """0, 1 or 2, as set_deterministic_debug_mode has them."""
+    return 0 if not _deterministic else 1 if _warn_only else 2
+
+
+def set_float32_matmul_precision(precision):
+    """ "highest", "high" or "medium": how precise products of float32 must be at least."""
+    global _precision
+    if precision not in ("highest", "high", "medium"):
+        warnings.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the current "
+            "setFloat32MatmulPrecision call will have no effect.",
+            stacklevel=2,
+        )
+        return
+    _precision = precision
+
+
+def get_float32_matmul_precision():
+    """What was last set."""
+    return _precision
+
+
+_warn_always = False
+
+
+def set_warn_always(b):
+    """Accepted; warnings that PyTorch gives once are given once."""
+    global _warn_always
+    if not isinstance(b, bool):
+        raise TypeError(f"set_warn_always(): argument 'b' must be bool, not {type(b).__name__}")
+    _warn_always = b
+
+
+def is_warn_always_enabled():
+    """What was last set."""
+    return _warn_always

@@ -1,0 +1,103 @@
+"""The profiler by its older interface: `with profile() as prof: …`, then `prof.table()`."""
+
+from __future__ import annotations
+
+import contextlib
+
+from rushlight.profiler._events import EventList, FunctionEvent, FunctionEventAvg, Interval
+from rushlight.profiler.profiler import _Recorder, record_function
+
+__all__ = [
+    "EventList",
+    "FunctionEvent",
+    "FunctionEventAvg",
+    "Interval",
+    "emit_itt",
+    "emit_nvtx",
+    "profile",
+    "record_function",
+]
+
+
+class profile(_Recorder):
+    """Records the ops of its `with` block on this thread; see `rushlight.profiler.profile`."""
+
+    def __init__(
+        self,
+        enabled=True,
+        *,
+        use_cuda=False,
+        use_device=None,
+        record_shapes=False,
+        with_flops=False,
+        profile_memory=False,
+        with_stack=False,
+        with_modules=False,
+        use_kineto=False,
+        use_cpu=True,
+        experimental_config=None,
+        acc_events=False,
+        custom_trace_id_callback=None,
+    ):
+        self.enabled = enabled
+        self.record_shapes = record_shapes
+        self.profile_memory = profile_memory
+        self.function_events = None
+
+    def __enter__(self):
+        if self.enabled:
+            self._begin(self.record_shapes, self.profile_memory)
+            return self
+        return None
+
+    def __exit__(self, kind, value, trace):
+        if self.enabled:
+            self.function_events = self._end()
+
+    def _events(self):
+        if self.function_events is None:
+            raise RuntimeError("Profiler didn't finish running")
+        return self.function_events
+
+    def table(self, *args, **kwargs):
+        """The events as text."""
+        return self._events().table(*args, **kwargs)
+
+    def __str__(self):
+        return "<unfinished profile>" if self.function_events is None else self.table()
+
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, **options):
+        """The events by name."""
+        return self._events().key_averages(group_by_input_shape, group_by_stack_n)
+
+    def total_average(self):
+        """One entry for all events."""
+        return self._events().total_average()
+
+    @property
+    def self_cpu_time_total(self):
+        return self._events().self_cpu_time_total
+
+    def export_chrome_trace(self, path):
+        """Write the events for chrome://tracing."""
+        self._events().export_chrome_trace(path)
+
+    def export_stacks(self, path, metric="self_cpu_time_total"):
+        """Write the ranges around each op for flame graphs."""
+        self._events().export_stacks(path, metric)
+
+
+@contextlib.contextmanager
+def emit_nvtx(enabled=True, record_shapes=False):
+    """RuntimeError where it is enabled: this build has no NVTX."""
+    if enabled:
+        raise RuntimeError("NVTX is not available: rushlight was built without it")
+    yield
+
+
+@contextlib.contextmanager
+def emit_itt(enabled=True, record_shapes=False):
+    """RuntimeError where it is enabled: this build has no ITT."""
+    if enabled:
+        raise RuntimeError("ITT is not available: rushlight was built without it")
+    yield

@@ -1,0 +1,151 @@
+"""Flags of products and attention on GPUs."""
+
+import contextlib
+import types
+
+import rushlight
+
+__all__ = [
+    "can_use_efficient_attention",
+    "can_use_flash_attention",
+    "cudnn_sdp_enabled",
+    "enable_cudnn_sdp",
+    "enable_flash_sdp",
+    "enable_math_sdp",
+    "enable_mem_efficient_sdp",
+    "flash_sdp_enabled",
+    "is_built",
+    "is_flash_attention_available",
+    "math_sdp_enabled",
+    "matmul",
+    "mem_efficient_sdp_enabled",
+    "preferred_linalg_library",
+    "sdp_kernel",
+]
+
+
+def is_built():
+    """Whether the package was built with CUDA."""
+    return rushlight.version.cuda is not None
+
+
+class _Matmul:
+    """Flags of matrix products."""
+
+    allow_fp16_reduced_precision_reduction = True
+    allow_bf16_reduced_precision_reduction = True
+    allow_fp16_accumulation = False
+
+    @property
+    def allow_tf32(self):
+        return rushlight.get_float32_matmul_precision() != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, value):
+        rushlight.set_float32_matmul_precision("high" if value else "highest")
+
+    @property
+    def fp32_precision(self):
+        return "tf32" if self.allow_tf32 else "ieee"
+
+    @fp32_precision.setter
+    def fp32_precision(self, value):
+        self.allow_tf32 = value == "tf32"
+
+
+matmul = _Matmul()
+_sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+
+
+def flash_sdp_enabled():
+    """Whether attention may use flash attention."""
+    return _sdp["flash"]
+
+
+def enable_flash_sdp(enabled):
+    """Let attention use flash attention or not."""
+    _sdp["flash"] = bool(enabled)
+
+
+def mem_efficient_sdp_enabled():
+    """Whether attention may use the memory-efficient kernel."""
+    return _sdp["mem_efficient"]
+
+
+def enable_mem_efficient_sdp(enabled):
+    """Let attention use the memory-efficient kernel or not."""
+    _sdp["mem_efficient"] = bool(enabled)
+
+
+def math_sdp_enabled():
+    """Whether attention may be computed from products and a softmax."""
+    return _sdp["math"]
+
+
+def enable_math_sdp(enabled):
+    """Let attention be computed from products and a softmax or not."""
+    _sdp["math"] = bool(enabled)
+
+
+def cudnn_sdp_enabled():
+    """Whether attention may use cuDNN."""
+    return _sdp["cudnn"]
+
+
+def enable_cudnn_sdp(enabled):
+    """Let attention use cuDNN or not."""
+    _sdp["cudnn"] = bool(enabled)
+
+
+def is_flash_attention_available():
+    """Whether this build has flash attention for GPUs."""
+    return False
+
+
+def can_use_flash_attention(params, debug=False):
+    """Whether flash attention would take these arguments."""
+    return False
+
+
+def can_use_efficient_attention(params, debug=False):
+    """Whether the memory-efficient kernel would take these arguments."""
+    return False
+
+
+@contextlib.contextmanager
+def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
+    """Within it attention uses these kernels only (on GPUs)."""
+    before = dict(_sdp)
+    _sdp.update(
+        flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn
+    )
+    try:
+        yield
+    finally:
+        _sdp.update(before)
+
+
+def preferred_linalg_library(backend=None):
+    """Accepted: there is one library for each device."""
+    return "default"
+
+
+def preferred_blas_library(backend=None):
+    """Accepted: there is one library for each device."""
+    return "default"
+
+
+class _PlanCache(types.SimpleNamespace):
+    """The cache of Fourier transforms' plans, which is empty."""
+
+    size = 0
+    max_size = 4096
+
+    def clear(self):
+        pass
+
+    def __getitem__(self, device):
+        return self
+
+
+cufft_plan_cache = _PlanCache()

@@ -1,0 +1,6 @@
+"""Quantized kernels, of which there are none."""
+
+__all__ = ["engine", "supported_engines"]
+
+engine = "none"
+supported_engines = ["none"]

@@ -1,0 +1,246 @@
+"""Files and models from elsewhere: downloads into a cache, and repositories with a hubconf.py."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import sys
+import tempfile
+import uuid
+import warnings
+import zipfile
+from urllib.parse import urlparse
+from urllib.request import Request, urlopen
+
+import rushlight
+
+__all__ = [
+    "download_url_to_file",
+    "get_dir",
+    "help",
+    "list",
+    "load",
+    "load_state_dict_from_url",
+    "set_dir",
+]
+
+# In file names, before the extension: the beginning of the file's SHA-256.
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
+READ_DATA_CHUNK = 128 * 1024
+_hub_dir: str | None = None
+
+
+def _get_torch_home():
+    """TORCH_HOME, or `torch` in the user's cache folder."""
+    cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
+    return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
+
+
+def get_dir():
+    """The folder of downloads: `hub` in TORCH_HOME, unless `set_dir` says another."""
+    return _hub_dir if _hub_dir is not None else os.path.join(_get_torch_home(), "hub")
+
+
+def set_dir(d):
+    """Set the folder of downloads."""
+    global _hub_dir
+    _hub_dir = os.path.expanduser(d)
+
+
+def download_url_to_file(url, dst, hash_prefix=None, progress=True):
+    """Write what an address has to a file, which is there only once it is complete.
+
+    Raises:
+        RuntimeError: the SHA-256 of the content does not begin with `hash_prefix`.
+    """
+    dst = os.path.expanduser(dst)
+    part = f"{dst}.{uuid.uuid4().hex}.partial"
+    digest = hashlib.sha256()
+    try:
+        with urlopen(Request(url, headers={"User-Agent": "torch.hub"})) as response:
+            size = response.headers.get("Content-Length")
+            done = 0
+            with open(part, "xb") as file:
+                while chunk := response.read(READ_DATA_CHUNK):
+                    file.write(chunk)
+                    digest.update(chunk)
+                    done += len(chunk)
+                    if progress:
+                        _show_progress(done, int(size) if size else None)
+        if progress:
+            sys.stderr.write("\n")
+        if hash_prefix is not None and digest.hexdigest()[: len(hash_prefix)] != hash_prefix:
+            raise RuntimeError(
+                f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")'
+            )
+        shutil.move(part, dst)
+    finally:
+        if os.path.exists(part):
+            os.remove(part)
+
+
+def _show_progress(done, size):
+    share = f" {100 * done / size:.0f}%" if size else ""
+    sys.stderr.write(f"\r{done / 2**20:.1f} MB{share}")
+    sys.stderr.flush()
+
+
+def _make_folder(path):
+    try:
+        os.makedirs(path)
+    except OSError as error:
+        if error.errno != errno.EEXIST:
+            raise
+
+
+def load_state_dict_from_url(
+    url,
+    model_dir=None,
+    map_location=None,
+    progress=True,
+    check_hash=False,
+    file_name=None,
+    weights_only=False,
+):
+    """Load a file of weights, downloaded once into `hub/checkpoints`.
+
+    With `check_hash` the name must hold the beginning of the content's SHA-256. Only data is ever
+    loaded, whatever `weights_only` says.
+    """
+    folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
+    _make_folder(folder)
+    name = file_name or os.path.basename(urlparse(url).path)
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        sys.stderr.write(f'Downloading: "{url}" to {path}\n')
+        found = HASH_REGEX.search(name) if check_hash else None
+        download_url_to_file(url, path, found.group(1) if found else None, progress)
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+        # A file of `save` is a zip archive too; one that only wraps a file holds that alone.
+        if len(names) == 1 and "/" not in names[0]:
+            with zipfile.ZipFile(path) as archive:
+                path = archive.extract(names[0], folder)
+    return rushlight.load(path, map_location=map_location, weights_only=True)
+
+
+# ---- repositories ----
+
+
+def _parse_repo(github):
+    """Owner, name and reference of "owner/name[:ref]"."""
+    repository, _, ref = github.partition(":")
+    owner, _, name = repository.partition("/")
+    if not owner or not name or "/" in name:
+        raise ValueError(f"expected 'owner/name' or 'owner/name:ref', but got {github!r}")
+    return owner, name, ref or "main"
+
+
+def _repository(github, force_reload, verbose):
+    """The folder of a repository of GitHub, downloaded once."""
+    owner, name, ref = _parse_repo(github)
+    _make_folder(get_dir())
+    folder = os.path.join(get_dir(), "_".join((owner, name, ref.replace("/", "_"))))
+    if os.path.isdir(folder) and not force_reload:
+        if verbose:
+            sys.stderr.write(f"Using cache found in {folder}\n")
+        return folder
+    with tempfile.TemporaryDirectory(dir=get_dir()) as work:
+        archive = os.path.join(work, "archive.zip")
+        download_url_to_file(
+            f"https://github.com/{owner}/{name}/zipball/{ref}", archive, progress=verbose
+        )
+        unpacked = os.path.join(work, "files")
+        with zipfile.ZipFile(archive) as content:
+            content.extractall(unpacked)
+        (root,) = os.listdir(unpacked)
+        if os.path.isdir(folder):
+            shutil.rmtree(folder)
+        shutil.move(os.path.join(unpacked, root), folder)
+    return folder
+
+
+def _hubconf(repo_or_dir, source, force_reload, verbose, trust_repo=None):
+    """The module hubconf.py of a repository, and its folder, which is on sys.path meanwhile."""
+    if source not in ("github", "local"):
+        raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+    if source == "github":
+        _check_trust(repo_or_dir, trust_repo)
+        repo_or_dir = _repository(repo_or_dir, force_reload, verbose)
+    path = os.path.join(repo_or_dir, "hubconf.py")
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"there is no hubconf.py in {repo_or_dir}")
+    sys.path.insert(0, repo_or_dir)
+    try:
+        spec = importlib.util.spec_from_file_location("hubconf", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(repo_or_dir)
+    missing = [
+        name
+        for name in getattr(module, "dependencies", [])
+        if importlib.util.find_spec(name) is None
+    ]
+    if missing:
+        raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
+    return module
+
+
+def _check_trust(repository, trust_repo):
+    if trust_repo in (True, None):
+        if trust_repo is None:
+            warnings.warn(
+                f"Code of {repository} is about to be downloaded and run. Pass trust_repo=True if "
+                "it is trusted.",
+                stacklevel=4,
+            )
+        return
+    answer = ""
+    if trust_repo in (False, "check"):
+        answer = input(f"Run code of the repository {repository}? (y/N) ").strip().lower()
+    if answer not in ("y", "yes"):
+        raise Exception("Untrusted repository.")
+
+
+def _entry(module, name):
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise RuntimeError(f"Cannot find callable {name} in hubconf")
+    return function
+
+
+def list(github, force_reload=False, skip_validation=False, trust_repo=None, verbose=True):
+    """The names of the models of a repository."""
+    module = _hubconf(github, "github", force_reload, verbose, trust_repo)
+    return [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
+
+
+def help(github, model, force_reload=False, skip_validation=False, trust_repo=None):
+    """The docstring of a model's entry."""
+    return _entry(_hubconf(github, "github", force_reload, True, trust_repo), model).__doc__
+
+
+def load(
+    repo_or_dir,
+    model,
+    *args,
+    source="github",
+    trust_repo=None,
+    force_reload=False,
+    verbose=True,
+    skip_validation=False,
+    **kwargs,
+):
+    """What the function `model` of a repository's hubconf.py returns for these arguments.
+
+    Args:
+        repo_or_dir: "owner/name[:ref]" of GitHub, or with source="local" a folder.
+    """
+    module = _hubconf(repo_or_dir, source, force_reload, verbose, trust_repo)
+    return _entry(module, model)(*args, **kwargs)

@@ -1,0 +1,351 @@
+"""`profile`: which ops ran on this thread, when and how long, for some steps of a program.
+
+It sees what runs on the thread that started it, backward included. Only the CPU is profiled;
+the other activities are accepted and show nothing.
+"""
+
+from __future__ import annotations
+
+import enum
+import gzip
+import json
+import os
+import shutil
+import socket
+import threading
+import time
+import warnings
+
+from rushlight import _C
+from rushlight.profiler._events import EventList, FunctionEvent, Interval, nested
+
+__all__ = [
+    "ProfilerAction",
+    "ProfilerActivity",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]
+
+
+class ProfilerActivity(enum.Enum):
+    """Where to look; only CPU shows anything."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
+
+
+class ProfilerAction(enum.Enum):
+    """What a schedule says of a step."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+def supported_activities():
+    """The activities that show something."""
+    return {ProfilerActivity.CPU}
+
+
+def kineto_available():
+    """False: PyTorch's tracing library is not used."""
+    return False
+
+
+def _default_schedule_fn(_step):
+    return ProfilerAction.RECORD
+
+
+def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
+    """A function of the step's number: which steps to skip, to warm up with and to record.
+
+    After `skip_first` steps: `wait` idle ones, `warmup`, `active` recorded ones, and again,
+    `repeat` times (0: without end). With `skip_first_wait` the first cycle does not wait.
+    """
+    if min(wait, warmup, repeat, skip_first) < 0 or active <= 0:
+        raise AssertionError("Invalid profiler schedule arguments")
+    if warmup == 0:
+        warnings.warn(
+            "Profiler won't be using warmup, this can skew profiler results", stacklevel=2
+        )
+
+    def action(step):
+        if step < 0:
+            raise AssertionError("the step must not be negative")
+        if step < skip_first:
+            return ProfilerAction.NONE
+        step -= skip_first
+        if skip_first_wait:
+            step += wait
+        length = wait + warmup + active
+        if repeat > 0 and step // length >= repeat:
+            return ProfilerAction.NONE
+        place = step % length
+        if place < wait:
+            return ProfilerAction.NONE
+        if place < wait + warmup:
+            return ProfilerAction.WARMUP
+        return ProfilerAction.RECORD if place < length - 1 else ProfilerAction.RECORD_AND_SAVE
+
+    return action
+
+
+def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
+    """For `on_trace_ready`: writes a trace into a folder for each recorded cycle."""
+
+    def handler(prof):
+        os.makedirs(dir_name, exist_ok=True)
+        worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        name = f"{worker}.{time.time_ns()}.pt.trace.json{'.gz' if use_gzip else ''}"
+        prof.export_chrome_trace(os.path.join(dir_name, name))
+
+    return handler
+
+
+# The profiles that are recording, by thread: where record_function notes its ranges.
+_active = threading.local()
+
+
+def _recording():
+    if not hasattr(_active, "profiles"):
+        _active.profiles = []
+    return _active.profiles
+
+
+class record_function:
+    """A named range that profilers show: a context manager and a decorator."""
+
+    def __init__(self, name, args=None):
+        self.name = name
+        self.args = args
+
+    def __enter__(self):
+        self.begin = time.perf_counter_ns()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        end = time.perf_counter_ns()
+        for profile in _recording():
+            profile._ranges.append((self.name, max(self.begin, profile._began), end))
+
+    def __call__(self, function):
+        import functools
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with record_function(self.name, self.args):
+                return function(*args, **kwargs)
+
+        return wrapped
+
+
+class _Recorder:
+    """Notes ops and ranges between `_begin` and `_end`, on the calling thread."""
+
+    def _begin(self, shapes, memory):
+        self._ranges = []
+        self._memory = memory
+        self._began = time.perf_counter_ns()
+        _recording().append(self)
+        _C._profile_start(shapes, memory)
+
+    def _end(self):
+        ops = _C._profile_stop()
+        _recording().remove(self)
+        thread = threading.get_ident()
+        events = [
+            FunctionEvent(
+                f"aten::{name}", Interval(begin / 1e3, end / 1e3), thread, shapes or [], size
+            )
+            for name, begin, end, shapes, size in ops
+        ]
+        events += [
+            FunctionEvent(name, Interval(begin / 1e3, end / 1e3), thread, is_range=True)
+            for name, begin, end in self._ranges
+        ]
+        return EventList(nested(events), profile_memory=self._memory)
+
+
+class profile(_Recorder):
+    """Records the ops that run inside its `with` block, or between `start()` and `stop()`.
+
+    Args:
+        schedule: which steps to record, by what `schedule()` returns; call `step()` after each.
+        on_trace_ready: called with the profile after each recorded cycle.
+        record_shapes: keep the sizes of inputs.
+        profile_memory: keep the bytes of new results.
+
+    The other arguments are accepted: there are no stacks, modules or flops.
+    """
+
+    def __init__(
+        self,
+        *,
+        activities=None,
+        schedule=None,
+        on_trace_ready=None,
+        record_shapes=False,
+        profile_memory=False,
+        with_stack=False,
+        with_flops=False,
+        with_modules=False,
+        experimental_config=None,
+        execution_trace_observer=None,
+        acc_events=False,
+        use_cuda=None,
+        custom_trace_id_callback=None,
+        post_processing_timeout_s=None,
+    ):
+        self.activities = set(activities) if activities else supported_activities()
+        self.schedule = schedule if schedule is not None else _default_schedule_fn
+        self._has_schedule = schedule is not None
+        self.on_trace_ready = on_trace_ready
+        self.record_shapes = record_shapes
+        self.profile_memory = profile_memory
+        self.with_stack = with_stack
+        self.step_num = 0
+        self.current_action = self.schedule(0)
+        self._events = None
+        self._is_recording = False
+        self._step_range = None
+        self._metadata = {}
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.stop()
+
+    def start(self):
+        """Begin."""
+        self._follow(self.current_action)
+        if self._has_schedule:
+            self._open_step()
+
+    def stop(self):
+        """End, and hand over what is recorded."""
+        self._close_step()
+        if self._is_recording:
+            self._finish()
+            if self.on_trace_ready is not None:
+                self.on_trace_ready(self)
+
+    def step(self):
+        """Tell that a step of the program is over; the schedule says what to do in the next."""
+        self._close_step()
+        before = self.current_action
+        self.step_num += 1
+        self.current_action = self.schedule(self.step_num)
+        if before is ProfilerAction.RECORD_AND_SAVE and self._is_recording:
+            self._finish()
+            if self.on_trace_ready is not None:
+                self.on_trace_ready(self)
+        self._follow(self.current_action)
+        if self._has_schedule:
+            self._open_step()
+
+    def _follow(self, action):
+        wanted = action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+        if wanted and not self._is_recording:
+            self._begin(self.record_shapes, self.profile_memory)
+            self._is_recording = True
+        elif not wanted and self._is_recording:
+            warnings.warn("Incorrect schedule: a record step is followed by none", stacklevel=3)
+            self._finish()
+
+    def _finish(self):
+        self._is_recording = False
+        self._events = self._end()
+
+    def _open_step(self):
+        self._step_range = record_function(f"ProfilerStep#{self.step_num}")
+        self._step_range.__enter__()
+
+    def _close_step(self):
+        if self._step_range is not None:
+            self._step_range.__exit__(None, None, None)
+            self._step_range = None
+
+    @property
+    def profiler(self):
+        """The profile itself, as older programs ask for it."""
+        return self
+
+    def events(self):
+        """What was recorded last, in the order of time.
+
+        Raises:
+            AssertionError: nothing was recorded yet.
+        """
+        if self._events is None:
+            raise AssertionError("the profiler has not recorded anything yet")
+        return self._events
+
+    @property
+    def function_events(self):
+        return self.events()
+
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, **options):
+        """The events by name."""
+        return self.events().key_averages(group_by_input_shape, group_by_stack_n)
+
+    def count(self, name):
+        """How often an op ran."""
+        return self.events().count(name)
+
+    def total_average(self):
+        """One entry for all events."""
+        return self.events().total_average()
+
+    @property
+    def self_cpu_time_total(self):
+        return self.events().self_cpu_time_total
+
+    def table(self, *args, **kwargs):
+        """The events as text."""
+        return self.events().table(*args, **kwargs)
+
+    def add_metadata(self, key, value):
+        """Keep a text with the trace."""
+        self._metadata[key] = str(value)
+
+    def add_metadata_json(self, key, value):
+        """Keep a JSON value, given as text, with the trace."""
+        self._metadata[key] = json.loads(value)
+
+    preset_metadata_json = add_metadata_json
+
+    def toggle_collection_dynamic(self, enable, activities):
+        """Accepted: what is recorded does not change in between."""
+
+    def export_chrome_trace(self, path):
+        """Write the events for chrome://tracing; gzipped where the name ends with .gz."""
+        plain = path.removesuffix(".gz")
+        self.events().export_chrome_trace(plain)
+        if self._metadata:
+            with open(plain) as file:
+                content = json.load(file)
+            content.update(self._metadata)
+            with open(plain, "w") as file:
+                json.dump(content, file)
+        if plain != path:
+            with open(plain, "rb") as source, gzip.open(path, "wb") as target:
+                shutil.copyfileobj(source, target)
+            os.remove(plain)
+
+    def export_stacks(self, path, metric="self_cpu_time_total"):
+        """Write the ranges around each op for flame graphs."""
+        self.events().export_stacks(path, metric)
+
+
+class _KinetoProfile(profile):
+    """`profile` by the name of its base in PyTorch."""

@@ -1,0 +1,6 @@
+"""Comparing tensors in tests: `assert_close`; tensors to test with: `make_tensor`."""
+
+from rushlight.testing._comparison import assert_allclose, assert_close
+from rushlight.testing._creation import make_tensor
+
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]

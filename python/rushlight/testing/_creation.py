@@ -1,0 +1,92 @@
+"""`make_tensor`: random tensors for tests, of any dtype and range."""
+
+from __future__ import annotations
+
+import math
+
+import rushlight
+
+__all__ = ["make_tensor"]
+
+_UNSIGNED = (rushlight.uint8,)
+
+
+def make_tensor(
+    *shape,
+    dtype,
+    device="cpu",
+    low=None,
+    high=None,
+    requires_grad=False,
+    noncontiguous=False,
+    exclude_zero=False,
+    memory_format=None,
+):
+    """A tensor of values drawn evenly from [low, high).
+
+    By default floats lie in [-9, 9), integers from -9 to 9 (unsigned from 0 to 9).
+
+    Args:
+        exclude_zero: zeros become the smallest number of the dtype (1 for integers).
+        noncontiguous: the elements have gaps between them.
+
+    Raises:
+        ValueError: an empty range; a memory format for a tensor with gaps.
+        RuntimeError: `requires_grad` for integers.
+    """
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = tuple(shape[0])
+    if noncontiguous and memory_format is not None:
+        raise ValueError(
+            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
+            f"noncontiguous={noncontiguous!r} and memory_format={memory_format!r}"
+        )
+    floating = dtype.is_floating_point or dtype.is_complex
+    if requires_grad and not floating:
+        raise ValueError(
+            "`requires_grad=True` is not supported for boolean and integral dtypes, but got "
+            f"dtype={dtype!r}"
+        )
+    low, high = _bounds(dtype, low, high, floating)
+    if noncontiguous and math.prod(shape) < 2:
+        noncontiguous = False
+    drawn = (*shape[:-1], 2 * shape[-1]) if noncontiguous else shape
+    if dtype is rushlight.bool:
+        result = rushlight.randint(0, 2, drawn, device=device).to(dtype)
+    elif dtype.is_complex:
+        real = dtype.to_real()
+        parts = [
+            rushlight.rand(drawn, dtype=real, device=device) * (high - low) + low for _ in range(2)
+        ]
+        result = rushlight.complex(*parts)
+    elif dtype.is_floating_point:
+        result = rushlight.rand(drawn, dtype=rushlight.float64, device=device)
+        result = (result * (high - low) + low).to(dtype)
+    else:
+        result = rushlight.randint(math.ceil(low), math.ceil(high), drawn, device=device).to(dtype)
+    if noncontiguous:
+        result = result[..., ::2]
+    elif memory_format is not None:
+        result = result.clone(memory_format=memory_format)
+    if exclude_zero:
+        smallest = rushlight.finfo(dtype).tiny if floating else 1
+        result[result == 0] = smallest
+    return result.requires_grad_() if requires_grad else result
+
+
+def _bounds(dtype, low, high, floating):
+    if dtype is rushlight.bool:
+        return 0, 2
+    default_low = 0 if dtype in _UNSIGNED else -9
+    default_high = 9 if floating else 10
+    low = default_low if low is None else low
+    high = default_high if high is None else high
+    if math.isnan(low) or math.isnan(high):
+        raise ValueError(f"`low` and `high` cannot be NaN, but got low={low!r} and high={high!r}")
+    if low > high or (low == high and not floating):
+        raise ValueError(f"make_tensor requires low < high, but got low={low!r} and high={high!r}")
+    if floating:
+        info = rushlight.finfo(dtype)
+        return max(low, info.min), min(high, info.max)
+    info = rushlight.iinfo(dtype)
+    return max(low, info.min), min(high, info.max + 1)

@@ -1,0 +1,578 @@
+"""Nested lists, tuples and dicts as flat lists of leaves, and back.
+
+`tree_flatten` gives the leaves in order and a `TreeSpec` that `tree_unflatten` builds the same
+structure from. Other containers take part once `register_pytree_node` knows them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+__all__ = [
+    "PyTree",
+    "TreeSpec",
+    "keystr",
+    "register_dataclass",
+    "register_pytree_node",
+    "tree_all",
+    "tree_all_only",
+    "tree_any",
+    "tree_any_only",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_iter",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_only_",
+    "tree_map_with_path",
+    "tree_structure",
+    "tree_unflatten",
+    "treespec_pprint",
+]
+
+PyTree = Any
+Context = Any
+
+
+class NodeDef(NamedTuple):
+    """How a container is taken apart and put together."""
+
+    type: type
+    flatten_fn: Callable[[Any], tuple[list[Any], Context]]
+    unflatten_fn: Callable[[Any, Context], Any]
+    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Context]] | None = None
+
+
+SUPPORTED_NODES: dict[Any, NodeDef] = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class SequenceKey:
+    """A place in a sequence, in a path."""
+
+    idx: int
+
+    def __str__(self):
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence):
+        return sequence[self.idx]
+
+
+@dataclasses.dataclass(frozen=True)
+class MappingKey:
+    """A key of a mapping, in a path."""
+
+    key: Any
+
+    def __str__(self):
+        return f"[{self.key!r}]"
+
+    def get(self, mapping):
+        return mapping[self.key]
+
+
+@dataclasses.dataclass(frozen=True)
+class GetAttrKey:
+    """An attribute, in a path."""
+
+    name: str
+
+    def __str__(self):
+        return f".{self.name}"
+
+    def get(self, obj):
+        return getattr(obj, self.name)
+
+
+def register_pytree_node(
+    cls,
+    flatten_fn,
+    unflatten_fn,
+    *,
+    serialized_type_name=None,
+    to_dumpable_context=None,
+    from_dumpable_context=None,
+    flatten_with_keys_fn=None,
+):
+    """Let instances of `cls` be containers.
+
+    Args:
+        flatten_fn: instance -> (children, context).
+        unflatten_fn: (children, context) -> instance.
+        flatten_with_keys_fn: instance -> (pairs of key and child, context), for paths.
+
+    Raises:
+        ValueError: it is registered already.
+    """
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+
+
+def _register_pytree_node(cls, flatten_fn, unflatten_fn, *unused, **options):
+    """`register_pytree_node` by its old name, which may be called again."""
+    SUPPORTED_NODES.pop(cls, None)
+    register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
+
+
+def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
+    """Let instances of a dataclass be containers of their fields.
+
+    Fields that are None count as part of the structure.
+    """
+    names = field_names
+    if names is None:
+        names = [f.name for f in dataclasses.fields(cls) if f.init]
+        names = [n for n in names if n not in (drop_field_names or ())]
+
+    def flatten(obj):
+        present = [n for n in names if getattr(obj, n) is not None]
+        absent = [n for n in names if getattr(obj, n) is None]
+        return [getattr(obj, n) for n in present], [present, absent]
+
+    def unflatten(values, context):
+        present, absent = context
+        return cls(**dict(zip(present, values, strict=True)), **dict.fromkeys(absent))
+
+    def with_keys(obj):
+        values, context = flatten(obj)
+        return [(GetAttrKey(n), v) for n, v in zip(context[0], values, strict=True)], context
+
+    register_pytree_node(cls, flatten, unflatten, flatten_with_keys_fn=with_keys)
+
+
+def _list_flatten(value):
+    return list(value), None
+
+
+def _list_unflatten(values, context):
+    return list(values)
+
+
+def _tuple_unflatten(values, context):
+    return tuple(values)
+
+
+def _with_places(value):
+    return [(SequenceKey(i), v) for i, v in enumerate(value)], None
+
+
+def _dict_flatten(value):
+    return list(value.values()), list(value.keys())
+
+
+def _dict_unflatten(values, context):
+    return dict(zip(context, values, strict=True))
+
+
+def _with_keys(value):
+    return [(MappingKey(k), v) for k, v in value.items()], list(value.keys())
+
+
+def _ordered_dict_unflatten(values, context):
+    return OrderedDict(zip(context, values, strict=True))
+
+
+def _defaultdict_flatten(value):
+    return list(value.values()), [value.default_factory, list(value.keys())]
+
+
+def _defaultdict_unflatten(values, context):
+    return defaultdict(context[0], zip(context[1], values, strict=True))
+
+
+def _defaultdict_with_keys(value):
+    return _with_keys(value)[0], [value.default_factory, list(value.keys())]
+
+
+def _namedtuple_flatten(value):
+    return list(value), type(value)
+
+
+def _namedtuple_unflatten(values, context):
+    return context(*values)
+
+
+def _namedtuple_with_keys(value):
+    names = value._fields
+    return [(GetAttrKey(n), v) for n, v in zip(names, value, strict=True)], type(value)
+
+
+def _deque_flatten(value):
+    return list(value), value.maxlen
+
+
+def _deque_unflatten(values, context):
+    return deque(values, maxlen=context)
+
+
+class _NamedTuple:
+    """Stands for every named tuple in SUPPORTED_NODES."""
+
+
+namedtuple = _NamedTuple
+
+register_pytree_node(list, _list_flatten, _list_unflatten, flatten_with_keys_fn=_with_places)
+register_pytree_node(tuple, _list_flatten, _tuple_unflatten, flatten_with_keys_fn=_with_places)
+register_pytree_node(dict, _dict_flatten, _dict_unflatten, flatten_with_keys_fn=_with_keys)
+register_pytree_node(
+    OrderedDict, _dict_flatten, _ordered_dict_unflatten, flatten_with_keys_fn=_with_keys
+)
+register_pytree_node(
+    defaultdict,
+    _defaultdict_flatten,
+    _defaultdict_unflatten,
+    flatten_with_keys_fn=_defaultdict_with_keys,
+)
+register_pytree_node(
+    _NamedTuple,
+    _namedtuple_flatten,
+    _namedtuple_unflatten,
+    flatten_with_keys_fn=_namedtuple_with_keys,
+)
+register_pytree_node(deque, _deque_flatten, _deque_unflatten, flatten_with_keys_fn=_with_places)
+
+
+def is_namedtuple_class(cls):
+    """Whether a class was made by `namedtuple`."""
+    fields = getattr(cls, "_fields", None)
+    return (
+        isinstance(cls, type)
+        and issubclass(cls, tuple)
+        and isinstance(fields, tuple)
+        and all(isinstance(f, str) for f in fields)
+    )
+
+
+def _get_node_type(tree):
+    cls = type(tree)
+    if cls not in SUPPORTED_NODES and is_namedtuple_class(cls):
+        return _NamedTuple
+    return cls
+
+
+def _is_leaf(tree, is_leaf=None):
+    return (is_leaf is not None and is_leaf(tree)) or _get_node_type(tree) not in SUPPORTED_NODES
+
+
+class TreeSpec:
+    """The structure of a tree without its leaves."""
+
+    __slots__ = ("children_specs", "context", "num_children", "num_leaves", "num_nodes", "type")
+
+    def __init__(self, type, context, children_specs):
+        self.type = type
+        self.context = context
+        self.children_specs = children_specs
+        self.num_children = len(children_specs)
+        self.num_nodes = 1 + sum(c.num_nodes for c in children_specs)
+        self.num_leaves = 1 if type is None else sum(c.num_leaves for c in children_specs)
+
+    def is_leaf(self):
+        """Whether it stands for a leaf."""
+        return self.type is None
+
+    def children(self):
+        """The structures of the parts."""
+        return list(self.children_specs)
+
+    def child(self, index):
+        """The structure of one part."""
+        return self.children_specs[index]
+
+    def unflatten(self, leaves):
+        """The tree with these leaves; ValueError where there are more or fewer."""
+        leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            raise ValueError(
+                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec "
+                f"refers to a pytree that holds {self.num_leaves} items ({self})."
+            )
+        return self._build(iter(leaves))
+
+    def _build(self, leaves):
+        if self.type is None:
+            return next(leaves)
+        parts = [child._build(leaves) for child in self.children_specs]
+        return SUPPORTED_NODES[self.type].unflatten_fn(parts, self.context)
+
+    def flatten_up_to(self, tree):
+        """The parts of a tree where this structure has its leaves.
+
+        Raises:
+            ValueError: the tree has another structure.
+        """
+        parts = []
+        self._collect(tree, parts)
+        return parts
+
+    def _collect(self, tree, parts):
+        if self.type is None:
+            parts.append(tree)
+            return
+        kind = _get_node_type(tree)
+        dicts = (dict, OrderedDict, defaultdict)
+        if kind != self.type and not (kind in dicts and self.type in dicts):
+            raise ValueError(f"Type mismatch; expected {self.type!r}, but got {kind!r}.")
+        values, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+        if len(values) != self.num_children:
+            raise ValueError(
+                f"Node arity mismatch; expected {self.num_children}, but got {len(values)}."
+            )
+        if kind in dicts:
+            expected = self.context[1] if self.type is defaultdict else self.context
+            if set(expected) != set(tree):
+                raise ValueError(f"Node keys mismatch; expected {expected}, got {list(tree)}.")
+            values = [tree[k] for k in expected]
+        elif kind is not deque and context != self.context:
+            raise ValueError(
+                f"Node context mismatch for node type {self.type!r}: {self.context} and {context}."
+            )
+        for child, value in zip(self.children_specs, values, strict=True):
+            child._collect(value, parts)
+
+    def __eq__(self, other):
+        return (
+            isinstance(other, TreeSpec)
+            and self.type == other.type
+            and self.context == other.context
+            and self.children_specs == other.children_specs
+        )
+
+    def __hash__(self):
+        context = self.context
+        if self.type in (dict, OrderedDict):
+            context = tuple(context)
+        elif self.type is defaultdict:
+            context = (context[0], tuple(context[1]))
+        elif isinstance(context, list):
+            context = str(context)
+        return hash((self.type, context, tuple(self.children_specs)))
+
+    def __repr__(self):
+        if self.type is None:
+            return "*"
+        children = ", ".join(map(repr, self.children_specs))
+        return f"TreeSpec({self.type.__name__}, {self.context}, [{children}])"
+
+
+class LeafSpec(TreeSpec):
+    """The structure of a single leaf."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__(None, None, [])
+
+
+_LEAF_SPEC = LeafSpec()
+
+
+def treespec_leaf():
+    """The structure of a single leaf."""
+    return _LEAF_SPEC
+
+
+def treespec_tuple(specs=()):
+    """The structure of a tuple of such."""
+    return TreeSpec(tuple, None, list(specs))
+
+
+def treespec_dict(mapping=(), **kwargs):
+    """The structure of a dict of such."""
+    items = dict(mapping, **kwargs)
+    return TreeSpec(dict, list(items), list(items.values()))
+
+
+def treespec_pprint(treespec):
+    """The structure as a tree with a star for each leaf."""
+    return repr(treespec.unflatten(["*"] * treespec.num_leaves)).replace("'*'", "*")
+
+
+def _flatten_into(tree, leaves, is_leaf):
+    if _is_leaf(tree, is_leaf):
+        leaves.append(tree)
+        return _LEAF_SPEC
+    kind = _get_node_type(tree)
+    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    return TreeSpec(kind, context, [_flatten_into(c, leaves, is_leaf) for c in children])
+
+
+def tree_flatten(tree, is_leaf=None):
+    """The leaves of a tree in order, and its structure.
+
+    `is_leaf(part)` may say of containers that they are to stay whole.
+    """
+    leaves = []
+    spec = _flatten_into(tree, leaves, is_leaf)
+    return leaves, spec
+
+
+def tree_unflatten(leaves, treespec):
+    """The tree of a structure with these leaves."""
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(
+            f"tree_unflatten(leaves, treespec): Expected `treespec` to be instance of TreeSpec but "
+            f"got item of type {type(treespec)}."
+        )
+    return treespec.unflatten(leaves)
+
+
+def tree_iter(tree, is_leaf=None):
+    """Iterates over the leaves."""
+    if _is_leaf(tree, is_leaf):
+        yield tree
+        return
+    for child in SUPPORTED_NODES[_get_node_type(tree)].flatten_fn(tree)[0]:
+        yield from tree_iter(child, is_leaf)
+
+
+def tree_leaves(tree, is_leaf=None):
+    """The leaves in order."""
+    return list(tree_iter(tree, is_leaf))
+
+
+def tree_structure(tree, is_leaf=None):
+    """The structure."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(func, tree, *rests, is_leaf=None):
+    """The tree of the results of `func` on the leaves (of several trees of one structure)."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    columns = [leaves, *(spec.flatten_up_to(r) for r in rests)]
+    return spec.unflatten(func(*row) for row in zip(*columns, strict=True))
+
+
+def tree_map_(func, tree, *rests, is_leaf=None):
+    """Calls `func` on the leaves for what it does to them; returns the tree."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    columns = [leaves, *(spec.flatten_up_to(r) for r in rests)]
+    for row in zip(*columns, strict=True):
+        func(*row)
+    return tree
+
+
+def _chosen(types):
+    if isinstance(types, (type, tuple)):
+        return lambda x: isinstance(x, types)
+    if callable(types):
+        return types
+    raise TypeError(f"expected a type, a tuple of types or a function, but got {types!r}")
+
+
+def map_only(type_or_types_or_pred, /):
+    """Decorates a function of a leaf: others than these come through as they are."""
+    wanted = _chosen(type_or_types_or_pred)
+
+    def decorate(func):
+        @functools.wraps(func)
+        def wrapped(x):
+            return func(x) if wanted(x) else x
+
+        return wrapped
+
+    return decorate
+
+
+def tree_map_only(type_or_types_or_pred, /, func, tree, is_leaf=None):
+    """`tree_map` on the leaves of these types, or of which a function says so."""
+    return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(type_or_types_or_pred, /, func, tree, is_leaf=None):
+    """`tree_map_` on some leaves only."""
+    return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_all(pred, tree, is_leaf=None):
+    """Whether `pred` holds for all leaves."""
+    return all(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_any(pred, tree, is_leaf=None):
+    """Whether `pred` holds for a leaf."""
+    return any(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_all_only(type_or_types, /, pred, tree, is_leaf=None):
+    """Whether `pred` holds for all leaves of these types."""
+    wanted = _chosen(type_or_types)
+    return all(pred(x) for x in tree_iter(tree, is_leaf) if wanted(x))
+
+
+def tree_any_only(type_or_types, /, pred, tree, is_leaf=None):
+    """Whether `pred` holds for a leaf of these types."""
+    wanted = _chosen(type_or_types)
+    return any(pred(x) for x in tree_iter(tree, is_leaf) if wanted(x))
+
+
+# ---- paths ----
+
+
+def _walk_with_path(path, tree, is_leaf):
+    if _is_leaf(tree, is_leaf):
+        yield path, tree
+        return
+    node = SUPPORTED_NODES[_get_node_type(tree)]
+    if node.flatten_with_keys_fn is None:
+        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {node.type}.")
+    for key, child in node.flatten_with_keys_fn(tree)[0]:
+        yield from _walk_with_path((*path, key), child, is_leaf)
+
+
+def tree_flatten_with_path(tree, is_leaf=None):
+    """Pairs of path and leaf, and the structure."""
+    return list(_walk_with_path((), tree, is_leaf)), tree_structure(tree, is_leaf)
+
+
+def tree_leaves_with_path(tree, is_leaf=None):
+    """Pairs of path and leaf."""
+    return list(_walk_with_path((), tree, is_leaf))
+
+
+def tree_map_with_path(func, tree, *rests, is_leaf=None):
+    """`tree_map` whose function gets the path first."""
+    pairs, spec = tree_flatten_with_path(tree, is_leaf)
+    columns = [[p for p, _ in pairs], [v for _, v in pairs]]
+    columns += [spec.flatten_up_to(r) for r in rests]
+    return spec.unflatten(func(*row) for row in zip(*columns, strict=True))
+
+
+def keystr(path):
+    """A path as text: "['a'][0].b"."""
+    return "".join(map(str, path))
+
+
+def key_get(obj, path):
+    """What lies at a path."""
+    for key in path:
+        obj = key.get(obj)
+    return obj
+
+
+def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):
+    """The leaves of a tree that may be a prefix of the structure, repeated where it stops early."""
+    if treespec.is_leaf() or _is_leaf(tree, is_leaf):
+        return [tree] * treespec.num_leaves
+    kind = _get_node_type(tree)
+    if kind != treespec.type:
+        return None
+    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    if len(children) != treespec.num_children or context != treespec.context:
+        return None
+    out = []
+    for child, spec in zip(children, treespec.children_specs, strict=True):
+        flat = _broadcast_to_and_flatten(child, spec, is_leaf)
+        if flat is None:
+            return None
+        out += flat
+    return out
