@@ -92,7 +92,7 @@ class OpOverload:
         suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
         return f"aten::{self._opname}{suffix}"
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         if len(args) > len(self.names):
             raise TypeError(
                 f"{self.__name__}() takes {len(self.names)} arguments but {len(args)} were given"
@@ -172,7 +172,7 @@ class OpOverloadPacket:
             raise AttributeError(f"The op 'aten::{self.__name__}' has no overload '{overload}'")
         return found
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         errors = []
         for overload in self._overloads.values():
             try:

@@ -40,6 +40,8 @@ OutSpecs<2> topk(Tensor& self, int64_t& k, int64_t& dim, bool&, bool&) {
   DimVector sizes = self.sizes();
   if (self.dim() > 0) {
     sizes[dim] = k;
+  } else {
+    k = 1;  // a 0-d result holds an element even where none was asked for
   }
   return {OutSpec{sizes, self.dtype()}, OutSpec{sizes, kInt64}};
 }

@@ -478,7 +478,10 @@ class Maker:
             else:
                 target = self.tensor()
             name = op.name + ("_" if form == "inplace" and not op.inplace_only else "")
-            text = f"({target}).{name}({spelt(args)})"
+            if "method" in op.variants:
+                text = f"({target}).{name}({spelt(args)})"
+            else:
+                text = f"ops.{name}({spelt([(None, target), *args])})"
         elif form == "boxed":
             overload = op.overload or "default"
             positional = [p for p in args if p[0] is None or p[0] in {a.name for a in op.args}]

@@ -1,0 +1,48 @@
+"""A short run of the fuzzer of ops on this build; `./dev fuzz` is the long one, under sanitizers."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments, env=None):
+    return subprocess.run(
+        [sys.executable, "-m", "tests.fuzz", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=env,
+    )
+
+
+@pytest.mark.timeout(620)
+def test_no_call_crashes():
+    done = run("--calls", "10000", "--seed", "ci")
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+
+
+def test_programs_follow_from_the_seed():
+    first, again, other = (run("--show", "7", "--seed", seed).stdout for seed in ("a", "a", "b"))
+    assert first == again != other
+    assert len(first.splitlines()) > 8
+
+
+def test_a_crash_is_found(tmp_path):
+    """The parent sees a worker die, and prints the line that killed it."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "if '--worker' in sys.orig_argv:\n"
+        "    import tests.fuzz.names as names\n"
+        "    names.start = lambda *a: os.kill(os.getpid(), 11)\n"
+    )
+    path = os.pathsep.join([str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = run("--calls", "100", "--findings", "2", env=os.environ | {"PYTHONPATH": path})
+    assert done.returncode == 1
+    assert "the worker ended with -11" in done.stdout and "2 findings" in done.stdout
+    assert "dtype = start(" in done.stdout

@@ -1,0 +1,180 @@
+"""Several Python threads at once: backward, shared graphs, saved tensors, allocation, random numbers.
+
+`./dev sanitize` runs this file under ThreadSanitizer, too.
+"""
+
+import threading
+
+import pytest
+
+import rushlight as torch
+
+THREADS, ROUNDS = 4, 12
+
+
+def together(work, threads=THREADS):
+    """Runs work(i) in several threads that start at once; the first error is raised here."""
+    barrier, errors = threading.Barrier(threads), []
+
+    def run(i):
+        try:
+            barrier.wait()
+            work(i)
+        except BaseException as error:
+            errors.append(error)
+
+    team = [threading.Thread(target=run, args=(i,)) for i in range(threads)]
+    for t in team:
+        t.start()
+    for t in team:
+        t.join()
+    if errors:
+        raise errors[0]
+
+
+@pytest.fixture(autouse=True, params=[1, 3])
+def threads_of_an_op(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_a_model_and_an_optimiser_for_each_thread():
+    losses = {}
+
+    def work(i):
+        generator = torch.Generator().manual_seed(3)
+        net = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Tanh(), torch.nn.Linear(16, 2))
+        with torch.no_grad():
+            for p in net.parameters():
+                p.copy_(torch.randn(p.shape, generator=generator) * 0.3)
+        optimiser = torch.optim.Adam(net.parameters(), lr=0.05)
+        x = torch.randn(64, 6, generator=generator)
+        target = x[:, :2] * 2
+        for _ in range(ROUNDS):
+            optimiser.zero_grad()
+            loss = torch.nn.functional.mse_loss(net(x), target)
+            loss.backward()
+            optimiser.step()
+        losses[i] = loss.item()
+
+    together(work)
+    assert len(set(losses.values())) == 1 and losses[0] < 6
+
+
+def test_threads_add_to_the_gradient_of_one_leaf():
+    weight = torch.ones(300, requires_grad=True)
+
+    def work(i):
+        for _ in range(ROUNDS):
+            (weight * (i + 1)).sum().backward()
+
+    together(work)
+    assert torch.equal(weight.grad, torch.full((300,), float(ROUNDS * sum(range(1, THREADS + 1)))))
+
+
+def test_threads_share_a_graph_and_its_saved_tensors():
+    x = torch.full((50,), 2.0, requires_grad=True)
+    shared = (x * x).exp().log() * x
+
+    def work(i):
+        for _ in range(ROUNDS):
+            (grad,) = torch.autograd.grad((shared * (i + 1)).sum(), x, retain_graph=True)
+            assert torch.allclose(grad, torch.full((50,), 12.0 * (i + 1)), rtol=1e-4)
+
+    together(work)
+
+
+def test_graphs_die_in_other_threads_than_made_them():
+    made, lock = [], threading.Lock()
+
+    def work(i):
+        for k in range(ROUNDS * 4):
+            x = torch.ones(40, requires_grad=True)
+            y = (x * 2).relu()[1:].view(-1).cumsum(0)
+            with lock:
+                made.append((x, y))
+                x, y = made.pop(k % len(made))
+            y.sum().backward()
+            assert x.grad[-1] == 2
+            del x, y
+
+    together(work)
+
+
+def test_versions_and_views_of_a_shared_tensor():
+    base = torch.zeros(THREADS, 1000)
+
+    def work(i):
+        for _ in range(ROUNDS * 4):
+            base[i].add_(1)
+            base.view(-1)[i * 1000 : (i + 1) * 1000].detach().mul_(1)
+
+    together(work)
+    assert torch.equal(base, torch.full((THREADS, 1000), ROUNDS * 4.0))
+
+
+def test_blocks_wander_between_threads():
+    blocks, lock = [], threading.Lock()
+
+    def work(i):
+        for k in range(ROUNDS * 20):
+            value = float(i * 1000 + k)
+            t = torch.full((1 << (k % 17),), value)
+            with lock:
+                blocks.append((value, t))
+                value, t = blocks.pop(len(blocks) // 2)
+            assert t[0] == value and t[-1] == value
+
+    together(work)
+    assert not blocks
+
+
+def test_grad_mode_and_default_generator_belong_to_whom_they_should():
+    def work(i):
+        for _ in range(ROUNDS * 4):
+            with torch.set_grad_enabled(i % 2 == 0):
+                y = torch.ones(3, requires_grad=True) * 2
+                assert y.requires_grad == (i % 2 == 0)
+            torch.rand(100)
+            torch.randperm(10)
+
+    together(work)
+
+
+def test_hooks_and_custom_functions():
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * 2 + x * 0
+
+    x = torch.ones(10, requires_grad=True)
+    shared = Twice.apply(x)
+    seen = []
+    shared.register_hook(lambda g: seen.append(1) or g)
+
+    def work(i):
+        for _ in range(ROUNDS):
+            torch.autograd.grad(shared.sum(), x, retain_graph=True)
+
+    together(work)
+    assert len(seen) == THREADS * ROUNDS
+
+
+def test_large_work_in_several_threads():
+    a = torch.arange(200 * 300, dtype=torch.float32).reshape(200, 300) / 1000
+    expected = (a @ a.t(), a.sum(0), a.softmax(1), a.sort(1).values)
+
+    def work(i):
+        for _ in range(3):
+            found = (a @ a.t(), a.sum(0), a.softmax(1), a.sort(1).values)
+            assert all(torch.equal(f, e) for f, e in zip(found, expected, strict=True))
+
+    together(work)
