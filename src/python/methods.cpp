@@ -154,40 +154,26 @@ RL_METHOD(cuda, Param{"device", Kind::Device, true, false, false, "None"},
   });
 }
 
-#define CONVERSION(name, dtype)                                                            \
-  RL_METHOD(name, Param{"memory_format", Kind::MemoryFormat, true, true, false,            \
-                        "torch.preserve_format"}) {                                        \
-    return finish(a, [&] {                                                                 \
-      return rushlight::to(a.tensor(0), dtype, false, false, a.optional_memory_format(1)); \
-    });                                                                                    \
+#define CONVERSION(name, text, dtype)                                                           \
+  RL_METHOD_CALLED(                                                                             \
+      name, text,                                                                               \
+      Param{"memory_format", Kind::MemoryFormat, true, true, false, "torch.preserve_format"}) { \
+    return finish(a, [&] {                                                                      \
+      return rushlight::to(a.tensor(0), dtype, false, false, a.optional_memory_format(1));      \
+    });                                                                                         \
   }
-// The method `float` is no C++ name.
-#define float float_
-#define double double_
-#define short short_
-#define int int_
-#define long long_
-#define char char_
-#define bool bool_
-CONVERSION(float, kFloat32)
-CONVERSION(double, kFloat64)
-CONVERSION(short, kInt16)
-CONVERSION(int, kInt32)
-CONVERSION(long, kInt64)
-CONVERSION(char, kInt8)
-CONVERSION(bool, kBool)
-#undef float
-#undef double
-#undef short
-#undef int
-#undef long
-#undef char
-#undef bool
-CONVERSION(half, kFloat16)
-CONVERSION(bfloat16, kBFloat16)
-CONVERSION(byte, kUInt8)
-CONVERSION(cfloat, kComplexFloat)
-CONVERSION(cdouble, kComplexDouble)
+CONVERSION(float_, "float", kFloat32)
+CONVERSION(double_, "double", kFloat64)
+CONVERSION(short_, "short", kInt16)
+CONVERSION(int_, "int", kInt32)
+CONVERSION(long_, "long", kInt64)
+CONVERSION(char_, "char", kInt8)
+CONVERSION(bool_, "bool", kBool)
+CONVERSION(half, "half", kFloat16)
+CONVERSION(bfloat16, "bfloat16", kBFloat16)
+CONVERSION(byte, "byte", kUInt8)
+CONVERSION(cfloat, "cfloat", kComplexFloat)
+CONVERSION(cdouble, "cdouble", kComplexDouble)
 #undef CONVERSION
 
 // ---- classes ----

@@ -220,12 +220,15 @@ void init_results(PyObject* module);
 
 inline constexpr Param self_param = {"self", Kind::Tensor};
 
-#define RL_METHOD(name, ...)                                                       \
+#define RL_METHOD(name, ...) RL_METHOD_CALLED(name, #name, __VA_ARGS__)
+
+// The same under a name that C++ keeps for itself.
+#define RL_METHOD_CALLED(name, text, ...)                                          \
   PyObject* name##_run(const Arguments& a);                                        \
   const Param name##_params[] = {self_param, __VA_ARGS__};                         \
   const Signature name##_signatures[] = {                                          \
       {name##_params, std::size(name##_params), MethodForm, 0, false}};            \
-  const Parser name##_parser = {#name, name##_signatures, 1, name##_run, nullptr}; \
+  const Parser name##_parser = {text, name##_signatures, 1, name##_run, nullptr};  \
   PyObject* name##_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, \
                           PyObject* names) {                                       \
     return name##_parser.call(MethodForm, self, args, nargs, names);               \
