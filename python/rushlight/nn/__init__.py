@@ -5,9 +5,19 @@ import importlib
 from . import functional, init, modules, parameter
 from .modules import *  # noqa: F403
 from .modules import __all__ as _layers
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = [*_layers, "Buffer", "Parameter", "functional", "init", "modules", "parameter"]
+__all__ = [
+    *_layers,
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "functional",
+    "init",
+    "modules",
+    "parameter",
+]
 
 
 def __getattr__(name):

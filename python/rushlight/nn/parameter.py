@@ -1,11 +1,19 @@
-"""`Parameter` and `Buffer`: tensors that a `Module` registers when they are assigned to it."""
+"""`Parameter` and `Buffer`: tensors that a `Module` registers when they are assigned to it; their
+uninitialized forms, which get a size later."""
 
 from collections import OrderedDict
+from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "is_lazy",
+]
 
 
 class _MarkedMeta(type(Tensor)):  # type: ignore[misc]
@@ -94,3 +102,106 @@ class Buffer(Tensor, metaclass=_MarkedMeta):
         tensor.persistent = persistent
         tensor._is_buffer = True
         return tensor
+
+
+class _Uninitialized:
+    """A tensor without a size: it can be moved and converted, all else waits for `materialize`."""
+
+    data: Any
+    requires_grad: bool
+    _becomes: type = Tensor
+    _conversions = frozenset(("bfloat16", "cpu", "cuda", "double", "float", "half", "to", "type"))
+    _allowed = _conversions | frozenset(
+        (
+            "__get__",
+            "__set__",
+            "__delete__",
+            "__hash__",
+            "detach",
+            "is_complex",
+            "is_floating_point",
+            "requires_grad_",
+        )
+    )
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Become an ordinary parameter or buffer of a size, with values that are not set yet."""
+        device = self.data.device if device is None else device
+        dtype = self.data.dtype if dtype is None else dtype
+        self.data = rushlight.empty(shape, device=device, dtype=dtype)
+        self.__class__ = self._becomes
+
+    @property
+    def shape(self):
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes."
+        )
+
+    def share_memory_(self):
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
+        )
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self.requires_grad, self.data.device, self.data.dtype)
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            kind, arguments = self.__reduce_ex__(2)
+            memo[id(self)] = kind(*arguments)
+        return memo[id(self)]
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        name = getattr(func, "__name__", "")
+        if name not in cls._allowed:
+            raise ValueError(
+                f"Attempted to use an uninitialized parameter in {func}. This error happens when "
+                f"you are using a `LazyModule` or explicitly manipulating `torch.nn.parameter."
+                f"{cls.__name__}` objects. When using LazyModules Call `forward` with a dummy "
+                "batch to initialize the parameters before calling torch functions"
+            )
+        result = _C._disabled_torch_function_impl(func, types, args, kwargs or {})
+        if name in cls._conversions and isinstance(result, Tensor):
+            return cls(args[0].requires_grad, result.device, result.dtype)  # type: ignore[call-arg]
+        return result
+
+
+class UninitializedParameter(_Uninitialized, Parameter):  # type: ignore
+    """A parameter whose size is known after the first call of its lazy module.
+
+    Args:
+        requires_grad: whether gradients are computed.
+        device, dtype: those of the parameter to come.
+    """
+
+    _mark_name = None  # type: ignore[assignment]
+    _becomes = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        data = rushlight.empty(0, device=device, dtype=dtype)
+        return Tensor._make_subclass(cls, data, requires_grad)
+
+
+class UninitializedBuffer(_Uninitialized, Tensor):  # type: ignore
+    """A buffer whose size is known after the first call of its lazy module."""
+
+    _becomes = Tensor
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        data = rushlight.empty(0, device=device, dtype=dtype)
+        tensor = Tensor._make_subclass(cls, data, requires_grad)
+        tensor.persistent = persistent
+        return tensor
+
+
+def is_lazy(param):
+    """Whether a parameter or buffer has no size yet."""
+    return isinstance(param, _Uninitialized)

@@ -12,6 +12,7 @@ from . import (
     flatten,
     fold,
     instancenorm,
+    lazy,
     linear,
     loss,
     normalization,
@@ -33,6 +34,7 @@ from .dropout import *  # noqa: F403
 from .flatten import *  # noqa: F403
 from .fold import *  # noqa: F403
 from .instancenorm import *  # noqa: F403
+from .lazy import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .module import Module
@@ -53,6 +55,7 @@ __all__ = [
     *pooling.__all__,
     *batchnorm.__all__,
     *instancenorm.__all__,
+    *lazy.__all__,
     *normalization.__all__,
     *dropout.__all__,
     *padding.__all__,

@@ -8,7 +8,7 @@ from itertools import chain
 import rushlight
 from rushlight import Tensor
 
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 
 EXTRA_STATE_KEY = "_extra_state"
 
@@ -110,6 +110,8 @@ def _load_one(module, name, target, key, value, assign, errors):
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
             f"object from checkpoint but received {type(value)}"
         )
+        return
+    if is_lazy(target) and is_lazy(value):
         return
     if target.dim() == 0 and tuple(value.shape) == (1,):
         value = value[0]  # scalars were saved as vectors of one element once

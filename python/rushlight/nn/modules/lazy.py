@@ -1,0 +1,227 @@
+"""Lazy modules: they learn the number of their inputs' channels or features from the first call,
+and are ordinary modules from then on. To add one: a class over `LazyModuleMixin` and the ordinary
+class that creates uninitialized parameters and writes `initialize_parameters(input)`.
+"""
+
+import inspect
+from typing import Any
+
+import rushlight
+
+from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from . import batchnorm, conv, instancenorm, linear
+from .module import Module
+
+__all__ = [
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+    "LazyLinear",
+]
+
+
+class LazyModuleMixin(Module):
+    """What lazy modules share: the first call, or a state that is loaded, gives sizes.
+
+    A class sets `cls_to_become` and writes `initialize_parameters(*args, **kwargs)`, which is
+    called with the arguments of the first call and materialises the parameters.
+    """
+
+    cls_to_become: Any = None
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
+        self._initialize_hook = self.register_forward_pre_hook(
+            self._infer_parameters, with_kwargs=True
+        )
+
+    def _own_tensors(self):
+        yield from self._parameters.items()
+        yield from self._buffers.items()
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        for name, value in self._own_tensors():
+            if value is None or name in self._non_persistent_buffers_set:
+                continue
+            destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
+
+    def _lazy_load_hook(self, state_dict, prefix, *rest):
+        """Sizes from a state that has them; a lazy state leaves a lazy module as it is."""
+        for name, own in list(self._own_tensors()):
+            value = state_dict.get(prefix + name)
+            if is_lazy(own) and value is not None and not is_lazy(value):
+                own.materialize(value.shape)
+
+    def initialize_parameters(self, *args, **kwargs):
+        """Give the parameters their sizes, from the arguments of the first call."""
+        raise NotImplementedError(
+            f"initialize_parameters is not implemented for {type(self).__name__}"
+        )
+
+    def has_uninitialized_params(self):
+        """Whether some parameter or buffer has no size yet."""
+        return any(is_lazy(value) for _, value in self._own_tensors())
+
+    def _infer_parameters(self, module, args, kwargs=None):
+        self.initialize_parameters(*args, **(kwargs or {}))
+        if self.has_uninitialized_params():
+            raise RuntimeError(f"module {self._get_name()} has not been fully initialized")
+        self._initialize_hook.remove()
+        self._load_hook.remove()
+        del self._initialize_hook
+        del self._load_hook
+        if self.cls_to_become is not None:
+            self.__class__ = self.cls_to_become
+
+    def _replicate_for_data_parallel(self):
+        raise RuntimeError(
+            "Modules with uninitialized parameters can't be used with `DataParallel`. "
+            "Run a dummy forward pass to correctly initialize the modules"
+        )
+
+
+class LazyLinear(LazyModuleMixin, linear.Linear):
+    """`Linear` whose `in_features` is the size of the first input's last dimension."""
+
+    cls_to_become = linear.Linear
+
+    def __init__(self, out_features, bias=True, device=None, dtype=None):
+        super().__init__(0, 0, False)
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.out_features = out_features
+        self.weight = UninitializedParameter(**options)
+        if bias:
+            self.bias = UninitializedParameter(**options)
+
+    def reset_parameters(self):
+        if not self.has_uninitialized_params() and self.in_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input):
+        if not self.has_uninitialized_params():
+            return
+        self.in_features = input.shape[-1]
+        self.weight.materialize((self.out_features, self.in_features))
+        if self.bias is not None:
+            self.bias.materialize((self.out_features,))
+        self.reset_parameters()
+
+
+class _LazyConv(LazyModuleMixin):
+    """Of convolutions: `in_channels` is the first input's."""
+
+    groups: int
+    kernel_size: tuple[int, ...]
+    transposed: bool
+    _dimensions: int
+
+    def __init__(self, out_channels, kernel_size, *args, **kwargs):
+        signature = inspect.signature(self.cls_to_become.__init__)
+        given = signature.bind(self, 0, 0, kernel_size, *args, **kwargs).arguments
+        options: dict[str, Any] = {k: given.pop(k, None) for k in ("device", "dtype")}
+        bias = given.pop("bias", True)
+        del given["self"]
+        super().__init__(**given, bias=False)
+        self.out_channels = out_channels
+        if out_channels % self.groups != 0:
+            raise ValueError("out_channels must be divisible by groups")
+        self.weight = UninitializedParameter(**options)
+        if bias:
+            self.bias = UninitializedParameter(**options)
+
+    def reset_parameters(self):
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self, input, *args, **kwargs):
+        if not self.has_uninitialized_params():
+            return
+        dims = self._dimensions
+        if input.dim() not in (dims + 1, dims + 2):
+            raise RuntimeError(
+                f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to "
+                f"{type(self).__name__}, but got input of size: {input.shape}"
+            )
+        self.in_channels = input.shape[-dims - 1]
+        if self.in_channels % self.groups != 0:
+            raise ValueError("in_channels must be divisible by groups")
+        first, second = self.out_channels, self.in_channels // self.groups
+        if self.transposed:
+            first, second = self.in_channels, self.out_channels // self.groups
+        self.weight.materialize((first, second, *self.kernel_size))
+        if self.bias is not None:
+            self.bias.materialize((self.out_channels,))
+        self.reset_parameters()
+
+
+class _LazyNorm(LazyModuleMixin):
+    """Of batch and instance norm: `num_features` is the number of the first input's channels."""
+
+    def __init__(
+        self,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(0, eps, momentum, False, False)
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(**options)
+            self.bias = UninitializedParameter(**options)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(**options)
+            self.running_var = UninitializedBuffer(**options)
+            self.num_batches_tracked = rushlight.tensor(0, dtype=rushlight.int64, device=device)
+
+    def reset_parameters(self):
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self, input):
+        self._check_input_dim(input)
+        unbatched = getattr(self, "_batched_dim", 0) - 1 == input.dim()
+        self.num_features = input.shape[0 if unbatched else 1]
+        if self.has_uninitialized_params():
+            for _, value in list(self._own_tensors()):
+                if is_lazy(value):
+                    value.materialize((self.num_features,))
+            self.reset_parameters()
+
+
+def _lazy(shared, ordinary) -> Any:
+    """The lazy form of an ordinary module."""
+    members = {
+        "__doc__": f"`{ordinary.__name__}` that learns its channels from the first input.",
+        "__module__": __name__,
+        "cls_to_become": ordinary,
+    }
+    return type(f"Lazy{ordinary.__name__}", (shared, ordinary), members)
+
+
+LazyConv1d = _lazy(_LazyConv, conv.Conv1d)
+LazyConv2d = _lazy(_LazyConv, conv.Conv2d)
+LazyConv3d = _lazy(_LazyConv, conv.Conv3d)
+LazyConvTranspose1d = _lazy(_LazyConv, conv.ConvTranspose1d)
+LazyConvTranspose2d = _lazy(_LazyConv, conv.ConvTranspose2d)
+LazyConvTranspose3d = _lazy(_LazyConv, conv.ConvTranspose3d)
+LazyBatchNorm1d = _lazy(_LazyNorm, batchnorm.BatchNorm1d)
+LazyBatchNorm2d = _lazy(_LazyNorm, batchnorm.BatchNorm2d)
+LazyBatchNorm3d = _lazy(_LazyNorm, batchnorm.BatchNorm3d)
+LazyInstanceNorm1d = _lazy(_LazyNorm, instancenorm.InstanceNorm1d)
+LazyInstanceNorm2d = _lazy(_LazyNorm, instancenorm.InstanceNorm2d)
+LazyInstanceNorm3d = _lazy(_LazyNorm, instancenorm.InstanceNorm3d)
