@@ -32,6 +32,12 @@ composite("linspace(Scalar start, Scalar end, int steps, *, options) -> Tensor",
           doc="steps values from start to end, evenly spaced.")
 composite("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, options) -> Tensor", variants=_both,
           ref="numpy.logspace", doc="base to the powers of linspace.")
+for _kinds in ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor"):
+    _first, _last = _kinds.split("_")
+    _range = f"{_first} start, {_last} end, int steps"
+    composite(f"linspace.{_kinds}({_range}, *, options) -> Tensor", variants=_both, doc="`linspace` between 0-d tensors.")
+    composite(f"logspace.{_kinds}({_range}, float base=10.0, *, options) -> Tensor", variants=_both,
+              doc="`logspace` between 0-d tensors.")
 composite("eye(int n, int? m=None, *, options) -> Tensor", variants=_both, ref="numpy.eye", doc="The identity matrix.")
 composite("tril_indices(int row, int col, int offset=0, *, options) -> Tensor", variants=_function,
           doc="Row and column numbers of a lower triangle, as 2 rows.")

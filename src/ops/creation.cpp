@@ -269,6 +269,42 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
   return t;
 }
 
+namespace {
+
+void check_ends(const char* op, int64_t start_dims, int64_t end_dims) {
+  RL_CHECK(start_dims == 0 && end_dims == 0, op,
+           " only supports 0-dimensional start and end tensors, but got start with ", start_dims,
+           " dimension(s) and end with ", end_dims, " dimension(s).");
+}
+
+}  // namespace
+
+#define RL_SPACE_OVERLOADS(name, extra, pass)                                                     \
+  Tensor name##_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t steps extra,        \
+                              const TensorOptions& options) {                                     \
+    check_ends(#name, start.dim(), end.dim());                                                    \
+    return composite::name(start.item(), end.item(), steps pass, options);                                   \
+  }                                                                                               \
+  Tensor name##_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps extra,        \
+                              const TensorOptions& options) {                                     \
+    check_ends(#name, start.dim(), 0);                                                            \
+    return composite::name(start.item(), end, steps pass, options);                                          \
+  }                                                                                               \
+  Tensor name##_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t steps extra,        \
+                              const TensorOptions& options) {                                     \
+    check_ends(#name, 0, end.dim());                                                              \
+    return composite::name(start, end.item(), steps pass, options);                                          \
+  }
+#define RL_BASE , double base
+#define RL_PASS_BASE , base
+#define RL_NOTHING
+RL_SPACE_OVERLOADS(linspace, RL_NOTHING, RL_NOTHING)
+RL_SPACE_OVERLOADS(logspace, RL_BASE, RL_PASS_BASE)
+#undef RL_SPACE_OVERLOADS
+#undef RL_BASE
+#undef RL_PASS_BASE
+#undef RL_NOTHING
+
 Tensor eye(int64_t n, std::optional<int64_t> m, const TensorOptions& options) {
   RL_CHECK(n >= 0, "n must be greater or equal to 0, got ", n);
   const int64_t columns = m.value_or(n);

@@ -105,6 +105,43 @@ Tensor embedding_double_backward(const Tensor& grad, const Tensor& indices, int6
 Tensor linear_input_backward(const Tensor& grad, const Tensor& weight);
 Tensor linear_weight_backward(const Tensor& grad, const Tensor& input, int64_t weight_dim);
 
+// ---- lapack ----
+[[noreturn]] Tensor no_derivative(std::string_view op);  // RuntimeError
+Tensor cholesky_backward(const Tensor& grad, const Tensor& L, bool upper);
+Tensor lu_factor_backward(const Tensor& grad, const Tensor& LU, const Tensor& pivots);
+Tensor inv_backward(const Tensor& grad, const Tensor& inverse);
+std::tuple<Tensor, Tensor> linalg_solve_backward(const Tensor& grad, const Tensor& A,
+                                                 const Tensor& result, bool left,
+                                                 std::array<bool, 2> mask);
+std::tuple<Tensor, Tensor> solve_triangular_backward(const Tensor& grad, const Tensor& A,
+                                                     const Tensor& result, bool upper, bool left,
+                                                     bool unitriangular, std::array<bool, 2> mask);
+std::tuple<Tensor, Tensor> lstsq_backward(const Tensor& grad, const Tensor& A, const Tensor& B,
+                                          std::array<bool, 2> mask);
+Tensor pinv_backward(const Tensor& grad, const Tensor& inverse, const Tensor& A);
+Tensor qr_backward(const Tensor& grad_Q, const Tensor& grad_R, const Tensor& Q, const Tensor& R,
+                   std::string_view mode);
+std::tuple<Tensor, Tensor> householder_backward(const Tensor& grad, const Tensor& input,
+                                                const Tensor& tau);
+Tensor svd_backward(const Tensor& grad_U, const Tensor& grad_S, const Tensor& grad_Vh,
+                    const Tensor& U, const Tensor& S, const Tensor& Vh, bool full_matrices);
+Tensor eigh_backward(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values,
+                     const Tensor& vectors);
+Tensor eig_backward(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values,
+                    const Tensor& vectors, bool is_complex);
+Tensor det_backward(const Tensor& grad, const Tensor& det, const Tensor& A);
+Tensor slogdet_backward(const Tensor& grad_sign, const Tensor& grad_logabsdet, const Tensor& A,
+                        const Tensor& sign);
+
+// ---- fft ----
+Tensor fft_r2c_backward(const Tensor& grad, IntArrayRef sizes, IntArrayRef dim,
+                        int64_t normalization, bool onesided);
+Tensor fft_c2r_backward(const Tensor& grad, IntArrayRef dim, int64_t normalization);
+
+// ---- statistics ----
+Tensor euclidean_backward(const Tensor& grad, const Tensor& x1, const Tensor& x2,
+                          const Tensor& distances);
+
 // ---- conv ----
 Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, const Tensor& weight,
                                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/iterator.h"
-#include "kernels/pointwise.h"
+#include "kernels/special.h"
 
 namespace rushlight::cpu::RL_ISA {
 

@@ -1,0 +1,61 @@
+"""Discrete Fourier transforms, their helpers, and short-time transforms.
+
+Three kernels (src/cpu/fft.cpp, over pocketfft) do the work; what stands in `rushlight.fft` is composed of them in
+src/ops/fft.cpp. normalization: 0 none, 1 by the root of the number of points, 2 by the number.
+"""
+
+from gen.table import composite, custom, op
+
+_inner = dict(kernel=custom(isa=False), variants="function")
+
+op("_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor", **_inner,
+   grad={"self": "_fft_c2c(grad, dim, normalization, !forward)"}, doc="Complex to complex over dimensions.")
+op("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", **_inner,
+   grad={"self": "fft_r2c_backward(grad, self.sizes(), dim, normalization, onesided)"},
+   doc="Real to complex: forward over dimensions; onesided gives the first half of the last one.")
+op("_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor", **_inner,
+   grad={"self": "fft_c2r_backward(grad, dim, normalization)"},
+   doc="Complex to real: backward over dimensions, from the first half of the last one.")
+
+for _name, _doc in {
+    "fft": "The discrete Fourier transform along a dimension.",
+    "ifft": "The inverse of `fft`.",
+    "rfft": "`fft` of a real tensor; the half that says all.",
+    "irfft": "The inverse of `rfft`: n numbers, 2 * (size - 1) if not given.",
+    "hfft": "`fft` of a Hermitian signal given by its first half; the result is real.",
+    "ihfft": "The inverse of `hfft`.",
+}.items():
+    composite(f"fft_{_name}(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor", variants="function out",
+              ref=f"numpy.fft.{_name}", doc=_doc)
+    composite(f"fft_{_name}2(Tensor self, int[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
+              variants="function out", ref=None if "h" in _name else f"numpy.fft.{_name}2", doc=f"`{_name}` over two dimensions.")
+    composite(f"fft_{_name}n(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+              variants="function out", ref=None if "h" in _name else f"numpy.fft.{_name}n",
+              doc=f"`{_name}` over several dimensions, or all.")
+composite("fft_fftfreq(int n, float d=1.0, *, options) -> Tensor", variants="function out", ref="numpy.fft.fftfreq",
+          doc="The frequencies of `fft`'s results, for samples d apart.")
+composite("fft_rfftfreq(int n, float d=1.0, *, options) -> Tensor", variants="function out", ref="numpy.fft.rfftfreq",
+          doc="The frequencies of `rfft`'s results, for samples d apart.")
+composite("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", variants="function", ref="numpy.fft.fftshift",
+          doc="Frequency 0 moved to the centre.")
+composite("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", variants="function", ref="numpy.fft.ifftshift",
+          doc="The inverse of `fftshift`.")
+
+composite("stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
+          "str pad_mode='reflect', bool normalized=False, bool? onesided=None, bool? return_complex=None, "
+          "bool? align_to_window=None) -> Tensor", doc="Transforms of overlapping windows of signals: (…, frequencies, frames).")
+composite("istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
+          "bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor",
+          doc="The signals that `stft` gives this of.")
+
+# ---- windows ----
+
+for _name, _more, _doc in (
+    ("bartlett", "", "A triangle."),
+    ("blackman", "", "0.42 - 0.5 cos + 0.08 cos of the doubled angle."),
+    ("hamming", ", float alpha=0.54, float beta=0.46", "alpha - beta cos."),
+    ("hann", "", "0.5 - 0.5 cos."),
+    ("kaiser", ", float beta=12.0", "The Bessel function i0 over an arc."),
+):
+    composite(f"{_name}_window(int window_length, bool periodic=True{_more}, *, options) -> Tensor", variants="function out",
+              doc=f"A window for spectra: {_doc[0].lower() + _doc[1:]}")

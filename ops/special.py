@@ -1,0 +1,108 @@
+"""Special functions: gamma, Bessel and error functions, orthogonal polynomials, greatest common divisors.
+
+The formulas stand in src/kernels/special.h, composites in src/ops/special.cpp. Python has those named special_… in
+`rushlight.special`.
+"""
+
+from gen.table import composite, custom, floating, integers, op, pointwise
+
+_floats = dict(kernel=pointwise(floating, promote="float"))
+_function = dict(kernel=pointwise(floating, promote="float"), variants="function out")
+# For which PyTorch has no derivative either.
+_plain = dict(kernel=pointwise(floating, promote="float"), variants="function out", grad="none")
+
+# ---- gamma functions ----
+
+op("lgamma(Tensor self) -> Tensor", **_floats, grad={"self": "grad * self.digamma()"}, doc="The logarithm of |gamma(self)|.")
+op("digamma(Tensor self) -> Tensor", **_floats, grad={"self": "grad * polygamma(1, self)"},
+   doc="The derivative of the logarithm of gamma.")
+op("_polygamma(Tensor self, int n) -> Tensor", kernel=pointwise(floating, promote="float"), variants="function inplace",
+   grad={"self": "grad * polygamma(n + 1, self)"}, doc="`polygamma` for an n that is not negative.")
+composite("polygamma(int n, Tensor self) -> Tensor", variants="function method out", doc="The n-th derivative of digamma.")
+composite("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", variants="method inplace", doc="`polygamma` in place.")
+composite("mvlgamma(Tensor self, int p) -> Tensor", variants="function method out", doc="The logarithm of the multivariate gamma function of dimension p.")
+composite("mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)", variants="method inplace", doc="`mvlgamma` in place.")
+op("igamma(Tensor self, Tensor other) -> Tensor", **_floats,
+   grad={"self": "no_derivative(\"igamma: input\")",
+         "other": "grad * exp((self - 1) * log(other) - other - lgamma(self))"},
+   doc="The regularised lower incomplete gamma function P(self, other).")
+op("igammac(Tensor self, Tensor other) -> Tensor", **_floats,
+   grad={"self": "no_derivative(\"igammac: input\")",
+         "other": "-grad * exp((self - 1) * log(other) - other - lgamma(self))"},
+   doc="The regularised upper incomplete gamma function Q(self, other).")
+op("special_zeta(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
+   grad={"self": "no_derivative(\"zeta\")", "other": "grad * (-self) * special_zeta(self + 1, other)"},
+   doc="The Hurwitz zeta function: the sum of (other + k)^-self over k >= 0.")
+composite("special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function", doc="`zeta` of a number.")
+
+# ---- Bessel functions ----
+
+op("i0(Tensor self) -> Tensor", **_floats, grad={"self": "grad * special_i1(self)"}, ref="numpy.i0",
+   doc="The modified Bessel function of the first kind, of order 0.")
+op("special_i0e(Tensor self) -> Tensor", **_function, grad={"self": "grad * (special_i1e(self) - self.sgn() * result)"},
+   doc="exp(-|self|) i0(self).")
+op("special_i1(Tensor self) -> Tensor", **_function,
+   grad={"self": "grad * where(self.eq(0), 0.5, i0(self) - result / where(self.eq(0), 1, self))"},
+   doc="The modified Bessel function of the first kind, of order 1.")
+op("special_i1e(Tensor self) -> Tensor", **_function,
+   grad={"self": "grad * where(self.eq(0), 0.5, special_i0e(self) - result * (self.sgn() + where(self.eq(0), 1, self).reciprocal()))"},
+   doc="exp(-|self|) i1(self).")
+for _name, _doc in {
+    "bessel_j0": "The Bessel function of the first kind, of order 0.",
+    "bessel_j1": "The Bessel function of the first kind, of order 1.",
+    "bessel_y0": "The Bessel function of the second kind, of order 0.",
+    "bessel_y1": "The Bessel function of the second kind, of order 1.",
+    "modified_bessel_k0": "The modified Bessel function of the second kind, of order 0.",
+    "modified_bessel_k1": "The modified Bessel function of the second kind, of order 1.",
+}.items():
+    op(f"special_{_name}(Tensor self) -> Tensor", **_plain, doc=_doc)
+for _name, _doc in {
+    "scaled_modified_bessel_k0": "exp(x) modified_bessel_k0(x).",
+    "scaled_modified_bessel_k1": "exp(x) modified_bessel_k1(x).",
+    "spherical_bessel_j0": "sin(x) / x.",
+    "airy_ai": "The Airy function Ai.",
+}.items():
+    op(f"special_{_name}(Tensor x) -> Tensor", **_plain, doc=_doc)
+composite("special_modified_bessel_i0(Tensor self) -> Tensor", variants="function", grad="none", doc="`i0`.")
+composite("special_modified_bessel_i1(Tensor self) -> Tensor", variants="function", grad="none", doc="`special.i1`.")
+
+# ---- error functions ----
+
+op("special_erfcx(Tensor self) -> Tensor", **_function, grad={"self": "grad * (2 * self * result - 1.1283791670955126)"},
+   doc="exp(self^2) erfc(self).")
+composite("special_ndtr(Tensor self) -> Tensor", variants="function out", doc="The normal distribution function.")
+op("special_log_ndtr(Tensor self) -> Tensor", **_function,
+   grad={"self": "grad / special_erfcx(self * -0.7071067811865476) * 0.7978845608028654"}, doc="The logarithm of `ndtr`.")
+op("special_ndtri(Tensor self) -> Tensor", **_function,
+   grad={"self": "grad * (0.5 * result * result).exp() * 2.5066282746310002"}, doc="The inverse of `ndtr`.")
+
+# ---- entropy and logarithms ----
+
+op("special_entr(Tensor self) -> Tensor", **_function,
+   grad={"self": "grad * where(self > 0, -self.log() - 1, where(self.eq(0), INFINITY, NAN))"},
+   doc="-self log(self), 0 at 0, minus infinity below.")
+op("special_xlog1py(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
+   grad={"self": "where(self.eq(0).logical_and(other.le(-1)), 0, grad * other.log1p())", "other": "grad * self / (other + 1)"},
+   doc="self * log(1 + other), 0 where self is 0.")
+composite("special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function", doc="`xlog1py` of a number.")
+
+# ---- orthogonal polynomials; n is the degree ----
+
+for _name, _doc in {
+    **{f"{_shift}chebyshev_polynomial_{_kind}": f"The {_shift.strip('_') or 'plain'} Chebyshev polynomial of kind {_kind.upper()}."
+       for _shift in ("", "shifted_") for _kind in "tuvw"},
+    "hermite_polynomial_h": "The physicists' Hermite polynomial.",
+    "hermite_polynomial_he": "The probabilists' Hermite polynomial.",
+    "laguerre_polynomial_l": "The Laguerre polynomial.",
+    "legendre_polynomial_p": "The Legendre polynomial.",
+}.items():
+    op(f"special_{_name}(Tensor|Scalar x, Tensor|Scalar n) -> Tensor", **_plain, doc=_doc)
+
+# ---- integers, parts of floating-point numbers ----
+
+op("gcd(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none", ref="numpy.gcd", doc="The greatest common divisor.")
+op("lcm(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none", ref="numpy.lcm", doc="The least common multiple.")
+op("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=custom(isa=False), nondiff=("exponent",),
+   grad={"self": "ldexp(grad_mantissa, -exponent)"}, doc="mantissa * 2^exponent = self, with 1/2 <= |mantissa| < 1.")
+composite("ldexp(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.ldexp", doc="self * 2^other.")
+composite("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace", doc="`ldexp` in place.")

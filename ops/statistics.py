@@ -1,0 +1,75 @@
+"""Statistics and calculus on samples: quantiles, covariance, histograms, differences, integrals, distances, membership."""
+
+from gen.table import composite, custom, op
+
+_both = "function method out"
+
+for _name, _doc in (("quantile", "The q-th quantiles"), ("nanquantile", "`quantile` of the elements that are not NaN")):
+    composite(f"{_name}(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+              variants=_both, doc=f"{_doc}, along a dimension or of all elements; a dimension for q comes first.")
+    composite(f"{_name}.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+              variants=_both, ref=f"numpy.{_name}", doc=f"{_doc}, along a dimension or of all elements.")
+composite("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor", ref="numpy.cov",
+          doc="The covariance of variables (rows) over observations (columns).")
+composite("corrcoef(Tensor self) -> Tensor", ref="numpy.corrcoef", doc="The correlations of variables (rows) over observations (columns).")
+composite("histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+          variants=_both, grad="none", doc="How many elements lie between rising edges, or the sum of their weights.")
+composite("histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) "
+          "-> (Tensor hist, Tensor bin_edges)", variants=_both, grad="none", doc="`histogram` of equal bins.")
+composite("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor", variants=_both,
+          ref="numpy.diff", doc="Differences of neighbours, n times.")
+for _name, _number in (("trapezoid", "Scalar dx=1"), ("trapz", "float dx=1.0")):
+    composite(f"{_name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", variants="function",
+              doc="The integral along a dimension by the trapezoidal rule, at points x.")
+    composite(f"{_name}.dx(Tensor y, *, {_number}, int dim=-1) -> Tensor", variants="function",
+              doc="The integral along a dimension by the trapezoidal rule, at points dx apart.")
+composite("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", variants="function",
+          doc="Running integrals by the trapezoidal rule, at points x.")
+composite("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", variants="function",
+          doc="Running integrals by the trapezoidal rule, at points dx apart.")
+composite("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", variants=_both,
+          doc="Slices along a dimension scaled so that their p-norm is at most maxnorm.")
+composite("renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)", variants="method inplace", doc="`renorm` in place.")
+
+op("_euclidean_distances(Tensor x1, Tensor x2, bool by_product) -> Tensor", kernel=custom(isa=False), variants="function",
+   grad={"x1": "euclidean_backward(grad, x1, x2, result)", "x2": "euclidean_backward(grad.transpose(-2, -1), x2, x1, result.transpose(-2, -1))"},
+   doc="Distances of all pairs of rows; by_product: through one matrix product.")
+composite("cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor", variants="function",
+          doc="The p-norms of the differences of all pairs of rows.")
+composite("pdist(Tensor self, float p=2.0) -> Tensor", variants="function", doc="The p-norms of the differences of rows, each pair once.")
+
+for _overload, _arguments in (
+    ("Tensor_Tensor", "Tensor elements, Tensor test_elements"),
+    ("Tensor_Scalar", "Tensor elements, Scalar test_element"),
+    ("Scalar_Tensor", "Scalar element, Tensor test_elements"),
+):
+    composite(f"isin.{_overload}({_arguments}, *, bool assume_unique=False, bool invert=False) -> Tensor",
+              variants="function out", grad="none", ref="numpy.isin", doc="Whether each element is one of the test elements.")
+
+# ---- selections and splits ----
+
+composite("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", variants="function",
+          doc="All ways to choose r elements, a row for each.")
+composite("nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor", variants=_both, grad="none",
+          doc="The first `size` indices of elements that are not zero, filled up with fill_value.")
+composite("index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+          variants=_both, doc="Slices of source reduced into those of self: 'prod', 'mean', 'amax' or 'amin'.")
+composite("index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor(a!)",
+          variants="method inplace", doc="`index_reduce` in place.")
+for _name, _which in (("hsplit", "second (of one, the first)"), ("vsplit", "first"), ("dsplit", "third")):
+    composite(f"{_name}.int(Tensor(a) self, int sections) -> Tensor(a)[]", doc=f"Equal pieces along the {_which} dimension.")
+    composite(f"{_name}.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", doc=f"Pieces along the {_which} dimension, cut before the indices.")
+composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", doc="`chunk`.")
+composite("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]", doc="`split`.")
+composite("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]", doc="`split_with_sizes`.")
+composite("fill(Tensor self, Tensor|Scalar value) -> Tensor", variants="function", doc="value in the shape of self.")
+composite("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", variants="method inplace",
+          doc="The main diagonal becomes fill_value; wrap starts again below the square of a tall matrix.")
+
+# ---- in place, where the op is composed ----
+
+for _name in ("deg2rad", "rad2deg"):
+    composite(f"{_name}_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace", doc=f"`{_name}` in place.")
+composite("logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)", variants="function method inplace", doc="`logit` in place.")
+composite("arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace", doc="`atan2_`.")
+composite("float_power_(Tensor(a!) self, Tensor|Scalar exponent) -> Tensor(a!)", variants="method inplace", doc="`float_power` in place.")

@@ -1,0 +1,628 @@
+// The lapack family on the CPU: each kernel walks its batch of matrices, brings one at a time into
+// column-major memory, calls LAPACK (cpu/lapack.h) and writes the results where they belong.
+// Matrices are shared out to threads; LAPACK itself runs on one, so bits do not depend on their
+// number. A kernel: a function over `for_matrices` here, its contract in ops/lapack.cpp.
+#include <algorithm>
+#include <cmath>
+
+#include <rushlight/ops.h>
+
+#include "cpu/lapack.h"
+#include "cpu/scratch.h"
+#include "generated/kernels.h"
+#include "ops/lapack.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+constexpr uint32_t field_dtypes = set_floats | set_complexes;
+
+int64_t batch_count(const Tensor& t, int64_t own) {
+  int64_t n = 1;
+  for (int64_t d = 0; d + own < t.dim(); d++) {
+    n *= t.size(d);
+  }
+  return n;
+}
+
+// The place of item `b` of the leading dimensions, in elements.
+int64_t batch_offset(const Tensor& t, int64_t own, int64_t b) {
+  const IntArrayRef sizes = t.sizes();
+  const IntArrayRef strides = t.strides();
+  int64_t offset = 0;
+  for (int64_t d = t.dim() - own - 1; d >= 0; d--) {
+    offset += b % sizes[d] * strides[d];
+    b /= sizes[d];
+  }
+  return offset;
+}
+
+// Matrix `b` of a tensor; element (i, j) is data[i * row + j * col].
+template <class T>
+struct Window {
+  Window(const Tensor& t, int64_t b)
+      : data(t.data<T>() + batch_offset(t, 2, b)),
+        rows(t.size(-2)),
+        cols(t.size(-1)),
+        row(t.stride(-2)),
+        col(t.stride(-1)) {}
+  Window flipped() const {
+    Window w = *this;
+    std::swap(w.rows, w.cols);
+    std::swap(w.row, w.col);
+    return w;
+  }
+  T& at(int64_t i, int64_t j) const { return data[i * row + j * col]; }
+  T* data;
+  int64_t rows, cols, row, col;
+};
+
+template <class T>
+T* vector_at(const Tensor& t, int64_t b) {
+  return t.data<T>() + batch_offset(t, 1, b);
+}
+
+// A column-major matrix of our own.
+template <class T>
+class Matrix {
+ public:
+  Matrix(int64_t rows, int64_t cols) : rows_(rows), cols_(cols), memory_(rows * cols) {}
+  explicit Matrix(const Window<T>& from) : Matrix(from.rows, from.cols) { load(from); }
+  void load(const Window<T>& from) const {
+    for (int64_t j = 0; j < from.cols; j++) {
+      for (int64_t i = 0; i < from.rows; i++) {
+        at(i, j) = from.at(i, j);
+      }
+    }
+  }
+  void store(const Window<T>& to) const {
+    for (int64_t i = 0; i < to.rows; i++) {
+      for (int64_t j = 0; j < to.cols; j++) {
+        to.at(i, j) = at(i, j);
+      }
+    }
+  }
+  T& at(int64_t i, int64_t j) const { return memory_.data()[i + j * rows_]; }
+  T* data() const { return memory_.data(); }
+  int rows() const { return static_cast<int>(rows_); }
+  int cols() const { return static_cast<int>(cols_); }
+  int leading() const { return static_cast<int>(std::max<int64_t>(1, rows_)); }
+  bool is_finite() const {
+    for (int64_t i = 0; i < rows_ * cols_; i++) {
+      const T x = memory_.data()[i];
+      if constexpr (is_complex_v<T>) {
+        if (!std::isfinite(x.re) || !std::isfinite(x.im)) {
+          return false;
+        }
+      } else if (!std::isfinite(x)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  int64_t rows_;
+  int64_t cols_;
+  Scratch<T> memory_;
+};
+
+// Calls f(tag, b) for every matrix of the batch of `like`; small ones are taken several at a time.
+template <class F>
+void for_matrices(const char* op, const Tensor& like, const F& f) {
+  const int64_t longest = std::max<int64_t>(1, std::max(like.size(-1), like.size(-2)));
+  const int64_t grain = longest > 32 ? 1 : std::max<int64_t>(1, 50000 / (longest * longest * longest));
+  visit_dtype<field_dtypes>(op, like.dtype(), [&](auto tag) {
+    parallel_for(0, batch_count(like, 2), grain, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; b++) {
+        f(tag, b);
+      }
+    });
+  });
+}
+
+// A flag for each matrix, whatever the strides of the tensor that holds them.
+int32_t& flag(const Tensor& info, int64_t b) {
+  return info.data<int32_t>()[batch_offset(info, 0, b)];
+}
+
+}  // namespace
+
+void linalg_cholesky_ex(const Tensor& out_L, const Tensor& out_info, const Tensor& self, bool upper,
+                        bool check_errors) {
+  for_matrices("linalg.cholesky", self, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    const Matrix<T> a{Window<T>(self, b)};
+    const int n = a.rows();
+    flag(out_info, b) = n == 0 ? 0 : lapack::potrf(upper ? 'U' : 'L', n, a.data(), a.leading());
+    for (int64_t j = 0; j < n; j++) {
+      for (int64_t i = upper ? j + 1 : 0; i < (upper ? n : j); i++) {
+        a.at(i, j) = T(0);
+      }
+    }
+    a.store(Window<T>(out_L, b));
+  });
+  if (check_errors) {
+    check_info("linalg.cholesky_ex", Failure::Cholesky, out_info);
+  }
+}
+
+void linalg_lu_factor_ex(const Tensor& out_LU, const Tensor& out_pivots, const Tensor& out_info,
+                         const Tensor& A, bool, bool check_errors) {
+  for_matrices("lu_factor", A, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    const Matrix<T> a{Window<T>(A, b)};
+    const int64_t k = std::min(a.rows(), a.cols());
+    const Scratch<int> pivots(std::max<int64_t>(1, k));
+    flag(out_info, b) =
+        k == 0 ? 0 : lapack::getrf(a.rows(), a.cols(), a.data(), a.leading(), pivots.data());
+    a.store(Window<T>(out_LU, b));
+    int32_t* const to = vector_at<int32_t>(out_pivots, b);
+    for (int64_t i = 0; i < k; i++) {
+      to[i * out_pivots.stride(-1)] = pivots.data()[i];
+    }
+  });
+  if (check_errors) {
+    check_info("torch.linalg.lu_factor_ex", Failure::Lu, out_info);
+  }
+}
+
+void _lu_permutation(const Tensor& out, const Tensor& pivots, int64_t n) {
+  const int64_t k = pivots.size(-1);
+  const int64_t batches = batch_count(pivots, 1);
+  for (int64_t b = 0; b < batches; b++) {
+    const int32_t* const from = vector_at<int32_t>(pivots, b);
+    int64_t* const to = vector_at<int64_t>(out, b);
+    const int64_t step = n == 0 ? 1 : out.stride(-1);
+    for (int64_t i = 0; i < n; i++) {
+      to[i * step] = i;
+    }
+    for (int64_t i = 0; i < k; i++) {
+      const int64_t other = from[i * pivots.stride(-1)] - 1;
+      RL_CHECK(other >= 0 && other < n,
+               "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive. Did you "
+               "properly pass the result of lu_factor?");
+      std::swap(to[i * step], to[other * step]);
+    }
+  }
+}
+
+void _linalg_solve(const Tensor& out_result, const Tensor& out_info, const Tensor& A,
+                   const Tensor& B, bool left) {
+  for_matrices("linalg.solve", A, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    const Window<T> right_side(B, b);
+    const Window<T> result(out_result, b);
+    const Matrix<T> a(Window<T>(A, b));
+    // X A = B is A^T X^T = B^T.
+    const Matrix<T> x(left ? right_side : right_side.flipped());
+    const int n = a.rows();
+    const Scratch<int> pivots(std::max(1, n));
+    int info = 0;
+    if (n != 0) {
+      info = lapack::getrf(n, n, a.data(), a.leading(), pivots.data());
+      if (x.cols() != 0) {
+        lapack::getrs(left ? 'N' : 'T', n, x.cols(), a.data(), a.leading(), pivots.data(), x.data(),
+                      x.leading());
+      }
+    }
+    flag(out_info, b) = info;
+    x.store(left ? result : result.flipped());
+  });
+}
+
+void linalg_solve_triangular(const Tensor& out, const Tensor& self, const Tensor& B, bool upper,
+                             bool left, bool unitriangular) {
+  for_matrices("linalg.solve_triangular", self, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    const Matrix<T> a{Window<T>(self, b)};
+    const Matrix<T> x{Window<T>(B, b)};
+    if (x.rows() != 0 && x.cols() != 0) {
+      lapack::trsm(left ? 'L' : 'R', upper ? 'U' : 'L', 'N', unitriangular ? 'U' : 'N', x.rows(),
+                   x.cols(), a.data(), a.leading(), x.data(), x.leading());
+    }
+    x.store(Window<T>(out, b));
+  });
+}
+
+void linalg_inv_ex(const Tensor& out_inverse, const Tensor& out_info, const Tensor& A,
+                   bool check_errors) {
+  for_matrices("linalg.inv", A, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    const Matrix<T> a{Window<T>(A, b)};
+    const int n = a.rows();
+    const Scratch<int> pivots(std::max(1, n));
+    int info = 0;
+    if (n != 0) {
+      info = lapack::getrf(n, n, a.data(), a.leading(), pivots.data());
+      if (info == 0) {
+        info = lapack::getri(n, a.data(), a.leading(), pivots.data());
+      }
+    }
+    flag(out_info, b) = info;
+    a.store(Window<T>(out_inverse, b));
+  });
+  if (check_errors) {
+    check_info("linalg.inv_ex", Failure::Inverse, out_info);
+  }
+}
+
+void _linalg_lstsq(const Tensor& out_solution, const Tensor& out_residuals, const Tensor& out_rank,
+                   const Tensor& out_values, const Tensor& self, const Tensor& b,
+                   std::optional<double> rcond, std::optional<std::string_view> driver) {
+  const std::string_view way = *driver;
+  const char letter = way == "gels" ? 'l' : way[4];
+  const int64_t m = self.size(-2);
+  const int64_t n = self.size(-1);
+  const bool has_rank = letter != 'l';
+  const bool has_values = letter == 'd' || letter == 's';
+  const bool has_residuals = m > n && letter != 'y';
+  const Tensor info = make_empty(leading_sizes(self), kInt32, self.device());
+  for_matrices("torch.linalg.lstsq", self, [&](auto tag, int64_t item) {
+    using T = typename decltype(tag)::type;
+    using R = real_t<T>;
+    const Matrix<T> a{Window<T>(self, item)};
+    const Window<T> right(b, item);
+    const Matrix<T> x(std::max(m, n), right.cols);
+    for (int64_t j = 0; j < right.cols; j++) {
+      for (int64_t i = 0; i < x.rows(); i++) {
+        x.at(i, j) = i < m ? right.at(i, j) : T(0);
+      }
+    }
+    const Scratch<R> values(std::max<int64_t>(1, std::min(m, n)));
+    int rank = 0;
+    int code = 0;
+    const R limit = static_cast<R>(
+        rcond.value_or(std::numeric_limits<R>::epsilon() * static_cast<double>(std::max(m, n))));
+    if (!a.is_finite() || !x.is_finite()) {
+      code = letter == 'l' ? 0 : -1;
+      for (int64_t i = 0; i < x.rows() * right.cols; i++) {
+        x.data()[i] = T(std::numeric_limits<R>::quiet_NaN());
+      }
+    } else if (m != 0 && n != 0 && right.cols != 0) {
+      code = lapack::lstsq(letter, a.rows(), a.cols(), x.cols(), a.data(), a.leading(), x.data(),
+                           x.leading(), values.data(), limit, &rank);
+    } else {
+      for (int64_t i = 0; i < x.rows() * right.cols; i++) {
+        x.data()[i] = T(0);
+      }
+    }
+    flag(info, item) = code;
+    x.store(Window<T>(out_solution, item));
+    if (has_rank) {
+      out_rank.data<int64_t>()[batch_offset(out_rank, 0, item)] = rank;
+    }
+    if (has_values) {
+      R* const to = vector_at<R>(out_values, item);
+      for (int64_t i = 0; i < std::min(m, n); i++) {
+        to[i * out_values.stride(-1)] = values.data()[i];
+      }
+    }
+    if (has_residuals) {
+      R* const to = vector_at<R>(out_residuals, item);
+      for (int64_t j = 0; j < right.cols; j++) {
+        R sum = 0;
+        for (int64_t i = n; i < m; i++) {
+          const T r = x.at(i, j);
+          if constexpr (is_complex_v<T>) {
+            sum += r.re * r.re + r.im * r.im;
+          } else {
+            sum += r * r;
+          }
+        }
+        to[j * out_residuals.stride(-1)] = sum;
+      }
+    }
+  });
+  check_info("torch.linalg.lstsq", Failure::Lstsq, info);
+}
+
+void _linalg_pinv(const Tensor& out, const Tensor& self, const Tensor& atol, const Tensor& rtol,
+                  bool hermitian) {
+  const NoGradGuard no_grad;
+  if (self.numel() == 0) {
+    fill_raw(out, 0);
+    return;
+  }
+  const auto kept = [&](const Tensor& sizes, const Tensor& largest) {
+    const Tensor limit = maximum(atol.unsqueeze(-1), rtol.unsqueeze(-1) * largest);
+    return where(sizes.gt(limit), sizes.reciprocal(), 0);
+  };
+  if (hermitian) {
+    const auto [values, vectors] = rushlight::_linalg_eigh(self, "L", true);
+    const Tensor sizes = values.abs();
+    const Tensor inverse = kept(sizes, sizes.amax(-1, true)) * values.sgn();
+    copy_raw(out, (vectors * inverse.unsqueeze(-2)).matmul(vectors.adjoint()));
+    return;
+  }
+  const auto [U, S, Vh] = rushlight::_linalg_svd(self, false, true);
+  const Tensor inverse = kept(S, S.amax(-1, true));
+  copy_raw(out, (Vh.adjoint() * inverse.unsqueeze(-2)).matmul(U.adjoint()));
+}
+
+void linalg_qr(const Tensor& out_Q, const Tensor& out_R, const Tensor& A, std::string_view mode) {
+  const int64_t m = A.size(-2);
+  const int64_t n = A.size(-1);
+  const int64_t k = std::min(m, n);
+  for_matrices("linalg.qr", A, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    const Window<T> from(A, b);
+    const Window<T> r(out_R, b);
+    const int64_t columns = mode == "r" ? 0 : out_Q.size(-1);
+    // Wide enough for the columns of Q that the reflectors will become.
+    const Matrix<T> a(m, std::max(n, columns));
+    a.load(from);
+    const Scratch<T> tau(std::max<int64_t>(1, k));
+    if (k != 0) {
+      lapack::geqrf(a.rows(), static_cast<int>(n), a.data(), a.leading(), tau.data());
+    }
+    for (int64_t i = 0; i < r.rows; i++) {
+      for (int64_t j = 0; j < r.cols; j++) {
+        r.at(i, j) = i <= j ? a.at(i, j) : T(0);
+      }
+    }
+    if (mode == "r") {
+      return;
+    }
+    if (k != 0) {
+      lapack::orgqr(a.rows(), static_cast<int>(columns), static_cast<int>(k), a.data(), a.leading(),
+                    tau.data());
+    } else {
+      for (int64_t j = 0; j < columns; j++) {
+        for (int64_t i = 0; i < m; i++) {
+          a.at(i, j) = T(i == j ? 1 : 0);
+        }
+      }
+    }
+    a.store(Window<T>(out_Q, b));
+  });
+}
+
+void geqrf(const Tensor& out_a, const Tensor& out_tau, const Tensor& self) {
+  for_matrices("geqrf", self, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    const Matrix<T> a{Window<T>(self, b)};
+    const int64_t k = std::min(a.rows(), a.cols());
+    const Scratch<T> tau(std::max<int64_t>(1, k));
+    if (k != 0) {
+      lapack::geqrf(a.rows(), a.cols(), a.data(), a.leading(), tau.data());
+    }
+    a.store(Window<T>(out_a, b));
+    T* const to = vector_at<T>(out_tau, b);
+    for (int64_t i = 0; i < k; i++) {
+      to[i * out_tau.stride(-1)] = tau.data()[i];
+    }
+  });
+}
+
+void linalg_householder_product(const Tensor& out, const Tensor& input, const Tensor& tau) {
+  for_matrices("linalg.householder_product", input, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    const Matrix<T> a{Window<T>(input, b)};
+    const int64_t k = tau.size(-1);
+    const Scratch<T> factors(std::max<int64_t>(1, k));
+    const T* const from = vector_at<T>(tau, b);
+    for (int64_t i = 0; i < k; i++) {
+      factors.data()[i] = from[i * tau.stride(-1)];
+    }
+    if (a.rows() != 0 && a.cols() != 0) {
+      lapack::orgqr(a.rows(), a.cols(), static_cast<int>(k), a.data(), a.leading(), factors.data());
+    }
+    a.store(Window<T>(out, b));
+  });
+}
+
+void _linalg_svd(const Tensor& out_U, const Tensor& out_S, const Tensor& out_Vh, const Tensor& A,
+                 bool full_matrices, bool compute_uv, std::optional<std::string_view>) {
+  const int64_t m = A.size(-2);
+  const int64_t n = A.size(-1);
+  const int64_t k = std::min(m, n);
+  const Tensor info = make_empty(leading_sizes(A), kInt32, A.device());
+  for_matrices("linalg.svd", A, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    using R = real_t<T>;
+    const Matrix<T> a{Window<T>(A, b)};
+    const Matrix<T> u(compute_uv ? m : 1, compute_uv ? (full_matrices ? m : k) : 1);
+    const Matrix<T> vh(compute_uv ? (full_matrices ? n : k) : 1, compute_uv ? n : 1);
+    const Scratch<R> s(std::max<int64_t>(1, k));
+    int code = 0;
+    if (k == 0) {  // the whole of one side is any orthonormal basis
+      for (const Matrix<T>* q : {&u, &vh}) {
+        for (int64_t i = 0; i < q->rows(); i++) {
+          for (int64_t j = 0; j < q->cols(); j++) {
+            q->at(i, j) = T(i == j ? 1 : 0);
+          }
+        }
+      }
+    } else if (!a.is_finite()) {
+      code = -1;
+    } else {
+      const char job = !compute_uv ? 'N' : full_matrices ? 'A' : 'S';
+      code = lapack::svd(job, false, a.rows(), a.cols(), a.data(), a.leading(), s.data(), u.data(),
+                         u.leading(), vh.data(), vh.leading());
+      if (code != 0) {  // the slower way converges where divide and conquer does not
+        a.load(Window<T>(A, b));
+        code = lapack::svd(job, true, a.rows(), a.cols(), a.data(), a.leading(), s.data(), u.data(),
+                           u.leading(), vh.data(), vh.leading());
+      }
+    }
+    flag(info, b) = code;
+    R* const to = vector_at<R>(out_S, b);
+    for (int64_t i = 0; i < k; i++) {
+      to[i * out_S.stride(-1)] = s.data()[i];
+    }
+    if (compute_uv) {
+      u.store(Window<T>(out_U, b));
+      vh.store(Window<T>(out_Vh, b));
+    }
+  });
+  check_info("linalg.svd", Failure::Svd, info);
+}
+
+void _linalg_eigh(const Tensor& out_values, const Tensor& out_vectors, const Tensor& self,
+                  std::string_view UPLO, bool compute_v) {
+  const char side = UPLO == "L" || UPLO == "l" ? 'L' : 'U';
+  const Tensor info = make_empty(leading_sizes(self), kInt32, self.device());
+  for_matrices("linalg.eigh", self, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    using R = real_t<T>;
+    const Matrix<T> a{Window<T>(self, b)};
+    const int64_t n = a.rows();
+    const Scratch<R> w(std::max<int64_t>(1, n));
+    int code = 0;
+    if (!a.is_finite()) {  // LAPACK might not return
+      std::fill(w.data(), w.data() + n, std::numeric_limits<R>::quiet_NaN());
+      std::fill(a.data(), a.data() + n * n, T(std::numeric_limits<R>::quiet_NaN()));
+    } else if (n != 0) {
+      code = lapack::eigh(compute_v, side, a.rows(), a.data(), a.leading(), w.data());
+    }
+    flag(info, b) = code;
+    R* const to = vector_at<R>(out_values, b);
+    for (int64_t i = 0; i < n; i++) {
+      to[i * out_values.stride(-1)] = w.data()[i];
+    }
+    if (compute_v) {
+      a.store(Window<T>(out_vectors, b));
+    }
+  });
+  check_info("linalg.eigh", Failure::Eigen, info);
+}
+
+void _linalg_eig(const Tensor& out_values, const Tensor& out_vectors, const Tensor& self,
+                 bool compute_v) {
+  const Tensor info = make_empty(leading_sizes(self), kInt32, self.device());
+  for_matrices("linalg.eig", self, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    using C = complex<real_t<T>>;
+    const Matrix<T> a{Window<T>(self, b)};
+    const int64_t n = a.rows();
+    RL_CHECK(a.is_finite(), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
+    const Scratch<C> w(std::max<int64_t>(1, n));
+    const Matrix<C> v(compute_v ? n : 1, compute_v ? n : 1);
+    flag(info, b) =
+        n == 0 ? 0
+               : lapack::eig(a.rows(), a.data(), a.leading(), w.data(),
+                             compute_v ? v.data() : nullptr, v.leading());
+    C* const to = vector_at<C>(out_values, b);
+    for (int64_t i = 0; i < n; i++) {
+      to[i * out_values.stride(-1)] = w.data()[i];
+    }
+    if (compute_v) {
+      v.store(Window<C>(out_vectors, b));
+    }
+  });
+  check_info("linalg.eig", Failure::Eigen, info);
+}
+
+void linalg_ldl_factor_ex(const Tensor& out_LD, const Tensor& out_pivots, const Tensor& out_info,
+                          const Tensor& self, bool hermitian, bool check_errors) {
+  for_matrices("linalg.ldl_factor_ex", self, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    const Matrix<T> a{Window<T>(self, b)};
+    const int64_t n = a.rows();
+    const Scratch<int> pivots(std::max<int64_t>(1, n));
+    flag(out_info, b) =
+        n == 0 ? 0 : lapack::ldl(hermitian, a.rows(), a.data(), a.leading(), pivots.data());
+    for (int64_t j = 0; j < n; j++) {
+      for (int64_t i = 0; i < j; i++) {
+        a.at(i, j) = T(0);
+      }
+    }
+    a.store(Window<T>(out_LD, b));
+    int32_t* const to = vector_at<int32_t>(out_pivots, b);
+    for (int64_t i = 0; i < n; i++) {
+      to[i * out_pivots.stride(-1)] = pivots.data()[i];
+    }
+  });
+  if (check_errors) {
+    check_info("torch.linalg.ldl_factor_ex", Failure::Ldl, out_info);
+  }
+}
+
+void linalg_ldl_solve(const Tensor& out, const Tensor& LD, const Tensor& pivots, const Tensor& B,
+                      bool hermitian) {
+  for_matrices("linalg.ldl_solve", LD, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    const Matrix<T> a{Window<T>(LD, b)};
+    const Matrix<T> x{Window<T>(B, b)};
+    const int64_t n = a.rows();
+    const Scratch<int> order(std::max<int64_t>(1, n));
+    const int32_t* const from = vector_at<int32_t>(pivots, b);
+    // LAPACK trusts these: rows of the matrix, negative ones in equal pairs.
+    for (int64_t i = 0; i < n; i++) {
+      const int32_t p = from[i * pivots.stride(-1)];
+      order.data()[i] = p;
+      RL_CHECK(p != 0 && p >= -n && p <= n,
+               "torch.linalg.ldl_solve: pivots must be between 1 and ", n, " in size, but got ", p);
+    }
+    for (int64_t i = 0; i < n; i += order.data()[i] > 0 ? 1 : 2) {
+      RL_CHECK(order.data()[i] > 0 || (i + 1 < n && order.data()[i] == order.data()[i + 1]),
+               "torch.linalg.ldl_solve: negative pivots must come in equal pairs");
+    }
+    if (n != 0 && x.cols() != 0) {
+      lapack::ldl_solve(hermitian, a.rows(), x.cols(), a.data(), a.leading(), order.data(),
+                        x.data(), x.leading());
+    }
+    x.store(Window<T>(out, b));
+  });
+}
+
+namespace {
+
+// Calls f(b, LU matrix, whether the rows were exchanged an odd number of times).
+template <class F>
+void for_factored(const char* op, const Tensor& A, const F& f) {
+  for_matrices(op, A, [&](auto tag, int64_t b) {
+    using T = typename decltype(tag)::type;
+    const Matrix<T> a{Window<T>(A, b)};
+    const int n = a.rows();
+    const Scratch<int> pivots(std::max(1, n));
+    bool odd = false;
+    if (n != 0) {
+      lapack::getrf(n, n, a.data(), a.leading(), pivots.data());
+      for (int i = 0; i < n; i++) {
+        odd ^= pivots.data()[i] != i + 1;
+      }
+    }
+    f(b, a, odd);
+  });
+}
+
+}  // namespace
+
+void linalg_det(const Tensor& out, const Tensor& A) {
+  for_factored("linalg.det", A, [&](int64_t b, const auto& a, bool odd) {
+    using T = std::remove_reference_t<decltype(a.at(0, 0))>;
+    T product(odd ? -1 : 1);
+    for (int64_t i = 0; i < a.rows(); i++) {
+      product = product * a.at(i, i);
+    }
+    out.data<T>()[batch_offset(out, 0, b)] = product;
+  });
+}
+
+void linalg_slogdet(const Tensor& out_sign, const Tensor& out_logabsdet, const Tensor& A) {
+  for_factored("linalg.slogdet", A, [&](int64_t b, const auto& a, bool odd) {
+    using T = std::remove_reference_t<decltype(a.at(0, 0))>;
+    using R = real_t<T>;
+    T sign(odd ? -1 : 1);
+    R sum = 0;
+    for (int64_t i = 0; i < a.rows(); i++) {
+      const T x = a.at(i, i);
+      R size;
+      if constexpr (is_complex_v<T>) {
+        size = std::hypot(x.re, x.im);
+        sign = size == R(0) ? T(0) : sign * T(x.re / size, x.im / size);
+      } else {
+        size = std::abs(x);
+        sign = x > 0 ? sign : x < 0 ? -sign : x * sign;
+      }
+      sum += std::log(size);
+    }
+    out_sign.data<T>()[batch_offset(out_sign, 0, b)] = sign;
+    out_logabsdet.data<R>()[batch_offset(out_logabsdet, 0, b)] = sum;
+  });
+}
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,165 @@
+// Fourier transforms on the CPU, by pocketfft (third_party/pocketfft, BSD-3-Clause), the one file
+// that knows it. A transform over several dimensions is a pass over each; a pass is cut along
+// another dimension into fixed pieces that threads share, so bits do not depend on their number.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+
+#include "generated/kernels.h"
+
+// Plans are kept for the sizes that were used last.
+#define POCKETFFT_CACHE_SIZE 16
+#include <pocketfft/pocketfft_hdronly.h>
+
+namespace rushlight::cpu {
+
+namespace {
+
+// Elements of one parallel piece, about.
+constexpr int64_t piece = 32768;
+
+pocketfft::shape_t shape_of(const Tensor& t) { return {t.sizes().begin(), t.sizes().end()}; }
+
+pocketfft::stride_t strides_of(const Tensor& t) {
+  pocketfft::stride_t out;
+  for (const int64_t s : t.strides()) {
+    out.push_back(static_cast<ptrdiff_t>(s * t.element_size()));
+  }
+  return out;
+}
+
+double scale(int64_t normalization, double points) {
+  return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(points) : 1 / points;
+}
+
+// Calls f(dimension, begin, end) for ranges of the longest dimension apart from `axis`, or once with dimension -1
+// where there is none worth cutting.
+template <class F>
+void cut_dimension(const Tensor& t, int64_t axis, const F& f) {
+  int64_t longest = -1;
+  for (int64_t d = 0; d < t.dim(); d++) {
+    if (d != axis && (longest < 0 || t.size(d) > t.size(longest))) {
+      longest = d;
+    }
+  }
+  if (longest < 0 || t.numel() <= piece) {
+    f(int64_t{-1}, int64_t{0}, int64_t{0});
+    return;
+  }
+  const int64_t rest = std::max<int64_t>(1, t.numel() / t.size(longest));
+  parallel_for(0, t.size(longest), std::max<int64_t>(1, piece / rest),
+               [&](int64_t begin, int64_t end) { f(longest, begin, end); });
+}
+
+// The part [begin, end) of a dimension, as shape and first address.
+template <class T>
+T* narrowed(const Tensor& t, int64_t dim, int64_t begin) {
+  return reinterpret_cast<T*>(t.data_ptr()) + (dim < 0 ? 0 : begin * t.stride(dim));
+}
+
+pocketfft::shape_t narrowed_shape(const Tensor& t, int64_t dim, int64_t begin, int64_t end) {
+  pocketfft::shape_t out = shape_of(t);
+  if (dim >= 0) {
+    out[static_cast<size_t>(dim)] = static_cast<size_t>(end - begin);
+  }
+  return out;
+}
+
+template <class R>
+void complex_pass(const Tensor& out, const Tensor& in, int64_t axis, bool forward, R factor) {
+  cut_dimension(out, axis, [&](int64_t dim, int64_t begin, int64_t end) {
+    pocketfft::c2c(narrowed_shape(out, dim, begin, end), strides_of(in), strides_of(out),
+                   {static_cast<size_t>(axis)}, forward,
+                   narrowed<const std::complex<R>>(in, dim, begin),
+                   narrowed<std::complex<R>>(out, dim, begin), factor, 1);
+  });
+}
+
+double points(const Tensor& t, IntArrayRef dim) {
+  double n = 1;
+  for (const int64_t d : dim) {
+    n *= static_cast<double>(t.size(d));
+  }
+  return n;
+}
+
+template <class F>
+void visit_real(ScalarType dtype, const F& f) {
+  if (to_real(dtype) == kFloat64) {
+    f(double());
+  } else {
+    f(float());
+  }
+}
+
+}  // namespace
+
+void _fft_c2c(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t normalization,
+              bool forward) {
+  if (out.numel() == 0) {
+    return;
+  }
+  if (dim.empty()) {
+    copy_raw(out, self);
+    return;
+  }
+  visit_real(out.dtype(), [&](auto zero) {
+    using R = decltype(zero);
+    const auto factor = static_cast<R>(scale(normalization, points(self, dim)));
+    for (size_t i = 0; i < dim.size(); i++) {
+      complex_pass<R>(out, i == 0 ? self : out, dim[i], forward, i == 0 ? factor : R(1));
+    }
+  });
+}
+
+void _fft_r2c(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t normalization,
+              bool onesided) {
+  if (out.numel() == 0) {
+    return;
+  }
+  if (!onesided) {
+    copy_raw(out, self);
+    _fft_c2c(out, out, dim, normalization, true);
+    return;
+  }
+  visit_real(out.dtype(), [&](auto zero) {
+    using R = decltype(zero);
+    const auto factor = static_cast<R>(scale(normalization, points(self, dim)));
+    const int64_t last = dim.back();
+    cut_dimension(self, last, [&](int64_t d, int64_t begin, int64_t end) {
+      pocketfft::r2c(narrowed_shape(self, d, begin, end), strides_of(self), strides_of(out),
+                     static_cast<size_t>(last), true, narrowed<const R>(self, d, begin),
+                     narrowed<std::complex<R>>(out, d, begin), factor, 1);
+    });
+    for (size_t i = 0; i + 1 < dim.size(); i++) {
+      complex_pass<R>(out, out, dim[i], true, R(1));
+    }
+  });
+}
+
+void _fft_c2r(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t normalization,
+              int64_t) {
+  if (out.numel() == 0) {
+    return;
+  }
+  visit_real(out.dtype(), [&](auto zero) {
+    using R = decltype(zero);
+    const auto factor = static_cast<R>(scale(normalization, points(out, dim)));
+    const int64_t last = dim.back();
+    Tensor source = self;
+    for (size_t i = 0; i + 1 < dim.size(); i++) {
+      if (i == 0) {
+        source = make_empty(self.sizes(), self.dtype(), self.device());
+      }
+      complex_pass<R>(source, i == 0 ? self : source, dim[i], false, R(1));
+    }
+    cut_dimension(out, last, [&](int64_t d, int64_t begin, int64_t end) {
+      pocketfft::c2r(narrowed_shape(out, d, begin, end), strides_of(source), strides_of(out),
+                     static_cast<size_t>(last), false,
+                     narrowed<const std::complex<R>>(source, d, begin), narrowed<R>(out, d, begin),
+                     factor, 1);
+    });
+  });
+}
+
+}  // namespace rushlight::cpu

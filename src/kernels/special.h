@@ -1,0 +1,652 @@
+// Formulas of the special functions: gamma, Bessel and error functions, orthogonal polynomials.
+// They are computed in double whatever the dtype is, by series, recurrences and continued
+// fractions that need no tables; loops end by themselves. A new one: a function here, its
+// RL_FORMULA below, an entry in ops/special.py.
+#pragma once
+
+#include "kernels/pointwise.h"
+
+namespace rushlight::special {
+
+inline constexpr double pi = 3.14159265358979323846;
+inline constexpr double inf = math::infinity<double>;
+inline constexpr double nan = math::nan<double>;
+inline constexpr double root_half = 0.70710678118654752440;
+inline constexpr double tiny = 1.1102230246251565e-16;
+
+RL_INLINE double lgamma(double x) {
+#ifdef __CUDACC__
+  return ::lgamma(x);
+#else
+  int sign = 0;  // the plain function writes a global variable
+  return ::lgamma_r(x, &sign);
+#endif
+}
+
+// By recurrence up to 10, then the asymptotic series; below 0 by reflection.
+RL_INLINE double digamma(double x) {
+  if (x == 0) {
+    return math::copysign(inf, -x);
+  }
+  double result = 0;
+  if (x < 0) {
+    if (x == math::trunc(x)) {
+      return nan;
+    }
+    // tan has the period 1 in x / pi: the fraction keeps its digits.
+    result = -pi / math::tan(pi * (x - math::trunc(x)));
+    x = 1 - x;
+  }
+  for (; x < 10; x += 1) {
+    result -= 1 / x;
+  }
+  const double z = 1 / (x * x);
+  const double series =
+      z * (0.08333333333333333333 +
+           z * (-0.008333333333333333333 +
+                z * (0.003968253968253968254 +
+                     z * (-0.004166666666666666667 +
+                          z * (0.007575757575757575758 +
+                               z * (-0.0210927960927960928 + z * 0.08333333333333333333))))));
+  return result + math::log(x) - 0.5 / x - series;
+}
+
+// The sum of (q + k)^-s over k >= 0: some terms, then Euler and Maclaurin's formula, whose
+// coefficients are (2k)! / B(2k).
+RL_INLINE double zeta(double s, double q) {
+  if (s == 1) {
+    return inf;
+  }
+  if (!(s > 1) || q != q) {
+    return nan;
+  }
+  if (q <= 0) {
+    if (q == math::floor(q)) {
+      return inf;
+    }
+    if (s != math::floor(s)) {
+      return nan;
+    }
+  }
+  double sum = math::pow(q, -s);
+  double a = q;
+  double b = 0;
+  for (int i = 0; i < 9 || a <= 9; i++) {
+    a += 1;
+    b = math::pow(a, -s);
+    sum += b;
+    if (b > -tiny * sum && b < tiny * sum) {
+      return sum;
+    }
+  }
+  constexpr double terms[] = {12.0,
+                              -720.0,
+                              30240.0,
+                              -1209600.0,
+                              47900160.0,
+                              -1892437580.318379161,
+                              74724249600.0,
+                              -2950130727918.164224,
+                              116467828143500.6725,
+                              -4597978722407472.611,
+                              181521054019435467.7,
+                              -7166165256175667011.0};
+  sum += b * a / (s - 1) - 0.5 * b;
+  double factor = 1;
+  double k = 0;
+  for (double term : terms) {
+    factor *= s + k;
+    b /= a;
+    const double t = factor * b / term;
+    sum += t;
+    if (math::abs(t / sum) < tiny) {
+      break;
+    }
+    factor *= s + k + 1;
+    b /= a;
+    k += 2;
+  }
+  return sum;
+}
+
+RL_INLINE double polygamma(double x, double n) {
+  if (n == 0) {
+    return digamma(x);
+  }
+  const double sign = math::fmod(n, 2.0) == 0 ? -1 : 1;
+  return sign * math::exp(lgamma(n + 1)) * zeta(n + 1, x);
+}
+
+// ---- incomplete gamma functions ----
+
+// x^a e^-x / gamma(a + 1)
+RL_INLINE double gamma_weight(double a, double x) {
+  if (a < 20) {
+    return math::exp(a * math::log(x) - x - lgamma(a + 1));
+  }
+  // Through Stirling's series, without large logarithms that cancel: x = a (1 + mu).
+  const double mu = (x - a) / a;
+  double phi = 0;  // mu - log(1 + mu)
+  if (math::abs(mu) < 0.3) {
+    double power = mu * mu;
+    for (int k = 2; k < 60; k++) {
+      const double term = power / k;
+      phi += k % 2 == 0 ? term : -term;
+      power *= mu;
+      if (math::abs(term) < tiny * phi) {
+        break;
+      }
+    }
+  } else {
+    phi = mu - math::log1p(mu);
+  }
+  const double z = 1 / (a * a);
+  const double correction =
+      (0.08333333333333333333 +
+       z * (-0.002777777777777777778 + z * (0.0007936507936507936508 + z * -0.0005952380952380952)))
+      / a;
+  return math::exp(-a * phi - correction) / math::sqrt(2 * pi * a);
+}
+
+// The lower regularised function by its series; right where x is not far above a.
+RL_INLINE double gamma_series(double a, double x) {
+  double term = 1;
+  double sum = 1;
+  for (double k = 1; k < 100000; k += 1) {
+    term *= x / (a + k);
+    sum += term;
+    if (term <= tiny * sum) {
+      break;
+    }
+  }
+  return sum * gamma_weight(a, x);
+}
+
+// The upper one by Legendre's continued fraction (Lentz's algorithm).
+RL_INLINE double gamma_fraction(double a, double x) {
+  constexpr double least = 1e-300;
+  double b = x + 1 - a;
+  double c = 1 / least;
+  double d = 1 / (b == 0 ? least : b);
+  double h = d;
+  for (double i = 1; i < 100000; i += 1) {
+    const double an = -i * (i - a);
+    b += 2;
+    d = an * d + b;
+    d = 1 / (math::abs(d) < least ? least : d);
+    c = b + an / c;
+    c = math::abs(c) < least ? least : c;
+    const double step = d * c;
+    h *= step;
+    if (math::abs(step - 1) < 4 * tiny) {
+      break;
+    }
+  }
+  return h * a * gamma_weight(a, x);
+}
+
+RL_INLINE double gammainc(double a, double x) {
+  if (!(a >= 0) || !(x >= 0)) {
+    return nan;
+  }
+  if (a == 0) {
+    return x > 0 ? 1 : nan;
+  }
+  if (x == 0) {
+    return 0;
+  }
+  if (a == inf) {
+    return x == inf ? nan : 0;
+  }
+  if (x == inf) {
+    return 1;
+  }
+  return x < a + 1 ? gamma_series(a, x) : 1 - gamma_fraction(a, x);
+}
+
+RL_INLINE double gammaincc(double a, double x) {
+  if (!(a >= 0) || !(x >= 0)) {
+    return nan;
+  }
+  if (a == 0) {
+    return x > 0 ? 0 : nan;
+  }
+  if (x == 0) {
+    return 1;
+  }
+  if (a == inf) {
+    return x == inf ? nan : 1;
+  }
+  if (x == inf) {
+    return 0;
+  }
+  return x < a + 1 ? 1 - gamma_series(a, x) : gamma_fraction(a, x);
+}
+
+// ---- modified Bessel functions ----
+
+// e^-|x| I_order(|x|) for order 0 or 1.
+RL_INLINE double bessel_i_scaled(int order, double x) {
+  x = math::abs(x);
+  if (x <= 30) {
+    const double z = 0.25 * x * x;
+    double term = order == 0 ? 1 : 0.5 * x;
+    double sum = term;
+    for (double k = 1; k < 200; k += 1) {
+      term *= z / (k * (k + order));
+      sum += term;
+      if (term <= tiny * sum) {
+        break;
+      }
+    }
+    return sum * math::exp(-x);
+  }
+  if (x == inf) {
+    return 0;
+  }
+  const double mu = 4.0 * order * order;
+  double term = 1;
+  double sum = 1;
+  for (double k = 1; k < 40; k += 1) {
+    const double odd = 2 * k - 1;
+    term *= -(mu - odd * odd) / (8 * k * x);
+    sum += term;
+    if (math::abs(term) <= tiny * math::abs(sum)) {
+      break;
+    }
+  }
+  return sum / math::sqrt(2 * pi * x);
+}
+
+RL_INLINE double i0e(double x) { return x != x ? x : bessel_i_scaled(0, x); }
+RL_INLINE double i1e(double x) {
+  return x != x ? x : math::copysign(bessel_i_scaled(1, x), x);
+}
+// In two factors: e^|x| alone overflows a little before the product does.
+RL_INLINE double unscaled(double scaled, double x) {
+  const double half = math::exp(0.5 * math::abs(x));
+  return scaled * half * half;
+}
+RL_INLINE double i0(double x) {
+  return math::abs(x) == inf ? inf : unscaled(i0e(x), x);
+}
+RL_INLINE double i1(double x) { return math::abs(x) == inf ? x : unscaled(i1e(x), x); }
+
+struct BesselK {
+  double at_nu;    // e^x K_nu(x)
+  double at_next;  // e^x K_(nu + 1)(x)
+};
+
+// Temme's continued fraction, for x >= 2 and |nu| <= 1/2.
+RL_INLINE BesselK bessel_k_fraction(double nu, double x) {
+  double b = 2 * (1 + x);
+  double d = 1 / b;
+  double h = d;
+  double step = d;
+  double q1 = 0;
+  double q2 = 1;
+  const double first = 0.25 - nu * nu;
+  double q = first;
+  double c = first;
+  double a = -first;
+  double s = 1 + q * step;
+  for (int i = 2; i < 1000; i++) {
+    a -= 2 * (i - 1);
+    c = -a * c / i;
+    const double next = (q1 - b * q2) / a;
+    q1 = q2;
+    q2 = next;
+    q += c * next;
+    b += 2;
+    d = 1 / (b + a * d);
+    step = (b * d - 1) * step;
+    h += step;
+    const double change = q * step;
+    s += change;
+    if (math::abs(change / s) < tiny) {
+      break;
+    }
+  }
+  const double at_nu = math::sqrt(pi / (2 * x)) / s;
+  return {at_nu, at_nu * (nu + x + 0.5 - first * h) / x};
+}
+
+// e^x K_order(x) for order 0 or 1.
+RL_INLINE double bessel_k_scaled(int order, double x) {
+  if (x != x || x < 0) {
+    return nan;
+  }
+  if (x == 0) {
+    return inf;
+  }
+  if (x == inf) {
+    return 0;
+  }
+  if (x > 2) {
+    const BesselK k = bessel_k_fraction(0, x);
+    return order == 0 ? k.at_nu : k.at_next;
+  }
+  constexpr double euler = 0.5772156649015328606065;
+  const double z = 0.25 * x * x;
+  const double log_half = math::log(0.5 * x);
+  double term = 1;
+  double harmonic = 0;
+  double sum = order == 0 ? -(log_half + euler) : 0.5 * (1 - 2 * euler) - log_half;
+  for (double k = 1; k < 30; k += 1) {
+    term *= z / (k * (k + order));
+    harmonic += 1 / k;
+    // psi(k + 1) and, for order 1, its mean with psi(k + 2)
+    const double psi = harmonic - euler + (order == 0 ? 0 : 0.5 / (k + 1));
+    const double change = term * (psi - log_half);
+    sum += change;
+    if (math::abs(change) <= tiny * math::abs(sum)) {
+      break;
+    }
+  }
+  const double value = order == 0 ? sum : 1 / x - 0.5 * x * sum;
+  return value * math::exp(x);
+}
+
+RL_INLINE double bessel_k(int order, double x) {
+  return x == inf ? 0 : bessel_k_scaled(order, x) * math::exp(-x);
+}
+
+// Ai(x): Maclaurin's series, beyond it K of order 1/3, and the oscillating expansion far left.
+RL_INLINE double airy_ai(double x) {
+  if (x != x || math::abs(x) == inf) {
+    return x != x ? x : x > 0 ? 0 : nan;
+  }
+  const double far = math::abs(x);
+  const double root = math::sqrt(far);
+  const double zeta = 2 * far * root / 3;
+  if (x > 2.1) {
+    return x > 104 ? 0
+                   : math::exp(-zeta) * math::sqrt(x / 3) * bessel_k_fraction(1.0 / 3, zeta).at_nu /
+                         pi;
+  }
+  if (x >= -9) {
+#ifdef __CUDACC__
+    using Wide = double;
+#else
+    using Wide = long double;  // the terms grow to 10^7 before they cancel
+#endif
+    const Wide cube = static_cast<Wide>(x) * x * x;
+    Wide f = 1;
+    Wide g = x;
+    Wide even = 1;
+    Wide odd = x;
+    for (int k = 1; k < 80; k++) {
+      f *= cube / ((3.0 * k - 1) * (3.0 * k));
+      g *= cube / ((3.0 * k) * (3.0 * k + 1));
+      even += f;
+      odd += g;
+    }
+    return static_cast<double>(static_cast<Wide>(0.3550280538878172392600632L) * even -
+                               static_cast<Wide>(0.2588194037928067984051836L) * odd);
+  }
+  double term = 1;
+  double cosine = 1;
+  double sine = 0;
+  for (int k = 1; k < 24; k++) {
+    const double ratio = (6.0 * k - 5) * (6.0 * k - 3) * (6.0 * k - 1) /
+                         (216.0 * k * (2.0 * k - 1)) / zeta;
+    if (ratio > 1) {
+      break;
+    }
+    term *= ratio;
+    const double signed_term = (k / 2) % 2 == 0 ? term : -term;
+    (k % 2 == 0 ? cosine : sine) += signed_term;
+  }
+  const double angle = zeta - 0.25 * pi;
+  return (math::cos(angle) * cosine + math::sin(angle) * sine) / (math::sqrt(pi) * math::sqrt(root));
+}
+
+// ---- error functions ----
+
+RL_INLINE double erfcx(double x) {
+  if (x == inf) {
+    return 0;
+  }
+  if (x < 20) {
+    // The exponential of an exact square: its low part is what rounding left.
+    const double square = x * x;
+    const double rest = __builtin_fma(x, x, -square);
+    return x < -26.7 ? inf : math::erfc(x) * math::exp(square) * (1 + rest);
+  }
+  const double z = 0.5 / (x * x);
+  return (1 - z * (1 - 3 * z * (1 - 5 * z * (1 - 7 * z * (1 - 9 * z))))) / (x * 1.7724538509055160273);
+}
+
+RL_INLINE double log_ndtr(double x) {
+  const double t = x * root_half;
+  if (x < -1) {
+    return math::log(0.5 * erfcx(-t)) - t * t;
+  }
+  return math::log1p(-0.5 * math::erfc(t));
+}
+
+// Newton's method on the logarithm of the distribution, which is nearly a parabola in the tail.
+RL_INLINE double ndtri(double p) {
+  if (!(p >= 0 && p <= 1)) {
+    return nan;
+  }
+  if (p == 0 || p == 1) {
+    return p == 0 ? -inf : inf;
+  }
+  const bool upper = p > 0.5;
+  const double q = upper ? 1 - p : p;
+  if (q == 0.5) {
+    return 0;
+  }
+  const double log_q = math::log(q);
+  double x = 0;
+  if (q < 0.1) {
+    const double square = -2 * log_q - 1.8378770664093453;  // log(2 pi)
+    x = -math::sqrt(square - math::log(square));
+  } else {
+    x = 2.5066282746310002 * (q - 0.5);
+  }
+  for (int i = 0; i < 12; i++) {
+    const double value = log_ndtr(x);
+    const double slope = x < -1 ? 0.79788456080286536 / erfcx(-x * root_half)
+                                : math::exp(-0.5 * x * x - value) * 0.39894228040143268;
+    const double step = (value - log_q) / slope;
+    x -= step;
+    if (math::abs(step) <= 2 * tiny * math::abs(x)) {
+      break;
+    }
+  }
+  return upper ? -x : x;
+}
+
+// ---- orthogonal polynomials of degree n, by their recurrences ----
+
+// p0, p1, then p(k + 1) = (a(k) x + b(k)) p(k) - c(k) p(k - 1), as `next(k, p(k), p(k - 1))`.
+template <class F>
+RL_INLINE double recurrence(double n, double p0, double p1, const F& next) {
+  const auto degree = static_cast<int64_t>(n < 1e15 ? n : 1e15);
+  if (degree <= 0) {
+    return p0;
+  }
+  double before = p0;
+  double now = p1;
+  for (int64_t k = 1; k < degree && now == now; k++) {
+    const double after = next(static_cast<double>(k), now, before);
+    before = now;
+    now = after;
+  }
+  return now;
+}
+
+// The Chebyshev polynomials share p(k + 1) = 2 x p(k) - p(k - 1) and differ in p(1); within
+// (-1, 1) they are functions of the angle, which costs the same for all degrees.
+RL_INLINE double chebyshev(char kind, double x, double n) {
+  n = math::trunc(n);
+  if (n < 0) {
+    return 0;
+  }
+  if (math::abs(x) < 1 && n > 8) {
+    const double angle = math::acos(x);
+    switch (kind) {
+      case 't':
+        return math::cos(n * angle);
+      case 'u': {
+        const double s = math::sin(angle);
+        return s != 0 ? math::sin((n + 1) * angle) / s : (n + 1) * math::cos((n + 1) * angle) / x;
+      }
+      case 'v': {
+        const double c = math::cos(0.5 * angle);
+        return c != 0 ? math::cos((n + 0.5) * angle) / c
+                      : (math::fmod(n, 2.0) == 0 ? 2 * n + 1 : -2 * n - 1);
+      }
+      default: {
+        const double s = math::sin(0.5 * angle);
+        return s != 0 ? math::sin((n + 0.5) * angle) / s : 2 * n + 1;
+      }
+    }
+  }
+  if (math::abs(x) == 1) {
+    const double sign = x > 0 || math::fmod(n, 2.0) == 0 ? 1 : -1;
+    switch (kind) {
+      case 't':
+        return sign;
+      case 'u':
+        return sign * (n + 1);
+      case 'v':
+        return x > 0 ? 1 : sign * (2 * n + 1);
+      default:
+        return x > 0 ? 2 * n + 1 : sign;
+    }
+  }
+  const double first = kind == 't' ? x : kind == 'u' ? 2 * x : kind == 'v' ? 2 * x - 1 : 2 * x + 1;
+  return recurrence(n, 1, first,
+                    [x](double, double now, double before) { return 2 * x * now - before; });
+}
+
+RL_INLINE double hermite_h(double x, double n) {
+  return n < 0 ? 0 : recurrence(n, 1, 2 * x, [x](double k, double now, double before) {
+    return 2 * x * now - 2 * k * before;
+  });
+}
+RL_INLINE double hermite_he(double x, double n) {
+  return n < 0 ? 0 : recurrence(n, 1, x, [x](double k, double now, double before) {
+    return x * now - k * before;
+  });
+}
+RL_INLINE double laguerre(double x, double n) {
+  return n < 0 ? 0 : recurrence(n, 1, 1 - x, [x](double k, double now, double before) {
+    return ((2 * k + 1 - x) * now - k * before) / (k + 1);
+  });
+}
+RL_INLINE double legendre(double x, double n) {
+  if (n < 0) {
+    return 0;
+  }
+  if (math::abs(x) == 1) {
+    return x > 0 || math::fmod(math::trunc(n), 2.0) == 0 ? 1 : -1;
+  }
+  return recurrence(n, 1, x, [x](double k, double now, double before) {
+    return ((2 * k + 1) * x * now - k * before) / (k + 1);
+  });
+}
+
+}  // namespace rushlight::special
+
+namespace rushlight::formula {
+
+#define RL_SPECIAL_1(name, function) \
+  RL_FORMULA(name, x) { return static_cast<T>(special::function(static_cast<double>(x))); }
+#define RL_SPECIAL_2(name, function)                                                        \
+  RL_FORMULA(name, x, y) {                                                                  \
+    return static_cast<T>(special::function(static_cast<double>(x), static_cast<double>(y))); \
+  }
+
+RL_SPECIAL_1(lgamma, lgamma)
+RL_SPECIAL_1(digamma, digamma)
+RL_SPECIAL_2(_polygamma, polygamma)
+RL_SPECIAL_2(special_zeta, zeta)
+RL_SPECIAL_2(igamma, gammainc)
+RL_SPECIAL_2(igammac, gammaincc)
+RL_SPECIAL_1(i0, i0)
+RL_SPECIAL_1(special_i0e, i0e)
+RL_SPECIAL_1(special_i1, i1)
+RL_SPECIAL_1(special_i1e, i1e)
+RL_SPECIAL_1(special_erfcx, erfcx)
+RL_SPECIAL_1(special_log_ndtr, log_ndtr)
+RL_SPECIAL_1(special_ndtri, ndtri)
+RL_SPECIAL_1(special_airy_ai, airy_ai)
+RL_SPECIAL_2(special_hermite_polynomial_h, hermite_h)
+RL_SPECIAL_2(special_hermite_polynomial_he, hermite_he)
+RL_SPECIAL_2(special_laguerre_polynomial_l, laguerre)
+RL_SPECIAL_2(special_legendre_polynomial_p, legendre)
+#undef RL_SPECIAL_1
+#undef RL_SPECIAL_2
+
+// Of order 0 or 1.
+#define RL_BESSEL_K(name, function, order)                                       \
+  RL_FORMULA(name, x) {                                                          \
+    return static_cast<T>(special::function(order, static_cast<double>(x)));     \
+  }
+RL_BESSEL_K(special_modified_bessel_k0, bessel_k, 0)
+RL_BESSEL_K(special_modified_bessel_k1, bessel_k, 1)
+RL_BESSEL_K(special_scaled_modified_bessel_k0, bessel_k_scaled, 0)
+RL_BESSEL_K(special_scaled_modified_bessel_k1, bessel_k_scaled, 1)
+#undef RL_BESSEL_K
+
+RL_FORMULA(special_bessel_j0, x) { return static_cast<T>(::j0(static_cast<double>(x))); }
+RL_FORMULA(special_bessel_j1, x) { return static_cast<T>(::j1(static_cast<double>(x))); }
+RL_FORMULA(special_bessel_y0, x) {
+  return x < T(0) ? math::nan<T> : x == T(0) ? -math::infinity<T> : static_cast<T>(::y0(static_cast<double>(x)));
+}
+RL_FORMULA(special_bessel_y1, x) {
+  return x < T(0) ? math::nan<T> : x == T(0) ? -math::infinity<T> : static_cast<T>(::y1(static_cast<double>(x)));
+}
+RL_FORMULA(special_spherical_bessel_j0, x) {
+  const T z = x * x;
+  const T near = T(1) - z * (T(1) / T(6)) * (T(1) - z * (T(1) / T(20)));
+  const T ratio = math::sin(x) / x;
+  return math::abs(x) == math::infinity<T> ? T(0) : math::abs(x) < T(0.01) ? near : ratio;
+}
+
+#define RL_CHEBYSHEV(letter, character)                                                       \
+  RL_FORMULA(special_chebyshev_polynomial_##letter, x, n) {                                   \
+    return static_cast<T>(                                                                    \
+        special::chebyshev(character, static_cast<double>(x), static_cast<double>(n)));       \
+  }                                                                                           \
+  RL_FORMULA(special_shifted_chebyshev_polynomial_##letter, x, n) {                           \
+    return static_cast<T>(                                                                    \
+        special::chebyshev(character, 2 * static_cast<double>(x) - 1, static_cast<double>(n))); \
+  }
+RL_CHEBYSHEV(t, 't')
+RL_CHEBYSHEV(u, 'u')
+RL_CHEBYSHEV(v, 'v')
+RL_CHEBYSHEV(w, 'w')
+#undef RL_CHEBYSHEV
+
+RL_FORMULA(special_entr, x) {
+  const T value = -x * math::log(x);
+  return x != x ? x : x > T(0) ? value : x == T(0) ? T(0) : -math::infinity<T>;
+}
+RL_FORMULA(special_xlog1py, x, y) {
+  const T product = x * math::log1p(y);
+  return y != y ? y : x == T(0) ? T(0) : product;
+}
+
+// Euclid's algorithm on magnitudes; lcm divides before it multiplies.
+RL_FORMULA(gcd, x, y) {
+  T a = x < T(0) ? math::neg(x) : x;
+  T b = y < T(0) ? math::neg(y) : y;
+  while (b != T(0)) {
+    const T rest = math::rem_trunc(a, b);
+    a = b;
+    b = rest;
+  }
+  return a < T(0) ? math::neg(a) : a;
+}
+RL_FORMULA(lcm, x, y) {
+  const T common = gcd<T>(x, y);
+  const T product = common == T(0) ? T(0) : math::mul(math::div_trunc(x, common), y);
+  return product < T(0) ? math::neg(product) : product;
+}
+
+}  // namespace rushlight::formula

@@ -1,0 +1,330 @@
+// Contracts of the factorisations: what each takes and what comes out. Kernels are in
+// cpu/factorize.cpp, derivatives in lapack_backward.cpp, functions over them in
+// lapack_composites.cpp.
+#include "ops/lapack.h"
+
+#include <algorithm>
+
+#include "generated/kernels.h"
+
+namespace rushlight {
+
+void check_linear_dtype(const char* name, const Tensor& a, bool low_precision) {
+  RL_CHECK(is_differentiable(a.dtype()), name,
+           ": Expected a floating point or complex tensor as input. Got ", enum_name(a.dtype()));
+  RL_CHECK(low_precision || (a.dtype() != kFloat16 && a.dtype() != kBFloat16), name,
+           ": Low precision dtypes not supported. Got ", enum_name(a.dtype()));
+}
+
+void check_matrices(const char* name, const Tensor& a, const char* argument) {
+  check_linear_dtype(name, a);
+  RL_CHECK(a.dim() >= 2, name, ": The input tensor ", argument, " must have at least 2 dimensions.");
+  RL_CHECK(a.size(-1) <= INT32_MAX / 4 && a.size(-2) <= INT32_MAX / 4, name,
+           ": matrices of size ", a.size(-2), "x", a.size(-1), " are too large for LAPACK");
+}
+
+void check_square(const char* name, const Tensor& a, const char* argument) {
+  check_matrices(name, a, argument);
+  RL_CHECK(a.size(-1) == a.size(-2), name, ": ", argument,
+           " must be batches of square matrices, but they are ", a.size(-2), " by ", a.size(-1),
+           " matrices");
+}
+
+IntArrayRef leading_sizes(const Tensor& matrices, int64_t own) {
+  return {matrices.sizes().data(), static_cast<size_t>(matrices.dim() - own)};
+}
+
+DimVector with_matrix(IntArrayRef batch, int64_t rows, int64_t cols) {
+  DimVector out(batch);
+  out.push_back(rows);
+  out.push_back(cols);
+  return out;
+}
+
+namespace {
+
+DimVector with_vector(IntArrayRef batch, int64_t n) {
+  DimVector out(batch);
+  out.push_back(n);
+  return out;
+}
+
+Tensor expanded(const Tensor& t, IntArrayRef sizes) {
+  return t.sizes() == sizes ? t : make_view(t, views::expand(t, sizes, false));
+}
+
+// Brings the leading dimensions of both to their common sizes.
+void broadcast_batches(Tensor& a, Tensor& b) {
+  const DimVector batch = broadcast_sizes(leading_sizes(a), leading_sizes(b));
+  a = expanded(a, with_matrix(batch, a.size(-2), a.size(-1)));
+  b = expanded(b, with_matrix(batch, b.size(-2), b.size(-1)));
+}
+
+void check_same_dtype(const char* name, const Tensor& a, const Tensor& b) {
+  RL_CHECK(a.dtype() == b.dtype(), name, ": Expected A and B to have the same dtype, but found A of type ",
+           enum_name(a.dtype()), " and B of type ", enum_name(b.dtype()), " instead");
+}
+
+// The sides of A X = B (left) or X A = B fit.
+void check_sides(const char* name, const Tensor& a, const Tensor& b, bool left) {
+  RL_CHECK(a.size(-2) == b.size(left ? -2 : -1), name, ": Incompatible shapes of A and B for the equation ",
+           left ? "AX = B" : "XA = B", " (", a.size(-2), "x", a.size(-1), " and ", b.size(-2), "x",
+           b.size(-1), ")");
+}
+
+std::string failure_text(Failure failure, int64_t info) {
+  switch (failure) {
+    case Failure::Inverse:
+      return str("The diagonal element ", info,
+                 " is zero, the inversion could not be completed because the input matrix is "
+                 "singular.");
+    case Failure::Solve:
+      return "The solver failed because the input matrix is singular.";
+    case Failure::Cholesky:
+      return str(
+          "The factorization could not be completed because the input is not positive-definite "
+          "(the leading minor of order ",
+          info, " is not positive-definite).");
+    case Failure::Svd:
+      if (info < 0) {
+        return "The algorithm failed to converge because the input matrix contained non-finite "
+               "values.";
+      }
+      return str(
+          "The algorithm failed to converge because the input matrix is ill-conditioned or has too "
+          "many repeated singular values (error code: ",
+          info, ").");
+    case Failure::Eigen:
+      if (info < 0) {
+        return "The algorithm failed to converge because the input matrix contained non-finite "
+               "values.";
+      }
+      return str(
+          "The algorithm failed to converge because the input matrix is ill-conditioned or has too "
+          "many repeated eigenvalues (error code: ",
+          info, ").");
+    case Failure::Lstsq:
+      return str(
+          "The least squares solution could not be computed because the input matrix does not have "
+          "full rank (error code: ",
+          info, ").");
+    case Failure::Lu:
+      return str("U[", info, ",", info,
+                 "] is zero and using it on lu_solve would result in a division by zero. If you "
+                 "still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+                 "linalg.lu_factor_ex(A, pivot)");
+    case Failure::Ldl:
+      break;
+  }
+  return str("The diagonal block ", info, " of D is exactly singular.");
+}
+
+}  // namespace
+
+void check_info(const char* name, Failure failure, const Tensor& info) {
+  if (info.is_meta()) {
+    return;
+  }
+  const int32_t* codes = info.data<int32_t>();
+  for (int64_t i = 0; i < info.numel(); i++) {
+    if (codes[i] != 0) {
+      const std::string batch = info.dim() == 0 ? "" : str("(Batch element ", i, "): ");
+      throw LinAlgError(str(name, ": ", batch, failure_text(failure, codes[i])));
+    }
+  }
+}
+
+bool is_vectors(const Tensor& a, const Tensor& b) {
+  if (b.dim() == 1) {
+    return true;
+  }
+  return a.dim() - 1 == b.dim() && b.sizes() == IntArrayRef(a.sizes().data(), static_cast<size_t>(b.dim()));
+}
+
+namespace shape {
+
+OutSpecs<2> linalg_cholesky_ex(Tensor& self, bool&, bool&) {
+  check_square("linalg.cholesky", self);
+  return {OutSpec{self.sizes(), self.dtype()}, OutSpec{leading_sizes(self), kInt32}};
+}
+
+OutSpecs<3> linalg_lu_factor_ex(Tensor& A, bool& pivot, bool&) {
+  check_matrices("torch.lu_factor", A);
+  RL_CHECK(pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
+  const DimVector pivots = with_vector(leading_sizes(A), std::min(A.size(-2), A.size(-1)));
+  return {OutSpec{A.sizes(), A.dtype()}, OutSpec{pivots, kInt32},
+          OutSpec{leading_sizes(A), kInt32}};
+}
+
+OutSpec _lu_permutation(Tensor& pivots, int64_t& n) {
+  RL_CHECK(pivots.dtype() == kInt32,
+           "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype. "
+           "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor");
+  RL_CHECK(n >= 0 && pivots.dim() >= 1 && pivots.size(-1) <= n,
+           "torch.lu_unpack: LU_pivots has sizes ", pivots.sizes(), ", too many for ", n, " rows");
+  return {with_vector(leading_sizes(pivots, 1), n), kInt64};
+}
+
+OutSpecs<2> _linalg_solve(Tensor& A, Tensor& B, bool& left) {
+  check_square("linalg.solve", A);
+  check_same_dtype("linalg.solve", A, B);
+  RL_CHECK(B.dim() >= 2, "linalg.solve: The input tensor B must have at least 2 dimensions.");
+  check_sides("linalg.solve", A, B, left);
+  broadcast_batches(A, B);
+  return {OutSpec{B.sizes(), B.dtype()}, OutSpec{leading_sizes(A), kInt32}};
+}
+
+OutSpec linalg_solve_triangular(Tensor& self, Tensor& B, bool&, bool& left, bool&) {
+  check_square("linalg.solve_triangular", self);
+  check_matrices("linalg.solve_triangular", B, "B");
+  check_same_dtype("linalg.solve_triangular", self, B);
+  check_sides("linalg.solve_triangular", self, B, left);
+  broadcast_batches(self, B);
+  return {B.sizes(), B.dtype()};
+}
+
+OutSpecs<2> linalg_inv_ex(Tensor& A, bool&) {
+  check_square("linalg.inv", A);
+  return {OutSpec{A.sizes(), A.dtype()}, OutSpec{leading_sizes(A), kInt32}};
+}
+
+OutSpecs<4> _linalg_lstsq(Tensor& self, Tensor& b, std::optional<double>&,
+                          std::optional<std::string>& driver) {
+  check_matrices("torch.linalg.lstsq", self, "input");
+  RL_CHECK(self.dtype() == b.dtype(),
+           "torch.linalg.lstsq: input and other tensors must have the same dtype, got ",
+           enum_name(self.dtype()), " and ", enum_name(b.dtype()));
+  const std::string way = driver.value_or("gelsy");
+  RL_CHECK(way == "gels" || way == "gelsy" || way == "gelsd" || way == "gelss",
+           "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
+  RL_CHECK(b.dim() >= 2 && self.size(-2) == b.size(-2),
+           "torch.linalg.lstsq: input.size(-2) should match other.size(-2)");
+  broadcast_batches(self, b);
+  driver = way;
+  const IntArrayRef batch = leading_sizes(self);
+  const int64_t m = self.size(-2);
+  const int64_t n = self.size(-1);
+  const bool has_rank = way != "gels";
+  const bool has_values = way == "gelsd" || way == "gelss";
+  const ScalarType real = to_real(self.dtype());
+  // Residuals exist where there are more equations than unknowns; the caller drops them where the
+  // rank is not full.
+  return {OutSpec{with_matrix(batch, n, b.size(-1)), self.dtype()},
+          OutSpec{m > n && way != "gelsy" ? with_vector(batch, b.size(-1)) : DimVector{0}, real},
+          OutSpec{has_rank ? DimVector(batch) : DimVector{0}, kInt64},
+          OutSpec{has_values ? with_vector(batch, std::min(m, n)) : DimVector{0}, real}};
+}
+
+OutSpec _linalg_pinv(Tensor& self, Tensor&, Tensor&, bool& hermitian) {
+  check_matrices("linalg.pinv", self);
+  if (hermitian) {
+    check_square("linalg.pinv", self);
+  }
+  return {with_matrix(leading_sizes(self), self.size(-1), self.size(-2)), self.dtype()};
+}
+
+OutSpecs<2> linalg_qr(Tensor& A, std::string& mode) {
+  check_matrices("linalg.qr", A);
+  RL_CHECK(mode == "reduced" || mode == "complete" || mode == "r", "qr received unrecognized mode '",
+           mode, "' but expected one of 'reduced' (default), 'r', or 'complete'");
+  const int64_t m = A.size(-2);
+  const int64_t n = A.size(-1);
+  const int64_t k = mode == "complete" ? m : std::min(m, n);
+  const IntArrayRef batch = leading_sizes(A);
+  return {OutSpec{mode == "r" ? DimVector{0} : with_matrix(batch, m, k), A.dtype()},
+          OutSpec{with_matrix(batch, k, n), A.dtype()}};
+}
+
+OutSpecs<2> geqrf(Tensor& self) {
+  check_matrices("torch.geqrf", self, "input");
+  const int64_t k = std::min(self.size(-2), self.size(-1));
+  return {OutSpec{self.sizes(), self.dtype()},
+          OutSpec{with_vector(leading_sizes(self), k), self.dtype()}};
+}
+
+OutSpec linalg_householder_product(Tensor& input, Tensor& tau) {
+  check_matrices("torch.linalg.householder_product", input, "input");
+  RL_CHECK(input.size(-2) >= input.size(-1),
+           "torch.linalg.householder_product: input.shape[-2] must be greater than or equal to "
+           "input.shape[-1]");
+  RL_CHECK(tau.dim() >= 1 && input.size(-1) >= tau.size(-1),
+           "torch.linalg.householder_product: input.shape[-1] must be greater than or equal to "
+           "tau.shape[-1]");
+  RL_CHECK(input.dim() - tau.dim() == 1 && leading_sizes(input) == leading_sizes(tau, 1),
+           "torch.linalg.householder_product: Expected tau to have one dimension less than input and "
+           "the same leading dimensions, but got ",
+           tau.sizes(), " and ", input.sizes());
+  RL_CHECK(tau.dtype() == input.dtype(), "torch.linalg.householder_product: tau dtype ",
+           enum_name(tau.dtype()), " does not match input dtype ", enum_name(input.dtype()));
+  return {input.sizes(), input.dtype()};
+}
+
+OutSpecs<3> _linalg_svd(Tensor& A, bool& full_matrices, bool& compute_uv,
+                        std::optional<std::string>& driver) {
+  check_matrices("linalg.svd", A);
+  RL_CHECK(!driver.has_value(),
+           "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
+           "backend.");
+  const int64_t m = A.size(-2);
+  const int64_t n = A.size(-1);
+  const int64_t k = std::min(m, n);
+  const IntArrayRef batch = leading_sizes(A);
+  const ScalarType dtype = A.dtype();
+  return {OutSpec{compute_uv ? with_matrix(batch, m, full_matrices ? m : k) : DimVector{0}, dtype},
+          OutSpec{with_vector(batch, k), to_real(dtype)},
+          OutSpec{compute_uv ? with_matrix(batch, full_matrices ? n : k, n) : DimVector{0}, dtype}};
+}
+
+OutSpecs<2> _linalg_eigh(Tensor& self, std::string& UPLO, bool& compute_v) {
+  check_square("linalg.eigh", self);
+  RL_CHECK(UPLO == "L" || UPLO == "U" || UPLO == "l" || UPLO == "u",
+           "Expected UPLO argument to be 'L' or 'U', but got ", UPLO);
+  return {OutSpec{with_vector(leading_sizes(self), self.size(-1)), to_real(self.dtype())},
+          OutSpec{compute_v ? DimVector(self.sizes()) : DimVector{0}, self.dtype()}};
+}
+
+OutSpecs<2> _linalg_eig(Tensor& self, bool& compute_v) {
+  check_square("linalg.eig", self);
+  const ScalarType dtype = self.is_complex() ? self.dtype() : to_complex(self.dtype());
+  return {OutSpec{with_vector(leading_sizes(self), self.size(-1)), dtype},
+          OutSpec{compute_v ? DimVector(self.sizes()) : DimVector{0}, dtype}};
+}
+
+OutSpecs<3> linalg_ldl_factor_ex(Tensor& self, bool&, bool&) {
+  check_square("torch.linalg.ldl_factor_ex", self);
+  return {OutSpec{self.sizes(), self.dtype()},
+          OutSpec{with_vector(leading_sizes(self), self.size(-1)), kInt32},
+          OutSpec{leading_sizes(self), kInt32}};
+}
+
+OutSpec linalg_ldl_solve(Tensor& LD, Tensor& pivots, Tensor& B, bool&) {
+  check_square("torch.linalg.ldl_solve", LD, "LD");
+  RL_CHECK(B.dim() >= 2, "torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has ",
+           B.dim(), " dimensions instead");
+  RL_CHECK(LD.size(-2) == B.size(-2), "torch.linalg.ldl_solve: Incompatible shapes of LD and B (",
+           LD.sizes(), " and ", B.sizes(), ")");
+  RL_CHECK(pivots.dtype() == kInt32,
+           "torch.linalg.ldl_solve: Expected pivots to be integers. Got ", enum_name(pivots.dtype()));
+  RL_CHECK(pivots.sizes() == IntArrayRef(LD.sizes().data(), static_cast<size_t>(LD.dim() - 1)),
+           "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got "
+           "pivots with shape ",
+           pivots.sizes(), " instead");
+  RL_CHECK(LD.dtype() == B.dtype(), "torch.linalg.ldl_solve: LD dtype ", enum_name(LD.dtype()),
+           " does not match b dtype ", enum_name(B.dtype()));
+  broadcast_batches(LD, B);
+  pivots = expanded(pivots, with_vector(leading_sizes(LD), LD.size(-1)));
+  return {B.sizes(), B.dtype()};
+}
+
+OutSpec linalg_det(Tensor& A) {
+  check_square("linalg.det", A);
+  return {leading_sizes(A), A.dtype()};
+}
+
+OutSpecs<2> linalg_slogdet(Tensor& A) {
+  check_square("linalg.slogdet", A);
+  return {OutSpec{leading_sizes(A), A.dtype()}, OutSpec{leading_sizes(A), to_real(A.dtype())}};
+}
+
+}  // namespace shape
+}  // namespace rushlight

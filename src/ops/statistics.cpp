@@ -1,0 +1,693 @@
+// Statistics and calculus over other ops; the distances of all pairs have a kernel of their own.
+#include <algorithm>
+#include <cmath>
+
+#include "generated/kernels.h"
+#include "ops/derivatives.h"
+
+namespace rushlight {
+
+namespace shape {
+
+OutSpec _euclidean_distances(Tensor& x1, Tensor& x2, bool&) {
+  RL_CHECK(x1.dim() >= 2 && x1.dim() == x2.dim() && x1.dtype() == x2.dtype() &&
+               x1.size(-1) == x2.size(-1) && is_floating(x1.dtype()),
+           "_euclidean_distances: expected matrices of one floating dtype, batch and width, but got ",
+           x1.sizes(), " and ", x2.sizes());
+  DimVector sizes(x1.sizes());
+  for (int64_t d = 0; d + 2 < x1.dim(); d++) {
+    RL_CHECK(x1.size(d) == x2.size(d), "_euclidean_distances: batches differ: ", x1.sizes(), " and ",
+             x2.sizes());
+  }
+  sizes.back() = x2.size(-2);
+  x1 = contiguous_raw(x1);
+  x2 = contiguous_raw(x2);
+  return {sizes, x1.dtype()};
+}
+
+}  // namespace shape
+
+Tensor euclidean_backward(const Tensor& grad, const Tensor& x1, const Tensor& x2,
+                          const Tensor& distances) {
+  // Equal rows have no direction: they get nothing.
+  const Tensor same = distances.eq(0);
+  const Tensor weights = where(same, 0, grad / where(same, 1, distances));
+  return x1 * weights.sum(-1, true) - weights.matmul(x2);
+}
+
+namespace composite {
+
+namespace {
+
+// The dimension that a reduction named by `dim` leaves last: self moved, or flattened.
+Tensor with_last(const Tensor& self, std::optional<int64_t> dim) {
+  return dim.has_value() ? self.movedim(*dim, int64_t{-1}) : self.flatten();
+}
+
+Tensor quantile_of(const char* name, const Tensor& self, const Tensor& q, std::optional<int64_t> dim,
+                   bool keepdim, std::string_view interpolation, bool ignore_nan) {
+  RL_CHECK(self.numel() > 0, name, "() input tensor must be non-empty");
+  RL_CHECK(q.dim() <= 1, name, "() q must be a scalar or 1D tensor");
+  RL_CHECK(self.dtype() == kFloat32 || self.dtype() == kFloat64, name,
+           "() input tensor must be either float or double dtype");
+  RL_CHECK(q.dtype() == self.dtype(), name, "() q tensor must be same dtype as the input tensor");
+  RL_CHECK(interpolation == "linear" || interpolation == "lower" || interpolation == "higher" ||
+               interpolation == "midpoint" || interpolation == "nearest",
+           name, "() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ",
+           interpolation);
+  RL_CHECK(q.is_meta() || q.ge(0).logical_and(q.le(1)).all().item<bool>(), name,
+           "() q values must be in the range [0, 1]");
+  const Tensor values = std::get<0>(with_last(self, dim).sort(int64_t{-1}, false));
+  const int64_t n = values.size(-1);
+  // The place of each quantile among the sorted elements; NaN come last.
+  DimVector sizes(values.sizes());
+  const int64_t count = q.numel();
+  sizes.back() = count;
+  Tensor ranks;
+  if (ignore_nan) {
+    const Tensor last = values.isnan().logical_not().sum(-1, true) - 1;
+    ranks = (q.reshape({count}) * last).clamp_min(0);
+  } else {
+    ranks = (q.reshape({count}) * (n - 1)).expand(sizes);
+    ranks = where(values.isnan().any(-1, true), n - 1, ranks);
+  }
+  ranks = ranks.to(values.dtype());
+  const auto at = [&](const Tensor& places) { return values.gather(-1, places.to(kInt64)); };
+  Tensor out;
+  if (interpolation == "lower") {
+    out = at(ranks.floor());
+  } else if (interpolation == "higher") {
+    out = at(ranks.ceil());
+  } else if (interpolation == "nearest") {
+    out = at(ranks.round());
+  } else {
+    const Tensor below = ranks.floor();
+    const Tensor weight = interpolation == "midpoint" ? (ranks - below).ne(0).to(values.dtype()) * 0.5
+                                                      : ranks - below;
+    out = at(below).lerp(at(ranks.ceil()), weight);
+  }
+  if (keepdim) {
+    if (dim.has_value()) {
+      out = out.unsqueeze(wrap_dim(*dim, self.dim()));
+    } else {
+      out = out.reshape([&] {
+        DimVector ones(static_cast<size_t>(self.dim()) + 1, 1);
+        ones.back() = count;
+        return ones;
+      }());
+    }
+  }
+  return q.dim() == 0 ? out.squeeze(-1) : out.movedim(int64_t{-1}, int64_t{0});
+}
+
+Tensor quantile_number(const char* name, const Tensor& self, double q) {
+  RL_CHECK(q >= 0 && q <= 1, name, "() q must be in the range [0, 1] but got ", q);
+  RL_CHECK(self.dtype() == kFloat32 || self.dtype() == kFloat64, name,
+           "() input tensor must be either float or double dtype");
+  return rushlight::full({}, q, TensorOptions(self.dtype()).device(self.device()));
+}
+
+}  // namespace
+
+Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+                std::string_view interpolation) {
+  return quantile_of("quantile", self, q, dim, keepdim, interpolation, false);
+}
+Tensor quantile_scalar(const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim,
+                       std::string_view interpolation) {
+  return composite::quantile(self, quantile_number("quantile", self, q), dim, keepdim,
+                             interpolation);
+}
+Tensor nanquantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+                   std::string_view interpolation) {
+  return quantile_of("nanquantile", self, q, dim, keepdim, interpolation, true);
+}
+Tensor nanquantile_scalar(const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim,
+                          std::string_view interpolation) {
+  return composite::nanquantile(self, quantile_number("nanquantile", self, q), dim, keepdim,
+                                interpolation);
+}
+
+// ---- covariance ----
+
+Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const Tensor& aweights) {
+  RL_CHECK(self.dim() <= 2,
+           "cov(): expected input to have two or fewer dimensions but got an input with ", self.dim(),
+           " dimensions");
+  RL_CHECK(self.dtype() != kBool, "cov(): bool dtype is not supported for input");
+  const Tensor x = self.dim() == 2 ? self : self.reshape({1, -1});
+  const int64_t n = x.size(1);
+  const auto check_weights = [&](const char* which, const Tensor& w, bool integral) {
+    RL_CHECK(w.dim() <= 1, "cov(): expected ", which, " to have one or fewer dimensions but got ",
+             which, " with ", w.dim(), " dimensions");
+    RL_CHECK(integral ? is_integral(w.dtype()) : is_floating(w.dtype()), "cov(): expected ", which,
+             " to have ", integral ? "integral" : "floating point", " dtype but got ", which, " with ",
+             enum_name(w.dtype()), " dtype");
+    RL_CHECK(w.numel() == n, "cov(): expected ", which,
+             " to have the same numel as there are observations in the input but got ", w.numel(),
+             " != ", n);
+    RL_CHECK(n == 0 || w.is_meta() || w.min().item<double>() >= 0, "cov(): ", which,
+             " cannot be negative");
+  };
+  Tensor w;
+  if (fweights.defined()) {
+    check_weights("fweights", fweights, true);
+    w = fweights.reshape({-1});
+  }
+  if (aweights.defined()) {
+    check_weights("aweights", aweights, false);
+    w = w.defined() ? w * aweights.reshape({-1}) : aweights.reshape({-1});
+  }
+  const TensorOptions number = TensorOptions(to_floating(to_real(x.dtype()))).device(x.device());
+  const Tensor total = w.defined() ? w.sum().to(number.dtype())
+                                   : rushlight::full({}, static_cast<double>(n), number);
+  const Tensor mean = (w.defined() ? x * w : x).sum(1, true) / total;
+  Tensor freedom = total - correction;
+  if (aweights.defined() && correction != 0) {
+    freedom = total - (w * aweights.reshape({-1})).sum() / total * correction;
+  }
+  if (!freedom.is_meta() && freedom.item<double>() <= 0) {
+    warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+         "observations.");
+    freedom = freedom.clamp_min(0);
+  }
+  const Tensor centred = x - mean;
+  const Tensor weighted = w.defined() ? centred * w : centred;
+  return (weighted.to(centred.dtype()).mm(centred.adjoint()) / freedom).squeeze();
+}
+
+Tensor corrcoef(const Tensor& self) {
+  RL_CHECK(self.dim() <= 2,
+           "corrcoef(): expected input to have two or fewer dimensions but got an input with ",
+           self.dim(), " dimensions");
+  const Tensor c = composite::cov(self, 1, Tensor(), Tensor());
+  if (c.dim() == 0) {
+    return c / c;
+  }
+  const Tensor deviation = rushlight::real(c.diagonal()).sqrt();
+  const Tensor out = c / deviation.unsqueeze(1) / deviation.unsqueeze(0);
+  if (out.is_complex()) {
+    return rushlight::_complex(rushlight::real(out).clamp(-1, 1), rushlight::imag(out).clamp(-1, 1));
+  }
+  return out.clamp(-1, 1);
+}
+
+// ---- histograms ----
+
+std::tuple<Tensor, Tensor> histogram_bins_tensor(const Tensor& self, const Tensor& bins,
+                                                 const Tensor& weight, bool density) {
+  if (self.dtype() != kFloat32 && self.dtype() != kFloat64) {
+    dtype_not_implemented("histogramdd", self.dtype());
+  }
+  RL_CHECK(bins.dim() == 1 && bins.numel() > 0,
+           "torch.histogramdd: bins tensor should have one dimension, but got ", bins.dim(),
+           " dimensions in the bins tensor for dimension 0");
+  RL_CHECK(bins.dtype() == self.dtype(),
+           "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input "
+           "with dtype ",
+           enum_name(self.dtype()), " and bins for dimension 0 with dtype ", enum_name(bins.dtype()));
+  RL_CHECK(!weight.defined() || weight.dtype() == self.dtype(),
+           "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have "
+           "the same dtype, but got input(",
+           enum_name(self.dtype()), "), and weight(",
+           weight.defined() ? enum_name(weight.dtype()) : "", ")");
+  RL_CHECK(!weight.defined() || weight.sizes() == self.sizes(),
+           "torch.histogramdd: if weight tensor is provided it should have the same shape as the input "
+           "tensor excluding its innermost dimension, but got input with shape ",
+           self.sizes(), " and weight with shape ", weight.defined() ? weight.sizes() : IntArrayRef());
+  const NoGradGuard no_grad;
+  const int64_t n = bins.numel() - 1;
+  const TensorOptions options = TensorOptions(self.dtype()).device(self.device());
+  Tensor hist = rushlight::zeros({n}, options);
+  if (n > 0) {
+    const Tensor x = self.reshape({-1});
+    const Tensor inside = x.ge(bins.select(0, 0)).logical_and(x.le(bins.select(0, n)));
+    // The last bin holds its upper edge.
+    const Tensor place =
+        (rushlight::searchsorted(bins.contiguous(), x, false, true) - 1).clamp(0, n - 1);
+    const Tensor amount = weight.defined() ? weight.reshape({-1}) : rushlight::ones({1}, options).expand({x.numel()});
+    hist = hist.index_add(0, place, where(inside, amount, 0));
+  }
+  if (density) {
+    hist = hist / (hist.sum() * composite::diff(bins, 1, -1, Tensor(), Tensor()));
+  }
+  return {hist, bins};
+}
+
+std::tuple<Tensor, Tensor> histogram_bin_ct(const Tensor& self, int64_t bins,
+                                            std::optional<ArrayRef<double>> range,
+                                            const Tensor& weight, bool density) {
+  RL_CHECK(bins > 0, "torch.histogram(): bins must be > 0, but got ", bins, " for dimension 0");
+  if (self.dtype() != kFloat32 && self.dtype() != kFloat64) {
+    dtype_not_implemented("histogramdd", self.dtype());
+  }
+  double low = 0;
+  double high = 1;
+  if (range.has_value()) {
+    RL_CHECK(range->size() == 2, "torch.histogramdd: for a 1-dimensional histogram range should have 2 "
+             "elements, but got ", range->size());
+    low = (*range)[0];
+    high = (*range)[1];
+    RL_CHECK(low <= high, "torch.histogramdd: min should not exceed max, but got min ", low, " max ",
+             high, " for dimension 0");
+  } else if (self.numel() > 0) {
+    low = self.min().item<double>();
+    high = self.max().item<double>();
+  }
+  RL_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histogramdd: dimension 0's range [", low,
+           ", ", high, "] is not finite");
+  if (low == high) {
+    low -= 0.5;
+    high += 0.5;
+  }
+  const Tensor edges = rushlight::linspace(low, high, bins + 1,
+                                           TensorOptions(self.dtype()).device(self.device()));
+  return composite::histogram_bins_tensor(self, edges, weight, density);
+}
+
+// ---- differences and integrals ----
+
+Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
+            const Tensor& append) {
+  RL_CHECK(self.dim() >= 1, "diff expects input to be at least one-dimensional");
+  RL_CHECK(n >= 0, "order must be non-negative but got ", n);
+  const int64_t d = wrap_dim(dim, self.dim());
+  std::vector<Tensor> parts;
+  for (const Tensor* t : {&prepend, &self, &append}) {
+    if (!t->defined()) {
+      continue;
+    }
+    RL_CHECK(t->dim() == self.dim(),
+             "diff expects prepend or append to be the same dimension as input");
+    for (int64_t i = 0; i < self.dim(); i++) {
+      RL_CHECK(i == d || t->size(i) == self.size(i),
+               "diff expects the shape of tensor to prepend or append to match that of input except "
+               "along the differencing dimension; input.size(",
+               i, ") = ", self.size(i), ", but got tensor.size(", i, ") = ", t->size(i));
+    }
+    parts.push_back(*t);
+  }
+  Tensor out = parts.size() == 1 ? self : cat(parts, d);
+  if (n == 0) {
+    return out.is_same(self) ? self.clone() : out;
+  }
+  if (n > out.size(d)) {
+    n = out.size(d);
+  }
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t left = out.size(d) - 1;
+    const Tensor high = out.narrow(d, 1, left);
+    const Tensor low = out.narrow(d, 0, left);
+    out = out.dtype() == kBool ? high.logical_xor(low) : high - low;
+  }
+  return out;
+}
+
+namespace {
+
+void check_integrand(const char* name, const Tensor& y, const Tensor& x) {
+  RL_CHECK(y.dtype() != kBool, name, ": received a bool input for `y`, but bool is not supported");
+  RL_CHECK(!x.defined() || x.dtype() != kBool, name,
+           ": received a bool input for `x`, but bool is not supported");
+  RL_CHECK_INDEX(y.dim() > 0, "Dimension specified as -1 but tensor has no dimensions");
+}
+
+// The distances of points x along dimension d of y; x has one dimension, or as many as y at most.
+Tensor point_distances(const char* name, const Tensor& y, const Tensor& x, int64_t d) {
+  Tensor points = x;
+  if (x.dim() <= 1) {
+    RL_CHECK(x.numel() == y.size(d), name, ": There must be one `x` value for each sample point");
+    DimVector sizes(static_cast<size_t>(y.dim()), 1);
+    sizes[static_cast<size_t>(d)] = x.numel();
+    points = x.reshape(sizes);
+  } else if (x.dim() < y.dim()) {
+    DimVector sizes(static_cast<size_t>(y.dim() - x.dim()), 1);
+    for (const int64_t s : x.sizes()) {
+      sizes.push_back(s);
+    }
+    points = x.reshape(sizes);
+  }
+  const int64_t along = d + points.dim() - y.dim();
+  const int64_t n = points.size(along);
+  return points.narrow(along, 1, n - 1) - points.narrow(along, 0, n - 1);
+}
+
+// Sums of neighbours along d.
+Tensor pair_sums(const Tensor& y, int64_t d) {
+  const int64_t n = y.size(d) - 1;
+  return y.narrow(d, 0, n) + y.narrow(d, 1, n);
+}
+
+Tensor nothing_integrated(const Tensor& y, int64_t d) {
+  DimVector sizes(y.sizes());
+  sizes.erase(static_cast<size_t>(d));
+  return rushlight::zeros(sizes, TensorOptions(y.dtype()).device(y.device()));
+}
+
+}  // namespace
+
+Tensor trapezoid_x(const Tensor& y, const Tensor& x, int64_t dim) {
+  check_integrand("trapezoid", y, x);
+  const int64_t d = wrap_dim(dim, y.dim());
+  if (y.size(d) == 0) {
+    return nothing_integrated(y, d);
+  }
+  const Tensor steps = point_distances("trapezoid", y, x, d);
+  return (steps * pair_sums(y, d)).sum(d) / 2;
+}
+
+Tensor trapezoid_dx(const Tensor& y, const Scalar& dx, int64_t dim) {
+  check_integrand("trapezoid", y, Tensor());
+  const int64_t d = wrap_dim(dim, y.dim());
+  const int64_t n = y.size(d);
+  if (n == 0) {
+    return nothing_integrated(y, d);
+  }
+  return (y.sum(d) * 2 - y.select(d, 0) - y.select(d, n - 1)) * dx / 2;
+}
+
+Tensor trapz_x(const Tensor& y, const Tensor& x, int64_t dim) {
+  return composite::trapezoid_x(y, x, dim);
+}
+Tensor trapz_dx(const Tensor& y, double dx, int64_t dim) {
+  return composite::trapezoid_dx(y, dx, dim);
+}
+
+Tensor cumulative_trapezoid_x(const Tensor& y, const Tensor& x, int64_t dim) {
+  check_integrand("cumulative_trapezoid", y, x);
+  const int64_t d = wrap_dim(dim, y.dim());
+  if (y.size(d) == 0) {
+    return y.clone();
+  }
+  return (point_distances("cumulative_trapezoid", y, x, d) * pair_sums(y, d)).cumsum(d) / 2;
+}
+
+Tensor cumulative_trapezoid_dx(const Tensor& y, const Scalar& dx, int64_t dim) {
+  check_integrand("cumulative_trapezoid", y, Tensor());
+  const int64_t d = wrap_dim(dim, y.dim());
+  if (y.size(d) == 0) {
+    return y.clone();
+  }
+  return pair_sums(y, d).cumsum(d) * dx / 2;
+}
+
+Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
+  RL_CHECK(!p.is_complex() && p.as<double>() > 0, "renorm: non-positive-norm not supported");
+  RL_CHECK(maxnorm.as<double>() >= 0, "renorm: expected maxnorm to be >= 0 but got ", maxnorm);
+  RL_CHECK(self.dim() > 1, "renorm: input needs at least 2 dimensions, got ", self.dim(),
+           " dimensions");
+  const int64_t d = wrap_dim(dim, self.dim());
+  DimVector others;
+  for (int64_t i = 0; i < self.dim(); i++) {
+    if (i != d) {
+      others.push_back(i);
+    }
+  }
+  const Tensor size = rushlight::linalg_vector_norm(self, p, others, true);
+  const Tensor factor = where(size.gt(maxnorm), (size + 1e-7).reciprocal() * maxnorm, 1);
+  return self * factor;
+}
+
+Tensor& renorm_(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
+  return self.copy_(composite::renorm(self, p, dim, maxnorm));
+}
+
+// ---- distances ----
+
+Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
+  RL_CHECK(x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: ", x1.dim(), "D");
+  RL_CHECK(x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: ", x2.dim(), "D");
+  RL_CHECK(x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: ",
+           x1.size(-1), " X2: ", x2.size(-1));
+  RL_CHECK(is_floating(x1.dtype()), "cdist only supports floating-point dtypes, X1 got: ",
+           enum_name(x1.dtype()));
+  RL_CHECK(is_floating(x2.dtype()), "cdist only supports floating-point dtypes, X2 got: ",
+           enum_name(x2.dtype()));
+  RL_CHECK(p >= 0, "cdist only supports non-negative p values");
+  const int64_t mode = compute_mode.value_or(0);
+  RL_CHECK(mode >= 0 && mode <= 2, "possible modes: 0, 1, 2, but was: ", mode);
+  if (p != 2) {
+    return rushlight::linalg_vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1);
+  }
+  const ScalarType dtype = promote_types(x1.dtype(), x2.dtype());
+  const auto matrices = [](const Tensor& t) {
+    return IntArrayRef(t.sizes()).slice(0, static_cast<size_t>(t.dim() - 2));
+  };
+  const DimVector batch = broadcast_sizes(matrices(x1), matrices(x2));
+  const auto expanded = [&](const Tensor& t) {
+    DimVector sizes(batch);
+    sizes.push_back(t.size(-2));
+    sizes.push_back(t.size(-1));
+    return t.to(dtype).expand(sizes);
+  };
+  // Products lose digits where rows are close: only where there are many pairs, or by request.
+  const bool many = x1.size(-2) > 25 || x2.size(-2) > 25;
+  return rushlight::_euclidean_distances(expanded(x1), expanded(x2),
+                                         mode == 1 || (mode == 0 && many));
+}
+
+Tensor pdist(const Tensor& self, double p) {
+  RL_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
+  RL_CHECK(is_floating(self.dtype()), "pdist only supports floating-point dtypes");
+  RL_CHECK(p >= 0, "pdist only supports non-negative p values");
+  const int64_t n = self.size(0);
+  const Tensor pairs =
+      rushlight::triu_indices(n, n, 1, TensorOptions(kInt64).device(self.device()));
+  const Tensor difference =
+      self.index_select(0, pairs.select(0, 0)) - self.index_select(0, pairs.select(0, 1));
+  return rushlight::linalg_vector_norm(difference, p, -1);
+}
+
+// ---- membership ----
+
+Tensor isin_Tensor_Tensor(const Tensor& elements, const Tensor& test_elements, bool,
+                          bool invert) {
+  RL_CHECK(elements.dtype() != kBool && !elements.is_complex(),
+           "Unsupported input type encountered for isin(): ", enum_name(elements.dtype()));
+  RL_CHECK(test_elements.dtype() != kBool && !test_elements.is_complex(),
+           "Unsupported input type encountered for isin(): ", enum_name(test_elements.dtype()));
+  const int64_t n = test_elements.numel();
+  Tensor found;
+  if (n == 0) {
+    found = rushlight::zeros(elements.sizes(), TensorOptions(kBool).device(elements.device()));
+  } else if (n <= 16) {
+    found = elements.unsqueeze(-1).eq(test_elements.reshape({-1})).any(-1);
+  } else {
+    const ScalarType dtype = promote_types(elements.dtype(), test_elements.dtype());
+    const Tensor sorted = std::get<0>(test_elements.to(dtype).reshape({-1}).sort(int64_t{-1}, false));
+    const Tensor x = elements.to(dtype).contiguous();
+    const Tensor place = rushlight::searchsorted(sorted, x).clamp_max(n - 1);
+    found = sorted.take(place).eq(x);
+  }
+  return invert ? found.logical_not() : found;
+}
+
+Tensor isin_Tensor_Scalar(const Tensor& elements, const Scalar& test_element, bool, bool invert) {
+  return invert ? elements.ne(test_element) : elements.eq(test_element);
+}
+
+Tensor isin_Scalar_Tensor(const Scalar& element, const Tensor& test_elements, bool assume_unique,
+                          bool invert) {
+  const Tensor one = rushlight::full({}, element, TensorOptions(element.dtype()).device(test_elements.device()));
+  return composite::isin_Tensor_Tensor(one, test_elements, assume_unique, invert);
+}
+
+// ---- selections and splits ----
+
+Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
+  RL_CHECK(self.dim() == 1, "Expect a 1D vector, but got shape ", self.sizes());
+  RL_CHECK(r >= 0, "Expect a non-negative number, but got ", r);
+  if (r == 0) {
+    return rushlight::empty({0}, self.options());
+  }
+  const int64_t n = self.numel();
+  std::vector<int64_t> rows;
+  std::vector<int64_t> chosen(static_cast<size_t>(r));
+  const int64_t step = with_replacement ? 0 : 1;
+  // chosen[i] rises like the digits of a number, from the last place.
+  bool more = with_replacement ? n > 0 : r <= n;
+  for (int64_t i = 0; i < r; i++) {
+    chosen[static_cast<size_t>(i)] = i * step;
+  }
+  while (more) {
+    rows.insert(rows.end(), chosen.begin(), chosen.end());
+    int64_t place = r - 1;
+    while (place >= 0 && chosen[static_cast<size_t>(place)] == n - 1 - (r - 1 - place) * step) {
+      place--;
+    }
+    more = place >= 0;
+    if (more) {
+      const int64_t next = chosen[static_cast<size_t>(place)] + 1;
+      for (int64_t i = place; i < r; i++) {
+        chosen[static_cast<size_t>(i)] = next + (i - place) * step;
+      }
+    }
+  }
+  const auto count = static_cast<int64_t>(rows.size());
+  const Tensor places = make_empty({count}, kInt64, kCPU);
+  std::copy(rows.begin(), rows.end(), places.data<int64_t>());
+  return self.index_select(0, places.to(self.device())).reshape({count / r, r});
+}
+
+Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
+  RL_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
+  const TensorOptions options = TensorOptions(kInt64).device(self.device());
+  if (self.is_meta()) {
+    return rushlight::empty({size, self.dim()}, options);
+  }
+  const Tensor found = self.nonzero();
+  if (found.size(0) >= size) {
+    return found.narrow(0, 0, size).clone();
+  }
+  return cat({found, rushlight::full({size - found.size(0), self.dim()}, fill_value, options)});
+}
+
+namespace {
+
+// The index of index_reduce as scatter_reduce takes it: for every element of source.
+Tensor spread_index(const Tensor& self, int64_t d, const Tensor& index, const Tensor& source,
+                    std::string_view reduce) {
+  RL_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+           "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce,
+           ".");
+  RL_CHECK(index.dtype() == kInt32 || index.dtype() == kInt64,
+           "index_reduce_(): Expected dtype int32/int64 for index but got: ",
+           enum_name(index.dtype()));
+  RL_CHECK_INDEX(index.dim() <= 1,
+                 "index_reduce_(): Index is supposed to be a vector, but got dim: ", index.dim());
+  RL_CHECK(self.dtype() == source.dtype(),
+           "index_reduce_(): self (", enum_name(self.dtype()), ") and source (",
+           enum_name(source.dtype()), ") must have the same scalar type");
+  RL_CHECK(source.dim() == self.dim() || source.dim() == 0,
+           "index_reduce_(): source has ", source.dim(), " dimensions, self ", self.dim());
+  RL_CHECK(index.numel() == (source.dim() == 0 ? 1 : source.size(d)),
+           "index_reduce_(): Number of indices (", index.numel(),
+           ") should be equal to source.size(dim): (", source.dim() == 0 ? 1 : source.size(d),
+           "), for dim: ", d);
+  for (int64_t i = 0; i < source.dim(); i++) {
+    RL_CHECK(i == d || source.size(i) == self.size(i),
+             "index_reduce_(): sizes of source ", source.sizes(), " and self ", self.sizes(),
+             " must match except in dim ", d);
+  }
+  if (!index.is_meta() && index.numel() > 0) {
+    const int64_t n = self.dim() == 0 ? 1 : self.size(d);
+    RL_CHECK_INDEX(index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < n,
+                   "index out of range in self");
+  }
+  if (source.dim() == 0) {
+    return index.reshape({}).to(kInt64);
+  }
+  DimVector sizes(static_cast<size_t>(source.dim()), 1);
+  sizes[static_cast<size_t>(d)] = index.numel();
+  return index.to(kInt64).reshape(sizes).expand(source.sizes());
+}
+
+}  // namespace
+
+Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                    std::string_view reduce, bool include_self) {
+  const int64_t d = wrap_dim(dim, self.dim());
+  const Tensor places = spread_index(self, d, index, source, reduce);
+  return self.scatter_reduce(d, places, source, reduce, include_self);
+}
+
+Tensor& index_reduce_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                      std::string_view reduce, bool include_self) {
+  const int64_t d = wrap_dim(dim, self.dim());
+  const Tensor places = spread_index(self, d, index, source, reduce);
+  return self.scatter_reduce_(d, places, source, reduce, include_self);
+}
+
+namespace {
+
+int64_t split_dim(const char* name, const Tensor& self, int64_t least, int64_t dim) {
+  RL_CHECK(self.dim() >= least, "torch.", name, " requires a tensor with at least ", least,
+           " dimension, but got a tensor with ", self.dim(), " dimensions!");
+  return dim;
+}
+
+std::vector<Tensor> equal_split(const char* name, const Tensor& self, int64_t dim,
+                                int64_t sections) {
+  RL_CHECK(sections > 0 && self.size(dim) % sections == 0, "torch.", name,
+           " attempted to split along dimension ", dim, ", but the size of the dimension ",
+           self.size(dim), " is not divisible by the split_size ", sections, "!");
+  return self.tensor_split(sections, dim);
+}
+
+}  // namespace
+
+std::vector<Tensor> hsplit_int(const Tensor& self, int64_t sections) {
+  split_dim("hsplit", self, 1, 0);
+  return equal_split("hsplit", self, self.dim() == 1 ? 0 : 1, sections);
+}
+std::vector<Tensor> hsplit_array(const Tensor& self, IntArrayRef indices) {
+  split_dim("hsplit", self, 1, 0);
+  return self.tensor_split(indices, self.dim() == 1 ? 0 : 1);
+}
+std::vector<Tensor> vsplit_int(const Tensor& self, int64_t sections) {
+  return equal_split("vsplit", self, split_dim("vsplit", self, 2, 0), sections);
+}
+std::vector<Tensor> vsplit_array(const Tensor& self, IntArrayRef indices) {
+  return self.tensor_split(indices, split_dim("vsplit", self, 2, 0));
+}
+std::vector<Tensor> dsplit_int(const Tensor& self, int64_t sections) {
+  return equal_split("dsplit", self, split_dim("dsplit", self, 3, 2), sections);
+}
+std::vector<Tensor> dsplit_array(const Tensor& self, IntArrayRef indices) {
+  return self.tensor_split(indices, split_dim("dsplit", self, 3, 2));
+}
+
+std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+  return self.chunk(chunks, dim);
+}
+std::vector<Tensor> unsafe_split(const Tensor& self, int64_t split_size, int64_t dim) {
+  return self.split(split_size, dim);
+}
+std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntArrayRef split_sizes,
+                                            int64_t dim) {
+  return self.split_with_sizes(split_sizes, dim);
+}
+
+Tensor fill(const Tensor& self, const Tensor& value) {
+  return rushlight::empty_like(self).fill_(value);
+}
+
+Tensor& fill_diagonal_(const Tensor& self, const Scalar& fill_value, bool wrap) {
+  RL_CHECK(self.dim() >= 2, "dimensions must larger than 1");
+  const int64_t rows = self.size(0);
+  const int64_t cols = self.size(1);
+  int64_t step = 0;
+  int64_t least = rows;
+  for (int64_t d = 0; d < self.dim(); d++) {
+    RL_CHECK(self.dim() == 2 || self.size(d) == rows, "all dimensions of input must be of equal length");
+    step += self.stride(d);
+    least = std::min(least, self.size(d));
+  }
+  const int64_t first = self.storage_offset();
+  self.as_strided(least, step, first).fill_(fill_value);
+  if (wrap && self.dim() == 2 && rows > cols + 1) {
+    // Below the square, after one free row, the diagonal starts again.
+    for (int64_t row = cols + 1; row < rows; row += cols + 1) {
+      const int64_t n = std::min(cols, rows - row);
+      self.as_strided(n, step, first + row * self.stride(0)).fill_(fill_value);
+    }
+  }
+  return const_cast<Tensor&>(self);
+}
+
+// ---- in place ----
+
+Tensor& deg2rad_(const Tensor& self) { return self.mul_(M_PI / 180); }
+Tensor& rad2deg_(const Tensor& self) { return self.mul_(180 / M_PI); }
+Tensor& logit_(const Tensor& self, std::optional<double> eps) { return self.copy_(self.logit(eps)); }
+Tensor& arctan2_(const Tensor& self, const Tensor& other) { return self.atan2_(other); }
+Tensor& float_power_(const Tensor& self, const Tensor& exponent) {
+  const Tensor value = self.float_power(exponent);
+  RL_CHECK(self.dtype() == value.dtype(), "the base given to float_power_ has dtype ",
+           enum_name(self.dtype()), " but the operation's result requires dtype ",
+           enum_name(value.dtype()));
+  return self.copy_(value);
+}
+
+}  // namespace composite
+}  // namespace rushlight
