@@ -166,7 +166,7 @@ def accessor(op: Op, arg: Arg) -> str:
 def passed(arg: Arg) -> str:
     """The local as the C++ function takes it."""
     if arg.type.is_list and arg.type.optional and arg.type.base == "float":
-        return f"as_optional_list({arg.name})"
+        return f"({arg.name} ? std::optional(ArrayRef<double>(*{arg.name})) : std::nullopt)"
     return arg.name
 
 

@@ -68,6 +68,7 @@ _NAMES = {
         "random",
     ),
     **dict.fromkeys(["save", "load"], "serialization"),
+    **dict.fromkeys(["svd_lowrank", "pca_lowrank"], "_lowrank"),
     **{f"{kind}Storage": "storage" for kind in _KINDS.split()},
     **dict.fromkeys(
         ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode"], "autograd.grad_mode"

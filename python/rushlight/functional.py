@@ -6,6 +6,8 @@ is a method.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from rushlight import _C
 from rushlight._tensor import Tensor
 
@@ -98,14 +100,15 @@ def nonzero(input, *, out=None, as_tuple=False):
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
-    """The norm of all elements, or along dimensions. "fro" is the 2-norm of the elements.
+    """The norm of all elements, or along dimensions.
 
-    Raises:
-        RuntimeError: "nuc" needs singular values, which are not here yet.
+    "fro" is the 2-norm of the elements, "nuc" the sum of the singular values of matrices (in two
+    dimensions).
     """
     if isinstance(p, str):
         if p != "fro":
-            raise RuntimeError(f"norm(): only p='fro' and numbers are supported, but got p={p!r}")
+            dims = range(input.dim()) if dim is None else [dim] if isinstance(dim, int) else dim
+            return _ops.linalg_matrix_norm(input, p, list(dims), keepdim, dtype=dtype, out=out)
         p = 2
     if p is None:
         p = 2
@@ -201,6 +204,239 @@ def block_diag(*tensors):
     return _ops.cat(rows)
 
 
+def lu(input, pivot=True, get_infos=False, out=None):
+    """The LU factors of matrices and row exchanges, as `linalg.lu_factor_ex` gives them.
+
+    With `get_infos` also where each factorisation met a zero on the diagonal (0: nowhere).
+    """
+    LU, pivots, info = _ops.linalg_lu_factor_ex(input, pivot=pivot, check_errors=not get_infos)
+    results = (LU, pivots, info) if get_infos else (LU, pivots)
+    if out is None:
+        return results
+    for given, result in zip(out, results, strict=True):
+        given.resize_(result.shape).copy_(result)
+    return tuple(out)
+
+
+def unravel_index(indices, shape):
+    """Positions in a flattened tensor of this shape as one index tensor for each dimension.
+
+    Raises:
+        TypeError: `indices` are no integers.
+        ValueError: a negative size, or none.
+    """
+    if not isinstance(indices, Tensor) or indices.is_floating_point() or indices.is_complex():
+        kind = getattr(indices, "dtype", type(indices).__name__)
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {kind}")
+    sizes = [shape] if isinstance(shape, int) else list(shape)
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    found = []
+    for size in reversed(sizes):
+        found.append(indices % size)
+        indices = indices.div(size, rounding_mode="floor")
+    return tuple(reversed(found))
+
+
+def gradient(input, *, spacing=None, dim=None, edge_order=1):
+    """Slopes of sampled values along dimensions: central differences inside, one-sided at the ends.
+
+    `spacing` is a number, a number for each dimension, or a vector of coordinates for each.
+
+    Raises:
+        RuntimeError: too few samples, an `edge_order` other than 1 and 2, lengths that differ.
+    """
+    dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    dims = [d % max(input.dim(), 1) for d in dims]
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    if isinstance(spacing, (list, tuple)):
+        if len(spacing) != len(dims):
+            raise RuntimeError(
+                "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and "
+                "dim arguments to have the same length, but got a spacing argument of length "
+                f"{len(spacing)} and a dim argument of length {len(dims)}."
+            )
+        steps = list(spacing)
+    else:
+        steps = [1 if spacing is None else spacing] * len(dims)
+    if any(input.size(d) < edge_order + 1 for d in dims):
+        raise RuntimeError(
+            "torch.gradient expected each dimension size to be at least edge_order+1"
+        )
+    return tuple(_slopes(input, d, step, edge_order) for d, step in zip(dims, steps, strict=True))
+
+
+def _slopes(values, dim, step, edge_order):
+    """`gradient` along one dimension."""
+    n = values.size(dim)
+
+    def at(start, length):
+        return values.narrow(dim, start, length)
+
+    if isinstance(step, Tensor):
+        if step.dim() != 1 or step.numel() != n:
+            raise RuntimeError(
+                "torch.gradient expected each element of spacing to have the same length as the "
+                f"dimension, but got {tuple(step.shape)} for {n} samples"
+            )
+        shape = [1] * values.dim()
+        shape[dim] = n - 1
+        gaps = (step[1:] - step[:-1]).reshape(shape)
+    else:
+        shape = [1] * values.dim()
+        shape[dim] = n - 1
+        like = values if values.is_floating_point() or values.is_complex() else values.float()
+        gaps = _ops.full(shape, step, dtype=like.dtype, device=values.device)
+    slopes = (at(1, n - 1) - at(0, n - 1)) / gaps
+    first, last = slopes.narrow(dim, 0, 1), slopes.narrow(dim, n - 2, 1)
+    if n == 2:
+        return _ops.cat([first, last], dim)
+    low, high = gaps.narrow(dim, 0, n - 2), gaps.narrow(dim, 1, n - 2)
+    left, right = slopes.narrow(dim, 0, n - 2), slopes.narrow(dim, 1, n - 2)
+    inner = (left * high + right * low) / (low + high)
+    if edge_order == 2:
+        # The parabola through the three points at each end.
+        second = (right - left) / (low + high)
+        first = first - second.narrow(dim, 0, 1) * low.narrow(dim, 0, 1)
+        last = last + second.narrow(dim, n - 3, 1) * high.narrow(dim, n - 3, 1)
+    return _ops.cat([first, inner, last], dim)
+
+
+def histogramdd(input, bins, *, range=None, weight=None, density=False):
+    """How many points (rows of the last dimension) fall into each box of a grid, and its edges.
+
+    `bins` is a number, a number for each dimension, or a vector of edges for each; `range` holds
+    the lowest and highest edge of each dimension, `weight` a weight for each point.
+
+    Raises:
+        RuntimeError: sizes that do not fit, a range that is not finite.
+    """
+    if input.dim() < 2:
+        raise RuntimeError(
+            "torch.histogramdd: input tensor should have at least 2 dimensions, but got "
+            f"{input.dim()}"
+        )
+    width = input.size(-1)
+    bins = [bins] * width if isinstance(bins, int) else list(bins)
+    if len(bins) != width:
+        raise RuntimeError(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input."
+        )
+    points = input.detach().reshape(-1, width)
+    if weight is not None and weight.shape != input.shape[:-1]:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the "
+            f"input tensor excluding its innermost dimension, but got input with shape "
+            f"{list(input.shape)} and weight with shape {list(weight.shape)}"
+        )
+    amounts = points.new_ones(len(points)) if weight is None else weight.detach().reshape(-1)
+    edges, place, inside = [], 0, None
+    for d, wanted in enumerate(bins):
+        column = points[:, d].contiguous()
+        if isinstance(wanted, Tensor):
+            edge = wanted
+        else:
+            limits = None if range is None else [float(v) for v in range[2 * d : 2 * d + 2]]
+            edge = _ops.histogram(column, wanted, range=limits)[1]
+        edges.append(edge)
+        count = edge.numel() - 1
+        here = (column >= edge[0]) & (column <= edge[-1])
+        inside = here if inside is None else inside & here
+        nearest = (_ops.searchsorted(edge.contiguous(), column, right=True) - 1).clamp(0, count - 1)
+        place = place * count + nearest
+    sizes = [edge.numel() - 1 for edge in edges]
+    hist = points.new_zeros(_C.Size(sizes).numel())
+    hist = hist.index_add(0, place, _ops.where(inside, amounts, 0)).reshape(sizes)
+    if density:
+        hist = hist / hist.sum()
+        for d, edge in enumerate(edges):
+            shape = [1] * width
+            shape[d] = -1
+            hist = hist / _ops.diff(edge).reshape(shape)
+    return _HistogramDD(hist, tuple(edges))
+
+
+class _HistogramDD(NamedTuple):
+    hist: Tensor
+    bin_edges: tuple
+
+
+def empty_permuted(size, physical_layout, **options):
+    """Uninitialised memory whose dimensions lie in memory in the order `physical_layout`."""
+    size, order = tuple(size), tuple(physical_layout)
+    if len(order) != len(size):
+        raise RuntimeError(
+            f"Number of dimensions in size ({len(size)}) does not match the length of the "
+            f"physical_layout ({len(order)})"
+        )
+    if len({d % len(size) for d in order}) != len(size):
+        raise RuntimeError("Duplicate dim not allowed")
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+    return _ops.empty([size[d] for d in order], **options).permute(inverse)
+
+
+def _in_place(name):
+    """`rushlight.NAME(input, ...)` for a method that writes into its tensor."""
+
+    def function(input, *args, **kwargs):
+        return getattr(input, name)(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`Tensor.{name}`."
+    return function
+
+
+_WRITERS = """addmv_ as_strided_ clamp_max_ clamp_min_ detach_ fill_ gcd_ i0_ index_put_ lcm_ ldexp_
+nan_to_num_ resize_as_ xlogy_ zero_"""
+_IN_PLACE = tuple(_in_place(name) for name in _WRITERS.split())
+
+
+def is_nonzero(input):
+    """The truth of a tensor with one element, RuntimeError for any other."""
+    return bool(input)
+
+
+def is_same_size(input, other):
+    """Whether two tensors have the same shape."""
+    return input.shape == other.shape
+
+
+def is_signed(input):
+    """Whether the dtype has negative numbers."""
+    return input.is_signed()
+
+
+def is_inference(input):
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
+
+
+_REMOVED = {
+    "eig": "linalg.eig",
+    "symeig": "linalg.eigh",
+    "lstsq": "linalg.lstsq",
+    "solve": "linalg.solve",
+    "matrix_rank": "linalg.matrix_rank",
+}
+
+
+def _removed(name, other):
+    """A function that PyTorch no longer has: it says what took its place."""
+
+    def function(*args, **kwargs):
+        raise RuntimeError(
+            "This function was deprecated since version 1.9 and is now removed. "
+            f"`torch.{name}` is deprecated in favor of `torch.{other}`."
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Removed: use `{other}`."
+    return function
+
+
+_GONE = tuple(_removed(name, other) for name, other in _REMOVED.items())
+
 _FUNCTIONS = (
     einsum,
     broadcast_tensors,
@@ -217,9 +453,30 @@ _FUNCTIONS = (
     tensordot,
     cartesian_prod,
     block_diag,
+    lu,
+    unravel_index,
+    gradient,
+    histogramdd,
+    empty_permuted,
+    is_nonzero,
+    is_same_size,
+    is_signed,
+    is_inference,
+    *_IN_PLACE,
+    *_GONE,
 )
 for _function in _FUNCTIONS:
     _function.__module__ = "rushlight"
     setattr(_ops, _function.__name__, _function)
-for _function in (nonzero, norm, split, unique, unique_consecutive):
+for _function in (
+    nonzero,
+    norm,
+    split,
+    unique,
+    unique_consecutive,
+    lu,
+    is_nonzero,
+    is_same_size,
+    *_GONE,
+):
     setattr(Tensor, _function.__name__, _function)

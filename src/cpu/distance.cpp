@@ -37,7 +37,8 @@ void _euclidean_distances(const Tensor& out, const Tensor& x1, const Tensor& x2,
   const int64_t m = x2.size(-2);
   const int64_t width = x1.size(-1);
   const int64_t batch = n * m == 0 ? 0 : out.numel() / (n * m);
-  const Tensor result = out.is_contiguous() ? out : make_empty(out.sizes(), out.dtype(), out.device());
+  const Tensor result =
+      out.is_contiguous() ? out : make_empty(out.sizes(), out.dtype(), out.device());
   if (by_product && batch != 0) {
     gemm({.dtype = out.dtype(),
           .batch = batch,
@@ -59,22 +60,23 @@ void _euclidean_distances(const Tensor& out, const Tensor& x1, const Tensor& x2,
         lengths[j] = squared_length(b + j * width, width);
       }
     }
-    parallel_for(0, batch * n, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, m * width)),
-                 [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; row++) {
-        const int64_t first = row / n * m;
-        const T* const left = a + row * width;
-        const double length = by_product ? squared_length(left, width) : 0;
-        for (int64_t j = 0; j < m; j++) {
-          T& place = to[row * m + j];
-          const double square =
-              by_product ? length + lengths[first + j] -
-                               2 * static_cast<double>(static_cast<compute_t<T>>(place))
-                         : squared_distance(left, b + (first + j) * width, width);
-          place = static_cast<T>(static_cast<compute_t<T>>(std::sqrt(square < 0 ? 0 : square)));
-        }
-      }
-    });
+    parallel_for(
+        0, batch * n, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, m * width)),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t row = begin; row < end; row++) {
+            const int64_t first = row / n * m;
+            const T* const left = a + row * width;
+            const double length = by_product ? squared_length(left, width) : 0;
+            for (int64_t j = 0; j < m; j++) {
+              T& place = to[row * m + j];
+              const double square =
+                  by_product ? length + lengths[first + j] -
+                                   2 * static_cast<double>(static_cast<compute_t<T>>(place))
+                             : squared_distance(left, b + (first + j) * width, width);
+              place = static_cast<T>(static_cast<compute_t<T>>(std::sqrt(square < 0 ? 0 : square)));
+            }
+          }
+        });
   });
   if (!result.is_same(out)) {
     copy_raw(out, result);

@@ -112,7 +112,8 @@ class Matrix {
 template <class F>
 void for_matrices(const char* op, const Tensor& like, const F& f) {
   const int64_t longest = std::max<int64_t>(1, std::max(like.size(-1), like.size(-2)));
-  const int64_t grain = longest > 32 ? 1 : std::max<int64_t>(1, 50000 / (longest * longest * longest));
+  const int64_t grain =
+      longest > 32 ? 1 : std::max<int64_t>(1, 50000 / (longest * longest * longest));
   visit_dtype<field_dtypes>(op, like.dtype(), [&](auto tag) {
     parallel_for(0, batch_count(like, 2), grain, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; b++) {
@@ -500,10 +501,9 @@ void _linalg_eig(const Tensor& out_values, const Tensor& out_vectors, const Tens
     RL_CHECK(a.is_finite(), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
     const Scratch<C> w(std::max<int64_t>(1, n));
     const Matrix<C> v(compute_v ? n : 1, compute_v ? n : 1);
-    flag(info, b) =
-        n == 0 ? 0
-               : lapack::eig(a.rows(), a.data(), a.leading(), w.data(),
-                             compute_v ? v.data() : nullptr, v.leading());
+    flag(info, b) = n == 0 ? 0
+                           : lapack::eig(a.rows(), a.data(), a.leading(), w.data(),
+                                         compute_v ? v.data() : nullptr, v.leading());
     C* const to = vector_at<C>(out_values, b);
     for (int64_t i = 0; i < n; i++) {
       to[i * out_values.stride(-1)] = w.data()[i];
@@ -553,8 +553,8 @@ void linalg_ldl_solve(const Tensor& out, const Tensor& LD, const Tensor& pivots,
     for (int64_t i = 0; i < n; i++) {
       const int32_t p = from[i * pivots.stride(-1)];
       order.data()[i] = p;
-      RL_CHECK(p != 0 && p >= -n && p <= n,
-               "torch.linalg.ldl_solve: pivots must be between 1 and ", n, " in size, but got ", p);
+      RL_CHECK(p != 0 && p >= -n && p <= n, "torch.linalg.ldl_solve: pivots must be between 1 and ",
+               n, " in size, but got ", p);
     }
     for (int64_t i = 0; i < n; i += order.data()[i] > 0 ? 1 : 2) {
       RL_CHECK(order.data()[i] > 0 || (i + 1 < n && order.data()[i] == order.data()[i + 1]),

@@ -32,8 +32,8 @@ double scale(int64_t normalization, double points) {
   return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(points) : 1 / points;
 }
 
-// Calls f(dimension, begin, end) for ranges of the longest dimension apart from `axis`, or once with dimension -1
-// where there is none worth cutting.
+// Calls f(dimension, begin, end) for ranges of the longest dimension apart from `axis`, or once
+// with dimension -1 where there is none worth cutting.
 template <class F>
 void cut_dimension(const Tensor& t, int64_t axis, const F& f) {
   int64_t longest = -1;

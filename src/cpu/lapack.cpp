@@ -27,13 +27,13 @@ using Symbol = void (*)();
 struct Family {
   Symbol s, d, c, z;
 };
-#define RL_FAMILY(name, real, cplx)                                                               \
-  extern "C" {                                                                                    \
-  void RL_LAPACK(s##real)();                                                                      \
-  void RL_LAPACK(d##real)();                                                                      \
-  void RL_LAPACK(c##cplx)();                                                                      \
-  void RL_LAPACK(z##cplx)();                                                                      \
-  }                                                                                               \
+#define RL_FAMILY(name, real, cplx)                                                    \
+  extern "C" {                                                                         \
+  void RL_LAPACK(s##real)();                                                           \
+  void RL_LAPACK(d##real)();                                                           \
+  void RL_LAPACK(c##cplx)();                                                           \
+  void RL_LAPACK(z##cplx)();                                                           \
+  }                                                                                    \
   constexpr Family name = {RL_LAPACK(s##real), RL_LAPACK(d##real), RL_LAPACK(c##cplx), \
                            RL_LAPACK(z##cplx)};
 RL_FAMILY(potrf_family, potrf, potrf)
@@ -399,19 +399,19 @@ RL_ABSENT(int, lstsq, char, int, int, int, T*, int, T*, int, real_t<T>*, real_t<
 
 #endif
 
-#define RL_INSTANTIATE(T)                                                                         \
-  template int potrf<T>(char, int, T*, int);                                                      \
-  template int getrf<T>(int, int, T*, int, int*);                                                 \
-  template int getrs<T>(char, int, int, const T*, int, const int*, T*, int);                      \
-  template int getri<T>(int, T*, int, const int*);                                                \
-  template void trsm<T>(char, char, char, char, int, int, const T*, int, T*, int);                \
-  template int geqrf<T>(int, int, T*, int, T*);                                                   \
-  template int orgqr<T>(int, int, int, T*, int, const T*);                                        \
-  template int svd<T>(char, bool, int, int, T*, int, real_t<T>*, T*, int, T*, int);               \
-  template int eigh<T>(bool, char, int, T*, int, real_t<T>*);                                     \
-  template int eig<T>(int, T*, int, complex<real_t<T>>*, complex<real_t<T>>*, int);               \
-  template int ldl<T>(bool, int, T*, int, int*);                                                  \
-  template int ldl_solve<T>(bool, int, int, const T*, int, const int*, T*, int);                  \
+#define RL_INSTANTIATE(T)                                                           \
+  template int potrf<T>(char, int, T*, int);                                        \
+  template int getrf<T>(int, int, T*, int, int*);                                   \
+  template int getrs<T>(char, int, int, const T*, int, const int*, T*, int);        \
+  template int getri<T>(int, T*, int, const int*);                                  \
+  template void trsm<T>(char, char, char, char, int, int, const T*, int, T*, int);  \
+  template int geqrf<T>(int, int, T*, int, T*);                                     \
+  template int orgqr<T>(int, int, int, T*, int, const T*);                          \
+  template int svd<T>(char, bool, int, int, T*, int, real_t<T>*, T*, int, T*, int); \
+  template int eigh<T>(bool, char, int, T*, int, real_t<T>*);                       \
+  template int eig<T>(int, T*, int, complex<real_t<T>>*, complex<real_t<T>>*, int); \
+  template int ldl<T>(bool, int, T*, int, int*);                                    \
+  template int ldl_solve<T>(bool, int, int, const T*, int, const int*, T*, int);    \
   template int lstsq<T>(char, int, int, int, T*, int, T*, int, real_t<T>*, real_t<T>, int*);
 RL_INSTANTIATE(float)
 RL_INSTANTIATE(double)

@@ -142,9 +142,9 @@ RL_INLINE double gamma_weight(double a, double x) {
   }
   const double z = 1 / (a * a);
   const double correction =
-      (0.08333333333333333333 +
-       z * (-0.002777777777777777778 + z * (0.0007936507936507936508 + z * -0.0005952380952380952)))
-      / a;
+      (0.08333333333333333333 + z * (-0.002777777777777777778 +
+                                     z * (0.0007936507936507936508 + z * -0.0005952380952380952))) /
+      a;
   return math::exp(-a * phi - correction) / math::sqrt(2 * pi * a);
 }
 
@@ -259,17 +259,13 @@ RL_INLINE double bessel_i_scaled(int order, double x) {
 }
 
 RL_INLINE double i0e(double x) { return x != x ? x : bessel_i_scaled(0, x); }
-RL_INLINE double i1e(double x) {
-  return x != x ? x : math::copysign(bessel_i_scaled(1, x), x);
-}
+RL_INLINE double i1e(double x) { return x != x ? x : math::copysign(bessel_i_scaled(1, x), x); }
 // In two factors: e^|x| alone overflows a little before the product does.
 RL_INLINE double unscaled(double scaled, double x) {
   const double half = math::exp(0.5 * math::abs(x));
   return scaled * half * half;
 }
-RL_INLINE double i0(double x) {
-  return math::abs(x) == inf ? inf : unscaled(i0e(x), x);
-}
+RL_INLINE double i0(double x) { return math::abs(x) == inf ? inf : unscaled(i0e(x), x); }
 RL_INLINE double i1(double x) { return math::abs(x) == inf ? x : unscaled(i1e(x), x); }
 
 struct BesselK {
@@ -360,9 +356,9 @@ RL_INLINE double airy_ai(double x) {
   const double root = math::sqrt(far);
   const double zeta = 2 * far * root / 3;
   if (x > 2.1) {
-    return x > 104 ? 0
-                   : math::exp(-zeta) * math::sqrt(x / 3) * bessel_k_fraction(1.0 / 3, zeta).at_nu /
-                         pi;
+    return x > 104
+               ? 0
+               : math::exp(-zeta) * math::sqrt(x / 3) * bessel_k_fraction(1.0 / 3, zeta).at_nu / pi;
   }
   if (x >= -9) {
 #ifdef __CUDACC__
@@ -388,8 +384,8 @@ RL_INLINE double airy_ai(double x) {
   double cosine = 1;
   double sine = 0;
   for (int k = 1; k < 24; k++) {
-    const double ratio = (6.0 * k - 5) * (6.0 * k - 3) * (6.0 * k - 1) /
-                         (216.0 * k * (2.0 * k - 1)) / zeta;
+    const double ratio =
+        (6.0 * k - 5) * (6.0 * k - 3) * (6.0 * k - 1) / (216.0 * k * (2.0 * k - 1)) / zeta;
     if (ratio > 1) {
       break;
     }
@@ -398,7 +394,8 @@ RL_INLINE double airy_ai(double x) {
     (k % 2 == 0 ? cosine : sine) += signed_term;
   }
   const double angle = zeta - 0.25 * pi;
-  return (math::cos(angle) * cosine + math::sin(angle) * sine) / (math::sqrt(pi) * math::sqrt(root));
+  return (math::cos(angle) * cosine + math::sin(angle) * sine) /
+         (math::sqrt(pi) * math::sqrt(root));
 }
 
 // ---- error functions ----
@@ -414,7 +411,8 @@ RL_INLINE double erfcx(double x) {
     return x < -26.7 ? inf : math::erfc(x) * math::exp(square) * (1 + rest);
   }
   const double z = 0.5 / (x * x);
-  return (1 - z * (1 - 3 * z * (1 - 5 * z * (1 - 7 * z * (1 - 9 * z))))) / (x * 1.7724538509055160273);
+  return (1 - z * (1 - 3 * z * (1 - 5 * z * (1 - 7 * z * (1 - 9 * z))))) /
+         (x * 1.7724538509055160273);
 }
 
 RL_INLINE double log_ndtr(double x) {
@@ -524,19 +522,26 @@ RL_INLINE double chebyshev(char kind, double x, double n) {
 }
 
 RL_INLINE double hermite_h(double x, double n) {
-  return n < 0 ? 0 : recurrence(n, 1, 2 * x, [x](double k, double now, double before) {
-    return 2 * x * now - 2 * k * before;
-  });
+  return n < 0 ? 0
+               : recurrence(
+                     n, 1, 2 * x,
+                     [x](double k, double now, double before) {
+                       return 2 * x * now - 2 * k * before;
+                     });
 }
 RL_INLINE double hermite_he(double x, double n) {
-  return n < 0 ? 0 : recurrence(n, 1, x, [x](double k, double now, double before) {
-    return x * now - k * before;
-  });
+  return n < 0 ? 0
+               : recurrence(
+                     n, 1, x,
+                     [x](double k, double now, double before) { return x * now - k * before; });
 }
 RL_INLINE double laguerre(double x, double n) {
-  return n < 0 ? 0 : recurrence(n, 1, 1 - x, [x](double k, double now, double before) {
-    return ((2 * k + 1 - x) * now - k * before) / (k + 1);
-  });
+  return n < 0 ? 0
+               : recurrence(
+                     n, 1, 1 - x,
+                     [x](double k, double now, double before) {
+                       return ((2 * k + 1 - x) * now - k * before) / (k + 1);
+                     });
 }
 RL_INLINE double legendre(double x, double n) {
   if (n < 0) {
@@ -556,8 +561,8 @@ namespace rushlight::formula {
 
 #define RL_SPECIAL_1(name, function) \
   RL_FORMULA(name, x) { return static_cast<T>(special::function(static_cast<double>(x))); }
-#define RL_SPECIAL_2(name, function)                                                        \
-  RL_FORMULA(name, x, y) {                                                                  \
+#define RL_SPECIAL_2(name, function)                                                          \
+  RL_FORMULA(name, x, y) {                                                                    \
     return static_cast<T>(special::function(static_cast<double>(x), static_cast<double>(y))); \
   }
 
@@ -583,10 +588,8 @@ RL_SPECIAL_2(special_legendre_polynomial_p, legendre)
 #undef RL_SPECIAL_2
 
 // Of order 0 or 1.
-#define RL_BESSEL_K(name, function, order)                                       \
-  RL_FORMULA(name, x) {                                                          \
-    return static_cast<T>(special::function(order, static_cast<double>(x)));     \
-  }
+#define RL_BESSEL_K(name, function, order) \
+  RL_FORMULA(name, x) { return static_cast<T>(special::function(order, static_cast<double>(x))); }
 RL_BESSEL_K(special_modified_bessel_k0, bessel_k, 0)
 RL_BESSEL_K(special_modified_bessel_k1, bessel_k, 1)
 RL_BESSEL_K(special_scaled_modified_bessel_k0, bessel_k_scaled, 0)
@@ -596,10 +599,14 @@ RL_BESSEL_K(special_scaled_modified_bessel_k1, bessel_k_scaled, 1)
 RL_FORMULA(special_bessel_j0, x) { return static_cast<T>(::j0(static_cast<double>(x))); }
 RL_FORMULA(special_bessel_j1, x) { return static_cast<T>(::j1(static_cast<double>(x))); }
 RL_FORMULA(special_bessel_y0, x) {
-  return x < T(0) ? math::nan<T> : x == T(0) ? -math::infinity<T> : static_cast<T>(::y0(static_cast<double>(x)));
+  return x < T(0)    ? math::nan<T>
+         : x == T(0) ? -math::infinity<T>
+                     : static_cast<T>(::y0(static_cast<double>(x)));
 }
 RL_FORMULA(special_bessel_y1, x) {
-  return x < T(0) ? math::nan<T> : x == T(0) ? -math::infinity<T> : static_cast<T>(::y1(static_cast<double>(x)));
+  return x < T(0)    ? math::nan<T>
+         : x == T(0) ? -math::infinity<T>
+                     : static_cast<T>(::y1(static_cast<double>(x)));
 }
 RL_FORMULA(special_spherical_bessel_j0, x) {
   const T z = x * x;
@@ -608,13 +615,13 @@ RL_FORMULA(special_spherical_bessel_j0, x) {
   return math::abs(x) == math::infinity<T> ? T(0) : math::abs(x) < T(0.01) ? near : ratio;
 }
 
-#define RL_CHEBYSHEV(letter, character)                                                       \
-  RL_FORMULA(special_chebyshev_polynomial_##letter, x, n) {                                   \
-    return static_cast<T>(                                                                    \
-        special::chebyshev(character, static_cast<double>(x), static_cast<double>(n)));       \
-  }                                                                                           \
-  RL_FORMULA(special_shifted_chebyshev_polynomial_##letter, x, n) {                           \
-    return static_cast<T>(                                                                    \
+#define RL_CHEBYSHEV(letter, character)                                                         \
+  RL_FORMULA(special_chebyshev_polynomial_##letter, x, n) {                                     \
+    return static_cast<T>(                                                                      \
+        special::chebyshev(character, static_cast<double>(x), static_cast<double>(n)));         \
+  }                                                                                             \
+  RL_FORMULA(special_shifted_chebyshev_polynomial_##letter, x, n) {                             \
+    return static_cast<T>(                                                                      \
         special::chebyshev(character, 2 * static_cast<double>(x) - 1, static_cast<double>(n))); \
   }
 RL_CHEBYSHEV(t, 't')

@@ -279,21 +279,21 @@ void check_ends(const char* op, int64_t start_dims, int64_t end_dims) {
 
 }  // namespace
 
-#define RL_SPACE_OVERLOADS(name, extra, pass)                                                     \
-  Tensor name##_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t steps extra,        \
-                              const TensorOptions& options) {                                     \
-    check_ends(#name, start.dim(), end.dim());                                                    \
-    return composite::name(start.item(), end.item(), steps pass, options);                                   \
-  }                                                                                               \
-  Tensor name##_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps extra,        \
-                              const TensorOptions& options) {                                     \
-    check_ends(#name, start.dim(), 0);                                                            \
-    return composite::name(start.item(), end, steps pass, options);                                          \
-  }                                                                                               \
-  Tensor name##_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t steps extra,        \
-                              const TensorOptions& options) {                                     \
-    check_ends(#name, 0, end.dim());                                                              \
-    return composite::name(start, end.item(), steps pass, options);                                          \
+#define RL_SPACE_OVERLOADS(name, extra, pass)                                              \
+  Tensor name##_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t steps extra, \
+                              const TensorOptions& options) {                              \
+    check_ends(#name, start.dim(), end.dim());                                             \
+    return composite::name(start.item(), end.item(), steps pass, options);                 \
+  }                                                                                        \
+  Tensor name##_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps extra, \
+                              const TensorOptions& options) {                              \
+    check_ends(#name, start.dim(), 0);                                                     \
+    return composite::name(start.item(), end, steps pass, options);                        \
+  }                                                                                        \
+  Tensor name##_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t steps extra, \
+                              const TensorOptions& options) {                              \
+    check_ends(#name, 0, end.dim());                                                       \
+    return composite::name(start, end.item(), steps pass, options);                        \
   }
 #define RL_BASE , double base
 #define RL_PASS_BASE , base

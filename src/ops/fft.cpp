@@ -267,18 +267,18 @@ Tensor hermitian_nd(const char* name, const Tensor& self, OptionalIntArrayRef s,
 
 }  // namespace
 
-#define RL_FFT_FAMILY(name, one, several, ...)                                                   \
-  Tensor fft_##name(const Tensor& self, std::optional<int64_t> n, int64_t dim,                   \
-                    std::optional<std::string_view> norm) {                                      \
-    return one;                                                                                  \
-  }                                                                                              \
-  Tensor fft_##name##2(const Tensor& self, OptionalIntArrayRef s, IntArrayRef dim,               \
-                       std::optional<std::string_view> norm) {                                   \
-    return several;                                                                              \
-  }                                                                                              \
-  Tensor fft_##name##n(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim,       \
-                       std::optional<std::string_view> norm) {                                   \
-    return several;                                                                              \
+#define RL_FFT_FAMILY(name, one, several, ...)                                             \
+  Tensor fft_##name(const Tensor& self, std::optional<int64_t> n, int64_t dim,             \
+                    std::optional<std::string_view> norm) {                                \
+    return one;                                                                            \
+  }                                                                                        \
+  Tensor fft_##name##2(const Tensor& self, OptionalIntArrayRef s, IntArrayRef dim,         \
+                       std::optional<std::string_view> norm) {                             \
+    return several;                                                                        \
+  }                                                                                        \
+  Tensor fft_##name##n(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim, \
+                       std::optional<std::string_view> norm) {                             \
+    return several;                                                                        \
   }
 RL_FFT_FAMILY(fft, complex_1d(self, n, dim, norm, true), complex_nd(self, s, dim, norm, true))
 RL_FFT_FAMILY(ifft, complex_1d(self, n, dim, norm, false), complex_nd(self, s, dim, norm, false))
@@ -324,8 +324,8 @@ Tensor fft_rfftfreq(int64_t n, double d, const TensorOptions& options) {
 namespace {
 
 Tensor shifted(const Tensor& self, OptionalIntArrayRef dim, bool back) {
-  const DimVector dims = dim.has_value() ? wrap_dims(dim.value(), self.dim(), false)
-                                         : wrap_dims({}, self.dim(), true);
+  const DimVector dims =
+      dim.has_value() ? wrap_dims(dim.value(), self.dim(), false) : wrap_dims({}, self.dim(), true);
   DimVector shifts;
   for (const int64_t d : dims) {
     const int64_t n = self.dim() == 0 ? 1 : self.size(d);
@@ -351,12 +351,11 @@ namespace {
 // The window in the middle of n_fft points; all ones where none is given.
 Tensor full_window(const Tensor& window, int64_t win_length, int64_t n_fft, ScalarType dtype,
                    Device device) {
-  const Tensor w = window.defined() ? window
-                                    : rushlight::ones({win_length}, TensorOptions(dtype).device(device));
+  const Tensor w = window.defined()
+                       ? window
+                       : rushlight::ones({win_length}, TensorOptions(dtype).device(device));
   const int64_t left = (n_fft - win_length) / 2;
-  return win_length == n_fft
-             ? w
-             : rushlight::constant_pad_nd(w, {left, n_fft - win_length - left});
+  return win_length == n_fft ? w : rushlight::constant_pad_nd(w, {left, n_fft - win_length - left});
 }
 
 std::string call_text(const char* name, const Tensor& self, int64_t n_fft, int64_t hop,
@@ -392,10 +391,11 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
   } else if (aligned && margin > 0) {
     x = rushlight::constant_pad_nd(x, {margin, margin});
   }
-  RL_CHECK(n_fft <= x.size(1), call, "expected 0 < n_fft <= ", x.size(1), ", but got n_fft=", n_fft);
+  RL_CHECK(n_fft <= x.size(1), call, "expected 0 < n_fft <= ", x.size(1),
+           ", but got n_fft=", n_fft);
   RL_CHECK(hop > 0, call, "expected hop_length > 0, but got hop_length=", hop);
-  RL_CHECK(win > 0 && win <= n_fft, call, "expected 0 < win_length <= n_fft, but got win_length=",
-           win);
+  RL_CHECK(win > 0 && win <= n_fft, call,
+           "expected 0 < win_length <= n_fft, but got win_length=", win);
   RL_CHECK(!window.defined() || (window.dim() == 1 && window.size(0) == win), call,
            "expected a 1D window tensor of size equal to win_length=", win,
            ", but got window with size ", window.defined() ? window.sizes() : IntArrayRef());
@@ -441,14 +441,16 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   const int64_t bins = x.size(1);
   const int64_t count = x.size(2);
   const bool half = onesided.value_or(bins != n_fft);
-  RL_CHECK(!half || n_fft / 2 + 1 == bins, call,
-           "expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + "
-           "1 when onesided=True, but got ",
-           bins);
-  RL_CHECK(half || n_fft == bins, call,
-           "expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when "
-           "onesided=False, but got ",
-           bins);
+  RL_CHECK(
+      !half || n_fft / 2 + 1 == bins, call,
+      "expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + "
+      "1 when onesided=True, but got ",
+      bins);
+  RL_CHECK(
+      half || n_fft == bins, call,
+      "expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when "
+      "onesided=False, but got ",
+      bins);
   RL_CHECK(hop > 0 && hop <= win, call, "expected 0 < hop_length <= win_length");
   RL_CHECK(win > 0 && win <= n_fft, call, "expected 0 < win_length <= n_fft");
   RL_CHECK(!window.defined() || (window.dim() == 1 && window.size(0) == win), call,
@@ -463,8 +465,8 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   if (return_complex) {
     frames = rushlight::_fft_c2c(spectra, 2, mode, false);
   } else {
-    frames = rushlight::_fft_c2r(half ? spectra : spectra.narrow(2, 0, n_fft / 2 + 1), 2, mode,
-                                 n_fft);
+    frames =
+        rushlight::_fft_c2r(half ? spectra : spectra.narrow(2, 0, n_fft / 2 + 1), 2, mode, n_fft);
   }
   frames = frames * weights;
   // Frames overlap and add up; so do the squares of the window, which are divided out.
@@ -494,9 +496,10 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   y = y / envelope;
   if (stop > end) {
     static bool warned = false;
-    warn_once(warned, str("The length of signal is shorter than the length parameter. Result is being "
-                          "padded with zeros in the tail. Please check your center and hop_length "
-                          "settings."));
+    warn_once(warned,
+              str("The length of signal is shorter than the length parameter. Result is being "
+                  "padded with zeros in the tail. Please check your center and hop_length "
+                  "settings."));
     y = rushlight::constant_pad_nd(y, {0, stop - end});
   }
   return self.dim() == 2 ? y.squeeze(0) : y;
@@ -508,9 +511,10 @@ namespace {
 
 // f of the points 0, 1, … and of the length of the period, in the wanted dtype.
 template <class F>
-Tensor window(const char* name, int64_t n, bool periodic, const TensorOptions& options, const F& f) {
-  RL_CHECK(is_floating(options.dtype()), name, " expects floating point dtypes, got: ",
-           "torch.", options.dtype());
+Tensor window(const char* name, int64_t n, bool periodic, const TensorOptions& options,
+              const F& f) {
+  RL_CHECK(is_floating(options.dtype()), name, " expects floating point dtypes, got: ", "torch.",
+           options.dtype());
   RL_CHECK(n >= 0, name, " requires non-negative window_length, got window_length=", n);
   const TensorOptions plain = options.requires_grad(false);
   Tensor out;
@@ -528,9 +532,7 @@ Tensor window(const char* name, int64_t n, bool periodic, const TensorOptions& o
 
 Tensor bartlett_window(int64_t window_length, bool periodic, const TensorOptions& options) {
   return window("bartlett_window", window_length, periodic, options,
-                [](const Tensor& t, double period) {
-                  return 1 - (t * (2 / period) - 1).abs();
-                });
+                [](const Tensor& t, double period) { return 1 - (t * (2 / period) - 1).abs(); });
 }
 
 Tensor blackman_window(int64_t window_length, bool periodic, const TensorOptions& options) {
@@ -550,10 +552,9 @@ Tensor hamming_window(int64_t window_length, bool periodic, double alpha, double
 }
 
 Tensor hann_window(int64_t window_length, bool periodic, const TensorOptions& options) {
-  return window("hann_window", window_length, periodic, options,
-                [](const Tensor& t, double period) {
-                  return (t * (2 * M_PI / period)).cos() * -0.5 + 0.5;
-                });
+  return window(
+      "hann_window", window_length, periodic, options,
+      [](const Tensor& t, double period) { return (t * (2 * M_PI / period)).cos() * -0.5 + 0.5; });
 }
 
 Tensor kaiser_window(int64_t window_length, bool periodic, double beta,

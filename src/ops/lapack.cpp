@@ -18,9 +18,10 @@ void check_linear_dtype(const char* name, const Tensor& a, bool low_precision) {
 
 void check_matrices(const char* name, const Tensor& a, const char* argument) {
   check_linear_dtype(name, a);
-  RL_CHECK(a.dim() >= 2, name, ": The input tensor ", argument, " must have at least 2 dimensions.");
-  RL_CHECK(a.size(-1) <= INT32_MAX / 4 && a.size(-2) <= INT32_MAX / 4, name,
-           ": matrices of size ", a.size(-2), "x", a.size(-1), " are too large for LAPACK");
+  RL_CHECK(a.dim() >= 2, name, ": The input tensor ", argument,
+           " must have at least 2 dimensions.");
+  RL_CHECK(a.size(-1) <= INT32_MAX / 4 && a.size(-2) <= INT32_MAX / 4, name, ": matrices of size ",
+           a.size(-2), "x", a.size(-1), " are too large for LAPACK");
 }
 
 void check_square(const char* name, const Tensor& a, const char* argument) {
@@ -61,15 +62,16 @@ void broadcast_batches(Tensor& a, Tensor& b) {
 }
 
 void check_same_dtype(const char* name, const Tensor& a, const Tensor& b) {
-  RL_CHECK(a.dtype() == b.dtype(), name, ": Expected A and B to have the same dtype, but found A of type ",
-           enum_name(a.dtype()), " and B of type ", enum_name(b.dtype()), " instead");
+  RL_CHECK(a.dtype() == b.dtype(), name,
+           ": Expected A and B to have the same dtype, but found A of type ", enum_name(a.dtype()),
+           " and B of type ", enum_name(b.dtype()), " instead");
 }
 
 // The sides of A X = B (left) or X A = B fit.
 void check_sides(const char* name, const Tensor& a, const Tensor& b, bool left) {
-  RL_CHECK(a.size(-2) == b.size(left ? -2 : -1), name, ": Incompatible shapes of A and B for the equation ",
-           left ? "AX = B" : "XA = B", " (", a.size(-2), "x", a.size(-1), " and ", b.size(-2), "x",
-           b.size(-1), ")");
+  RL_CHECK(a.size(-2) == b.size(left ? -2 : -1), name,
+           ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (",
+           a.size(-2), "x", a.size(-1), " and ", b.size(-2), "x", b.size(-1), ")");
 }
 
 std::string failure_text(Failure failure, int64_t info) {
@@ -138,7 +140,8 @@ bool is_vectors(const Tensor& a, const Tensor& b) {
   if (b.dim() == 1) {
     return true;
   }
-  return a.dim() - 1 == b.dim() && b.sizes() == IntArrayRef(a.sizes().data(), static_cast<size_t>(b.dim()));
+  return a.dim() - 1 == b.dim() &&
+         b.sizes() == IntArrayRef(a.sizes().data(), static_cast<size_t>(b.dim()));
 }
 
 namespace shape {
@@ -159,7 +162,8 @@ OutSpecs<3> linalg_lu_factor_ex(Tensor& A, bool& pivot, bool&) {
 OutSpec _lu_permutation(Tensor& pivots, int64_t& n) {
   RL_CHECK(pivots.dtype() == kInt32,
            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype. "
-           "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor");
+           "Note: this function is intended to be used with the output produced by "
+           "torch.linalg.lu_factor");
   RL_CHECK(n >= 0 && pivots.dim() >= 1 && pivots.size(-1) <= n,
            "torch.lu_unpack: LU_pivots has sizes ", pivots.sizes(), ", too many for ", n, " rows");
   return {with_vector(leading_sizes(pivots, 1), n), kInt64};
@@ -225,8 +229,9 @@ OutSpec _linalg_pinv(Tensor& self, Tensor&, Tensor&, bool& hermitian) {
 
 OutSpecs<2> linalg_qr(Tensor& A, std::string& mode) {
   check_matrices("linalg.qr", A);
-  RL_CHECK(mode == "reduced" || mode == "complete" || mode == "r", "qr received unrecognized mode '",
-           mode, "' but expected one of 'reduced' (default), 'r', or 'complete'");
+  RL_CHECK(mode == "reduced" || mode == "complete" || mode == "r",
+           "qr received unrecognized mode '", mode,
+           "' but expected one of 'reduced' (default), 'r', or 'complete'");
   const int64_t m = A.size(-2);
   const int64_t n = A.size(-1);
   const int64_t k = mode == "complete" ? m : std::min(m, n);
@@ -250,10 +255,11 @@ OutSpec linalg_householder_product(Tensor& input, Tensor& tau) {
   RL_CHECK(tau.dim() >= 1 && input.size(-1) >= tau.size(-1),
            "torch.linalg.householder_product: input.shape[-1] must be greater than or equal to "
            "tau.shape[-1]");
-  RL_CHECK(input.dim() - tau.dim() == 1 && leading_sizes(input) == leading_sizes(tau, 1),
-           "torch.linalg.householder_product: Expected tau to have one dimension less than input and "
-           "the same leading dimensions, but got ",
-           tau.sizes(), " and ", input.sizes());
+  RL_CHECK(
+      input.dim() - tau.dim() == 1 && leading_sizes(input) == leading_sizes(tau, 1),
+      "torch.linalg.householder_product: Expected tau to have one dimension less than input and "
+      "the same leading dimensions, but got ",
+      tau.sizes(), " and ", input.sizes());
   RL_CHECK(tau.dtype() == input.dtype(), "torch.linalg.householder_product: tau dtype ",
            enum_name(tau.dtype()), " does not match input dtype ", enum_name(input.dtype()));
   return {input.sizes(), input.dtype()};
@@ -262,9 +268,10 @@ OutSpec linalg_householder_product(Tensor& input, Tensor& tau) {
 OutSpecs<3> _linalg_svd(Tensor& A, bool& full_matrices, bool& compute_uv,
                         std::optional<std::string>& driver) {
   check_matrices("linalg.svd", A);
-  RL_CHECK(!driver.has_value(),
-           "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
-           "backend.");
+  RL_CHECK(
+      !driver.has_value(),
+      "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
+      "backend.");
   const int64_t m = A.size(-2);
   const int64_t n = A.size(-1);
   const int64_t k = std::min(m, n);
@@ -299,16 +306,18 @@ OutSpecs<3> linalg_ldl_factor_ex(Tensor& self, bool&, bool&) {
 
 OutSpec linalg_ldl_solve(Tensor& LD, Tensor& pivots, Tensor& B, bool&) {
   check_square("torch.linalg.ldl_solve", LD, "LD");
-  RL_CHECK(B.dim() >= 2, "torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has ",
-           B.dim(), " dimensions instead");
+  RL_CHECK(B.dim() >= 2,
+           "torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has ", B.dim(),
+           " dimensions instead");
   RL_CHECK(LD.size(-2) == B.size(-2), "torch.linalg.ldl_solve: Incompatible shapes of LD and B (",
            LD.sizes(), " and ", B.sizes(), ")");
-  RL_CHECK(pivots.dtype() == kInt32,
-           "torch.linalg.ldl_solve: Expected pivots to be integers. Got ", enum_name(pivots.dtype()));
-  RL_CHECK(pivots.sizes() == IntArrayRef(LD.sizes().data(), static_cast<size_t>(LD.dim() - 1)),
-           "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got "
-           "pivots with shape ",
-           pivots.sizes(), " instead");
+  RL_CHECK(pivots.dtype() == kInt32, "torch.linalg.ldl_solve: Expected pivots to be integers. Got ",
+           enum_name(pivots.dtype()));
+  RL_CHECK(
+      pivots.sizes() == IntArrayRef(LD.sizes().data(), static_cast<size_t>(LD.dim() - 1)),
+      "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got "
+      "pivots with shape ",
+      pivots.sizes(), " instead");
   RL_CHECK(LD.dtype() == B.dtype(), "torch.linalg.ldl_solve: LD dtype ", enum_name(LD.dtype()),
            " does not match b dtype ", enum_name(B.dtype()));
   broadcast_batches(LD, B);

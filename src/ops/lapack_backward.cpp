@@ -149,7 +149,8 @@ Tensor qr_backward(const Tensor& grad_Q, const Tensor& grad_R, const Tensor& Q, 
   }
   const Tensor r1 = R.narrow(-1, 0, k);
   const Tensor gr1 = gr.narrow(-1, 0, k).triu();
-  const Tensor half = with_half_diagonal((gr1.matmul(r1.adjoint()) - Q.adjoint().matmul(gq)).triu());
+  const Tensor half =
+      with_half_diagonal((gr1.matmul(r1.adjoint()) - Q.adjoint().matmul(gq)).triu());
   const Tensor inner = gq + Q.matmul(half + half.adjoint());
   const Tensor ga = triangular(r1.adjoint(), inner, false, false);
   return wide.defined() ? cat({ga, wide}, -1) : ga;
@@ -160,8 +161,8 @@ std::tuple<Tensor, Tensor> householder_backward(const Tensor& grad, const Tensor
   const int64_t m = input.size(-2);
   const int64_t n = input.size(-1);
   const int64_t k = tau.size(-1);
-  // v[j]: zeros, a one in row j, then column j of input. parts[j]: reflectors j, j + 1, … applied to
-  // the first columns of the unit matrix.
+  // v[j]: zeros, a one in row j, then column j of input. parts[j]: reflectors j, j + 1, … applied
+  // to the first columns of the unit matrix.
   std::vector<Tensor> v(static_cast<size_t>(k));
   std::vector<Tensor> parts(static_cast<size_t>(k) + 1);
   const Tensor unit = eye(m, n, TensorOptions(input.dtype()).device(input.device()));
@@ -202,9 +203,10 @@ Tensor svd_backward(const Tensor& grad_U, const Tensor& grad_S, const Tensor& gr
            "linalg.svd(A, full_matrices=False) or linalg.svdvals(A)");
   const int64_t k = S.size(-1);
   const bool has_vectors = grad_U.defined() || grad_Vh.defined();
-  RL_CHECK(!has_vectors || !full_matrices || U.size(-2) == Vh.size(-1),
-           "svd_backward: Setting compute_uv to false in torch.svd doesn't compute singular matrices, "
-           "and full_matrices=True has columns without a derivative. Use full_matrices=False");
+  RL_CHECK(
+      !has_vectors || !full_matrices || U.size(-2) == Vh.size(-1),
+      "svd_backward: Setting compute_uv to false in torch.svd doesn't compute singular matrices, "
+      "and full_matrices=True has columns without a derivative. Use full_matrices=False");
   const Tensor u = U.narrow(-1, 0, k);
   const Tensor vh = Vh.narrow(-2, 0, k);
   if (!has_vectors) {

@@ -85,7 +85,8 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& LU_data, const Tensor
   Tensor L = nothing_like(LU_data);
   Tensor U = nothing_like(LU_data);
   if (unpack_data) {
-    const Tensor unit = rushlight::eye(m, k, TensorOptions(LU_data.dtype()).device(LU_data.device()));
+    const Tensor unit =
+        rushlight::eye(m, k, TensorOptions(LU_data.dtype()).device(LU_data.device()));
     L = LU_data.narrow(-1, 0, k).tril(-1) + unit;
     U = LU_data.narrow(-2, 0, k).triu();
   }
@@ -107,12 +108,14 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
                        bool adjoint) {
   check_square("linalg.lu_solve", LU, "LU");
   check_matrices("linalg.lu_solve", B, "B");
-  RL_CHECK(LU.dtype() == B.dtype(), "linalg.lu_solve: Expected LU and B to have the same dtype, but "
-           "found LU of type ", enum_name(LU.dtype()), " and B of type ", enum_name(B.dtype()), " instead");
+  RL_CHECK(LU.dtype() == B.dtype(),
+           "linalg.lu_solve: Expected LU and B to have the same dtype, but "
+           "found LU of type ",
+           enum_name(LU.dtype()), " and B of type ", enum_name(B.dtype()), " instead");
   RL_CHECK(LU.size(-2) == B.size(left ? -2 : -1),
            "linalg.lu_solve: Incompatible shapes of A and B for the equation ",
-           left ? "AX = B" : "XA = B", " (", LU.size(-2), "x", LU.size(-1), " and ", B.size(-2), "x",
-           B.size(-1), ")");
+           left ? "AX = B" : "XA = B", " (", LU.size(-2), "x", LU.size(-1), " and ", B.size(-2),
+           "x", B.size(-1), ")");
   // X A = B is A^H X^H = B^H.
   if (!left) {
     return composite::linalg_lu_solve(LU, pivots, B.adjoint(), true, !adjoint).adjoint();
@@ -128,8 +131,7 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
     const Tensor x = rushlight::linalg_solve_triangular(LU.adjoint(), y, true, true, true);
     return permuted(x, order.argsort(int64_t{-1}));
   }
-  const Tensor y =
-      rushlight::linalg_solve_triangular(LU, permuted(B, order), false, true, true);
+  const Tensor y = rushlight::linalg_solve_triangular(LU, permuted(B, order), false, true, true);
   return rushlight::linalg_solve_triangular(LU, y, true, true, false);
 }
 
@@ -144,11 +146,12 @@ namespace {
 std::tuple<Tensor, Tensor> solve_any(const Tensor& A, const Tensor& B, bool left) {
   check_square("linalg.solve", A);
   const bool vectors = is_vectors(A, B);
-  RL_CHECK(left || !vectors || B.dim() != 1,
-           "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. "
-           "In this case linalg.solve is equivalent to B / A.squeeze(-1): Incompatible shapes of A and "
-           "B for the equation XA = B (",
-           A.size(-2), "x", A.size(-1), " and ", B.numel(), "x1)");
+  RL_CHECK(
+      left || !vectors || B.dim() != 1,
+      "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. "
+      "In this case linalg.solve is equivalent to B / A.squeeze(-1): Incompatible shapes of A and "
+      "B for the equation XA = B (",
+      A.size(-2), "x", A.size(-1), " and ", B.numel(), "x1)");
   const auto [x, info] = rushlight::_linalg_solve(A, vectors ? B.unsqueeze(-1) : B, left);
   return {vectors ? x.squeeze(-1) : x, info};
 }
@@ -173,7 +176,8 @@ Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left) {
 std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A, bool upper,
                                             bool transpose, bool unitriangular) {
   check_square("triangular_solve", A);
-  RL_CHECK(self.dim() >= 2, "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has ",
+  RL_CHECK(self.dim() >= 2,
+           "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has ",
            self.dim(), " dimensions instead");
   check_multipliers("triangular_solve", A, self);
   const Tensor x = rushlight::linalg_solve_triangular(transpose ? A.transpose(-2, -1) : A, self,
@@ -208,7 +212,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& self, cons
 
 namespace {
 
-// The tolerances of pinv and matrix_rank: rtol is the precision times the size, unless atol is given.
+// The tolerances of pinv and matrix_rank: rtol is the precision times the size, unless atol is
+// given.
 std::tuple<Tensor, Tensor> tolerances(const Tensor& self, const Tensor& atol, const Tensor& rtol) {
   const Tensor a = atol.defined() ? atol : number_like(self, 0);
   if (rtol.defined()) {
@@ -225,13 +230,15 @@ Tensor optional_number(const Tensor& like, std::optional<double> value) {
 }
 
 void check_pinv(const Tensor& self) {
-  RL_CHECK(self.dim() >= 2 && is_differentiable(self.dtype()), "linalg.pinv(", enum_name(self.dtype()),
-           "{", self.sizes(),
-           "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types");
+  RL_CHECK(
+      self.dim() >= 2 && is_differentiable(self.dtype()), "linalg.pinv(", enum_name(self.dtype()),
+      "{", self.sizes(),
+      "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types");
 }
 
 void check_rank(const Tensor& self) {
-  RL_CHECK(self.dim() >= 2, "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.");
+  RL_CHECK(self.dim() >= 2,
+           "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.");
 }
 
 }  // namespace
@@ -271,8 +278,8 @@ Tensor linalg_matrix_rank_atol_rtol_tensor(const Tensor& self, const Tensor& ato
   if (self.numel() == 0) {
     return rushlight::zeros(leading_sizes(self), TensorOptions(kInt64).device(self.device()));
   }
-  const Tensor sizes = hermitian ? rushlight::linalg_eigvalsh(self, "L").abs()
-                                 : rushlight::linalg_svdvals(self);
+  const Tensor sizes =
+      hermitian ? rushlight::linalg_eigvalsh(self, "L").abs() : rushlight::linalg_svdvals(self);
   const Tensor limit = maximum(a.unsqueeze(-1), r.unsqueeze(-1) * sizes.amax(-1, true));
   return sizes.gt(limit).sum(-1);
 }
@@ -299,10 +306,11 @@ Tensor linalg_tensorinv(const Tensor& self, int64_t ind) {
   const size_t split = std::min(static_cast<size_t>(ind), sizes.size());
   const IntArrayRef rows = sizes.slice(0, split);
   const IntArrayRef cols = sizes.slice(split, sizes.size() - split);
-  RL_CHECK(product(cols) == product(rows),
-           "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), "
-           "but got ",
-           product(cols), " != ", product(rows));
+  RL_CHECK(
+      product(cols) == product(rows),
+      "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), "
+      "but got ",
+      product(cols), " != ", product(rows));
   DimVector out(cols);
   for (const int64_t s : rows) {
     out.push_back(s);
@@ -352,7 +360,8 @@ Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, boo
            "torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1], and that to "
            "input.shape[-2]");
   // All columns of Q: more reflectors with factor 0 would not change it.
-  const Tensor wide = self.size(-1) < m ? rushlight::constant_pad_nd(self, {0, m - self.size(-1)}) : self;
+  const Tensor wide =
+      self.size(-1) < m ? rushlight::constant_pad_nd(self, {0, m - self.size(-1)}) : self;
   const Tensor q = rushlight::linalg_householder_product(wide, input2);
   const Tensor used = transpose ? q.adjoint() : q;
   return left ? used.matmul(input3) : input3.matmul(used);
@@ -383,7 +392,8 @@ std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, bool some, bool compu
     const TensorOptions options = TensorOptions(self.dtype()).device(self.device());
     const int64_t m = self.size(-2);
     const int64_t n = self.size(-1);
-    return {rushlight::zeros(with_matrix(batch, m, m), options), composite::linalg_svdvals(self, {}),
+    return {rushlight::zeros(with_matrix(batch, m, m), options),
+            composite::linalg_svdvals(self, {}),
             rushlight::zeros(with_matrix(batch, n, n), options)};
   }
   const auto [U, S, Vh] = rushlight::_linalg_svd(self, !some, true, {});
@@ -475,9 +485,8 @@ Tensor linalg_matrix_norm(const Tensor& self, const Scalar& ord, IntArrayRef dim
            " not supported.");
   const Tensor a = in_dtype(self, dtype);
   if (std::abs(p) == 2) {
-    return over_singular_values(a, dims, keepdim, [&](const Tensor& s) {
-      return p > 0 ? s.amax(-1) : s.amin(-1);
-    });
+    return over_singular_values(a, dims, keepdim,
+                                [&](const Tensor& s) { return p > 0 ? s.amax(-1) : s.amin(-1); });
   }
   // Sums over rows (1) or columns (inf), then the largest or smallest of them.
   const int64_t summed = std::isinf(p) ? dims[1] : dims[0];
@@ -556,10 +565,10 @@ Tensor condition(const Tensor& self, const Norm& norm) {
   const auto [inverse, info] = rushlight::linalg_inv_ex(self, false);
   const Tensor singular = info.ne(0);
   // A singular matrix is infinitely far from having an inverse.
-  const Tensor back =
-      where(singular.unsqueeze(-1).unsqueeze(-1), Scalar(0), inverse);
+  const Tensor back = where(singular.unsqueeze(-1).unsqueeze(-1), Scalar(0), inverse);
   const Tensor value = size * norm(back);
-  return where(singular, rushlight::full({}, INFINITY, TensorOptions(value.dtype()).device(value.device())),
+  return where(singular,
+               rushlight::full({}, INFINITY, TensorOptions(value.dtype()).device(value.device())),
                value);
 }
 
@@ -571,7 +580,8 @@ Tensor linalg_cond(const Tensor& self, const std::optional<Scalar>& p) {
   RL_CHECK(std::abs(order) == 1 || std::abs(order) == 2 || std::isinf(order),
            "linalg.cond got an invalid norm type: ", p.value_or(Scalar(2)));
   if (self.numel() == 0) {
-    return rushlight::zeros(leading_sizes(self), TensorOptions(to_real(self.dtype())).device(self.device()));
+    return rushlight::zeros(leading_sizes(self),
+                            TensorOptions(to_real(self.dtype())).device(self.device()));
   }
   if (std::abs(order) == 2) {
     const Tensor s = rushlight::linalg_svdvals(self);
@@ -588,7 +598,8 @@ Tensor linalg_cond_p_str(const Tensor& self, std::string_view p) {
   RL_CHECK(self.dim() >= 2, "linalg.cond: The input tensor must have at least 2 dimensions.");
   RL_CHECK(p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: ", p);
   if (self.numel() == 0) {
-    return rushlight::zeros(leading_sizes(self), TensorOptions(to_real(self.dtype())).device(self.device()));
+    return rushlight::zeros(leading_sizes(self),
+                            TensorOptions(to_real(self.dtype())).device(self.device()));
   }
   return condition(self, [&](const Tensor& a) {
     return composite::linalg_matrix_norm_str_ord(a, p, {-2, -1}, false, {});
@@ -598,10 +609,11 @@ Tensor linalg_cond_p_str(const Tensor& self, std::string_view p) {
 // ---- powers, functions, products ----
 
 Tensor linalg_matrix_power(const Tensor& self, int64_t n) {
-  RL_CHECK(self.dim() >= 2, "linalg.matrix_power: The input tensor A must have at least 2 dimensions.");
+  RL_CHECK(self.dim() >= 2,
+           "linalg.matrix_power: The input tensor A must have at least 2 dimensions.");
   RL_CHECK(self.size(-1) == self.size(-2),
-           "linalg.matrix_power: A must be batches of square matrices, but they are ", self.size(-2),
-           " by ", self.size(-1), " matrices");
+           "linalg.matrix_power: A must be batches of square matrices, but they are ",
+           self.size(-2), " by ", self.size(-1), " matrices");
   if (n == 0) {
     return unit_like(self, self.size(-1)).expand(self.sizes()).clone();
   }
@@ -735,9 +747,10 @@ Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim
   for (int64_t d = 0; d < self.dim(); d++) {
     if (self.size(d) == 3) {
       static bool warned = false;
-      warn_once(warned,
-                "Using torch.cross without specifying the dim arg is deprecated. Please either pass "
-                "the dim explicitly or simply use torch.linalg.cross.");
+      warn_once(
+          warned,
+          "Using torch.cross without specifying the dim arg is deprecated. Please either pass "
+          "the dim explicitly or simply use torch.linalg.cross.");
       return composite::linalg_cross(self, other, d);
     }
   }
@@ -752,7 +765,8 @@ Tensor linalg_vander(const Tensor& x, std::optional<int64_t> N) {
   sizes.push_back(n - 1);
   const Tensor powers = x.unsqueeze(-1).expand(sizes).cumprod(-1);
   sizes.back() = 1;
-  return cat({rushlight::ones(sizes, TensorOptions(powers.dtype()).device(x.device())), powers}, -1);
+  return cat({rushlight::ones(sizes, TensorOptions(powers.dtype()).device(x.device())), powers},
+             -1);
 }
 
 Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {

@@ -10,14 +10,15 @@ namespace rushlight {
 namespace shape {
 
 OutSpec _euclidean_distances(Tensor& x1, Tensor& x2, bool&) {
-  RL_CHECK(x1.dim() >= 2 && x1.dim() == x2.dim() && x1.dtype() == x2.dtype() &&
-               x1.size(-1) == x2.size(-1) && is_floating(x1.dtype()),
-           "_euclidean_distances: expected matrices of one floating dtype, batch and width, but got ",
-           x1.sizes(), " and ", x2.sizes());
+  RL_CHECK(
+      x1.dim() >= 2 && x1.dim() == x2.dim() && x1.dtype() == x2.dtype() &&
+          x1.size(-1) == x2.size(-1) && is_floating(x1.dtype()),
+      "_euclidean_distances: expected matrices of one floating dtype, batch and width, but got ",
+      x1.sizes(), " and ", x2.sizes());
   DimVector sizes(x1.sizes());
   for (int64_t d = 0; d + 2 < x1.dim(); d++) {
-    RL_CHECK(x1.size(d) == x2.size(d), "_euclidean_distances: batches differ: ", x1.sizes(), " and ",
-             x2.sizes());
+    RL_CHECK(x1.size(d) == x2.size(d), "_euclidean_distances: batches differ: ", x1.sizes(),
+             " and ", x2.sizes());
   }
   sizes.back() = x2.size(-2);
   x1 = contiguous_raw(x1);
@@ -44,8 +45,9 @@ Tensor with_last(const Tensor& self, std::optional<int64_t> dim) {
   return dim.has_value() ? self.movedim(*dim, int64_t{-1}) : self.flatten();
 }
 
-Tensor quantile_of(const char* name, const Tensor& self, const Tensor& q, std::optional<int64_t> dim,
-                   bool keepdim, std::string_view interpolation, bool ignore_nan) {
+Tensor quantile_of(const char* name, const Tensor& self, const Tensor& q,
+                   std::optional<int64_t> dim, bool keepdim, std::string_view interpolation,
+                   bool ignore_nan) {
   RL_CHECK(self.numel() > 0, name, "() input tensor must be non-empty");
   RL_CHECK(q.dim() <= 1, name, "() q must be a scalar or 1D tensor");
   RL_CHECK(self.dtype() == kFloat32 || self.dtype() == kFloat64, name,
@@ -53,7 +55,8 @@ Tensor quantile_of(const char* name, const Tensor& self, const Tensor& q, std::o
   RL_CHECK(q.dtype() == self.dtype(), name, "() q tensor must be same dtype as the input tensor");
   RL_CHECK(interpolation == "linear" || interpolation == "lower" || interpolation == "higher" ||
                interpolation == "midpoint" || interpolation == "nearest",
-           name, "() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ",
+           name,
+           "() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ",
            interpolation);
   RL_CHECK(q.is_meta() || q.ge(0).logical_and(q.le(1)).all().item<bool>(), name,
            "() q values must be in the range [0, 1]");
@@ -82,8 +85,9 @@ Tensor quantile_of(const char* name, const Tensor& self, const Tensor& q, std::o
     out = at(ranks.round());
   } else {
     const Tensor below = ranks.floor();
-    const Tensor weight = interpolation == "midpoint" ? (ranks - below).ne(0).to(values.dtype()) * 0.5
-                                                      : ranks - below;
+    const Tensor weight = interpolation == "midpoint"
+                              ? (ranks - below).ne(0).to(values.dtype()) * 0.5
+                              : ranks - below;
     out = at(below).lerp(at(ranks.ceil()), weight);
   }
   if (keepdim) {
@@ -132,8 +136,8 @@ Tensor nanquantile_scalar(const Tensor& self, double q, std::optional<int64_t> d
 
 Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const Tensor& aweights) {
   RL_CHECK(self.dim() <= 2,
-           "cov(): expected input to have two or fewer dimensions but got an input with ", self.dim(),
-           " dimensions");
+           "cov(): expected input to have two or fewer dimensions but got an input with ",
+           self.dim(), " dimensions");
   RL_CHECK(self.dtype() != kBool, "cov(): bool dtype is not supported for input");
   const Tensor x = self.dim() == 2 ? self : self.reshape({1, -1});
   const int64_t n = x.size(1);
@@ -141,8 +145,8 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
     RL_CHECK(w.dim() <= 1, "cov(): expected ", which, " to have one or fewer dimensions but got ",
              which, " with ", w.dim(), " dimensions");
     RL_CHECK(integral ? is_integral(w.dtype()) : is_floating(w.dtype()), "cov(): expected ", which,
-             " to have ", integral ? "integral" : "floating point", " dtype but got ", which, " with ",
-             enum_name(w.dtype()), " dtype");
+             " to have ", integral ? "integral" : "floating point", " dtype but got ", which,
+             " with ", enum_name(w.dtype()), " dtype");
     RL_CHECK(w.numel() == n, "cov(): expected ", which,
              " to have the same numel as there are observations in the input but got ", w.numel(),
              " != ", n);
@@ -167,8 +171,9 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
     freedom = total - (w * aweights.reshape({-1})).sum() / total * correction;
   }
   if (!freedom.is_meta() && freedom.item<double>() <= 0) {
-    warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
-         "observations.");
+    warn(
+        "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+        "observations.");
     freedom = freedom.clamp_min(0);
   }
   const Tensor centred = x - mean;
@@ -187,7 +192,8 @@ Tensor corrcoef(const Tensor& self) {
   const Tensor deviation = rushlight::real(c.diagonal()).sqrt();
   const Tensor out = c / deviation.unsqueeze(1) / deviation.unsqueeze(0);
   if (out.is_complex()) {
-    return rushlight::_complex(rushlight::real(out).clamp(-1, 1), rushlight::imag(out).clamp(-1, 1));
+    return rushlight::_complex(rushlight::real(out).clamp(-1, 1),
+                               rushlight::imag(out).clamp(-1, 1));
   }
   return out.clamp(-1, 1);
 }
@@ -202,19 +208,22 @@ std::tuple<Tensor, Tensor> histogram_bins_tensor(const Tensor& self, const Tenso
   RL_CHECK(bins.dim() == 1 && bins.numel() > 0,
            "torch.histogramdd: bins tensor should have one dimension, but got ", bins.dim(),
            " dimensions in the bins tensor for dimension 0");
-  RL_CHECK(bins.dtype() == self.dtype(),
-           "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input "
-           "with dtype ",
-           enum_name(self.dtype()), " and bins for dimension 0 with dtype ", enum_name(bins.dtype()));
-  RL_CHECK(!weight.defined() || weight.dtype() == self.dtype(),
-           "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have "
-           "the same dtype, but got input(",
-           enum_name(self.dtype()), "), and weight(",
-           weight.defined() ? enum_name(weight.dtype()) : "", ")");
-  RL_CHECK(!weight.defined() || weight.sizes() == self.sizes(),
-           "torch.histogramdd: if weight tensor is provided it should have the same shape as the input "
-           "tensor excluding its innermost dimension, but got input with shape ",
-           self.sizes(), " and weight with shape ", weight.defined() ? weight.sizes() : IntArrayRef());
+  RL_CHECK(
+      bins.dtype() == self.dtype(),
+      "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input "
+      "with dtype ",
+      enum_name(self.dtype()), " and bins for dimension 0 with dtype ", enum_name(bins.dtype()));
+  RL_CHECK(
+      !weight.defined() || weight.dtype() == self.dtype(),
+      "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have "
+      "the same dtype, but got input(",
+      enum_name(self.dtype()), "), and weight(", weight.defined() ? enum_name(weight.dtype()) : "",
+      ")");
+  RL_CHECK(
+      !weight.defined() || weight.sizes() == self.sizes(),
+      "torch.histogramdd: if weight tensor is provided it should have the same shape as the input "
+      "tensor excluding its innermost dimension, but got input with shape ",
+      self.sizes(), " and weight with shape ", weight.defined() ? weight.sizes() : IntArrayRef());
   const NoGradGuard no_grad;
   const int64_t n = bins.numel() - 1;
   const TensorOptions options = TensorOptions(self.dtype()).device(self.device());
@@ -225,7 +234,8 @@ std::tuple<Tensor, Tensor> histogram_bins_tensor(const Tensor& self, const Tenso
     // The last bin holds its upper edge.
     const Tensor place =
         (rushlight::searchsorted(bins.contiguous(), x, false, true) - 1).clamp(0, n - 1);
-    const Tensor amount = weight.defined() ? weight.reshape({-1}) : rushlight::ones({1}, options).expand({x.numel()});
+    const Tensor amount =
+        weight.defined() ? weight.reshape({-1}) : rushlight::ones({1}, options).expand({x.numel()});
     hist = hist.index_add(0, place, where(inside, amount, 0));
   }
   if (density) {
@@ -244,24 +254,26 @@ std::tuple<Tensor, Tensor> histogram_bin_ct(const Tensor& self, int64_t bins,
   double low = 0;
   double high = 1;
   if (range.has_value()) {
-    RL_CHECK(range->size() == 2, "torch.histogramdd: for a 1-dimensional histogram range should have 2 "
-             "elements, but got ", range->size());
+    RL_CHECK(range->size() == 2,
+             "torch.histogramdd: for a 1-dimensional histogram range should have 2 "
+             "elements, but got ",
+             range->size());
     low = (*range)[0];
     high = (*range)[1];
-    RL_CHECK(low <= high, "torch.histogramdd: min should not exceed max, but got min ", low, " max ",
-             high, " for dimension 0");
+    RL_CHECK(low <= high, "torch.histogramdd: min should not exceed max, but got min ", low,
+             " max ", high, " for dimension 0");
   } else if (self.numel() > 0) {
     low = self.min().item<double>();
     high = self.max().item<double>();
   }
-  RL_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histogramdd: dimension 0's range [", low,
-           ", ", high, "] is not finite");
+  RL_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histogramdd: dimension 0's range [",
+           low, ", ", high, "] is not finite");
   if (low == high) {
     low -= 0.5;
     high += 0.5;
   }
-  const Tensor edges = rushlight::linspace(low, high, bins + 1,
-                                           TensorOptions(self.dtype()).device(self.device()));
+  const Tensor edges =
+      rushlight::linspace(low, high, bins + 1, TensorOptions(self.dtype()).device(self.device()));
   return composite::histogram_bins_tensor(self, edges, weight, density);
 }
 
@@ -280,10 +292,11 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
     RL_CHECK(t->dim() == self.dim(),
              "diff expects prepend or append to be the same dimension as input");
     for (int64_t i = 0; i < self.dim(); i++) {
-      RL_CHECK(i == d || t->size(i) == self.size(i),
-               "diff expects the shape of tensor to prepend or append to match that of input except "
-               "along the differencing dimension; input.size(",
-               i, ") = ", self.size(i), ", but got tensor.size(", i, ") = ", t->size(i));
+      RL_CHECK(
+          i == d || t->size(i) == self.size(i),
+          "diff expects the shape of tensor to prepend or append to match that of input except "
+          "along the differencing dimension; input.size(",
+          i, ") = ", self.size(i), ", but got tensor.size(", i, ") = ", t->size(i));
     }
     parts.push_back(*t);
   }
@@ -417,12 +430,13 @@ Tensor& renorm_(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& 
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
   RL_CHECK(x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: ", x1.dim(), "D");
   RL_CHECK(x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: ", x2.dim(), "D");
-  RL_CHECK(x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: ",
-           x1.size(-1), " X2: ", x2.size(-1));
-  RL_CHECK(is_floating(x1.dtype()), "cdist only supports floating-point dtypes, X1 got: ",
-           enum_name(x1.dtype()));
-  RL_CHECK(is_floating(x2.dtype()), "cdist only supports floating-point dtypes, X2 got: ",
-           enum_name(x2.dtype()));
+  RL_CHECK(x1.size(-1) == x2.size(-1),
+           "X1 and X2 must have the same number of columns. X1: ", x1.size(-1),
+           " X2: ", x2.size(-1));
+  RL_CHECK(is_floating(x1.dtype()),
+           "cdist only supports floating-point dtypes, X1 got: ", enum_name(x1.dtype()));
+  RL_CHECK(is_floating(x2.dtype()),
+           "cdist only supports floating-point dtypes, X2 got: ", enum_name(x2.dtype()));
   RL_CHECK(p >= 0, "cdist only supports non-negative p values");
   const int64_t mode = compute_mode.value_or(0);
   RL_CHECK(mode >= 0 && mode <= 2, "possible modes: 0, 1, 2, but was: ", mode);
@@ -460,8 +474,7 @@ Tensor pdist(const Tensor& self, double p) {
 
 // ---- membership ----
 
-Tensor isin_Tensor_Tensor(const Tensor& elements, const Tensor& test_elements, bool,
-                          bool invert) {
+Tensor isin_Tensor_Tensor(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
   RL_CHECK(elements.dtype() != kBool && !elements.is_complex(),
            "Unsupported input type encountered for isin(): ", enum_name(elements.dtype()));
   RL_CHECK(test_elements.dtype() != kBool && !test_elements.is_complex(),
@@ -474,7 +487,8 @@ Tensor isin_Tensor_Tensor(const Tensor& elements, const Tensor& test_elements, b
     found = elements.unsqueeze(-1).eq(test_elements.reshape({-1})).any(-1);
   } else {
     const ScalarType dtype = promote_types(elements.dtype(), test_elements.dtype());
-    const Tensor sorted = std::get<0>(test_elements.to(dtype).reshape({-1}).sort(int64_t{-1}, false));
+    const Tensor sorted =
+        std::get<0>(test_elements.to(dtype).reshape({-1}).sort(int64_t{-1}, false));
     const Tensor x = elements.to(dtype).contiguous();
     const Tensor place = rushlight::searchsorted(sorted, x).clamp_max(n - 1);
     found = sorted.take(place).eq(x);
@@ -488,7 +502,8 @@ Tensor isin_Tensor_Scalar(const Tensor& elements, const Scalar& test_element, bo
 
 Tensor isin_Scalar_Tensor(const Scalar& element, const Tensor& test_elements, bool assume_unique,
                           bool invert) {
-  const Tensor one = rushlight::full({}, element, TensorOptions(element.dtype()).device(test_elements.device()));
+  const Tensor one =
+      rushlight::full({}, element, TensorOptions(element.dtype()).device(test_elements.device()));
   return composite::isin_Tensor_Tensor(one, test_elements, assume_unique, invert);
 }
 
@@ -550,24 +565,22 @@ Tensor spread_index(const Tensor& self, int64_t d, const Tensor& index, const Te
   RL_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce,
            ".");
-  RL_CHECK(index.dtype() == kInt32 || index.dtype() == kInt64,
-           "index_reduce_(): Expected dtype int32/int64 for index but got: ",
-           enum_name(index.dtype()));
+  RL_CHECK(
+      index.dtype() == kInt32 || index.dtype() == kInt64,
+      "index_reduce_(): Expected dtype int32/int64 for index but got: ", enum_name(index.dtype()));
   RL_CHECK_INDEX(index.dim() <= 1,
                  "index_reduce_(): Index is supposed to be a vector, but got dim: ", index.dim());
-  RL_CHECK(self.dtype() == source.dtype(),
-           "index_reduce_(): self (", enum_name(self.dtype()), ") and source (",
-           enum_name(source.dtype()), ") must have the same scalar type");
-  RL_CHECK(source.dim() == self.dim() || source.dim() == 0,
-           "index_reduce_(): source has ", source.dim(), " dimensions, self ", self.dim());
+  RL_CHECK(self.dtype() == source.dtype(), "index_reduce_(): self (", enum_name(self.dtype()),
+           ") and source (", enum_name(source.dtype()), ") must have the same scalar type");
+  RL_CHECK(source.dim() == self.dim() || source.dim() == 0, "index_reduce_(): source has ",
+           source.dim(), " dimensions, self ", self.dim());
   RL_CHECK(index.numel() == (source.dim() == 0 ? 1 : source.size(d)),
            "index_reduce_(): Number of indices (", index.numel(),
            ") should be equal to source.size(dim): (", source.dim() == 0 ? 1 : source.size(d),
            "), for dim: ", d);
   for (int64_t i = 0; i < source.dim(); i++) {
-    RL_CHECK(i == d || source.size(i) == self.size(i),
-             "index_reduce_(): sizes of source ", source.sizes(), " and self ", self.sizes(),
-             " must match except in dim ", d);
+    RL_CHECK(i == d || source.size(i) == self.size(i), "index_reduce_(): sizes of source ",
+             source.sizes(), " and self ", self.sizes(), " must match except in dim ", d);
   }
   if (!index.is_meta() && index.numel() > 0) {
     const int64_t n = self.dim() == 0 ? 1 : self.size(d);
@@ -659,7 +672,8 @@ Tensor& fill_diagonal_(const Tensor& self, const Scalar& fill_value, bool wrap) 
   int64_t step = 0;
   int64_t least = rows;
   for (int64_t d = 0; d < self.dim(); d++) {
-    RL_CHECK(self.dim() == 2 || self.size(d) == rows, "all dimensions of input must be of equal length");
+    RL_CHECK(self.dim() == 2 || self.size(d) == rows,
+             "all dimensions of input must be of equal length");
     step += self.stride(d);
     least = std::min(least, self.size(d));
   }
@@ -679,7 +693,9 @@ Tensor& fill_diagonal_(const Tensor& self, const Scalar& fill_value, bool wrap) 
 
 Tensor& deg2rad_(const Tensor& self) { return self.mul_(M_PI / 180); }
 Tensor& rad2deg_(const Tensor& self) { return self.mul_(180 / M_PI); }
-Tensor& logit_(const Tensor& self, std::optional<double> eps) { return self.copy_(self.logit(eps)); }
+Tensor& logit_(const Tensor& self, std::optional<double> eps) {
+  return self.copy_(self.logit(eps));
+}
 Tensor& arctan2_(const Tensor& self, const Tensor& other) { return self.atan2_(other); }
 Tensor& float_power_(const Tensor& self, const Tensor& exponent) {
   const Tensor value = self.float_power(exponent);

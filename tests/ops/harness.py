@@ -32,6 +32,7 @@ DTYPES = {
     ],
     "bool": ["bool"],
     "float64": ["float64"],
+    "complexes": ["complex64", "complex128"],
 }
 DTYPES["all"] = [*DTYPES["numbers"], "bool"]
 _SETS = {
@@ -104,6 +105,16 @@ class Makers:
             return self.x(*shape)
         return self._tensor(values - (0 if self.dtype == "uint8" else n // 2), self.dtype)
 
+    def regular(self, *shape):
+        """Square matrices far from singular."""
+        n = shape[-1]
+        return self._tensor(np.asarray(self._draw(shape, -1, 1)) + 2 * n * np.eye(n), self.dtype)
+
+    def spd(self, *shape):
+        """Hermitian positive-definite matrices."""
+        a = np.asarray(self._draw(shape, -1, 1))
+        return self._tensor(a @ np.conj(np.swapaxes(a, -1, -2)) + np.eye(shape[-1]), self.dtype)
+
     def ints(self, *shape, high, low=0):
         return self._tensor(np.asarray(self.rng.integers(low, high, shape)), "int64")
 
@@ -115,7 +126,7 @@ class Makers:
         return self._tensor(np.asarray(values), dtype or self.dtype)
 
     def arguments(self, text):
-        names = {n: getattr(self, n) for n in ("x", "pos", "const", "unit", "distinct", "ints", "mask", "same")}
+        names = {n: getattr(self, n) for n in ("x", "pos", "const", "unit", "distinct", "ints", "mask", "same", "regular", "spd")}
         names |= {"m": self.module, "dtype": getattr(self.module, self.dtype), "inf": float("inf"), "nan": float("nan")}
         return eval(f"(lambda *a, **k: (list(a), k))({text})", names)
 
@@ -142,6 +153,9 @@ def function_of(module, op):
     for place in (*ours, module, module.nn.functional):
         if "function" in op.variants and hasattr(place, op.name):
             return getattr(place, op.name)
+    for name in ("linalg", "fft", "special"):
+        if op.name.startswith(name + "_") and hasattr(getattr(module, name), op.name.removeprefix(name + "_")):
+            return getattr(getattr(module, name), op.name.removeprefix(name + "_"))
     if "method" in op.variants and (hasattr(module.Tensor, op.name) or module.__name__ == "rushlight"):
         return lambda *args, **kwargs: getattr(args[0], op.name)(*args[1:], **kwargs)
     return None

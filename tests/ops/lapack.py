@@ -1,0 +1,173 @@
+"""Samples of factorisations: batches, wide and tall matrices, empty ones. Gradients of those that read one triangle, and
+of factors that are unique only up to a phase, are tested in tests/python/test_lapack.py."""
+
+_SQUARE = ["regular(3, 3)", "regular(2, 4, 4)", "regular(1, 1)", "regular(40, 40)", "regular(0, 0)", "regular(0, 3, 3)", "regular(2, 0, 0)"]
+_HERMITIAN = [s.replace("regular", "spd") for s in _SQUARE]
+_ANY = ["x(3, 3)", "x(4, 2)", "x(2, 4)", "x(2, 3, 4)", "x(0, 3)", "x(3, 0)", "x(2, 0, 3)", "x(0, 2, 2)"]
+_SOLVE = ["regular(3, 3), x(3, 2)", "regular(3, 3), x(3)", "regular(2, 3, 3), x(2, 3, 2)", "regular(2, 3, 3), x(2, 3)",
+          "regular(3, 3), x(2, 3, 2)", "regular(2, 3, 3), x(3, 2)", "regular(3, 3), x(2, 3), left=False", "regular(0, 0), x(0, 2)",
+          "regular(3, 3), x(3, 0)"]
+_NORM = ["x(3, 4)", "x(3, 4), 2", "x(3, 4), -2", "x(3, 4), 1", "x(3, 4), inf", "x(4)", "x(4), 3", "x(2, 3, 4), 2, (0, 2)",
+         "x(2, 3, 4), 1, (2, 0), True", "x(2, 3, 4), None, 1", "x(2, 3, 4)", "x()"]
+
+SAMPLES = {
+    "linalg_cholesky_ex": [*_HERMITIAN, "spd(3, 3), upper=True"],
+    "linalg_cholesky": [*_HERMITIAN, "spd(3, 3), upper=True"],
+    "cholesky": ["spd(3, 3)", "spd(2, 3, 3), True"],
+    "cholesky_solve": ["x(3, 2), spd(3, 3)", "x(2, 3, 1), regular(2, 3, 3), True"],
+    "cholesky_inverse": ["regular(3, 3)", "regular(2, 3, 3), True"],
+    "linalg_lu_factor_ex": [*_SQUARE, "x(4, 2)", "x(2, 4)", "x(2, 0)"],
+    "linalg_lu_factor": _SQUARE[:4],
+    "linalg_lu": [*_SQUARE, "x(4, 2)", "x(2, 4)", "x(3, 0)"],
+    "lu_unpack": ["regular(3, 3), same(1, 3, 3, dtype='int32')", "x(4, 2), same(2, 4, dtype='int32')", "x(2, 4), same(2, 2, dtype='int32')"],
+    "linalg_lu_solve": [
+        *("regular(3, 3), same(1, 3, 3, dtype='int32'), x(3, 2)", "regular(3, 3), same(3, 2, 3, dtype='int32'), x(2, 3), left=False"),
+        *("regular(3, 3), same(3, 2, 3, dtype='int32'), x(3, 2), adjoint=True",
+          "regular(3, 3), same(2, 2, 3, dtype='int32'), x(2, 3), left=False, adjoint=True"),
+    ],
+    "lu_solve": ["x(3, 2), regular(3, 3), same(2, 3, 3, dtype='int32')"],
+    "_linalg_solve": ["regular(3, 3), x(3, 2)", "regular(3, 3), x(2, 3), False"],
+    "linalg_solve_ex": _SOLVE,
+    "linalg_solve": _SOLVE,
+    "linalg_solve_triangular": ["regular(3, 3), x(3, 2), upper=True", "regular(3, 3), x(3, 2), upper=False",
+                                "regular(2, 3, 3), x(2, 3), upper=True, left=False", "x(3, 3), x(3, 1), upper=False, unitriangular=True",
+                                "regular(3, 3), x(3, 0), upper=True", "regular(0, 0), x(0, 2), upper=True"],
+    "triangular_solve": ["x(3, 2), regular(3, 3)", "x(3, 2), regular(3, 3), False, True", "x(3, 2), x(3, 3), True, True, True"],
+    "linalg_inv_ex": _SQUARE,
+    "linalg_inv": _SQUARE,
+    "inverse": ["regular(3, 3)"],
+    "_linalg_lstsq": ["x(4, 2), x(4, 1)", "x(2, 4), x(2, 3)"],
+    "linalg_lstsq": ["x(5, 3), x(5, 2)", "x(3, 5), x(3, 2)", "x(2, 4, 3), x(2, 4)", "x(4, 2), x(4)", "x(4, 2), x(4, 1), driver='gels'",
+                     "x(5, 3), x(5, 2), driver='gelsd'", "x(5, 3), x(5, 2), driver='gelss'"],
+    "_linalg_pinv": ["x(4, 2), m.zeros(()), m.zeros(())"],
+    "linalg_pinv.atol_rtol_tensor": ["x(4, 2)", "x(2, 3, 4)", "x(4, 2), rtol=m.full((), 1e-9)", "x(0, 3)"],
+    "linalg_pinv.atol_rtol_float": ["x(4, 2), rtol=1e-9"],
+    "pinverse": ["x(3, 4)"],
+    "linalg_tensorinv": ["regular(6, 6).reshape(2, 3, 3, 2)", "regular(6, 6).reshape(6, 3, 2), 1"],
+    "linalg_tensorsolve": ["regular(6, 6).reshape(2, 3, 6), x(2, 3)"],
+    "linalg_qr": [*_ANY, *(f"{s}, mode={mode!r}" for s in _ANY for mode in ("complete", "r"))],
+    "qr": ["x(4, 2)", "x(4, 2), False"],
+    "geqrf": _ANY,
+    "linalg_householder_product": ["x(4, 3), x(3)", "x(4, 3), x(2)", "x(2, 3, 3), x(2, 3)", "x(3, 0), x(0)", "x(0, 0), x(0)"],
+    "orgqr": ["x(4, 3), x(3)"],
+    "ormqr": ["x(4, 3), x(3), x(4, 2)", "x(4, 3), x(3), x(2, 4), False, True"],
+    "_linalg_svd": ["x(3, 4)", "x(4, 3), True"],
+    "linalg_svd": [*_ANY, *(f"{s}, full_matrices=False" for s in _ANY), "x(33, 40)"],
+    "linalg_svdvals": _ANY,
+    "svd": ["x(4, 3)", "x(3, 4), False", "x(3, 4), True, False"],
+    "_linalg_eigh": ["spd(3, 3)"],
+    "linalg_eigh": [*_HERMITIAN, "spd(3, 3), 'U'"],
+    "linalg_eigvalsh": _HERMITIAN,
+    "_linalg_eig": ["x(3, 3)"],
+    "linalg_eig": [*_SQUARE, "x(4, 4)"],
+    "linalg_eigvals": [*_SQUARE, "x(4, 4)"],
+    "linalg_ldl_factor_ex": _HERMITIAN,
+    "linalg_ldl_factor": ["spd(3, 3), hermitian=True"],
+    "linalg_ldl_solve": ["spd(3, 3), same(1, 2, 3, dtype='int32'), x(3, 2)", "spd(3, 3), same(1, -3, -3, dtype='int32'), x(3, 1)"],
+    "linalg_det": [*_SQUARE, "x(3, 3)", "m.zeros(3, 3)"],
+    "det": ["regular(3, 3)"],
+    "linalg_slogdet": [*_SQUARE, "x(3, 3)"],
+    "slogdet": ["regular(3, 3)"],
+    "logdet": ["spd(3, 3)", "regular(2, 3, 3)", "regular(0, 0)"],
+    "linalg_matrix_rank.atol_rtol_float": ["x(4, 3)", "m.ones(3, 3)", "x(2, 3, 4), atol=0.1", "spd(3, 3), hermitian=True", "x(0, 3)", "x(2, 3, 0)"],
+    "linalg_matrix_rank.atol_rtol_tensor": ["x(2, 4, 3), rtol=m.full((2,), 0.1)"],
+    "linalg_matrix_rank": ["x(4, 3), 0.1"],
+    "linalg_cond": ["regular(3, 3)", "regular(2, 3, 3), -2", "regular(3, 3), 1", "regular(3, 3), -inf", "x(4, 3)"],
+    "linalg_cond.p_str": ["regular(3, 3), 'fro'", "regular(3, 3), 'nuc'"],
+    "linalg_matrix_norm": [f"x(3, 4), {p}" for p in ("1", "-1", "2", "-2", "inf", "-inf")] + ["x(2, 3, 4), 2, (0, 2), True", "x(2, 3, 4), 1, (2, 0)"],
+    "linalg_matrix_norm.str_ord": ["x(3, 4)", "x(3, 4), 'nuc'", "x(2, 3, 4), 'nuc', (0, 2), True", "x(2, 3, 4), 'fro', (0, 1)"],
+    "linalg_norm": _NORM,
+    "linalg_norm.ord_str": ["x(3, 4), 'fro'", "x(2, 3, 4), 'nuc', (1, 2)"],
+    "frobenius_norm": ["x(3, 4), 1"],
+    "nuclear_norm": ["x(3, 4)"],
+    "nuclear_norm.dim": ["x(2, 3, 4), (0, 2), True"],
+    "linalg_matrix_power": ["x(3, 3), 3", "x(3, 3), 0", "x(3, 3), 1", "regular(2, 3, 3), -2", "x(2, 2), 8"],
+    "matrix_power": ["x(3, 3), 2"],
+    "linalg_matrix_exp": ["x(3, 3)", "x(2, 2, 2)", "x(1, 1)", "regular(4, 4)", "x(0, 0)"],
+    "matrix_exp": ["x(3, 3)"],
+    "linalg_multi_dot": ["[x(2, 3), x(3, 4), x(4, 2)]", "[x(3), x(3, 4), x(4)]", "[x(2, 3), x(3)]"],
+    "linalg_matmul": ["x(2, 3), x(3, 4)"],
+    "linalg_vecdot": ["x(3, 4), x(3, 4)", "x(3, 4), x(4)", "x(3, 4), x(3, 1), dim=0"],
+    "linalg_cross": ["x(3), x(3)", "x(2, 3), x(2, 3)", "x(1, 3), x(4, 3)", "x(3, 2), x(3, 2), dim=0"],
+    "cross": ["x(2, 3), x(2, 3), 1"],
+    "linalg_vander": ["x(3)", "x(2, 3), N=4"],
+    "vander": ["x(3)", "x(3), 4, True", "x(3), 1", "x(3), 0"],
+    "kron": ["x(2, 3), x(3, 2)", "x(3), x(2, 2)", "x(), x(2)", "x(0, 2), x(2, 2)"],
+    "trace": ["x(3, 4)", "x(3, 3)", "x(0, 2)"],
+    "linalg_diagonal": ["x(2, 3, 4)", "x(3, 4), offset=1"],
+}
+DTYPES = dict.fromkeys(SAMPLES, "complex") | dict.fromkeys(("kron", "trace", "linalg_cross", "vander", "linalg_vecdot"), "numbers")
+DTYPES |= dict.fromkeys(("logdet", "linalg_matrix_rank.atol_rtol_float", "linalg_matrix_rank"), "floats")
+_dims = "The input tensor A must have at least 2 dimensions"
+_square = "A must be batches of square matrices, but they are 2 by 3 matrices"
+ERRORS = {
+    "linalg_inv": [
+        ("m.zeros(2, 2)", RuntimeError, "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed because the input matrix is singular."),
+        ("m.zeros(3, 2, 2)", RuntimeError, r"linalg.inv: \(Batch element 0\): The diagonal element 1 is zero"),
+        ("x(2, 3)", RuntimeError, f"linalg.inv: {_square}"),
+        ("x(2)", RuntimeError, f"linalg.inv: {_dims}"),
+        ("x(2, 2).half()", RuntimeError, "linalg.inv: Low precision dtypes not supported. Got Half"),
+        ("x(2, 2).long()", RuntimeError, "linalg.inv: Expected a floating point or complex tensor as input. Got Long"),
+    ],
+    "linalg_inv_ex": [("m.zeros(2, 2), check_errors=True", RuntimeError, "linalg.inv_ex: The diagonal element 1 is zero")],
+    "linalg_solve": [
+        ("m.zeros(2, 2), x(2, 2)", RuntimeError, "torch.linalg.solve: The solver failed because the input matrix is singular."),
+        ("x(2, 2), x(3, 2)", RuntimeError, r"linalg.solve: Incompatible shapes of A and B for the equation AX = B \(2x2 and 3x2\)"),
+        ("x(2, 2), x(2, 2).double()", RuntimeError, "Expected A and B to have the same dtype, but found A of type Float and B of type Double"),
+        ("m.eye(2), x(2), left=False", RuntimeError, "for the equation XA = B"),
+    ],
+    "linalg_solve_triangular": [("x(2, 2), x(3, 2), upper=True", RuntimeError, r"for the equation AX = B \(2x2 and 3x2\)")],
+    "linalg_cholesky": [
+        ("-m.eye(2)", RuntimeError, r"linalg.cholesky: The factorization could not be completed because the input is not positive-definite \(the leading minor of order 1"),
+        ("x(2, 3)", RuntimeError, f"linalg.cholesky: {_square}"),
+    ],
+    "cholesky": [("-m.eye(2)", RuntimeError, "cholesky: The factorization could not be completed")],
+    "cholesky_solve": [("x(3, 1), x(2, 2)", RuntimeError, "Incompatible matrix sizes for cholesky_solve: each A matrix is 2 by 2 but each b matrix is 3 by 1")],
+    "linalg_lu_factor": [("m.zeros(2, 2)", RuntimeError, r"torch.linalg.lu_factor: U\[1,1\] is zero and using it on lu_solve")],
+    "linalg_lu": [("x(2, 2), pivot=False", RuntimeError, "LU without pivoting is not implemented on the CPU")],
+    "lu_unpack": [
+        ("x(2, 2), same(5, 1, dtype='int32')", RuntimeError, "pivots passed to lu_unpack must be between 1 and LU.size"),
+        ("x(2, 2), same(1, 1, dtype='int64')", RuntimeError, "torch.int32 dtype"),
+        ("x(2, 2), same(1, 1, 1, dtype='int32')", RuntimeError, "too many for 2 rows"),
+    ],
+    "linalg_lstsq": [("x(2, 2), x(2, 2), driver='x'", RuntimeError, "parameter `driver` should be one of")],
+    "linalg_qr": [("x(2, 2), mode='x'", RuntimeError, "qr received unrecognized mode 'x'"), ("x(2)", RuntimeError, f"linalg.qr: {_dims}")],
+    "linalg_svd": [
+        ("x(2)", RuntimeError, f"linalg.svd: {_dims}"),
+        ("x(2, 2) * nan", RuntimeError, "the input matrix contained non-finite values"),
+        ("x(2, 2), driver='gesvd'", RuntimeError, "keyword argument `driver=` is only supported on CUDA inputs"),
+    ],
+    "linalg_eigh": [("x(2, 2), 'x'", RuntimeError, "Expected UPLO argument to be 'L' or 'U', but got x"), ("x(2, 3)", RuntimeError, f"linalg.eigh: {_square}")],
+    "linalg_eig": [("x(2, 2) * nan", RuntimeError, "torch.linalg.eig: input tensor should not contain infs or NaNs.")],
+    "linalg_ldl_solve": [
+        ("x(2, 2), same(5, 1, dtype='int32'), x(2, 1)", RuntimeError, "pivots must be between 1 and 2"),
+        ("x(2, 2), same(1, -2, dtype='int32'), x(2, 1)", RuntimeError, "negative pivots must come in equal pairs"),
+    ],
+    "linalg_householder_product": [("x(2, 3), x(2)", RuntimeError, r"input.shape\[-2\] must be greater than or equal to input.shape\[-1\]")],
+    "linalg_matrix_norm": [
+        ("x(2, 2), 3", RuntimeError, "linalg.matrix_norm: Order 3 not supported."),
+        ("x(2, 2), 2, (0,)", RuntimeError, "dim must be a 2-tuple. Got 0"),
+    ],
+    "linalg_norm": [("x(3, 2, 2), 2", RuntimeError, "If dim is not specified but ord is, the input must be 1D or 2D. Got 3D.")],
+    "linalg_cond": [("x(2, 2), 3", RuntimeError, "linalg.cond got an invalid norm type: 3")],
+    "linalg_matrix_power": [("x(2, 3), 2", RuntimeError, f"linalg.matrix_power: {_square}")],
+    "linalg_multi_dot": [
+        ("[x(2, 2)]", RuntimeError, r"multi_dot\(\): expected at least 2 tensors but got 1"),
+        ("[x(2, 3), x(2, 3)]", RuntimeError, r"tensors 0 and 1 with shapes \[2, 3\] and \[2, 3\] cannot be multiplied"),
+    ],
+    "linalg_cross": [("x(2, 2), x(2, 2)", RuntimeError, "inputs dimension -1 must have length 3. Got 2 and 2")],
+    "cross": [("x(2, 2), x(2, 2)", RuntimeError, "no dimension of size 3 in input")],
+    "linalg_vander": [("x(3), N=1", RuntimeError, "N must be greater than 1.")],
+    "linalg_tensorinv": [("x(2, 3, 4), 0", RuntimeError, "Expected a strictly positive integer for 'ind', but got 0")],
+    "trace": [("x(2, 2, 2)", RuntimeError, "trace: expected a matrix, but got tensor with dim 3")],
+    "linalg_det": [("x(2, 3)", RuntimeError, f"linalg.det: {_square}")],
+}
+_triangle = "differences of one element leave the matrix without its symmetry: tests/python/test_lapack.py"
+_phase = "the factors are unique up to a phase: tests/python/test_lapack.py"
+SKIPS = {(name, "grad"): _triangle for name in ("linalg_cholesky_ex", "linalg_cholesky", "cholesky", "linalg_eigh", "_linalg_eigh", "linalg_eigvalsh",
+                                                "linalg_matrix_rank.atol_rtol_float")}
+SKIPS |= {(name, "grad"): _phase for name in ("linalg_eig", "_linalg_eig", "_linalg_svd", "linalg_svd", "svd", "linalg_qr", "qr")}
+SKIPS |= {(name, "grad"): "PyTorch has no derivative either" for name in ("geqrf", "linalg_ldl_factor_ex", "linalg_ldl_factor", "linalg_ldl_solve")}
+SKIPS |= {(name, "layout"): "several vectors are right, and strides decide which" for name in ("linalg_eig",)}
+SKIPS |= {(name, "parity"): "another library chooses other signs or phases: tests/parity/test_lapack.py" for name in (
+    "_linalg_svd", "linalg_svd", "svd", "_linalg_eigh", "linalg_eigh", "_linalg_eig", "linalg_eig", "linalg_eigvals")}

@@ -1,0 +1,44 @@
+"""Samples of special functions: arguments in their domains, small and large."""
+
+
+def _forms(make):
+    return [f"{make}(3, 4)", f"{make}()", f"{make}(0, 2)", f"{make}(37)"]
+
+
+_POSITIVE = [*_forms("pos"), "same(0.01, 0.5, 4.0, 30.0, 200.0)"]
+_ALL = [*_forms("x"), "same(-30.0, -8.0, -0.1, 0.1, 8.0, 20.0)"]
+_PAIRS = ["pos(3, 4), pos(3, 4)", "pos(3, 1), pos(4)", "same(0.5, 3.0, 50.0), same(0.4, 9.0, 51.0)"]
+_POLYNOMIAL = ["unit(3, 4), same(0.0, 1.0, 2.0, 7.0)", "same(-1.0, 1.0, 0.3), same(3.0, 4.0, 12.0)", "unit(3), 5", "0.5, pos(3)"]
+
+SAMPLES = dict.fromkeys(("digamma", "lgamma", "special_bessel_y0", "special_bessel_y1", "special_modified_bessel_k0", "special_modified_bessel_k1", "special_scaled_modified_bessel_k0", "special_scaled_modified_bessel_k1", "special_entr"), _POSITIVE)
+SAMPLES |= dict.fromkeys(("i0", "special_i0e", "special_i1", "special_i1e", "special_erfcx", "special_log_ndtr", "special_ndtr", "special_bessel_j0", "special_bessel_j1", "special_airy_ai", "special_spherical_bessel_j0", "special_modified_bessel_i0", "special_modified_bessel_i1"), _ALL)
+SAMPLES |= {f"special_{shift}chebyshev_polynomial_{kind}": _POLYNOMIAL for shift in ("", "shifted_") for kind in "tuvw"}
+SAMPLES |= {f"special_{name}": _POLYNOMIAL for name in ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p")}
+SAMPLES |= {
+    "_polygamma": ["pos(3, 4), 1", "pos(3), 3"],
+    "polygamma": ["0, pos(3, 4)", "1, pos(3, 4)", "2, pos(3)", "5, pos()"],
+    "mvlgamma": ["pos(3, 4) + 1, 2", "pos(3) + 2, 3", "pos(), 1"],
+    "igamma": _PAIRS,
+    "igammac": _PAIRS,
+    "special_zeta": ["pos(3, 4) + 1.5, pos(3, 4)", "pos(3) + 1.5, 2", "same(2.0, 3.0), same(-0.5, -1.5)"],
+    "special_zeta.self_scalar": ["2.5, pos(3)"],
+    "special_ndtri": ["same(1e-10, 0.01, 0.2, 0.5, 0.7, 0.99)"],
+    "special_xlog1py": ["pos(3, 4), pos(4)", "x(3), 2", "same(0.0, 1.0), same(0.5, 2.0)"],
+    "special_xlog1py.self_scalar": ["2, pos(3)"],
+    "gcd": ["x(3, 4, low=-40, high=60), x(3, 4, low=-20, high=30)", "x(3), x(3, 1)", "x(0), x(1)"],
+    "lcm": ["x(3, 4, low=-10, high=12), x(3, 4, low=-10, high=12)", "x(3), x(3, 1)"],
+    "frexp": ["x(3, 4)", "x()", "x(0, 2)", "same(0.0, 1.0, -8.0, 1e-7)", "same(inf, -inf)"],
+    "ldexp": ["x(3, 4), ints(4, high=5)", "x(3), ints(3, low=-3, high=3)"],
+}
+DTYPES = dict.fromkeys(("gcd", "lcm"), "integers") | {"frexp": "floats"}
+# 16-bit floats cannot hold some of these arguments.
+DTYPES |= dict.fromkeys([name for name in SAMPLES if name not in DTYPES], "floats")
+ERRORS = {
+    "polygamma": [("-1, x(2)", RuntimeError, r"polygamma\(n, x\) does not support negative n.")],
+    "mvlgamma": [("x(2), 0", RuntimeError, "p has to be greater than or equal to 1")],
+    "frexp": [("x(2).long()", RuntimeError, r"torch.frexp\(\) only supports floating-point dtypes")],
+    "gcd": [("m.ones(2), m.ones(2)", RuntimeError, "not implemented for 'Float'")],
+    "lgamma": [("m.ones(2, dtype=m.complex64)", RuntimeError, "not implemented for 'ComplexFloat'")],
+}
+SKIPS = {(name, "grad"): "PyTorch has no derivative by the first argument either" for name in ("igamma", "igammac", "special_zeta")}
+SKIPS |= {("special_zeta.self_scalar", "gradgrad"): "zeta has no derivative by its first argument"}

@@ -1,0 +1,73 @@
+"""Samples of statistics and calculus: every form, weights, ends of ranges."""
+
+_QUANTILES = ["x(5), {q}", "x(3, 4), {q}", "x(3, 4), {q}, 1", "x(3, 4), {q}, 0, True", "x(3, 4), {q}, None, True",
+              *(f"x(3, 5), {{q}}, 1, interpolation={mode!r}" for mode in ("lower", "higher", "midpoint", "nearest"))]
+_NUMBER = [s.format(q="0.3") for s in _QUANTILES]
+_TENSOR = [s.format(q="m.tensor([0.0, 0.3, 1.0], dtype=dtype)") for s in _QUANTILES] + ["same(1.0, nan, 3.0), m.tensor(0.5, dtype=dtype)"]
+_PIECES = ["x(4, 6, 2), 2", "x(4, 6, 2), (1, 3)"]
+
+SAMPLES = {
+    **dict.fromkeys(("quantile", "nanquantile"), _TENSOR),
+    **{f"{name}.scalar": _NUMBER for name in ("quantile", "nanquantile")},
+    "cov": ["x(3, 5)", "x(5)", "x(3, 5), correction=0", "x(3, 5), fweights=ints(5, low=1, high=4)", "x(3, 4), aweights=const(4)",
+            "x(3, 4), correction=0, fweights=ints(4, low=1, high=4), aweights=const(4)"],
+    "corrcoef": ["x(3, 5)", "x(5)"],
+    "histogram.bin_ct": ["x(20)", "x(4, 5), 7", "x(20), 5, range=(-1, 1)", "x(6), 4, weight=pos(6)", "x(20), 4, density=True", "m.ones(3, dtype=dtype), 3", "same(nan, 1.0), 2, range=(0, 2)"],
+    "histogram.bins_tensor": ["x(20), same(-2.0, -1.0, 0.5, 2.0)", "x(3, 4), same(-1.0, 0.0, 1.0), weight=pos(3, 4), density=True", "same(0.0, 1.0, 2.0), same(0.0, 1.0, 2.0)", "x(3), same(1.0)"],
+    "diff": ["x(5)", "x(3, 4)", "x(3, 4), 2", "x(3, 4), 1, 0", "x(3, 4), 0", "x(3, 4), 1, 1, x(3, 2), x(3, 1)", "x(3, 4), 9"],
+    "trapezoid.x": ["x(4), x(4)", "x(3, 4), x(4)", "x(3, 4), x(3), dim=0", "x(3, 4), x(3, 4)", "x(2, 3, 4), x(3, 4)"],
+    "trapezoid.dx": ["x(4)", "x(3, 4), dx=2", "x(3, 4), dim=0", "x(0)"],
+    "trapz.x": ["x(3, 4), x(4)"],
+    "trapz.dx": ["x(3, 4), dx=0.5"],
+    "cumulative_trapezoid.x": ["x(4), x(4)", "x(3, 4), x(3), dim=0"],
+    "cumulative_trapezoid.dx": ["x(4)", "x(3, 4), dx=2, dim=0", "x(0)"],
+    "renorm": ["x(3, 4), 2, 0, 1", "x(3, 4), 1, 1, 2", "x(2, 3, 4), 2, 1, 0.5"],
+    "_euclidean_distances": ["x(3, 4), x(2, 4), False", "x(3, 4), x(2, 4), True", "x(2, 3, 4), x(2, 5, 4), True"],
+    "cdist": ["x(3, 4), x(2, 4)", "x(3, 4), x(2, 4), 1", "x(3, 4), x(2, 4), 3", "x(3, 4), x(2, 4), inf", "x(2, 3, 4), x(2, 4)", "x(3, 4), x(2, 4), compute_mode=1",
+              "x(30, 4), x(28, 4)", "x(0, 4), x(2, 4)", "x(3, 0), x(2, 0)"],
+    "pdist": ["x(4, 3)", "x(4, 3), 1", "x(1, 3)", "x(0, 3)"],
+    "isin.Tensor_Tensor": ["ints(3, 4, high=9), ints(5, high=9)", "ints(3, 4, high=90), ints(50, high=90)", "x(3), x(0)", "ints(3, high=4), ints(2, high=4), invert=True"],
+    "isin.Tensor_Scalar": ["ints(3, 4, high=3), 1"],
+    "isin.Scalar_Tensor": ["1, ints(3, high=3)"],
+    "combinations": ["x(4)", "x(4), 3", "x(3), 2, True", "x(2), 3", "x(3), 0"],
+    "nonzero_static": ["mask(3, 4), size=4", "mask(3), size=7, fill_value=-5", "mask(3), size=0"],
+    "index_reduce": [f"distinct(4, 3), 0, m.tensor([0, 2, 0]), distinct(3, 3), {mode!r}" for mode in ("prod", "mean", "amax", "amin")]
+    + ["distinct(3, 4), 1, m.tensor([1]), distinct(3, 1), 'amax', include_self=False"],
+    "hsplit.int": ["x(4, 6, 2), 2", "x(6), 3"],
+    "hsplit.array": ["x(4, 6), (1, 3)", "x(6), (2,)"],
+    "vsplit.int": ["x(4, 6), 2"],
+    "vsplit.array": ["x(4, 6), (1, 3)"],
+    "dsplit.int": ["x(4, 6, 2), 2"],
+    "dsplit.array": ["x(4, 6, 4), (1, 3)"],
+    "unsafe_chunk": ["x(5, 2), 2"],
+    "unsafe_split": ["x(5, 2), 2"],
+    "unsafe_split_with_sizes": ["x(5, 2), (2, 3)"],
+    "fill": ["x(3, 4), 2", "x(3), x()"],
+}
+DTYPES = {"diff": "numbers", "fill": "all", "isin.Tensor_Tensor": "integers", "isin.Tensor_Scalar": "integers", "combinations": "all", "unsafe_chunk": "all",
+          "hsplit.int": "all", "cov": "complex", "corrcoef": "complex", "nonzero_static": "floats", "trapezoid.dx": "complex"}
+ERRORS = {
+    "quantile.scalar": [("x(3), 1.5", RuntimeError, r"quantile\(\) q must be in the range \[0, 1\] but got 1.5"),
+                        ("x(3).long(), 0.5", RuntimeError, "input tensor must be either float or double dtype"),
+                        ("x(0), 0.5", RuntimeError, "input tensor must be non-empty")],
+    "quantile": [("x(3), x(2, 2)", RuntimeError, "q must be a scalar or 1D tensor"), ("x(3), pos(1).double()", RuntimeError, "q tensor must be same dtype"),
+                 ("x(3), same(0.5), interpolation='x'", RuntimeError, "interpolation must be one of linear, lower, higher, midpoint or nearest, but got x")],
+    "cov": [("x(2, 2, 2)", RuntimeError, "expected input to have two or fewer dimensions but got an input with 3 dimensions"),
+            ("x(2, 3), fweights=pos(3)", RuntimeError, "expected fweights to have integral dtype"),
+            ("x(2, 3), fweights=ints(2, high=3)", RuntimeError, "but got 2 != 3")],
+    "histogram.bin_ct": [("x(3), 0", RuntimeError, "bins must be > 0"), ("x(3), 2, range=(2, 1)", RuntimeError, "min should not exceed max"),
+                         ("x(3).long(), 2", RuntimeError, "not implemented for 'Long'")],
+    "diff": [("x(3), -1", RuntimeError, "order must be non-negative but got -1"), ("x()", RuntimeError, "at least one-dimensional"),
+             ("x(3, 4), 1, 1, x(2, 1)", RuntimeError, r"input.size\(0\) = 3, but got tensor.size\(0\) = 2")],
+    "trapezoid.x": [("x(3, 4), x(2)", RuntimeError, "There must be one `x` value for each sample point")],
+    "renorm": [("x(3, 4), 0, 0, 1", RuntimeError, "non-positive-norm not supported"), ("x(3), 2, 0, 1", RuntimeError, "needs at least 2 dimensions")],
+    "cdist": [("x(3, 4), x(3, 3)", RuntimeError, "X1 and X2 must have the same number of columns. X1: 4 X2: 3"),
+              ("x(3, 4), x(3, 4), -1", RuntimeError, "cdist only supports non-negative p values")],
+    "isin.Tensor_Tensor": [("mask(2), mask(2)", RuntimeError, "Unsupported input type encountered for isin")],
+    "combinations": [("x(2, 2)", RuntimeError, r"Expect a 1D vector, but got shape \[2, 2\]")],
+    "hsplit.int": [("x(3, 4), 3", RuntimeError, "attempted to split along dimension 1, but the size of the dimension 4 is not divisible by the split_size 3!")],
+    "vsplit.int": [("x(3), 2", RuntimeError, "torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with 1 dimensions!")],
+    "index_reduce": [("x(3, 4), 0, m.tensor([0]), x(1, 4), 'foo'", RuntimeError, "Expected reduce to be one of prod, mean, amax or amin but got foo."),
+                     ("x(3, 4), 0, m.tensor([7]), x(1, 4), 'prod'", IndexError, "index out of range in self")],
+}
+SKIPS = {}
