@@ -1,7 +1,7 @@
 """Factorisations of matrices and what follows from them: solutions, inverses, determinants, norms, functions.
 
 All take batches (leading dimensions) of real or complex matrices. Contracts stand in src/ops/lapack.cpp, derivatives in
-src/ops/lapack_backward.cpp, what is written over others in src/ops/lapack_composites.cpp; the kernels walk batches
+src/ops/lapack_backward.cpp, what is written over others in src/ops/lapack_composites.cpp and lapack_functions.cpp; the kernels walk batches
 in src/cpu/factorize.cpp and call LAPACK through src/cpu/lapack.h.
 """
 
