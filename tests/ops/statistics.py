@@ -29,23 +29,9 @@ SAMPLES = {
     "isin.Tensor_Tensor": ["ints(3, 4, high=9), ints(5, high=9)", "ints(3, 4, high=90), ints(50, high=90)", "x(3), x(0)", "ints(3, high=4), ints(2, high=4), invert=True"],
     "isin.Tensor_Scalar": ["ints(3, 4, high=3), 1"],
     "isin.Scalar_Tensor": ["1, ints(3, high=3)"],
-    "combinations": ["x(4)", "x(4), 3", "x(3), 2, True", "x(2), 3", "x(3), 0"],
-    "nonzero_static": ["mask(3, 4), size=4", "mask(3), size=7, fill_value=-5", "mask(3), size=0"],
-    "index_reduce": [f"distinct(4, 3), 0, m.tensor([0, 2, 0]), distinct(3, 3), {mode!r}" for mode in ("prod", "mean", "amax", "amin")]
-    + ["distinct(3, 4), 1, m.tensor([1]), distinct(3, 1), 'amax', include_self=False"],
-    "hsplit.int": ["x(4, 6, 2), 2", "x(6), 3"],
-    "hsplit.array": ["x(4, 6), (1, 3)", "x(6), (2,)"],
-    "vsplit.int": ["x(4, 6), 2"],
-    "vsplit.array": ["x(4, 6), (1, 3)"],
-    "dsplit.int": ["x(4, 6, 2), 2"],
-    "dsplit.array": ["x(4, 6, 4), (1, 3)"],
-    "unsafe_chunk": ["x(5, 2), 2"],
-    "unsafe_split": ["x(5, 2), 2"],
-    "unsafe_split_with_sizes": ["x(5, 2), (2, 3)"],
-    "fill": ["x(3, 4), 2", "x(3), x()"],
 }
-DTYPES = {"diff": "numbers", "fill": "all", "isin.Tensor_Tensor": "integers", "isin.Tensor_Scalar": "integers", "combinations": "all", "unsafe_chunk": "all",
-          "hsplit.int": "all", "cov": "complex", "corrcoef": "complex", "nonzero_static": "floats", "trapezoid.dx": "complex"}
+DTYPES = {"diff": "numbers", "isin.Tensor_Tensor": "integers", "isin.Tensor_Scalar": "integers",
+          "cov": "complex", "corrcoef": "complex", "nonzero_static": "floats", "trapezoid.dx": "complex"}
 ERRORS = {
     "quantile.scalar": [("x(3), 1.5", RuntimeError, r"quantile\(\) q must be in the range \[0, 1\] but got 1.5"),
                         ("x(3).long(), 0.5", RuntimeError, "input tensor must be either float or double dtype"),
@@ -64,10 +50,5 @@ ERRORS = {
     "cdist": [("x(3, 4), x(3, 3)", RuntimeError, "X1 and X2 must have the same number of columns. X1: 4 X2: 3"),
               ("x(3, 4), x(3, 4), -1", RuntimeError, "cdist only supports non-negative p values")],
     "isin.Tensor_Tensor": [("mask(2), mask(2)", RuntimeError, "Unsupported input type encountered for isin")],
-    "combinations": [("x(2, 2)", RuntimeError, r"Expect a 1D vector, but got shape \[2, 2\]")],
-    "hsplit.int": [("x(3, 4), 3", RuntimeError, "attempted to split along dimension 1, but the size of the dimension 4 is not divisible by the split_size 3!")],
-    "vsplit.int": [("x(3), 2", RuntimeError, "torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with 1 dimensions!")],
-    "index_reduce": [("x(3, 4), 0, m.tensor([0]), x(1, 4), 'foo'", RuntimeError, "Expected reduce to be one of prod, mean, amax or amin but got foo."),
-                     ("x(3, 4), 0, m.tensor([7]), x(1, 4), 'prod'", IndexError, "index out of range in self")],
 }
 SKIPS = {}

@@ -1,0 +1,208 @@
+// Combinations, splits, reductions into slices and fills, over other ops.
+#include <algorithm>
+#include <cmath>
+
+#include "generated/kernels.h"
+#include "ops/derivatives.h"
+
+namespace rushlight::composite {
+
+// ---- selections and splits ----
+
+Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
+  RL_CHECK(self.dim() == 1, "Expect a 1D vector, but got shape ", self.sizes());
+  RL_CHECK(r >= 0, "Expect a non-negative number, but got ", r);
+  if (r == 0) {
+    return rushlight::empty({0}, self.options());
+  }
+  const int64_t n = self.numel();
+  std::vector<int64_t> rows;
+  std::vector<int64_t> chosen(static_cast<size_t>(r));
+  const int64_t step = with_replacement ? 0 : 1;
+  // chosen[i] rises like the digits of a number, from the last place.
+  bool more = with_replacement ? n > 0 : r <= n;
+  for (int64_t i = 0; i < r; i++) {
+    chosen[static_cast<size_t>(i)] = i * step;
+  }
+  while (more) {
+    rows.insert(rows.end(), chosen.begin(), chosen.end());
+    int64_t place = r - 1;
+    while (place >= 0 && chosen[static_cast<size_t>(place)] == n - 1 - (r - 1 - place) * step) {
+      place--;
+    }
+    more = place >= 0;
+    if (more) {
+      const int64_t next = chosen[static_cast<size_t>(place)] + 1;
+      for (int64_t i = place; i < r; i++) {
+        chosen[static_cast<size_t>(i)] = next + (i - place) * step;
+      }
+    }
+  }
+  const auto count = static_cast<int64_t>(rows.size());
+  const Tensor places = make_empty({count}, kInt64, kCPU);
+  std::copy(rows.begin(), rows.end(), places.data<int64_t>());
+  return self.index_select(0, places.to(self.device())).reshape({count / r, r});
+}
+
+Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
+  RL_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
+  const TensorOptions options = TensorOptions(kInt64).device(self.device());
+  if (self.is_meta()) {
+    return rushlight::empty({size, self.dim()}, options);
+  }
+  const Tensor found = self.nonzero();
+  if (found.size(0) >= size) {
+    return found.narrow(0, 0, size).clone();
+  }
+  return cat({found, rushlight::full({size - found.size(0), self.dim()}, fill_value, options)});
+}
+
+namespace {
+
+// The index of index_reduce as scatter_reduce takes it: for every element of source.
+Tensor spread_index(const Tensor& self, int64_t d, const Tensor& index, const Tensor& source,
+                    std::string_view reduce) {
+  RL_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+           "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce,
+           ".");
+  RL_CHECK(
+      index.dtype() == kInt32 || index.dtype() == kInt64,
+      "index_reduce_(): Expected dtype int32/int64 for index but got: ", enum_name(index.dtype()));
+  RL_CHECK_INDEX(index.dim() <= 1,
+                 "index_reduce_(): Index is supposed to be a vector, but got dim: ", index.dim());
+  RL_CHECK(self.dtype() == source.dtype(), "index_reduce_(): self (", enum_name(self.dtype()),
+           ") and source (", enum_name(source.dtype()), ") must have the same scalar type");
+  RL_CHECK(source.dim() == self.dim() || source.dim() == 0, "index_reduce_(): source has ",
+           source.dim(), " dimensions, self ", self.dim());
+  RL_CHECK(index.numel() == (source.dim() == 0 ? 1 : source.size(d)),
+           "index_reduce_(): Number of indices (", index.numel(),
+           ") should be equal to source.size(dim): (", source.dim() == 0 ? 1 : source.size(d),
+           "), for dim: ", d);
+  for (int64_t i = 0; i < source.dim(); i++) {
+    RL_CHECK(i == d || source.size(i) == self.size(i), "index_reduce_(): sizes of source ",
+             source.sizes(), " and self ", self.sizes(), " must match except in dim ", d);
+  }
+  if (!index.is_meta() && index.numel() > 0) {
+    const int64_t n = self.dim() == 0 ? 1 : self.size(d);
+    RL_CHECK_INDEX(index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < n,
+                   "index out of range in self");
+  }
+  if (source.dim() == 0) {
+    return index.reshape({}).to(kInt64);
+  }
+  DimVector sizes(static_cast<size_t>(source.dim()), 1);
+  sizes[static_cast<size_t>(d)] = index.numel();
+  return index.to(kInt64).reshape(sizes).expand(source.sizes());
+}
+
+}  // namespace
+
+Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                    std::string_view reduce, bool include_self) {
+  const int64_t d = wrap_dim(dim, self.dim());
+  const Tensor places = spread_index(self, d, index, source, reduce);
+  return self.scatter_reduce(d, places, source, reduce, include_self);
+}
+
+Tensor& index_reduce_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                      std::string_view reduce, bool include_self) {
+  const int64_t d = wrap_dim(dim, self.dim());
+  const Tensor places = spread_index(self, d, index, source, reduce);
+  return self.scatter_reduce_(d, places, source, reduce, include_self);
+}
+
+namespace {
+
+int64_t split_dim(const char* name, const Tensor& self, int64_t least, int64_t dim) {
+  RL_CHECK(self.dim() >= least, "torch.", name, " requires a tensor with at least ", least,
+           " dimension, but got a tensor with ", self.dim(), " dimensions!");
+  return dim;
+}
+
+std::vector<Tensor> equal_split(const char* name, const Tensor& self, int64_t dim,
+                                int64_t sections) {
+  RL_CHECK(sections > 0 && self.size(dim) % sections == 0, "torch.", name,
+           " attempted to split along dimension ", dim, ", but the size of the dimension ",
+           self.size(dim), " is not divisible by the split_size ", sections, "!");
+  return self.tensor_split(sections, dim);
+}
+
+}  // namespace
+
+std::vector<Tensor> hsplit_int(const Tensor& self, int64_t sections) {
+  split_dim("hsplit", self, 1, 0);
+  return equal_split("hsplit", self, self.dim() == 1 ? 0 : 1, sections);
+}
+std::vector<Tensor> hsplit_array(const Tensor& self, IntArrayRef indices) {
+  split_dim("hsplit", self, 1, 0);
+  return self.tensor_split(indices, self.dim() == 1 ? 0 : 1);
+}
+std::vector<Tensor> vsplit_int(const Tensor& self, int64_t sections) {
+  return equal_split("vsplit", self, split_dim("vsplit", self, 2, 0), sections);
+}
+std::vector<Tensor> vsplit_array(const Tensor& self, IntArrayRef indices) {
+  return self.tensor_split(indices, split_dim("vsplit", self, 2, 0));
+}
+std::vector<Tensor> dsplit_int(const Tensor& self, int64_t sections) {
+  return equal_split("dsplit", self, split_dim("dsplit", self, 3, 2), sections);
+}
+std::vector<Tensor> dsplit_array(const Tensor& self, IntArrayRef indices) {
+  return self.tensor_split(indices, split_dim("dsplit", self, 3, 2));
+}
+
+std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+  return self.chunk(chunks, dim);
+}
+std::vector<Tensor> unsafe_split(const Tensor& self, int64_t split_size, int64_t dim) {
+  return self.split(split_size, dim);
+}
+std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntArrayRef split_sizes,
+                                            int64_t dim) {
+  return self.split_with_sizes(split_sizes, dim);
+}
+
+Tensor fill(const Tensor& self, const Tensor& value) {
+  return rushlight::empty_like(self).fill_(value);
+}
+
+Tensor& fill_diagonal_(const Tensor& self, const Scalar& fill_value, bool wrap) {
+  RL_CHECK(self.dim() >= 2, "dimensions must larger than 1");
+  const int64_t rows = self.size(0);
+  const int64_t cols = self.size(1);
+  int64_t step = 0;
+  int64_t least = rows;
+  for (int64_t d = 0; d < self.dim(); d++) {
+    RL_CHECK(self.dim() == 2 || self.size(d) == rows,
+             "all dimensions of input must be of equal length");
+    step += self.stride(d);
+    least = std::min(least, self.size(d));
+  }
+  const int64_t first = self.storage_offset();
+  self.as_strided(least, step, first).fill_(fill_value);
+  if (wrap && self.dim() == 2 && rows > cols + 1) {
+    // Below the square, after one free row, the diagonal starts again.
+    for (int64_t row = cols + 1; row < rows; row += cols + 1) {
+      const int64_t n = std::min(cols, rows - row);
+      self.as_strided(n, step, first + row * self.stride(0)).fill_(fill_value);
+    }
+  }
+  return const_cast<Tensor&>(self);
+}
+
+// ---- in place ----
+
+Tensor& deg2rad_(const Tensor& self) { return self.mul_(M_PI / 180); }
+Tensor& rad2deg_(const Tensor& self) { return self.mul_(180 / M_PI); }
+Tensor& logit_(const Tensor& self, std::optional<double> eps) {
+  return self.copy_(self.logit(eps));
+}
+Tensor& arctan2_(const Tensor& self, const Tensor& other) { return self.atan2_(other); }
+Tensor& float_power_(const Tensor& self, const Tensor& exponent) {
+  const Tensor value = self.float_power(exponent);
+  RL_CHECK(self.dtype() == value.dtype(), "the base given to float_power_ has dtype ",
+           enum_name(self.dtype()), " but the operation's result requires dtype ",
+           enum_name(value.dtype()));
+  return self.copy_(value);
+}
+
+}  // namespace rushlight::composite
