@@ -1,6 +1,6 @@
-"""Statistics and calculus on samples: quantiles, covariance, histograms, differences, integrals, distances, membership."""
+"""Statistics and calculus on samples: quantiles, covariance, histograms, differences, integrals, membership."""
 
-from gen.table import composite, custom, op
+from gen.table import composite
 
 _both = "function method out"
 
@@ -30,13 +30,6 @@ composite("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tens
 composite("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", variants=_both,
           doc="Slices along a dimension scaled so that their p-norm is at most maxnorm.")
 composite("renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)", variants="method inplace", doc="`renorm` in place.")
-
-op("_euclidean_distances(Tensor x1, Tensor x2, bool by_product) -> Tensor", kernel=custom(isa=False), variants="function",
-   grad={"x1": "euclidean_backward(grad, x1, x2, result)", "x2": "euclidean_backward(grad.transpose(-2, -1), x2, x1, result.transpose(-2, -1))"},
-   doc="Distances of all pairs of rows; by_product: through one matrix product.")
-composite("cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor", variants="function",
-          doc="The p-norms of the differences of all pairs of rows.")
-composite("pdist(Tensor self, float p=2.0) -> Tensor", variants="function", doc="The p-norms of the differences of rows, each pair once.")
 
 for _overload, _arguments in (
     ("Tensor_Tensor", "Tensor elements, Tensor test_elements"),

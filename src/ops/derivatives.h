@@ -138,10 +138,6 @@ Tensor fft_r2c_backward(const Tensor& grad, IntArrayRef sizes, IntArrayRef dim,
                         int64_t normalization, bool onesided);
 Tensor fft_c2r_backward(const Tensor& grad, IntArrayRef dim, int64_t normalization);
 
-// ---- statistics ----
-Tensor euclidean_backward(const Tensor& grad, const Tensor& x1, const Tensor& x2,
-                          const Tensor& distances);
-
 // ---- conv ----
 Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, const Tensor& weight,
                                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,

@@ -1,4 +1,4 @@
-// Statistics and calculus over other ops; the distances of all pairs have a kernel of their own.
+// Statistics and calculus over other ops.
 #include <algorithm>
 #include <cmath>
 
@@ -6,35 +6,6 @@
 #include "ops/derivatives.h"
 
 namespace rushlight {
-
-namespace shape {
-
-OutSpec _euclidean_distances(Tensor& x1, Tensor& x2, bool&) {
-  RL_CHECK(
-      x1.dim() >= 2 && x1.dim() == x2.dim() && x1.dtype() == x2.dtype() &&
-          x1.size(-1) == x2.size(-1) && is_floating(x1.dtype()),
-      "_euclidean_distances: expected matrices of one floating dtype, batch and width, but got ",
-      x1.sizes(), " and ", x2.sizes());
-  DimVector sizes(x1.sizes());
-  for (int64_t d = 0; d + 2 < x1.dim(); d++) {
-    RL_CHECK(x1.size(d) == x2.size(d), "_euclidean_distances: batches differ: ", x1.sizes(),
-             " and ", x2.sizes());
-  }
-  sizes.back() = x2.size(-2);
-  x1 = contiguous_raw(x1);
-  x2 = contiguous_raw(x2);
-  return {sizes, x1.dtype()};
-}
-
-}  // namespace shape
-
-Tensor euclidean_backward(const Tensor& grad, const Tensor& x1, const Tensor& x2,
-                          const Tensor& distances) {
-  // Equal rows have no direction: they get nothing.
-  const Tensor same = distances.eq(0);
-  const Tensor weights = where(same, 0, grad / where(same, 1, distances));
-  return x1 * weights.sum(-1, true) - weights.matmul(x2);
-}
 
 namespace composite {
 
@@ -423,53 +394,6 @@ Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& ma
 
 Tensor& renorm_(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
   return self.copy_(composite::renorm(self, p, dim, maxnorm));
-}
-
-// ---- distances ----
-
-Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
-  RL_CHECK(x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: ", x1.dim(), "D");
-  RL_CHECK(x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: ", x2.dim(), "D");
-  RL_CHECK(x1.size(-1) == x2.size(-1),
-           "X1 and X2 must have the same number of columns. X1: ", x1.size(-1),
-           " X2: ", x2.size(-1));
-  RL_CHECK(is_floating(x1.dtype()),
-           "cdist only supports floating-point dtypes, X1 got: ", enum_name(x1.dtype()));
-  RL_CHECK(is_floating(x2.dtype()),
-           "cdist only supports floating-point dtypes, X2 got: ", enum_name(x2.dtype()));
-  RL_CHECK(p >= 0, "cdist only supports non-negative p values");
-  const int64_t mode = compute_mode.value_or(0);
-  RL_CHECK(mode >= 0 && mode <= 2, "possible modes: 0, 1, 2, but was: ", mode);
-  if (p != 2) {
-    return rushlight::linalg_vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1);
-  }
-  const ScalarType dtype = promote_types(x1.dtype(), x2.dtype());
-  const auto matrices = [](const Tensor& t) {
-    return IntArrayRef(t.sizes()).slice(0, static_cast<size_t>(t.dim() - 2));
-  };
-  const DimVector batch = broadcast_sizes(matrices(x1), matrices(x2));
-  const auto expanded = [&](const Tensor& t) {
-    DimVector sizes(batch);
-    sizes.push_back(t.size(-2));
-    sizes.push_back(t.size(-1));
-    return t.to(dtype).expand(sizes);
-  };
-  // Products lose digits where rows are close: only where there are many pairs, or by request.
-  const bool many = x1.size(-2) > 25 || x2.size(-2) > 25;
-  return rushlight::_euclidean_distances(expanded(x1), expanded(x2),
-                                         mode == 1 || (mode == 0 && many));
-}
-
-Tensor pdist(const Tensor& self, double p) {
-  RL_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
-  RL_CHECK(is_floating(self.dtype()), "pdist only supports floating-point dtypes");
-  RL_CHECK(p >= 0, "pdist only supports non-negative p values");
-  const int64_t n = self.size(0);
-  const Tensor pairs =
-      rushlight::triu_indices(n, n, 1, TensorOptions(kInt64).device(self.device()));
-  const Tensor difference =
-      self.index_select(0, pairs.select(0, 0)) - self.index_select(0, pairs.select(0, 1));
-  return rushlight::linalg_vector_norm(difference, p, -1);
 }
 
 // ---- membership ----

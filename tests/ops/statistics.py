@@ -22,10 +22,6 @@ SAMPLES = {
     "cumulative_trapezoid.x": ["x(4), x(4)", "x(3, 4), x(3), dim=0"],
     "cumulative_trapezoid.dx": ["x(4)", "x(3, 4), dx=2, dim=0", "x(0)"],
     "renorm": ["x(3, 4), 2, 0, 1", "x(3, 4), 1, 1, 2", "x(2, 3, 4), 2, 1, 0.5"],
-    "_euclidean_distances": ["x(3, 4), x(2, 4), False", "x(3, 4), x(2, 4), True", "x(2, 3, 4), x(2, 5, 4), True"],
-    "cdist": ["x(3, 4), x(2, 4)", "x(3, 4), x(2, 4), 1", "x(3, 4), x(2, 4), 3", "x(3, 4), x(2, 4), inf", "x(2, 3, 4), x(2, 4)", "x(3, 4), x(2, 4), compute_mode=1",
-              "x(30, 4), x(28, 4)", "x(0, 4), x(2, 4)", "x(3, 0), x(2, 0)"],
-    "pdist": ["x(4, 3)", "x(4, 3), 1", "x(1, 3)", "x(0, 3)"],
     "isin.Tensor_Tensor": ["ints(3, 4, high=9), ints(5, high=9)", "ints(3, 4, high=90), ints(50, high=90)", "x(3), x(0)", "ints(3, high=4), ints(2, high=4), invert=True"],
     "isin.Tensor_Scalar": ["ints(3, 4, high=3), 1"],
     "isin.Scalar_Tensor": ["1, ints(3, high=3)"],
@@ -47,8 +43,6 @@ ERRORS = {
              ("x(3, 4), 1, 1, x(2, 1)", RuntimeError, r"input.size\(0\) = 3, but got tensor.size\(0\) = 2")],
     "trapezoid.x": [("x(3, 4), x(2)", RuntimeError, "There must be one `x` value for each sample point")],
     "renorm": [("x(3, 4), 0, 0, 1", RuntimeError, "non-positive-norm not supported"), ("x(3), 2, 0, 1", RuntimeError, "needs at least 2 dimensions")],
-    "cdist": [("x(3, 4), x(3, 3)", RuntimeError, "X1 and X2 must have the same number of columns. X1: 4 X2: 3"),
-              ("x(3, 4), x(3, 4), -1", RuntimeError, "cdist only supports non-negative p values")],
     "isin.Tensor_Tensor": [("mask(2), mask(2)", RuntimeError, "Unsupported input type encountered for isin")],
 }
 SKIPS = {}
