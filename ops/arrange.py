@@ -20,6 +20,8 @@ composite("index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, 
 for _name, _which in (("hsplit", "second (of one, the first)"), ("vsplit", "first"), ("dsplit", "third")):
     composite(f"{_name}.int(Tensor(a) self, int sections) -> Tensor(a)[]", doc=f"Equal pieces along the {_which} dimension.")
     composite(f"{_name}.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", doc=f"Pieces along the {_which} dimension, cut before the indices.")
+composite("tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+          doc="`tensor_split` by a 0-d tensor (how many pieces) or a vector (where to cut).")
 composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", doc="`chunk`.")
 composite("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]", doc="`split`.")
 composite("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]", doc="`split_with_sizes`.")

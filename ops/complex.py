@@ -10,7 +10,7 @@ composite("real(Tensor self) -> Tensor", variants="function", ref="numpy.real", 
 composite("imag(Tensor self) -> Tensor", variants="function", ref="numpy.imag", doc="The imaginary part, a view.")
 op("_complex(Tensor real, Tensor imag) -> Tensor", kernel=custom(isa=False), variants="function out",
    grad={"real": "rushlight::real(grad)", "imag": "rushlight::imag(grad)"}, doc="real + imag * 1j.")
-composite("polar(Tensor abs, Tensor angle) -> Tensor", variants="function", doc="abs * exp(1j * angle).")
+composite("polar(Tensor abs, Tensor angle) -> Tensor", variants="function out", doc="abs * exp(1j * angle).")
 composite("resolve_conj(Tensor self) -> Tensor", doc="self: conjugation is done at once.")
 composite("resolve_neg(Tensor self) -> Tensor", doc="self: negation is done at once.")
 composite("is_conj(Tensor self) -> bool", doc="False: conjugation is done at once.")

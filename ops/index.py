@@ -54,7 +54,7 @@ op("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tens
    grad={"self": "accumulate ? grad : grad.put(index, zeros(source.sizes(), grad.options()), false)",
          "source": "grad.take(index).reshape(source.sizes())"},
    doc="Writes, or adds, elements at positions in the flattened tensor.")
-composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", ref="numpy.take_along_axis",
+composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", variants="function method out", ref="numpy.take_along_axis",
           doc="`gather` with broadcasting; flattened without a dimension.")
 
 # ---- masks ----
@@ -83,15 +83,15 @@ composite("where.single(Tensor condition) -> Tensor[]", variants="function", ref
 op("cat(Tensor[] tensors, int dim=0) -> Tensor", kernel=custom(isa=False),
    grad={"tensors": "cat_backward(grad, metas(tensors), dim)"}, ref="numpy.concatenate",
    doc="Tensors one after another along a dimension.")
-composite("concat(Tensor[] tensors, int dim=0) -> Tensor", ref="numpy.concatenate", doc="`cat`.")
-composite("concatenate(Tensor[] tensors, int dim=0) -> Tensor", ref="numpy.concatenate", doc="`cat`.")
+composite("concat(Tensor[] tensors, int dim=0) -> Tensor", variants="function out", ref="numpy.concatenate", doc="`cat`.")
+composite("concatenate(Tensor[] tensors, int dim=0) -> Tensor", variants="function out", ref="numpy.concatenate", doc="`cat`.")
 composite("stack(Tensor[] tensors, int dim=0) -> Tensor", ref="numpy.stack", variants="function out",
           doc="Tensors side by side along a new dimension.")
-composite("hstack(Tensor[] tensors) -> Tensor", ref="numpy.hstack", doc="Tensors side by side.")
-composite("vstack(Tensor[] tensors) -> Tensor", ref="numpy.vstack", doc="Tensors as rows, one below another.")
-composite("row_stack(Tensor[] tensors) -> Tensor", ref="numpy.vstack", doc="`vstack`.")
-composite("column_stack(Tensor[] tensors) -> Tensor", ref="numpy.column_stack", doc="Tensors as columns, side by side.")
-composite("dstack(Tensor[] tensors) -> Tensor", ref="numpy.dstack", doc="Tensors along a third dimension.")
+composite("hstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.hstack", doc="Tensors side by side.")
+composite("vstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.vstack", doc="Tensors as rows, one below another.")
+composite("row_stack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.vstack", doc="`vstack`.")
+composite("column_stack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.column_stack", doc="Tensors as columns, side by side.")
+composite("dstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.dstack", doc="Tensors along a third dimension.")
 composite("meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]", ref="numpy.meshgrid",
           doc="Coordinates of a grid whose axes are the given vectors.")
 
@@ -108,7 +108,7 @@ op("tril(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False), vari
    grad={"self": "grad.tril(diagonal)"}, ref="numpy.tril", doc="The lower triangle of matrices; zero above.")
 op("triu(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False), variants="function method inplace out",
    grad={"self": "grad.triu(diagonal)"}, ref="numpy.triu", doc="The upper triangle of matrices; zero below.")
-composite("diag(Tensor self, int diagonal=0) -> Tensor", ref="numpy.diag",
+composite("diag(Tensor self, int diagonal=0) -> Tensor", variants="function method out", ref="numpy.diag",
           doc="A matrix with the vector on a diagonal, or a copy of a matrix's diagonal.")
 composite("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
           doc="Matrices whose diagonals are the last dimension.")

@@ -56,7 +56,7 @@ composite("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar 
 composite("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
           variants="function method inplace out",
           doc="beta * self + alpha * the sum of all products batch1 @ batch2.")
-composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function",
+composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function out",
           doc="The product of several matrices, in the cheapest order.")
 composite("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", variants="function",
           ref="numpy.einsum", doc="Sums of products in Einstein's notation: `einsum('ij,jk->ik', a, b)`.")

@@ -63,7 +63,7 @@ op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor", kernel=pointwise(number
          "exponent": "pow_backward_exponent(grad, self, exponent, result)"},
    ref="numpy.power", doc="self to the power of exponent.")
 composite("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function", doc="A number to the power of a tensor.")
-composite("float_power(Tensor self, Tensor|Scalar exponent) -> Tensor", doc="`pow` in float64 or complex128.")
+composite("float_power(Tensor self, Tensor|Scalar exponent) -> Tensor", variants="function method out", doc="`pow` in float64 or complex128.")
 op("neg(Tensor self) -> Tensor", kernel=pointwise(everything), manual=_by_hand, grad={"self": "-grad"}, ref="numpy.negative",
    doc="-self.")
 composite("positive(Tensor self) -> Tensor", doc="self; bool is refused.")
@@ -95,7 +95,7 @@ op("sgn(Tensor self) -> Tensor", kernel=pointwise(everything), grad={"self": "sg
    doc="self / |self|, 0 at 0.")
 op("_angle(Tensor self) -> Tensor", kernel=pointwise(floating, complex_, promote="real"), variants="function",
    grad={"self": "angle_backward(grad, self)"}, doc="`angle` of floating-point and complex numbers.")
-composite("angle(Tensor self) -> Tensor", ref="numpy.angle", doc="The angle of complex numbers; 0 or pi for real ones.")
+composite("angle(Tensor self) -> Tensor", variants="function method out", ref="numpy.angle", doc="The angle of complex numbers; 0 or pi for real ones.")
 op("conj_physical(Tensor self) -> Tensor", kernel=pointwise(everything), grad={"self": "grad.conj()"}, ref="numpy.conj",
    doc="The complex conjugate, in memory of its own.")
 composite("conj(Tensor self) -> Tensor", ref="numpy.conj", doc="The complex conjugate; real tensors are returned as they are.")
@@ -166,8 +166,8 @@ op("atanh(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (1 - self *
    doc="Inverse hyperbolic tangent.")
 op("sinc(Tensor self) -> Tensor", **_floats, grad={"self": "sinc_backward(grad, self)"}, ref="numpy.sinc",
    doc="sin(pi self) / (pi self), 1 at 0.")
-composite("deg2rad(Tensor self) -> Tensor", ref="numpy.deg2rad", doc="Degrees to radians.")
-composite("rad2deg(Tensor self) -> Tensor", ref="numpy.rad2deg", doc="Radians to degrees.")
+composite("deg2rad(Tensor self) -> Tensor", variants="function method out", ref="numpy.deg2rad", doc="Degrees to radians.")
+composite("rad2deg(Tensor self) -> Tensor", variants="function method out", ref="numpy.rad2deg", doc="Radians to degrees.")
 
 # ---- error function and its like ----
 
@@ -178,7 +178,7 @@ op("erfinv(Tensor self) -> Tensor", **_floats, grad={"self": "grad * (0.88622692
 op("sigmoid(Tensor self) -> Tensor", **_complex, grad={"self": "sigmoid_backward(grad, result)"}, doc="1 / (1 + exp(-self)).")
 op("_logit(Tensor self) -> Tensor", **_floats, variants="function", grad={"self": "grad / (self * (1 - self))"},
    doc="log(self / (1 - self)).")
-composite("logit(Tensor self, float? eps=None) -> Tensor", doc="log(self / (1 - self)), self clamped to [eps, 1 - eps].")
+composite("logit(Tensor self, float? eps=None) -> Tensor", variants="function method out", doc="log(self / (1 - self)), self clamped to [eps, 1 - eps].")
 
 # ---- rounding ----
 
@@ -204,7 +204,7 @@ composite("isreal(Tensor self) -> Tensor", ref="numpy.isreal", doc="True where t
 op("_nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
    kernel=pointwise(floating), manual=_by_hand, variants="function inplace",
    grad={"self": "grad * self.isfinite()"}, doc="`nan_to_num` of floating-point numbers.")
-composite("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+composite("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", variants="function method out",
           ref="numpy.nan_to_num", doc="NaN and infinities replaced: by 0 and the largest numbers, or by what is given.")
 composite("nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!)",
           variants="method inplace", doc="`nan_to_num` in place.")
@@ -397,16 +397,16 @@ for _alias, _name in {
     "absolute": "abs", "negative": "neg", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arccosh": "acosh",
     "arcsinh": "asinh", "arctanh": "atanh", "fix": "trunc",
 }.items():
-    composite(f"{_alias}(Tensor self) -> Tensor", doc=f"`{_name}`.")
+    composite(f"{_alias}(Tensor self) -> Tensor", variants="function method out", doc=f"`{_name}`.")
     composite(f"{_alias}_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace", doc=f"`{_name}_`.")
 for _alias, _name in {
     "multiply": "mul", "true_divide": "div", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
     "not_equal": "ne",
 }.items():
-    composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor", doc=f"`{_name}`.")
+    composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor", variants="function method out", doc=f"`{_name}`.")
     composite(f"{_alias}_(Tensor(a!) self, Tensor|Scalar other) -> Tensor(a!)", variants="method inplace", doc=f"`{_name}_`.")
-composite("arctan2(Tensor self, Tensor other) -> Tensor", doc="`atan2`.")
-composite("subtract(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", doc="`sub`.")
+composite("arctan2(Tensor self, Tensor other) -> Tensor", variants="function method out", doc="`atan2`.")
+composite("subtract(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", variants="function method out", doc="`sub`.")
 composite("subtract_(Tensor(a!) self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)", variants="method inplace", doc="`sub_`.")
-composite("divide(Tensor self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor", doc="`div`.")
+composite("divide(Tensor self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor", variants="function method out", doc="`div`.")
 composite("divide_(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor(a!)", variants="method inplace", doc="`div_`.")

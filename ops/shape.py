@@ -144,4 +144,4 @@ composite("as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_o
           variants="method inplace", doc="`as_strided` in place.")
 composite("resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
           variants="method inplace", doc="New sizes; the storage grows when needed and keeps its contents.")
-composite("resize_as_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace", doc="`resize_` to the shape of other.")
+composite("resize_as_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)", variants="method inplace", doc="`resize_` to the shape of other.")

@@ -12,7 +12,7 @@ composite("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descendi
           doc="Where the sorted elements stood; equal ones keep their order.")
 composite("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", ref="numpy.argsort",
           doc="Where the sorted elements stood.")
-composite("msort(Tensor self) -> Tensor", doc="Sorted along the first dimension.")
+composite("msort(Tensor self) -> Tensor", variants="function method out", doc="Sorted along the first dimension.")
 op("topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
    kernel=custom(), nondiff=("indices",),
    grad={"self": "selected_backward(grad_values, self.sizes(), dim, indices)"},
@@ -52,9 +52,9 @@ op("searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, b
 composite("searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
           "str? side=None, Tensor? sorter=None) -> Tensor", variants="function", doc="`searchsorted` of one number.")
 composite("bucketize(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
-          variants="function", ref="numpy.digitize", doc="`searchsorted` in one sequence of boundaries.")
+          variants="function out", ref="numpy.digitize", doc="`searchsorted` in one sequence of boundaries.")
 composite("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
-          variants="function", doc="`bucketize` of one number.")
+          variants="function out", doc="`bucketize` of one number.")
 op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", kernel=dynamic(isa=True), grad="none",
    ref="numpy.bincount", doc="How often each number from 0 on occurs, or the sum of its weights.")
 op("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=custom(), grad="none",

@@ -150,6 +150,27 @@ std::vector<Tensor> dsplit_array(const Tensor& self, IntArrayRef indices) {
   return self.tensor_split(indices, split_dim("dsplit", self, 3, 2));
 }
 
+std::vector<Tensor> tensor_split_tensor_indices_or_sections(
+    const Tensor& self, const Tensor& tensor_indices_or_sections, int64_t dim) {
+  const Tensor& where_to = tensor_indices_or_sections;
+  RL_CHECK(where_to.is_cpu(),
+           "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on ",
+           where_to.device());
+  RL_CHECK(where_to.dtype() == kInt64,
+           "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ",
+           enum_name(where_to.dtype()));
+  RL_CHECK(where_to.dim() <= 1,
+           "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+           "one-dimensional tensor, but got a tensor with ",
+           where_to.dim(), " dims");
+  if (where_to.dim() == 0) {
+    return self.tensor_split(where_to.item<int64_t>(), dim);
+  }
+  const Tensor places = where_to.contiguous();
+  return self.tensor_split(IntArrayRef(places.data<int64_t>(), static_cast<size_t>(places.numel())),
+                           dim);
+}
+
 std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   return self.chunk(chunks, dim);
 }
