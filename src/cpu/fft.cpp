@@ -92,6 +92,42 @@ void visit_real(ScalarType dtype, const F& f) {
   }
 }
 
+// The second half of the last transformed dimension, from the first: the spectrum of real numbers
+// at -k is the conjugate of that at k.
+void fill_by_symmetry(const Tensor& out, IntArrayRef dim) {
+  const int64_t last = dim.back();
+  const int64_t n = out.size(last);
+  const int64_t known = n / 2 + 1;
+  const int64_t rows = out.numel() / n;
+  visit_real(out.dtype(), [&](auto zero) {
+    using C = complex<decltype(zero)>;
+    C* const data = out.data<C>();
+    const int64_t step = out.stride(last);
+    parallel_for(0, rows, std::max<int64_t>(1, piece / n), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; row++) {
+        int64_t to = 0;
+        int64_t from = 0;
+        int64_t rest = row;
+        for (int64_t d = out.dim() - 1; d >= 0; d--) {
+          if (d == last) {
+            continue;
+          }
+          const int64_t size = out.size(d);
+          const int64_t at = rest % size;
+          rest /= size;
+          const bool mirrored = std::find(dim.begin(), dim.end(), d) != dim.end();
+          to += at * out.stride(d);
+          from += (mirrored && at != 0 ? size - at : at) * out.stride(d);
+        }
+        for (int64_t k = known; k < n; k++) {
+          const C value = data[from + (n - k) * step];
+          data[to + k * step] = {value.re, -value.im};
+        }
+      }
+    });
+  });
+}
+
 }  // namespace
 
 void _fft_c2c(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t normalization,
@@ -118,8 +154,11 @@ void _fft_r2c(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t no
     return;
   }
   if (!onesided) {
-    copy_raw(out, self);
-    _fft_c2c(out, out, dim, normalization, true);
+    const int64_t last = dim.back();
+    ViewSpec half{out.sizes(), out.strides(), out.storage_offset()};
+    half.sizes[static_cast<size_t>(last)] = out.size(last) / 2 + 1;
+    _fft_r2c(make_view(out, half), self, dim, normalization, true);
+    fill_by_symmetry(out, dim);
     return;
   }
   visit_real(out.dtype(), [&](auto zero) {
