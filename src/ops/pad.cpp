@@ -80,13 +80,13 @@ OutSpec constant_pad_nd(Tensor& self, DimVector& pad, Scalar&) {
   return out;
 }
 
-OutSpec _pad_edges(Tensor& self, DimVector& pad, std::string_view& mode) {
+OutSpec _pad_edges(Tensor& self, DimVector& pad, std::string& mode) {
   check_pad(self, pad);
   self = contiguous_raw(self);
   return padded(self.sizes(), self.dtype(), pad, mode);
 }
 
-OutSpec _pad_edges_backward(Tensor& grad, DimVector& size, DimVector& pad, std::string_view& mode) {
+OutSpec _pad_edges_backward(Tensor& grad, DimVector& size, DimVector& pad, std::string& mode) {
   check_pad(grad, pad);
   const OutSpec out = padded(size, grad.dtype(), pad, mode);
   RL_CHECK(grad.sizes() == IntArrayRef(out.sizes),

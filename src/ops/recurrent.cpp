@@ -82,7 +82,7 @@ namespace shape {
 
 OutSpecs<5> _recurrent_layer(Tensor& gates, Tensor& hidden, Tensor& cell, Tensor& weight_hh,
                              Tensor& bias_hh, Tensor& weight_hr, DimVector& batch_sizes,
-                             std::string_view& mode, bool&, bool& batch_first) {
+                             std::string& mode, bool&, bool& batch_first) {
   const ScalarType dtype = gates.dtype();
   const LayerSizes z = check_layer(dtype, hidden, cell, weight_hh, bias_hh, weight_hr, batch_sizes,
                                    mode, batch_first);
@@ -101,7 +101,7 @@ OutSpecs<6> _recurrent_layer_backward(Tensor& grad_output, Tensor& grad_hidden, 
                                       Tensor& hidden, Tensor& cell, Tensor& weight_hh,
                                       Tensor& bias_hh, Tensor& weight_hr, Tensor& output,
                                       Tensor& kept_gates, Tensor& kept_cells,
-                                      DimVector& batch_sizes, std::string_view& mode, bool&,
+                                      DimVector& batch_sizes, std::string& mode, bool&,
                                       bool& batch_first) {
   const ScalarType dtype = output.dtype();
   const LayerSizes z = check_layer(dtype, hidden, cell, weight_hh, bias_hh, weight_hr, batch_sizes,

@@ -96,7 +96,7 @@ DimVector sampled_sizes(const Tensor& input, const Tensor& grid) {
 
 namespace shape {
 
-OutSpec _interpolate(Tensor& self, DimVector& output_size, std::string_view& mode, bool&,
+OutSpec _interpolate(Tensor& self, DimVector& output_size, std::string& mode, bool&,
                      bool& antialias, std::optional<double>&, std::optional<double>&,
                      std::optional<double>&) {
   const int64_t dims = static_cast<int64_t>(output_size.size());
@@ -114,10 +114,9 @@ OutSpec _interpolate(Tensor& self, DimVector& output_size, std::string_view& mod
   return {with_last(self.sizes(), output_size), self.dtype(), {}, format};
 }
 
-OutSpec _interpolate_backward(Tensor& grad, DimVector& input_size, int64_t& dims,
-                              std::string_view& mode, bool&, bool& antialias,
-                              std::optional<double>&, std::optional<double>&,
-                              std::optional<double>&) {
+OutSpec _interpolate_backward(Tensor& grad, DimVector& input_size, int64_t& dims, std::string& mode,
+                              bool&, bool& antialias, std::optional<double>&,
+                              std::optional<double>&, std::optional<double>&) {
   RL_CHECK(dims >= 1 && dims <= 3 && grad.dim() == dims + 2 &&
                input_size.size() == static_cast<size_t>(dims) + 2,
            "interpolate backward: wrong number of dimensions: ", grad.sizes(), " and ", input_size);
