@@ -49,7 +49,8 @@ LayerSizes check_layer(ScalarType dtype, const Tensor& hidden, const Tensor& cel
     RL_CHECK(n >= 0 && n <= last, "recurrent layer: batch_sizes must not grow, got ", batch_sizes);
     RL_CHECK(!batch_first || n == last, "recurrent layer: batch_first expects batches of one size");
     last = n;
-    z.rows += n;
+    RL_CHECK(!__builtin_add_overflow(z.rows, n, &z.rows),
+             "recurrent layer: the sum of batch_sizes overflows, got ", batch_sizes);
   }
   RL_CHECK(hidden.dim() == 2 && weight_hh.dim() == 2 && weight_hh.size(0) % z.gates == 0,
            "recurrent layer: expected matrices, got a hidden state of shape ", hidden.sizes(),

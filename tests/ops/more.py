@@ -8,12 +8,29 @@ a composite of tensors alone gets the shapes of a pointwise op.
 from tests.ops import harness
 
 _GRAD = "x(3, 4), x(3, 4)"
-_LISTS = "[x(3, 4), x(7)], [x(3, 4), x(7)]"
 _LARGE_LISTS = "[x(300, 400)], [x(300, 400)]"
 _STEPS = "[m.tensor(3.0)]"
+_CTC = "x(6, 2, 4).log_softmax(2), ints(2, 3, low=1, high=4), [6, 5], [3, 2]"
+_LSTM = "[2, 2, 2], 'lstm', False, False"
+_LSTM_WEIGHTS, _GRU_WEIGHTS, _RNN_WEIGHTS = (
+    f"x({n}, 4), x({n}, 5), x({n}), x({n})" for n in (20, 15, 5)
+)
+_LAYER = "True, 1, 0.0, True, False"
+_SIZES = "m.tensor([2, 2, 1])"
 _POOL = "x(2, 3, 8, 9), [2, 2], [2, 2], [0, 0]"
 
 SAMPLES = {
+    # attention, distance
+    "_attention": ["x(2, 3, 4, 5), x(2, 3, 6, 5), x(2, 3, 6, 5), None, False, 0.4"],
+    "_attention_backward": [
+        "x(2, 3, 4, 5), x(2, 3, 4, 5), x(2, 3, 6, 5), x(2, 3, 6, 5), None, True, 0.4, x(2, 3, 4, 5), pos(2, 3, 4)"
+    ],
+    "_cdist": ["x(2, 3, 4), x(2, 5, 4), 2.0", "x(2, 3, 4), x(2, 5, 4), 1.5"],
+    "_cdist_backward": ["x(2, 3, 5), x(2, 3, 4), x(2, 5, 4), 2.0, pos(2, 3, 5)"],
+    "pixel_shuffle": ["x(2, 8, 3, 4), 2"],
+    "pixel_unshuffle": ["x(2, 2, 4, 6), 2"],
+    "channel_shuffle": ["x(2, 4, 3), 2"],
+    "native_channel_shuffle": ["x(2, 4, 3), 2"],
     # complex
     "view_as_real": ["x(3, 4)"],
     "view_as_complex": ["x(3, 4, 2)", "x(300, 400, 2)"],
@@ -35,7 +52,34 @@ SAMPLES = {
     "new_ones": ["x(3), [300, 400]"],
     "new_full": ["x(3), [300, 400], 1.5"],
     "range": ["0, 100000, 2"],
+    # linalg, pad, resample
+    "_matmul": ["x(2, 3, 4), x(2, 4, 5)"],
+    "_pad_edges": ["x(2, 5, 6), [1, 2, 2, 1], 'reflect'", "x(2, 5, 6), [1, 2], 'replicate'"],
+    "_pad_edges_backward": ["x(2, 8, 9), [2, 5, 6], [1, 2, 2, 1], 'reflect'"],
+    "_grid_sampler_backward": ["x(2, 3, 4, 5), x(2, 3, 6, 7), unit(2, 4, 5, 2), 0, 0, False"],
+    # recurrent
+    "_recurrent_layer": [f"x(6, 20), x(2, 5), x(2, 5), x(20, 5), x(20), None, {_LSTM}"],
+    "_recurrent_layer_backward": [
+        "x(6, 5), x(2, 5), x(2, 5), x(2, 5), x(2, 5), x(20, 5), x(20), None, x(6, 5), unit(6, 4, 5), unit(6, 5), " + _LSTM
+    ],
+    "lstm.input": [f"x(3, 2, 4), [x(1, 2, 5), x(1, 2, 5)], [{_LSTM_WEIGHTS}], {_LAYER}, False"],
+    "lstm.data": [f"x(5, 4), {_SIZES}, [x(1, 2, 5), x(1, 2, 5)], [{_LSTM_WEIGHTS}], {_LAYER}"],
+    "gru.input": [f"x(3, 2, 4), x(1, 2, 5), [{_GRU_WEIGHTS}], {_LAYER}, False"],
+    "gru.data": [f"x(5, 4), {_SIZES}, x(1, 2, 5), [{_GRU_WEIGHTS}], {_LAYER}"],
+    **{f"rnn_{n}.input": [f"x(3, 2, 4), x(1, 2, 5), [{_RNN_WEIGHTS}], {_LAYER}, False"] for n in ("tanh", "relu")},
+    **{f"rnn_{n}.data": [f"x(5, 4), {_SIZES}, x(1, 2, 5), [{_RNN_WEIGHTS}], {_LAYER}"] for n in ("tanh", "relu")},
+    "lstm_cell": [f"x(3, 4), [x(3, 5), x(3, 5)], {_LSTM_WEIGHTS}"],
+    "gru_cell": [f"x(3, 4), x(3, 5), {_GRU_WEIGHTS}"],
+    **{f"rnn_{n}_cell": [f"x(3, 4), x(3, 5), {_RNN_WEIGHTS}"] for n in ("tanh", "relu")},
     # loss
+    "_ctc_loss": [_CTC],
+    "_ctc_loss_backward": [
+        "x(2), x(6, 2, 4).log_softmax(2), ints(2, 3, low=1, high=4), [6, 5], [3, 2], pos(2), x(2, 6, 7), 0, False"
+    ],
+    "ctc_loss.IntList": [_CTC],
+    "ctc_loss.Tensor": [
+        "x(6, 2, 4).log_softmax(2), ints(2, 3, low=1, high=4), m.tensor([6, 5]), m.tensor([3, 2]), reduction=2"
+    ],
     "_nll_loss": ["x(3, 4), ints(3, high=4), None, 'mean', -100", "x(3, 4), ints(3, high=4), pos(4), 'none', 1"],
     "_nll_loss_backward": ["x(), ints(3, high=4), None, pos(), [3, 4], 'mean', -100"],
     "_cross_entropy": ["x(3, 4), ints(3, high=4), None, 'mean', -100, 0.1"],
@@ -78,6 +122,25 @@ SAMPLES = {
     "adadelta_step_": [
         f"{_LARGE_LISTS}, [pos(300, 400)], [pos(300, 400)], {_STEPS}, lr=0.1, rho=0.9, eps=1e-8, weight_decay=0.01, "
         "maximize=False"
+    ],
+    "adamax_step_": [
+        f"{_LARGE_LISTS}, [x(300, 400)], [pos(300, 400)], {_STEPS}, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8, "
+        "weight_decay=0.01, maximize=False"
+    ],
+    "nadam_step_": [
+        f"{_LARGE_LISTS}, [x(300, 400)], [pos(300, 400)], [m.tensor(0.9)], {_STEPS}, lr=0.1, beta1=0.9, beta2=0.99, "
+        "eps=1e-8, weight_decay=0.01, momentum_decay=0.01, decoupled=False, maximize=False"
+    ],
+    "radam_step_": [
+        f"{_LARGE_LISTS}, [x(300, 400)], [pos(300, 400)], {_STEPS}, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8, "
+        "weight_decay=0.01, decoupled=False, maximize=False"
+    ],
+    "rprop_step_": [
+        f"{_LARGE_LISTS}, [x(300, 400)], [pos(300, 400)], {_STEPS}, eta_minus=0.5, eta_plus=1.2, step_size_min=1e-6, "
+        "step_size_max=50.0, maximize=False"
+    ],
+    "asgd_step_": [
+        f"{_LARGE_LISTS}, [x(300, 400)], lambd=1e-4, eta=0.1, mu=0.5, weight_decay=0.01, maximize=False"
     ],
     # pointwise
     "div_.mode": ["x(3, 4), pos(3, 4), rounding_mode='floor'"],
