@@ -238,24 +238,32 @@ void TensorIterator::build(const PointwiseRule& rule) {
   merge();
 }
 
-// 0-d tensors on the CPU may meet tensors of another device.
+// 0-d tensors on the CPU may meet tensors of another device, but not by writing to it alone.
 void TensorIterator::find_device() {
-  const auto is_flexible = [&](int i) {
-    return is_input_number(i) || !tensors_[i]->defined() ||
-           (i >= num_outputs_ && tensors_[i]->dim() == 0 && tensors_[i]->is_cpu());
-  };
   bool found = false;
-  for (int i = 0; i < num_operands_; i++) {
-    if (is_flexible(i)) {
-      continue;
-    }
-    const Device device = tensors_[i]->device();
+  const auto meet = [&](Device device) {
     RL_CHECK(!found || device == device_,
              "Expected all tensors to be on the same device, but found at least two "
              "devices, ",
-             device_, " and ", device, "!");
+             device_, " and ", device, "! (when calling ", op_, ")");
     device_ = device;
     found = true;
+  };
+  bool only_small = false;
+  for (int i = num_outputs_; i < num_operands_; i++) {
+    if (is_input_number(i) || (tensors_[i]->dim() == 0 && tensors_[i]->is_cpu())) {
+      only_small |= !is_input_number(i);
+    } else {
+      meet(tensors_[i]->device());
+    }
+  }
+  if (!found && only_small) {
+    meet(kCPU);
+  }
+  for (int i = 0; i < num_outputs_; i++) {
+    if (tensors_[i]->defined()) {
+      meet(tensors_[i]->device());
+    }
   }
 }
 
