@@ -11,7 +11,22 @@ import warnings
 import rushlight
 from rushlight._table import ops
 
+from ._pool import (  # noqa: F401
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d_with_indices,
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
+    lp_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
 from ._resample import (  # noqa: F401
+    GRID_SAMPLE_INTERPOLATION_MODES,
+    GRID_SAMPLE_PADDING_MODES,
     affine_grid,
     grid_sample,
     interpolate,
@@ -380,6 +395,95 @@ def embedding(
 # ---- pooling -----------------------------------------------------------------------------------
 
 
+def embedding_bag(
+    input,
+    weight,
+    offsets=None,
+    max_norm=None,
+    norm_type=2,
+    scale_grad_by_freq=False,
+    mode="mean",
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
+    """Sums, means or maxima of the rows of `weight` at bags of indices.
+
+    Args:
+        input: (bags, length), or all indices in one row with `offsets`, where the bags begin.
+        mode: "sum", "mean" or "max".
+        per_sample_weights: factors of the rows, of the shape of input ("sum" only).
+        include_last_offset: the last offset is the end of the last bag.
+        padding_idx: a row that counts for nothing and gets no gradient.
+    """
+    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, "
+            f"then it must have the same shape as the input ({list(input.shape)})"
+        )
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+                f"of fixed length sequences. However, found offsets of type {type(offsets)}"
+            )
+        step = max(input.size(1), 1)
+        offsets = rushlight.arange(
+            0, input.size(0) * step, step, dtype=input.dtype, device=input.device
+        )
+        if input.size(1) == 0:
+            offsets = offsets.zero_()
+        input = input.reshape(-1)
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)
+    elif input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+    else:
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
+        )
+    modes = {"sum": 0, "mean": 1, "max": 2}
+    if mode not in modes:
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if max_norm is not None:
+        with rushlight.no_grad():
+            ops.embedding_renorm_(weight, input, max_norm, norm_type)
+    return ops.embedding_bag(
+        weight,
+        input,
+        offsets.to(input.dtype),
+        scale_grad_by_freq,
+        modes[mode],
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )[0]
+
+
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """x over (k + alpha * the mean square of `size` neighbouring channels) to the power beta."""
+    if input.dim() < 3:
+        raise ValueError(
+            f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)"
+        )
+    if input.numel() == 0:
+        return input
+    squares = input.mul(input).flatten(2).unsqueeze(1)
+    padded = ops.constant_pad_nd(squares, (0, 0, size // 2, (size - 1) // 2))
+    means = ops.avg_pool2d(padded, (size, 1), 1).squeeze(1).reshape(input.shape)
+    return input / means.mul(alpha).add(k).pow(beta)
+
+
 def max_pool1d_with_indices(
     input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
 ):
@@ -744,6 +848,69 @@ def triplet_margin_loss(
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     return ops.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor,
+    positive,
+    negative,
+    *,
+    distance_function=None,
+    margin=1.0,
+    swap=False,
+    reduction="mean",
+):
+    """max(0, distance(anchor, positive) - distance(anchor, negative) + margin).
+
+    `distance_function` is `pairwise_distance` by default; with `swap` the negative may be nearer to
+    the positive than to the anchor.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    distance = ops.pairwise_distance if distance_function is None else distance_function
+    if not anchor.dim() == positive.dim() == negative.dim():
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {anchor.dim()}D, positive {positive.dim()}D, and "
+            f"negative {negative.dim()}D inputs"
+        )
+    near = distance(anchor, positive)
+    far = distance(anchor, negative)
+    if swap:
+        far = rushlight.min(far, distance(positive, negative))
+    return _reduced((near - far + margin).clamp_min(0), reduction)
+
+
+def ctc_loss(
+    log_probs,
+    targets,
+    input_lengths,
+    target_lengths,
+    blank=0,
+    reduction="mean",
+    zero_infinity=False,
+):
+    """-log of the probability of targets under all their alignments with sequences.
+
+    Args:
+        log_probs: (length, batch, classes), logarithms of probabilities.
+        targets: (batch, longest) or all targets in one row.
+        input_lengths, target_lengths: how much of each counts.
+        blank: the class between labels.
+        reduction: "mean" divides by the targets' lengths first.
+        zero_infinity: impossible targets count as zero.
+    """
+    numbers = {"none": 0, "mean": 1, "sum": 2}
+    if reduction not in numbers:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    lengths = [
+        n.tolist() if isinstance(n, rushlight.Tensor) else n
+        for n in (input_lengths, target_lengths)
+    ]
+    lengths = [n if isinstance(n, (list, tuple)) else [n] for n in lengths]
+    return ops.ctc_loss(log_probs, targets, *lengths, blank, numbers[reduction], zero_infinity)
 
 
 def multi_margin_loss(

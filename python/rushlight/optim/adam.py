@@ -4,7 +4,7 @@ import rushlight
 from rushlight import Tensor
 from rushlight._table import ops
 
-from .optimizer import Optimizer, _check_settings, _check_ways, _counter, _zeros_like
+from .optimizer import Optimizer, _check_betas, _check_settings, _check_ways, _counter, _zeros_like
 
 __all__ = ["Adam"]
 
@@ -44,9 +44,7 @@ class Adam(Optimizer):
                 "lr as a Tensor is not supported for capturable=False and foreach=True"
             )
         _check_settings(lr, eps=eps)
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        _check_betas(betas)
         _check_settings(lr, weight_decay=weight_decay)
         _check_ways(foreach, fused, differentiable)
         defaults = {

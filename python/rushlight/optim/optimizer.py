@@ -349,6 +349,13 @@ def _check_settings(lr, **at_least_zero):
             raise ValueError(f"Invalid {words}: {value}")
 
 
+def _check_betas(betas):
+    """Raise ValueError where a share of old values is not in [0, 1)."""
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
 def _check_ways(foreach, fused, differentiable):
     """Every step is fused; the switches are taken for compatibility, and checked."""
     if foreach and fused:

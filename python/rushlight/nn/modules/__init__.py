@@ -2,6 +2,7 @@
 
 from . import (
     activation,
+    adaptive,
     attention,
     batchnorm,
     channelshuffle,
@@ -19,11 +20,13 @@ from . import (
     padding,
     pixelshuffle,
     pooling,
+    rnn,
     sparse,
     transformer,
     upsampling,
 )
 from .activation import *  # noqa: F403
+from .adaptive import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
 from .channelshuffle import *  # noqa: F403
@@ -42,6 +45,7 @@ from .normalization import *  # noqa: F403
 from .padding import *  # noqa: F403
 from .pixelshuffle import *  # noqa: F403
 from .pooling import *  # noqa: F403
+from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
 from .transformer import *  # noqa: F403
 from .upsampling import *  # noqa: F403
@@ -66,7 +70,9 @@ __all__ = [
     *fold.__all__,
     *pixelshuffle.__all__,
     *channelshuffle.__all__,
+    *adaptive.__all__,
     *attention.__all__,
+    *rnn.__all__,
     *transformer.__all__,
     *upsampling.__all__,
 ]

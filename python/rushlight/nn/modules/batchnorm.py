@@ -1,4 +1,4 @@
-"""BatchNorm of 1, 2 and 3 dimensions, and what InstanceNorm shares with it."""
+"""BatchNorm of 1, 2 and 3 dimensions, SyncBatchNorm, and what InstanceNorm shares with them."""
 
 import rushlight
 
@@ -7,7 +7,7 @@ from .. import init
 from ..parameter import Parameter
 from .module import Module
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 
 
 class _NormBase(Module):
@@ -145,3 +145,73 @@ class BatchNorm3d(_BatchNorm):
 
     def _check_input_dim(self, input):
         _check(input, 5)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """BatchNorm whose statistics in training would span all processes of a group.
+
+    One process is all there is: it computes what `BatchNorm` computes for any number of
+    dimensions, and raises NotImplementedError in training where a group of several processes is
+    at work.
+    """
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        process_group=None,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+        self.process_group = process_group
+
+    def _check_input_dim(self, input):
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    def forward(self, input):
+        distributed = getattr(rushlight, "distributed", None)
+        if (
+            self.training
+            and distributed is not None
+            and distributed.is_available()
+            and distributed.is_initialized()
+            and distributed.get_world_size(self.process_group) > 1
+        ):
+            raise NotImplementedError(
+                "SyncBatchNorm cannot yet compute statistics over several processes"
+            )
+        return super().forward(input)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """`module` with every BatchNorm in it replaced by this class, parameters shared."""
+        converted = module
+        if isinstance(module, _BatchNorm) and not isinstance(module, cls):
+            converted = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+            )
+            if module.affine:
+                with rushlight.no_grad():
+                    converted.weight = module.weight
+                    converted.bias = module.bias
+            converted.running_mean = module.running_mean
+            converted.running_var = module.running_var
+            converted.num_batches_tracked = module.num_batches_tracked
+            converted.training = module.training
+        for name, child in module.named_children():
+            converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return converted

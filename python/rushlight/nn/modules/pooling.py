@@ -1,6 +1,137 @@
-"""Pooling over windows. Generated from ops/modules.py."""
+"""Pooling over windows. Most are generated from ops/modules.py; the others stand here."""
 
+from .. import functional as F
 from .._stateless.pooling import *  # noqa: F403
 from .._stateless.pooling import __all__ as _generated
+from .module import Module
+from .utils import _ntuple
 
-__all__ = [name for name in _generated if not name.startswith("_")]
+__all__ = [
+    *(name for name in _generated if not name.startswith("_")),
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+    "LPPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
+]
+
+
+class LPPool3d(Module):
+    """The p-norm of each window of (N, C, D, H, W)."""
+
+    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        return F.lp_pool3d(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
+
+    def extra_repr(self):
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class _MaxUnpoolNd(Module):
+    """Puts maxima back to where they were found, zeros elsewhere.
+
+    Args:
+        kernel_size, stride, padding: of the pooling that is undone.
+    """
+
+    _dims = 0
+
+    def __init__(self, kernel_size, stride=None, padding=0):
+        super().__init__()
+        listed = _ntuple(self._dims)
+        self.kernel_size = listed(kernel_size)
+        self.stride = listed(kernel_size if stride is None else stride)
+        self.padding = listed(padding)
+
+    def forward(self, input, indices, output_size=None):
+        """The image; `output_size` chooses among the sizes that pool to the input's."""
+        undo = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self._dims - 1]
+        return undo(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    __doc__ = _MaxUnpoolNd.__doc__
+    _dims = 1
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    __doc__ = _MaxUnpoolNd.__doc__
+    _dims = 2
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    __doc__ = _MaxUnpoolNd.__doc__
+    _dims = 3
+
+
+class _FractionalMaxPoolNd(Module):
+    """The largest values of windows at random, nearly equal distances.
+
+    Args:
+        kernel_size: of the windows.
+        output_size, output_ratio: one of them: how many windows, or what part of the input's size.
+        return_indices: give the places, too.
+    """
+
+    _dims = 0
+
+    def __init__(
+        self,
+        kernel_size,
+        output_size=None,
+        output_ratio=None,
+        return_indices=False,
+        _random_samples=None,
+    ):
+        super().__init__()
+        listed = _ntuple(self._dims)
+        name = type(self).__name__
+        self.kernel_size = listed(kernel_size)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else listed(output_size)
+        self.output_ratio = None if output_ratio is None else listed(output_ratio)
+        if output_size is None and output_ratio is None:
+            raise ValueError(
+                f"{name} requires specifying either an output size, or a pooling ratio"
+            )
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input):
+        pool = F.fractional_max_pool2d if self._dims == 2 else F.fractional_max_pool3d
+        return pool(
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            _random_samples=self._random_samples,
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    __doc__ = _FractionalMaxPoolNd.__doc__
+    _dims = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
+    __doc__ = _FractionalMaxPoolNd.__doc__
+    _dims = 3

@@ -1,0 +1,485 @@
+"""RNN, LSTM and GRU, and their cells. A layer's steps are one op (ops/recurrent.py)."""
+
+import math
+import numbers
+import warnings
+
+import rushlight
+from rushlight._table import ops
+
+from .. import init
+from ..parameter import Parameter
+from ..utils.rnn import PackedSequence
+from .module import Module
+
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+def apply_permutation(tensor, permutation, dim=1):
+    """`tensor` in another order along `dim`; deprecated."""
+    warnings.warn(
+        "`apply_permutation` is deprecated, please use "
+        "`tensor.index_select(dim, permutation)` instead",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return tensor.index_select(dim, permutation)
+
+
+class RNNBase(Module):
+    """What recurrent layers share: their parameters and the form of their states.
+
+    Args:
+        mode: "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
+        input_size, hidden_size: widths of input and cell.
+        num_layers: layers on top of each other.
+        bias: whether there are biases.
+        batch_first: inputs and outputs are (batch, length, width), not (length, batch, width).
+        dropout: probability with which outputs of all layers but the last are zeroed in training.
+        bidirectional: run each layer in both directions and join the outputs.
+        proj_size: width that the hidden state is projected to (LSTM; 0: not at all).
+
+    Parameters of layer k: `weight_ih_lk` (gates * hidden_size, width), `weight_hh_lk`,
+    `bias_ih_lk`, `bias_hh_lk`, `weight_hr_lk`, and the same with `_reverse`; all from U(-k, k)
+    with k = 1 / √hidden_size.
+    """
+
+    def __init__(
+        self,
+        mode,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        proj_size=0,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._check_settings(dropout)
+        width = proj_size if proj_size > 0 else hidden_size
+        rows = _GATES[mode] * hidden_size
+        self._flat_weights_names = []
+        self._all_weights = []
+        directions = 2 if bidirectional else 1
+        for layer in range(num_layers):
+            given = input_size if layer == 0 else width * directions
+            shapes = {"weight_ih": (rows, given), "weight_hh": (rows, width)}
+            if bias:
+                shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+            if proj_size > 0:
+                shapes["weight_hr"] = (proj_size, hidden_size)
+            for suffix in ("", "_reverse")[:directions]:
+                names = []
+                for name, shape in shapes.items():
+                    names.append(f"{name}_l{layer}{suffix}")
+                    made = rushlight.empty(shape, device=device, dtype=dtype)
+                    setattr(self, names[-1], Parameter(made))
+                self._flat_weights_names += names
+                self._all_weights.append(names)
+        self.reset_parameters()
+
+    def _check_settings(self, dropout):
+        if (
+            not isinstance(dropout, numbers.Number)
+            or isinstance(dropout, bool)
+            or not 0 <= dropout <= 1
+        ):
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an "
+                "element being zeroed"
+            )
+        if dropout > 0 and self.num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero "
+                f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
+                f"num_layers={self.num_layers}",
+                stacklevel=4,
+            )
+        if not isinstance(self.hidden_size, int):
+            raise TypeError(
+                f"hidden_size should be of type int, got: {type(self.hidden_size).__name__}"
+            )
+        if self.hidden_size <= 0:
+            raise ValueError("hidden_size must be greater than zero")
+        if self.num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
+        if self.proj_size < 0:
+            raise ValueError(
+                "proj_size should be a positive integer or zero to disable projections"
+            )
+        if self.proj_size >= self.hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
+        if self.mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + self.mode)
+
+    @property
+    def _flat_weights(self):
+        return [getattr(self, name) for name in self._flat_weights_names]
+
+    @property
+    def all_weights(self):
+        """The parameters of each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def flatten_parameters(self):
+        """Nothing: parameters are read where they lie."""
+
+    def reset_parameters(self):
+        """Draw new starting values."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def _states_shape(self, batch, width):
+        return (self.num_layers * (2 if self.bidirectional else 1), batch, width)
+
+    def check_input(self, input, batch_sizes):
+        """ValueError or RuntimeError for an input that does not fit."""
+        weight = self._flat_weights[0]
+        if input.dtype != weight.dtype:
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
+                f"Convert input: input.to({weight.dtype}), or convert model: "
+                f"model.to({input.dtype})"
+            )
+        expected = 2 if batch_sizes is not None else 3
+        if input.dim() != expected:
+            raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
+        if self.input_size != input.size(-1):
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. Expected "
+                f"{self.input_size}, got {input.size(-1)}"
+            )
+
+    def get_expected_hidden_size(self, input, batch_sizes):
+        """The shape of a hidden state for this input."""
+        if batch_sizes is not None:
+            batch = int(batch_sizes[0])
+        else:
+            batch = input.size(0 if self.batch_first else 1)
+        return self._states_shape(batch, self.proj_size or self.hidden_size)
+
+    def check_hidden_size(self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"):
+        """RuntimeError for a state of another shape."""
+        if tuple(hx.shape) != expected_hidden_size:
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+
+    def check_forward_args(self, input, hidden, batch_sizes):
+        """Check input and state together."""
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
+
+    def permute_hidden(self, hx, permutation):
+        """A state with its sequences in another order (None: the same)."""
+        return hx if permutation is None else hx.index_select(1, permutation)
+
+    def _run(self, input, hx):
+        """Output and states, as the subclass's op gives them: the common part of `forward`."""
+        packed = isinstance(input, PackedSequence)
+        if packed:
+            data, batch_sizes, sorted_indices, unsorted_indices = input
+            batched = True
+        else:
+            if input.dim() not in (2, 3):
+                raise ValueError(
+                    f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D "
+                    "instead"
+                )
+            data, batch_sizes, sorted_indices, unsorted_indices = input, None, None, None
+            batched = input.dim() == 3
+            if not batched:
+                data = input.unsqueeze(0 if self.batch_first else 1)
+        hx = self._settle_state(data, hx, batched, batch_sizes, packed)
+        hx = self.permute_hidden(hx, sorted_indices)
+        self.check_forward_args(data, hx, batch_sizes)
+        settings = (
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+        )
+        function = getattr(ops, self.mode.lower())
+        if packed:
+            output, *states = function(data, batch_sizes, hx, *settings)
+            output = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
+        else:
+            output, *states = function(data, hx, *settings, self.batch_first)
+        if not batched:
+            output = output.squeeze(0 if self.batch_first else 1)
+            states = [state.squeeze(1) for state in states]
+        return output, states, unsorted_indices
+
+    def _settle_state(self, data, hx, batched, batch_sizes, packed):
+        """The state as a batch has it, zeros where none is given."""
+        if hx is None:
+            shape = self.get_expected_hidden_size(data, batch_sizes)
+            return rushlight.zeros(shape, dtype=data.dtype, device=data.device)
+        if batched and not packed and hx.dim() != 3:
+            raise RuntimeError(
+                f"For batched 3-D input, hx should also be 3-D but got {hx.dim()}-D tensor"
+            )
+        if not batched and hx.dim() != 2:
+            raise RuntimeError(
+                f"For unbatched 2-D input, hx should also be 2-D but got {hx.dim()}-D tensor"
+            )
+        return hx if batched else hx.unsqueeze(1)
+
+    def forward(self, input, hx=None):
+        """The outputs of the last layer and the last hidden states of all.
+
+        Args:
+            input: (length, batch, input_size), or as `batch_first` says, or (length, input_size),
+                or a `PackedSequence`.
+            hx: (layers * directions, batch, width), zeros by default.
+        """
+        output, (hidden,), unsorted_indices = self._run(input, hx)
+        return output, self.permute_hidden(hidden, unsorted_indices)
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        defaults = {
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0,
+            "bidirectional": False,
+        }
+        for name, default in defaults.items():
+            value = getattr(self, name)
+            if value != default:
+                text += f", {name}={value}"
+        return text
+
+    def __setstate__(self, state):
+        state.pop("_flat_weights", None)
+        state.pop("_flat_weight_refs", None)
+        state.setdefault("proj_size", 0)
+        super().__setstate__(state)
+
+
+class RNN(RNNBase):
+    """tanh(W_ih x + b_ih + W_hh h + b_hh) for each step, or relu with nonlinearity="relu".
+
+    See `RNNBase` for the other arguments.
+    """
+
+    def __init__(self, *args, **kwargs):
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        args = list(args)
+        nonlinearity = kwargs.pop("nonlinearity", "tanh")
+        if len(args) > 3:
+            nonlinearity = args.pop(3)
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
+        self.nonlinearity = nonlinearity
+        super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
+
+
+class GRU(RNNBase):
+    """Gated recurrent units; see `RNNBase` for the arguments.
+
+    r = σ(W_ir x + W_hr h), z = σ(W_iz x + W_hz h), n = tanh(W_in x + r * (W_hn h)),
+    h' = (1 - z) * n + z * h, with biases.
+    """
+
+    def __init__(self, *args, **kwargs):
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        super().__init__("GRU", *args, **kwargs)
+
+
+class LSTM(RNNBase):
+    """Long short-term memory; see `RNNBase` for the arguments.
+
+    i, f, o = σ(W x + U h), g = tanh(W x + U h), c' = f * c + i * g, h' = o * tanh(c'), with
+    biases; with `proj_size`, h' is multiplied by `weight_hr`.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__("LSTM", *args, **kwargs)
+
+    def get_expected_cell_size(self, input, batch_sizes):
+        """The shape of a cell state for this input."""
+        batch = self.get_expected_hidden_size(input, batch_sizes)[1]
+        return self._states_shape(batch, self.hidden_size)
+
+    def check_forward_args(self, input, hidden, batch_sizes):
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(
+            hidden[0],
+            self.get_expected_hidden_size(input, batch_sizes),
+            "Expected hidden[0] size {}, got {}",
+        )
+        self.check_hidden_size(
+            hidden[1],
+            self.get_expected_cell_size(input, batch_sizes),
+            "Expected hidden[1] size {}, got {}",
+        )
+
+    def permute_hidden(self, hx, permutation):
+        if permutation is None:
+            return hx
+        return hx[0].index_select(1, permutation), hx[1].index_select(1, permutation)
+
+    def _settle_state(self, data, hx, batched, batch_sizes, packed):
+        if hx is None:
+            shapes = (
+                self.get_expected_hidden_size(data, batch_sizes),
+                self.get_expected_cell_size(data, batch_sizes),
+            )
+            return tuple(rushlight.zeros(s, dtype=data.dtype, device=data.device) for s in shapes)
+        dims = (hx[0].dim(), hx[1].dim())
+        if batched and not packed and dims != (3, 3):
+            raise RuntimeError(
+                "For batched 3-D input, hx and cx should also be 3-D but got "
+                f"({dims[0]}-D, {dims[1]}-D) tensors"
+            )
+        if not batched and dims != (2, 2):
+            raise RuntimeError(
+                "For unbatched 2-D input, hx and cx should also be 2-D but got "
+                f"({dims[0]}-D, {dims[1]}-D) tensors"
+            )
+        return hx if batched else (hx[0].unsqueeze(1), hx[1].unsqueeze(1))
+
+    def forward(self, input, hx=None):
+        """The outputs of the last layer and (hidden, cell) states of all; see `RNNBase.forward`."""
+        output, states, unsorted_indices = self._run(input, hx)
+        return output, self.permute_hidden(tuple(states), unsorted_indices)
+
+
+class RNNCellBase(Module):
+    """What single steps share: `weight_ih`, `weight_hh`, `bias_ih`, `bias_hh`."""
+
+    def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+
+        def parameter(*shape):
+            return Parameter(rushlight.empty(shape, device=device, dtype=dtype))
+
+        rows = num_chunks * hidden_size
+        self.weight_ih = parameter(rows, input_size)
+        self.weight_hh = parameter(rows, hidden_size)
+        if bias:
+            self.bias_ih = parameter(rows)
+            self.bias_hh = parameter(rows)
+        else:
+            self.register_parameter("bias_ih", None)
+            self.register_parameter("bias_hh", None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draw new starting values."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if getattr(self, "nonlinearity", "tanh") != "tanh":
+            text += f", nonlinearity={self.nonlinearity}"
+        return text
+
+    def _run(self, name, input, *states):
+        """Input and states as batches, through the op; its results in the input's form."""
+        for what, t in zip(("input", "hidden"), (input, *states), strict=False):
+            if t is not None and t.dim() not in (1, 2):
+                raise ValueError(
+                    f"{type(self).__name__}: Expected {what} to be 1D or 2D, got {t.dim()}D instead"
+                )
+        batched = input.dim() == 2
+        if not batched:
+            input = input.unsqueeze(0)
+        if input.size(1) != self.input_size:
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}"
+            )
+        settled = []
+        for i, state in enumerate(states):
+            if state is None:
+                state = rushlight.zeros(
+                    input.size(0), self.hidden_size, dtype=input.dtype, device=input.device
+                )
+            elif not batched:
+                state = state.unsqueeze(0)
+            if state.size(0) != input.size(0):
+                raise RuntimeError(
+                    f"Input batch size {input.size(0)} doesn't match hidden{i} batch size "
+                    f"{state.size(0)}"
+                )
+            if state.size(1) != self.hidden_size:
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected "
+                    f"{self.hidden_size}"
+                )
+            settled.append(state)
+        hx = tuple(settled) if len(settled) > 1 else settled[0]
+        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        made = getattr(ops, name)(input, hx, *weights)
+        if batched:
+            return made
+        return tuple(t.squeeze(0) for t in made) if len(settled) > 1 else made.squeeze(0)
+
+
+class RNNCell(RNNCellBase):
+    """One step of `RNN`: (batch, input_size) and (batch, hidden_size) to the new hidden state."""
+
+    def __init__(
+        self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None
+    ):
+        super().__init__(input_size, hidden_size, bias, 1, device=device, dtype=dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input, hx=None):
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._run(f"rnn_{self.nonlinearity}_cell", input, hx)
+
+
+class LSTMCell(RNNCellBase):
+    """One step of `LSTM`: an input and (hidden, cell) to the new (hidden, cell)."""
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 4, device=device, dtype=dtype)
+
+    def forward(self, input, hx=None):
+        if isinstance(hx, rushlight.Tensor):
+            raise TypeError(
+                "lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not Tensor"
+            )
+        return self._run("lstm_cell", input, *((None, None) if hx is None else hx))
+
+
+class GRUCell(RNNCellBase):
+    """One step of `GRU`: (batch, input_size) and (batch, hidden_size) to the new hidden state."""
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 3, device=device, dtype=dtype)
+
+    def forward(self, input, hx=None):
+        return self._run("gru_cell", input, hx)

@@ -1,0 +1,74 @@
+"""A layer and the batch normalisation behind it as one layer, for evaluation."""
+
+import copy
+
+import rushlight
+
+from ..parameter import Parameter
+
+__all__ = [
+    "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights",
+    "fuse_linear_bn_eval",
+    "fuse_linear_bn_weights",
+]
+
+
+def _check_eval(layer, bn):
+    if layer.training or bn.training:
+        raise AssertionError("Fusion only for eval!")
+    if bn.running_mean is None or bn.running_var is None:
+        raise AssertionError("Fusion requires running statistics")
+
+
+def fuse_conv_bn_eval(conv, bn, transpose=False):
+    """A convolution that computes what `conv` and then `bn` compute, both in evaluation mode."""
+    _check_eval(conv, bn)
+    fused = copy.deepcopy(conv)
+    fused.weight, fused.bias = fuse_conv_bn_weights(
+        fused.weight,
+        fused.bias,
+        bn.running_mean,
+        bn.running_var,
+        bn.eps,
+        bn.weight,
+        bn.bias,
+        transpose,
+    )
+    return fused
+
+
+def _fused(weight, bias, mean, var, eps, scale, shift, shape):
+    bias = rushlight.zeros_like(mean) if bias is None else bias
+    scale = rushlight.ones_like(mean) if scale is None else scale
+    shift = rushlight.zeros_like(mean) if shift is None else shift
+    factor = scale * rushlight.rsqrt(var + eps)
+    new_weight = (weight * factor.reshape(shape)).to(weight.dtype)
+    new_bias = ((bias - mean) * factor + shift).to(bias.dtype)
+    return Parameter(new_weight, weight.requires_grad), Parameter(new_bias, bias.requires_grad)
+
+
+def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):
+    """The weight and bias of that convolution; None stands for no bias, scale or shift."""
+    shape = [1] * conv_w.dim()
+    shape[1 if transpose else 0] = -1
+    return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape)
+
+
+def fuse_linear_bn_eval(linear, bn):
+    """A linear layer that computes what `linear` and then `bn` compute, both in evaluation mode."""
+    _check_eval(linear, bn)
+    if linear.out_features != bn.num_features and bn.num_features != 1:
+        raise AssertionError(
+            "To fuse, linear.out_features == bn.num_features or bn.num_features == 1"
+        )
+    fused = copy.deepcopy(linear)
+    fused.weight, fused.bias = fuse_linear_bn_weights(
+        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+    )
+    return fused
+
+
+def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
+    """The weight and bias of that linear layer."""
+    return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))

@@ -1,0 +1,339 @@
+"""Parameters computed from others: `module.weight` becomes a function of what is trained.
+
+The trained tensors lie in `module.parametrizations.weight`, and the module's class becomes a
+subclass of its own, in which the name is a property.
+"""
+
+import copyreg
+from contextlib import contextmanager
+from copy import deepcopy
+
+import rushlight
+from rushlight import Tensor
+
+from ..modules.container import ModuleDict, ModuleList
+from ..parameter import Parameter
+
+__all__ = [
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+]
+
+_cache_depth = 0
+_cache: dict[tuple[int, str], Tensor] = {}
+
+
+@contextmanager
+def cached():
+    """Inside, each parametrized tensor is computed once."""
+    global _cache_depth
+    _cache_depth += 1
+    try:
+        yield
+    finally:
+        _cache_depth -= 1
+        if not _cache_depth:
+            _cache.clear()
+
+
+def _register(module, name, value):
+    if isinstance(value, Parameter):
+        module.register_parameter(name, value)
+    else:
+        module.register_buffer(name, value)
+
+
+def _assign(tensor, value):
+    """New values in the tensor's own object; an optimiser keeps hold of it."""
+    if value.dtype != tensor.dtype or value.shape != tensor.shape:
+        tensor.data = value.detach()
+    else:
+        with rushlight.no_grad():
+            tensor.set_(value.detach())
+
+
+class ParametrizationList(ModuleList):
+    """The functions that a tensor is computed with, and what it is computed from.
+
+    `original` (or `original0`, `original1`, ... where the first function takes several) is what
+    is trained.
+    """
+
+    def __init__(self, modules, original, unsafe=False):
+        modules = list(modules)
+        if not modules:
+            raise ValueError("ParametrizationList requires one or more modules.")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        first_shape, first_dtype = original.shape, original.dtype
+        new = self._inverse(original)
+        self.is_tensor = isinstance(new, Tensor)
+        self.ntensors = 1 if self.is_tensor else len(new)
+        if self.is_tensor:
+            if original.dtype != new.dtype and not unsafe:
+                raise ValueError(
+                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                    f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}"
+                )
+            if original.device != new.device and not unsafe:
+                raise ValueError(
+                    "When `right_inverse` outputs one tensor, it may not change the device."
+                )
+            if new is not original:
+                original.data = new.detach()
+            _register(self, "original", original)
+        else:
+            for i, part in enumerate(new):
+                if not isinstance(part, Tensor):
+                    raise ValueError(
+                        "right_inverse must return a Tensor or a Sequence of tensors (list, "
+                        f"tuple...). Got element {i} of the sequence with type "
+                        f"{type(part).__name__}."
+                    )
+                if isinstance(original, Parameter):
+                    part = Parameter(part, original.requires_grad)
+                part.requires_grad_(original.requires_grad)
+                _register(self, f"original{i}", part)
+        if not unsafe:
+            value = self()
+            if not isinstance(value, Tensor):
+                raise ValueError(
+                    f"A parametrization must return a tensor. Got {type(value).__name__}."
+                )
+            if value.dtype != first_dtype:
+                raise ValueError(
+                    "Registering a parametrization may not change the dtype of the tensor, unless "
+                    f"`unsafe` flag is enabled.\nunparametrized dtype: {first_dtype}\n"
+                    f"parametrized dtype: {value.dtype}"
+                )
+            if value.shape != first_shape:
+                raise ValueError(
+                    "Registering a parametrization may not change the shape of the tensor, unless "
+                    f"`unsafe` flag is enabled.\nunparametrized shape: {first_shape}\n"
+                    f"parametrized shape: {value.shape}"
+                )
+
+    def _inverse(self, value):
+        """What the functions would make `value` of, or `value` where one cannot say."""
+        new = value
+        with rushlight.no_grad():
+            for module in reversed(list(self)):
+                if not hasattr(module, "right_inverse"):
+                    continue  # starts from the value itself
+                try:
+                    new = module.right_inverse(new)
+                except NotImplementedError:
+                    continue
+        if not isinstance(new, Tensor) and not isinstance(new, (list, tuple)):
+            raise ValueError(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                f"Got {type(new).__name__}"
+            )
+        return new
+
+    def right_inverse(self, value):
+        """Set the trained tensors so that the tensor becomes `value`."""
+        with rushlight.no_grad():
+            new = value
+            for module in reversed(list(self)):
+                if not hasattr(module, "right_inverse"):
+                    raise RuntimeError(
+                        f"parametrization {type(module).__name__} does not implement right_inverse."
+                    )
+                new = module.right_inverse(new)
+            if self.is_tensor:
+                if not isinstance(new, Tensor):
+                    raise ValueError(
+                        f"`right_inverse` should return a tensor. Got {type(new).__name__}"
+                    )
+                _assign(self.original, new)
+                return
+            if not isinstance(new, (list, tuple)) or len(new) != self.ntensors:
+                raise ValueError(
+                    f"'right_inverse' must return a sequence of tensors of length {self.ntensors}."
+                )
+            for i, part in enumerate(new):
+                own = getattr(self, f"original{i}")
+                if own.dtype != part.dtype and not self.unsafe:
+                    raise ValueError(
+                        f"Tensor {i} returned by `right_inverse` has dtype {part.dtype} while "
+                        f"`original{i}` has dtype {own.dtype}"
+                    )
+                _assign(own, part)
+
+    def forward(self):
+        modules = list(self)
+        if self.is_tensor:
+            value = modules[0](self.original)
+        else:
+            value = modules[0](*(getattr(self, f"original{i}") for i in range(self.ntensors)))
+        for module in modules[1:]:
+            value = module(value)
+        return value
+
+
+def _inject_class(module):
+    """Give the module a class of its own, for the properties."""
+    cls = module.__class__
+
+    def refuse(self):
+        raise RuntimeError(
+            "Serialization of parametrized modules is only supported through state_dict()."
+        )
+
+    def copy(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        replica = self.__new__(self.__class__)
+        memo[id(self)] = replica
+        replica.__dict__ = deepcopy(self.__dict__, memo)
+        for slot in copyreg._slotnames(self.__class__):
+            if hasattr(self, slot):
+                setattr(replica, slot, deepcopy(getattr(self, slot), memo))
+        return replica
+
+    members = {"__getstate__": refuse}
+    if not hasattr(cls, "__deepcopy__"):
+        members["__deepcopy__"] = copy
+    members["__module__"] = __name__
+    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)
+
+
+def _inject_property(module, name):
+    """Make `name` compute the tensor and, when assigned, set what it is computed from."""
+
+    def get(self):
+        if _cache_depth:
+            key = (id(self), name)
+            if key not in _cache:
+                _cache[key] = self.parametrizations[name]()
+            return _cache[key]
+        return self.parametrizations[name]()
+
+    def put(self, value):
+        self.parametrizations[name].right_inverse(value)
+
+    setattr(module.__class__, name, property(get, put))
+
+
+def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
+    """Compute a parameter or buffer of a module by another module, from now on.
+
+    Args:
+        module: it is changed and returned.
+        tensor_name: of a parameter, a buffer, or a tensor that is parametrized already.
+        parametrization: computes the tensor; its `right_inverse`, if it has one, gives what the
+            present value is computed from (one tensor or several).
+        unsafe: do not check that shape and dtype stay.
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        if not unsafe:
+            value = getattr(module, tensor_name)
+            made = parametrization(value)
+            if not isinstance(made, Tensor):
+                raise ValueError(
+                    f"A parametrization must return a tensor. Got {type(made).__name__}."
+                )
+            for what in ("dtype", "shape"):
+                if getattr(made, what) != getattr(value, what):
+                    raise ValueError(
+                        f"Registering a parametrization may not change the {what} of the tensor, "
+                        "unless the `unsafe` flag is enabled.\n"
+                        f"module.{tensor_name}.{what}: {getattr(value, what)}\n"
+                        f"parametrization(module.{tensor_name}).{what}: {getattr(made, what)}"
+                    )
+        module.parametrizations[tensor_name].append(parametrization)
+        module.parametrizations[tensor_name].unsafe |= unsafe
+    elif tensor_name in module._buffers or tensor_name in module._parameters:
+        original = getattr(module, tensor_name)
+        functions = ParametrizationList([parametrization], original, unsafe=unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            _inject_class(module)
+            module.parametrizations = ModuleDict()
+        _inject_property(module, tensor_name)
+        module.parametrizations[tensor_name] = functions
+    else:
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
+            f"with name '{tensor_name}'"
+        )
+    return module
+
+
+def is_parametrized(module, tensor_name=None):
+    """Whether a tensor of the module (any, by default) is parametrized."""
+    parametrizations = getattr(module, "parametrizations", None)
+    if not isinstance(parametrizations, ModuleDict):
+        return False
+    if tensor_name is None:
+        return len(parametrizations) > 0
+    return tensor_name in parametrizations
+
+
+def remove_parametrizations(module, tensor_name, leave_parametrized=True):
+    """Make a parametrized tensor an ordinary one again.
+
+    Args:
+        leave_parametrized: it keeps its computed value; else it gets back `original`.
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+    functions = module.parametrizations[tensor_name]
+    if functions.is_tensor:
+        original = functions.original
+        if leave_parametrized:
+            with rushlight.no_grad():
+                value = getattr(module, tensor_name)
+            _assign(original, value)
+    elif leave_parametrized:
+        value = getattr(module, tensor_name)
+        original = Parameter(value.detach()) if value.requires_grad else value
+    else:
+        raise ValueError(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
+            "parametrized in terms of a sequence of tensors."
+        )
+    delattr(module.__class__, tensor_name)
+    del module.parametrizations[tensor_name]
+    _register(module, tensor_name, original)
+    if not is_parametrized(module):
+        delattr(module, "parametrizations")
+        module.__class__ = module.__class__.__bases__[0]
+    return module
+
+
+def type_before_parametrizations(module):
+    """The module's class without parametrizations."""
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
+    """Give one module the parametrizations of another, and the tensors they are computed from.
+
+    Args:
+        tensor_name: of one tensor alone.
+    """
+    if not is_parametrized(from_module):
+        return to_module
+    if not isinstance(from_module.parametrizations, ModuleDict):
+        raise AssertionError("from_module.parametrizations must be a ModuleDict")
+    names = from_module.parametrizations if tensor_name is None else [tensor_name]
+    for name in names:
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name)))
+        for function in from_module.parametrizations[name]:
+            register_parametrization(to_module, name, function)
+        source, target = from_module.parametrizations[name], to_module.parametrizations[name]
+        if source.is_tensor:
+            target.original = source.original
+        else:
+            for i in range(source.ntensors):
+                setattr(target, f"original{i}", getattr(source, f"original{i}"))
+    return to_module

@@ -1,0 +1,421 @@
+"""Pruning: elements of parameters set to zero by masks.
+
+A pruned parameter `weight` becomes `weight_orig`, which is trained, and the buffer `weight_mask`;
+`weight` itself is their product, computed before each forward pass.
+"""
+
+import numbers
+from abc import ABC, abstractmethod
+
+import rushlight
+
+__all__ = [
+    "BasePruningMethod",
+    "CustomFromMask",
+    "Identity",
+    "L1Unstructured",
+    "LnStructured",
+    "PruningContainer",
+    "RandomStructured",
+    "RandomUnstructured",
+    "custom_from_mask",
+    "global_unstructured",
+    "identity",
+    "is_pruned",
+    "l1_unstructured",
+    "ln_structured",
+    "random_structured",
+    "random_unstructured",
+    "remove",
+]
+
+
+class BasePruningMethod(ABC):
+    """How a mask is made. Subclasses define `PRUNING_TYPE` and `compute_mask`.
+
+    `PRUNING_TYPE` is "unstructured" (elements), "structured" (slices along `dim`) or "global".
+    """
+
+    _tensor_name: str
+
+    def __call__(self, module, inputs):
+        setattr(module, self._tensor_name, self.apply_mask(module))
+
+    @abstractmethod
+    def compute_mask(self, t, default_mask):
+        """The mask for importances `t`, on top of `default_mask`."""
+
+    def apply_mask(self, module):
+        """The masked parameter of a module."""
+        if self._tensor_name is None:
+            raise AssertionError(f"Module {module} has to be pruned")
+        mask = getattr(module, self._tensor_name + "_mask")
+        original = getattr(module, self._tensor_name + "_orig")
+        return mask.to(dtype=original.dtype) * original
+
+    @classmethod
+    def apply(cls, module, name, *args, importance_scores=None, **kwargs):
+        """Prune a parameter of a module; on top of what is pruned already."""
+        old = None
+        for key, hook in module._forward_pre_hooks.items():
+            if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+                old = hook
+                del module._forward_pre_hooks[key]
+                break
+        method = cls(*args, **kwargs)
+        method._tensor_name = name
+        original = getattr(module, name)
+        if importance_scores is None:
+            importance_scores = original
+        elif importance_scores.shape != original.shape:
+            raise AssertionError(
+                f"importance_scores should have the same shape as parameter {name} of {module}"
+            )
+        if old is not None:
+            container = old
+            if not isinstance(old, PruningContainer):
+                container = PruningContainer(old)
+            container.add_pruning_method(method)
+            method = container
+            default_mask = getattr(module, name + "_mask").detach().clone()
+        else:
+            default_mask = rushlight.ones_like(original)
+        try:
+            mask = method.compute_mask(importance_scores, default_mask=default_mask)
+        except Exception:
+            if old is not None:
+                module.register_forward_pre_hook(old)
+            raise
+        if old is None:
+            module.register_parameter(name + "_orig", original)
+            del module._parameters[name]
+        module.register_buffer(name + "_mask", mask)
+        setattr(module, name, method.apply_mask(module))
+        module.register_forward_pre_hook(method)
+        return method
+
+    def prune(self, t, default_mask=None, importance_scores=None):
+        """A pruned copy of a tensor."""
+        if importance_scores is None:
+            importance_scores = t
+        elif importance_scores.shape != t.shape:
+            raise AssertionError("importance_scores should have the same shape as tensor t")
+        if default_mask is None:
+            default_mask = rushlight.ones_like(t)
+        return t * self.compute_mask(importance_scores, default_mask=default_mask)
+
+    def remove(self, module):
+        """Make the masked values the parameter's own."""
+        name = self._tensor_name
+        if name is None:
+            raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
+        weight = self.apply_mask(module)
+        if hasattr(module, name):
+            delattr(module, name)
+        original = module._parameters[name + "_orig"]
+        original.data = weight.data
+        del module._parameters[name + "_orig"]
+        del module._buffers[name + "_mask"]
+        setattr(module, name, original)
+
+
+class PruningContainer(BasePruningMethod):
+    """Several methods on one parameter, one after the other."""
+
+    PRUNING_TYPE = "container"
+
+    def __init__(self, *args):
+        self._pruning_methods = ()
+        if args and not isinstance(args[0], (list, tuple)):
+            self._tensor_name = args[0]._tensor_name
+            for method in args:
+                self.add_pruning_method(method)
+        elif args:
+            self._tensor_name = args[0][0]._tensor_name
+            for method in args[0]:
+                self.add_pruning_method(method)
+
+    def add_pruning_method(self, method):
+        """Append a method that prunes the same parameter."""
+        if not isinstance(method, BasePruningMethod) and method is not None:
+            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+        if method is not None and self._tensor_name != method._tensor_name:
+            raise ValueError(
+                "Can only add pruning methods acting on the parameter named "
+                f"'{self._tensor_name}' to PruningContainer {self}. Found '{method._tensor_name}'"
+            )
+        self._pruning_methods += (method,)
+
+    def __len__(self):
+        return len(self._pruning_methods)
+
+    def __iter__(self):
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, idx):
+        return self._pruning_methods[idx]
+
+    def compute_mask(self, t, default_mask):
+        """The last method's mask over what the mask so far leaves."""
+        method = self._pruning_methods[-1]
+        mask = default_mask.to(dtype=t.dtype)
+        if method.PRUNING_TYPE == "unstructured":
+            chosen = mask == 1
+        elif method.PRUNING_TYPE == "structured":
+            # Slices that are pruned already are not looked at.
+            dim = method.dim % t.dim()
+            alive = mask.sum([d for d in range(t.dim()) if d != dim]) != 0
+            chosen = (slice(None),) * dim + (alive,)
+        elif method.PRUNING_TYPE == "global":
+            chosen = (slice(None),) * t.dim()
+        else:
+            raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
+        if isinstance(method, PruningContainer):
+            raise TypeError("a container cannot hold another one")
+        partial = method.compute_mask(t[chosen], default_mask=mask[chosen])
+        new = mask.clone()
+        new[chosen] = partial.to(dtype=mask.dtype)
+        return new
+
+
+def _check_amount(amount):
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    if (isinstance(amount, numbers.Integral) and amount < 0) or (
+        not isinstance(amount, numbers.Integral) and not 0.0 <= float(amount) <= 1.0
+    ):
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
+        )
+
+
+def _count(amount, size):
+    """How many of `size` things an amount means."""
+    if not isinstance(amount, numbers.Integral):
+        return round(amount * size)
+    if amount > size:
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to prune={size}"
+        )
+    return amount
+
+
+def _check_structured(t):
+    if t.dim() <= 1:
+        raise ValueError(
+            "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
+            f"shape {t.shape} with {t.dim()} dims"
+        )
+
+
+def _check_dim(t, dim):
+    if dim >= t.dim():
+        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+
+
+def _along(mask, kept, dim):
+    """`mask` with all slices along `dim` zero but the kept ones."""
+    slices = rushlight.zeros(mask.size(dim), dtype=mask.dtype, device=mask.device)
+    slices[kept] = 1
+    shape = [1] * mask.dim()
+    shape[dim] = -1
+    return mask * slices.reshape(shape)
+
+
+class Identity(BasePruningMethod):
+    """Prunes nothing, but makes the mask."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t, default_mask):
+        return default_mask
+
+
+class RandomUnstructured(BasePruningMethod):
+    """Prunes elements by lot: a number of them (int) or a part (float)."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def __init__(self, amount):
+        _check_amount(amount)
+        self.amount = amount
+
+    def compute_mask(self, t, default_mask):
+        mask = default_mask.clone(memory_format=rushlight.contiguous_format)
+        n = _count(self.amount, t.nelement())
+        if n:
+            lots = rushlight.rand_like(t)
+            mask.view(-1)[rushlight.topk(lots.view(-1), k=n).indices] = 0
+        return mask
+
+
+class L1Unstructured(BasePruningMethod):
+    """Prunes the elements of least size: a number of them (int) or a part (float)."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def __init__(self, amount):
+        _check_amount(amount)
+        self.amount = amount
+
+    def compute_mask(self, t, default_mask):
+        mask = default_mask.clone(memory_format=rushlight.contiguous_format)
+        n = _count(self.amount, t.nelement())
+        if n:
+            least = rushlight.topk(t.abs().reshape(-1), k=n, largest=False)
+            mask.view(-1)[least.indices] = 0
+        return mask
+
+
+class RandomStructured(BasePruningMethod):
+    """Prunes slices along `dim` by lot."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount, dim=-1):
+        _check_amount(amount)
+        self.amount = amount
+        self.dim = dim
+
+    def compute_mask(self, t, default_mask):
+        _check_structured(t)
+        _check_dim(t, self.dim)
+        size = t.shape[self.dim]
+        n = _count(self.amount, size)
+        if n == 0:
+            return default_mask
+        lots = rushlight.rand(size)
+        kept = lots > rushlight.kthvalue(lots, k=n).values
+        return _along(default_mask, kept, self.dim)
+
+
+class LnStructured(BasePruningMethod):
+    """Prunes the slices along `dim` of least n-norm."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount, n, dim=-1):
+        _check_amount(amount)
+        self.amount = amount
+        self.n = n
+        self.dim = dim
+
+    def compute_mask(self, t, default_mask):
+        _check_structured(t)
+        _check_dim(t, self.dim)
+        size = t.shape[self.dim]
+        n = _count(self.amount, size)
+        if n == 0:
+            return default_mask
+        dim = self.dim % t.dim()
+        lengths = rushlight.norm(t, p=self.n, dim=[d for d in range(t.dim()) if d != dim])
+        kept = rushlight.topk(lengths, k=size - n, largest=True).indices
+        return _along(default_mask, kept, dim)
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes by a given mask."""
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask):
+        self.mask = mask
+
+    def compute_mask(self, t, default_mask):
+        if default_mask.shape != self.mask.shape:
+            raise AssertionError("the mask must have the shape of the parameter")
+        return default_mask * self.mask.to(dtype=default_mask.dtype)
+
+
+def identity(module, name):
+    """Give a parameter a mask of ones; returns the module."""
+    Identity.apply(module, name)
+    return module
+
+
+def random_unstructured(module, name, amount):
+    """Prune elements of a parameter by lot; returns the module."""
+    RandomUnstructured.apply(module, name, amount)
+    return module
+
+
+def l1_unstructured(module, name, amount, importance_scores=None):
+    """Prune the elements of least size (or score) of a parameter; returns the module."""
+    L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
+    return module
+
+
+def random_structured(module, name, amount, dim):
+    """Prune slices of a parameter along `dim` by lot; returns the module."""
+    RandomStructured.apply(module, name, amount, dim)
+    return module
+
+
+def ln_structured(module, name, amount, n, dim, importance_scores=None):
+    """Prune the slices of least n-norm of a parameter along `dim`; returns the module."""
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
+    return module
+
+
+def custom_from_mask(module, name, mask):
+    """Prune a parameter by a mask; returns the module."""
+    CustomFromMask.apply(module, name, mask)
+    return module
+
+
+def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
+    """Prune the elements of several parameters as if they were one.
+
+    Args:
+        parameters: (module, name) pairs.
+        pruning_method: an unstructured method's class; `kwargs` are its arguments.
+        importance_scores: (module, name) -> scores, instead of the parameters' values.
+    """
+    parameters = list(parameters)
+    scores = {} if importance_scores is None else importance_scores
+    if not isinstance(scores, dict):
+        raise TypeError("global_unstructured(): importance_scores should be of type dict")
+    values = [scores.get((module, name), getattr(module, name)) for module, name in parameters]
+    flat = rushlight.nn.utils.parameters_to_vector(values)
+    masks = [
+        getattr(module, name + "_mask", rushlight.ones_like(getattr(module, name)))
+        for module, name in parameters
+    ]
+    default_mask = rushlight.nn.utils.parameters_to_vector(masks)
+    container = PruningContainer()
+    container._tensor_name = "temp"
+    method = pruning_method(**kwargs)
+    method._tensor_name = "temp"
+    container.add_pruning_method(method)
+    if method.PRUNING_TYPE != "unstructured":
+        raise TypeError(
+            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
+            f"{pruning_method} of type {method.PRUNING_TYPE}"
+        )
+    mask = container.compute_mask(flat, default_mask)
+    at = 0
+    for module, name in parameters:
+        parameter = getattr(module, name)
+        custom_from_mask(module, name, mask[at : at + parameter.numel()].view_as(parameter))
+        at += parameter.numel()
+
+
+def remove(module, name):
+    """Make pruning permanent: `name` is an ordinary parameter again; returns the module."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(
+        f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
+    )
+
+
+def is_pruned(module):
+    """Whether a parameter of the module, or of one inside, is pruned."""
+    return any(
+        isinstance(hook, BasePruningMethod)
+        for submodule in module.modules()
+        for hook in submodule._forward_pre_hooks.values()
+    )

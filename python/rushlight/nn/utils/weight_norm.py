@@ -1,0 +1,81 @@
+"""Weight normalisation by a hook: the weight as a length and a direction, both trained."""
+
+import warnings
+
+from ..parameter import Parameter
+
+__all__ = ["remove_weight_norm", "weight_norm"]
+
+
+def norm_except(weight, dim):
+    """The norms of the slices along `dim` (None: of all as one), of a shape that broadcasts."""
+    if dim is None:
+        return weight.norm(2)
+    dim %= weight.dim()
+    return weight.norm(2, [d for d in range(weight.dim()) if d != dim], keepdim=True)
+
+
+def normalized(v, g, dim):
+    """The direction of `v` in the length `g`."""
+    return v * (g / norm_except(v, dim))
+
+
+class WeightNorm:
+    """The hook that computes the weight before each forward pass."""
+
+    def __init__(self, name, dim):
+        self.name = name
+        self.dim = None if dim == -1 else dim
+
+    def compute_weight(self, module):
+        """The weight from `<name>_g` and `<name>_v`."""
+        g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
+        return normalized(v, g, self.dim)
+
+    def remove(self, module):
+        """Make the weight an ordinary parameter."""
+        weight = self.compute_weight(module)
+        delattr(module, self.name)
+        del module._parameters[self.name + "_g"]
+        del module._parameters[self.name + "_v"]
+        setattr(module, self.name, Parameter(weight.data))
+
+    def __call__(self, module, inputs):
+        setattr(module, self.name, self.compute_weight(module))
+
+
+def weight_norm(module, name="weight", dim=0):
+    """Train a parameter's length `<name>_g` and direction `<name>_v` apart.
+
+    Args:
+        module: a layer; it is changed and returned.
+        dim: each slice along it has a length of its own; None for one length.
+    """
+    warnings.warn(
+        "`nn.utils.weight_norm` is deprecated in favor of `nn.utils.parametrizations.weight_norm`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    for hook in module._forward_pre_hooks.values():
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            raise RuntimeError(
+                f"Cannot register two weight_norm hooks on the same parameter {name}"
+            )
+    hook = WeightNorm(name, dim)
+    weight = getattr(module, name)
+    del module._parameters[name]
+    module.register_parameter(name + "_g", Parameter(norm_except(weight, hook.dim).data))
+    module.register_parameter(name + "_v", Parameter(weight.data))
+    setattr(module, name, hook.compute_weight(module))
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def remove_weight_norm(module, name="weight"):
+    """Undo `weight_norm`; the weight keeps its value."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"weight_norm of '{name}' not found in {module}")

@@ -1,0 +1,111 @@
+"""Adafactor."""
+
+import rushlight
+
+from .optimizer import Optimizer, _counter
+
+__all__ = ["Adafactor"]
+
+
+class Adafactor(Optimizer):
+    """Divides by the root of a mean square that is kept as a row and a column of each matrix.
+
+    Args:
+        params: see `Optimizer`.
+        lr: the greatest relative step.
+        beta2_decay: power of the step count that is the share of new squares.
+        eps: the least root (None: the dtype's epsilon) and the least size of a parameter.
+        d: steps whose root mean square is above this are cut down to it.
+        weight_decay: parameters shrink by lr * weight_decay.
+        maximize: climb instead.
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        beta2_decay=-0.8,
+        eps=(None, 1e-3),
+        d=1.0,
+        weight_decay=0.0,
+        *,
+        foreach=None,
+        maximize=False,
+    ):
+        if isinstance(lr, rushlight.Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if not lr >= 0.0:
+            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
+        if not beta2_decay <= 0.0:
+            raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
+        if eps[0] is not None and not eps[0] >= 0.0:
+            raise ValueError(f"epsilon1 should be >= 0 but is: {eps[0]}")
+        if not eps[1] >= 0.0:
+            raise ValueError(f"epsilon2 should be >= 0 but is: {eps[1]}")
+        if not d >= 1.0:
+            raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
+        if not weight_decay >= 0.0:
+            raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
+        defaults = {
+            "lr": lr,
+            "beta2_decay": beta2_decay,
+            "eps": eps,
+            "d": d,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group.setdefault("foreach", None)
+
+    def step(self, closure=None):
+        loss = self._loss_of(closure)
+        with rushlight.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._step_parameter(p, group)
+        return loss
+
+    def _state_of(self, p):
+        state = self.state[p]
+        if not state:
+            state["step"] = _counter()
+            if p.dim() > 1:
+                state["row_var"] = p.new_zeros((*p.shape[:-1], 1))
+                state["col_var"] = p.new_zeros((*p.shape[:-2], 1, p.shape[-1]))
+            else:
+                state["variance"] = rushlight.zeros_like(p)
+        return state
+
+    def _step_parameter(self, p, group):
+        if p.is_complex():
+            raise RuntimeError("Adafactor does not support complex parameters")
+        grad = -p.grad if group["maximize"] else p.grad
+        state = self._state_of(p)
+        state["step"] += 1
+        count = float(state["step"])
+        lr = float(group["lr"])
+        eps1, eps2 = group["eps"]
+        eps1 = rushlight.finfo(p.dtype).eps if eps1 is None else eps1
+        share = count ** group["beta2_decay"]
+        size = float(p.norm(2)) / p.numel() ** 0.5 if p.numel() else 0.0
+        alpha = max(eps2, size) * min(lr, 1 / count**0.5)
+        if group["weight_decay"] != 0:
+            p.mul_(1 - lr * group["weight_decay"])
+        if grad.dim() > 1:
+            rows, columns = state["row_var"], state["col_var"]
+            rows.lerp_(grad.norm(2, -1, keepdim=True).square_().div_(grad.size(-1)), share)
+            columns.lerp_(grad.norm(2, -2, keepdim=True).square_().div_(grad.size(-2)), share)
+            variance = rows @ columns
+            variance.div_(rows.mean(-2, keepdim=True).clamp_(min=eps1))
+        else:
+            state["variance"].lerp_(grad.square(), share)
+            variance = state["variance"].clone()
+        update = variance.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
+        length = float(update.norm(2)) / (update.numel() ** 0.5 * group["d"]) if p.numel() else 0.0
+        p.add_(update, alpha=-alpha / max(1.0, length))

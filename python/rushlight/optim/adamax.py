@@ -1,0 +1,90 @@
+"""Adamax."""
+
+from rushlight._table import ops
+
+from .adam import _counters_to_tensors
+from .optimizer import Optimizer, _check_betas, _check_settings, _check_ways, _counter, _zeros_like
+
+__all__ = ["Adamax"]
+
+
+class Adamax(Optimizer):
+    """Adam with the largest recent gradient in place of the root of the mean square.
+
+    Args:
+        params: see `Optimizer`.
+        lr: learning rate.
+        betas: weights of the old values in the running mean and in the running maximum.
+        eps: added to the gradient's size.
+        weight_decay: this times the parameter is added to the gradient.
+        maximize: climb instead.
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        foreach=None,
+        *,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
+        _check_settings(lr, eps=eps)
+        _check_betas(betas)
+        _check_settings(lr, weight_decay=weight_decay)
+        _check_ways(foreach, None, differentiable)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group.setdefault("foreach", None)
+            group.setdefault("maximize", False)
+            group.setdefault("differentiable", False)
+            group.setdefault("capturable", False)
+        _counters_to_tensors(self.state)
+
+    def step(self, closure=None):
+        loss = self._loss_of(closure)
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p.grad is not None]
+            if params:
+                self._step_group(group, params, [self._state_of(p, group) for p in params])
+        return loss
+
+    def _state_of(self, p, group):
+        state = self.state[p]
+        if not state:
+            state["step"] = _counter()
+            state["exp_avg"] = _zeros_like(p)
+            state["exp_inf"] = _zeros_like(p)
+        return state
+
+    def _step_group(self, group, params, states):
+        ops.adamax_step_(
+            params,
+            [p.grad for p in params],
+            [state["exp_avg"] for state in states],
+            [state["exp_inf"] for state in states],
+            [state["step"] for state in states],
+            lr=float(group["lr"]),
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
+        )

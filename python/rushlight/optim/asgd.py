@@ -1,0 +1,101 @@
+"""ASGD."""
+
+import rushlight
+from rushlight._table import ops
+
+from .adam import _counters_to_tensors
+from .optimizer import Optimizer, _check_settings, _check_ways, _counter, _zeros_like
+
+__all__ = ["ASGD"]
+
+
+class ASGD(Optimizer):
+    """Stochastic gradient descent that also keeps the average of the parameters, in `ax`.
+
+    Args:
+        params: see `Optimizer`.
+        lr: learning rate.
+        lambd: how fast parameters shrink and the rate falls.
+        alpha: power of the rate's fall.
+        t0: steps before averaging starts.
+        weight_decay: this times the parameter is added to the gradient.
+        maximize: climb instead.
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lambd=1e-4,
+        alpha=0.75,
+        t0=1e6,
+        weight_decay=0,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
+        _check_settings(lr, weight_decay=weight_decay)
+        _check_ways(foreach, None, differentiable)
+        defaults = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group.setdefault("foreach", None)
+            group.setdefault("maximize", False)
+            group.setdefault("differentiable", False)
+            group.setdefault("capturable", False)
+        _counters_to_tensors(self.state)
+
+    def step(self, closure=None):
+        loss = self._loss_of(closure)
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p.grad is not None]
+            if params:
+                self._step_group(group, params, [self._state_of(p, group) for p in params])
+        return loss
+
+    def _state_of(self, p, group):
+        state = self.state[p]
+        if not state:
+            state["step"] = _counter()
+            state["eta"] = rushlight.tensor(float(group["lr"]))
+            state["mu"] = rushlight.ones(())
+            state["ax"] = _zeros_like(p)
+        return state
+
+    def _step_group(self, group, params, states):
+        # One call for all that have taken as many steps.
+        together: dict[tuple[float, float], list] = {}
+        for p, state in zip(params, states, strict=True):
+            rates = (float(state["eta"]), float(state["mu"]))
+            together.setdefault(rates, []).append((p, state))
+        lr, lambd = float(group["lr"]), group["lambd"]
+        for (eta, mu), members in together.items():
+            ops.asgd_step_(
+                [p for p, _ in members],
+                [p.grad for p, _ in members],
+                [state["ax"] for _, state in members],
+                lambd=lambd,
+                eta=eta,
+                mu=mu,
+                weight_decay=group["weight_decay"],
+                maximize=group["maximize"],
+            )
+        for state in states:
+            state["step"] += 1
+            count = float(state["step"])
+            state["eta"] = rushlight.tensor(lr / (1 + lambd * lr * count) ** group["alpha"])
+            state["mu"] = rushlight.tensor(1 / max(1, count - group["t0"]))

@@ -1,0 +1,106 @@
+"""Muon."""
+
+import math
+
+import rushlight
+
+from .optimizer import Optimizer, _check_settings, _zeros_like
+
+__all__ = ["Muon"]
+
+
+def _orthogonalized(update, coefficients, steps, eps):
+    """The nearest matrix with orthonormal rows or columns, nearly, by Newton-Schulz iterations."""
+    if steps >= 100:
+        raise ValueError("Number of steps must be less than 100 for computational efficiency")
+    if len(coefficients) != 3:
+        raise ValueError("Coefficients must be a tuple of exactly 3 values")
+    a, b, c = coefficients
+    x = update.bfloat16()
+    tall = x.size(0) > x.size(1)
+    if tall:
+        x = x.T
+    x = x / x.norm().clamp(min=eps)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x.T if tall else x
+
+
+def _adjusted(lr, how, shape):
+    rows, columns = shape[:2]
+    if how is None or how == "original":
+        return lr * math.sqrt(max(1, rows / columns))
+    return lr * 0.2 * math.sqrt(max(rows, columns))
+
+
+class Muon(Optimizer):
+    """Orthogonalised momentum for matrices.
+
+    Args:
+        params: matrices; see `Optimizer`.
+        lr: learning rate.
+        weight_decay: parameters shrink by lr * weight_decay.
+        momentum: weight of the old value in the running mean.
+        nesterov: look ahead.
+        ns_coefficients, ns_steps, eps: of the Newton-Schulz iteration.
+        adjust_lr_fn: "original" (by the ratio of the sides) or "match_rms_adamw".
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        weight_decay=0.1,
+        momentum=0.95,
+        nesterov=True,
+        ns_coefficients=(3.4445, -4.775, 2.0315),
+        eps=1e-7,
+        ns_steps=5,
+        adjust_lr_fn=None,
+    ):
+        _check_settings(lr)
+        _check_settings(lr, momentum=momentum, weight_decay=weight_decay)
+        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
+            raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
+        defaults = {
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients,
+            "eps": eps,
+            "ns_steps": ns_steps,
+            "adjust_lr_fn": adjust_lr_fn,
+        }
+        super().__init__(params, defaults)
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.dim() != 2:
+                    raise ValueError(
+                        "Muon only supports 2D parameters whereas we found a parameter with size: "
+                        f"{p.size()}"
+                    )
+
+    def step(self, closure=None):
+        loss = self._loss_of(closure)
+        with rushlight.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._step_parameter(p, group)
+        return loss
+
+    def _step_parameter(self, p, group):
+        if p.is_complex():
+            raise RuntimeError("Muon does not support complex parameters")
+        state = self.state[p]
+        if not state:
+            state["momentum_buffer"] = _zeros_like(p)
+        buffer = state["momentum_buffer"]
+        buffer.lerp_(p.grad, 1 - group["momentum"])
+        update = p.grad.lerp(buffer, group["momentum"]) if group["nesterov"] else buffer
+        update = _orthogonalized(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        lr = float(group["lr"])
+        p.mul_(1 - lr * group["weight_decay"])
+        p.add_(update, alpha=-_adjusted(lr, group["adjust_lr_fn"], p.shape))

@@ -1,0 +1,91 @@
+"""Rprop."""
+
+import rushlight
+from rushlight._table import ops
+
+from .adam import _counters_to_tensors
+from .optimizer import Optimizer, _check_settings, _check_ways, _counter, _zeros_like
+
+__all__ = ["Rprop"]
+
+
+class Rprop(Optimizer):
+    """Steps of a length of each element's own, which grows while its gradient keeps its sign.
+
+    Args:
+        params: see `Optimizer`.
+        lr: the first length.
+        etas: factors of the length where the sign has changed, and where it has not.
+        step_sizes: the least and the greatest length.
+        maximize: climb instead.
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        etas=(0.5, 1.2),
+        step_sizes=(1e-6, 50),
+        *,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
+        _check_settings(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        _check_ways(foreach, None, differentiable)
+        defaults = {
+            "lr": lr,
+            "etas": etas,
+            "step_sizes": step_sizes,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group.setdefault("foreach", None)
+            group.setdefault("maximize", False)
+            group.setdefault("differentiable", False)
+            group.setdefault("capturable", False)
+        _counters_to_tensors(self.state)
+
+    def step(self, closure=None):
+        loss = self._loss_of(closure)
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p.grad is not None]
+            if params:
+                self._step_group(group, params, [self._state_of(p, group) for p in params])
+        return loss
+
+    def _state_of(self, p, group):
+        state = self.state[p]
+        if not state:
+            lr = float(group["lr"])
+            state["step"] = _counter()
+            state["prev"] = _zeros_like(p)
+            # Both parts of a complex number have a length.
+            state["step_size"] = rushlight.full_like(
+                p, complex(lr, lr) if p.dtype.is_complex else lr
+            )
+        return state
+
+    def _step_group(self, group, params, states):
+        ops.rprop_step_(
+            params,
+            [p.grad for p in params],
+            [state["prev"] for state in states],
+            [state["step_size"] for state in states],
+            [state["step"] for state in states],
+            eta_minus=group["etas"][0],
+            eta_plus=group["etas"][1],
+            step_size_min=group["step_sizes"][0],
+            step_size_max=group["step_sizes"][1],
+            maximize=group["maximize"],
+        )

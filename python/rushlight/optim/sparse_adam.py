@@ -1,0 +1,26 @@
+"""SparseAdam."""
+
+from .optimizer import Optimizer, _check_betas, _check_settings
+
+__all__ = ["SparseAdam"]
+
+
+class SparseAdam(Optimizer):
+    """Adam for sparse gradients, which touches only the rows that have one.
+
+    There are no sparse gradients here (embeddings give dense ones), so a step either finds none
+    or raises RuntimeError, as it must for dense ones.
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        _check_settings(lr, eps=eps)
+        _check_betas(betas)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+
+    def step(self, closure=None):
+        loss = self._loss_of(closure)
+        if any(p.grad is not None for group in self.param_groups for p in group["params"]):
+            raise RuntimeError(
+                "SparseAdam does not support dense gradients, please consider Adam instead"
+            )
+        return loss

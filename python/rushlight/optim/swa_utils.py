@@ -1,0 +1,212 @@
+"""Averages of a model's weights over training, and the rates that go with them."""
+
+import itertools
+import math
+import warnings
+from copy import deepcopy
+
+import rushlight
+from rushlight.nn import Module
+from rushlight.nn.modules.batchnorm import _BatchNorm
+
+from .lr_scheduler import LRScheduler
+
+__all__ = [
+    "SWALR",
+    "AveragedModel",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
+
+
+def _check_decay(decay):
+    if not 0.0 <= decay <= 1.0:
+        raise ValueError(
+            f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
+        )
+
+
+def get_ema_multi_avg_fn(decay=0.999):
+    """A function of (averages, values, count) that moves each average by 1 - decay."""
+    _check_decay(decay)
+
+    def ema_update(ema_param_list, current_param_list, _):
+        with rushlight.no_grad():
+            for average, value in zip(ema_param_list, current_param_list, strict=True):
+                if average.is_floating_point() or average.is_complex():
+                    average.lerp_(value, 1 - decay)
+                else:
+                    average.copy_(average * decay + value * (1 - decay))
+
+    return ema_update
+
+
+def get_swa_multi_avg_fn():
+    """A function of (averages, values, count) that keeps equally weighted averages."""
+
+    def swa_update(averaged_param_list, current_param_list, num_averaged):
+        with rushlight.no_grad():
+            share = 1 / (float(num_averaged) + 1)
+            for average, value in zip(averaged_param_list, current_param_list, strict=True):
+                if average.is_floating_point() or average.is_complex():
+                    average.lerp_(value, share)
+                else:
+                    average.add_((value - average) * share)
+
+    return swa_update
+
+
+def get_ema_avg_fn(decay=0.999):
+    """A function of (average, value, count) that gives the exponential average."""
+    _check_decay(decay)
+
+    def ema_update(ema_param, current_param, num_averaged):
+        with rushlight.no_grad():
+            return decay * ema_param + (1 - decay) * current_param
+
+    return ema_update
+
+
+def get_swa_avg_fn():
+    """A function of (average, value, count) that gives the equally weighted average."""
+
+    def swa_update(averaged_param, current_param, num_averaged):
+        with rushlight.no_grad():
+            return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
+
+    return swa_update
+
+
+class AveragedModel(Module):
+    """A copy of a model whose parameters are averages.
+
+    Args:
+        model: what is copied; it stays as it is.
+        device: where the copy lies.
+        avg_fn: gives the new average of (average, value, count).
+        multi_avg_fn: updates lists of averages in place; the equally weighted ones by default.
+        use_buffers: average buffers, too, instead of copying them.
+    """
+
+    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+        super().__init__()
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
+        self.module = deepcopy(model)
+        if device is not None:
+            self.module = self.module.to(device)
+        self.register_buffer("n_averaged", rushlight.tensor(0, dtype=rushlight.long, device=device))
+        self.avg_fn = avg_fn
+        self.multi_avg_fn = multi_avg_fn
+        self.use_buffers = use_buffers
+
+    def forward(self, *args, **kwargs):
+        return self.module(*args, **kwargs)
+
+    def update_parameters(self, model):
+        """Take the present parameters of `model` into the averages."""
+        own = self.module.parameters()
+        other = model.parameters()
+        if self.use_buffers:
+            own = itertools.chain(own, self.module.buffers())
+            other = itertools.chain(other, model.buffers())
+        averages = [p.detach() for p in own]
+        values = [p.detach().to(average.device) for p, average in zip(other, averages, strict=True)]
+        if int(self.n_averaged) == 0:
+            for average, value in zip(averages, values, strict=True):
+                average.copy_(value)
+        elif self.avg_fn is not None:
+            for average, value in zip(averages, values, strict=True):
+                average.copy_(self.avg_fn(average, value, self.n_averaged.to(average.device)))
+        else:
+            update = self.multi_avg_fn or get_swa_multi_avg_fn()
+            update(averages, values, self.n_averaged)
+        if not self.use_buffers:
+            for mine, its in zip(self.module.buffers(), model.buffers(), strict=True):
+                mine.detach().copy_(its.detach().to(mine.device))
+        self.n_averaged += 1
+
+
+def update_bn(loader, model, device=None):
+    """Compute the running statistics of batch normalisation again over a loader's batches."""
+    with rushlight.no_grad():
+        layers = [m for m in model.modules() if isinstance(m, _BatchNorm)]
+        if not layers:
+            return
+        momenta = [layer.momentum for layer in layers]
+        for layer in layers:
+            layer.reset_running_stats()
+            layer.momentum = None
+        was_training = model.training
+        model.train()
+        for batch in loader:
+            if isinstance(batch, (list, tuple)):
+                batch = batch[0]
+            if device is not None:
+                batch = batch.to(device)
+            model(batch)
+        for layer, momentum in zip(layers, momenta, strict=True):
+            layer.momentum = momentum
+        model.train(was_training)
+
+
+class SWALR(LRScheduler):
+    """Anneals the rates to constant ones.
+
+    Args:
+        optimizer: whose rates these are.
+        swa_lr: the last rate, for all groups or one for each.
+        anneal_epochs: how many epochs the way takes.
+        anneal_strategy: "cos" or "linear".
+    """
+
+    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+        rates = (
+            swa_lr if isinstance(swa_lr, (list, tuple)) else [swa_lr] * len(optimizer.param_groups)
+        )
+        if len(rates) != len(optimizer.param_groups):
+            raise ValueError(
+                "swa_lr must have the same length as optimizer.param_groups: swa_lr has "
+                f"{len(rates)}, "
+                f"optimizer.param_groups has {len(optimizer.param_groups)}"
+            )
+        for rate, group in zip(rates, optimizer.param_groups, strict=True):
+            group["swa_lr"] = rate
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(
+                f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
+        self._anneal_strategy = anneal_strategy
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+        self.anneal_epochs = anneal_epochs
+        super().__init__(optimizer, last_epoch)
+
+    def _way(self, t):
+        """The part of the way to the last rate at time t in 0..1."""
+        return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
+
+    def get_lr(self):
+        """The rates of this epoch."""
+        if not self._get_lr_called_within_step:
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use "
+                "`get_last_lr()`.",
+                UserWarning,
+                stacklevel=2,
+            )
+        step = self._step_count - 1
+        if self.anneal_epochs == 0:
+            step = max(1, step)
+        before = self._way(max(0, min(1, (step - 1) / max(1, self.anneal_epochs))))
+        now = self._way(max(0, min(1, step / max(1, self.anneal_epochs))))
+        rates = []
+        for group in self.optimizer.param_groups:
+            last, lr = group["swa_lr"], group["lr"]
+            # Where the way began follows from the present rate.
+            first = last if before == 1 else (lr - before * last) / (1 - before)
+            rates.append(last * now + first * (1 - now))
+        return rates
