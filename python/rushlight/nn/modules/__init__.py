@@ -73,6 +73,7 @@ __all__ = [
     *adaptive.__all__,
     *attention.__all__,
     *rnn.__all__,
+    *lazy.__all__,
     *transformer.__all__,
     *upsampling.__all__,
 ]

@@ -185,7 +185,8 @@ def _check_amount(amount):
         not isinstance(amount, numbers.Integral) and not 0.0 <= float(amount) <= 1.0
     ):
         raise ValueError(
-            f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
+            f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
+            "integer"
         )
 
 
