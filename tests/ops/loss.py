@@ -67,3 +67,50 @@ SKIPS |= {(op, "parity"): "PyTorch's reduction is a number" for op in (
     "cross_entropy_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "hinge_embedding_loss",
     "cosine_embedding_loss", "margin_ranking_loss", "triplet_margin_loss", "soft_margin_loss", "multi_margin_loss", "multilabel_margin_loss")}
 SKIPS |= {("embedding", "parity"): "arguments stand in another order", ("binary_cross_entropy", "meta"): "looks at the values"}
+
+# ---- bags of embeddings, alignments ----
+
+_BAGS = "m.tensor([1, 2, 2, 0, 1, 3]), m.tensor([0, 2, 2, 5])"
+SAMPLES |= {
+    "embedding_bag": [
+        *(f"x(4, 3), {_BAGS}, False, {mode}" for mode in (0, 1, 2)),
+        *(f"x(4, 3), {_BAGS}, False, {mode}, False, None, False, 2" for mode in (0, 1, 2)),
+        f"x(4, 3), {_BAGS}, False, 0, False, x(6)",
+        "x(4, 3), m.tensor([1, 2, 2, 0]), m.tensor([0, 2, 4]), False, 1, False, None, True",
+        "x(4, 2), m.tensor([1, 1, 2]).int(), m.tensor([0, 1]).int(), True, 1",
+        "x(4, 3), m.tensor([]).long(), m.tensor([0, 0]), False, 1",
+    ],
+    "_ctc_loss": [
+        *("x(5, 2, 4).log_softmax(-1), m.tensor([[1, 2], [3, 3]]), [5, 4], [2, 2]", "x(4, 1, 3).log_softmax(-1), m.tensor([1, 1]), [4], [2]"),
+        *("x(6, 2, 5).log_softmax(-1), m.tensor([1, 2, 3]), [6, 3], [3, 0]", "x(3, 1, 3).log_softmax(-1), m.tensor([[0, 1, 1]]), [2], [3], 2"),
+        "x(3, 1, 3).log_softmax(-1), m.tensor([[0, 1, 1]]), [2], [3], 2, True",
+    ],
+    "ctc_loss.IntList": [
+        "x(5, 2, 4).log_softmax(-1), m.tensor([[1, 2], [3, 3]]), [5, 4], [2, 2]",
+        *(f"x(5, 2, 4).log_softmax(-1), m.tensor([[1, 2], [3, 3]]), [5, 4], [2, 1], 0, {r}" for r in (0, 1, 2)),
+        "x(2, 1, 3).log_softmax(-1), m.tensor([[1, 1]]), [2], [2], 0, 1, True",
+    ],
+    "ctc_loss.Tensor": ["x(5, 2, 4).log_softmax(-1), m.tensor([[1, 2], [3, 3]]), m.tensor([5, 4]), m.tensor([2, 2])"],
+}
+DTYPES |= {"embedding_bag": "floating", "_ctc_loss": "floats", "ctc_loss.IntList": "floats", "ctc_loss.Tensor": "floats"}
+ERRORS |= {
+    "embedding_bag": [
+        ("x(4, 3), m.tensor([1, 2]), m.tensor([1])", RuntimeError, r"offsets\[0\] has to be 0"),
+        ("x(4, 3), m.tensor([1, 2]), m.tensor([0, 3])", RuntimeError, r"offsets\[-1\] can not be greater than input's length"),
+        ("x(4, 3), m.tensor([1, 9]), m.tensor([0])", IndexError, "index out of range"),
+        ("x(4, 3), x(2), m.tensor([0])", RuntimeError, "integer dtype"),
+        ("x(4, 3), m.tensor([1]), m.tensor([0]), False, 1, False, x(1)", RuntimeError, "only supported for mode='sum'"),
+    ],
+    "_ctc_loss": [
+        ("x(5, 1, 3), m.tensor([[3]]), [5], [1]", RuntimeError, "out of bounds for 3 classes"),
+        ("x(5, 1, 3), m.tensor([[1]]), [6], [1]", RuntimeError, "Expected input_lengths to have value at most 5, but got value 6"),
+        ("x(5, 1, 3), m.tensor([[1]]), [5], [2]", RuntimeError, "Expected tensor to have size at least 2 at dimension 1"),
+        ("x(5, 1, 3), m.tensor([[1]]), [5], [1], 3", RuntimeError, "blank must be in label range"),
+        ("x(5, 2, 3), m.tensor([[1], [1]]), [5], [1, 1]", RuntimeError, "input_lengths must be of size batch_size"),
+        ("x(5, 1, 3), x(1, 1), [5], [1]", RuntimeError, "targets must be int32 or int64"),
+    ],
+}
+_CTC_GRAD = "the gradient is that of logits behind log_softmax, as in PyTorch: it is compared there"
+SKIPS |= {(op, "grad"): _CTC_GRAD for op in ("_ctc_loss", "ctc_loss.IntList", "ctc_loss.Tensor")}
+SKIPS |= {(op, "meta"): "labels and lengths are read" for op in ("_ctc_loss", "ctc_loss.IntList", "ctc_loss.Tensor", "embedding_bag")}
+SKIPS |= {("embedding_bag", "parity"): "PyTorch gives the maxima's indices, too"}

@@ -1,0 +1,46 @@
+"""Samples of distances and shuffles: every norm, equal rows, batches that broadcast, odd sizes."""
+
+_P = ("0.0", "1.0", "2.0", "3.0", "1.5", "inf")
+
+SAMPLES = {
+    "cosine_similarity": ["x(3, 4), x(3, 4)", "x(3, 4), x(3, 4), -1", "x(2, 3, 4), x(4), 2, 1e-3", "x(4), x(4), 0", "x(0, 4), x(0, 4)"],
+    "pairwise_distance": ["x(3, 4), x(3, 4)", "x(3, 4), x(4), 1.0", "x(2, 3, 4), x(2, 3, 4), 3.0, 1e-3, True", "x(4), x(4)"],
+    "cdist": [
+        *(f"x(3, 4), x(2, 4), {p}" for p in _P),
+        *("x(2, 3, 4), x(5, 4)", "x(40, 3), x(30, 3)", "x(3, 2), x(4, 2), 2.0, 1", "x(30, 2), x(3, 2), 2.0, 2", "x(3, 20), x(2, 20), 1.0"),
+        *("x(0, 3), x(2, 3)", "x(2, 3, 0), x(2, 2, 0)", "x(2, 1, 3, 4), x(3, 2, 4), 3.0"),
+    ],
+    "pdist": ["x(4, 3)", "x(5, 2), 1.0", "x(3, 3), 3.0", "x(1, 3)", "x(4, 2), inf"],
+    "pixel_shuffle": ["x(8, 3, 2), 2", "x(2, 9, 2, 2), 3", "x(4, 2, 2), 1", "x(1, 2, 4, 2, 3), 2"],
+    "pixel_unshuffle": ["x(2, 4, 6), 2", "x(2, 1, 6, 3), 3", "x(1, 2, 2, 2, 4), 2"],
+    "channel_shuffle": ["x(2, 6, 3), 3", "x(1, 4, 2, 2), 2", "x(1, 4, 2, 2, 1), 1"],
+    "native_channel_shuffle": ["x(2, 6, 3), 2"],
+}
+DTYPES = dict.fromkeys(("cosine_similarity", "pairwise_distance", "cdist", "pdist"), "floating")
+DTYPES |= dict.fromkeys(("pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle"), "all")
+DTYPES["cosine_similarity"] = DTYPES["pairwise_distance"] = "floats"
+ERRORS = {
+    "cosine_similarity": [("ints(3, 4, high=3), ints(3, 4, high=3)", RuntimeError, "expected common dtype to be floating point")],
+    "cdist": [
+        ("x(3), x(3, 3)", RuntimeError, "cdist only supports at least 2D tensors, X1 got: 1D"),
+        ("x(3, 4), x(3, 3)", RuntimeError, "X1 and X2 must have the same number of columns. X1: 4 X2: 3"),
+        ("x(3, 4), x(3, 4), -1.0", RuntimeError, "cdist only supports non-negative p values"),
+        ("ints(3, 4, high=3), x(3, 4)", RuntimeError, "cdist only supports floating-point dtypes, X1 got"),
+        ("x(3, 4), x(3, 4), 2.0, 5", RuntimeError, "possible modes: 0, 1, 2, but was: 5"),
+    ],
+    "pdist": [("x(3)", RuntimeError, "pdist only supports 2D tensors, got: 1D")],
+    "pixel_shuffle": [
+        ("x(3, 3), 2", RuntimeError, "pixel_shuffle expects input to have at least 3 dimensions, but got input with 2 dimension"),
+        ("x(3, 2, 2), 2", RuntimeError, "divisible by the square of upscale_factor"),
+        ("x(4, 2, 2), 0", RuntimeError, "pixel_shuffle expects a positive upscale_factor, but got 0"),
+    ],
+    "pixel_unshuffle": [
+        ("x(1, 3, 2), 2", RuntimeError, "pixel_unshuffle expects height to be divisible by downscale_factor"),
+        ("x(1, 2, 3), 2", RuntimeError, "pixel_unshuffle expects width to be divisible by downscale_factor"),
+    ],
+    "channel_shuffle": [
+        ("x(2, 6), 3", RuntimeError, "channel_shuffle expects input with > 2 dims"),
+        ("x(2, 6, 2), 4", RuntimeError, "Number of channels must be divisible by groups"),
+        ("x(2, 6, 2), 0", RuntimeError, "must be positive"),
+    ],
+}
