@@ -59,7 +59,6 @@ __all__ = [
     *pooling.__all__,
     *batchnorm.__all__,
     *instancenorm.__all__,
-    *lazy.__all__,
     *normalization.__all__,
     *dropout.__all__,
     *padding.__all__,
