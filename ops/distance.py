@@ -2,8 +2,6 @@
 
 from gen.table import composite, custom, op
 
-_nn = {"nn": True, "variants": "function"}
-
 composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", variants="function",
           doc="The cosine of the angle between vectors along a dimension; norms count as eps at least.")
 composite("pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor",

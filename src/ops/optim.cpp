@@ -166,7 +166,14 @@ void shape::nadam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
   check_list("nadam_step_", "grads", grads, params, true);
   check_list("nadam_step_", "exp_avgs", exp_avgs, params, true);
   check_list("nadam_step_", "exp_avg_sqs", exp_avg_sqs, params, true);
-  check_steps("nadam_step_", mu_products, params);
+  RL_CHECK(mu_products.size() == params.size(), "nadam_step_: mu_products has ", mu_products.size(),
+           " tensors for ", params.size(), " parameters");
+  for (const Tensor& product : mu_products) {
+    RL_CHECK(product.defined() && product.numel() == 1 && product.is_cpu() &&
+                 (product.dtype() == kFloat32 || product.dtype() == kFloat64),
+             "nadam_step_: mu_products must be float32 or float64 tensors of one element on the "
+             "cpu");
+  }
   check_steps("nadam_step_", steps, params);
   as_real(params);
   as_real(grads);

@@ -77,7 +77,7 @@ SAMPLES |= {
         *(f"x(4, 3), {_BAGS}, False, {mode}, False, None, False, 2" for mode in (0, 1, 2)),
         f"x(4, 3), {_BAGS}, False, 0, False, x(6)",
         "x(4, 3), m.tensor([1, 2, 2, 0]), m.tensor([0, 2, 4]), False, 1, False, None, True",
-        "x(4, 2), m.tensor([1, 1, 2]).int(), m.tensor([0, 1]).int(), True, 1",
+        "x(40, 2), m.tensor([1, 1, 2]).int(), m.tensor([0, 1]).int(), True, 1",
         "x(4, 3), m.tensor([]).long(), m.tensor([0, 0]), False, 1",
     ],
     "_ctc_loss": [

@@ -13,6 +13,7 @@ import rushlight.nn.utils.prune
 from tests.parity.compare import assert_alike, outcome, plain
 
 torch = pytest.importorskip("torch")
+pytest.importorskip("torch.nn.utils.prune")
 
 
 class Inputs:
@@ -190,7 +191,7 @@ LINES = [
     "rnn.pack_sequence([r(1, 2), r(3, 2)], enforce_sorted=False)",
     "rnn.pad_packed_sequence(rnn.pack_sequence([r(1, 2), r(3, 2)], enforce_sorted=False), True, -1.0, 5)",
     "rnn.pad_packed_sequence(rnn.pack_sequence([r(3, 2), r(3, 2)]))",
-    "rnn.unpad_sequence(r(4, 2, 3), m.tensor([4, 2]))",
+    "rnn.unpad_sequence(r(4, 2, 3) * 1, m.tensor([4, 2]))",
     "rnn.unpack_sequence(rnn.pack_sequence([r(3), r(1)]))",
     # losses, bags, pooling and the rest
     *(
@@ -230,11 +231,11 @@ LINES = [
     ),
     "(lambda l: (l, l.log_prob(r(5, 8))))(nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 6], 2.0).double())",
     # parameters computed from others
-    called("utils.parametrizations.weight_norm(nn.Linear(3, 2))", "r(4, 3)"),
-    called("utils.parametrizations.weight_norm(nn.Conv1d(3, 2, 2), dim=None)", "r(1, 3, 4)"),
+    called("utils.parametrizations.weight_norm(nn.Linear(3, 2).double())", "r(4, 3)"),
+    called("utils.parametrizations.weight_norm(nn.Conv1d(3, 2, 2).double(), dim=None)", "r(1, 3, 4)"),
     called("utils.parametrizations.spectral_norm(nn.Linear(3, 2))", "r(4, 3)"),
-    called("utils.weight_norm(nn.Linear(3, 2))", "r(4, 3)"),
-    called("utils.remove_weight_norm(utils.weight_norm(nn.Linear(3, 2)))", "r(4, 3)"),
+    called("utils.weight_norm(nn.Linear(3, 2).double())", "r(4, 3)"),
+    called("utils.remove_weight_norm(utils.weight_norm(nn.Linear(3, 2).double()))", "r(4, 3)"),
     "(lambda c, b: utils.fuse_conv_bn_eval(c.eval(), b.eval())(r(1, 2, 4, 4)))(nn.Conv2d(2, 3, 2).double(), nn.BatchNorm2d(3).double())",
     called("utils.prune.l1_unstructured(nn.Linear(3, 4), 'weight', 5)", "r(2, 3)"),
     called("utils.prune.ln_structured(nn.Linear(3, 4), 'weight', 0.5, 2, 0)", "r(2, 3)"),

@@ -28,6 +28,23 @@ SETTINGS = [
     ("Adagrad", {"lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
     ("Adadelta", {}),
     ("Adadelta", {"weight_decay": 0.1, "maximize": True}),
+    ("Adamax", {}),
+    ("Adamax", {"lr": 0.1, "weight_decay": 0.1, "maximize": True}),
+    ("NAdam", {}),
+    ("NAdam", {"lr": 0.1, "weight_decay": 0.1, "momentum_decay": 0.1}),
+    ("NAdam", {"decoupled_weight_decay": True, "weight_decay": 0.2, "maximize": True}),
+    ("RAdam", {}),
+    ("RAdam", {"lr": 0.1, "betas": (0.5, 0.8), "weight_decay": 0.1}),
+    ("RAdam", {"decoupled_weight_decay": True, "weight_decay": 0.2, "maximize": True}),
+    ("Rprop", {}),
+    ("Rprop", {"lr": 0.2, "etas": (0.3, 1.5), "step_sizes": (1e-3, 0.5), "maximize": True}),
+    ("ASGD", {}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.1, "t0": 2, "weight_decay": 0.1}),
+    ("Adafactor", {}),
+    (
+        "Adafactor",
+        {"lr": 0.1, "weight_decay": 0.1, "d": 1.5, "eps": (1e-8, 1e-2), "maximize": True},
+    ),
 ]
 
 
@@ -245,3 +262,84 @@ def test_plateau(options):
         return seen, schedule.state_dict()
 
     assert_alike(outcome(run, rushlight), outcome(run, torch))
+
+
+# ---- LBFGS, Muon and averages --------------------------------------------------------------------
+
+
+def minimised(m, options, rounds=3):
+    """Rosenbrock's function and a least-squares problem, a few steps of LBFGS each."""
+    x = m.nn.Parameter(m.tensor([-1.5, 2.0], dtype=m.float64))
+    w = m.nn.Parameter(m.tensor([[0.5, -1.0], [2.0, 0.25]], dtype=m.float64))
+    target = m.tensor([[1.0, 2.0], [-1.0, 0.5]], dtype=m.float64)
+    optimizer = m.optim.LBFGS([x, w], **options)
+    calls = []
+
+    def closure():
+        optimizer.zero_grad()
+        rosenbrock = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+        loss = rosenbrock + ((w @ w - target) ** 2).sum()
+        loss.backward()
+        calls.append(1)
+        return loss
+
+    losses = [float(optimizer.step(closure)) for _ in range(rounds)]
+    state = optimizer.state[x]
+    return [losses, x.tolist(), w.tolist(), len(calls), state["func_evals"], state["n_iter"]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lr": 0.01},
+        {"lr": 0.01, "max_iter": 4, "history_size": 2},
+        {"line_search_fn": "strong_wolfe"},
+        {"line_search_fn": "strong_wolfe", "max_iter": 5, "history_size": 3, "lr": 0.5},
+        {"line_search_fn": "strong_wolfe", "max_eval": 7},
+    ],
+)
+def test_lbfgs(options):
+    assert_alike(minimised(rushlight, options), minimised(torch, options), 1e-6)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"lr": 0.1, "nesterov": False}, {"adjust_lr_fn": "match_rms_adamw"}]
+)
+def test_muon(options):
+    def run(m):
+        params = parameters(m)[:1]
+        optimizer = m.optim.Muon(params, **options)
+        for step in range(3):
+            give_gradients(m, params, step)
+            optimizer.step()
+        return plain([repr(optimizer), [p.detach() for p in params]])
+
+    assert_alike(run(rushlight), run(torch), 2e-2)  # the iteration is in bfloat16
+
+
+@pytest.mark.parametrize("kind", ["swa", "ema", "own", "buffers"])
+def test_averaged_models(kind):
+    def run(m):
+        swa = __import__(f"{m.__name__}.optim.swa_utils", fromlist=["x"])
+        model = m.nn.Sequential(m.nn.Linear(2, 3), m.nn.BatchNorm1d(3))
+        options = {
+            "swa": {},
+            "ema": {"multi_avg_fn": swa.get_ema_multi_avg_fn(0.7)},
+            "own": {"avg_fn": lambda a, p, n: 0.5 * a + 0.5 * p},
+            "buffers": {"use_buffers": True},
+        }[kind]
+        average = swa.AveragedModel(model, **options)
+        optimizer = m.optim.SGD(model.parameters(), lr=0.1)
+        schedule = swa.SWALR(optimizer, swa_lr=0.05, anneal_epochs=3)
+        rates = []
+        for i in range(4):
+            give_gradients(m, list(model.parameters()), i)
+            optimizer.step()
+            average.update_parameters(model)
+            schedule.step()
+            rates.append(optimizer.param_groups[0]["lr"])
+        batches = [m.arange(8.0).reshape(4, 2), (m.ones(2, 2), m.zeros(2))]
+        swa.update_bn(batches, average)
+        return plain([average, average.state_dict(), rates])
+
+    assert_alike(outcome(run, rushlight), outcome(run, torch), 1e-4)

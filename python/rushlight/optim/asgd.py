@@ -97,5 +97,5 @@ class ASGD(Optimizer):
         for state in states:
             state["step"] += 1
             count = float(state["step"])
-            state["eta"] = rushlight.tensor(lr / (1 + lambd * lr * count) ** group["alpha"])
-            state["mu"] = rushlight.tensor(1 / max(1, count - group["t0"]))
+            state["eta"].fill_(lr / (1 + lambd * lr * count) ** group["alpha"])
+            state["mu"].fill_(1 / max(1, count - group["t0"]))

@@ -23,7 +23,8 @@ def _orthogonalized(update, coefficients, steps, eps):
     x = x / x.norm().clamp(min=eps)
     for _ in range(steps):
         gram = x @ x.T
-        x = a * x + (b * gram + c * gram @ gram) @ x
+        change = rushlight.addmm(gram, gram, gram, beta=b, alpha=c)
+        x = rushlight.addmm(x, change, x, beta=a)
     return x.T if tall else x
 
 

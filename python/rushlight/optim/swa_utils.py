@@ -54,7 +54,7 @@ def get_swa_multi_avg_fn():
                 if average.is_floating_point() or average.is_complex():
                     average.lerp_(value, share)
                 else:
-                    average.add_((value - average) * share)
+                    average.copy_(average + (value - average) * share)
 
     return swa_update
 

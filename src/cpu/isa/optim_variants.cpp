@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cpu/isa/optim.h"
+#include "cpu/scratch.h"
 #include "generated/kernels.h"
 #include "kernels/math.h"
 
@@ -224,15 +225,22 @@ void nadam_step_(TensorList params, TensorList grads, TensorList exp_avgs, Tenso
                                weight_decay, momentum_decay, decoupled, maximize};
   StepLists lists({{params, true}, {grads, false}, {exp_avgs, true}, {exp_avg_sqs, true}});
   const std::vector<double> counts = count_steps(steps);
+  Scratch<double> products(static_cast<int64_t>(counts.size()));
   for (size_t i = 0; i < counts.size(); i++) {
     const double now = beta1 * (1 - 0.5 * __builtin_pow(0.96, counts[i] * momentum_decay));
-    float* product = mu_products[i].data<float>();
-    *product = *product * static_cast<float>(now);
+    if (mu_products[i].dtype() == kFloat32) {
+      float* const product = mu_products[i].data<float>();
+      *product = *product * static_cast<float>(now);
+      products[i] = *product;
+    } else {
+      double* const product = mu_products[i].data<double>();
+      *product = *product * now;
+      products[i] = *product;
+    }
   }
   for_all("nadam_step_", lists, [&](auto tag, const auto& at, int64_t n, size_t i) {
-    const double product = *mu_products[i].data<float>();
     nadam_run<typename decltype(tag)::type>(at(0), at(1), at(2), at(3), n, settings, counts[i],
-                                            product);
+                                            products[i]);
   });
   lists.write_back();
 }
