@@ -6,6 +6,7 @@ import ast
 import re
 import types
 from functools import cache
+from typing import Any
 
 from rushlight import _C
 
@@ -56,22 +57,24 @@ class OpOverload:
         name, overload, arguments = match.groups()
         self._opname, self.overload = name, overload or ""
         self._packet = packet
-        self.names, self.types, self.defaults = [], [], []
+        names: list[str] = []
+        kinds: list[str] = []
+        self.defaults: list[Any] = []
         self._num_positional = None
         for part in _split(arguments):
             if part == "*":
-                self._num_positional = len(self.names)
+                self._num_positional = len(names)
                 continue
             if part == "options" and self._num_positional is None:
-                self._num_positional = len(self.names)
+                self._num_positional = len(names)
             declaration, _, default = (
                 ("options options", "=", "{}") if part == "options" else part.partition("=")
             )
             kind, _, argument = declaration.strip().rpartition(" ")
-            self.names.append(argument)
-            self.types.append(re.sub(r"\([a-z]!?\)", "", kind))
+            names.append(argument)
+            kinds.append(re.sub(r"\([a-z]!?\)", "", kind))
             self.defaults.append(_parse_default(default.strip()) if default else _REQUIRED)
-        self.names, self.types = tuple(self.names), tuple(self.types)
+        self.names, self.types = tuple(names), tuple(kinds)
         if self._num_positional is None:
             self._num_positional = len(self.names)
         public = self.overload
@@ -119,7 +122,7 @@ class OpOverload:
         args = list(values[:n])
         while args and _is_default(args[-1], self.defaults[len(args) - 1]):
             args.pop()
-        kwargs = {}
+        kwargs: dict[str, Any] = {}
         for name, value, default in zip(self.names[n:], values[n:], self.defaults[n:], strict=True):
             if name == "options":
                 kwargs.update(value or {})

@@ -80,7 +80,7 @@ def compile(
     def compiled(*args, **kwargs):
         return model(*args, **kwargs)
 
-    compiled._torchdynamo_orig_callable = model
+    compiled._torchdynamo_orig_callable = model  # type: ignore[attr-defined]
     return compiled
 
 

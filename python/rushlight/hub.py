@@ -178,6 +178,8 @@ def _hubconf(repo_or_dir, source, force_reload, verbose, trust_repo=None):
     sys.path.insert(0, repo_or_dir)
     try:
         spec = importlib.util.spec_from_file_location("hubconf", path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{path} cannot be imported")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     finally:

@@ -234,9 +234,9 @@ def _columns(outputs, inputs, create_graph, strict):
     """The same by one product J e for each element of the inputs."""
     w = tuple(rushlight.zeros_like(o).requires_grad_() for o in outputs)
     products = _grads(outputs, inputs, w, True, strict, _OUTPUT)
-    blocks = [[] for _ in outputs]
+    blocks: list[list[rushlight.Tensor]] = [[] for _ in outputs]
     for i, value in enumerate(inputs):
-        columns = [[] for _ in outputs]
+        columns: list[list[rushlight.Tensor]] = [[] for _ in outputs]
         for j in range(value.numel()):
             unit = rushlight.zeros_like(value, memory_format=rushlight.contiguous_format)
             unit.view(-1)[j] = 1

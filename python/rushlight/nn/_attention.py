@@ -154,7 +154,7 @@ def attend(
             raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
         q, k, v = _project(query, key, value, weight, bias)
     if attn_mask is not None:
-        expected = (length, key.shape[length_dim])
+        expected: tuple[int, ...] = (length, key.shape[length_dim])
         if attn_mask.dim() == 3:
             expected = (batch * num_heads, *expected)
         if tuple(attn_mask.shape) != expected:

@@ -10,6 +10,7 @@ import json
 import os
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
@@ -36,24 +37,24 @@ class _Times:
     is_async = is_remote = is_legacy = is_user_annotation = False
 
     @property
-    def cpu_time(self):
+    def cpu_time(self: Any):
         """The mean of a call."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
     @property
-    def self_cpu_memory_usage(self):
+    def self_cpu_memory_usage(self: Any):
         return self.cpu_memory_usage
 
     @property
-    def cpu_time_str(self):
+    def cpu_time_str(self: Any):
         return _time(self.cpu_time)
 
     @property
-    def cpu_time_total_str(self):
+    def cpu_time_total_str(self: Any):
         return _time(self.cpu_time_total)
 
     @property
-    def self_cpu_time_total_str(self):
+    def self_cpu_time_total_str(self: Any):
         return _time(self.self_cpu_time_total)
 
 
@@ -108,7 +109,7 @@ class FunctionEventAvg(_Times):
 def nested(events):
     """Gives events of one thread, ordered by their beginning, their parents and children."""
     events.sort(key=lambda e: (e.time_range.start, -e.time_range.end))
-    open_ranges = []
+    open_ranges: list[FunctionEvent] = []
     for number, event in enumerate(events):
         event.id = number
         while open_ranges and open_ranges[-1].time_range.end <= event.time_range.start:
@@ -255,7 +256,7 @@ class EventList(list):
         """Write, for flame graphs, the ranges around each op and what it took."""
         if metric not in ("self_cpu_time_total", "self_cuda_time_total"):
             raise ValueError("metric should be one of: self_cpu_time_total, self_cuda_time_total")
-        sums = defaultdict(float)
+        sums: defaultdict[str, float] = defaultdict(float)
         for event in self:
             names = []
             around = event

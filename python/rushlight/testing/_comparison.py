@@ -142,7 +142,8 @@ class _Checker:
             raise TypeError(
                 f"Types of the values to be compared differ: {type(actual)} and {type(expected)}"
             )
-        return self.tensors(*both, where)
+        left, right = both
+        return self.tensors(left, right, where)
 
     def sequences(self, actual, expected, where):
         if len(actual) != len(expected):
@@ -285,9 +286,9 @@ def _describe(actual, expected, close, rtol, atol):
 
 def _largest(values):
     place = int(values.reshape(-1).argmax())
-    index = []
+    index: list[int] = []
     for size in reversed(values.shape):
         index.append(place % size)
         place //= size
-    index = tuple(reversed(index))
-    return f"{values[index].item()} at index {index}"
+    found = tuple(reversed(index))
+    return f"{values[found].item()} at index {found}"

@@ -86,7 +86,7 @@ def _bounds(dtype, low, high, floating):
     if low > high or (low == high and not floating):
         raise ValueError(f"make_tensor requires low < high, but got low={low!r} and high={high!r}")
     if floating:
-        info = rushlight.finfo(dtype)
-        return max(low, info.min), min(high, info.max)
-    info = rushlight.iinfo(dtype)
-    return max(low, info.min), min(high, info.max + 1)
+        floats = rushlight.finfo(dtype)
+        return max(low, floats.min), min(high, floats.max)
+    ints = rushlight.iinfo(dtype)
+    return max(low, ints.min), min(high, ints.max + 1)

@@ -310,7 +310,7 @@ class TreeSpec:
         Raises:
             ValueError: the tree has another structure.
         """
-        parts = []
+        parts: list[Any] = []
         self._collect(tree, parts)
         return parts
 
@@ -411,7 +411,7 @@ def tree_flatten(tree, is_leaf=None):
 
     `is_leaf(part)` may say of containers that they are to stay whole.
     """
-    leaves = []
+    leaves: list[Any] = []
     spec = _flatten_into(tree, leaves, is_leaf)
     return leaves, spec
 

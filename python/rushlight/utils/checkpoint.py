@@ -2,6 +2,7 @@
 
 import contextlib
 import warnings
+from typing import Any
 
 import rushlight
 from rushlight import _C
@@ -115,7 +116,8 @@ class _RandomState:
 
     def __init__(self, preserve, args):
         self.state = rushlight.get_rng_state() if preserve else None
-        self.devices, self.device_states = get_device_states(*args) if preserve else ((), ())
+        states: Any = get_device_states(*args) if preserve else ((), ())
+        self.devices, self.device_states = states
 
     @contextlib.contextmanager
     def restored(self):
