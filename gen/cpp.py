@@ -7,13 +7,15 @@ of an op (functional, in-place, out=) shares one `run_<symbol>`, which takes the
 from __future__ import annotations
 
 import hashlib
-import textwrap
+import json
+from dataclasses import replace
 
 from gen import derivatives, types
 from gen.table import Arg, Op, Type
+from gen.text import HEADER, block, choice, header, source
 
-HEADER = "// Generated from the op table by `python -m gen`. Do not edit.\n"
 OPS_PER_FILE = 24
+CALLS_PER_FILE = 60
 
 
 # ---- forms and names ----
@@ -39,6 +41,21 @@ def out_names(op: Op) -> list[str]:
     return ["out"] if len(op.results) == 1 else [r.name or f"out{i}" for i, r in enumerate(op.results)]
 
 
+def out_parameters(op: Op) -> list[str]:
+    return [n if n == "out" else f"out_{n}" for n in out_names(op)]
+
+
+def writes_self(op: Op) -> bool:
+    """Whether the in-place form gives self; what writes into lists of tensors gives nothing."""
+    return bool(op.args) and op.args[0].type.is_tensor and op.args[0].name == "self"
+
+
+def taking_numbers(op: Op, names: set[str]) -> Op:
+    """The op with numbers in place of these arguments."""
+    number = Type("Scalar")
+    return replace(op, args=[replace(a, type=number) if a.name in names else a for a in op.args])
+
+
 def call_arguments(op: Op, **replace: str) -> str:
     return ", ".join(replace.get(a.name, a.name) for a in op.args)
 
@@ -49,10 +66,8 @@ def signature(op: Op, form: str, *, defaults: bool = False, name: str | None = N
     if form == "functional":
         return f"{types.result_type(op.results)} {name or op.name}({ps})"
     if form == "inplace":
-        if not (op.args and op.args[0].type.is_tensor and op.args[0].name == "self"):
-            return f"void {name or inplace_name(op)}({ps})"  # lists of tensors written in place
-        return f"Tensor& {name or inplace_name(op)}({ps})"
-    outs = ", ".join(f"const Tensor& {'out_' + n if n != 'out' else n}" for n in out_names(op))
+        return f"{'Tensor&' if writes_self(op) else 'void'} {name or inplace_name(op)}({ps})"
+    outs = ", ".join(f"const Tensor& {o}" for o in out_parameters(op))
     result = "Tensor&" if len(op.results) == 1 else f"std::tuple<{', '.join(['Tensor&'] * len(op.results))}>"
     return f"{result} {name or op.name + '_out'}({outs}{', ' if ps else ''}{ps})"
 
@@ -69,16 +84,15 @@ def forms(op: Op) -> list[str]:
 
 
 def ops_header(ops: list[Op]) -> str:
-    lines = [HEADER, "#pragma once", "", "#include <cmath>", "", "#include <rushlight/tensor.h>", ""]
-    lines += ["namespace rushlight {", ""]
+    lines = []
     for op in ops:
         lines.append(f"// {op.text}")
         for form in forms(op):
             lines.append(f"RL_API {signature(op, form, defaults=True)};")
             lines += number_overloads(op, form)
-    lines += ["", f'inline constexpr const char* schema_hash = "{schema_hash(ops)}";', ""]
-    lines += ["}  // namespace rushlight", "", "#include <rushlight/operators.h>", ""]
-    return "\n".join(lines)
+    lines += ["", f'inline constexpr const char* schema_hash = "{schema_hash(ops)}";']
+    text = header(["<cmath>", "", "<rushlight/tensor.h>"], "rushlight", lines)
+    return text + "\n#include <rushlight/operators.h>\n"
 
 
 def schema_hash(ops: list[Op]) -> str:
@@ -95,14 +109,10 @@ def number_overloads(op: Op, form: str) -> list[str]:
             continue
         if form == "inplace" and "self" in chosen:
             continue
-        args = [
-            Arg(a.name, Type("Scalar"), a.default, a.keyword_only) if a.name in chosen else a for a in op.args
-        ]
-        copy = Op(op.text, op.name, op.overload, args, op.results, op.kind, op.family, variants=op.variants)
         call = call_arguments(op, **{n: f"make_number({n})" for n in chosen})
-        outs = "".join(f"{'out_' + n if n != 'out' else n}, " for n in out_names(op)) if form == "out" else ""
+        outs = "".join(f"{o}, " for o in out_parameters(op)) if form == "out" else ""
         target = {"functional": op.name, "inplace": inplace_name(op), "out": op.name + "_out"}[form]
-        lines.append(f"inline {signature(copy, form, defaults=True)} {{ return {target}({outs}{call}); }}")
+        lines.append(f"inline {signature(taking_numbers(op, chosen), form, defaults=True)} {{ return {target}({outs}{call}); }}")
     return lines
 
 
@@ -115,9 +125,8 @@ def methods_of(ops: list[Op]):
             yield result, name, op, call
             for a in op.args:
                 if a.type.number and a is not op.args[op.receiver]:
-                    args = [Arg(b.name, Type("Scalar"), b.default, b.keyword_only) if b is a else b for b in op.args]
-                    taken = Op(op.text, op.name, op.overload, args, op.results, op.kind, op.family)
-                    yield result, name, taken, [f"make_number({c})" if c == a.name else c for c in call]
+                    number = [f"make_number({c})" if c == a.name else c for c in call]
+                    yield result, name, taking_numbers(op, {a.name}), number
                     break
 
 
@@ -146,13 +155,11 @@ def method_forms(op: Op) -> list[tuple[str, str]]:
 
 
 def methods_source(ops: list[Op]) -> str:
-    lines = [HEADER, "#include <rushlight/ops.h>", "", "namespace rushlight {", ""]
+    lines = []
     for result, name, op, call in methods_of(ops):
-        lines.append(f"{result} Tensor::{name}({types.parameters(op, skip_self=True)}) const {{")
-        lines.append(f"  return rushlight::{name}({', '.join(call)});")
-        lines.append("}")
-    lines += ["", "}  // namespace rushlight", ""]
-    return "\n".join(lines)
+        head = f"{result} Tensor::{name}({types.parameters(op, skip_self=True)}) const"
+        lines += block(head, [f"return rushlight::{name}({', '.join(call)});"])
+    return source(["<rushlight/ops.h>"], "rushlight", lines)
 
 
 # ---- kernels ----
@@ -172,12 +179,10 @@ def kernel_parameters(op: Op) -> str:
         return types.parameters(op)
     if op.kernel.kind == "update":
         return "const Tensor& out" + "".join(f", {types.parameter(a.type)} {a.name}" for a in op.args[1:])
-    outs = [f"const Tensor& out_{n}" if n != "out" else "const Tensor& out" for n in out_names(op)]
-    if any(r.type.is_list for r in op.results):
+    outs = [f"const Tensor& {o}" for o in out_parameters(op)]
+    if has_list_result(op):
         outs = ["TensorList out"]
-    if not op.results:
-        outs = []
-    return ", ".join([*outs, types.parameters(op)])
+    return ", ".join([*outs, *([types.parameters(op)] if op.args else [])])
 
 
 def kernel_result(op: Op) -> str:
@@ -193,7 +198,7 @@ def attributes(op: Op) -> list[Arg]:
 def spec_type(op: Op) -> str:
     if op.kernel is not None and op.kernel.kind == "update":
         return "void"
-    if any(r.type.is_list for r in op.results):
+    if has_list_result(op):
         return "std::vector<OutSpec>"
     if not op.results:
         return "void"
@@ -278,8 +283,7 @@ def pointwise_sources(ops: list[Op]) -> list[str]:
     ]
     files = []
     for start in range(0, len(chosen), 12):
-        lines = [HEADER, '#include "cpu/isa/loops.h"', '#include "generated/kernels.h"', ""]
-        lines += ["namespace rushlight::cpu::RL_ISA {", ""]
+        lines = []
         for op in chosen[start : start + 12]:
             assert op.kernel is not None
             inputs = len([a for a in op.args if a.type.is_tensor])
@@ -287,8 +291,7 @@ def pointwise_sources(ops: list[Op]) -> list[str]:
                 f"RL_POINTWISE_KERNEL({op.symbol}, {inputs}, {len(attributes(op))}, "
                 f"{' | '.join(op.kernel.dtypes)}, {promotion(op)})"
             )
-        lines += ["", "}  // namespace rushlight::cpu::RL_ISA", ""]
-        files.append("\n".join(lines))
+        files.append(source(["cpu/isa/loops.h", "generated/kernels.h"], "rushlight::cpu::RL_ISA", lines))
     return files
 
 
@@ -300,361 +303,240 @@ def promotion(op: Op) -> str:
 # ---- wrappers ----
 
 
-def indent(lines: list[str], by: int = 2) -> list[str]:
-    return [textwrap.indent(line, " " * by) for line in lines]
+def addresses(op: Op) -> str:
+    """An expression for the addresses of the op's tensors, as they are when it is evaluated."""
+    if any(a.type.is_list for a in op.tensors):
+        return f"addresses_of({', '.join(a.name for a in op.tensors)})"
+    return "{" + ", ".join(f"&{a.name}" for a in op.tensors) + "}"
 
 
-def tensor_addresses(op: Op) -> tuple[list[str], str]:
-    """Statements and an expression for the list of the op's tensor inputs, as they are when it is evaluated."""
-    tensors = [a for a in op.args if a.type.base == "Tensor"]
-    if not any(a.type.is_list for a in tensors):
-        return [], "{" + ", ".join(f"&{a.name}" for a in tensors) + "}"
-    lines = ["const auto list_inputs = [&] {", "  std::vector<const Tensor*> list;"]
-    for a in tensors:
-        if a.type.is_list and a.type.element_optional:
-            lines.append(f"  for (const std::optional<Tensor>& t : {a.name}) {{")
-            lines.append("    list.push_back(t.has_value() ? &*t : nullptr);")
-            lines.append("  }")
-        elif a.type.is_list:
-            lines.append(f"  for (const Tensor& t : {a.name}) {{")
-            lines.append("    list.push_back(&t);")
-            lines.append("  }")
-        else:
-            lines.append(f"  list.push_back(&{a.name});")
-    return [*lines, "  return list;", "};"], "list_inputs()"
-
-
-def device_of(op: Op, addresses: str) -> str:
-    tensors = [a for a in op.args if a.type.base == "Tensor"]
-    if len(tensors) == 1 and tensors[0].type.is_tensor and not tensors[0].type.optional:
-        return f"{tensors[0].name}.device()"
-    if not tensors:
+def device_of(op: Op) -> str:
+    if len(op.tensors) == 1 and op.tensors[0].type.is_tensor and not op.tensors[0].type.optional:
+        return f"{op.tensors[0].name}.device()"
+    if not op.tensors:
         options = [a for a in op.args if a.type.base == "options"]
         return "options.device()" if options else "Device(kCPU)"
-    return f'common_device("{op.name}", {addresses})'
+    return f'common_device("{op.name}", {addresses(op)})'
+
+
+def has_list_result(op: Op) -> bool:
+    return any(r.type.is_list for r in op.results)
+
+
+def given_count(op: Op) -> int:
+    """How many outputs of the caller `run_<symbol>` takes."""
+    assert op.kernel is not None
+    if op.kernel.kind == "dynamic" or (op.kernel.kind == "custom" and (not op.results or has_list_result(op))):
+        return 0
+    return max(len(op.results), 1)
 
 
 def run_function(op: Op) -> list[str]:
     """`run_<symbol>`: checks, outputs and kernel. `given` are outputs of the caller (null: make them)."""
     assert op.kernel is not None
-    kind = op.kernel.kind
+    bodies = {"pointwise": run_pointwise, "dynamic": run_dynamic, "update": run_update, "custom": run_custom}
+    kernel = f'find_kernel(kernel_tables, where_, &KernelTable::{op.symbol}, "{op.name}")'
+    lines = bodies[op.kernel.kind](op, kernel)
+    if op.kernel.kind == "pointwise":
+        head = f"Tensor run_{op.symbol}({types.parameters(op)}, const Tensor* given, bool resize)"
+        return block(head, lines)
+    given = [f"const Tensor* given{i}" for i in range(given_count(op))]
+    if op.kernel.kind != "dynamic":
+        lines = [types.local(a) for a in op.args] + lines
+    head = types.parameters(op, suffix="" if op.kernel.kind == "dynamic" else "_")
+    updates_self = op.inplace_only and op.args[0].type.is_tensor
+    result = "Tensor" if updates_self else types.result_type(op.results)
+    return block(f"{result} run_{op.symbol}({', '.join([head, *given] if head else given)})", lines)
+
+
+def run_pointwise(op: Op, kernel: str) -> list[str]:
+    assert op.kernel is not None
+    scalars = "".join(
+        f", {a.name}" if "kernel" in op.manual or a.type.base == "Scalar" else f", Scalar({a.name})"
+        for a in attributes(op)
+    )
+    return [
+        "const Tensor fresh;",
+        f'TensorIterator it("{op.name}");',
+        "it.add_output(given != nullptr ? *given : fresh, resize);",
+        *(f"it.add_input({a.name});" for a in op.args if a.type.is_tensor),
+        f"it.build({{{promotion(op)}, {' | '.join(op.kernel.dtypes)}}});",
+        "const Device where_ = it.device();",
+        *block("if (it.numel() != 0 && !where_.is_meta())", [f"{kernel}(it{scalars});"]),
+        "return it.output();",
+    ]
+
+
+def run_dynamic(op: Op, kernel: str) -> list[str]:
+    unknown = "the size of the result depends on values, which meta tensors lack"
+    return [
+        f"const Device where_ = {device_of(op)};",
+        f'RL_CHECK_NOT_IMPLEMENTED(!where_.is_meta(), "{op.name}: {unknown}");',
+        f"return {kernel}({call_arguments(op)});",
+    ]
+
+
+def run_update(op: Op, kernel: str) -> list[str]:
+    assert op.kernel is not None
+    in_step, constant = (str(flag).lower() for flag in (op.kernel.in_step, op.kernel.constant))
+    others = [f'keep_apart("{op.name}", out, {a.name}, {in_step});' for a in op.args[1:] if a.type.base == "Tensor"]
+    rest = "".join(f", {a.name}" for a in op.args[1:])
+    return [
+        f"const Device where_ = {device_of(op)};",
+        *([f"shape::{op.symbol}({call_arguments(op)});"] if has_shape_function(op) else []),
+        f'Tensor out = start_update("{op.name}", given0, self, where_, {constant});',
+        *block("if (!where_.is_meta())", [*others, f"{kernel}(out{rest});"]),
+        "return out;",
+    ]
+
+
+def run_custom(op: Op, kernel: str) -> list[str]:
     n = len(op.results)
-    writes_self = op.inplace_only and op.args[0].type.is_tensor
-    result = "Tensor" if writes_self else types.result_type(op.results)
-    kernel = f"find_kernel(kernel_tables, where_, &KernelTable::{op.symbol}, \"{op.name}\")"
-    if kind == "pointwise":
-        lines = [f"Tensor run_{op.symbol}({types.parameters(op)}, const Tensor* given, bool resize) {{"]
-        lines.append(f'  TensorIterator it("{op.name}");')
-        lines.insert(1, "  const Tensor fresh;")
-        lines.append("  it.add_output(given != nullptr ? *given : fresh, resize);")
-        lines += [f"  it.add_input({a.name});" for a in op.args if a.type.is_tensor]
-        lines.append(f"  it.build({{{promotion(op)}, {' | '.join(op.kernel.dtypes)}}});")
-        lines.append("  const Device where_ = it.device();")
-        lines.append("  if (it.numel() != 0 && !where_.is_meta()) {")
-        as_is = "kernel" in op.manual
-        scalars = "".join(
-            f", {a.name}" if as_is or a.type.base == "Scalar" else f", Scalar({a.name})" for a in attributes(op)
-        )
-        lines.append(f"    {kernel}(it{scalars});")
-        lines += ["  }", "  return it.output();", "}"]
-        return lines
-    givens = ", ".join(f"const Tensor* given{i}" for i in range(max(n, 1))) if kind != "dynamic" else ""
-    suffix = "_" if kind in ("custom", "update") else ""
-    if kind == "custom" and (n == 0 or any(r.type.is_list for r in op.results)):
-        givens = ""
-    head = ", ".join(p for p in (types.parameters(op, suffix=suffix), givens) if p)
-    lines = [f"{result} run_{op.symbol}({head}) {{"]
-    if kind in ("custom", "update"):
-        for a in op.args:
-            lines.append("  " + types.local(a))
-    setup, addresses = tensor_addresses(op)
-    lines += indent(setup)
-    lines.append(f"  const Device where_ = {device_of(op, addresses)};")
-    arguments = ", ".join(a.name for a in op.args)
-    if kind == "dynamic":
-        lines.append(
-            f'  RL_CHECK_NOT_IMPLEMENTED(!where_.is_meta(), "{op.name}: the size of the result depends on values, '
-            'which meta tensors lack");'
-        )
-        lines.append(f"  return {kernel}({arguments});")
-    elif kind == "update":
-        rest = "".join(f", {a.name}" for a in op.args[1:])
-        if has_shape_function(op):
-            lines.append(f"  shape::{op.symbol}({arguments});")
-        lines.append("  Tensor out = given0 != nullptr ? *given0 : make_empty_like(self, self.dtype());")
-        lines.append("  if (where_.is_meta()) {")
-        lines.append("    return out;")
-        lines.append("  }")
-        lines.append("  if (!out.is_same(self)) {")
-        lines.append("    copy_raw(out, self);")
-        if not op.kernel.constant:
-            lines.append("  } else {")
-            lines.append(f'    check_no_internal_overlap("{op.name}", out);')
-        lines.append("  }")
-        for a in op.args[1:]:
-            if a.type.is_tensor:
-                in_step = ", true" if op.kernel.in_step else ""
-                lines.append(f'  {a.name} = apart_from("{op.name}", out, {a.name}{in_step});')
-            elif a.type.base == "Tensor" and a.type.element_optional:
-                lines.append(f"  for (std::optional<Tensor>& t : {a.name}) {{")
-                lines.append(f'    t = t.has_value() ? std::optional(apart_from("{op.name}", out, *t)) : t;')
-                lines.append("  }")
-        lines.append(f"  {kernel}(out{rest});")
-        lines.append("  return out;")
-    elif n == 0:
-        lines.append(f"  shape::{op.symbol}({arguments});")
-        lines.append("  if (!where_.is_meta()) {")
-        lines.append(f"    {kernel}({arguments});")
-        lines.append("  }")
-    elif any(r.type.is_list for r in op.results):
-        lines.append(f"  const std::vector<OutSpec> specs = shape::{op.symbol}({arguments});")
-        lines.append("  std::vector<Tensor> out;")
-        lines.append("  for (const OutSpec& spec : specs) {")
-        lines.append("    out.push_back(make_output(spec, where_));")
-        lines.append("  }")
-        lines.append("  if (!where_.is_meta()) {")
-        lines.append(f"    {kernel}(out, {arguments});")
-        lines += ["  }", "  return out;"]
+    lines = [f"const Device where_ = {device_of(op)};"]
+    shape = f"shape::{op.symbol}({call_arguments(op)});"
+    outs = [f"out{i}" for i in range(n)]
+    if n == 0:
+        lines.append(shape)
+    elif has_list_result(op):
+        lines += [f"const {spec_type(op)} specs = {shape}", "std::vector<Tensor> out0 = make_outputs(specs, where_);"]
     else:
-        one = n == 1
-        lines.append(f"  const {spec_type(op)} spec = shape::{op.symbol}({arguments});")
+        lines.append(f"const {spec_type(op)} spec = {shape}")
         for i in range(n):
-            s = "spec" if one else f"spec[{i}]"
-            lines.append(
-                f'  Tensor out{i} = given{i} != nullptr ? begin_out("{op.name}", *given{i}, {s}, where_, '
-                f"{addresses}) : make_output({s}, where_);"
-            )
-        if not one:
-            lines.append("  if (given0 != nullptr) {")
-            lines.append(f'    check_outputs_apart("{op.name}", {{{", ".join(f"given{i}" for i in range(n))}}});')
-            lines.append("  }")
-        lines.append("  if (!where_.is_meta()) {")
-        lines.append(f"    {kernel}({', '.join(f'out{i}' for i in range(n))}{', ' if arguments else ''}{arguments});")
-        lines.append("  }")
-        for i in range(n):
-            lines.append(f"  if (given{i} != nullptr) {{")
-            lines.append(f"    finish_out(*given{i}, out{i});")
-            lines.append("  }")
-        lines.append("  return out0;" if one else f"  return {{{', '.join(f'out{i}' for i in range(n))}}};")
-    lines.append("}")
+            spec = "spec" if n == 1 else f"spec[{i}]"
+            given = f'begin_out("{op.name}", *given{i}, {spec}, where_, {addresses(op)})'
+            lines.append(f"Tensor out{i} = given{i} != nullptr ? {given} : make_output({spec}, where_);")
+        if n > 1:
+            apart = f'check_outputs_apart("{op.name}", {{{", ".join(f"given{i}" for i in range(n))}}});'
+            lines += block("if (given0 != nullptr)", [apart])
+    lines += block("if (!where_.is_meta())", [f"{kernel}({', '.join([*outs, *(a.name for a in op.args)])});"])
+    lines += [f"finish_out(given{i}, out{i});" for i in range(given_count(op))]
+    if n:
+        lines.append("return out0;" if n == 1 else f"return {{{', '.join(outs)}}};")
     return lines
 
 
 def run_call(op: Op, form: str) -> str:
     """The call of run_<symbol> in a form; for pointwise ops in place: given self, no resize."""
     assert op.kernel is not None
-    args = call_arguments(op)
-    if op.kernel.kind == "dynamic":
-        return f"run_{op.symbol}({args})"
-    if op.kernel.kind == "custom" and (not op.results or any(r.type.is_list for r in op.results)):
-        return f"run_{op.symbol}({args})"
-    if form == "functional":
-        given = ["nullptr"] * max(len(op.results), 1)
-    elif form == "inplace":
-        given = ["&self"]
-    else:
-        given = [f"&{'out_' + n if n != 'out' else n}" for n in out_names(op)]
+    outs = {"functional": ["nullptr"] * given_count(op), "inplace": ["&self"], "out": [f"&{o}" for o in out_parameters(op)]}
+    given = outs[form][: given_count(op)]
     if op.kernel.kind == "pointwise":
         given.append("true" if form == "out" else "false")
-    return f"run_{op.symbol}({', '.join([args, *given] if args else given)})"
+    return f"run_{op.symbol}({', '.join([*(a.name for a in op.args), *given])})"
 
 
-def written_arguments(op: Op) -> list[str]:
-    """Statements that count a write for arguments that the op changes besides self."""
+def recording(op: Op, form: str) -> list[str]:
+    """Statements before the kernel: `node` remembers the inputs where a gradient is wanted."""
+    plan = derivatives.plan(op)
+    wanted = f"tls.grad_mode && ({derivatives.any_wanted(plan)})" if plan is not None else "false"
     lines = []
-    for a in op.args:
-        if not a.type.written or (a.name == "self" and inplace(op)):
-            continue
-        if a.type.is_list:
-            lines.append(f"for (const Tensor& t : {a.name}) {{")
-            lines.append("  t.impl()->bump_version();")
-            lines.append("}")
-        else:
-            lines.append(f"if ({a.name}.defined()) {{")
-            lines.append(f"  {a.name}.impl()->bump_version();")
-            lines.append("}")
+    if form == "inplace":
+        lines = [f"const bool record = {wanted};", f'check_inplace("{inplace_name(op)}", self, record);']
+        wanted = "record"
+    if plan is not None:
+        record = derivatives.record(op, plan, inplace=form == "inplace")
+        lines += ["Ref<Node> node;", *block(f"if ({wanted})", record)]
     return lines
 
 
-def boxed_arguments(op: Op) -> str:
-    return "".join(f", {a.name}" for a in op.args)
-
-
-def result_variables(op: Op) -> list[str]:
-    return derivatives.result_names(op)
-
-
-def functional_wrapper(op: Op, index: str) -> list[str]:
-    result = types.result_type(op.results)
+def remembering(op: Op, form: str) -> list[str]:
+    """Statements after the kernel: results get their history, and `node` remembers those that it needs."""
     plan = derivatives.plan(op)
-    lines = [f"{signature(op, 'functional')} {{"]
-    lines.append("  if (RL_UNLIKELY(tls.upper != nullptr)) {")
-    lines.append(f"    return dispatch_boxed<{result}>(dispatch_upper, {index}{boxed_arguments(op)});")
-    lines.append("  }")
-    if op.kind == "composite":
-        options = [a for a in op.args if a.type.base == "options"]
-        if options:
-            lines.append(f"  return as_leaf(composite::{op.symbol}({call_arguments(op)}), options.requires_grad());")
-        else:
-            lines.append(f"  return composite::{op.symbol}({call_arguments(op)});")
-        lines.append("}")
-        return lines
-    if plan is not None:
-        lines.append("  Ref<Node> node;")
-        lines.append(f"  if (tls.grad_mode && ({derivatives.any_wanted(plan)})) {{")
-        lines += indent(derivatives.record(op, plan, inplace=False), 4)
-        lines.append("  }")
-    if op.kind == "view":
-        lines += indent(view_body(op))
-        lines.append("}")
-        return lines
-    run = run_call(op, "functional")
-    if op.results:
-        lines.append(
-            f"  {result} made_ = RL_LIKELY(tls.lower == nullptr) ? {run}"
-            f" : dispatch_boxed<{result}>(dispatch_lower, {index}{boxed_arguments(op)});"
-        )
+    if plan is None:
+        return []
+    names = derivatives.result_names(op)
+    if form == "inplace":
+        lines = ["rebase_history(self, node);"]
+        lines += [f"const Tensor& {s.name} = self;" for s in plan.saved if s.kind == "output"]
     else:
-        lines.append("  if (RL_LIKELY(tls.lower == nullptr)) {")
-        lines.append(f"    {run};")
-        lines.append("  } else {")
-        lines.append(f"    dispatch_boxed<void>(dispatch_lower, {index}{boxed_arguments(op)});")
-        lines.append("  }")
-    lines += indent(written_arguments(op))
-    if plan is not None:
-        names = result_variables(op)
-        lines.append("  if (node) {")
-        if len(names) == 1 and op.results[0].type.is_list:
-            lines.append("    for (const Tensor& t : made_) {")
-            lines.append("      set_history(t, node);")
-            lines.append("    }")
-        else:
-            for i, n in enumerate(names):
-                source = "made_" if len(names) == 1 else f"std::get<{i}>(made_)"
-                lines.append(f"    const Tensor& {n} = {source};")
-                lines.append(f"    (void){n};")
-            for n in names:
-                lines.append(f"    {'set_no_history' if n in op.nondiff else 'set_history'}({n}, node);")
-        lines += indent(derivatives.record_outputs(op, plan), 4)
-        lines.append("  }")
-    if op.results:
-        lines.append("  return made_;")
-    lines.append("}")
-    return lines
+        sources = ["made_"] if len(names) == 1 else [f"std::get<{i}>(made_)" for i in range(len(names))]
+        lines = [f"const auto& {n} = {source};" for n, source in zip(names, sources, strict=True)]
+        lines += [f"{'set_no_history' if n in op.nondiff else 'set_history'}({n}, node);" for n in names]
+    return block("if (node)", lines + derivatives.record_outputs(op, plan))
 
 
-def view_body(op: Op) -> list[str]:
-    plan = derivatives.plan(op)
-    node = "node" if plan is not None else "Ref<Node>()"
-    if op.results[0].type.is_list:
+def view_result(op: Op) -> list[str]:
+    node = "Ref<Node>()" if derivatives.plan(op) is None else "node"
+    call = f"views::{op.symbol}({call_arguments(op)})"
+    if not has_list_result(op):
         return [
-            f"const std::vector<ViewSpec> specs = views::{op.symbol}({call_arguments(op)});",
-            "std::vector<Tensor> result;",
-            "result.reserve(specs.size());",
-            "for (const ViewSpec& spec : specs) {",
-            "  result.push_back(make_view(self, spec));",
-            f"  record_view(result.back(), self, ViewKind::MultiOutput, {node});",
-            "}",
+            f"Tensor result = make_view(self, {call});",
+            f"record_view(result, self, ViewKind::{op.view_kind}, {node});",
             "return result;",
         ]
+    made = ["result.push_back(make_view(self, spec));", f"record_view(result.back(), self, ViewKind::MultiOutput, {node});"]
     return [
-        f"Tensor result = make_view(self, views::{op.symbol}({call_arguments(op)}));",
-        f"record_view(result, self, ViewKind::{op.view_kind}, {node});",
+        f"const std::vector<ViewSpec> specs = {call};",
+        "std::vector<Tensor> result;",
+        "result.reserve(specs.size());",
+        *block("for (const ViewSpec& spec : specs)", made),
         "return result;",
     ]
 
 
-def inplace_wrapper(op: Op, index: str) -> list[str]:
-    plan = derivatives.plan(op)
-    name = inplace_name(op)
-    self_tensor = op.args[0].type.is_tensor and op.args[0].name == "self"
-    lines = [f"{signature(op, 'inplace')} {{"]
-    lines.append("  if (RL_UNLIKELY(tls.upper != nullptr)) {")
-    lines.append(f"    dispatch_boxed<void>(dispatch_upper, {index}{boxed_arguments(op)});")
-    lines.append(f"    return{' const_cast<Tensor&>(self)' if self_tensor else ''};")
-    lines.append("  }")
+def composite_result(op: Op, form: str) -> str:
+    call = f"composite::{op.symbol}({call_arguments(op)})"
+    if form == "inplace" and not op.inplace_only:
+        return f"return self.copy_({call});"
+    if form == "functional" and any(a.type.base == "options" for a in op.args):
+        return f"return as_leaf({call}, options.requires_grad());"
+    return f"return {call};"
+
+
+def wrapper(op: Op, form: str, index: str) -> list[str]:
+    """The functional or the in-place form: mode, history, kernel."""
+    on_self = form == "inplace" and writes_self(op)
+    result = types.result_type(op.results) if form == "functional" else "void"
+    boxed = "".join(f", {a.name}" for a in op.args)
+    upper, lower = (f"dispatch_boxed<{result}>(dispatch_{level}, {index}{boxed});" for level in ("upper", "lower"))
+    done = ["return const_cast<Tensor&>(self);"] if on_self else []
+    lines = block("if (RL_UNLIKELY(tls.upper != nullptr))", [upper, *done] if on_self else [f"return {upper}"])
     if op.kind == "composite":
-        if op.inplace_only:
-            lines.append(f"  return composite::{op.symbol}({call_arguments(op)});")
-        else:
-            lines.append(f"  return self.copy_(composite::{op.symbol}({call_arguments(op)}));")
-        lines.append("}")
-        return lines
-    if not self_tensor:  # writes into lists of tensors: no gradient
-        lines.append("  if (RL_LIKELY(tls.lower == nullptr)) {")
-        lines.append(f"    {run_call(op, 'functional')};")
-        lines.append("  } else {")
-        lines.append(f"    dispatch_boxed<void>(dispatch_lower, {index}{boxed_arguments(op)});")
-        lines.append("  }")
-        lines += indent(written_arguments(op))
-        lines.append("}")
-        return lines
-    if plan is not None:
-        lines.append(f"  const bool record = tls.grad_mode && ({derivatives.any_wanted(plan)});")
+        return block(signature(op, form), [*lines, composite_result(op, form)])
+    records = on_self or form == "functional"  # what writes into lists of tensors has no gradient
+    if records:
+        lines += recording(op, form)
+    if op.kind == "view":
+        return block(signature(op, form), lines + view_result(op))
+    run = run_call(op, form if records else "functional")
+    if result == "void":
+        lines += choice("RL_LIKELY(tls.lower == nullptr)", [f"{run};"], [lower])
     else:
-        lines.append("  const bool record = false;")
-    lines.append(f'  check_inplace("{name}", self, record);')
-    if plan is not None:
-        lines.append("  Ref<Node> node;")
-        lines.append("  if (record) {")
-        lines += indent(derivatives.record(op, plan, inplace=True), 4)
-        lines.append("  }")
-    lines.append("  if (RL_LIKELY(tls.lower == nullptr)) {")
-    lines.append(f"    {run_call(op, 'inplace')};")
-    lines.append("  } else {")
-    lines.append(f"    dispatch_boxed<void>(dispatch_lower, {index}{boxed_arguments(op)});")
-    lines.append("  }")
-    lines.append("  self.impl()->bump_version();")
-    lines += indent(written_arguments(op))
-    if plan is not None:
-        lines.append("  if (node) {")
-        lines.append("    rebase_history(self, node);")
-        for s in plan.saved:
-            if s.kind == "output":
-                lines.append(f"    const Tensor& {s.name} = self;")
-        lines += indent(derivatives.record_outputs(op, plan), 4)
-        lines.append("  }")
-    lines.append("  return const_cast<Tensor&>(self);")
-    lines.append("}")
-    return lines
+        lines.append(f"{result} made_ = RL_LIKELY(tls.lower == nullptr) ? {run} : {lower}")
+        done = ["return made_;"]
+    written = [a.name for a in op.args if a.type.written and not (a.name == "self" and inplace(op))]
+    lines += [f"count_write({name});" for name in (["self", *written] if on_self else written)]
+    if records:
+        lines += remembering(op, form)
+    return block(signature(op, form), lines + done)
 
 
 def out_wrapper(op: Op) -> list[str]:
-    outs = ["out_" + n if n != "out" else n for n in out_names(op)]
+    outs = out_parameters(op)
     plan = derivatives.plan(op)
     wanted = f"{derivatives.any_wanted(plan)} || " if plan is not None else ""
-    lines = [f"{signature(op, 'out')} {{"]
-    for o in outs:
-        lines.append(f'  check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));')
-    one = len(outs) == 1
+    lines = [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
     if op.kind == "composite":
-        lines.append("  const NoGradGuard no_grad;")
-        lines.append(f"  const auto made_ = composite::{op.symbol}({call_arguments(op)});")
-        for i, o in enumerate(outs):
-            lines.append(f'  assign_out("{op.name}", {o}, {"made_" if one else f"std::get<{i}>(made_)"});')
+        lines += ["const NoGradGuard no_grad;", f"const auto made_ = composite::{op.symbol}({call_arguments(op)});"]
+        made = ["made_"] if len(outs) == 1 else [f"std::get<{i}>(made_)" for i in range(len(outs))]
+        lines += [f'assign_out("{op.name}", {o}, {m});' for o, m in zip(outs, made, strict=True)]
+    elif op.kernel is not None and op.kernel.kind == "update":
+        lines += [f"const Tensor made_ = {run_call(op, 'functional')};", f'assign_out("{op.name}", out, made_);']
     else:
-        assert op.kernel is not None
-        if op.kernel.kind == "update":
-            lines.append("  const Tensor made_ = run_" + op.symbol + f"({call_arguments(op)}, nullptr);")
-            lines.append(f'  assign_out("{op.name}", out, made_);')
-        else:
-            lines.append(f"  {run_call(op, 'out')};")
-            if op.kernel.kind == "pointwise":
-                lines.append("  out.impl()->bump_version();")
+        lines.append(f"{run_call(op, 'out')};")
+        if op.kernel is not None and op.kernel.kind == "pointwise":
+            lines.append("count_write(out);")
     refs = [f"const_cast<Tensor&>({o})" for o in outs]
-    lines.append(f"  return {refs[0]};" if one else f"  return {{{', '.join(refs)}}};")
-    lines.append("}")
-    return lines
+    lines.append(f"return {refs[0]};" if len(refs) == 1 else f"return {{{', '.join(refs)}}};")
+    return block(signature(op, "out"), lines)
 
 
 def wrappers_source(ops: list[Op], index: dict[tuple[str, str], int]) -> str:
-    lines = [HEADER, "#include <rushlight/ops.h>", "", '#include "generated/kernels.h"']
-    lines += ['#include "ops/derivatives.h"', "", "namespace rushlight {", ""]
-    lines += ["extern const OpInfo op_infos[];", "", "namespace {", ""]
+    lines = ["extern const OpInfo op_infos[];", "", "namespace {", ""]
     for op in ops:
         plan = derivatives.plan(op)
         if plan is not None:
-            lines.append(derivatives.backward_function(op, plan))
+            lines += derivatives.backward_function(op, plan)
             undefined = "true" if op.undefined_grads else "false"
             tensors, values = derivatives.kept_names(plan)
             for i, name in enumerate(op.node_names.values()):
@@ -664,21 +546,17 @@ def wrappers_source(ops: list[Op], index: dict[tuple[str, str], int]) -> str:
                 )
             lines.append("")
         if op.kind == "kernel":
-            lines += run_function(op)
-            lines.append("")
+            lines += [*run_function(op), ""]
     lines += ["}  // namespace", ""]
     for op in ops:
-        if functional(op):
-            lines += functional_wrapper(op, f"op_infos[{index[op.name, op.overload]}]")
-            lines.append("")
-        if inplace(op):
-            lines += inplace_wrapper(op, f"op_infos[{index[inplace_name(op), op.overload]}]")
-            lines.append("")
-        if out_form(op):
-            lines += out_wrapper(op)
-            lines.append("")
-    lines += ["}  // namespace rushlight", ""]
-    return "\n".join(lines)
+        for form in forms(op):
+            if form == "out":
+                lines += [*out_wrapper(op), ""]
+            else:
+                name = op.name if form == "functional" else inplace_name(op)
+                lines += [*wrapper(op, form, f"op_infos[{index[name, op.overload]}]"), ""]
+    includes = ["<rushlight/ops.h>", "", "generated/kernels.h", "ops/derivatives.h", "ops/wrappers.h"]
+    return source(includes, "rushlight", lines[:-1])
 
 
 # ---- the boxed registry ----
@@ -686,46 +564,28 @@ def wrappers_source(ops: list[Op], index: dict[tuple[str, str], int]) -> str:
 
 def registry(ops: list[Op]) -> list[tuple[str, Op, str]]:
     """(name, op, form) of every boxed entry, sorted by name."""
-    entries = []
-    for op in ops:
-        if functional(op):
-            entries.append((op.name, op, "functional"))
-        if inplace(op):
-            entries.append((inplace_name(op), op, "inplace"))
+    names = {"functional": lambda op: op.name, "inplace": inplace_name}
+    entries = [(names[form](op), op, form) for op in ops for form in forms(op) if form != "out"]
     return sorted(entries, key=lambda e: e[0])
 
 
 def registry_sources(entries: list[tuple[str, Op, str]]) -> list[str]:
-    files = []
-    table = []
-    for start in range(0, len(entries), 60):
-        lines = [HEADER, "#include <rushlight/ops.h>", "", '#include "core/op_support.h"', ""]
-        lines += ["namespace rushlight::boxed {", ""]
-        for i, (name, op, form) in enumerate(entries[start : start + 60], start):
-            call = f"{name}({', '.join(types.unbox(a.type, f'a[{k}]') for k, a in enumerate(op.args))})"
-            lines.append(f"std::vector<Value> call_{i}(const std::vector<Value>& a) {{")
-            lines.append("  (void)a;")
-            if form == "inplace" and op.args[0].name == "self":
-                lines.append("  const Tensor self = a[0].get<Tensor>();")
-                lines.append(f"  {call};")
-                lines.append("  return {Value(self)};")
-            elif form == "inplace" or not op.results:
-                lines.append(f"  {call};")
-                lines.append("  return {};")
-            else:
-                lines.append(f"  return box_results({call});")
-            lines.append("}")
-            schema = op.text if form == "functional" or op.inplace_only else op.text.replace(op.name, name, 1)
-            escaped = schema.replace("\\", "\\\\").replace('"', '\\"')
-            table.append(f'    {{"{name}", "{op.overload}", "{escaped}", {len(op.args)}, boxed::call_{i}}},')
-        lines += ["", "}  // namespace rushlight::boxed", ""]
-        files.append("\n".join(lines))
-    lines = [HEADER, "#include <rushlight/mode.h>", "", "namespace rushlight {", "", "namespace boxed {"]
+    calls, table = [], []
+    for i, (name, op, form) in enumerate(entries):
+        pointer = signature(op, form, name="(*)")
+        calls += block(f"std::vector<Value> call_{i}(const std::vector<Value>& a)", [f"return call_boxed(static_cast<{pointer}>({name}), a);"])
+        schema = op.text if form == "functional" or op.inplace_only else op.text.replace(op.name, name, 1)
+        table.append(f'    {{"{name}", "{op.overload}", {json.dumps(schema)}, {len(op.args)}, boxed::call_{i}}},')
+    lines = ["namespace boxed {"]
     lines += [f"std::vector<Value> call_{i}(const std::vector<Value>& a);" for i in range(len(entries))]
     lines += ["}  // namespace boxed", "", "extern const OpInfo op_infos[];", "const OpInfo op_infos[] = {", *table, "};", ""]
-    lines += [f"ArrayRef<OpInfo> all_ops() {{ return {{op_infos, {len(entries)}}}; }}", ""]
-    lines += ["}  // namespace rushlight", ""]
-    return ["\n".join(lines), *files]
+    lines.append(f"ArrayRef<OpInfo> all_ops() {{ return {{op_infos, {len(entries)}}}; }}")
+    includes = ["<rushlight/ops.h>", "", "ops/wrappers.h"]
+    files = [calls[i : i + 3 * CALLS_PER_FILE] for i in range(0, len(calls), 3 * CALLS_PER_FILE)]
+    return [
+        source(["<rushlight/mode.h>"], "rushlight", lines),
+        *(source(includes, "rushlight::boxed", part) for part in files),
+    ]
 
 
 # ---- all of it ----

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from gen import types
 from gen.table import Arg, Op, TableError
+from gen.text import block
 
 _META = r"(?:sizes|dim|numel|dtype|scalar_type|size|device|options|is_complex|strides|storage_offset)\("
 
@@ -105,87 +106,66 @@ def needed(op: Op, p: Plan, s: Saved) -> str:
     return " || ".join(f"want_{a.name}" for a in p.differentiable if a.name in names)
 
 
-def backward_function(op: Op, p: Plan) -> str:
+def backward_function(op: Op, p: Plan) -> list[str]:
     """The C++ function `backward_<symbol>` of the op's node."""
-    lines = [f"void backward_{op.symbol}(Node& node, const Tensor* grads, Tensor* out) {{"]
-    lines.append("  (void)grads;")
     names = result_names(op)
-    if len(op.results) == 1 and op.results[0].type.is_list:
-        lines.append("  const ArrayRef<Tensor> grad_list(grads, node.num_outputs());")
-        lines.append("  (void)grad_list;")
+    if len(names) == 1 and op.results[0].type.is_list:
+        grads = ["ArrayRef<Tensor> grad_list(grads, node.num_outputs());"]
     elif len(names) == 1:
-        lines.append("  const Tensor& grad = grads[0];")
-        lines.append("  (void)grad;")
+        grads = ["Tensor& grad = grads[0];"]
     else:
-        for i, n in enumerate(names):
-            if any(re.search(rf"\bgrad_{n}\b", f.expression) for f in p.formulas):
-                lines.append(f"  const Tensor& grad_{n} = grads[{i}];")
+        grads = [f"Tensor& grad_{n} = grads[{i}];" for i, n in enumerate(names)]
+    lines = [f"[[maybe_unused]] const {text}" for text in grads]
     # Edges: one per tensor, as many as it holds for a list, whose length is the first kept value.
-    lists = [a for a in p.differentiable if a.type.is_list]
     values = 0
     offset = "0"
     for a in p.differentiable:
-        lines.append(f"  const size_t edge_{a.name} = {offset};")
+        lines.append(f"const size_t edge_{a.name} = {offset};")
         if a.type.is_list:
-            lines.append(f"  const auto count_{a.name} = static_cast<size_t>(node.value({values}).get<int64_t>());")
+            lines.append(f"const auto count_{a.name} = static_cast<size_t>(node.value({values}).get<int64_t>());")
             values += 1
-            offset = f"edge_{a.name} + count_{a.name}"
-        else:
-            offset = f"edge_{a.name} + 1"
-    assert len(lists) <= 1 or values == len(lists)
+        offset = f"edge_{a.name} + {f'count_{a.name}' if a.type.is_list else 1}"
     # Where each saved thing lies.
-    unpack: dict[str, str] = {}
+    unpack: dict[Saved, str] = {}
     tensors = "0"
     for s in p.saved:
         if s.kind in ("tensor", "output"):
-            unpack[s.name] = f"const Tensor {s.name} = node.saved({tensors});"
+            unpack[s] = f"const Tensor {s.name} = node.saved({tensors});"
             tensors = _plus(tensors, "1")
-        elif s.kind == "list":
-            lines.append(f"  const auto length_{s.name} = static_cast<size_t>(node.value({values}).get<int64_t>());")
-            values += 1
+            continue
+        value = f"node.value({values})"
+        values += 1
+        if s.kind == "list":
             assert s.arg is not None
-            held = "std::vector<std::optional<Tensor>>" if s.arg.type.element_optional else "std::vector<Tensor>"
+            lines.append(f"const auto length_{s.name} = static_cast<size_t>({value}.get<int64_t>());")
             method = "saved_optional_list" if s.arg.type.element_optional else "saved_list"
-            unpack[s.name] = f"const {held} {s.name} = node.{method}({tensors}, length_{s.name});"
+            unpack[s] = f"const {types.owned(s.arg.type)} {s.name} = node.{method}({tensors}, length_{s.name});"
             tensors = _plus(tensors, f"length_{s.name}")
         elif s.kind == "meta":
-            unpack[s.name] = f"const TensorMeta {s.name} = node.value({values}).get<TensorMeta>();"
-            values += 1
+            unpack[s] = f"const auto {s.name} = {value}.get<TensorMeta>();"
         elif s.kind == "metas":
-            unpack["metas " + s.name] = (
-                f"const auto metas_{s.name} = node.value({values}).get<std::vector<TensorMeta>>();"
-            )
-            values += 1
+            unpack[s] = f"const auto metas_{s.name} = {value}.get<std::vector<TensorMeta>>();"
         else:
             assert s.arg is not None
-            unpack[s.name] = f"const {types.owned(s.arg.type)} {s.name} = node.value({values}).get<{types.owned(s.arg.type)}>();"
-            values += 1
+            unpack[s] = f"const auto {s.name} = {value}.get<{types.owned(s.arg.type)}>();"
     for i, f in enumerate(p.formulas):
         args = [next(a for a in p.differentiable if a.name == n) for n in f.names]
-        lines.append(f"  if ({' || '.join(_wants(a) for a in args)}) {{")
-        for s in p.saved:
-            if i in s.needed_by:
-                lines.append("    " + unpack["metas " + s.name if s.kind == "metas" else s.name])
+        body = [unpack[s] for s in p.saved if i in s.needed_by]
         text = re.sub(r"\bmetas\((\w+)\)", r"metas_\1", f.expression)
-        if len(args) == 1 and args[0].type.is_list:
-            lines.append(f"    std::vector<Tensor> gradients = {text};")
-            lines.append(f"    for (size_t i = 0; i < count_{args[0].name}; i++) {{")
-            lines.append(f"      out[edge_{args[0].name} + i] = gradients[i];")
-            lines.append("    }")
-        elif len(args) == 1:
-            lines.append(f"    out[edge_{args[0].name}] = {text};")
-        else:
+        first = args[0].name
+        if len(args) > 1:
             if re.search(r"\bmask\b", text):
-                wants = ", ".join(_wants(a) for a in args)
-                lines.append(f"    const std::array<bool, {len(args)}> mask = {{{wants}}};")
-            lines.append(f"    auto gradients = {text};")
+                body.append(f"const std::array<bool, {len(args)}> mask = {{{', '.join(map(_wants, args))}}};")
+            body.append(f"auto gradients = {text};")
             for k, a in enumerate(args):
-                lines.append(f"    if ({_wants(a)}) {{")
-                lines.append(f"      out[edge_{a.name}] = std::get<{k}>(gradients);")
-                lines.append("    }")
-        lines.append("  }")
-    lines.append("}")
-    return "\n".join(lines)
+                body += block(f"if ({_wants(a)})", [f"out[edge_{a.name}] = std::get<{k}>(gradients);"])
+        elif args[0].type.is_list:
+            body.append(f"const std::vector<Tensor> gradients = {text};")
+            body.append(f"std::copy_n(gradients.begin(), count_{first}, out + edge_{first});")
+        else:
+            body.append(f"out[edge_{first}] = {text};")
+        lines += block(f"if ({' || '.join(map(_wants, args))})", body)
+    return block(f"void backward_{op.symbol}(Node& node, [[maybe_unused]] const Tensor* grads, Tensor* out)", lines)
 
 
 def _plus(a: str, b: str) -> str:
@@ -207,17 +187,8 @@ def record(op: Op, p: Plan, *, inplace: bool) -> list[str]:
         if condition:
             descriptor = f"{condition} ? &descriptor_{op.symbol}_{i} : {descriptor}"
     lines = [f"node = Ref<Node>::steal(new Node({descriptor}));"]
-    for a in p.differentiable:
-        lines.append(f"const bool want_{a.name} = {_wanted(a)};")
-        lines.append(f"(void)want_{a.name};")
-    for a in p.differentiable:
-        if a.type.is_list:
-            lines.append(f"for (const Tensor& t : {a.name}) {{")
-            lines.append("  node->add_edge(t);")
-            lines.append("}")
-            lines.append(f"node->keep(static_cast<int64_t>({a.name}.size()));")
-        else:
-            lines.append(f"node->add_edge({a.name});")
+    lines += [f"[[maybe_unused]] const bool want_{a.name} = grad_wanted({a.name});" for a in p.differentiable]
+    lines += [f"add_edges(*node, {a.name});" for a in p.differentiable]
     for s in p.saved:
         condition = needed(op, p, s)
         if s.kind == "tensor":
@@ -265,9 +236,5 @@ def _tensor_slots(p: Plan):
             index = _plus(index, f"{s.name}.size()")
 
 
-def _wanted(a: Arg) -> str:
-    return f"any_requires_grad({a.name})" if a.type.is_list else f"grad_wanted({a.name})"
-
-
 def any_wanted(p: Plan) -> str:
-    return " || ".join(_wanted(a) for a in p.differentiable)
+    return " || ".join(f"grad_wanted({a.name})" for a in p.differentiable)

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 
 from gen import cpp, types
 from gen.table import Arg, Op
+from gen.text import block, source
 from ops.deprecated import ORDERS
 
-HEADER = "// Generated from the op table by `python -m gen`. Do not edit.\n"
 NAMES_PER_FILE = 24
+MOST_PARAMETERS = 24  # class Arguments has room for so many
 OPTIONS = ("dtype", "layout", "device", "pin_memory", "requires_grad")
 OPTION_KINDS = {"dtype": "Dtype", "layout": "Layout", "device": "Device"}
 OPTION_DEFAULTS = {"layout": "torch.strided", "pin_memory": "False", "requires_grad": "False"}
@@ -173,31 +174,40 @@ def passed(arg: Arg) -> str:
 # ---- one signature ----
 
 
+def out_case(op: Op, named: str, arguments: str) -> list[str]:
+    """The statements of a call with out=."""
+    i = place(op, "out")
+    n = len(op.results)
+    if n == 1:
+        call = f"[&] {{ rushlight::{op.name}_out(out, {arguments}); }}"
+        given = f"const Tensor& out = a.tensor({i});"
+        return block(f"if (a.given({i}))", [given, f"return finish_given(a, a.object({i}), {call});"])
+    outs = ", ".join(f"out[{k}]" for k in range(n))
+    kinds = ", ".join(["Tensor"] * n)
+    call = f"[&]() -> std::tuple<{kinds}> {{ return rushlight::{op.name}_out({outs}, {arguments}); }}"
+    given = f'const std::vector<Tensor> out = a.out_tensors({i}, {n}, "{op.name}");'
+    return block(f"if (a.given({i}))", [given, f"return finish_named(a, {named}, {call});"])
+
+
 def run_case(op: Op, original: Op) -> list[str]:
     """The statements that convert the bound arguments of a signature and make the call.
 
     `original` is the op where `op` is a reordering of it: what is not bound keeps its default.
     """
     lines = [accessor(op, arg) for arg in op.args]
-    names = {arg.name for arg in op.args}
+    bound = {arg.name for arg in op.args}
     for arg in original.args:
-        if arg.name not in names:
+        if arg.name not in bound:
             lines.append(f"const {types.owned(arg.type)} {arg.name}{types.default(arg)};")
     arguments = ", ".join(passed(arg) for arg in original.args)
     forms = forms_of(op)
-    inplace = [f for f in forms if f.startswith("Inplace")]
-    functional = [f for f in forms if not f.startswith("Inplace")]
-    if inplace:
-        name = cpp.inplace_name(op)
-        given = op.receiver
-        call = f"rushlight::{name}({arguments});"
-        target = f"a.object({given})" if given >= 0 else "Py_None"
-        result = f"finish_given(a, {target}, [&] {{ {call} }})"
-        if functional:
-            lines += ["if (a.inplace()) {", f"  return {result};", "}"]
-        else:
-            lines.append(f"return {result};")
-            return lines
+    if any(form.startswith("Inplace") for form in forms):
+        target = f"a.object({op.receiver})" if op.receiver >= 0 else "Py_None"
+        call = f"[&] {{ rushlight::{cpp.inplace_name(op)}({arguments}); }}"
+        result = [f"return finish_given(a, {target}, {call});"]
+        if all(form.startswith("Inplace") for form in forms):
+            return lines + result
+        lines += block("if (a.inplace())", result)
     names = [r.name for r in op.results]
     named = "nullptr"
     if len(names) > 1 and all(names):
@@ -205,31 +215,10 @@ def run_case(op: Op, original: Op) -> list[str]:
         lines.insert(0, "static PyTypeObject* type = nullptr;")
         named = f'named_result(type, "{op.name}", {{{fields}}})'
     if cpp.out_form(op) and "FunctionForm" in forms:
-        i = place(op, "out")
-        lines.append(f"if (a.given({i})) {{")
-        if len(op.results) == 1:
-            lines.append(f"  const Tensor& out = a.tensor({i});")
-            lines.append(
-                f"  return finish_given(a, a.object({i}), "
-                f"[&] {{ rushlight::{op.name}_out(out, {arguments}); }});"
-            )
-        else:
-            n = len(op.results)
-            outs = ", ".join(f"out[{k}]" for k in range(n))
-            kinds = ", ".join(["Tensor"] * n)
-            lines.append(f'  const std::vector<Tensor> out = a.out_tensors({i}, {n}, "{op.name}");')
-            lines.append(f"  return finish_named(a, {named}, [&]() -> std::tuple<{kinds}> {{")
-            lines.append(f"    return rushlight::{op.name}_out({outs}, {arguments});")
-            lines.append("  });")
-        lines.append("}")
-    call = f"rushlight::{op.name}({arguments});"
-    if not op.results:
-        lines.append(f"return finish_given(a, Py_None, [&] {{ {call} }});")
-    elif len(op.results) > 1:
-        lines.append(f"return finish_named(a, {named}, [&] {{ return {call} }});")
-    else:
-        lines.append(f"return finish(a, [&] {{ return {call} }});")
-    return lines
+        lines += out_case(op, named, arguments)
+    call = f"[&] {{ return rushlight::{op.name}({arguments}); }}"
+    finish = {0: "finish_given(a, Py_None, ", 1: "finish(a, "}.get(len(names), f"finish_named(a, {named}, ")
+    return [*lines, f"return {finish}{call});"]
 
 
 def quoted(text: str | None) -> str:
@@ -247,110 +236,68 @@ def table(op: Op, symbol: str) -> list[str]:
 
 # ---- one name ----
 
-_ENTRY_POINTS = {
-    "FunctionForm": ("function", "nullptr"),
-    "MethodForm": ("method", "self"),
-    "InplaceForm": ("inplace", "self"),
-    "InplaceFunctionForm": ("inplace_function", "nullptr"),
-}
-
 
 def name_source(name: str, overloads: list[Op]) -> list[str]:
-    """The tables, the calls and the entry points of a name."""
+    """The tables and the calls of a name."""
     lines = [f"// ---- {name} ----", ""]
-    rows, cases, forms = [], [], []
+    rows, cases = [], []
     old = [(reordered(overloads[0], order), overloads[0]) for order in ORDERS.get(name, [])]
     signatures = [(op, op) for op in overloads] + old
     for k, (op, original) in enumerate(signatures):
         count = len(params(op))
-        if count > 24:
-            raise ValueError(f"{name}: more than 24 parameters")
-        if count:
-            lines += [*table(op, f"{name}_params_{k}"), ""]
-        own = forms_of(op)
-        forms += [f for f in own if f not in forms]
-        varargs = str(has_varargs(op)).lower()
-        deprecated = str(op is not original).lower()
-        table_name = f"{name}_params_{k}" if count else "nullptr"
-        rows.append(
-            f"    {{{table_name}, {count}, {' | '.join(own)}, {op.receiver}, {varargs}, {deprecated}}},"
-        )
-        cases += [
-            f"    case {k}: {{",
-            *("      " + line for line in run_case(op, original)),
-            "    }",
-        ]
-    lines += [f"const Signature {name}_signatures[] = {{", *rows, "};", ""]
-    lines += [
-        f"PyObject* {name}_run([[maybe_unused]] const Arguments& a) {{",
-        "  switch (a.signature()) {",
-    ]
-    lines += [*cases, "  }", "  Py_UNREACHABLE();", "}", ""]
+        if count > MOST_PARAMETERS:
+            raise ValueError(f"{name}: more than {MOST_PARAMETERS} parameters")
+        lines += table(op, f"{name}_params_{k}") if count else []
+        rows_of = f"{name}_params_{k}" if count else "nullptr"
+        flags = ", ".join(str(v).lower() for v in (has_varargs(op), op is not original))
+        rows.append(f"    {{{rows_of}, {count}, {' | '.join(forms_of(op))}, {op.receiver}, {flags}}},")
+        cases += block(f"case {k}:", run_case(op, original))
+    run = [*block("switch (a.signature())", cases), "Py_UNREACHABLE();"]
     owner = "nn_owner" if overloads[0].nn else "ops_owner"
-    lines += [
-        f'const Parser {name}_parser = {{"{name}", {name}_signatures, {len(rows)}, '
-        f"{name}_run, &{owner}}};",
+    return [
+        *lines,
+        *(f"const Signature {name}_signatures[] = {{", *rows, "};"),
+        *block(f"PyObject* {name}_run([[maybe_unused]] const Arguments& a)", run),
+        f'const Parser {name}_parser = {{"{name}", {name}_signatures, {len(rows)}, {name}_run, &{owner}}};',
         "",
     ]
-    for form in forms:
-        suffix, target = _ENTRY_POINTS[form]
-        receiver = "PyObject* self" if target == "self" else "PyObject*"
-        lines += [
-            f"PyObject* {name}_{suffix}({receiver}, PyObject* const* args, Py_ssize_t nargs, "
-            "PyObject* names) {",
-            f"  return {name}_parser.call({form}, {target}, args, nargs, names);",
-            "}",
-            "",
-        ]
-    return lines
 
 
-def entries(names: dict[str, list[Op]], wanted: tuple[str, ...]) -> list[str]:
-    """Rows of PyMethodDef for the forms in `wanted`."""
+FUNCTIONS = ("FunctionForm", "InplaceFunctionForm")
+METHODS = ("MethodForm", "InplaceForm")
+
+
+def entries(head: str, names: dict[str, list[Op]], wanted: tuple[str, ...]) -> list[str]:
+    """An array of PyMethodDef with a row for every form in `wanted`."""
     from gen import docs  # which reads the parameter tables of this module
 
     rows = []
     for name, overloads in names.items():
-        for form in _ENTRY_POINTS:
-            if form in wanted and any(form in forms_of(op) for op in overloads):
-                suffix = _ENTRY_POINTS[form][0]
+        for form in wanted:
+            if any(form in forms_of(op) for op in overloads):
                 python_name = cpp.inplace_name(overloads[0]) if form.startswith("Inplace") else name
-                rows.append(
-                    f'    {{"{python_name}", as_function({name}_{suffix}), '
-                    "METH_FASTCALL | METH_KEYWORDS,\n"
-                    f"     {quoted(docs.docstring(name, overloads))}}},"
-                )
-    return rows
+                rows += [
+                    f'    {{"{python_name}", as_function(entry<{name}_parser, {form}>), METH_FASTCALL | METH_KEYWORDS,',
+                    f"     {quoted(docs.docstring(name, overloads))}}},",
+                ]
+    return [f"{head}[] = {{", *rows, "    {},", "};"]
 
 
 def family_source(symbol: str, names: dict[str, list[Op]]) -> str:
-    lines = [
-        HEADER,
-        "#include <rushlight/ops.h>",
-        "",
-        '#include "python/bindings.h"',
-        '#include "python/parser.h"',
-        "",
-    ]
-    lines += ["namespace rushlight::python {", "", "namespace {", ""]
-    for name, overloads in names.items():
-        lines += name_source(name, overloads)
     nn = {n: o for n, o in names.items() if o[0].nn}
     plain = {n: o for n, o in names.items() if not o[0].nn}
-    functions = ("FunctionForm", "InplaceFunctionForm")
-    lines += ["PyMethodDef functions[] = {", *entries(plain, functions), "    {},", "};"]
-    lines += ["PyMethodDef nn_functions[] = {", *entries(nn, functions), "    {},", "};"]
-    lines += [
-        "const PyMethodDef methods[] = {",
-        *entries(names, ("MethodForm", "InplaceForm")),
-        "    {},",
-        "};",
+    lines = [
+        *("namespace {", ""),
+        *(line for name, overloads in names.items() for line in name_source(name, overloads)),
+        *entries("PyMethodDef functions", plain, FUNCTIONS),
+        *entries("PyMethodDef nn_functions", nn, FUNCTIONS),
+        *entries("const PyMethodDef methods", names, METHODS),
+        *("", "}  // namespace", ""),
+        f"extern const Bindings bindings_{symbol};",
+        f"const Bindings bindings_{symbol} = {{functions, nn_functions, methods}};",
     ]
-    lines += ["", "}  // namespace", ""]
-    lines += [f"extern const Bindings bindings_{symbol};"]
-    lines += [f"const Bindings bindings_{symbol} = {{functions, nn_functions, methods}};", ""]
-    lines += ["}  // namespace rushlight::python", ""]
-    return "\n".join(lines)
+    includes = ["<rushlight/ops.h>", "", "python/bindings.h", "python/parser.h"]
+    return source(includes, "rushlight::python", lines)
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
@@ -374,15 +321,7 @@ def generate(ops: list[Op]) -> dict[str, str]:
             files[f"python/ops_{symbol}.cpp"] = family_source(
                 symbol, dict(items[k : k + NAMES_PER_FILE])
             )
-    lines = [HEADER, '#include "python/bindings.h"', "", "namespace rushlight::python {", ""]
-    lines += [f"extern const Bindings bindings_{s};" for s in symbols]
-    lines += [
-        "",
-        "const Bindings* const all_bindings[] = {",
-        *(f"    &bindings_{s}," for s in symbols),
-        "    nullptr,",
-        "};",
-    ]
-    lines += ["", "}  // namespace rushlight::python", ""]
-    files["python/bindings.cpp"] = "\n".join(lines)
+    lines = [f"extern const Bindings bindings_{s};" for s in symbols]
+    lines += ["const Bindings* const all_bindings[] = {", *(f"    &bindings_{s}," for s in symbols), "    nullptr,", "};"]
+    files["python/bindings.cpp"] = source(["python/bindings.h"], "rushlight::python", lines)
     return files | stubs.generate(ops)

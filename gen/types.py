@@ -102,10 +102,6 @@ def default(arg: Arg) -> str:
     return f" = {text}"
 
 
-def unbox(t: Type, expression: str) -> str:
-    return f"{expression}.get<{owned(t)}>()"
-
-
 def result_type(results: list[Result]) -> str:
     """The C++ type that the functional form returns."""
     one = [("std::vector<Tensor>" if r.type.is_list else owned(r.type)) for r in results]

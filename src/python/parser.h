@@ -50,8 +50,8 @@ struct Param {
 // The forms that an op name takes in Python: add(a, b), a.add(b), a.add_(b) and, for nn.functional,
 // add_(a, b).
 enum Form : uint8_t { FunctionForm = 1, MethodForm = 2, InplaceForm = 4, InplaceFunctionForm = 8 };
-inline bool is_method(Form f) { return f == MethodForm || f == InplaceForm; }
-inline bool is_inplace(Form f) { return f == InplaceForm || f == InplaceFunctionForm; }
+constexpr bool is_method(Form f) { return f == MethodForm || f == InplaceForm; }
+constexpr bool is_inplace(Form f) { return f == InplaceForm || f == InplaceFunctionForm; }
 
 struct Signature {
   const Param* params;
@@ -77,6 +77,12 @@ struct Parser {
   PyObject* call(Form form, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
                  PyObject* kwnames) const;
 };
+
+// What Python calls: a function or method over its parser.
+template <const Parser& parser, Form form>
+PyObject* entry(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
+  return parser.call(form, is_method(form) ? self : nullptr, args, nargs, names);
+}
 
 class Arguments {
  public:
