@@ -4,61 +4,38 @@ from __future__ import annotations
 
 from gen.table import Arg, Op, Result, Type
 
-_BY_VALUE = {
-    "int": "int64_t",
-    "float": "double",
-    "bool": "bool",
-    "str": "std::string_view",
-    "ScalarType": "ScalarType",
-    "Device": "Device",
-    "Layout": "Layout",
-    "MemoryFormat": "MemoryFormat",
+# (base, is it a list) → what owns such a value; a parameter; a parameter that may be None.
+_SPELT = {
+    ("Tensor", False): ("Tensor", "const Tensor&", "const Tensor&"),  # undefined is None
+    ("Tensor", True): ("std::vector<Tensor>", "TensorList", "TensorList"),
+    ("Generator", False): ("Generator", "const Generator&", "const Generator&"),
+    ("options", False): ("TensorOptions", "const TensorOptions&", "const TensorOptions&"),
+    ("Scalar", False): ("Scalar", "const Scalar&", "const std::optional<Scalar>&"),
+    ("Scalar", True): ("std::vector<Scalar>", "ArrayRef<Scalar>", "std::optional<ArrayRef<Scalar>>"),
+    ("int", True): ("DimVector", "IntArrayRef", "OptionalIntArrayRef"),
+    ("float", True): ("std::vector<double>", "ArrayRef<double>", "std::optional<ArrayRef<double>>"),
+    ("int", False): ("int64_t", "int64_t", "std::optional<int64_t>"),
+    ("float", False): ("double", "double", "std::optional<double>"),
+    ("str", False): ("std::string", "std::string_view", "std::optional<std::string_view>"),
 }
-_LISTS = {"int": "IntArrayRef", "float": "ArrayRef<double>", "bool": "ArrayRef<bool>"}
-_OWNED_LISTS = {"int": "DimVector", "float": "std::vector<double>"}
+_NEVER_OPTIONAL = ("Tensor", "Generator", "options")
+
+
+def _spelt(t: Type) -> tuple[str, str, str]:
+    if t.element_optional:
+        return ("std::vector<std::optional<Tensor>>", *["const std::vector<std::optional<Tensor>>&"] * 2)
+    return _SPELT.get((t.base, t.is_list), (t.base, t.base, f"std::optional<{t.base}>"))
 
 
 def parameter(t: Type) -> str:
     """The type of a parameter of the public function and of the kernel."""
-    if t.base == "options":
-        return "const TensorOptions&"
-    if t.base == "Tensor":
-        if t.element_optional:
-            return "const std::vector<std::optional<Tensor>>&"
-        return "TensorList" if t.is_list else "const Tensor&"
-    if t.base == "Generator":
-        return "const Generator&"
-    if t.base == "Scalar":
-        if t.is_list:
-            return "ArrayRef<Scalar>"
-        return "const std::optional<Scalar>&" if t.optional else "const Scalar&"
-    if t.is_list:
-        if t.optional:
-            return "OptionalIntArrayRef" if t.base == "int" else f"std::optional<{_LISTS[t.base]}>"
-        return _LISTS[t.base]
-    spelt = _BY_VALUE[t.base]
-    return f"std::optional<{spelt}>" if t.optional else spelt
+    return _spelt(t)[2 if t.optional else 1]
 
 
 def owned(t: Type) -> str:
     """The type that owns such a value: locals of wrappers, what values are unboxed to."""
-    if t.base == "options":
-        return "TensorOptions"
-    if t.base == "Tensor":
-        if t.element_optional:
-            return "std::vector<std::optional<Tensor>>"
-        return "std::vector<Tensor>" if t.is_list else "Tensor"
-    if t.base == "Generator":
-        return "Generator"
-    if t.base == "str":
-        spelt = "std::string"
-    elif t.is_list:
-        spelt = _OWNED_LISTS[t.base]
-    elif t.base == "Scalar":
-        spelt = "Scalar"
-    else:
-        spelt = _BY_VALUE[t.base]
-    return f"std::optional<{spelt}>" if t.optional else spelt
+    spelt = _spelt(t)[0]
+    return f"std::optional<{spelt}>" if t.optional and t.base not in _NEVER_OPTIONAL else spelt
 
 
 def local(arg: Arg) -> str:

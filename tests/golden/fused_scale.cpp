@@ -71,6 +71,7 @@ void fused_scale(TensorIterator& it, const Scalar& alpha);
 
 #include "generated/kernels.h"
 #include "ops/derivatives.h"
+#include "ops/wrappers.h"
 
 namespace rushlight {
 
@@ -78,20 +79,18 @@ extern const OpInfo op_infos[];
 
 namespace {
 
-void backward_fused_scale(Node& node, const Tensor* grads, Tensor* out) {
-  (void)grads;
-  const Tensor& grad = grads[0];
-  (void)grad;
+void backward_fused_scale(Node& node, [[maybe_unused]] const Tensor* grads, Tensor* out) {
+  [[maybe_unused]] const Tensor& grad = grads[0];
   const size_t edge_self = 0;
   const size_t edge_other = edge_self + 1;
   if (node.wants(edge_self)) {
     const Tensor other = node.saved(1);
-    const Scalar alpha = node.value(0).get<Scalar>();
+    const auto alpha = node.value(0).get<Scalar>();
     out[edge_self] = grad * other.conj() * alpha;
   }
   if (node.wants(edge_other)) {
     const Tensor self = node.saved(0);
-    const Scalar alpha = node.value(0).get<Scalar>();
+    const auto alpha = node.value(0).get<Scalar>();
     out[edge_other] = grad * self.conj() * alpha;
   }
 }
@@ -120,20 +119,17 @@ Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha)
   Ref<Node> node;
   if (tls.grad_mode && (grad_wanted(self) || grad_wanted(other))) {
     node = Ref<Node>::steal(new Node(&descriptor_fused_scale));
-    const bool want_self = grad_wanted(self);
-    (void)want_self;
-    const bool want_other = grad_wanted(other);
-    (void)want_other;
-    node->add_edge(self);
-    node->add_edge(other);
+    [[maybe_unused]] const bool want_self = grad_wanted(self);
+    [[maybe_unused]] const bool want_other = grad_wanted(other);
+    add_edges(*node, self);
+    add_edges(*node, other);
     node->save(want_other ? self : Tensor());
     node->save(want_self ? other : Tensor());
     node->keep(alpha);
   }
   Tensor made_ = RL_LIKELY(tls.lower == nullptr) ? run_fused_scale(self, other, alpha, nullptr, false) : dispatch_boxed<Tensor>(dispatch_lower, op_infos[0], self, other, alpha);
   if (node) {
-    const Tensor& result = made_;
-    (void)result;
+    const auto& result = made_;
     set_history(result, node);
   }
   return made_;
@@ -149,12 +145,10 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
   Ref<Node> node;
   if (record) {
     node = Ref<Node>::steal(new Node(&descriptor_fused_scale));
-    const bool want_self = grad_wanted(self);
-    (void)want_self;
-    const bool want_other = grad_wanted(other);
-    (void)want_other;
-    node->add_edge(self);
-    node->add_edge(other);
+    [[maybe_unused]] const bool want_self = grad_wanted(self);
+    [[maybe_unused]] const bool want_other = grad_wanted(other);
+    add_edges(*node, self);
+    add_edges(*node, other);
     node->save(want_other ? self.clone() : Tensor());
     node->save(want_self ? other : Tensor());
     node->keep(alpha);
@@ -164,7 +158,7 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
   } else {
     dispatch_boxed<void>(dispatch_lower, op_infos[1], self, other, alpha);
   }
-  self.impl()->bump_version();
+  count_write(self);
   if (node) {
     rebase_history(self, node);
   }
@@ -174,7 +168,7 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
 Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_out_grad("fused_scale", tls.grad_mode && (grad_wanted(self) || grad_wanted(other) || grad_wanted(out)));
   run_fused_scale(self, other, alpha, &out, true);
-  out.impl()->bump_version();
+  count_write(out);
   return const_cast<Tensor&>(out);
 }
 
