@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 from pathlib import Path
 
-from gen import cpp, derivatives, modules, table
+from gen import cpp, derivatives, modules, python, stubs, table
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -23,12 +22,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 
 def everything(ops: list[table.Op]) -> dict[str, str]:
-    files = cpp.generate(ops) | modules.generate()
-    if importlib.util.find_spec("gen.python"):
-        from gen import python
-
-        files |= python.generate(ops)
-    return files
+    return cpp.generate(ops) | python.generate(ops) | stubs.generate(ops) | modules.generate()
 
 
 def show(ops: list[table.Op], name: str) -> str:

@@ -302,8 +302,6 @@ def family_source(symbol: str, names: dict[str, list[Op]]) -> str:
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
-    from gen import stubs  # which reads the parameter tables of this module
-
     families: dict[str, dict[str, list[Op]]] = {}
     home: dict[str, str] = {}  # overloads of a name stand together, whatever family they are in
     for op in ops:
@@ -324,4 +322,4 @@ def generate(ops: list[Op]) -> dict[str, str]:
     lines = [f"extern const Bindings bindings_{s};" for s in symbols]
     lines += ["const Bindings* const all_bindings[] = {", *(f"    &bindings_{s}," for s in symbols), "    nullptr,", "};"]
     files["python/bindings.cpp"] = source(["python/bindings.h"], "rushlight::python", lines)
-    return files | stubs.generate(ops)
+    return files
