@@ -153,6 +153,14 @@ int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step;
 
 // ---- forward ----
 
+template <class T, class F>
+inline void bend_all(T* values, int64_t n, const F& f) {
+#pragma GCC ivdep
+  for (int64_t x = 0; x < n; x++) {
+    values[x] = f(values[x]);
+  }
+}
+
 // The cell's formula for nr units of one sequence. gates[g]: what the input and the hidden state
 // give (of the gru's last one apart in `inner`). Updates hidden (and cell), fills kept.
 template <class T>
@@ -161,30 +169,28 @@ void apply_cell(Cell kind, T (*__restrict gates)[lanes<T>], const T* __restrict 
   constexpr int64_t nr = lanes<T>;
   switch (kind) {
     case Cell::Lstm:
+      // A function at a time: short loops stay in registers.
+      bend_all(gates[0], 2 * nr, [](T v) { return sigmoid(v); });
+      bend_all(gates[2], nr, [](T v) { return math::tanh(v); });
+      bend_all(gates[3], nr, [](T v) { return sigmoid(v); });
       for (int64_t x = 0; x < nr; x++) {
-        const T i = sigmoid(gates[0][x]);
-        const T f = sigmoid(gates[1][x]);
-        const T g = math::tanh(gates[2][x]);
-        const T o = sigmoid(gates[3][x]);
-        const T c = f * cell[x] + i * g;
-        gates[0][x] = i;
-        gates[1][x] = f;
-        gates[2][x] = g;
-        gates[3][x] = o;
-        cell[x] = c;
-        hidden[x] = o * math::tanh(c);
+        cell[x] = gates[1][x] * cell[x] + gates[0][x] * gates[2][x];
+        hidden[x] = cell[x];
+      }
+      bend_all(hidden, nr, [](T v) { return math::tanh(v); });
+      for (int64_t x = 0; x < nr; x++) {
+        hidden[x] *= gates[3][x];
       }
       return;
     case Cell::Gru:
+      bend_all(gates[0], 2 * nr, [](T v) { return sigmoid(v); });
       for (int64_t x = 0; x < nr; x++) {
-        const T r = sigmoid(gates[0][x]);
-        const T z = sigmoid(gates[1][x]);
-        const T n = math::tanh(gates[2][x] + r * inner[x]);
-        gates[0][x] = r;
-        gates[1][x] = z;
-        gates[2][x] = n;
+        gates[2][x] += gates[0][x] * inner[x];
         gates[3][x] = inner[x];
-        hidden[x] = n + z * (hidden[x] - n);
+      }
+      bend_all(gates[2], nr, [](T v) { return math::tanh(v); });
+      for (int64_t x = 0; x < nr; x++) {
+        hidden[x] = gates[2][x] + gates[1][x] * (hidden[x] - gates[2][x]);
       }
       return;
     case Cell::Tanh:

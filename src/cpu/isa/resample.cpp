@@ -215,6 +215,28 @@ void resample_planes(const Tensor& out, const Tensor& self, const Axes<T>& axes)
              });
 }
 
+// A row of pixels each of which is made of two neighbours in each of two rows.
+template <class S, class T>
+void resample_pairs(S* __restrict to, int64_t lanes, const Axis<T>& w, const S* top,
+                    const S* bottom, T top_weight, T bottom_weight) {
+  for (int64_t x = 0; x < w.outputs; x++, to += lanes) {
+    const int64_t left = w.place(x, 0) * lanes;
+    const int64_t right = w.place(x, 1) * lanes;
+    const T a = top_weight * w.factor(x, 0);
+    const T b = top_weight * w.factor(x, 1);
+    const T c = bottom_weight * w.factor(x, 0);
+    const T d = bottom_weight * w.factor(x, 1);
+    const S* __restrict p = top + left;
+    const S* __restrict q = top + right;
+    const S* __restrict r = bottom + left;
+    const S* __restrict s = bottom + right;
+    for (int64_t i = 0; i < lanes; i++) {
+      to[i] = stored<S>(a * static_cast<T>(p[i]) + b * static_cast<T>(q[i]) +
+                        c * static_cast<T>(r[i]) + d * static_cast<T>(s[i]));
+    }
+  }
+}
+
 // Channels are the lanes: every pixel is a sum of pixels.
 template <class S, class T>
 void resample_lanes(const Tensor& out, const Tensor& self, const Axes<T>& axes) {
