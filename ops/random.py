@@ -76,6 +76,11 @@ for _name, _doc in (
     composite(f"{_name}(Tensor input, float p, bool train) -> Tensor", variants="function", doc=_doc)
     composite(f"{_name}_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", variants="function inplace",
               doc=f"`{_name}` in place.")
+composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+          "Generator? generator=None) -> Tensor", variants="function",
+          doc="leaky_relu with slopes drawn from [lower, upper] in training, their mean otherwise.")
+composite("rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+          "Generator? generator=None) -> Tensor(a!)", variants="function inplace", doc="`rrelu` in place.")
 op("_draw_from_cumulative(Tensor cumulative, int num_samples, *, Generator? generator=None) -> Tensor",
    kernel=custom(), variants="function", grad="none",
    doc="Indices drawn from rows of growing sums that end at 1.")

@@ -298,5 +298,40 @@ Tensor& feature_alpha_dropout_(const Tensor& self, double p, bool train) {
   return alpha_drop_(self, p, train, true);
 }
 
+// ---- random slopes ----
+
+namespace {
+
+// What the input is multiplied with. Slopes are drawn for elements that are not positive, in order.
+Tensor slopes_for(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training,
+                  const Generator& generator) {
+  const double low = lower.to<double>();
+  const double high = upper.to<double>();
+  RL_CHECK(low <= high, "Lower bound should be less than or equal to the upper bound");
+  RL_CHECK(std::isfinite(low) && std::isfinite(high), "rrelu: lower and upper must be finite");
+  const NoGradGuard no_grad;
+  const Tensor ones = rushlight::ones_like(self);
+  const Tensor falls = self.le(Scalar(0));
+  if (!training) {
+    return ones.masked_fill(falls, Scalar((low + high) / 2));
+  }
+  const int64_t count = falls.sum().item<int64_t>();
+  const Tensor drawn = rushlight::empty({count}, TensorOptions(kFloat64).device(self.device()));
+  drawn.uniform_(low, high, generator);
+  return ones.masked_scatter(falls, drawn.to(self.dtype()));
+}
+
+}  // namespace
+
+Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training,
+             const Generator& generator) {
+  return self.mul(slopes_for(self, lower, upper, training, generator));
+}
+
+Tensor& rrelu_(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training,
+               const Generator& generator) {
+  return const_cast<Tensor&>(self.mul_(slopes_for(self, lower, upper, training, generator)));
+}
+
 }  // namespace composite
 }  // namespace rushlight

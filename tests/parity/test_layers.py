@@ -230,6 +230,9 @@ LINES = [
         "nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 6], 2.0)", "r(5, 8), m.tensor([0, 2, 4, 7, 11])"
     ),
     "(lambda l: (l, l.log_prob(r(5, 8))))(nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 6], 2.0).double())",
+    "F.rrelu(r(3, 4), 0.1, 0.3)",
+    "F.rrelu(r(5, 6), training=True)",
+    "F.rrelu(r(5, 6) * 1, 0.2, 0.9, True, True)",
     # parameters computed from others
     called("utils.parametrizations.weight_norm(nn.Linear(3, 2).double())", "r(4, 3)"),
     called("utils.parametrizations.weight_norm(nn.Conv1d(3, 2, 2).double(), dim=None)", "r(1, 3, 4)"),
