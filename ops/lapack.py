@@ -49,7 +49,7 @@ op("_linalg_solve(Tensor A, Tensor B, bool left=True) -> (Tensor result, Tensor 
    doc="`linalg.solve` with B a matrix.")
 composite("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
           variants=_free, doc="`linalg.solve`, and where it failed.")
-composite("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", variants=_free, ref="numpy.linalg.solve",
+composite("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", variants=_free,
           doc="X with A X = B, or X A = B where left is False. B is a batch of matrices or of vectors.")
 op("linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
    **_kernel, grad={"self, B": "solve_triangular_backward(grad, self, result, upper, left, unitriangular, mask)"},

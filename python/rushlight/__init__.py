@@ -51,7 +51,7 @@ _SUBMODULES = frozenset(
     (
         "_dynamo _inductor accelerator amp autograd backends compiler cpu cuda distributed "
         "distributions fft func hub jit linalg "
-        "multiprocessing nn optim overrides profiler random safetensors serialization sparse "
+        "multiprocessing nn optim overrides profiler random safetensors serialization signal sparse "
         "special storage testing utils version vision"
     ).split()
 )

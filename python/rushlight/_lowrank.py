@@ -10,7 +10,7 @@ _ops = _C.ops
 def get_approximate_basis(A, q, niter=2, M=None):
     """A matrix Q of q orthonormal columns such that Q Q^H A is nearly A (or A - M)."""
     niter = 2 if niter is None else niter
-    dtype = A.dtype if A.is_floating_point() or A.is_complex() else _C.get_default_dtype()
+    dtype = A.dtype if A.is_floating_point() or A.is_complex() else _ops.get_default_dtype()
     A = A.to(dtype)
     if M is not None:
         A = A - M

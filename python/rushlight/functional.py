@@ -412,6 +412,40 @@ def is_inference(input):
     return input.is_inference()
 
 
+def _refuse_grad(name, tensor):
+    if tensor.requires_grad:
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. "
+            f"Use var.detach().{name}() instead."
+        )
+
+
+def _write_values(tensor, values):
+    return tensor.copy_(_ops.tensor(values, dtype=tensor.dtype).reshape(tensor.shape))
+
+
+def apply_(self, callable):
+    """Every element becomes `callable(element)`; slow, for trying things out."""
+    _refuse_grad("apply_", self)
+    return _write_values(self, [callable(v) for v in self.reshape(-1).tolist()])
+
+
+def map_(self, tensor, callable):
+    """Every element becomes `callable(element, element of tensor)`; slow."""
+    _refuse_grad("map_", self)
+    other = tensor.expand_as(self).reshape(-1).tolist()
+    pairs = zip(self.reshape(-1).tolist(), other, strict=True)
+    return _write_values(self, [callable(*pair) for pair in pairs])
+
+
+def map2_(self, x, y, callable):
+    """Every element becomes `callable(element, element of x, element of y)`; slow."""
+    _refuse_grad("map2_", self)
+    others = [t.expand_as(self).reshape(-1).tolist() for t in (x, y)]
+    triples = zip(self.reshape(-1).tolist(), *others, strict=True)
+    return _write_values(self, [callable(*triple) for triple in triples])
+
+
 _REMOVED = {
     "eig": "linalg.eig",
     "symeig": "linalg.eigh",
@@ -477,6 +511,9 @@ for _function in (
     lu,
     is_nonzero,
     is_same_size,
+    apply_,
+    map_,
+    map2_,
     *_GONE,
 ):
     setattr(Tensor, _function.__name__, _function)

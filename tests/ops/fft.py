@@ -16,19 +16,19 @@ SAMPLES |= {
     "_fft_c2r": ["x(3, 4), (0, 1), 2, 6", "x(3, 4), (1,), 0, 7"],
     "fft_fftfreq": ["5", "6, 0.5", "4, dtype=m.float64"],
     "fft_rfftfreq": ["5", "6, 0.5"],
-    "fft_fftshift": ["x(5)", "x(4, 5)", "x(4, 5), 0", "x(2, 3, 4), (0, 2)", "x()"],
+    "fft_fftshift": ["x(5)", "x(4, 5)", "x(4, 5), 0", "x(2, 3, 4), (0, 2)"],
     "fft_ifftshift": ["x(5)", "x(4, 5)", "x(4, 5), 0"],
     "stft": ["x(20), 8, return_complex=True", "x(2, 20), 8, 3, return_complex=True", "x(20), 8, window=m.hann_window(8, dtype=dtype), return_complex=True",
              "x(20), 8, 4, 6, m.hann_window(6, dtype=dtype), False, return_complex=True", "x(20), 8, 4, normalized=True, onesided=False, return_complex=True"],
-    "istft": ["m.complex(x(5, 6), x(5, 6)), 8, 2", "m.complex(x(2, 5, 6), x(2, 5, 6)), 8, 2, window=m.hann_window(8, dtype=dtype)",
-              "m.complex(x(8, 6), x(8, 6)), 8, 4, length=20", "m.complex(x(5, 6), x(5, 6)), 8, 2, center=False, normalized=True"],
+    "istft": ["x(5, 6), 8, 2", "x(2, 5, 6), 8, 2, window=weights(8)", "x(8, 6), 8, 4, length=20", "x(5, 6), 8, 2, center=False, normalized=True"],
     **{f"{_name}_window": ["8", "7, False", "1", "0", "5, dtype=m.float64"] for _name in ("bartlett", "blackman", "hamming", "hann", "kaiser")},
 }
 SAMPLES["hamming_window"] = [*SAMPLES["hamming_window"], "6, True, 0.5, 0.4"]
 SAMPLES["kaiser_window"] = [*SAMPLES["kaiser_window"], "6, True, 8.0"]
-_complex_only = {"_fft_c2c", "_fft_c2r"}
+_complex_only = {"_fft_c2c", "_fft_c2r", "istft"}
 DTYPES = {name: "complex" for name in SAMPLES if name.split("fft_")[-1].removesuffix("2").removesuffix("n") in ("fft", "ifft", "irfft", "hfft", "fftshift")}
 DTYPES |= dict.fromkeys(_complex_only, "complexes")
+DTYPES |= dict.fromkeys([name for name in SAMPLES if name.endswith("_window")], "float32")
 ERRORS = {
     "fft_fft": [
         ("x(4), norm='x'", RuntimeError, 'Invalid normalization mode: "x"'),

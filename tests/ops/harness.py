@@ -32,6 +32,7 @@ DTYPES = {
     ],
     "bool": ["bool"],
     "float64": ["float64"],
+    "float32": ["float32"],
     "complexes": ["complex64", "complex128"],
 }
 DTYPES["all"] = [*DTYPES["numbers"], "bool"]
@@ -95,6 +96,14 @@ class Makers:
         self.requires_grad = before
         return made
 
+    def weights(self, *shape):
+        """Positive real numbers of the tested precision, that no gradient is asked of."""
+        real = {"complex64": "float32", "complex128": "float64"}.get(self.dtype, self.dtype)
+        before, self.requires_grad = self.requires_grad, False
+        made = self._tensor(self.rng.uniform(0.2, 3.0, shape), real)
+        self.requires_grad = before
+        return made
+
     def unit(self, *shape):
         return self.x(*shape, low=-0.9, high=0.9)
 
@@ -105,10 +114,11 @@ class Makers:
             return self.x(*shape)
         return self._tensor(values - (0 if self.dtype == "uint8" else n // 2), self.dtype)
 
-    def regular(self, *shape):
-        """Square matrices far from singular."""
+    def regular(self, *shape, seen_as=None):
+        """Square matrices far from singular, perhaps in another shape."""
         n = shape[-1]
-        return self._tensor(np.asarray(self._draw(shape, -1, 1)) + 2 * n * np.eye(n), self.dtype)
+        made = np.asarray(self._draw(shape, -1, 1)) + 2 * n * np.eye(n)
+        return self._tensor(made.reshape(seen_as or shape), self.dtype)
 
     def spd(self, *shape):
         """Hermitian positive-definite matrices."""
@@ -126,7 +136,7 @@ class Makers:
         return self._tensor(np.asarray(values), dtype or self.dtype)
 
     def arguments(self, text):
-        names = {n: getattr(self, n) for n in ("x", "pos", "const", "unit", "distinct", "ints", "mask", "same", "regular", "spd")}
+        names = {n: getattr(self, n) for n in ("x", "pos", "const", "unit", "distinct", "ints", "mask", "same", "regular", "spd", "weights")}
         names |= {"m": self.module, "dtype": getattr(self.module, self.dtype), "inf": float("inf"), "nan": float("nan")}
         return eval(f"(lambda *a, **k: (list(a), k))({text})", names)
 
@@ -213,7 +223,7 @@ def tensors_of(value):
 def array(t):
     """A tensor's values as numpy, 16-bit floats widened."""
     name = str(t.dtype).split(".")[-1]
-    t = t.detach()
+    t = t.detach().resolve_conj()
     return (t.float() if name in ("float16", "bfloat16") else t).numpy()
 
 

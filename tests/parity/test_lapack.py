@@ -27,20 +27,26 @@ def both(function, array):
     return results
 
 
+def gram(m, x):
+    """A positive-definite matrix with different eigenvalues."""
+    small = x @ x.mT if x.size(-2) <= x.size(-1) else x.mT @ x
+    return small + m.eye(small.size(-1), dtype=m.float64)
+
+
 PIPELINES = {
     "svd": lambda m, x: (
         (m.linalg.svd(x, full_matrices=False)[0] * 2).abs()
         @ m.linalg.svd(x, full_matrices=False)[2].abs()
     ),
     "svdvals": lambda m, x: m.linalg.svdvals(x),
-    "eigh": lambda m, x: m.linalg.eigh(x @ x.mT + m.eye(x.size(-2), dtype=m.float64))[1].abs(),
-    "eig": lambda m, x: m.linalg.eig(x @ x.mT + m.eye(x.size(-2), dtype=m.float64))[1].abs(),
+    "eigh": lambda m, x: m.linalg.eigh(gram(m, x))[1].abs(),
+    "eig": lambda m, x: m.linalg.eig(gram(m, x))[1].abs(),
     "qr": lambda m, x: m.linalg.qr(x)[1].abs(),
     "lu": lambda m, x: m.linalg.lu(x)[1] @ m.linalg.lu(x)[2].cos(),
     "pinv": lambda m, x: m.linalg.pinv(x),
     "nuclear": lambda m, x: m.linalg.matrix_norm(x, "nuc"),
     "cond": lambda m, x: m.linalg.cond(x),
-    "slogdet": lambda m, x: m.linalg.slogdet(x @ x.mT + m.eye(x.size(-2), dtype=m.float64))[1],
+    "slogdet": lambda m, x: m.linalg.slogdet(gram(m, x))[1],
     "matrix_exp": lambda m, x: m.linalg.matrix_exp(x @ x.mT),
     "lstsq": lambda m, x: m.linalg.lstsq(x, x * 2 + 1).solution,
     "householder": lambda m, x: m.linalg.householder_product(x[..., :3, :3], x[..., 0, :3]),
@@ -87,6 +93,13 @@ CALLS = [
     lambda m, x: m.special.logsumexp(x, 1),
     lambda m, x: m.tensordot(x, x, dims=([0], [1])),
     lambda m, x: x.mvlgamma_(1) if x.min() > 0 else x,
+    lambda m, x: x.clone().apply_(lambda v: v * v + 1),
+    lambda m, x: x.clone().map_(x[0], lambda a, b: a - b),
+    lambda m, x: m.quantile(
+        m.where(x > 1, float("nan"), x), m.tensor([0.2, 0.9], dtype=x.dtype), dim=1
+    ),
+    lambda m, x: m.nanquantile(m.where(x > 0.3, float("nan"), x), 0.4, dim=1, keepdim=True),
+    lambda m, x: m.frexp(m.tensor([0.0, 1.0, -8.0, 1e-7])),
     lambda m, x: m.is_nonzero(x[0, 0]),
     lambda m, x: m.is_same_size(x, x.T),
 ]
@@ -114,3 +127,18 @@ def test_linspace_names_the_combination(arguments):
             TypeError, match=r"linspace\(\) received an invalid combination of arguments"
         ):
             module.linspace(*arguments)
+
+
+@pytest.mark.parametrize("sym", [True, False])
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 8])
+def test_signal_windows(n, sym):
+    for name in rushlight.signal.windows.__all__:
+        extra = {
+            "general_cosine": {"a": [0.5, 0.3, 0.2]},
+            "gaussian": {"std": 2.0},
+            "exponential": {"tau": 3.0},
+        }.get(name, {})
+        ours, theirs = (
+            getattr(m.signal.windows, name)(n, sym=sym, **extra).numpy() for m in (rushlight, torch)
+        )
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6, err_msg=name)

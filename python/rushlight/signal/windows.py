@@ -1,0 +1,175 @@
+"""Windows for spectra, all `f(M, *, ..., sym=True, dtype=None, device=None, requires_grad=False)`.
+
+M is the number of points, `sym` a symmetric window instead of one period of a periodic one. A new
+window: a function over `_window`, which gives it the points and the length of the period.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rushlight import _C
+
+_ops = _C.ops
+
+__all__ = [
+    "bartlett",
+    "blackman",
+    "cosine",
+    "exponential",
+    "gaussian",
+    "general_cosine",
+    "general_hamming",
+    "hamming",
+    "hann",
+    "kaiser",
+    "nuttall",
+]
+
+
+def _window(name, M, sym, dtype, layout, device, requires_grad, values):
+    """`values(points, period)` for M points; one point is 1.
+
+    Raises:
+        ValueError: M is negative, or the dtype or layout is not one for windows.
+    """
+    if M < 0:
+        raise ValueError(f"{name} requires non-negative window length, got M={M}")
+    if layout is not None and layout is not _C.strided:
+        raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
+    dtype = _ops.get_default_dtype() if dtype is None else dtype
+    if dtype not in (_C.float32, _C.float64):
+        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
+    options = {"dtype": dtype, "device": device}
+    if M < 2:
+        result = _ops.ones(M, **options)
+    else:
+        result = values(_ops.arange(M, **options), M - 1 if sym else M)
+    return result.requires_grad_() if requires_grad else result
+
+
+def _positive(name, what, value):
+    if value <= 0:
+        raise ValueError(f"{name}: {what} must be positive, got: {value} instead.")
+
+
+def exponential(
+    M,
+    *,
+    center=None,
+    tau=1.0,
+    sym=True,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+):
+    """exp(-|n - center| / tau)."""
+    _positive("exponential", "Tau", tau)
+    if sym and center is not None:
+        raise ValueError("Center must be None for symmetric windows")
+    return _window(
+        "exponential",
+        M,
+        sym,
+        dtype,
+        layout,
+        device,
+        requires_grad,
+        lambda n, period: (-(n - (period / 2 if center is None else center)).abs() / tau).exp(),
+    )
+
+
+def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+    """Half a period of a sine."""
+    return _window(
+        "cosine",
+        M,
+        sym,
+        dtype,
+        layout,
+        device,
+        requires_grad,
+        lambda n, period: ((n + 0.5) * (math.pi / (period + 1))).sin(),
+    )
+
+
+def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+    """exp of minus half of the squared distance from the middle, in units of std."""
+    _positive("gaussian", "Standard deviation", std)
+    return _window(
+        "gaussian",
+        M,
+        sym,
+        dtype,
+        layout,
+        device,
+        requires_grad,
+        lambda n, period: (-0.5 * ((n - period / 2) / std) ** 2).exp(),
+    )
+
+
+def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+    """The Bessel function i0 over an arc of height beta."""
+    if beta < 0:
+        raise ValueError(f"beta must be non-negative, got: {beta} instead.")
+
+    def values(n, period):
+        x = n * (2 / period) - 1
+        top = _ops.i0(_ops.full((), beta, dtype=n.dtype, device=n.device))
+        return _ops.i0(beta * (1 - x * x).clamp(min=0).sqrt()) / top
+
+    return _window("kaiser", M, sym, dtype, layout, device, requires_grad, values)
+
+
+def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+    """a[0] - a[1] cos(t) + a[2] cos(2 t) - ..., over one turn of t."""
+    if not isinstance(a, (list, tuple)):
+        raise TypeError("Coefficients must be a list/tuple")
+    if not a:
+        raise ValueError("Coefficients cannot be empty")
+
+    def values(n, period):
+        angle = n * (2 * math.pi / period)
+        return sum((-1) ** k * factor * (angle * k).cos() for k, factor in enumerate(a))
+
+    return _window("general_cosine", M, sym, dtype, layout, device, requires_grad, values)
+
+
+def general_hamming(M, *, alpha=0.54, sym=True, **options):
+    """alpha - (1 - alpha) cos."""
+    return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **options)
+
+
+def hamming(M, *, sym=True, **options):
+    """0.54 - 0.46 cos."""
+    return general_hamming(M, sym=sym, **options)
+
+
+def hann(M, *, sym=True, **options):
+    """0.5 - 0.5 cos."""
+    return general_hamming(M, alpha=0.5, sym=sym, **options)
+
+
+def blackman(M, *, sym=True, **options):
+    """0.42 - 0.5 cos + 0.08 cos of the doubled angle."""
+    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
+
+
+def nuttall(M, *, sym=True, **options):
+    """Four cosines whose side lobes are small."""
+    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
+
+
+def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+    """A triangle."""
+    return _window(
+        "bartlett",
+        M,
+        sym,
+        dtype,
+        layout,
+        device,
+        requires_grad,
+        lambda n, period: 1 - (n * (2 / period) - 1).abs(),
+    )

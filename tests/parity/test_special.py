@@ -1,0 +1,82 @@
+"""Special functions against SciPy, which knows most of them to the last digits."""
+
+import numpy as np
+import pytest
+
+import rushlight
+
+special = pytest.importorskip("scipy.special")
+RNG = np.random.default_rng(11)
+ALL = np.concatenate([RNG.normal(size=200) * 5, [-30.0, -12.5, -1e-3, 1e-8, 2.0, 25.0]])
+POSITIVE = np.concatenate([RNG.gamma(1.0, 5.0, size=200), [1e-6, 0.5, 2.0, 100.0]])
+PARTS = np.concatenate([RNG.uniform(size=200), [1e-12, 0.5, 1 - 1e-9]])
+
+ONE = {
+    "digamma": (special.digamma, POSITIVE),
+    "gammaln": (special.gammaln, POSITIVE),
+    "i0": (special.i0, ALL),
+    "i0e": (special.i0e, ALL),
+    "i1": (special.i1, ALL),
+    "i1e": (special.i1e, ALL),
+    "bessel_j0": (special.j0, ALL),
+    "bessel_j1": (special.j1, ALL),
+    "bessel_y0": (special.y0, POSITIVE),
+    "bessel_y1": (special.y1, POSITIVE),
+    "modified_bessel_k0": (special.k0, POSITIVE),
+    "modified_bessel_k1": (special.k1, POSITIVE),
+    "scaled_modified_bessel_k0": (special.k0e, POSITIVE),
+    "scaled_modified_bessel_k1": (special.k1e, POSITIVE),
+    "airy_ai": (lambda x: special.airy(x)[0], ALL),
+    "erfcx": (special.erfcx, np.maximum(ALL, -20)),
+    "ndtr": (special.ndtr, ALL),
+    "log_ndtr": (special.log_ndtr, ALL),
+    "ndtri": (special.ndtri, PARTS),
+    "entr": (special.entr, POSITIVE),
+    "spherical_bessel_j0": (lambda x: special.spherical_jn(0, np.abs(x)), ALL),
+}
+TWO = {
+    "gammainc": (special.gammainc, POSITIVE, POSITIVE[::-1]),
+    "gammaincc": (special.gammaincc, POSITIVE, POSITIVE * 1.1),
+    "zeta": (special.zeta, POSITIVE + 1.01, POSITIVE),
+    "xlog1py": (special.xlog1py, ALL[: len(POSITIVE)], POSITIVE),
+    "chebyshev_polynomial_t": (special.eval_chebyt, np.tanh(ALL), np.arange(len(ALL)) % 13),
+    "chebyshev_polynomial_u": (special.eval_chebyu, np.tanh(ALL / 3), np.arange(len(ALL)) % 13),
+    "shifted_chebyshev_polynomial_t": (special.eval_sh_chebyt, PARTS, np.arange(len(PARTS)) % 13),
+    "hermite_polynomial_h": (special.eval_hermite, ALL / 5, np.arange(len(ALL)) % 9),
+    "hermite_polynomial_he": (special.eval_hermitenorm, ALL / 5, np.arange(len(ALL)) % 9),
+    "laguerre_polynomial_l": (special.eval_laguerre, POSITIVE, np.arange(len(POSITIVE)) % 9),
+    "legendre_polynomial_p": (special.eval_legendre, np.tanh(ALL), np.arange(len(ALL)) % 13),
+}
+
+
+def run(name, *arrays):
+    tensors = [rushlight.from_numpy(np.ascontiguousarray(a, dtype="float64")) for a in arrays]
+    return getattr(rushlight.special, name)(*tensors).numpy()
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_functions_of_one_argument(name):
+    reference, x = ONE[name]
+    np.testing.assert_allclose(run(name, x), reference(x), rtol=3e-11, atol=1e-14)
+    single = getattr(rushlight.special, name)(rushlight.from_numpy(x.astype("float32")))
+    assert single.dtype == rushlight.float32
+    expected = reference(x.astype("float32").astype("float64"))
+    finite = np.abs(expected) < 1e38
+    # ndtr is erfc of a rounded product, which is steep far out.
+    tolerance = 1e-4 if name == "ndtr" else 1e-6
+    np.testing.assert_allclose(single.numpy()[finite], expected[finite], rtol=tolerance, atol=1e-37)
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_functions_of_two_arguments(name):
+    reference, a, b = TWO[name]
+    order = (b, a) if "polynomial" in name else (a, b)
+    np.testing.assert_allclose(run(name, a, b), reference(*order), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_polygamma(n):
+    x = rushlight.from_numpy(POSITIVE)
+    np.testing.assert_allclose(
+        rushlight.polygamma(n, x).numpy(), special.polygamma(n, POSITIVE), rtol=1e-11
+    )
