@@ -14,6 +14,7 @@ find_package(nanobind CONFIG REQUIRED)
 file(GLOB python_sources CONFIGURE_DEPENDS src/python/*.cpp)
 nanobind_add_module(_C NB_STATIC NOMINSIZE NB_DOMAIN rushlight ${python_sources} ${generated_python_sources})
 target_link_libraries(_C PRIVATE rl_headers rushlight)
+rl_instrument(_C)
 set_target_properties(_C PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/lib")
 # nanobind's own sources are not ours to warn about.
 target_compile_options(nanobind-static PRIVATE -w)

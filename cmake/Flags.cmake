@@ -8,30 +8,48 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g0")
-# -O1: without it kernels are so slow that nobody runs the tests on a debug build.
 if(RUSHLIGHT_SANITIZE)
-  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+  set(CMAKE_CXX_FLAGS_DEBUG ${CMAKE_CXX_FLAGS_RELEASE})  # what is not instrumented comes from ccache
 else()
-  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")  # -O0 makes kernels so slow that nobody would run the tests
 endif()
 
 # -ffp-contract=off: a fused multiply-add appears only where the source says fma, so bits do not depend on it.
 # -fno-semantic-interposition: calls inside the library to its own exported functions stay direct.
 add_compile_options(-Wall -Wextra -ffp-contract=off -fno-semantic-interposition)
 
-if(RUSHLIGHT_SANITIZE)
-  # RL_ALLOC_PASSTHROUGH: the caching allocator hands every request to malloc, so that each block is watched.
-  # vptr checks need the type information of classes that are hidden in another library.
-  add_compile_options(-fsanitize=${RUSHLIGHT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# rl_instrument(TARGET…): the sanitizers watch these targets, if there are any.
+#   RL_ALLOC_PASSTHROUGH: the caching allocator hands every request to malloc, so that each block is watched.
+#   RL_ONE_ISA: one build of the vector kernels is enough, they take long to compile.
+#   vptr checks need the type information of classes that are hidden in another library.
+# rl_instrument_generated(TARGET…): the same for generated code, which is straight and takes long to compile: only
+# TSan needs it, for it must see whatever threads use to wait for each other.
+function(rl_instrument)
+  if(NOT RUSHLIGHT_SANITIZE)
+    return()
+  endif()
+  set(options -O1 -g1 -fsanitize=${RUSHLIGHT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  set(definitions RL_ALLOC_PASSTHROUGH=1 RL_ONE_ISA=v3)
   if(RUSHLIGHT_SANITIZE MATCHES "undefined")
-    add_compile_options(-fno-sanitize=vptr)
+    list(APPEND options -fno-sanitize=vptr)
   endif()
   if(RUSHLIGHT_SANITIZE MATCHES "thread")
-    add_compile_definitions(RL_STD_THREADS=1)
+    list(APPEND definitions RL_STD_THREADS=1)
   endif()
+  foreach(target ${ARGV})
+    target_compile_options(${target} PRIVATE ${options})
+    target_compile_definitions(${target} PRIVATE ${definitions})
+  endforeach()
+endfunction()
+
+function(rl_instrument_generated)
+  if(RUSHLIGHT_SANITIZE MATCHES "thread")
+    rl_instrument(${ARGV})
+  endif()
+endfunction()
+
+if(RUSHLIGHT_SANITIZE)
   add_link_options(-fsanitize=${RUSHLIGHT_SANITIZE})
-  # RL_ONE_ISA: one build of the vector kernels is enough, they take long to compile.
-  add_compile_definitions(RL_ALLOC_PASSTHROUGH=1 RL_ONE_ISA=v3)
   set(RL_ISA_LEVELS v3)
 else()
   set(RL_ISA_LEVELS v2 v3 v4)

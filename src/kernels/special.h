@@ -462,7 +462,11 @@ RL_INLINE double ndtri(double p) {
 // p0, p1, then p(k + 1) = (a(k) x + b(k)) p(k) - c(k) p(k - 1), as `next(k, p(k), p(k - 1))`.
 template <class F>
 RL_INLINE double recurrence(double n, double p0, double p1, const F& next) {
-  const auto degree = static_cast<int64_t>(n < 1e15 ? n : 1e15);
+  constexpr double most = 1e6;  // 5 ms; beyond, rounding errors would be all that is left
+  if (!(n <= most)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  const auto degree = static_cast<int64_t>(n);
   if (degree <= 0) {
     return p0;
   }

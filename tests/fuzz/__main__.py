@@ -68,7 +68,9 @@ def fault_of(error):
     """Why an exception is no proper refusal, or None."""
     message = str(error)
     if isinstance(error, NotImplementedError) or not isinstance(error, RuntimeError):
-        if isinstance(error, AttributeError) and "has no attribute" in message:
+        if isinstance(error, AttributeError) and re.search(
+            "has no attribute|no op is named", message
+        ):
             return None
         if isinstance(error, OverflowError) and message in OVERFLOWS:
             return None

@@ -12,7 +12,7 @@ from rushlight._table import ops
 # fmt: off
 __all__ = [
     "backward", "const", "distinct", "filled", "inf", "ints", "leaf", "m", "mask", "nan", "ops", "pos", "program",
-    "read", "same", "start", "torch", "unit", "x",
+    "read", "regular", "same", "spd", "start", "torch", "unit", "x",
 ]
 # fmt: on
 
@@ -63,6 +63,15 @@ def unit(*shape):
 
 def distinct(*shape):
     return leaf(torch.randperm(math.prod(shape)).reshape(shape).to(_dtype))
+
+
+def regular(*shape):
+    return leaf((torch.rand(shape) - 0.5 + 2 * shape[-1] * torch.eye(shape[-1])).to(_dtype))
+
+
+def spd(*shape):
+    a = torch.rand(shape) - 0.5
+    return leaf((a @ a.mT + torch.eye(shape[-1])).to(_dtype))
 
 
 def ints(*shape, high, low=0):
