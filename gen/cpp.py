@@ -518,6 +518,8 @@ def out_wrapper(op: Op) -> list[str]:
     lines = [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
     if op.kind == "composite":
         lines += ["const NoGradGuard no_grad;", f"const auto made_ = composite::{op.symbol}({call_arguments(op)});"]
+        if len(outs) > 1:
+            lines.append(f'check_outputs_apart("{op.name}", {{{", ".join("&" + o for o in outs)}}});')
         made = ["made_"] if len(outs) == 1 else [f"std::get<{i}>(made_)" for i in range(len(outs))]
         lines += [f'assign_out("{op.name}", {o}, {m});' for o, m in zip(outs, made, strict=True)]
     elif op.kernel is not None and op.kernel.kind == "update":

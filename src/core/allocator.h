@@ -1,6 +1,7 @@
 // The caching CPU allocator: 64-byte aligned memory that is kept for reuse instead of going back to
 // the system, since touching fresh memory costs ten times as much as computing in it. With
-// RL_ALLOC_PASSTHROUGH defined (sanitizer builds) every call goes straight to the C library.
+// RL_ALLOC_PASSTHROUGH defined (sanitizer builds) every call goes straight to the C library; with
+// RL_ALLOC_GUARD besides, to pages that end where memory does.
 #pragma once
 
 #include <cstddef>
