@@ -47,7 +47,7 @@ def _is_causal(mask, is_causal, size):
     return bool((mask == causal).all())
 
 
-def _activation(activation):
+def _get_activation_fn(activation):
     if not isinstance(activation, str):
         return activation
     if activation in ("relu", "gelu"):
@@ -97,7 +97,7 @@ class TransformerEncoderLayer(Module):
         self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -161,7 +161,7 @@ class TransformerDecoderLayer(Module):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def __setstate__(self, state):
         super().__setstate__(state)
