@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 # Submodules, loaded when they are first used.
 _SUBMODULES = frozenset(
     (
-        "_dynamo _inductor accelerator amp autograd backends compiler cpu cuda distributed "
-        "distributions fft func hub jit linalg "
-        "multiprocessing nn optim overrides profiler random safetensors serialization signal sparse "
-        "special storage testing utils version vision"
+        "__config__ _dynamo _inductor accelerator amp autograd backends compiler cpu cuda "
+        "distributed distributions fft func futures hub jit library linalg mps mtia "
+        "multiprocessing nn optim overrides profiler random safetensors serialization signal "
+        "sparse special storage testing types utils version vision xpu"
     ).split()
 )
 _KINDS = "Float Double Half BFloat16 Byte Char Short Int Long Bool ComplexFloat ComplexDouble"

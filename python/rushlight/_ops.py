@@ -227,12 +227,29 @@ class _Namespace(types.ModuleType):
         return sorted(_C._op_names())
 
 
+class _Custom(types.ModuleType):
+    """The custom ops of a namespace (`rushlight.library`)."""
+
+    def __getattr__(self, name):
+        raise AttributeError(f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}'")
+
+
 class _Ops(types.ModuleType):
     """`rushlight.ops`."""
 
     def __init__(self):
         super().__init__("rushlight.ops")
         self.aten = _Namespace("rushlight.ops.aten")
+
+    def _add(self, namespace, name, op):
+        setattr(getattr(self, namespace), name, op)
+
+    def __getattr__(self, namespace):
+        if namespace.startswith("__"):
+            raise AttributeError(namespace)
+        made = _Custom(namespace)
+        setattr(self, namespace, made)
+        return made
 
 
 ops = _Ops()

@@ -156,8 +156,16 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return self.untyped_storage()
 
     def share_memory_(self):
-        """Tensors are handed to other processes by value: nothing to do."""
-        return self
+        """Move it to memory that other processes see once it is sent to them, in place."""
+        from rushlight.multiprocessing import reductions
+
+        return reductions.share_memory_(self)
+
+    def is_shared(self):
+        """Whether it lies in memory that other processes may see."""
+        from rushlight.multiprocessing import reductions
+
+        return reductions.is_shared(self)
 
     def pin_memory(self, device=None):
         """RuntimeError on a machine without a GPU."""
@@ -199,4 +207,25 @@ def _on_copied_storage(tensor, memo):
     return _C._tensor_on(memo[key][0], tensor.dtype, tensor.storage_offset(), size, stride)
 
 
+class _DisableTorchFunctionSubclass:
+    """Within it `__torch_function__` of arguments is not asked."""
+
+    _modes_too = False
+
+    def __enter__(self):
+        self._before = _C._swap_torch_function_disabled(True, self._modes_too)
+        return self
+
+    def __exit__(self, kind, value, trace):
+        _C._swap_torch_function_disabled(*self._before)
+
+
+class _DisableTorchFunction(_DisableTorchFunctionSubclass):
+    """Within it neither arguments nor modes are asked."""
+
+    _modes_too = True
+
+
 _C._set_tensor_class(Tensor)
+_C.DisableTorchFunctionSubclass = _DisableTorchFunctionSubclass
+_C.DisableTorchFunction = _DisableTorchFunction

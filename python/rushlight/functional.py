@@ -501,19 +501,10 @@ _FUNCTIONS = (
 )
 for _function in _FUNCTIONS:
     _function.__module__ = "rushlight"
-    setattr(_ops, _function.__name__, _function)
-for _function in (
-    nonzero,
-    norm,
-    split,
-    unique,
-    unique_consecutive,
-    lu,
-    is_nonzero,
-    is_same_size,
-    apply_,
-    map_,
-    map2_,
-    *_GONE,
-):
+    globals()[_function.__name__] = _C._Offered(_function)
+    setattr(_ops, _function.__name__, globals()[_function.__name__])
+_METHODS = "nonzero norm split unique unique_consecutive lu is_nonzero is_same_size"
+for _name in _METHODS.split(" "):
+    setattr(Tensor, _name, _C._Offered(globals()[_name].__wrapped__))
+for _function in (apply_, map_, map2_, *_GONE):
     setattr(Tensor, _function.__name__, _function)

@@ -1,17 +1,31 @@
 """`__torch_function__` for library code: asking for it, offering a call, and modes."""
 
+# ruff: noqa: SIM905
+
 from __future__ import annotations
+
+import contextlib
+import functools
+import types
 
 from rushlight import _C
 
 __all__ = [
     "BaseTorchFunctionMode",
     "TorchFunctionMode",
+    "enable_reentrant_dispatch",
+    "get_default_nowrap_functions",
+    "get_ignored_functions",
+    "get_overridable_functions",
+    "get_testing_overrides",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
     "has_torch_function_variadic",
     "is_tensor_like",
+    "is_tensor_method_or_property",
+    "resolve_name",
+    "wrap_torch_function",
 ]
 
 
@@ -73,3 +87,178 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return func(*args, **({} if kwargs is None else kwargs))
+
+
+def wrap_torch_function(dispatcher):
+    """Decorates a function: its calls are offered to what `dispatcher(*args)` returns."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            relevant = tuple(dispatcher(*args, **kwargs))
+            if has_torch_function(relevant):
+                return handle_torch_function(wrapped, relevant, *args, **kwargs)
+            return function(*args, **kwargs)
+
+        return wrapped
+
+    return decorate
+
+
+@contextlib.contextmanager
+def enable_reentrant_dispatch():
+    """Accepted: what a dispatch mode calls goes to the modes around it anyway."""
+    yield
+
+
+def _get_current_function_mode():
+    """The innermost function mode, or None."""
+    modes = _C._torch_function_modes()
+    return modes[-1] if modes else None
+
+
+def _get_current_function_mode_stack():
+    """The function modes of this thread, the innermost last."""
+    return _C._torch_function_modes()
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily():
+    """Within it the innermost function mode is off; it is what the context gives."""
+    mode = _C._pop_torch_function_mode()
+    try:
+        yield mode
+    finally:
+        _C._push_torch_function_mode(mode)
+
+
+# ---- which functions are offered ----
+
+# Methods of Tensor that look like ops and are not offered.
+_NEVER = frozenset(
+    (
+        "__new__ __init__ __init_subclass__ __subclasshook__ __class__ __getattribute__ "
+        "__setattr__ __delattr__ __getstate__ __sizeof__ __dir__ __torch_function__ "
+        "__torch_dispatch__ __array_wrap__ __dlpack__ __dlpack_device__ as_subclass new "
+        "_make_subclass _make_wrapper_subclass"
+    ).split()
+)
+
+
+def _takes_tensors(name):
+    return any("Tensor" in s.partition("->")[0] for s in _C._op_schemas(name))
+
+
+def _functions(space):
+    """The public functions of a module by name."""
+    kinds = (types.BuiltinFunctionType, types.FunctionType, _C._Offered)
+    return {
+        n: f
+        for n in dir(space)
+        if not n.startswith("_") and isinstance(f := getattr(space, n, None), kinds)
+    }
+
+
+@functools.cache
+def _overridable():
+    """{module or class: {name: function}} of what is offered."""
+    import rushlight
+    from rushlight.nn import functional
+
+    tensor = rushlight.Tensor
+    offered = {
+        n: f
+        for n, f in _functions(rushlight).items()
+        if isinstance(f, _C._Offered) or _takes_tensors(n)
+    }
+    of_nn = {
+        n: f
+        for n, f in _functions(functional).items()
+        if isinstance(f, (_C._Offered, types.BuiltinFunctionType))
+    }
+    methods = {}
+    for name in dir(tensor):
+        if name in _NEVER or (name.startswith("_") and not name.startswith("__")):
+            continue
+        value = getattr(tensor, name)
+        if isinstance(value, (types.GetSetDescriptorType, property)):
+            methods[f"{name}.__get__"] = value.__get__
+        elif (
+            callable(value)
+            and not isinstance(value, type)
+            and getattr(object, name, None) is not value
+        ):
+            methods[name] = value
+    out = {rushlight: offered, functional: of_nn, tensor: methods}
+    for name in ("linalg", "fft", "special"):
+        space = getattr(rushlight, name, None)
+        if space is not None:
+            out[space] = _functions(space)
+    return out
+
+
+def get_overridable_functions():
+    """{module or class: its functions that are offered to `__torch_function__`}."""
+    return {space: list(found.values()) for space, found in _overridable().items()}
+
+
+@functools.cache
+def get_ignored_functions():
+    """The public functions that are not offered: factories, settings, questions about types."""
+    import rushlight
+
+    offered = _overridable()
+    ignored = {f for n, f in _functions(rushlight).items() if f not in offered[rushlight].values()}
+    tensor = rushlight.Tensor
+    ignored.update(getattr(tensor, n) for n in _NEVER if hasattr(tensor, n))
+    return ignored
+
+
+def get_testing_overrides():
+    """{function: a lambda that takes what it takes and returns -1}."""
+    return {
+        function: lambda *args, **kwargs: -1
+        for found in _overridable().values()
+        for function in found.values()
+    }
+
+
+def get_default_nowrap_functions():
+    """The functions whose results do not get the class of the subclass."""
+    from rushlight import Tensor
+
+    return {Tensor._base.__get__, Tensor.grad.__get__}
+
+
+@functools.cache
+def _names():
+    import rushlight
+    from rushlight.nn import functional
+
+    names = {rushlight.Tensor: "torch.Tensor", functional: "torch.nn.functional"}
+    return {
+        function: f"{names.get(space, getattr(space, '__name__', ''))}.{name}".replace(
+            "rushlight", "torch", 1
+        )
+        for space, found in _overridable().items()
+        for name, function in found.items()
+    }
+
+
+def resolve_name(f):
+    """The name of a function that is offered, "torch.Tensor.add"; None for others."""
+    from rushlight._ops import OpOverload, OpOverloadPacket
+
+    if isinstance(f, (OpOverload, OpOverloadPacket)):
+        return str(f)
+    try:
+        return _names().get(f)
+    except TypeError:  # it cannot be hashed
+        return None
+
+
+def is_tensor_method_or_property(func):
+    """Whether it is a method of Tensor or the getter of a property."""
+    from rushlight import Tensor
+
+    return func in _overridable()[Tensor].values() or getattr(func, "__name__", "") == "__get__"

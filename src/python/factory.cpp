@@ -6,6 +6,7 @@
 #include <rushlight/ops.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/op_support.h"
 #include "python/bindings.h"
@@ -48,6 +49,10 @@ DimVector shape_of(PyObject* data) {
 }
 
 ScalarType numpy_dtype(PyObject* o) {
+  ArrayView view;
+  if (view_array(o, view) && view.dtype != ScalarType::Undefined) {
+    return view.dtype;
+  }
   const Object type = Object::check(PyObject_GetAttrString(o, "dtype"));
   const Object name = Object::check(PyObject_GetAttrString(type.get(), "name"));
   const std::string_view text = text_view(name.get());
@@ -159,14 +164,64 @@ T value_of(PyObject* o) {
   }
 }
 
+// Copies an array of dtype `t` with the given sizes to `to`; strides in bytes.
+void copy_elements(char*& to, const ArrayView& view, size_t size, const char* from, size_t d) {
+  if (d == view.sizes.size()) {
+    std::memcpy(to, from, size);
+    to += size;
+    return;
+  }
+  const int64_t n = view.sizes[d];
+  const int64_t step = view.strides[d];
+  if (d + 1 == view.sizes.size() && step == static_cast<int64_t>(size)) {
+    std::memcpy(to, from, static_cast<size_t>(n) * size);
+    to += static_cast<size_t>(n) * size;
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    copy_elements(to, view, size, from + i * step, d + 1);
+  }
+}
+
+// An array inside a sequence, copied as a whole; false where its items must be looked at one by
+// one, to convert them or to say what is wrong.
+bool fill_from_array(char*& to, ScalarType t, PyObject* data, IntArrayRef sizes) {
+  ArrayView view;
+  if (!view_array(data, view) || view.dtype == ScalarType::Undefined || view.sizes != sizes) {
+    return false;
+  }
+  const auto size = static_cast<size_t>(itemsize(t));
+  if (view.dtype == t) {
+    copy_elements(to, view, size, view.data, 0);
+    return true;
+  }
+  if (promote_types(view.dtype, t) != t) {
+    return false;
+  }
+  const Tensor source = from_numpy(data);
+  const auto bytes = static_cast<size_t>(source.numel()) * size;
+  auto impl = TensorImpl::make(StorageImpl::borrow(to, bytes, kCPU, nullptr, nullptr), t, kCPU);
+  impl->set_sizes_contiguous(sizes);
+  copy_raw(Tensor(std::move(impl)), source);
+  to += bytes;
+  return true;
+}
+
 template <class T>
 void fill(T*& to, PyObject* data, IntArrayRef sizes, size_t d) {
   if (d == sizes.size()) {
     *to++ = value_of<T>(data);
     return;
   }
-  if (!is_nested(data)) {
-    raise(PyExc_TypeError, "not a sequence");
+  if (!PyList_CheckExact(data) && !PyTuple_CheckExact(data)) {
+    auto* bytes = reinterpret_cast<char*>(to);
+    if (fill_from_array(bytes, dtype_of_v<T>, data, sizes.slice(d, sizes.size() - d))) {
+      to = reinterpret_cast<T*>(bytes);
+      return;
+    }
+    if (!is_nested(data)) {
+      raise(PyExc_TypeError, "not a sequence");
+    }
   }
   const Object items = fast(data);
   for (Py_ssize_t i = 0; i < sizes[d]; i++) {

@@ -207,7 +207,53 @@ Tensor from_view(Py_buffer* view, PyObject* object) {
   return Tensor(std::move(impl));
 }
 
+// The head of numpy's objects, as its C ABI fixes it.
+struct ArrayFields {
+  PyObject_HEAD char* data;
+  int ndim;
+  int64_t* sizes;
+  int64_t* strides;
+  PyObject* base;
+  PyObject* descr;
+  int flags;
+};
+struct DescrFields {
+  PyObject_HEAD PyTypeObject* type;
+  char kind;
+  char letter;
+  char byteorder;
+  char former_flags;
+  int number;
+};
+static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+
+ScalarType dtype_of_number(int number) {
+  if (number == 9) {
+    return kInt64;  // long long
+  }
+  for (int i = 0; i < num_dtypes; i++) {
+    const auto t = static_cast<ScalarType>(i);
+    if (numpy_type(t) == number) {
+      return t;
+    }
+  }
+  return ScalarType::Undefined;
+}
+
 }  // namespace
+
+bool view_array(PyObject* o, ArrayView& view) {
+  if (!is_numpy_array(o)) {
+    return false;
+  }
+  const auto* a = reinterpret_cast<const ArrayFields*>(o);
+  const auto* d = reinterpret_cast<const DescrFields*>(a->descr);
+  const auto n = static_cast<size_t>(a->ndim);
+  const bool plain = d->byteorder != '>' && (a->flags & flag_aligned) != 0;
+  view = {a->data, IntArrayRef(a->sizes, n), IntArrayRef(a->strides, n),
+          plain ? dtype_of_number(d->number) : ScalarType::Undefined};
+  return true;
+}
 
 PyObject* to_numpy(const Tensor& t) {
   RL_CHECK_TYPE(

@@ -13,6 +13,16 @@ PyObject* to_numpy(const Tensor& t);
 // TypeError, ValueError as torch.from_numpy.
 Tensor from_numpy(PyObject* array);
 
+// What a numpy array consists of, read without making anything; it must outlive this.
+struct ArrayView {
+  const char* data;
+  IntArrayRef sizes;
+  IntArrayRef strides;  // in bytes
+  ScalarType dtype;     // Undefined where torch has none, or the bytes are swapped or unaligned
+};
+// False where `o` is no numpy array.
+bool view_array(PyObject* o, ArrayView& view);
+
 // A tensor on the memory of any object with the buffer protocol; undefined if it has none.
 Tensor from_buffer(PyObject* object, bool& read_only);
 

@@ -215,7 +215,30 @@ PyObject* set_tensor_class(PyObject*, PyObject* cls) {
   });
 }
 
+// Exchanges what two objects are windows on; their identity stays.
+PyObject* swap_tensors(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* objects[2];
+    if (!PyArg_ParseTuple(args, "OO:swap_tensors", &objects[0], &objects[1])) {
+      throw PythonError();
+    }
+    for (PyObject* o : objects) {
+      expect_tensor(o, "swap_tensors(): argument");
+    }
+    TensorObject* a = as_object(objects[0]);
+    TensorObject* b = as_object(objects[1]);
+    if (a != b) {
+      std::swap(a->tensor, b->tensor);
+      a->tensor.impl()->set_python(objects[0], false);
+      b->tensor.impl()->set_python(objects[1], false);
+      std::swap(a->dict, b->dict);
+    }
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef module_functions[] = {
+    {"_swap_tensors", swap_tensors, METH_VARARGS, nullptr},
     {"_set_tensor_class", set_tensor_class, METH_O, nullptr},
     {},
 };

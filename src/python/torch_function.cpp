@@ -223,6 +223,123 @@ PyObject* offer_from_python(PyObject*, PyObject* args) {
   });
 }
 
+// The active modes of this thread, the innermost last.
+PyObject* active_modes(PyObject*, PyObject*) {
+  PyObject* modes = torch_function_state.modes;
+  return modes != nullptr ? PyList_GetSlice(modes, 0, PyList_GET_SIZE(modes)) : PyList_New(0);
+}
+
+// ---- functions written in Python that are offered like ops ----
+
+struct OfferedObject {
+  PyObject_HEAD vectorcallfunc call;
+  PyObject* function;
+  PyObject* dict;
+  PyObject* weak_references;
+};
+OfferedObject* as_offered(PyObject* o) { return reinterpret_cast<OfferedObject*>(o); }
+
+PyObject* call_offered(PyObject* o, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+  if (RL_UNLIKELY(wants_torch_function(nullptr, args, nargs, kwnames))) {
+    return guarded([&] { return call_torch_function(o, nullptr, args, nargs, kwnames); });
+  }
+  return PyObject_Vectorcall(as_offered(o)->function, args, nargsf, kwnames);
+}
+
+PyObject* make_offered(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    static const char* const names[] = {"function", nullptr};
+    PyObject* function;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:_Offered", const_cast<char**>(names),
+                                     &function)) {
+      throw PythonError();
+    }
+    RL_CHECK_TYPE(PyCallable_Check(function) != 0, "_Offered: expected a function, but got ",
+                  type_name(function));
+    Object o = Object::check(type->tp_alloc(type, 0));
+    as_offered(o.get())->call = call_offered;
+    as_offered(o.get())->function = Py_NewRef(function);
+    as_offered(o.get())->dict = check(PyDict_New());
+    for (const char* name : {"__name__", "__qualname__", "__module__", "__doc__"}) {
+      const Object value = Object::check(PyObject_GetAttrString(function, name));
+      check(PyDict_SetItemString(as_offered(o.get())->dict, name, value.get()));
+    }
+    check(PyDict_SetItemString(as_offered(o.get())->dict, "__wrapped__", function));
+    return o.release();
+  });
+}
+
+int traverse_offered(PyObject* o, visitproc visit, void* arg) {
+  Py_VISIT(as_offered(o)->function);
+  Py_VISIT(as_offered(o)->dict);
+  return 0;
+}
+int clear_offered(PyObject* o) {
+  Py_CLEAR(as_offered(o)->function);
+  Py_CLEAR(as_offered(o)->dict);
+  return 0;
+}
+void dealloc_offered(PyObject* o) {
+  PyObject_GC_UnTrack(o);
+  if (as_offered(o)->weak_references != nullptr) {
+    PyObject_ClearWeakRefs(o);
+  }
+  clear_offered(o);
+  Py_TYPE(o)->tp_free(o);
+}
+
+// What is no attribute of its own is one of the function: __code__, __defaults__ …
+PyObject* offered_attribute(PyObject* o, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(o, name);
+  if (found == nullptr && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+    PyErr_Clear();
+    return PyObject_GetAttr(as_offered(o)->function, name);
+  }
+  return found;
+}
+
+PyObject* bind_offered(PyObject* o, PyObject* object, PyObject*) {
+  return object == nullptr || object == Py_None ? Py_NewRef(o) : PyMethod_New(o, object);
+}
+PyObject* repr_offered(PyObject* o) { return PyObject_Repr(as_offered(o)->function); }
+// Pickled and copied as functions are: by name.
+PyObject* reduce_offered(PyObject* o, PyObject*) {
+  return PyObject_GetAttrString(as_offered(o)->function, "__qualname__");
+}
+
+PyMethodDef offered_methods[] = {
+    {"__reduce__", reduce_offered, METH_NOARGS, nullptr},
+    {},
+};
+PyGetSetDef offered_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {},
+};
+
+PyTypeObject offered_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C._Offered",
+    .tp_basicsize = sizeof(OfferedObject),
+    .tp_dealloc = dealloc_offered,
+    .tp_vectorcall_offset = offsetof(OfferedObject, call),
+    .tp_repr = repr_offered,
+    .tp_call = PyVectorcall_Call,
+    .tp_getattro = offered_attribute,
+    .tp_setattro = PyObject_GenericSetAttr,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_doc =
+        "A function whose calls are offered to modes and to arguments with "
+        "__torch_function__ before it runs.",
+    .tp_traverse = traverse_offered,
+    .tp_clear = clear_offered,
+    .tp_weaklistoffset = offsetof(OfferedObject, weak_references),
+    .tp_methods = offered_methods,
+    .tp_getset = offered_getset,
+    .tp_descr_get = bind_offered,
+    .tp_dictoffset = offsetof(OfferedObject, dict),
+    .tp_new = make_offered,
+};
+
 PyMethodDef disabled_definition = {
     "_disabled_torch_function_impl",
     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(disabled)),
@@ -235,6 +352,7 @@ PyMethodDef module_functions[] = {
     {"_pop_torch_function_mode", pop_mode, METH_NOARGS, nullptr},
     {"_offer_torch_function", offer_from_python, METH_VARARGS, nullptr},
     {"_torch_function_mode_count", mode_count, METH_NOARGS, nullptr},
+    {"_torch_function_modes", active_modes, METH_NOARGS, nullptr},
     {"_has_torch_function", as_function(has_torch_function), METH_FASTCALL | METH_KEYWORDS,
      nullptr},
     {},
@@ -295,6 +413,8 @@ void init_torch_function(PyObject* module) {
   disabled_implementation = check(PyCFunction_New(&disabled_definition, nullptr));
   add(module, "_disabled_torch_function_impl", disabled_implementation);
   check(PyModule_AddFunctions(module, module_functions));
+  ready(offered_type);
+  add(module, "_Offered", reinterpret_cast<PyObject*>(&offered_type));
 }
 
 }  // namespace rushlight::python

@@ -6,9 +6,11 @@ itself (`_OPS`, fetched on first use); the others translate flags such as `inpla
 """
 
 import math
+import types
 import warnings
 
 import rushlight
+from rushlight import _C
 from rushlight._table import ops
 
 from ._pool import (  # noqa: F401
@@ -945,3 +947,9 @@ def multilabel_soft_margin_loss(
     loss = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
     loss = loss.sum(dim=-1) / input.size(-1)
     return _reduced(loss, reduction)
+
+
+# Calls are offered to function modes and to arguments with __torch_function__ first.
+for _name, _function in list(globals().items()):
+    if isinstance(_function, types.FunctionType) and not _name.startswith("_"):
+        globals()[_name] = _C._Offered(_function)

@@ -1,0 +1,106 @@
+"""`Future`: a result that comes later, on any thread."""
+
+from __future__ import annotations
+
+import threading
+
+__all__ = ["Future", "collect_all", "wait_all"]
+
+
+class Future:
+    """A result, or an error, that somebody sets once."""
+
+    def __init__(self, *, devices=None):
+        self._condition = threading.Condition()
+        self._done = False
+        self._value = None
+        self._error = None
+        self._callbacks = []
+
+    def done(self):
+        """Whether the result, or the error, is there."""
+        return self._done
+
+    def wait(self):
+        """The result, once it is there; the error is raised."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._done)
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def value(self):
+        """The result; RuntimeError where it is not there yet."""
+        if not self._done:
+            raise RuntimeError("the future is not completed: wait() for it")
+        return self.wait()
+
+    def _complete(self, value, error):
+        with self._condition:
+            if self._done:
+                raise RuntimeError(
+                    "Future can only be marked completed once, but it already has a result"
+                )
+            self._value, self._error, self._done = value, error, True
+            callbacks, self._callbacks = self._callbacks, []
+            self._condition.notify_all()
+        for callback in callbacks:
+            callback(self)
+
+    def set_result(self, result):
+        """Give the result; RuntimeError the second time."""
+        self._complete(result, None)
+
+    def set_exception(self, result):
+        """Give an error instead."""
+        if not isinstance(result, Exception):
+            raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
+        self._complete(None, result)
+
+    def add_done_callback(self, callback):
+        """Call `callback(self)` when it is done: at once where it is."""
+        with self._condition:
+            if not self._done:
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def then(self, callback):
+        """A future of what `callback(self)` returns once this one is done."""
+        after = Future()
+
+        def run(future):
+            try:
+                after.set_result(callback(future))
+            except Exception as error:
+                after.set_exception(error)
+
+        self.add_done_callback(run)
+        return after
+
+
+def collect_all(futures):
+    """A future of the list of futures, done when all are."""
+    futures = list(futures)
+    all_done = Future()
+    lock = threading.Lock()
+    left = len(futures)
+
+    def count(_future):
+        nonlocal left
+        with lock:
+            left -= 1
+            last = left == 0
+        if last:
+            all_done.set_result(futures)
+
+    if not futures:
+        all_done.set_result(futures)
+    for future in futures:
+        future.add_done_callback(count)
+    return all_done
+
+
+def wait_all(futures):
+    """The results of all."""
+    return [f.wait() for f in collect_all(futures).wait()]

@@ -1,0 +1,61 @@
+"""Python's multiprocessing, with tensors that processes share.
+
+A tensor that is sent to another process, through a queue or as an argument, moves to memory that
+both see: what one writes the other reads. `spawn` runs a function in several processes and raises
+what it raises there.
+"""
+
+# ruff: noqa: F403
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.resource_tracker
+from multiprocessing import *
+
+from rushlight.multiprocessing import reductions
+from rushlight.multiprocessing.spawn import (
+    ProcessContext,
+    ProcessExitedException,
+    ProcessRaisedException,
+    SpawnContext,
+    spawn,
+    start_processes,
+)
+
+__all__ = [
+    *multiprocessing.__all__,  # type: ignore[attr-defined]
+    "ProcessContext",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "get_all_sharing_strategies",
+    "get_sharing_strategy",
+    "reductions",
+    "set_sharing_strategy",
+    "spawn",
+    "start_processes",
+]
+
+_STRATEGIES = {"file_descriptor", "file_system"}
+_strategy = "file_descriptor"
+
+reductions.init_reductions()
+
+
+def get_all_sharing_strategies():
+    """The names that `set_sharing_strategy` takes."""
+    return set(_STRATEGIES)
+
+
+def get_sharing_strategy():
+    """The name that was last set."""
+    return _strategy
+
+
+def set_sharing_strategy(new_strategy):
+    """Accepted: memory is always shared by file descriptors, which leave nothing behind."""
+    global _strategy
+    if new_strategy not in _STRATEGIES:
+        raise AssertionError(f"expected one of {sorted(_STRATEGIES)}, but got {new_strategy!r}")
+    _strategy = new_strategy

@@ -1,0 +1,118 @@
+"""How tensors go to other processes: as a file descriptor of memory that both map.
+
+The memory is an anonymous file, which is gone with the last process that maps it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import weakref
+from multiprocessing import reduction
+from multiprocessing.reduction import ForkingPickler
+
+import rushlight
+from rushlight import _C, Tensor
+from rushlight.nn.parameter import Parameter
+
+__all__ = ["init_reductions", "is_shared", "rebuild_tensor", "reduce_tensor", "share_memory_"]
+
+
+class _Block(mmap.mmap):
+    """Shared memory and the file descriptor that stands for it."""
+
+    fd: int
+
+    @classmethod
+    def of(cls, fd, nbytes):
+        block = cls(fd, nbytes)
+        block.fd = fd
+        weakref.finalize(block, os.close, fd)
+        return block
+
+
+# The blocks that are mapped, by their address.
+_blocks: weakref.WeakValueDictionary[int, _Block] = weakref.WeakValueDictionary()
+
+
+def _memory_of(block):
+    """All of a block as bytes; it lives as long as the tensor."""
+    memory = rushlight.frombuffer(block, dtype=rushlight.uint8)
+    _blocks[memory.data_ptr()] = block
+    return memory
+
+
+def _new_block(nbytes):
+    fd = os.memfd_create("rushlight")
+    os.ftruncate(fd, nbytes)
+    return _Block.of(fd, nbytes)
+
+
+def _block_of(tensor):
+    """The block that a tensor lies in, or None."""
+    return _blocks.get(tensor.untyped_storage().data_ptr())
+
+
+def is_shared(tensor):
+    """Whether other processes may see its memory."""
+    return tensor.device.type != "cpu" or _block_of(tensor) is not None
+
+
+def share_memory_(tensor):
+    """Move a tensor to shared memory, in place; what shares its memory now does not follow."""
+    if is_shared(tensor) or tensor.untyped_storage().nbytes() == 0:
+        return tensor
+    storage = tensor.untyped_storage()
+    memory = _memory_of(_new_block(storage.nbytes()))
+    with rushlight.no_grad():
+        memory.copy_(_C._tensor_on(storage, rushlight.uint8, 0, (storage.nbytes(),), (1,)))
+        place = (tensor.storage_offset(), tuple(tensor.size()), tensor.stride())
+        tensor.data = _C._tensor_on(memory.untyped_storage(), tensor.dtype, *place)
+    return tensor
+
+
+def rebuild_tensor(cls, handle, nbytes, dtype, size, stride, offset, requires_grad):
+    """The tensor on shared memory that another process has sent."""
+    if handle is None:
+        tensor = rushlight.empty(size, dtype=dtype)
+    else:
+        memory = _memory_of(_Block.of(handle.detach(), nbytes))
+        tensor = _C._tensor_on(memory.untyped_storage(), dtype, offset, size, stride)
+    if cls is Parameter:
+        return Parameter(tensor, requires_grad)
+    return tensor.requires_grad_(requires_grad)
+
+
+def reduce_tensor(tensor):
+    """What is pickled of a tensor on its way to another process.
+
+    Raises:
+        RuntimeError: it is the result of a recorded op.
+    """
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
+            "does not support crossing process boundaries. If you just want to transfer the data, "
+            "call detach() on the tensor before serializing (e.g., putting it on the queue)."
+        )
+    if tensor.device.type != "cpu":
+        return tensor.__reduce_ex__(2)
+    share_memory_(tensor)
+    block = _block_of(tensor)
+    handle = None if block is None else reduction.DupFd(block.fd)
+    return rebuild_tensor, (
+        type(tensor),
+        handle,
+        tensor.untyped_storage().nbytes(),
+        tensor.dtype,
+        tuple(tensor.size()),
+        tensor.stride(),
+        tensor.storage_offset(),
+        tensor.requires_grad,
+    )
+
+
+def init_reductions():
+    """Let multiprocessing's pickler send tensors so; ordinary pickles hold their values."""
+    for cls in (Tensor, Parameter):
+        ForkingPickler.register(cls, reduce_tensor)

@@ -1,0 +1,189 @@
+"""`spawn`: one function in several processes, whose errors come back."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+
+__all__ = [
+    "ProcessContext",
+    "ProcessException",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "spawn",
+    "start_processes",
+]
+
+
+class ProcessException(Exception):
+    """A process failed; `error_index` says which."""
+
+    def __init__(self, msg, error_index, pid):
+        super().__init__(msg)
+        self.msg = msg
+        self.error_index = error_index
+        self.pid = pid
+
+    def __reduce__(self):
+        return type(self), (self.msg, self.error_index, self.pid)
+
+
+class ProcessRaisedException(ProcessException):
+    """The function raised; the message holds its traceback."""
+
+    def __init__(self, msg, error_index, error_pid):
+        super().__init__(msg, error_index, error_pid)
+
+
+class ProcessExitedException(ProcessException):
+    """The process ended with another exit code than 0, or by a signal."""
+
+    def __init__(self, msg, error_index, error_pid, exit_code, signal_name=None):
+        super().__init__(msg, error_index, error_pid)
+        self.exit_code = exit_code
+        self.signal_name = signal_name
+
+    def __reduce__(self):
+        return type(self), (
+            self.msg,
+            self.error_index,
+            self.pid,
+            self.exit_code,
+            self.signal_name,
+        )
+
+
+def _run(fn, i, args, error_file):
+    try:
+        fn(i, *args)
+    except KeyboardInterrupt:
+        pass  # the parent is told itself
+    except Exception:
+        with open(error_file, "wb") as file:
+            pickle.dump(traceback.format_exc(), file)
+        sys.exit(1)
+
+
+class ProcessContext:
+    """The processes that `start_processes` started."""
+
+    def __init__(self, processes, error_files):
+        self.processes = processes
+        self.error_files = error_files
+        self.sentinels = {p.sentinel: i for i, p in enumerate(processes)}
+
+    def pids(self):
+        """Their numbers."""
+        return [p.pid for p in self.processes]
+
+    def _stop_others(self, timeout):
+        for process in self.processes:
+            if process.is_alive():
+                process.terminate()
+        end = time.monotonic() + timeout
+        for process in self.processes:
+            process.join(max(0, end - time.monotonic()))
+        for process in self.processes:
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+    def join(self, timeout=None, grace_period=None):
+        """Wait until one ends; True once all have. Where one fails the others are ended.
+
+        Raises:
+            ProcessRaisedException: the function raised in one of them.
+            ProcessExitedException: one of them ended otherwise than it should.
+        """
+        if not self.sentinels:
+            return True
+        ready = multiprocessing.connection.wait(list(self.sentinels), timeout=timeout)
+        failed = None
+        for sentinel in ready:
+            index = self.sentinels.pop(sentinel)
+            process = self.processes[index]
+            process.join()
+            if process.exitcode != 0:
+                failed = index
+                break
+        if failed is None:
+            return not self.sentinels
+        self._stop_others(30 if grace_period is None else grace_period)
+        self._raise(failed)
+        return False
+
+    def _raise(self, index):
+        process = self.processes[index]
+        file = self.error_files[index]
+        if os.path.getsize(file) > 0:
+            with open(file, "rb") as content:
+                original = pickle.load(content)
+            message = f"\n\n-- Process {index} terminated with the following error:\n{original}"
+            raise ProcessRaisedException(message, index, process.pid)
+        code = process.exitcode
+        if code < 0:
+            try:
+                name = signal.Signals(-code).name
+            except ValueError:
+                name = f"<Unknown signal {-code}>"
+            raise ProcessExitedException(
+                f"process {index} terminated with signal {name}", index, process.pid, code, name
+            )
+        raise ProcessExitedException(
+            f"process {index} terminated with exit code {code}", index, process.pid, code
+        )
+
+
+class SpawnContext(ProcessContext):
+    """`ProcessContext` by the name of what `spawn` returns."""
+
+
+def start_processes(
+    fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn", numa_options=None
+):
+    """Run `fn(i, *args)` in `nprocs` processes; with `join` wait for them, else return them."""
+    context = multiprocessing.get_context(start_method)
+    processes, files = [], []
+    for i in range(nprocs):
+        # An empty file per process, in which it leaves its error.
+        descriptor, file = tempfile.mkstemp(prefix="rushlight-error-")
+        os.close(descriptor)
+        process = context.Process(target=_run, args=(fn, i, args, file), daemon=daemon)
+        process.start()
+        processes.append(process)
+        files.append(file)
+    result = SpawnContext(processes, files)
+    if not join:
+        return result
+    try:
+        while not result.join():
+            pass
+    finally:
+        for file in files:
+            if os.path.exists(file):
+                os.remove(file)
+    return None
+
+
+def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
+    """`start_processes` by fresh interpreters.
+
+    Raises:
+        ProcessRaisedException, ProcessExitedException: as `ProcessContext.join`.
+    """
+    if start_method != "spawn":
+        warnings.warn(
+            f"spawn always uses start_method=spawn, got {start_method!r}; use start_processes",
+            FutureWarning,
+            stacklevel=2,
+        )
+    return start_processes(fn, args, nprocs, join, daemon, start_method="spawn")

@@ -1,0 +1,232 @@
+"""What was timed and how long it took: `TaskSpec` and `Measurement`."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import statistics
+from collections import defaultdict
+
+import rushlight
+
+__all__ = [
+    "Measurement",
+    "TaskSpec",
+    "ordered_unique",
+    "select_unit",
+    "set_torch_threads",
+    "trim_sigfig",
+    "unit_to_english",
+]
+
+_MAX_SIGNIFICANT_FIGURES = 4
+_MIN_CONFIDENCE_INTERVAL = 25e-9
+_IQR_WARN_THRESHOLD = 0.1
+_IQR_GROSS_WARN_THRESHOLD = 0.25
+
+
+@dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
+class TaskSpec:
+    """The statement, and what tells it from others."""
+
+    stmt: str
+    setup: str
+    global_setup: str = ""
+    label: str | None = None
+    sub_label: str | None = None
+    description: str | None = None
+    env: str | None = None
+    num_threads: int = 1
+
+    @property
+    def title(self):
+        """A line for people."""
+        if self.label is not None:
+            return self.label + (f": {self.sub_label}" if self.sub_label else "")
+        if "\n" not in self.stmt:
+            return self.stmt + (f": {self.sub_label}" if self.sub_label else "")
+        return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{_indent(self.stmt)}"
+
+    def setup_str(self):
+        if not self.setup or self.setup == "pass":
+            return ""
+        return f"setup:\n{_indent(self.setup)}" if "\n" in self.setup else f"setup: {self.setup}"
+
+    def summarize(self):
+        """The title and what else is set, in lines."""
+        parts = [self.title, self.description or "", self.setup_str()]
+        return "\n".join("  " * bool(i) + p if p else "" for i, p in enumerate(parts)).strip()
+
+
+def _indent(text):
+    return "\n".join("  " + line for line in text.splitlines())
+
+
+@dataclasses.dataclass(init=True, repr=False)
+class Measurement:
+    """Times of repeated runs: `raw_times` are seconds of `number_per_run` calls each."""
+
+    number_per_run: int
+    raw_times: list[float]
+    task_spec: TaskSpec
+    metadata: dict | None = None
+
+    @property
+    def times(self):
+        """Seconds of one call, by run."""
+        return [t / self.number_per_run for t in self.raw_times]
+
+    def _checked(self):
+        if not self.raw_times:
+            raise ValueError("No raw times: the measurement is empty")
+        return sorted(self.times)
+
+    @property
+    def median(self):
+        """The middle of the times; seconds."""
+        return statistics.median(self._checked())
+
+    @property
+    def mean(self):
+        """The mean of the times; seconds."""
+        return statistics.fmean(self._checked())
+
+    @property
+    def iqr(self):
+        """How far apart the quartiles are; seconds."""
+        times = self._checked()
+        return _quantile(times, 0.75) - _quantile(times, 0.25)
+
+    @property
+    def significant_figures(self):
+        """How many digits of the median can be believed, by the spread of the runs."""
+        n = len(self._checked())
+        spread = max(1.645 * self.iqr / 1.349 / math.sqrt(n), _MIN_CONFIDENCE_INTERVAL)
+        magnitude = math.ceil(math.log10(max(self.median, 1e-15)))
+        digits = magnitude - math.floor(math.log10(spread))
+        return max(1, min(digits, _MAX_SIGNIFICANT_FIGURES))
+
+    @property
+    def has_warnings(self):
+        """Whether the runs differ suspiciously."""
+        return self.iqr / self.median > _IQR_WARN_THRESHOLD if self.median else False
+
+    @property
+    def title(self):
+        return self.task_spec.title
+
+    @property
+    def env(self):
+        return "Unspecified env" if self.task_spec.env is None else self.task_spec.env
+
+    @property
+    def as_row_name(self):
+        return self.task_spec.sub_label or self.task_spec.stmt or "[Unknown]"
+
+    @property
+    def stmt(self):
+        return self.task_spec.stmt
+
+    @property
+    def label(self):
+        return self.task_spec.label
+
+    @property
+    def sub_label(self):
+        return self.task_spec.sub_label
+
+    @property
+    def description(self):
+        return self.task_spec.description
+
+    @property
+    def num_threads(self):
+        return self.task_spec.num_threads
+
+    def meets_confidence(self, threshold=_IQR_WARN_THRESHOLD):
+        """Whether there are enough runs that agree."""
+        return len(self.raw_times) >= 2 and self.iqr / self.median < threshold
+
+    @staticmethod
+    def merge(measurements):
+        """Measurements of equal tasks as one each."""
+        groups = defaultdict(list)
+        for m in measurements:
+            groups[m.task_spec].append(m)
+        return [
+            Measurement(
+                number_per_run=1,
+                raw_times=[t for m in group for t in m.times],
+                task_spec=spec,
+            )
+            for spec, group in groups.items()
+        ]
+
+    def __repr__(self):
+        unit, factor = select_unit(self.median)
+        lines = [
+            super().__repr__(),
+            self.task_spec.summarize(),
+            f"  {'Median: ' if len(self.raw_times) > 1 else ''}{self.median / factor:.2f} {unit}",
+        ]
+        if len(self.raw_times) > 1:
+            iqr_unit, iqr_factor = select_unit(self.iqr)
+            times = sorted(self.times)
+            lines.append(
+                f"  IQR:    {self.iqr / iqr_factor:.2f} {iqr_unit} "
+                f"({_quantile(times, 0.25) / factor:.2f} to {_quantile(times, 0.75) / factor:.2f})"
+            )
+            runs = len(self.raw_times)
+            lines.append(f"  {runs} measurements, {self.number_per_run} runs per measurement")
+        else:
+            lines.append(f"  1 measurement, {self.number_per_run} runs , {self.num_threads} thread")
+        if self.has_warnings and self.iqr / self.median > _IQR_GROSS_WARN_THRESHOLD:
+            lines.append("  WARNING: the quartiles are far apart: the machine may be busy.")
+        return "\n".join(lines)
+
+
+def _quantile(ordered, q):
+    place = q * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def select_unit(t):
+    """The unit to show seconds in, and its length."""
+    unit = {-3: "ns", -2: "us", -1: "ms"}.get(
+        max(-3, min(0, math.floor(math.log10(t)) // 3)) if t > 0 else -3, "s"
+    )
+    return unit, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
+
+
+def unit_to_english(u):
+    """The unit's name."""
+    return {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second"}[u]
+
+
+def trim_sigfig(x, n):
+    """x with n digits that are not zero."""
+    if n != int(n) or n < 1:
+        raise ValueError(f"expected a number of digits, got {n}")
+    if x == 0:
+        return 0.0
+    scale = 10 ** (math.floor(math.log10(abs(x))) + 1 - int(n))
+    return round(x / scale) * scale
+
+
+def ordered_unique(elements):
+    """The different elements in the order in which they first appear."""
+    return list(dict.fromkeys(elements))
+
+
+@contextlib.contextmanager
+def set_torch_threads(n):
+    """Within it ops use n threads."""
+    before = rushlight.get_num_threads()
+    try:
+        rushlight.set_num_threads(n)
+        yield
+    finally:
+        rushlight.set_num_threads(before)

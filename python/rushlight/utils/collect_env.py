@@ -1,0 +1,35 @@
+"""`python -m rushlight.utils.collect_env`: what to tell when something goes wrong."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+
+import rushlight
+
+__all__ = ["get_pretty_env_info", "main"]
+
+
+def get_pretty_env_info():
+    """The versions and the machine, as text."""
+    lines = [
+        f"rushlight version: {rushlight.__version__}",
+        f"CUDA used to build: {rushlight.version.cuda}",
+        f"Is CUDA available: {rushlight.cuda.is_available()}",
+        f"Python version: {sys.version.splitlines()[0]}",
+        f"OS: {platform.platform()}",
+        f"Processors: {os.cpu_count()}",
+        "",
+        rushlight.__config__.show(),
+    ]
+    return "\n".join(lines)
+
+
+def main():
+    """Print it."""
+    print(get_pretty_env_info())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""`SummaryWriter`: what TensorBoard shows of a training run. It needs no other package."""
+
+from rushlight.utils.tensorboard.writer import SummaryWriter
+
+__all__ = ["SummaryWriter"]

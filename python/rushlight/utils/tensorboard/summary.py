@@ -1,0 +1,182 @@
+"""What TensorBoard shows, as messages: scalars, histograms, images, texts, hyperparameters."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import rushlight
+from rushlight.utils.tensorboard._events import message
+
+__all__ = ["histogram", "histogram_raw", "hparams", "image", "scalar", "text"]
+
+
+def _summary(tag, *fields):
+    return message((1, "bytes", message((1, "bytes", tag), *fields)))
+
+
+def _number(value):
+    if isinstance(value, rushlight.Tensor):
+        if value.numel() != 1:
+            raise AssertionError("scalar should be 0D")
+        return float(value.item())
+    return float(value)
+
+
+def scalar(name, scalar_value):
+    """A number."""
+    return _summary(name, (2, "float", _number(scalar_value)))
+
+
+def _flat(values):
+    return rushlight.as_tensor(values).detach().cpu().reshape(-1).to(rushlight.float64)
+
+
+def _default_edges():
+    """Edges of buckets that grow by a tenth, on both sides of zero."""
+    edges = []
+    v = 1e-12
+    while v < 1e20:
+        edges.append(v)
+        v *= 1.1
+    return [-e for e in reversed(edges)] + [0.0] + edges
+
+
+def histogram(name, values, bins="tensorflow", max_bins=None):
+    """How values are spread: by TensorBoard's buckets, a number of equal ones, or given edges."""
+    values = _flat(values)
+    if values.numel() == 0:
+        raise ValueError("The input has no element.")
+    low, high = values.min().item(), values.max().item()
+    if bins == "tensorflow":
+        edges = rushlight.tensor(_default_edges(), dtype=rushlight.float64)
+    elif isinstance(bins, (str, int)):
+        count = bins if isinstance(bins, int) else min(512, max(1, int(values.numel() ** 0.5)))
+        top = high if high > low else low + 1
+        edges = rushlight.linspace(low, top, count + 1, dtype=rushlight.float64)
+    else:
+        edges = _flat(bins)
+    places = rushlight.searchsorted(edges, values, right=True) - 1
+    places = places.clamp(0, edges.numel() - 2)
+    counts = rushlight.bincount(places, minlength=edges.numel() - 1)
+    used = counts.nonzero().reshape(-1)
+    first, last = int(used[0]), int(used[-1])
+    counts = counts[first : last + 1].tolist()
+    limits = edges[first + 1 : last + 2].tolist()
+    return histogram_raw(
+        name,
+        low,
+        high,
+        values.numel(),
+        values.sum().item(),
+        (values * values).sum().item(),
+        [limits[0] - 1e-12 if first == 0 else edges[first].item(), *limits],
+        [0, *counts],
+    )
+
+
+def histogram_raw(name, min, max, num, sum, sum_squares, bucket_limits, bucket_counts):
+    """The same from numbers: the upper limits of the buckets and their counts."""
+    spread = message(
+        (1, "double", float(min)),
+        (2, "double", float(max)),
+        (3, "double", float(num)),
+        (4, "double", float(sum)),
+        (5, "double", float(sum_squares)),
+        (6, "doubles", [float(x) for x in bucket_limits]),
+        (7, "doubles", [float(x) for x in bucket_counts]),
+    )
+    return _summary(name, (5, "bytes", spread))
+
+
+def _png(pixels):
+    """PNG of a uint8 tensor (height, width, 1, 3 or 4)."""
+    height, width, channels = pixels.shape
+    kind = {1: 0, 3: 2, 4: 6}[channels]
+    data = bytes(pixels.contiguous().reshape(-1).numpy())
+    row = width * channels
+    raw = b"".join(b"\0" + data[i * row : (i + 1) * row] for i in range(height))
+
+    def chunk(name, content):
+        body = name + content
+        return struct.pack(">I", len(content)) + body + struct.pack(">I", zlib.crc32(body))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
+    parts = (chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(raw)), chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def image(tag, tensor, rescale=1, dataformats="CHW"):
+    """An image: floats from 0 to 1, or uint8, with dimensions named as `dataformats` says."""
+    pixels = rushlight.as_tensor(tensor).detach().cpu()
+    names = dataformats.upper()
+    if len(names) != pixels.dim() or set(names) not in ({*"CHW"}, {*"HW"}):
+        raise AssertionError(
+            f"size of input tensor and input format are different: {tuple(pixels.shape)}, {names}"
+        )
+    if "C" not in names:
+        pixels, names = pixels.unsqueeze(-1), names + "C"
+    pixels = pixels.permute(*(names.index(n) for n in "HWC"))
+    if pixels.dtype is not rushlight.uint8:
+        pixels = (pixels.to(rushlight.float32) * (255 * rescale)).clamp(0, 255).to(rushlight.uint8)
+    if pixels.shape[-1] not in (1, 3, 4):
+        raise AssertionError(f"an image has 1, 3 or 4 channels, not {pixels.shape[-1]}")
+    height, width, channels = pixels.shape
+    fields = message(
+        (1, "int", height), (2, "int", width), (3, "int", channels), (4, "bytes", _png(pixels))
+    )
+    return _summary(tag, (4, "bytes", fields))
+
+
+def _metadata(plugin, content=b""):
+    return message((1, "bytes", message((1, "bytes", plugin), (2, "bytes", content))))
+
+
+def text(tag, text_string):
+    """A text, which may use Markdown."""
+    shape = message((2, "bytes", message((1, "int", 1))))
+    tensor = message((1, "int", 7), (2, "bytes", shape), (8, "bytes", text_string))
+    return _summary(f"{tag}/text_summary", (8, "bytes", tensor), (9, "bytes", _metadata("text")))
+
+
+def _value(value):
+    """A google.protobuf.Value and the number of its type."""
+    if isinstance(value, bool):
+        return message((4, "int", value)), 2
+    if isinstance(value, (int, float)):
+        return message((2, "double", float(value))), 3
+    if isinstance(value, str):
+        return message((3, "bytes", value)), 1
+    if isinstance(value, rushlight.Tensor):
+        return message((2, "double", float(value.item()))), 3
+    raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
+
+
+def hparams(hparam_dict=None, metric_dict=None, hparam_domain_discrete=None):
+    """What a run was made with and what came out: three summaries that belong together.
+
+    Raises:
+        TypeError: one of the arguments is no dict.
+        ValueError: for a value that is neither number, text, bool nor tensor.
+    """
+    if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
+        raise TypeError("hparam_dict and metric_dict should be dictionary.")
+    infos, entries = [], []
+    for name, value in hparam_dict.items():
+        if value is None:
+            continue
+        encoded, kind = _value(value)
+        infos.append((4, "bytes", message((1, "bytes", name), (4, "int", kind))))
+        entries.append((1, "bytes", message((1, "bytes", name), (2, "bytes", encoded))))
+    metrics = [
+        (5, "bytes", message((1, "bytes", message((2, "bytes", tag))))) for tag in metric_dict
+    ]
+    contents = {
+        "experiment": message((2, "bytes", message(*infos, *metrics))),
+        "session_start_info": message((3, "bytes", message(*entries))),
+        "session_end_info": message((4, "bytes", message((1, "int", 1)))),
+    }
+    return tuple(
+        _summary(f"_hparams_/{name}", (9, "bytes", _metadata("hparams", content)))
+        for name, content in contents.items()
+    )

@@ -1,0 +1,414 @@
+"""The engine as programs lean on it: callbacks, edges, memory, threads, checkpoints, names."""
+
+import gc
+import threading
+import warnings
+
+import pytest
+
+import rushlight as torch
+from rushlight.autograd.graph import (
+    allow_mutation_on_saved_tensors,
+    get_gradient_edge,
+    saved_tensors_hooks,
+)
+from rushlight.utils.checkpoint import (
+    CheckpointError,
+    checkpoint,
+    set_checkpoint_early_stop,
+)
+
+engine = torch.autograd.Variable._execution_engine
+
+
+def leaf(*values):
+    return torch.tensor(values, requires_grad=True)
+
+
+# ---- callbacks ----
+
+
+def test_callbacks_run_when_all_gradients_are_there():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    seen = []
+
+    def last():
+        seen.append(x.grad.tolist())
+        engine.queue_callback(lambda: seen.append("later"))
+
+    y.register_hook(lambda g: engine.queue_callback(last))
+    y.sum().backward()
+    assert seen == [[2, 2], "later"]
+    with pytest.raises(RuntimeError, match="during backward pass"):
+        engine.queue_callback(last)
+    with pytest.raises(TypeError):
+        engine.queue_callback(3)
+
+
+def test_errors_of_callbacks_leave_backward():
+    def fail():
+        raise KeyError("mine")
+
+    y = leaf(1.0) * 2
+    y.register_hook(lambda g: engine.queue_callback(fail))
+    with pytest.raises(KeyError, match="mine"):
+        y.backward()
+    (leaf(1.0) * 2).backward()  # nothing is left over
+
+
+def test_callbacks_belong_to_the_innermost_backward():
+    seen = []
+    x, y = leaf(1.0), leaf(1.0)
+    outer, inner = x * 2, y * 3
+
+    def hook(grad):
+        engine.queue_callback(lambda: seen.append("outer"))
+        with torch.enable_grad():
+            inner.backward()
+        seen.append("between")
+
+    inner.register_hook(lambda g: engine.queue_callback(lambda: seen.append("inner")))
+    outer.register_hook(hook)
+    outer.backward()
+    assert seen == ["inner", "between", "outer"]
+
+
+# ---- edges ----
+
+
+def test_edges_stand_for_tensors():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    edge, leaf_edge = get_gradient_edge(y), get_gradient_edge(x)
+    z = (y * y).sum()
+    del y
+    assert [g.tolist() for g in torch.autograd.grad(z, [edge, leaf_edge])] == [[4, 8], [8, 16]]
+    out = get_gradient_edge((x * 3).sum())
+    out_grads = torch.autograd.grad(out, x)  # one, for a single element
+    assert out_grads[0].tolist() == [3, 3]
+    with pytest.raises(RuntimeError, match="only for scalar outputs"):
+        torch.autograd.grad(edge, x)
+    w = leaf(1.0, 1.0)
+    (x * w).sum().backward(inputs=[get_gradient_edge(x)])
+    assert x.grad.tolist() == [1, 1] and w.grad is None
+
+
+# ---- memory ----
+
+
+def test_backward_frees_what_it_has_used():
+    n = 1 << 20
+    x = torch.ones(n, requires_grad=True)
+    y = x
+    used = []
+    for i in range(16):
+        y = y.exp() if i % 2 else y.sin()
+        y.register_hook(
+            lambda g: used.append(torch.cpu.memory_stats()["allocated_bytes.all.current"])
+        )
+    before = torch.cpu.memory_stats()["allocated_bytes.all.current"]
+    s = y.sum()
+    del y
+    s.backward()
+    size = 4 * n
+    # All the way back: each step frees what its op had saved, and keeps a gradient or two.
+    assert used[0] <= before + 3 * size
+    assert used[-1] <= before - 12 * size
+    del s
+    gc.collect()
+    assert torch.cpu.memory_stats()["allocated_bytes.all.current"] <= before - 13 * size
+
+
+def test_deep_graphs_of_custom_functions_and_views_die_flat():
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x + 0
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    x = leaf(1.0)
+    y = x
+    for i in range(20000):
+        y = Same.apply(y) if i % 4 == 0 else y.view(1) if i % 4 == 1 else y * 1
+    y.backward()
+    assert x.grad.tolist() == [1]
+    del y
+
+
+def test_threads_share_a_graph_with_hooks_and_functions():
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * 2 + 0 * x
+
+    x = leaf(*[1.0] * 64)
+    shared = x
+    calls = []
+    for _ in range(20):
+        shared = Twice.apply(shared) * 0.5
+    shared.register_hook(lambda g: calls.append(1))
+    loss = shared.sum()
+
+    def work():
+        for _ in range(25):
+            loss.backward(retain_graph=True)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert x.grad.tolist() == [100] * 64 and len(calls) == 100
+
+
+# ---- custom functions ----
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(x, factor=2.0, *, unused=None):
+        return x * factor
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.factor, None
+
+
+def test_defaults_reach_setup_context():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(TypeError, match="keyword-only"):
+        Scale.apply(x, unused=1)
+
+    class Plain(Scale):
+        @staticmethod
+        def forward(x, factor=2.0):
+            return x * factor
+
+    for y, factor in (
+        (Plain.apply(x), 2),
+        (Plain.apply(x, 3.0), 3),
+        (Plain.apply(x, factor=4.0), 4),
+    ):
+        assert torch.autograd.grad(y.sum(), x)[0].tolist() == [factor] * 2
+
+
+def test_arguments_by_name():
+    class Mul(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n=2, w=None):
+            ctx.n = n
+            return x * n
+
+        @staticmethod
+        def backward(ctx, grad):
+            assert ctx.needs_input_grad == (True, False, True)
+            return grad * ctx.n, None, None
+
+    x = leaf(1.0)
+    y = Mul.apply(x, n=3, w=x)
+    y.backward()
+    assert x.grad.tolist() == [3] and y.grad_fn.name() == "MulBackward"
+    y.grad_fn.maybe_clear_saved_tensors()
+
+
+def test_instances_are_of_no_use():
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        function = Scale()
+    with pytest.raises(RuntimeError, match="non-static forward"):
+        function(torch.ones(1))
+
+
+# ---- saved tensors ----
+
+
+def test_bad_hooks_of_saved_tensors():
+    with pytest.raises(TypeError, match="must be callable"), saved_tensors_hooks(3, 4):
+        pass
+    x = leaf(1.0)
+    hooks = saved_tensors_hooks(lambda t: t.mul_(2), lambda t: t)
+    with hooks, pytest.raises(RuntimeError, match="modifying its input in place"):
+        (x * 1).exp()
+
+
+def test_mutation_of_saved_tensors():
+    x = leaf(1.0, 2.0)
+    with allow_mutation_on_saved_tensors() as context:
+        y = x * 1
+        z = (y * y).sum()
+        y.mul_(10)
+        z.backward()
+        w = (x * 1).exp().sum()
+        assert context.copies
+    assert x.grad.tolist() == [2, 4] and not context.copies
+    with pytest.raises(AssertionError, match="outside"):
+        w.backward()
+
+
+# ---- checkpoints ----
+
+
+def test_checkpoints_stop_early():
+    runs = []
+
+    def part(x):
+        y = x.sin().exp()
+        runs.append("saved")
+        z = y + 1
+        runs.append("end")
+        return z
+
+    x = leaf(1.0)
+    checkpoint(part, x, use_reentrant=False).backward()
+    assert runs == ["saved", "end"]
+    with set_checkpoint_early_stop(False):
+        y = checkpoint(part, x, use_reentrant=False)
+    y.backward()
+    assert runs == ["saved", "end"] * 3
+    with pytest.raises(ValueError, match="determinism_check"):
+        checkpoint(part, x, use_reentrant=False, determinism_check="some")
+
+
+def test_reentrant_checkpoints_need_a_whole_backward():
+    x = leaf(1.0)
+    y = checkpoint(torch.sin, x, use_reentrant=True)
+    with pytest.raises(RuntimeError, match="incompatible with"):
+        torch.autograd.grad(y, x)
+
+
+def test_checkpoints_notice_other_values():
+    x = leaf(1.0, 2.0)
+    first = [True]
+
+    def part(x):
+        if first.pop() if first else False:
+            return x.sin().exp()
+        return x[:1].sin().exp()
+
+    with pytest.raises(CheckpointError, match="different metadata"):
+        checkpoint(part, x, use_reentrant=False).sum().backward()
+
+
+def test_nested_checkpoints_with_dropout():
+    def run(wrap):
+        torch.manual_seed(3)
+        x = leaf(*[0.5] * 8)
+
+        def inner(x):
+            return torch.nn.functional.dropout(x.sin(), 0.5)
+
+        def outer(x):
+            return wrap(inner, x * 2).cos() * torch.rand(8)
+
+        wrap(outer, x).sum().backward()
+        return x.grad.tolist(), torch.rand(1).item()
+
+    plain = run(lambda f, x: f(x))
+    assert run(lambda f, x: checkpoint(f, x, use_reentrant=False)) == plain
+    assert run(lambda f, x: checkpoint(f, x, use_reentrant=True)) == plain
+
+
+# ---- functional ----
+
+
+def test_jacobian_strategies_agree():
+    def f(x, y):
+        return (x * y.sum()).sin(), x.sum() * y
+
+    inputs = (torch.rand(2, 3, dtype=torch.float64), torch.rand(2, dtype=torch.float64))
+    rows = torch.autograd.functional.jacobian(f, inputs)
+    columns = torch.autograd.functional.jacobian(f, inputs, vectorize=True, strategy="forward-mode")
+    for a, b in zip(rows, columns, strict=True):
+        for p, q in zip(a, b, strict=True):
+            assert p.shape == q.shape and torch.allclose(p, q)
+
+
+def test_strict_functionals():
+    functional = torch.autograd.functional
+    x = torch.rand(2)
+    for call in (
+        lambda: functional.jacobian(lambda x: x * 2, x, strict=True, create_graph=True),
+        lambda: functional.hessian(lambda x: x.sum(), x, strict=True),
+        lambda: functional.hvp(lambda x: x.sum(), x, x, strict=True),
+        lambda: functional.vhp(lambda x: x.sum(), x, x, strict=True),
+        lambda: functional.vjp(lambda x, y: x, (x, x), x, strict=True),
+        lambda: functional.jacobian(lambda x: torch.ones(2), x, strict=True),
+    ):
+        with pytest.raises(RuntimeError):
+            call()
+
+
+# ---- names and modes ----
+
+
+def test_names_of_nodes():
+    x = leaf(1.0, 2.0)
+    names = {
+        "PowBackward0": x**2,
+        "PowBackward1": x**x,
+        "PowBackward2": 2**x,
+        "SumBackward0": x.sum(),
+        "SumBackward1": x.sum(0),
+        "MaxBackward1": x.max(),
+        "MaxBackward0": x.max(0).values,
+        "Log1PBackward0": x.log1p(),
+        "VarBackward0": x.var(),
+        "RemainderBackward1": x % x,
+        "RemainderBackward0": x % 2,
+        "MaskedFillBackward0": x.masked_fill(x > 1, 0.0),
+    }
+    for name, y in names.items():
+        assert y.grad_fn.name() == name and type(y.grad_fn).__name__ == name
+    accumulator = names["PowBackward0"].grad_fn.next_functions[0][0]
+    assert accumulator.name() == "torch::autograd::AccumulateGrad"
+    assert type(accumulator).__name__ == "AccumulateGrad" and accumulator.variable is x
+    info = names["SumBackward1"].grad_fn._input_metadata[0]
+    assert info.shape == () and info.dtype is torch.float32 and info.device.type == "cpu"
+
+
+def test_leaving_inference_mode_records_again():
+    with torch.inference_mode():
+        assert not torch.is_grad_enabled()
+        with torch.inference_mode(False):
+            x = leaf(1.0)
+            y = x * 2
+    y.backward()
+    assert x.grad.tolist() == [2] and not x.is_inference()
+
+
+def test_only_inputs_is_ignored_with_a_warning():
+    x = leaf(1.0)
+    with pytest.warns(FutureWarning, match="only_inputs"):
+        grads = torch.autograd.grad(x * 2, x, only_inputs=False)
+    assert grads[0].tolist() == [2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.autograd.grad(x * 2, x)
+
+
+def test_node_hook_errors_name_the_hook():
+    def short(grads, outputs):
+        return (grads[0],)
+
+    y = leaf(1.0) * leaf(2.0)
+    y.grad_fn.register_hook(short)
+    with pytest.raises(RuntimeError, match=r"hook 'short' has returned an incorrect number"):
+        y.backward()
+    z = leaf(1.0) * 2
+    z.grad_fn.register_prehook(lambda grads: (3,))
+    with pytest.raises(TypeError, match="expected Variable, but hook returned 'int'"):
+        z.backward()

@@ -1,0 +1,276 @@
+"""What stands around the framework: comparison, trees, profiles, timers, compile, processes."""
+
+import json
+import os
+import signal
+import threading
+import zipfile
+
+import pytest
+
+import rushlight as torch
+from rushlight.testing import assert_close, make_tensor
+from rushlight.utils import _pytree, benchmark
+
+# ---- comparison ----
+
+
+def test_assert_close_says_where():
+    a = torch.arange(12.0).reshape(3, 4)
+    b = a.clone()
+    b[1, 2] += 0.5
+    with pytest.raises(AssertionError, match=r"Mismatched elements: 1 / 12 \(8.3%\)") as error:
+        assert_close(b, a)
+    assert "Greatest absolute difference: 0.5 at index (1, 2)" in str(error.value)
+    with pytest.raises(AssertionError, match=r"item \['x'\]\[1\]"):
+        assert_close({"x": [a, b]}, {"x": [a, a]})
+    assert_close(b, a, rtol=0, atol=0.5)
+    assert_close([1, 2.0, None, True], [1, 2.0, None, True])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_assert_close_knows_dtypes(dtype):
+    a = torch.ones(4, dtype=dtype)
+    step = torch.finfo(dtype).eps
+    assert_close(a, a + step)
+    with pytest.raises(AssertionError):
+        assert_close(a, a * 1.1)
+
+
+def test_make_tensor():
+    for dtype in (torch.bool, torch.uint8, torch.int64, torch.float32, torch.complex64):
+        t = make_tensor(5, 4, dtype=dtype, device="cpu")
+        assert t.shape == (5, 4) and t.dtype is dtype
+    t = make_tensor((4, 6), dtype=torch.float64, low=2, high=3, noncontiguous=True)
+    assert not t.is_contiguous() and bool(((t >= 2) & (t < 3)).all())
+    with pytest.raises(ValueError, match="low < high"):
+        make_tensor(3, dtype=torch.int64, low=3, high=2)
+
+
+# ---- trees ----
+
+
+def test_trees_of_registered_classes():
+    class Pair:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+    _pytree.register_pytree_node(
+        Pair, lambda p: ([p.a, p.b], None), lambda values, context: Pair(*values)
+    )
+    tree = {"p": Pair(1, [2, 3])}
+    leaves, spec = _pytree.tree_flatten(tree)
+    assert leaves == [1, 2, 3] and spec.unflatten(leaves)["p"].b == [2, 3]
+    assert _pytree.tree_map(lambda x: x + 1, tree)["p"].a == 2
+    with pytest.raises(ValueError, match="already registered"):
+        _pytree.register_pytree_node(Pair, None, None)
+    _pytree.SUPPORTED_NODES.pop(Pair)
+    assert _pytree.tree_leaves(tree)[0] is tree["p"]
+
+
+# ---- profiles ----
+
+
+def test_profile_events_nest(tmp_path):
+    x = torch.ones(64, 64, requires_grad=True)
+    with torch.profiler.profile(record_shapes=True, profile_memory=True) as p:
+        with torch.profiler.record_function("forward"):
+            y = (x @ x).relu().sum()
+        y.backward()
+    events = p.events()
+    forward = next(e for e in events if e.name == "forward")
+    mm = next(e for e in events if e.name == "aten::mm")
+    assert mm.cpu_parent is forward and mm.input_shapes == [(64, 64), (64, 64)]
+    assert mm.cpu_memory_usage == 64 * 64 * 4 and 0 < mm.cpu_time_total < forward.cpu_time_total
+    assert forward.self_cpu_time_total < forward.cpu_time_total
+    assert p.count("mm") == 3  # two of them in backward
+    table = p.key_averages(group_by_input_shape=True).table(sort_by="cpu_time_total", row_limit=3)
+    assert "aten::mm" in table and "[(64, 64), (64, 64)]" in table and "# of Calls" in table
+    p.export_chrome_trace(str(tmp_path / "trace.json.gz"))
+    import gzip
+
+    with gzip.open(tmp_path / "trace.json.gz") as file:
+        names = {e["name"] for e in json.load(file)["traceEvents"]}
+    assert {"forward", "aten::mm"} <= names
+    p.export_stacks(str(tmp_path / "stacks"))
+    assert "forward;aten::mm" in (tmp_path / "stacks").read_text()
+
+
+def test_profile_schedule():
+    done = []
+    plan = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=2)
+    with torch.profiler.profile(schedule=plan, on_trace_ready=lambda p: done.append(p)) as p:
+        for _ in range(10):
+            torch.ones(2).exp()
+            p.step()
+    assert len(done) == 2 and p.count("exp") == 2 and p.step_num == 10
+    names = [e.name for e in p.events() if e.is_range]
+    assert names == ["ProfilerStep#6", "ProfilerStep#7"]
+    action = torch.profiler.ProfilerAction
+    assert [plan(i) for i in range(4)] == [
+        action.NONE,
+        action.WARMUP,
+        action.RECORD,
+        action.RECORD_AND_SAVE,
+    ]
+
+
+def test_old_profiler():
+    with torch.autograd.profiler.profile() as p:
+        torch.ones(2).exp()
+        thread = threading.Thread(target=torch.ones(2).sin)
+        thread.start()
+        thread.join()
+    assert p.key_averages().count("aten::exp") == 1 and p.key_averages().count("sin") == 0
+    assert "aten::exp" in p.table() and p.total_average().count == len(p.function_events)
+    with pytest.raises(RuntimeError):
+        torch.autograd.profiler.profile().table()
+
+
+def test_timer():
+    x = torch.ones(8)
+    m = benchmark.Timer("x + 1", globals={"x": x}, label="add", description="one").timeit(20)
+    assert m.median > 0 and m.number_per_run == 20 and "add" in repr(m)
+    blocks = benchmark.Timer("x + 1", globals={"x": x}, label="add", description="two")
+    table = str(benchmark.Compare([m, blocks.blocked_autorange(min_run_time=0.01)]))
+    assert "one" in table and "two" in table and "threads" in table
+    with pytest.raises(NotImplementedError):
+        benchmark.Timer("x", language="c++")
+
+
+# ---- compile ----
+
+
+def test_compiled_modules_share_state():
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+    compiled = torch.compile(model)
+    assert isinstance(compiled, torch._dynamo.OptimizedModule)
+    assert next(iter(compiled.state_dict())) == "_orig_mod.0.weight" and len(compiled) == 2
+    compiled.eval()
+    assert not model.training
+    x = torch.ones(1, 2)
+    assert torch.equal(compiled(x), model(x))
+    compiled.tag = 3
+    assert model.tag == 3 and compiled.tag == 3
+    plain = torch.compile(lambda x: x + 1, backend="eager", fullgraph=True)
+    assert plain(x).tolist() == [[2, 2]]
+    assert torch.compile(model, disable=True) is model
+
+
+# ---- settings and namespaces ----
+
+
+def test_settings_are_kept():
+    assert not torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    assert torch.get_deterministic_debug_mode() == 2
+    torch.use_deterministic_algorithms(False)
+    assert torch.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")
+    assert torch.backends.mkldnn.is_available() and not torch.backends.mps.is_available()
+    with torch.backends.mkldnn.flags(enabled=False):
+        assert not torch.backends.mkldnn.enabled
+    assert torch.backends.mkldnn.enabled and not torch.xpu.is_available()
+    assert torch.accelerator.device_count() == torch.cuda.device_count()
+    assert "CPU capability" in torch.__config__.show()
+
+
+def test_swap_tensors():
+    a = torch.ones(2, requires_grad=True)
+    b = torch.nn.Parameter(torch.zeros(3))
+    a.tag = 1
+    torch.utils.swap_tensors(a, b)
+    assert a.tolist() == [0, 0, 0] and b.tolist() == [1, 1] and b.tag == 1
+    assert isinstance(a, torch.nn.Parameter) and type(b) is torch.Tensor
+    (b * 2).sum().backward()
+    assert b.grad.tolist() == [2, 2] and a.grad is None
+
+
+def test_hub(tmp_path):
+    (tmp_path / "hubconf.py").write_text(
+        "dependencies = ['os']\ndef model(n, *, scale=1):\n    'Makes one.'\n    return n * scale\n"
+    )
+    assert torch.hub.load(str(tmp_path), "model", 3, scale=2, source="local") == 6
+    with pytest.raises(RuntimeError, match="Cannot find callable"):
+        torch.hub.load(str(tmp_path), "other", source="local")
+    with pytest.raises(ValueError, match="Unknown source"):
+        torch.hub.load(str(tmp_path), "model", source="somewhere")
+    torch.hub.set_dir(tmp_path / "hub")
+    source = tmp_path / "weights.pt"
+    torch.save({"w": torch.ones(2)}, source)
+    loaded = torch.hub.load_state_dict_from_url(source.as_uri(), progress=False)
+    assert loaded["w"].tolist() == [1, 1] and zipfile.is_zipfile(source)
+    with pytest.raises(RuntimeError, match="invalid hash"):
+        torch.hub.download_url_to_file(
+            source.as_uri(), str(tmp_path / "copy"), hash_prefix="0" * 8, progress=False
+        )
+    assert not (tmp_path / "copy").exists()
+    torch.hub.set_dir(torch.hub._get_torch_home())
+
+
+def test_futures():
+    from rushlight.futures import Future, collect_all, wait_all
+
+    a, b = Future(), Future()
+    both = collect_all([a, b]).then(lambda f: [x.value() for x in f.value()])
+    thread = threading.Thread(target=a.set_result, args=(1,))
+    thread.start()
+    b.set_result(2)
+    assert both.wait() == [1, 2] == wait_all([a, b])
+    with pytest.raises(RuntimeError, match="once"):
+        a.set_result(3)
+    c = Future()
+    c.set_exception(KeyError("x"))
+    with pytest.raises(KeyError):
+        c.wait()
+
+
+# ---- processes ----
+
+
+def _double(queue, answers):
+    t = queue.get()
+    t.mul_(2)  # seen by the sender
+    answers.put((t.sum().item(), t.requires_grad, t.shape))
+    queue.get()
+
+
+def test_tensors_are_shared_between_processes():
+    mp = torch.multiprocessing.get_context("spawn")
+    queue, answers = mp.Queue(), mp.Queue()
+    process = mp.Process(target=_double, args=(queue, answers))
+    process.start()
+    whole = torch.arange(6.0)
+    t = whole.view(2, 3)[:, 1:]
+    queue.put(t)
+    total, requires_grad, shape = answers.get(timeout=60)
+    assert t.is_shared() and not requires_grad and shape == (2, 2)
+    assert total == t.sum().item() == 2 * (1 + 2 + 4 + 5)
+    queue.put(None)
+    process.join(60)
+    assert process.exitcode == 0
+    with pytest.raises(RuntimeError, match="Cowardly"):
+        torch.multiprocessing.reductions.reduce_tensor(torch.ones(2, requires_grad=True) * 2)
+
+
+def _work(i, kind):
+    if i == 1 and kind == "raise":
+        raise ValueError("from the worker")
+    if i == 1 and kind == "exit":
+        os._exit(7)
+    if i == 1 and kind == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("kind", ["none", "raise", "exit", "kill"])
+def test_spawn(kind):
+    mp = torch.multiprocessing
+    if kind == "none":
+        mp.spawn(_work, args=(kind,), nprocs=2)
+        return
+    error = {
+        "raise": (mp.ProcessRaisedException, "from the worker"),
+        "exit": (mp.ProcessExitedException, "process 1 terminated with exit code 7"),
+        "kill": (mp.ProcessExitedException, "terminated with signal SIGKILL"),
+    }[kind]
+    with pytest.raises(error[0], match=error[1]):
+        mp.spawn(_work, args=(kind,), nprocs=2)

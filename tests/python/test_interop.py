@@ -1,0 +1,324 @@
+"""Other libraries' data: DLPack, arrays inside lists, what is offered to whom, dispatch modes."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from rushlight.utils.dlpack import DLDeviceType, from_dlpack, to_dlpack
+
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
+DTYPES += ["complex64", "complex128"]
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_dlpack_shares_memory_with_numpy(name):
+    array = np.arange(12).reshape(3, 4).astype(name)[:, ::2]
+    t = from_dlpack(array)
+    assert t.dtype is getattr(torch, name) and t.stride() == (4, 2)
+    t[1, 1] = 1
+    assert array[1, 1] == 1
+    back = np.from_dlpack(t)
+    assert back.dtype == array.dtype and np.shares_memory(back, array)
+
+
+def test_dlpack_capsules_are_used_once_and_freed():
+    t = torch.arange(6.0)
+    alive = weakref.ref(t)
+    capsule = to_dlpack(t)
+    del t
+    gc.collect()
+    assert alive() is not None  # the capsule holds it
+    shared = from_dlpack(capsule)
+    with pytest.raises(RuntimeError, match="only once"):
+        from_dlpack(capsule)
+    del capsule, shared
+    gc.collect()
+    assert alive() is None
+    to_dlpack(torch.ones(3))  # never taken over
+
+
+def test_dlpack_keeps_the_source_alive():
+    array = np.arange(1000.0)
+    alive = weakref.ref(array)
+    t = from_dlpack(array)
+    del array
+    gc.collect()
+    assert t.sum().item() == 499500 and alive() is not None
+    del t
+    gc.collect()
+    assert alive() is None
+
+
+def test_dlpack_copies_what_may_not_be_written():
+    array = np.arange(4.0)
+    array.flags.writeable = False
+    t = from_dlpack(array)
+    t[0] = 7
+    assert array[0] == 0
+    with pytest.raises(BufferError, match="only be read"):
+        from_dlpack(array, copy=False)
+
+
+def test_dlpack_protocol():
+    t = torch.arange(4.0)
+    assert t.__dlpack_device__() == (DLDeviceType.kDLCPU, 0)
+    assert "dltensor_versioned" in repr(t.__dlpack__(max_version=(1, 0)))
+    assert '"dltensor"' in repr(t.__dlpack__())
+    copy = from_dlpack(t, copy=True)
+    copy[0] = 9
+    assert t[0] == 0
+    for wrong in ({"stream": 3}, {"dl_device": (2, 0)}):
+        with pytest.raises(BufferError):
+            t.__dlpack__(**wrong)
+    with pytest.raises(BufferError, match="require gradient"):
+        torch.ones(2, requires_grad=True).__dlpack__()
+    with pytest.raises(BufferError):
+        torch.ones(2, device="meta").__dlpack__()
+    with pytest.raises(AssertionError):
+        from_dlpack(to_dlpack(t), copy=True)
+
+
+def test_dlpack_refuses_what_it_cannot_show():
+    for bad in (3, "text", None):
+        with pytest.raises(RuntimeError, match="invalid capsule"):
+            from_dlpack(bad)
+    with pytest.raises(ValueError, match="negative strides"):
+        from_dlpack(np.arange(4)[::-1])
+    with pytest.raises(BufferError):
+        from_dlpack(np.array(["text"]))
+    empty = from_dlpack(np.empty((0, 3)))
+    assert empty.shape == (0, 3) and from_dlpack(np.float32(3).reshape(())).item() == 3
+
+
+# ---- sequences of arrays ----
+
+
+@pytest.mark.parametrize("source", DTYPES)
+@pytest.mark.parametrize("target", [None, "float64", "int64", "complex64", "float16"])
+def test_lists_of_arrays(source, target):
+    rows = [np.arange(i, i + 4).astype(source) for i in range(3)]
+    dtype = None if target is None else getattr(torch, target)
+    if source.startswith("complex") and target not in (None, "complex64"):
+        with pytest.raises(TypeError):
+            torch.tensor(rows, dtype=dtype)
+        return
+    t = torch.tensor(rows, dtype=dtype)
+    expected = torch.from_numpy(np.array(rows))
+    assert torch.equal(t, expected if dtype is None else expected.to(dtype))
+
+
+def test_lists_of_arrays_of_any_layout():
+    block = np.arange(24.0).reshape(2, 3, 4)
+    for rows in (
+        [block[0].T, block[1].T],
+        [block[0, :, ::2], block[1, :, ::2]],
+        [block[:, ::-1], block[:, ::-1]],
+        [block.astype(">f8"), block],
+        [np.array(3.0), np.array(4.0)],
+        [np.empty((0, 2)), np.empty((0, 2))],
+        [list(block[0]), list(block[1])],
+    ):
+        assert torch.tensor(rows).tolist() == np.array(rows).tolist()
+        assert torch.tensor(rows).shape == np.array(rows).shape
+    assert torch.tensor([np.float32(1), np.float32(2)]).dtype is torch.float32
+    assert torch.tensor([np.int64(1), 2.5]).dtype is torch.float32
+    with pytest.raises(ValueError, match="expected sequence of length 4 at dim 1"):
+        torch.tensor([np.ones(4), np.ones(3)])
+    with pytest.raises((TypeError, ValueError)):
+        torch.tensor([np.ones(4), np.ones((4, 2))])
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.tensor([np.array([300, 1])], dtype=torch.uint8)
+
+
+def test_numpy_functions_take_tensors():
+    t = torch.arange(6.0).reshape(2, 3)
+    assert np.mean(t) == 2.5 and np.asarray(t).shape == (2, 3)
+    assert np.asarray(t, dtype=np.int32).dtype == np.int32
+    assert np.array(t, copy=True).base is None
+    np.testing.assert_allclose(t, np.arange(6.0).reshape(2, 3))
+    assert np.sqrt(t).dtype in (np.float32, torch.float32)
+    assert np.concatenate([t, t]).shape == (4, 3)
+    for number in (np.float32(2), np.int64(2), np.float64(2), np.bool_(True)):
+        assert (t + number).shape == (2, 3) and (t * number).dtype is torch.float32
+    assert torch.ones(np.int64(2), np.int32(3)).shape == (2, 3)
+    assert t[np.int64(1)].tolist() == [3, 4, 5] and t.sum(np.int64(1)).shape == (2,)
+
+
+# ---- __torch_function__ ----
+
+
+class Seen:
+    """Answers every call with the function's name."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func
+
+
+def test_functions_in_python_are_offered_too():
+    x = Seen()
+    functional = torch.nn.functional
+    assert functional.normalize(x) is functional.normalize
+    assert functional.cross_entropy(x, x) is functional.cross_entropy
+    assert torch.einsum("i->", x) is torch.einsum
+    assert torch.split(x, 1) is torch.split
+    assert torch.add(x, 1) is torch.add
+    assert torch.overrides.resolve_name(torch.Tensor.add) == "torch.Tensor.add"
+    assert torch.overrides.resolve_name(functional.normalize) == "torch.nn.functional.normalize"
+
+
+def test_offered_functions_are_like_functions():
+    import copy
+    import inspect
+    import pickle
+
+    normalize = torch.nn.functional.normalize
+    assert pickle.loads(pickle.dumps(normalize)) is normalize
+    assert copy.deepcopy(normalize) is normalize
+    assert normalize.__name__ == "normalize" and "eps" in inspect.signature(normalize).parameters
+    assert "normalize" in inspect.getsource(normalize) and normalize.__defaults__ is not None
+
+    class Holder:
+        split = torch.split
+
+    assert inspect.ismethod(Holder().split)
+    x = torch.arange(4.0)
+    assert [p.tolist() for p in x.split(2)] == [[0, 1], [2, 3]]
+    with pytest.raises(TypeError):
+        type(normalize)(3)
+
+
+# ---- dispatch modes ----
+
+
+class Log(TorchDispatchMode):
+    def __init__(self):
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def test_dispatch_mode_sees_ops_of_both_passes():
+    x = torch.ones(2, 3, requires_grad=True)
+    with Log() as log:
+        y = ((x * 2 + 1).exp()).sum()
+        y.backward()
+    assert log.names[:4] == [
+        "aten.mul.Tensor",
+        "aten.add.Tensor",
+        "aten.exp.default",
+        "aten.sum.default",
+    ]
+    assert len(log.names) > 4 and x.grad.shape == (2, 3)
+    assert (x + 1).requires_grad
+
+
+def test_dispatch_mode_may_answer_itself():
+    class Twos(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if func is torch.ops.aten.add.Tensor:
+                assert args[1] == 1 and not kwargs
+                return torch.full_like(args[0], 2.0)
+            return func(*args, **(kwargs or {}))
+
+    with Twos():
+        assert (torch.zeros(2) + 1).tolist() == [2, 2]
+    assert (torch.zeros(2) + 1).tolist() == [1, 1]
+
+
+def test_dispatch_mode_with_views_writes_and_factories():
+    x = torch.arange(6.0)
+    with Log() as log:
+        v = x.view(2, 3)
+        v.mul_(2)
+        v[0].add_(1, alpha=3)
+        z = torch.zeros(2, dtype=torch.int64)
+        values, indices = v.max(dim=1)
+        parts = x.split(4)
+    assert x.tolist() == [3, 5, 7, 6, 8, 10] and z.dtype is torch.int64
+    assert values.tolist() == [7, 10] and indices.tolist() == [2, 2] and len(parts) == 2
+    assert "aten.mul_.Tensor" in log.names and "aten.view.default" in log.names
+
+
+@pytest.mark.parametrize("answer", [None, 3, "text", (1, 2)])
+def test_wrong_answers_raise(answer):
+    class Wrong(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return answer
+
+    with Wrong(), pytest.raises(TypeError):
+        torch.ones(2).exp()
+    with Wrong(), pytest.raises((TypeError, RuntimeError)):
+        torch.ones(2).max(dim=0)
+
+
+def test_errors_in_a_mode_come_through():
+    class Fails(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            raise KeyError("mine")
+
+    x = torch.ones(2)
+    with Fails(), pytest.raises(KeyError, match="mine"):
+        x.exp()
+    assert x.exp().shape == (2,)
+
+
+def test_modes_nest_and_leave_in_any_order():
+    from rushlight.profiler import profile
+
+    x = torch.ones(2)
+    outer, inner = Log(), Log()
+    with outer, inner:
+        x.exp()
+    assert outer.names == inner.names == ["aten.exp.default"]
+    outer.__enter__()
+    p = profile()
+    p.start()
+    inner.__enter__()
+    outer.__exit__(None, None, None)  # before those that were entered later
+    x.sin()
+    p.stop()
+    x.cos()
+    inner.__exit__(None, None, None)
+    x.tan()
+    assert inner.names[1:] == ["aten.sin.default", "aten.cos.default"] and p.count("sin") == 1
+    assert outer.names == ["aten.exp.default"]
+    with pytest.raises(RuntimeError, match="not active"):
+        inner.__exit__(None, None, None)
+
+    class Leaves(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.__exit__(None, None, None)
+
+    with pytest.raises(RuntimeError, match="while it runs"), Leaves():
+        x.exp()
+
+
+def test_modes_can_be_hidden_and_belong_to_their_thread():
+    x = torch.ones(2)
+    with Log() as log:
+        with _disable_current_modes():
+            x.exp()
+        thread = threading.Thread(target=x.sin)
+        thread.start()
+        thread.join()
+        x.cos()
+    assert log.names == ["aten.cos.default"]
+
+
+def test_ops_by_overload():
+    aten = torch.ops.aten
+    assert aten.add.Tensor is aten.add.Scalar and aten.add.Tensor.name() == "aten::add.Tensor"
+    assert aten.mm.default.overloadpacket is aten.mm and str(aten.mm.default) == "aten.mm.default"
+    assert aten.zeros.default([2], dtype=torch.int64).dtype is torch.int64
+    with pytest.raises(AttributeError):
+        _ = aten.mm.no_such_overload
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        aten.mm.default(torch.ones(2, 2), torch.ones(2, 2), foo=1)
