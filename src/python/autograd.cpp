@@ -72,7 +72,7 @@ PyObject* enter_inference_mode(PyObject*, PyObject* value) {
     const bool enabled = check(PyObject_IsTrue(value)) != 0;
     PyObject* before = check(Py_BuildValue("(ii)", tls.grad_mode, tls.inference_mode));
     tls.inference_mode = enabled;
-    tls.grad_mode = !enabled && tls.grad_mode;
+    tls.grad_mode = !enabled;
     return before;
   });
 }
