@@ -64,13 +64,45 @@ def test_product(size, dtype):
 @pytest.mark.parametrize("left", ["rows", "columns", "apart"])
 @pytest.mark.parametrize("right", ["rows", "columns", "apart"])
 @pytest.mark.parametrize(
-    "size", [(5, 7, 6), (20, 40, 30), (90, 1, 40), (1, 90, 40), (130, 140, 150)], ids=str
+    "size",
+    [(5, 7, 6), (20, 40, 30), (90, 1, 40), (1, 90, 40), (130, 140, 150), (520, 1040, 33)],
+    ids=str,
 )
 def test_layouts(size, left, right):
     m, n, k = size
     a, b = numbers(m, k), numbers(k, n)
     for dtype in (torch.float32, torch.float64):
         close(laid_out(a, left, dtype) @ laid_out(b, right, dtype), a @ b, dtype, k)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("size", [(3, 4, 5), (60, 70, 20), (130, 140, 30)], ids=str)
+def test_batches_lie_anywhere(size, dtype):
+    """Heads of attention: leading dimensions that do not lie at one stride, broadcast ones."""
+    m, n, k = size
+    x = torch.from_numpy(numbers(2, m, 3, k)).to(dtype).transpose(1, 2)
+    y = torch.from_numpy(numbers(2, n, 3, k)).to(dtype).transpose(1, 2)
+    for a, b in (
+        (x, y.transpose(-1, -2)),
+        (x[:, :1], y.transpose(-1, -2)),
+        (x.unsqueeze(2).permute(1, 2, 0, 3, 4), y.transpose(-1, -2).unsqueeze(1)),
+        (x.flip(0), y[:1].transpose(-1, -2)),
+        (x.to(dtype)[:, :, 0:0], y.transpose(-1, -2)),
+    ):
+        expected = a.double().numpy() @ b.double().numpy()
+        close(a @ b, expected, dtype, k)
+        assert torch.equal(a @ b, a.contiguous() @ b.contiguous())
+
+
+def test_gradients_of_batches_that_lie_anywhere():
+    x = torch.from_numpy(numbers(2, 5, 3, 4)).requires_grad_()
+    y = torch.from_numpy(numbers(6, 3, 4)).requires_grad_()
+
+    def product(x, y):
+        return x.transpose(1, 2) @ y.permute(1, 2, 0)
+
+    assert torch.autograd.gradcheck(product, (x, y))
+    assert torch.autograd.gradgradcheck(product, (x, y))
 
 
 def test_expanded_and_reversed_batches():
