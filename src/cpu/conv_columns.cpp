@@ -41,7 +41,7 @@ struct Frame {
   Dims3 size;
   int64_t area;                 // of one image
   int64_t total;                // of all images
-  std::vector<int32_t> starts;  // of the window of each pixel
+  std::vector<int32_t> starts;  // of the window of each row's first pixel
   std::vector<int32_t> taps;    // from a window's start
 
   explicit Frame(const Shapes& s) {
@@ -54,14 +54,11 @@ struct Frame {
     const auto at = [&](int64_t z, int64_t y, int64_t x) {
       return static_cast<int32_t>((z * size[1] + y) * size[2] + x);
     };
-    starts.reserve(static_cast<size_t>(s.pixels));
     for (int64_t n = 0; n < c.batch; n++) {
       for (int64_t z = 0; z < s.small_size[0]; z++) {
         for (int64_t y = 0; y < s.small_size[1]; y++) {
-          for (int64_t x = 0; x < s.small_size[2]; x++) {
-            starts.push_back(static_cast<int32_t>(n * area) +
-                             at(z * c.stride[0], y * c.stride[1], x * c.stride[2]));
-          }
+          starts.push_back(static_cast<int32_t>(n * area) +
+                           at(z * c.stride[0], y * c.stride[1], 0));
         }
       }
     }
@@ -91,6 +88,41 @@ void for_rows(const Shapes& s, const Frame& frame, int64_t channel, const F& f) 
   }
 }
 
+// Calls f(a row's window at one tap, its pixels among the columns) for the rows of all small
+// images, then for the next tap; `width` and `step` (between windows) are constants for common
+// ones.
+template <class T, class F>
+void for_taps(const Shapes& s, const Frame& frame, T* plane, const F& f) {
+  const int64_t width = s.small_size[2];
+  const auto run = [&](auto fixed_width, auto fixed_step) {
+    constexpr int64_t w = decltype(fixed_width)::value;
+    constexpr int64_t d = decltype(fixed_step)::value;
+    int64_t p = 0;
+    for (const int32_t tap : frame.taps) {
+      T* at = plane + tap;
+      for (const int32_t start : frame.starts) {
+        f(at + start, p, w > 0 ? w : width, d > 0 ? d : s.c.stride[2]);
+        p += w > 0 ? w : width;
+      }
+    }
+  };
+  using std::integral_constant;
+  const auto with_step = [&](auto fixed_width) {
+    s.c.stride[2] == 1 ? run(fixed_width, integral_constant<int64_t, 1>())
+                       : run(fixed_width, integral_constant<int64_t, 0>());
+  };
+  switch (width) {
+    case 2:
+      return with_step(integral_constant<int64_t, 2>());
+    case 4:
+      return with_step(integral_constant<int64_t, 4>());
+    case 8:
+      return with_step(integral_constant<int64_t, 8>());
+    default:
+      return with_step(integral_constant<int64_t, 0>());
+  }
+}
+
 int64_t channel_grain(const Shapes& s) {
   return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, s.pixels * s.c.taps()));
 }
@@ -110,13 +142,11 @@ void gather_columns(const Shapes& s, const Frame& frame, T* columns) {
         }
       });
       T* to = columns + channel * s.c.taps() * s.pixels;
-      for (const int32_t tap : frame.taps) {
-        const T* from = plane + tap;
-        for (int64_t p = 0; p < s.pixels; p++) {
-          to[p] = from[frame.starts[static_cast<size_t>(p)]];
+      for_taps(s, frame, plane.data(), [&](const T* window, int64_t p, int64_t n, int64_t stride) {
+        for (int64_t x = 0; x < n; x++) {
+          to[p + x] = window[x * stride];
         }
-        to += s.pixels;
-      }
+      });
     }
   });
 }
@@ -130,13 +160,11 @@ void add_columns(const Shapes& s, const Frame& frame, const T* columns, const T*
     for (int64_t channel = begin; channel < end; channel++) {
       std::fill_n(plane.data(), frame.total, bias != nullptr ? bias[channel] : T(0));
       const T* from = columns + channel * s.c.taps() * s.pixels;
-      for (const int32_t tap : frame.taps) {
-        T* to = plane + tap;
-        for (int64_t p = 0; p < s.pixels; p++) {
-          to[frame.starts[static_cast<size_t>(p)]] += from[p];
+      for_taps(s, frame, plane.data(), [&](T* window, int64_t p, int64_t n, int64_t stride) {
+        for (int64_t x = 0; x < n; x++) {
+          window[x * stride] += from[p + x];
         }
-        from += s.pixels;
-      }
+      });
       for_rows(s, frame, channel, [&](int64_t at, int64_t to, int64_t n) {
         T* row = static_cast<T*>(s.large.data) + to;
         for (int64_t x = 0; x < n; x++) {

@@ -88,19 +88,11 @@ template <class T>
 struct Windows {
   const T* slab = nullptr;
   std::vector<int64_t> offsets;  // of (channel, tap), channels outermost
-  int64_t rows_d = 0;
+  int64_t rows_d = 0;            // of one image
   int64_t rows_h = 0;
   int64_t width = 0;
-  int64_t image = 0;  // strides in the slab
-  int64_t step_d = 0;
-  int64_t step_h = 0;
-  int64_t start = 0;
-  int64_t pixels_of_image() const { return rows_d * rows_h * width; }
-  int64_t row_start(int64_t row) const {
-    const int64_t h = row % rows_h;
-    const int64_t d = row / rows_h % rows_d;
-    return start + row / (rows_h * rows_d) * image + d * step_d + h * step_h;
-  }
+  std::vector<int64_t> row_starts;  // in the slab, of the rows of all images
+  int64_t rows() const { return static_cast<int64_t>(row_starts.size()); }
   // Calls f(at, offset, n) for the runs of neighbouring pixels among `columns` from pixel j on.
   template <class F>
   void for_runs(int64_t j, int64_t columns, const F& f) const {
@@ -109,7 +101,7 @@ struct Windows {
       const int64_t row = (j + at) / width;
       const int64_t x = (j + at) % width;
       const int64_t n = std::min(columns - at, width - x);
-      f(at, row_start(row) + x, n);
+      f(at, row_starts[static_cast<size_t>(row)] + x, n);
       at += n;
     }
   }
@@ -177,10 +169,16 @@ class Slab {
     windows.rows_d = split == 0 ? part.r1 - part.r0 : axes[0]->count;
     windows.rows_h = split == 1 ? part.r1 - part.r0 : axes[1]->count;
     windows.width = axes[2]->count;
-    windows.image = (c1 - c0) * channel;
-    windows.step_d = axes[0]->stride * plane;
-    windows.step_h = axes[1]->stride * row;
-    const int64_t elements = (part.n1 - part.n0) * windows.image;
+    const int64_t image = (c1 - c0) * channel;
+    const int64_t elements = (part.n1 - part.n0) * image;
+    for (int64_t n = part.n0; n < part.n1; n++) {
+      for (int64_t d = 0; d < windows.rows_d; d++) {
+        for (int64_t h = 0; h < windows.rows_h; h++) {
+          windows.row_starts.push_back((n - part.n0) * image + d * axes[0]->stride * plane +
+                                       h * axes[1]->stride * row);
+        }
+      }
+    }
     // Vectors may be read past the end of the last row.
     memory_ = std::make_unique<Scratch<T>>(elements + 4 * Simd<T>::width);
     std::fill_n(memory_->data() + elements, 4 * Simd<T>::width, T(0));
@@ -190,8 +188,8 @@ class Slab {
       for (int64_t ch = c0; ch < c1; ch++) {
         for (int64_t d = 0; d < ranges[0].size; d++) {
           for (int64_t h = 0; h < ranges[1].size; h++) {
-            T* to = memory_->data() + (n - part.n0) * windows.image + (ch - c0) * channel +
-                    d * plane + h * row;
+            T* to =
+                memory_->data() + (n - part.n0) * image + (ch - c0) * channel + d * plane + h * row;
             const int64_t in_d = ranges[0].from + d - axes[0]->low;
             const int64_t in_h = ranges[1].from + h - axes[1]->low;
             if (in_d < 0 || in_d >= c.in[0] || in_h < 0 || in_h >= c.in[1]) {
@@ -388,17 +386,24 @@ class Forward {
     }
   }
 
-  S* output(const Part& part, int64_t row, int64_t channel, const Windows<T>& win) const {
+  // Where the rows of the part's first channel begin in the output.
+  std::vector<S*> output_rows(const Part& part, const Windows<T>& win) const {
     const auto& s = c_.output.strides;
-    const int64_t h = row % win.rows_h;
-    const int64_t d = row / win.rows_h % win.rows_d;
-    const int64_t n = part.n0 + row / (win.rows_h * win.rows_d);
     const bool split_d = axes_[0]->count > 1;
-    const int64_t y_d = axes_[0]->first + (d + (split_d ? part.r0 : 0)) * axes_[0]->step;
-    const int64_t y_h = axes_[1]->first + (h + (split_d ? 0 : part.r0)) * axes_[1]->step;
-    return static_cast<S*>(c_.output.data) + n * s[0] +
-           (part.group * c_.out_channels + channel) * s[1] + y_d * s[2] + y_h * s[3] +
-           axes_[2]->first * s[4];
+    std::vector<S*> rows;
+    rows.reserve(win.row_starts.size());
+    for (int64_t n = part.n0; n < part.n1; n++) {
+      for (int64_t d = 0; d < win.rows_d; d++) {
+        for (int64_t h = 0; h < win.rows_h; h++) {
+          const int64_t y_d = axes_[0]->first + (d + (split_d ? part.r0 : 0)) * axes_[0]->step;
+          const int64_t y_h = axes_[1]->first + (h + (split_d ? 0 : part.r0)) * axes_[1]->step;
+          rows.push_back(static_cast<S*>(c_.output.data) + n * s[0] +
+                         part.group * c_.out_channels * s[1] + y_d * s[2] + y_h * s[3] +
+                         axes_[2]->first * s[4]);
+        }
+      }
+    }
+    return rows;
   }
 
   T bias(const Part& part, int64_t channel) const {
@@ -410,44 +415,45 @@ class Forward {
   void in_place(const Part& part, const Windows<T>& win) const {
     using B = GemmBlocks<T>;
     static constexpr auto kernels = window_kernels<T>(std::make_index_sequence<B::max_rows>());
-    const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
     const int64_t m = c_.out_channels;
     const T* a = packed_->data() + part.group * packed_size_;
     const int64_t step = axes_[2]->step * c_.output.strides[4];
+    const int64_t channel_step = c_.output.strides[1];
     alignas(64) T block[B::max_rows * B::nr] = {};
-    const int64_t steps = (win.width + B::width - 1) / B::width;
-    const int64_t vectors = rows * steps;
+    // One vector of outputs each: two together may be of one row, or of two.
     struct Place {
-      int64_t row;
-      int64_t x;
       const T* from;
+      S* to;
+      int64_t n;
     };
-    const auto place = [&](int64_t v) {
-      const int64_t row = v / steps;
-      const int64_t x = v % steps * B::width;
-      return Place{row, x, win.slab + win.row_start(row) + x};
-    };
+    std::vector<Place> places;
+    const std::vector<S*> rows = output_rows(part, win);
+    for (size_t row = 0; row < rows.size(); row++) {
+      for (int64_t x = 0; x < win.width; x += B::width) {
+        places.push_back({win.slab + win.row_starts[row] + x, rows[row] + x * step,
+                          std::min(B::width, win.width - x)});
+      }
+    }
     for (int64_t i = 0; i < m; i += B::m_step) {
       const int64_t block_rows = std::min(B::m_step, m - i);
       const int64_t panels = (block_rows + B::max_rows - 1) / B::max_rows;
       int64_t done = 0;
       for (int64_t panel = 0; panel < panels; panel++) {
         const int64_t channels = block_rows * (panel + 1) / panels - done;
-        for (int64_t v = 0; v < vectors; v += 2) {
-          // Two vectors of one row, or the last of one and the first of the next.
-          const int64_t count = std::min<int64_t>(2, vectors - v);
-          const Place places[2] = {place(v), place(v + count - 1)};
+        for (size_t v = 0; v < places.size(); v += 2) {
+          const size_t last = std::min(v + 1, places.size() - 1);
           for (int64_t p = 0; p < depth_; p += B::k_step) {
             const int64_t k = std::min(B::k_step, depth_ - p);
-            kernels[channels - 1](k, a + p * m + i * k + done * k, places[0].from, places[1].from,
-                                  win.offsets.data() + p, block, p > 0);
+            kernels[channels - 1](k, a + p * m + i * k + done * k, places[v].from,
+                                  places[last].from, win.offsets.data() + p, block, p > 0);
           }
           for (int64_t r = 0; r < channels; r++) {
             const int64_t channel = i + done + r;
-            for (int64_t u = 0; u < count; u++) {
-              put_row(output(part, places[u].row, channel, win) + places[u].x * step, step,
-                      block + r * B::nr + u * B::width, std::min(B::width, win.width - places[u].x),
-                      bias(part, channel));
+            const T shift = bias(part, channel);
+            for (size_t u = v; u <= last; u++) {
+              put_row(places[u].to + channel * channel_step, step,
+                      block + r * B::nr + static_cast<int64_t>(u - v) * B::width, places[u].n,
+                      shift);
             }
           }
         }
@@ -458,8 +464,7 @@ class Forward {
 
   void packed(const Part& part, const Windows<T>& win) const {
     using B = GemmBlocks<T>;
-    const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
-    const int64_t n = rows * win.width;
+    const int64_t n = win.rows() * win.width;
     const int64_t m = c_.out_channels;
     const Scratch<T> result(m * n);
     if (depth_ == 0) {
@@ -491,10 +496,12 @@ class Forward {
     };
     gemm_panels(m, n, depth_, rows_of_a, pack_b, result.data(), n, false);
     const int64_t step = axes_[2]->step * c_.output.strides[4];
-    for (int64_t row = 0; row < rows; row++) {
+    const std::vector<S*> rows = output_rows(part, win);
+    for (size_t row = 0; row < rows.size(); row++) {
+      const T* from = result + static_cast<int64_t>(row) * win.width;
       for (int64_t channel = 0; channel < m; channel++) {
-        put_row(output(part, row, channel, win), step, result + channel * n + row * win.width,
-                win.width, bias(part, channel));
+        put_row(rows[row] + channel * c_.output.strides[1], step, from + channel * n, win.width,
+                bias(part, channel));
       }
     }
   }
@@ -529,7 +536,7 @@ void forward(const Conv& c) {
 template <class S, class T>
 void gather_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part,
                      const Windows<T>& win, int64_t o0, int64_t n, T* to) {
-  const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
+  const int64_t rows = win.rows();
   const auto& s = c.output.strides;
   const bool split_d = axes[0]->count > 1;
   for (int64_t row = 0; row < rows; row++) {
@@ -564,7 +571,7 @@ void add_weight_dots(const Conv& c, const std::array<const Axis*, 3>& axes, cons
   const Slab<S, T> slab(c, axes, part, c0, c1);
   const Windows<T>& win = slab.windows;
   const int64_t m = c.out_channels;
-  const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
+  const int64_t rows = win.rows();
   const auto depth = static_cast<int64_t>(win.offsets.size());
   const Scratch<T> gradient(m * rows * win.width);
   gather_gradient<S>(c, axes, part, win, 0, m, gradient.data());
@@ -583,7 +590,7 @@ void add_weight_dots(const Conv& c, const std::array<const Axis*, 3>& axes, cons
         std::fill_n(row, taps, V::zero());
       }
       for (int64_t row = 0; row < rows; row++) {
-        const T* x = win.slab + win.row_start(row);
+        const T* x = win.slab + win.row_starts[static_cast<size_t>(row)];
         const int64_t start = row * win.width;
         for_vectors<T>(win.width, [&](int64_t i, int64_t lanes) {
           typename V::V gv[outputs];
@@ -621,7 +628,7 @@ void add_weight_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, 
   const Slab<S, T> slab(c, axes, part, c0, c1);
   const Windows<T>& win = slab.windows;
   const int64_t m = c.out_channels;
-  const int64_t rows = (part.n1 - part.n0) * win.rows_d * win.rows_h;
+  const int64_t rows = win.rows();
   const int64_t pixels = rows * win.width;
   const Scratch<T> gradient(m * pixels);
   gather_gradient<S>(c, axes, part, win, 0, m, gradient.data());
