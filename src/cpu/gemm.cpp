@@ -38,7 +38,8 @@ struct Tiles {
 
 // Depends on the problem alone.
 Tiles choose_tiles(const Gemm& g) {
-  const int64_t work = std::max<int64_t>(1, g.m * g.n * g.k);
+  // Writing an element of the result costs as much as some multiplications.
+  const int64_t work = std::max<int64_t>(1, g.m * g.n * std::max<int64_t>(g.k, 16));
   if (work < 2 * least_work) {
     return {std::max<int64_t>(1, least_work / work), g.m, g.n};
   }
@@ -161,6 +162,17 @@ const char* run_vector(const Gemm& g) {
   return "the matrix has neither contiguous rows nor columns";
 }
 
+const char* run_outer(const Gemm& g) {
+  if (!contains(set_floating, g.dtype)) {
+    return "not a real floating dtype";
+  }
+  if (g.k != 1) {
+    return "more than one product an element";
+  }
+  for_tiles(g, false, gemm_kernels().outer);
+  return nullptr;
+}
+
 const char* run_onednn_sgemm(const Gemm& g) {
   const char* refusal = onednn::sgemm_refusal(g);
   if (refusal == nullptr) {
@@ -281,6 +293,7 @@ const char* run_reference(const Gemm& g) {
 constexpr Candidate<Gemm> candidates[] = {
     {"tiny", run_tiny},
     {"vector", run_vector},
+    {"column times row", run_outer},
     {"oneDNN sgemm", run_onednn_sgemm},
     {"transposed copy, oneDNN sgemm", run_turned},
     {"oneDNN matmul", run_onednn_matmul},

@@ -15,6 +15,8 @@ struct GemmKernels {
   // y = alpha * a @ x + beta * y for one matrix with n == 1, x and y of any stride. Float, double,
   // 16-bit floats.
   void (*vector)(const Gemm& tile);
+  // k == 1: every element of a column times every element of a row.
+  void (*outer)(const Gemm& tile);
   // to[q * ld + r] = from[r * row + q] for r < rows and q < columns: a transposed copy.
   void (*turn)(float* to, int64_t ld, const float* from, int64_t row, int64_t rows,
                int64_t columns);

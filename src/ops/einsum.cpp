@@ -95,7 +95,12 @@ Tensor contract(Tensor left, Tensor right, const std::vector<int64_t>& summed) {
       both.push_back(d);
     }
   }
-  if (contracted.empty()) {
+  // Without a sum it is an ordinary product, though one of a column and a row is a product of
+  // matrices, too.
+  const auto is_one = [&](int64_t d) { return left.size(d) == 1; };
+  const bool matrices = std::all_of(both.begin(), both.end(), is_one) && left.is_floating_point() &&
+                        left.dtype() == right.dtype();
+  if (contracted.empty() && !matrices) {
     return left * right;
   }
   const auto order = [](std::initializer_list<const DimVector*> lists) {

@@ -286,6 +286,39 @@ void vector(const Gemm& tile) {
                             [&](auto tag) { vector_typed<typename decltype(tag)::type>(tile); });
 }
 
+// ---- a column times a row ----
+
+template <class S>
+void outer_typed(const Gemm& g) {
+  using T = compute_t<S>;
+  using V = Simd<T>;
+  const S* a = static_cast<const S*>(g.a.data);
+  const S* b = static_cast<const S*>(g.b.data);
+  S* c = static_cast<S*>(g.c.data);
+  const T alpha = g.alpha.as<T>();
+  const T beta = g.beta.as<T>();
+  const Scratch<T> row(g.n);
+  for (int64_t j = 0; j < g.n; j++) {
+    row[j] = alpha * static_cast<T>(b[j * g.b.col]);
+  }
+  for (int64_t i = 0; i < g.m; i++) {
+    const typename V::V x = V::set1(static_cast<T>(a[i * g.a.row]));
+    S* to = c + i * g.c.row;
+    for_vectors<T>(g.n, [&](int64_t j, int64_t n) {
+      typename V::V v = V::mul(x, load_some(row + j, n));
+      if (beta != T(0)) {
+        v = V::fma(V::set1(beta), load_some(to + j, n), v);
+      }
+      store_some(to + j, v, n);
+    });
+  }
+}
+
+void outer(const Gemm& tile) {
+  visit_dtype<set_floating>("gemm", tile.dtype,
+                            [&](auto tag) { outer_typed<typename decltype(tag)::type>(tile); });
+}
+
 // ---- a transposed copy ----
 
 // Squares of one vector's width; rows of the copy are written from start to end.
@@ -323,6 +356,6 @@ void turn_matrix(float* to, int64_t ld, const float* from, int64_t row, int64_t 
 
 }  // namespace
 
-const GemmKernels gemm_kernels = {tiny, packed, vector, turn_matrix};
+const GemmKernels gemm_kernels = {tiny, packed, vector, outer, turn_matrix};
 
 }  // namespace rushlight::cpu::RL_ISA
