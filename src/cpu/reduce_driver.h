@@ -1,6 +1,6 @@
 // The driver of all reductions. Elements are cut into leaves of a fixed size; an op turns a leaf
 // into a state, and states meet in a binary tree whose form depends on the sizes alone, so that
-// neither the number of threads nor the way work is split changes a bit. Leaves are runs of 1024
+// neither the number of threads nor the way work is split changes a bit. Leaves are runs of 2048
 // elements of one output (rows), or tiles of 32 elements of many neighbouring outputs (columns),
 // whichever follows memory. Only the leaf functions are templates (src/cpu/isa); the driver sees
 // bytes.
@@ -10,10 +10,10 @@
 
 namespace rushlight::cpu {
 
-inline constexpr int64_t row_leaf = 1024;
+inline constexpr int64_t row_leaf = 2048;
 inline constexpr int64_t tile_rows = 32;
 inline constexpr int64_t tile_bytes = 2048;  // of a row of a tile
-inline constexpr int64_t chunk_leaves = 32;  // leaves that are one piece of parallel work
+inline constexpr int64_t chunk_leaves = 16;  // leaves that are one piece of parallel work
 inline constexpr int64_t chunk_elements = row_leaf * chunk_leaves;
 inline constexpr int64_t enough_tasks =
     16;  // with more outputs than this a single output is not split

@@ -85,24 +85,28 @@ RL_INLINE double fused(double a, double b, double c) {
 
 // e^x to 1 ULP, without the C library's slow way for results that overflow or vanish (a masked
 // softmax is full of those): x = n ln 2 + r, a polynomial in r (Cephes), and 2^n as two factors, so
-// that denormals round once.
+// that denormals round once. n is bounded as an integer and r from below, which is cheaper than
+// bounding x: beyond the bounds the polynomial still gives infinity, zero or NaN.
 RL_INLINE float exp(float x) {
-  const float bounded = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x;
-  constexpr float shift =
-      12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
-  const float shifted = fused(bounded, 1.44269504088896341f, shift);
-  const int32_t n = std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(shift);
-  const float whole = shifted - shift;
-  const float r = fused(whole, 2.12194440e-4f, fused(whole, -0.693359375f, bounded));
+  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits; here that is n + 254.
+  constexpr float shift = 12582912.0f + 254.0f;
+  constexpr int32_t origin = 0x4b400000 + 254;
+  const int32_t shifted = std::bit_cast<int32_t>(fused(x, 1.44269504088896341f, shift));
+  const int32_t above = shifted < origin - 150 ? origin - 150 : shifted;
+  const int32_t m = above > origin + 129 ? origin + 129 : above;
+  const float whole = std::bit_cast<float>(m) - shift;
+  const float rest = fused(whole, 2.12194440e-4f, fused(whole, -0.693359375f, x));
+  const float r = -1.0f > rest ? -1.0f : rest;
   float p = fused(1.9875691500e-4f, r, 1.3981999507e-3f);
   p = fused(p, r, 8.3334519073e-3f);
   p = fused(p, r, 4.1665795894e-2f);
   p = fused(p, r, 1.6666665459e-1f);
   p = fused(p, r, 5.0000001201e-1f);
   p = fused(p, r * r, r) + 1.0f;
-  const int32_t half = n >> 1;
-  const float first = std::bit_cast<float>((half + 127) << 23);
-  const float second = std::bit_cast<float>((n - half + 127) << 23);
+  // 2^(n/2) twice: n + 254 = (n/2 + 127) + (n/2 + 127), and shifts drop the bits above.
+  const auto bits = static_cast<uint32_t>(m);
+  const float first = std::bit_cast<float>(bits >> 1 << 23);
+  const float second = std::bit_cast<float>((bits + 1) >> 1 << 23);
   return p * first * second;
 }
 RL_INLINE double exp(double x) { return ::exp(x); }

@@ -2,30 +2,12 @@
 // aminmax. The first of equal elements wins; a NaN wins over numbers.
 #include <algorithm>
 
+#include "cpu/isa/by_size.h"
 #include "cpu/isa/fold.h"
 
 namespace rushlight::cpu::RL_ISA {
 
 namespace {
-
-template <int Size>
-struct unsigned_of;
-template <>
-struct unsigned_of<1> {
-  using type = uint8_t;
-};
-template <>
-struct unsigned_of<2> {
-  using type = uint16_t;
-};
-template <>
-struct unsigned_of<4> {
-  using type = uint32_t;
-};
-template <>
-struct unsigned_of<8> {
-  using type = uint64_t;
-};
 
 // F is fold::Max or fold::Min.
 template <class F, bool Largest>
@@ -44,22 +26,30 @@ struct Extreme {
 
   void row(const A* x, int64_t n, int64_t first, S& s) const {
     const A best = fold_row<F>(x, n);
+    const int64_t i = best == best ? find(x, n, [best](A v) { return v == best; })
+                                   : find(x, n, [](A v) { return v != v; });
+    s = {x[i], first + i};
+  }
+
+  // The first element that `is_it`; there is one. Blocks without it are passed over as vectors.
+  template <class Test>
+  static int64_t find(const A* x, int64_t n, const Test& is_it) {
+    using Found = typename unsigned_of<sizeof(A)>::type;  // a bool would keep the loop scalar
     constexpr int64_t step = 256 / static_cast<int64_t>(sizeof(A));
-    const bool is_nan = best != best;
     int64_t i = 0;
     for (; i + step <= n; i += step) {
-      bool found = false;
+      Found found = 0;
       for (int64_t j = 0; j < step; j++) {
-        found |= (x[i + j] == best) | (is_nan & (x[i + j] != x[i + j]));
+        found = static_cast<Found>(found | (is_it(x[i + j]) ? 1 : 0));
       }
-      if (found) {
+      if (found != 0) {
         break;
       }
     }
-    while (!((x[i] == best) | (is_nan & (x[i] != x[i])))) {
+    while (!is_it(x[i])) {
       i++;
     }
-    s = {x[i], first + i};
+    return i;
   }
 
   void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t first, S* s) const {

@@ -27,4 +27,24 @@ void visit_size(int64_t size, const F& f) {
   }
 }
 
+// The unsigned integer of a size.
+template <int Size>
+struct unsigned_of;
+template <>
+struct unsigned_of<1> {
+  using type = uint8_t;
+};
+template <>
+struct unsigned_of<2> {
+  using type = uint16_t;
+};
+template <>
+struct unsigned_of<4> {
+  using type = uint32_t;
+};
+template <>
+struct unsigned_of<8> {
+  using type = uint64_t;
+};
+
 }  // namespace rushlight::cpu::RL_ISA

@@ -194,6 +194,18 @@ Cast cast_function(ScalarType to, ScalarType from) {
   return casts.of[static_cast<int>(to)][static_cast<int>(from)];
 }
 
+namespace {
+
+// Every Step-th element; a step that the compiler knows becomes shuffles of whole vectors.
+template <int64_t Step, class T>
+void gather_every(T* __restrict to, const T* __restrict from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = from[i * Step];
+  }
+}
+
+}  // namespace
+
 void gather(char* to, const char* from, int64_t stride, int64_t size, int64_t n) {
   if (stride == size) {
     std::memcpy(to, from, static_cast<size_t>(n * size));
@@ -206,6 +218,17 @@ void gather(char* to, const char* from, int64_t stride, int64_t size, int64_t n)
   by_size(size, [&](auto zero) {
     using T = decltype(zero);
     T* out = reinterpret_cast<T*>(to);
+    const T* in = reinterpret_cast<const T*>(from);
+    switch (stride == 2 * size ? 2 : stride == 3 * size ? 3 : stride == 4 * size ? 4 : 0) {
+      case 2:
+        return gather_every<2>(out, in, n);
+      case 3:
+        return gather_every<3>(out, in, n);
+      case 4:
+        return gather_every<4>(out, in, n);
+      default:
+        break;
+    }
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
       out[i] = *reinterpret_cast<const T*>(from + i * stride);

@@ -2,6 +2,8 @@
 // builds on.
 #pragma once
 
+#include <cstring>
+
 #include <rushlight/dtype.h>
 
 namespace rushlight::cpu::RL_ISA {
@@ -14,6 +16,19 @@ Cast cast_function(ScalarType to, ScalarType from);
 void gather(char* to, const char* from, int64_t stride, int64_t size, int64_t n);
 void scatter(char* to, int64_t stride, const char* from, int64_t size, int64_t n);
 void fill(char* to, const char* value, int64_t size, int64_t n);
+// memcpy for runs of some tens of bytes, inlined: a call of the library's costs more than they do.
+inline __attribute__((always_inline)) void move_run(char* to, const char* from, int64_t bytes) {
+  constexpr int64_t block = 32;
+  if (bytes < block || bytes > 1024) {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+    return;
+  }
+  for (int64_t i = 0; i + block <= bytes; i += block) {
+    std::memcpy(to + i, from + i, block);
+  }
+  // The last block may overlap the one before it: both have the same bytes there.
+  std::memcpy(to + bytes - block, from + bytes - block, block);
+}
 // to[i][j] = from[j][i] for i < rows, j < columns; both have unit inner stride and the given outer
 // strides in bytes.
 void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t size,

@@ -1,6 +1,6 @@
 // Copies between any two layouts and dtypes, and fills. Rows that both sides hold together are
-// converted in one call; transposed copies go by square tiles, so that both sides touch whole cache
-// lines.
+// converted in one call, many short ones moved in a loop of their own; transposed copies go by
+// square tiles, so that both sides touch whole cache lines.
 #include "cpu/copy.h"
 
 #include <algorithm>
@@ -17,6 +17,7 @@ constexpr int64_t tile = 64;
 
 struct Sides {
   Cast cast;
+  bool same;  // the dtypes are equal
   int64_t to_size;
   int64_t from_size;
 };
@@ -27,6 +28,11 @@ void copy_row(const Sides& sides, char* to, int64_t to_stride, const char* from,
   const bool from_together = from_stride == sides.from_size;
   if (to_together && from_together) {
     sides.cast(to, from, n);
+    return;
+  }
+  if (sides.same && (to_together || from_together)) {
+    to_together ? gather(to, from, from_stride, sides.from_size, n)
+                : scatter(to, to_stride, from, sides.to_size, n);
     return;
   }
   alignas(64) char gathered[16 * piece];
@@ -94,13 +100,97 @@ void copy_transposed(const TensorIterator& it, int across) {
       });
 }
 
+// `count` rows of n elements of equal size, `*_step` bytes from row to row.
+struct Rows {
+  char* to;
+  int64_t to_step;
+  const char* from;
+  int64_t from_step;
+  int64_t count;
+};
+
+template <int64_t Bytes>
+void move_rows_of(const Rows& r) {
+  for (int64_t i = 0; i < r.count; ++i) {
+    std::memcpy(r.to + i * r.to_step, r.from + i * r.from_step, Bytes);
+  }
+}
+
+void move_rows(const Rows& r, int64_t bytes) {
+  switch (bytes) {
+    case 8:
+      return move_rows_of<8>(r);
+    case 16:
+      return move_rows_of<16>(r);
+    case 32:
+      return move_rows_of<32>(r);
+    case 64:
+      return move_rows_of<64>(r);
+    case 128:
+      return move_rows_of<128>(r);
+    default:
+      for (int64_t i = 0; i < r.count; ++i) {
+        move_run(r.to + i * r.to_step, r.from + i * r.from_step, bytes);
+      }
+  }
+}
+
+// Elements of one dtype in two dimensions or more, neither transposed nor with long rows: what a
+// row costs besides its bytes is what counts here.
+bool has_short_rows(const TensorIterator& it) {
+  constexpr int64_t longest = 4096;
+  const int64_t size = itemsize(it.dtype(0));
+  return it.dtype(0) == it.dtype(1) && it.dim() >= 2 && it.shape()[0] <= longest &&
+         (it.strides(0)[0] == size || it.strides(1)[0] == size);
+}
+
+void copy_short_rows(const TensorIterator& it) {
+  const int64_t size = itemsize(it.dtype(0));
+  const IntArrayRef shape = it.shape();
+  const int64_t n = shape[0];
+  const int64_t to_stride = it.strides(0)[0];
+  const int64_t from_stride = it.strides(1)[0];
+  const int64_t grain = std::max<int64_t>(1, TensorIterator::default_grain / n);
+  parallel_for(0, it.numel() / n, grain, [&](int64_t begin, int64_t end) {
+    int64_t row = begin;
+    while (row < end) {
+      Rows rows{it.data(0), it.strides(0)[1], it.data(1), it.strides(1)[1],
+                std::min(shape[1] - row % shape[1], end - row)};
+      int64_t rest = row;
+      for (int d = 1; d < it.dim(); ++d) {
+        rows.to += rest % shape[d] * it.strides(0)[d];
+        rows.from += rest % shape[d] * it.strides(1)[d];
+        rest /= shape[d];
+      }
+      if (to_stride == size && from_stride == size) {
+        move_rows(rows, n * size);
+      } else {
+        for (int64_t i = 0; i < rows.count; ++i) {
+          char* to = rows.to + i * rows.to_step;
+          const char* from = rows.from + i * rows.from_step;
+          if (to_stride == size) {
+            gather(to, from, from_stride, size, n);
+          } else {
+            scatter(to, to_stride, from, size, n);
+          }
+        }
+      }
+      row += rows.count;
+    }
+  });
+}
+
 void copy(const TensorIterator& it) {
   if (const int across = transposed_dim(it)) {
     copy_transposed(it, across);
     return;
   }
-  const Sides sides{cast_function(it.dtype(0), it.dtype(1)), itemsize(it.dtype(0)),
-                    itemsize(it.dtype(1))};
+  if (has_short_rows(it)) {
+    copy_short_rows(it);
+    return;
+  }
+  const Sides sides{cast_function(it.dtype(0), it.dtype(1)), it.dtype(0) == it.dtype(1),
+                    itemsize(it.dtype(0)), itemsize(it.dtype(1))};
   it.for_each([&](char** data, const int64_t* strides, int64_t n) {
     copy_row(sides, data[0], strides[0], data[1], strides[1], n);
   });

@@ -8,6 +8,8 @@
 // each other, met in a fixed tree.
 #pragma once
 
+#include <utility>
+
 #include "cpu/isa/convert_run.h"
 #include "kernels/math.h"
 #include "kernels/reduce.h"
@@ -68,6 +70,32 @@ inline constexpr int vector_bytes = 16;
 // Lanes of a row: as many on every instruction set, so that they agree on bits.
 inline constexpr int lane_bytes = 256;
 
+// The upper half of 2 * Half lanes joins the lower one, until one lane is left.
+template <class F, int Half, class Vector, size_t... Lane>
+Vector fold_halves(Vector v, std::index_sequence<Lane...> lanes) {
+  if constexpr (Half == 0) {
+    return v;
+  } else {
+    constexpr int n = sizeof...(Lane);
+    const Vector upper = __builtin_shufflevector(v, v, (static_cast<int>(Lane) + Half) % n...);
+    return fold_halves<F, Half / 2>(F::combine(v, upper), lanes);
+  }
+}
+
+// The lanes of all vectors meet in halves, as those in memory do at the end of fold_row.
+template <class F, class A, class Vector, int Vectors>
+A fold_lanes(Vector (&v)[Vectors]) {
+  constexpr int lanes = sizeof(Vector) / sizeof(A);
+#pragma GCC unroll 4
+  for (int w = Vectors / 2; w > 0; w /= 2) {
+#pragma GCC unroll 8
+    for (int k = 0; k < w; k++) {
+      v[k] = F::combine(v[k], v[k + w]);
+    }
+  }
+  return fold_halves<F, lanes / 2>(v[0], std::make_index_sequence<lanes>())[0];
+}
+
 template <class F, class A>
 A fold_row(const A* x, int64_t n) {
   constexpr int lanes = lane_bytes / static_cast<int>(sizeof(A));
@@ -100,6 +128,9 @@ A fold_row(const A* x, int64_t n) {
       for (int k = 0; k < vectors; k++) {
         v[k] = F::combine(v[k], F::map(*reinterpret_cast<const Vector*>(x + i + k * per)));
       }
+    }
+    if (i == n) {
+      return fold_lanes<F, A>(v);
     }
 #pragma GCC unroll 16
     for (int k = 0; k < vectors; k++) {

@@ -4,6 +4,7 @@
 // tensor whatever the number of threads: threads share out positions across the indexed dimension,
 // never along it.
 #include <algorithm>
+#include <bit>
 
 #include "core/op_support.h"
 #include "core/parallel.h"
@@ -150,7 +151,7 @@ void fill_offsets(const Tensor& t, const std::vector<std::optional<Tensor>>& ind
 template <class How, class T>
 void write_positions(char* to, const Positions& p, const int64_t* offset, const T* from) {
   // Pieces of the inner dimensions are independent of each other, and so are outer positions.
-  const int64_t piece = std::max<int64_t>(64, (p.n_inner + 7) / 8);
+  const int64_t piece = std::max<int64_t>(128, (p.n_inner + 7) / 8);
   const int64_t pieces = num_chunks(0, p.n_inner, piece);
   const int64_t grain =
       std::max<int64_t>(1, work_per_task / (p.k * std::min(piece, p.n_inner) + 1));
@@ -164,6 +165,14 @@ void write_positions(char* to, const Positions& p, const int64_t* offset, const 
       if (p.n_inner == 1) {
         for (int64_t i = 0; i < p.k; i++) {
           How::apply(*reinterpret_cast<T*>(base + offset[i]), source[i]);
+        }
+        continue;
+      }
+      if (p.inner.n == 1) {
+        const int64_t stride = p.inner.stride[0];
+        for (int64_t i = 0; i < p.k; i++) {
+          meet_run<How>(base + offset[i] + first * stride, stride, source + i * p.n_inner + first,
+                        last - first);
         }
         continue;
       }
@@ -413,11 +422,34 @@ RL_INLINE int64_t checked(int64_t at, const Lines& l) {
   return at * l.stride;
 }
 
+// Calls f(i, address) for the indices at[i] of one line. What the loop reads stands in registers.
+template <class T, class F>
+RL_INLINE void for_line(T* base, const int64_t* __restrict at, int64_t n, const Lines& l,
+                        const F& f) {
+  const auto size = static_cast<uint64_t>(l.size);
+  constexpr int64_t width = sizeof(T);
+  const bool together = l.stride == width;
+  int64_t i = 0;
+  if (together) {
+    for (; i < n && RL_LIKELY(static_cast<uint64_t>(at[i]) < size); i++) {
+      f(i, base + at[i]);
+    }
+  } else {
+    const int64_t step = l.stride / width;
+    for (; i < n && RL_LIKELY(static_cast<uint64_t>(at[i]) < size); i++) {
+      f(i, base + at[i] * step);
+    }
+  }
+  if (RL_UNLIKELY(i < n)) {
+    checked(at[i], l);
+  }
+}
+
 Tensor as_int64(const Tensor& index) { return contiguous_raw(cast_raw(index, kInt64)); }
 
-// Every index element meets its target: f(address of the target, position in the index). Tasks
-// never share a target.
-template <class F>
+// Every index element meets its target: f(target, position in the index). Tasks never share a
+// target.
+template <class T, class F>
 void for_targets(char* to, const Lines& l, const int64_t* index, const F& f) {
   const int64_t piece = std::max<int64_t>(16, (l.n_inner + 7) / 8);
   const int64_t pieces = num_chunks(0, l.n_inner, piece);
@@ -429,11 +461,18 @@ void for_targets(char* to, const Lines& l, const int64_t* index, const F& f) {
       const int64_t first = task % pieces * piece;
       const int64_t last = std::min(first + piece, l.n_inner);
       char* base = to + l.outer.offset(o);
+      if (l.n_inner == 1) {
+        const int64_t start = o * l.n;
+        for_line(reinterpret_cast<T*>(base), index + start, l.n, l,
+                 [&](int64_t i, T* target) { f(*target, start + i); });
+        continue;
+      }
       for (int64_t j = 0; j < l.n; j++) {
         const int64_t row = (o * l.n + j) * l.n_inner;
         for_runs(l.inner, first, last, [&](int64_t at, int64_t offset, int64_t stride, int64_t n) {
           for (int64_t i = 0; i < n; i++) {
-            f(base + offset + i * stride + checked(index[row + at + i], l), row + at + i);
+            f(*reinterpret_cast<T*>(base + offset + i * stride + checked(index[row + at + i], l)),
+              row + at + i);
           }
         });
       }
@@ -448,9 +487,8 @@ void scatter_numbers(const char* name, const Tensor& out, const Lines& l, const 
   visit_dtype<Set>(name, out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = static_cast<const T*>(source);
-    for_targets(static_cast<char*>(out.data_ptr()), l, index, [&](char* target, int64_t i) {
-      How::apply(*reinterpret_cast<T*>(target), from[i * step]);
-    });
+    for_targets<T>(static_cast<char*>(out.data_ptr()), l, index,
+                   [from, step](T& target, int64_t i) { How::apply(target, from[i * step]); });
   });
 }
 
@@ -469,9 +507,8 @@ void scatter_with(const char* name, Meeting how, const Tensor& out, int64_t dim,
       visit_size(out.element_size(), [&](auto tag) {
         using T = typename decltype(tag)::type;
         const T* from = static_cast<const T*>(source);
-        for_targets(static_cast<char*>(out.data_ptr()), l, at, [&](char* target, int64_t i) {
-          *reinterpret_cast<T*>(target) = from[i * step];
-        });
+        for_targets<T>(static_cast<char*>(out.data_ptr()), l, at,
+                       [from, step](T& target, int64_t i) { target = from[i * step]; });
       });
       break;
     case Meeting::Add:
@@ -534,9 +571,10 @@ void gather(const Tensor& out, const Tensor& self, int64_t dim, const Tensor& in
                      const char* base = from + l.outer.offset(o);
                      const int64_t stop = std::min(end, (o + 1) * l.n);
                      if (l.n_inner == 1) {
-                       for (; row < stop; row++) {
-                         to[row] = *reinterpret_cast<const T*>(base + checked(at[row], l));
-                       }
+                       T* __restrict line = to + row;
+                       for_line(reinterpret_cast<const T*>(base), at + row, stop - row, l,
+                                [&](int64_t i, const T* x) { line[i] = *x; });
+                       row = stop;
                        continue;
                      }
                      for (; row < stop; row++) {
@@ -694,6 +732,30 @@ void put(const Tensor& out, const Tensor& index, const Tensor& source, bool accu
 
 // ---- masks ----
 
+namespace {
+
+// Chosen by bits where T has a word, and the mask read as bytes, for the sake of the vectoriser.
+template <class T>
+void fill_where(T* x, const bool* mask, int64_t n, T value) {
+  const auto* where = reinterpret_cast<const uint8_t*>(mask);
+  if constexpr (sizeof(T) <= 8) {
+    using Word __attribute__((may_alias)) = typename unsigned_of<sizeof(T)>::type;
+    auto* __restrict word = reinterpret_cast<Word*>(x);
+    const auto filled = std::bit_cast<typename unsigned_of<sizeof(T)>::type>(value);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; i++) {
+      const auto chosen = static_cast<Word>(-static_cast<Word>(where[i]));
+      word[i] = static_cast<Word>((word[i] & ~chosen) | (filled & chosen));
+    }
+  } else {
+    for (int64_t i = 0; i < n; i++) {
+      x[i] = where[i] != 0 ? value : x[i];
+    }
+  }
+}
+
+}  // namespace
+
 void masked_fill_value(const Tensor& out, const Tensor& mask, const Scalar& value) {
   if (out.numel() == 0) {
     return;
@@ -711,10 +773,7 @@ void masked_fill_value(const Tensor& out, const Tensor& mask, const Scalar& valu
       for_runs(dims, begin, end, [&](int64_t at, int64_t offset, int64_t stride, int64_t n) {
         char* to = static_cast<char*>(out.data_ptr()) + offset;
         if (stride == static_cast<int64_t>(sizeof(T))) {
-          T* x = reinterpret_cast<T*>(to);
-          for (int64_t i = 0; i < n; i++) {
-            x[i] = m[at + i] ? filled : x[i];
-          }
+          fill_where(reinterpret_cast<T*>(to), m + at, n, filled);
         } else {
           for (int64_t i = 0; i < n; i++) {
             T& x = *reinterpret_cast<T*>(to + i * stride);

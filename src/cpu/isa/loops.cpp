@@ -62,6 +62,25 @@ struct Cursor {
   }
 };
 
+// Many short runs are filled: whole blocks, the last of which may overlap the one before it.
+template <class T>
+RL_INLINE void fill_run(T* to, T value, int64_t n) {
+  constexpr int64_t block = 64 / static_cast<int64_t>(sizeof(T));
+  const auto fill_block = [value](T* x) {
+    for (int64_t i = 0; i < block; ++i) {
+      x[i] = value;
+    }
+  };
+  if (n < block) {
+    std::fill(to, to + n, value);
+    return;
+  }
+  for (int64_t i = 0; i + block <= n; i += block) {
+    fill_block(to + i);
+  }
+  fill_block(to + n - block);
+}
+
 struct Operand {
   int index = 0;
   int64_t size = 0;  // bytes of an element in memory
@@ -95,6 +114,7 @@ class Run {
       simple_ = simple_ && in_[i].linear && in_[i].cast == nullptr;
       streams_ = streams_ && it.data(i + 1) != it.data(0);
     }
+    rows_ = !simple_ && has_whole_rows();
   }
 
   // The dimension along which an input lies together where it does not along the first: such inputs
@@ -185,6 +205,8 @@ class Run {
       } else {
         compute(out, in, end - begin);
       }
+    } else if (rows_) {
+      by_rows(begin, end);
     } else {
       by_pieces(begin, end);
     }
@@ -267,6 +289,51 @@ class Run {
       for (int k = 0; k < num_inputs_; ++k) {
         in[k] += count * in_[k].compute_size;
       }
+    }
+  }
+
+  // Short rows that lie together in all operands and leave no tail are used where they lie.
+  bool has_whole_rows() const {
+    const int64_t row = it_.shape()[0];
+    bool whole = it_.dim() > 1 && row < short_row && row % granule_ == 0 && out_.cast == nullptr &&
+                 it_.strides(0)[0] == out_.size;
+    for (int i = 0; i < num_inputs_; ++i) {
+      const Operand& o = in_[i];
+      whole = whole && (o.scalar || (o.cast == nullptr && it_.strides(o.index)[0] == o.size));
+    }
+    return whole;
+  }
+
+  void by_rows(int64_t begin, int64_t end) const {
+    alignas(64) char buffers[max_inputs][buffer_bytes];
+    const char* in[max_inputs];
+    int64_t step[max_inputs];
+    for (int i = 0; i < num_inputs_; ++i) {
+      in[i] = in_[i].scalar ? broadcast(in_[i], buffers[i], piece_) : nullptr;
+      step[i] = in_[i].scalar ? 0 : it_.strides(in_[i].index)[1];
+    }
+    const int64_t row = it_.shape()[0];
+    Cursor cursor;
+    while (begin < end) {
+      cursor.seek(it_, begin);
+      // Whole rows along the second dimension, or what a chunk has of a cut one.
+      const int64_t n = std::min(row - cursor.at[0], end - begin);
+      const int64_t rows =
+          n < row ? 1 : std::min(it_.shape()[1] - cursor.at[1], (end - begin) / row);
+      for (int i = 0; i < num_inputs_; ++i) {
+        if (!in_[i].scalar) {
+          in[i] = it_.data(in_[i].index) + cursor.offset(it_, in_[i].index);
+        }
+      }
+      char* out = it_.data(0) + cursor.offset(it_, 0);
+      for (int64_t r = 0; r < rows; ++r) {
+        block_(out, in, attributes_, n);
+        out += it_.strides(0)[1];
+        for (int i = 0; i < num_inputs_; ++i) {
+          in[i] += step[i];
+        }
+      }
+      begin += rows * n;
     }
   }
 
@@ -396,11 +463,10 @@ class Run {
       const char* from = it_.data(o.index) + start.offset(it_, o.index);
       while (true) {
         const int64_t count = std::min(n, shape[0] - cursor.at[0]);
-        if (stride == 0) {
-          const T value = *reinterpret_cast<const T*>(from);
-          for (int64_t i = 0; i < count; ++i) {
-            out[i] = value;
-          }
+        if (stride == static_cast<int64_t>(sizeof(T))) {
+          move_run(reinterpret_cast<char*>(out), from, count * stride);
+        } else if (stride == 0) {
+          fill_run(out, *reinterpret_cast<const T*>(from), count);
         } else {
           for (int64_t i = 0; i < count; ++i) {
             out[i] = *reinterpret_cast<const T*>(from + i * stride);
@@ -441,6 +507,7 @@ class Run {
   Operand out_;
   Operand in_[max_inputs];
   bool simple_;   // all operands are linear and of the compute type
+  bool rows_;     // has_whole_rows()
   bool streams_;  // a large result, apart from the inputs
 };
 

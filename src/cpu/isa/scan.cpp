@@ -43,9 +43,13 @@ A scan_row(A* x, int64_t n, A carry) {
     typedef Lane Mask __attribute__((vector_size(vector_bytes)));
     constexpr int lanes = vector_bytes / static_cast<int>(sizeof(A));
     Vector neutral;
+    Vector start;
     Mask shift[4];
+    Mask last;
     for (int j = 0; j < lanes; j++) {
       neutral[j] = F::identity();
+      start[j] = carry;
+      last[j] = lanes - 1;
       for (int s = 0; s < 4; s++) {
         shift[s][j] = j < (1 << s) ? lanes + j : j - (1 << s);
       }
@@ -62,14 +66,11 @@ A scan_row(A* x, int64_t n, A carry) {
       if constexpr (lanes > 8) {
         v = F::combine(v, Vector(__builtin_shuffle(v, neutral, shift[3])));
       }
-      Vector start;
-      for (int j = 0; j < lanes; j++) {
-        start[j] = carry;
-      }
-      v = F::combine(v, start);
-      *reinterpret_cast<Vector*>(x + i) = v;
-      carry = v[lanes - 1];
+      *reinterpret_cast<Vector*>(x + i) = F::combine(v, start);
+      // Vectors wait for each other in this sum alone; its lanes are what v[lanes - 1] has become.
+      start = F::combine(Vector(__builtin_shuffle(v, last)), start);
     }
+    carry = start[0];
   }
   for (; i < n; i++) {
     carry = F::combine(carry, x[i]);

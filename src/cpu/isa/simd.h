@@ -1,7 +1,7 @@
 // One vector of floats or doubles of the instruction set being compiled, for kernels that the
 // compiler would not vectorise well by itself: Simd<float>::V and the few operations on it. 16-bit
-// floats are loaded and stored as floats. `fma` is fused from x86-64-v3 on and a product and a sum
-// in v2.
+// floats are loaded and stored as floats. `max` gives b where either is NaN. `fma` is fused from
+// x86-64-v3 on and a product and a sum in v2.
 #pragma once
 
 #include <immintrin.h>
@@ -33,6 +33,7 @@ struct Simd<float> {
   static V add(V a, V b) { return _mm512_add_ps(a, b); }
   static V sub(V a, V b) { return _mm512_sub_ps(a, b); }
   static V mul(V a, V b) { return _mm512_mul_ps(a, b); }
+  static V max(V a, V b) { return _mm512_maskz_max_ps(all, a, b); }
   static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
   static V load(const BFloat16* p) {
     const __m512i wide =
@@ -69,6 +70,7 @@ struct Simd<double> {
   static V add(V a, V b) { return _mm512_add_pd(a, b); }
   static V sub(V a, V b) { return _mm512_sub_pd(a, b); }
   static V mul(V a, V b) { return _mm512_mul_pd(a, b); }
+  static V max(V a, V b) { return _mm512_maskz_max_pd(0xff, a, b); }
   static V fma(V a, V b, V c) { return _mm512_fmadd_pd(a, b, c); }
 };
 
@@ -85,6 +87,7 @@ struct Simd<float> {
   static V add(V a, V b) { return _mm256_add_ps(a, b); }
   static V sub(V a, V b) { return _mm256_sub_ps(a, b); }
   static V mul(V a, V b) { return _mm256_mul_ps(a, b); }
+  static V max(V a, V b) { return _mm256_max_ps(a, b); }
   static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
   static V load(const BFloat16* p) {
     const __m256i wide =
@@ -120,6 +123,7 @@ struct Simd<double> {
   static V add(V a, V b) { return _mm256_add_pd(a, b); }
   static V sub(V a, V b) { return _mm256_sub_pd(a, b); }
   static V mul(V a, V b) { return _mm256_mul_pd(a, b); }
+  static V max(V a, V b) { return _mm256_max_pd(a, b); }
   static V fma(V a, V b, V c) { return _mm256_fmadd_pd(a, b, c); }
 };
 
@@ -136,6 +140,7 @@ struct Simd<float> {
   static V add(V a, V b) { return _mm_add_ps(a, b); }
   static V sub(V a, V b) { return _mm_sub_ps(a, b); }
   static V mul(V a, V b) { return _mm_mul_ps(a, b); }
+  static V max(V a, V b) { return _mm_max_ps(a, b); }
   static V fma(V a, V b, V c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
   template <class S>
     requires(is_reduced_float_v<S>)
@@ -164,6 +169,7 @@ struct Simd<double> {
   static V add(V a, V b) { return _mm_add_pd(a, b); }
   static V sub(V a, V b) { return _mm_sub_pd(a, b); }
   static V mul(V a, V b) { return _mm_mul_pd(a, b); }
+  static V max(V a, V b) { return _mm_max_pd(a, b); }
   static V fma(V a, V b, V c) { return _mm_add_pd(_mm_mul_pd(a, b), c); }
 };
 

@@ -1,11 +1,12 @@
 // softmax, log_softmax and their backward along any dimension. A row is read into the compute type
 // once and finished while it is in the cache; along an outer dimension, so is a tile of
-// neighbouring columns.
+// neighbouring columns, unless it is too long.
 #include <algorithm>
 
 #include "core/op_support.h"
 #include "core/parallel.h"
 #include "cpu/isa/fold.h"
+#include "cpu/isa/simd.h"
 #include "cpu/scratch.h"
 #include "cpu/strip.h"
 #include "generated/kernels.h"
@@ -17,101 +18,302 @@ namespace {
 inline constexpr int64_t granule =
     16;  // elements are computed in whole vectors wherever they stand
 
-// y = exp(x - shift); returns the sum.
+// The largest element. A NaN may be passed over: exp(NaN - top) spoils the row anyway.
 template <class A>
-A exp_row(const A* x, A* y, int64_t n, A shift) {
-  A total = 0;
-  for (int64_t i = 0; i < n; i += row_leaf) {
-    const int64_t m = std::min(row_leaf, n - i);
-    const int64_t whole = m & -granule;
-    for (int64_t j = 0; j < whole; j++) {
-      y[i + j] = math::exp(x[i + j] - shift);
+A top_of_row(const A* x, int64_t n) {
+  using V = Simd<A>;
+  constexpr int64_t w = V::width;
+  constexpr int unroll = 4;
+  if (n < w) {
+    return fold_row<fold::Max<A>>(x, n);
+  }
+  typename V::V top[unroll];
+  for (auto& v : top) {
+    v = V::load(x);
+  }
+  int64_t i = w;
+  for (; i + unroll * w <= n; i += unroll * w) {
+#pragma GCC unroll 4
+    for (int u = 0; u < unroll; u++) {
+      top[u] = V::max(top[u], V::load(x + i + u * w));
     }
-    if (whole < m) {
+  }
+  for (; i + w <= n; i += w) {
+    top[0] = V::max(top[0], V::load(x + i));
+  }
+  top[1] = V::max(top[1], V::load(x + n - w));  // what is left, and some again
+  alignas(64) A lanes[w];
+  V::store(lanes, V::max(V::max(top[0], top[1]), V::max(top[2], top[3])));
+  return fold_row<fold::Max<A>>(lanes, w);
+}
+
+// y = exp(x - shift) where it is wanted; returns the sum. Lanes add up side by side, and meet at
+// the end of each leaf.
+template <bool Keep, class A>
+A exp_row(const A* x, [[maybe_unused]] A* y, int64_t n, A shift) {
+  constexpr int64_t lanes = lane_bytes / static_cast<int64_t>(sizeof(A));
+  A total = 0;
+  for (int64_t leaf = 0; leaf < n; leaf += row_leaf) {
+    const int64_t end = std::min(leaf + row_leaf, n);
+    alignas(64) A sums[lanes] = {};
+    int64_t i = leaf;
+    for (; i + lanes <= end; i += lanes) {
+      for (int64_t j = 0; j < lanes; j++) {
+        const A e = math::exp(x[i + j] - shift);
+        if constexpr (Keep) {
+          y[i + j] = e;
+        }
+        sums[j] += e;
+      }
+    }
+    for (int64_t lane = 0; i < end; i += granule, lane += granule) {
+      const int64_t m = std::min(granule, end - i);
       alignas(64) A tail[granule] = {};
-      for (int64_t j = whole; j < m; j++) {
-        tail[j - whole] = x[i + j] - shift;
+      for (int64_t j = 0; j < m; j++) {
+        tail[j] = x[i + j] - shift;
       }
       for (int64_t j = 0; j < granule; j++) {
         tail[j] = math::exp(tail[j]);
       }
-      std::copy(tail, tail + (m - whole), y + i + whole);
+      for (int64_t j = 0; j < m; j++) {
+        if constexpr (Keep) {
+          y[i + j] = tail[j];
+        }
+        sums[lane + j] += tail[j];
+      }
     }
-    total += fold_row<fold::Sum<A>>(y + i, m);
-  }
-  return total;
-}
-
-// The sum of exp(x - shift) alone.
-template <class A>
-A sum_exp(const A* x, int64_t n, A shift) {
-  alignas(64) A y[row_leaf];
-  A total = 0;
-  for (int64_t i = 0; i < n; i += row_leaf) {
-    total += exp_row(x + i, y, std::min(row_leaf, n - i), shift);
+    total += fold_row<fold::Sum<A>>(sums, lanes);
   }
   return total;
 }
 
 template <bool Log, class A>
 void softmax_row(const A* x, A* y, int64_t n) {
-  const A top = fold_row<fold::Max<A>>(x, n);
+  const A top = top_of_row(x, n);
   if constexpr (Log) {
-    const A log_sum = math::log(sum_exp(x, n, top));
+    const A log_sum = math::log(exp_row<false, A>(x, nullptr, n, top));
     for (int64_t i = 0; i < n; i++) {
       y[i] = (x[i] - top) - log_sum;
     }
   } else {
-    const A scale = 1 / exp_row(x, y, n, top);
+    const A scale = 1 / exp_row<true>(x, y, n, top);
     for (int64_t i = 0; i < n; i++) {
       y[i] *= scale;
     }
   }
 }
 
-// In place on a tile of n rows of `cols` elements; `top` and `sum` have room for cols, `spare` for
-// cols rounded up to the granule.
+// In place on a tile of n rows of `cols` elements, a multiple of the granule; `top` and `sum` have
+// room for a row.
 template <bool Log, class A>
-void softmax_tile(A* __restrict x, int64_t n, int64_t cols, A* __restrict top, A* __restrict sum,
-                  A* __restrict spare) {
+void softmax_tile(A* __restrict x, int64_t n, int64_t cols, A* __restrict top, A* __restrict sum) {
   fold_columns<fold::Max<A>>(x, cols, n, cols, top);
   std::fill(sum, sum + cols, A(0));
-  const int64_t whole = (cols + granule - 1) & -granule;
-  std::fill(spare, spare + whole, A(0));
   for (int64_t r = 0; r < n; r++) {
-    A* row = x + r * cols;
+    A* __restrict row = x + r * cols;
     for (int64_t c = 0; c < cols; c++) {
-      spare[c] = row[c] - top[c];
-    }
-    if constexpr (Log) {
-      std::copy(spare, spare + cols, row);
-    }
-    for (int64_t c = 0; c < whole; c++) {
-      spare[c] = math::exp(spare[c]);
-    }
-    for (int64_t c = 0; c < cols; c++) {
-      sum[c] += spare[c];
-    }
-    if constexpr (!Log) {
-      std::copy(spare, spare + cols, row);
+      const A e = math::exp(row[c] - top[c]);
+      sum[c] += e;
+      row[c] = Log ? row[c] : e;
     }
   }
   for (int64_t c = 0; c < cols; c++) {
     sum[c] = Log ? math::log(sum[c]) : 1 / sum[c];
   }
   for (int64_t r = 0; r < n; r++) {
-    A* row = x + r * cols;
+    A* __restrict row = x + r * cols;
     for (int64_t c = 0; c < cols; c++) {
-      row[c] = Log ? row[c] - sum[c] : row[c] * sum[c];
+      row[c] = Log ? (row[c] - top[c]) - sum[c] : row[c] * sum[c];
     }
   }
 }
 
 // Columns that one task takes: a tile should stay in the second-level cache.
+inline constexpr int64_t tile_cache = 256 << 10;
+inline constexpr int64_t narrow = 32;  // with tiles of fewer columns, rows cost more than they hold
+
 int64_t tile_width(int64_t n, int64_t inner, int64_t bytes) {
-  const int64_t fits = (256 << 10) / (n * bytes) & -granule;
-  return std::min(inner, std::clamp<int64_t>(fits, granule, 512));
+  const int64_t fits = tile_cache / (n * bytes) & -granule;
+  const int64_t fair =
+      std::max<int64_t>(64, (inner / 8 + granule - 1) & -granule);  // enough for threads
+  return std::min({inner, std::clamp<int64_t>(fits, granule, 512), fair});
 }
+
+// The geometry of a softmax and the ways of its elements to and from the type it is computed in.
+template <class A>
+struct SoftmaxJob {
+  Strip s;
+  ConvertRun read;
+  ConvertRun write;
+  int64_t in_size;
+  int64_t out_size;
+  const char* from;
+  char* to;
+  bool direct;  // memory holds A on both sides
+
+  void read_run(A* x, int64_t at, int64_t n) const { read(x, from + at * in_size, in_size, n); }
+  void write_run(int64_t at, const A* y, int64_t n) const {
+    write(to + at * out_size, y, sizeof(A), n);
+  }
+};
+
+template <bool Log, class A>
+void softmax_rows(const SoftmaxJob<A>& job) {
+  const int64_t n = job.s.n;
+  parallel_for(0, job.s.outer, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
+    Scratch<A> row(job.direct ? 0 : n);
+    for (int64_t o = begin; o < end; o++) {
+      if (job.direct) {
+        softmax_row<Log>(reinterpret_cast<const A*>(job.from) + o * n,
+                         reinterpret_cast<A*>(job.to) + o * n, n);
+      } else {
+        job.read_run(row.data(), o * n, n);
+        softmax_row<Log>(row.data(), row.data(), n);
+        job.write_run(o * n, row.data(), n);
+      }
+    }
+  });
+}
+
+template <bool Log, class A>
+void softmax_tiles(const SoftmaxJob<A>& job) {
+  const Strip& s = job.s;
+  const int64_t width = tile_width(s.n, s.inner, sizeof(A));
+  const int64_t padded = (width + granule - 1) & -granule;
+  const int64_t tiles = num_chunks(0, s.inner, width);
+  const int64_t grain = std::max<int64_t>(1, 16384 / (width * s.n));
+  parallel_for(0, s.outer * tiles, grain, [&](int64_t begin, int64_t end) {
+    Scratch<A> tile(s.n * padded);
+    Scratch<A> rest(2 * padded);
+    std::fill(tile.data(), tile.data() + s.n * padded, A(0));
+    for (int64_t task = begin; task < end; task++) {
+      const int64_t col = task % tiles * width;
+      const int64_t cols = std::min(width, s.inner - col);
+      const int64_t first = task / tiles * s.n * s.inner + col;
+      for (int64_t r = 0; r < s.n; r++) {
+        job.read_run(tile.data() + r * padded, first + r * s.inner, cols);
+      }
+      softmax_tile<Log>(tile.data(), s.n, padded, rest.data(), rest.data() + padded);
+      for (int64_t r = 0; r < s.n; r++) {
+        job.write_run(first + r * s.inner, tile.data() + r * padded, cols);
+      }
+    }
+  });
+}
+
+// Columns too long for a tile. Whole rows are taken as they lie: a chunk of them that fits the
+// cache gives each column's largest element and the sum of exp(x - largest); those of all chunks
+// meet, and a last pass computes exp again, which is cheaper than writing it down.
+template <bool Log, class A>
+class LongColumns {
+ public:
+  explicit LongColumns(const SoftmaxJob<A>& job)
+      : job_(job),
+        s_(job.s),
+        width_((std::min<int64_t>(s_.inner, 4096) + granule - 1) & -granule),
+        tiles_(num_chunks(0, s_.inner, width_)),
+        rows_(std::max<int64_t>(16, tile_cache / (width_ * static_cast<int64_t>(sizeof(A))))),
+        chunks_(num_chunks(0, s_.n, rows_)),
+        tops_(s_.outer * tiles_ * chunks_ * width_),
+        sums_(s_.outer * tiles_ * chunks_ * width_) {}
+
+  void run() {
+    const int64_t blocks = s_.outer * tiles_;
+    parallel_for(0, blocks * chunks_, 1, [&](int64_t begin, int64_t end) {
+      Scratch<A> row(width_);
+      for (int64_t task = begin; task < end; task++) {
+        summarise(task, row.data());
+      }
+    });
+    parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t block = begin; block < end; block++) {
+        merge(block);
+      }
+    });
+    parallel_for(0, blocks * chunks_, 1, [&](int64_t begin, int64_t end) {
+      Scratch<A> row(width_);
+      for (int64_t task = begin; task < end; task++) {
+        finish(task, row.data());
+      }
+    });
+  }
+
+ private:
+  // Calls f(position of the row's first element, columns) for the rows of a chunk.
+  template <class F>
+  void for_rows(int64_t task, const F& f) const {
+    const int64_t block = task / chunks_;
+    const int64_t col = block % tiles_ * width_;
+    const int64_t first = task % chunks_ * rows_;
+    for (int64_t r = first; r < std::min(first + rows_, s_.n); r++) {
+      f((block / tiles_ * s_.n + r) * s_.inner + col, std::min(width_, s_.inner - col));
+    }
+  }
+
+  void summarise(int64_t task, A* __restrict row) {
+    A* __restrict top = tops_.data() + task * width_;
+    A* __restrict sum = sums_.data() + task * width_;
+    std::fill(top, top + width_, -math::infinity<A>);
+    std::fill(sum, sum + width_, A(0));
+    std::fill(row, row + width_, A(0));
+    for_rows(task, [&](int64_t at, int64_t cols) {
+      job_.read_run(row, at, cols);
+      for (int64_t c = 0; c < width_; c++) {
+        top[c] = fold::Max<A>::combine(top[c], row[c]);
+      }
+    });
+    for_rows(task, [&](int64_t at, int64_t cols) {
+      job_.read_run(row, at, cols);
+      for (int64_t c = 0; c < width_; c++) {
+        const A shift = top[c] == -math::infinity<A> ? A(0) : top[c];  // exp(-inf) is 0, not NaN
+        sum[c] += math::exp(row[c] - shift);
+      }
+    });
+  }
+
+  // The totals of a block of columns, in place of its first chunk's.
+  void merge(int64_t block) {
+    A* __restrict top = tops_.data() + block * chunks_ * width_;
+    A* __restrict sum = sums_.data() + block * chunks_ * width_;
+    for (int64_t chunk = 1; chunk < chunks_; chunk++) {
+      const A* __restrict next_top = top + chunk * width_;
+      const A* __restrict next_sum = sum + chunk * width_;
+      for (int64_t c = 0; c < width_; c++) {
+        const A high = fold::Max<A>::combine(top[c], next_top[c]);
+        const A shift = high == -math::infinity<A> ? A(0) : high;
+        sum[c] = sum[c] * math::exp(top[c] - shift) + next_sum[c] * math::exp(next_top[c] - shift);
+        top[c] = high;
+      }
+    }
+    for (int64_t c = 0; c < width_; c++) {
+      sum[c] = Log ? math::log(sum[c]) : 1 / sum[c];
+    }
+  }
+
+  void finish(int64_t task, A* __restrict row) const {
+    const int64_t block = task / chunks_;
+    const A* __restrict top = tops_.data() + block * chunks_ * width_;
+    const A* __restrict sum = sums_.data() + block * chunks_ * width_;
+    std::fill(row, row + width_, A(0));
+    for_rows(task, [&](int64_t at, int64_t cols) {
+      job_.read_run(row, at, cols);
+      for (int64_t c = 0; c < width_; c++) {
+        const A x = row[c] - top[c];
+        row[c] = Log ? x - sum[c] : math::exp(x) * sum[c];
+      }
+      job_.write_run(at, row, cols);
+    });
+  }
+
+  const SoftmaxJob<A>& job_;
+  const Strip& s_;
+  const int64_t width_;  // columns that are taken together, padded
+  const int64_t tiles_;
+  const int64_t rows_;  // of a chunk
+  const int64_t chunks_;
+  Scratch<A> tops_;  // [outer][tile][chunk][width]
+  Scratch<A> sums_;
+};
 
 template <bool Log>
 void softmax_forward(const char* name, const Tensor& out, const Tensor& given, int64_t dim) {
@@ -119,53 +321,24 @@ void softmax_forward(const char* name, const Tensor& out, const Tensor& given, i
     return;
   }
   const Tensor self = contiguous_raw(given);
-  const Strip s = strip_of(self, dim);
   visit_dtype<set_floating>(name, out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = compute_t<T>;
-    const ConvertRun read = reader<A>(name, self.dtype());
-    const ConvertRun write = writer<A, set_floating>(name, out.dtype());
-    const bool direct = self.dtype() == dtype_of_v<A> && std::is_same_v<A, T>;
-    const int64_t in_size = self.element_size();
-    const int64_t out_size = out.element_size();
-    const char* from = static_cast<const char*>(self.data_ptr());
-    char* to = static_cast<char*>(out.data_ptr());
-    if (s.inner == 1) {
-      parallel_for(0, s.outer, std::max<int64_t>(1, 16384 / s.n), [&](int64_t begin, int64_t end) {
-        Scratch<A> row(direct ? 0 : s.n);
-        for (int64_t o = begin; o < end; o++) {
-          if (direct) {
-            softmax_row<Log>(reinterpret_cast<const A*>(from) + o * s.n,
-                             reinterpret_cast<A*>(to) + o * s.n, s.n);
-          } else {
-            read(row.data(), from + o * s.n * in_size, in_size, s.n);
-            softmax_row<Log>(row.data(), row.data(), s.n);
-            write(to + o * s.n * out_size, row.data(), sizeof(A), s.n);
-          }
-        }
-      });
-      return;
+    const SoftmaxJob<A> job{strip_of(self, dim),
+                            reader<A>(name, self.dtype()),
+                            writer<A, set_floating>(name, out.dtype()),
+                            self.element_size(),
+                            out.element_size(),
+                            static_cast<const char*>(self.data_ptr()),
+                            static_cast<char*>(out.data_ptr()),
+                            self.dtype() == dtype_of_v<A> && std::is_same_v<A, T>};
+    if (job.s.inner == 1) {
+      softmax_rows<Log>(job);
+    } else if (job.s.n * static_cast<int64_t>(sizeof(A)) * narrow <= tile_cache) {
+      softmax_tiles<Log>(job);
+    } else {
+      LongColumns<Log, A>(job).run();
     }
-    const int64_t width = tile_width(s.n, s.inner, sizeof(A));
-    const int64_t tiles = num_chunks(0, s.inner, width);
-    const int64_t grain = std::max<int64_t>(1, 16384 / (width * s.n));
-    parallel_for(0, s.outer * tiles, grain, [&](int64_t begin, int64_t end) {
-      Scratch<A> tile(s.n * width);
-      Scratch<A> rest(3 * (width + granule));
-      for (int64_t task = begin; task < end; task++) {
-        const int64_t col = task % tiles * width;
-        const int64_t cols = std::min(width, s.inner - col);
-        const int64_t first = task / tiles * s.n * s.inner + col;
-        for (int64_t r = 0; r < s.n; r++) {
-          read(tile.data() + r * cols, from + (first + r * s.inner) * in_size, in_size, cols);
-        }
-        softmax_tile<Log>(tile.data(), s.n, cols, rest.data(), rest.data() + width + granule,
-                          rest.data() + 2 * (width + granule));
-        for (int64_t r = 0; r < s.n; r++) {
-          write(to + (first + r * s.inner) * out_size, tile.data() + r * cols, sizeof(A), cols);
-        }
-      }
-    });
   });
 }
 

@@ -277,11 +277,11 @@ void best_items(const T* x, int64_t n, int64_t k, bool largest, Key<T>* keys,
   auto bar = static_cast<Key<T>>(best.front().key());
   for (int64_t i = k; i < n; i += 64) {
     const int64_t m = std::min<int64_t>(64, n - i);
-    bool any = false;
+    Key<T> any = 0;  // as wide as a key, so that this is a loop of vectors
     for (int64_t j = 0; j < m; j++) {
-      any |= keys[i + j] < bar;
+      any = static_cast<Key<T>>(any | (keys[i + j] < bar ? 1 : 0));
     }
-    if (!any) {
+    if (any == 0) {
       continue;
     }
     for (int64_t j = 0; j < m; j++) {
