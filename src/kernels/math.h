@@ -33,7 +33,8 @@ RL_VECTOR_1(atan)
 RL_VECTOR_1(atanh)
 RL_VECTOR_1(cos)
 RL_VECTOR_1(cosh)
-RL_VECTOR_1(erf)
+extern "C" __attribute__((simd("notinbranch"), const)) float rushlight_erff(float) noexcept;
+extern "C" __attribute__((simd("notinbranch"), const)) double erf(double) noexcept;
 RL_VECTOR_1(erfc)
 extern "C" __attribute__((simd("notinbranch"), const)) double exp(double) noexcept;
 RL_VECTOR_1(exp2)
@@ -119,7 +120,12 @@ RL_MATH_1(atan, ::atan)
 RL_MATH_1(atanh, ::atanh)
 RL_MATH_1(cos, ::cos)
 RL_MATH_1(cosh, ::cosh)
-RL_MATH_1(erf, ::erf)
+#if !defined(__CUDACC__) && defined(__x86_64__)
+RL_INLINE float erf(float x) { return rushlight_erff(x); }  // src/cpu/isa/erf.cpp
+#else
+RL_INLINE float erf(float x) { return ::erff(x); }
+#endif
+RL_INLINE double erf(double x) { return ::erf(x); }
 RL_MATH_1(erfc, ::erfc)
 RL_MATH_1(exp2, ::exp2)
 RL_MATH_1(expm1, ::expm1)

@@ -2,6 +2,7 @@
 // count_nonzero and vector norms. A kernel here names its formula, the type to compute in and what
 // becomes of the total.
 #include <algorithm>
+#include <cstring>
 
 #include "cpu/isa/fold.h"
 
@@ -245,6 +246,45 @@ struct SumPower : fold::Sum<T> {
   }
 };
 
+// The sum of squares of floats, kept in double: no overflow, and one rounding. Elements become
+// doubles on the way into the sum.
+struct SumFloatSquares : Fold<fold::Sum<double>> {
+  using A = float;
+  using S = double;
+  void row(const A* x, int64_t n, int64_t, S& s) const {
+    typedef float Floats __attribute__((vector_size(vector_bytes / 2), aligned(4), may_alias));
+    typedef double Doubles __attribute__((vector_size(vector_bytes), aligned(8), may_alias));
+    constexpr int per = vector_bytes / static_cast<int>(sizeof(double));
+    constexpr int vectors = lane_bytes / vector_bytes;
+    constexpr int64_t lanes = per * vectors;
+    Doubles v[vectors] = {};
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+#pragma GCC unroll 16
+      for (int k = 0; k < vectors; k++) {
+        const auto& floats = *reinterpret_cast<const Floats*>(x + i + k * per);
+        const Doubles d = __builtin_convertvector(floats, Doubles);
+        v[k] += d * d;
+      }
+    }
+    alignas(64) double lane[lanes];
+    std::memcpy(lane, v, sizeof(v));
+    for (int64_t j = 0; i + j < n; j++) {
+      lane[j] += static_cast<double>(x[i + j]) * x[i + j];
+    }
+    s = fold_row<fold::Sum<double>>(lane, lanes);
+  }
+  void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* __restrict s) const {
+    std::fill(s, s + cols, 0.0);
+    for (int64_t r = 0; r < rows; r++) {
+      const A* row = x + r * ld;
+      for (int64_t c = 0; c < cols; c++) {
+        s[c] += static_cast<double>(row[c]) * row[c];
+      }
+    }
+  }
+};
+
 }  // namespace
 
 void linalg_vector_norm(const Tensor& out, const Tensor& self, const Scalar& ord,
@@ -253,9 +293,19 @@ void linalg_vector_norm(const Tensor& out, const Tensor& self, const Scalar& ord
   const double p = ord.as<double>();
   visit_dtype<set_floating>(name, out.dtype(), [&](auto tag) {
     using A = compute_t<typename decltype(tag)::type>;
-    if (p == 2) {
-      // Squares of floats meet in double: no overflow, and one rounding.
-      using D = double;
+    if (p == 2 && self.dtype() == kFloat32) {
+      const ConvertRun write = writer<double, set_floating>(name, out.dtype());
+      const int64_t width = out.element_size();
+      reduce(SumFloatSquares(), plan_reduction(self, dim, false), self.data_ptr(),
+             reader<float>(name, kFloat32), true, [&](int64_t first, const double* s, int64_t n) {
+               for (int64_t i = 0; i < n; i++) {
+                 const double root = math::sqrt(s[i]);
+                 write(static_cast<char*>(out.data_ptr()) + (first + i) * width, &root,
+                       sizeof(double), 1);
+               }
+             });
+    } else if (p == 2) {
+      using D = double;  // squares meet in double: no overflow, and one rounding
       fold<fold::SumSquares<D>, true>(name, out, self, dim,
                                       [](D total, int64_t) { return math::sqrt(total); });
     } else if (p == 1) {

@@ -218,9 +218,45 @@ void for_rows(int64_t count, int64_t n, const F& f) {
   }
 }
 
+// Items of a row, sorted, become values and positions.
+template <class T, class Item>
+void write_sorted(const T* row, const Item* sorted, int64_t n, T* values, int64_t* indices) {
+  const auto write = [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i++) {
+      const int64_t at = sorted[i].index();
+      values[i] = row[at];
+      indices[i] = at;
+    }
+  };
+  if (n > long_row) {
+    parallel_for(0, n, sort_chunk, write);
+  } else {
+    write(0, n);
+  }
+}
+
 template <class T>
 void sort_rows(const T* x, int64_t count, int64_t n, bool descending, T* values, int64_t* indices) {
   using Item = ItemOf<T>;
+  if constexpr (sizeof(T) == 8 && std::is_integral_v<T>) {
+    // Integers of 64 bits are seldom large: with keys counted from the least, half the bytes move.
+    const IntegerRange<T> range = integer_range(x, count * n);
+    if (range.fits_word()) {
+      for_rows(count, n, [&](int64_t begin, int64_t end) {
+        Scratch<Item8> a(n);
+        Scratch<Item8> b(n);
+        for (int64_t r = begin; r < end; r++) {
+          const T* row = x + r * n;
+          for (int64_t i = 0; i < n; i++) {
+            a[i] = Item8::make(descending ? range.below(row[i]) : range.above(row[i]), i);
+          }
+          const Item8* sorted = radix_sort(a.data(), b.data(), n, range.key_bytes());
+          write_sorted(row, sorted, n, values + r * n, indices + r * n);
+        }
+      });
+      return;
+    }
+  }
   for_rows(count, n, [&](int64_t begin, int64_t end) {
     Scratch<Item> a(n);
     Scratch<Item> b(n);
@@ -228,18 +264,7 @@ void sort_rows(const T* x, int64_t count, int64_t n, bool descending, T* values,
       const T* row = x + r * n;
       make_items(row, n, descending, a.data());
       const Item* sorted = radix_sort(a.data(), b.data(), n, sizeof(Key<T>));
-      const auto write = [&](int64_t first, int64_t last) {
-        for (int64_t i = first; i < last; i++) {
-          const int64_t at = sorted[i].index();
-          values[r * n + i] = row[at];
-          indices[r * n + i] = at;
-        }
-      };
-      if (n > long_row) {
-        parallel_for(0, n, sort_chunk, write);
-      } else {
-        write(0, n);
-      }
+      write_sorted(row, sorted, n, values + r * n, indices + r * n);
     }
   });
 }

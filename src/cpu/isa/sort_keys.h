@@ -61,6 +61,26 @@ struct key_of<double> {
 template <class T>
 using Key = typename key_of<T>::type;
 
+// The least and the greatest of integers, from which shorter keys can be counted.
+template <class T>
+struct IntegerRange {
+  T least = 0;
+  T greatest = 0;
+  uint64_t above(T x) const { return static_cast<uint64_t>(x) - static_cast<uint64_t>(least); }
+  uint64_t below(T x) const { return static_cast<uint64_t>(greatest) - static_cast<uint64_t>(x); }
+  bool fits_word() const { return above(greatest) >> 32 == 0; }
+  int key_bytes() const { return (std::bit_width(above(greatest)) + 7) / 8; }
+};
+template <class T>
+IntegerRange<T> integer_range(const T* x, int64_t n) {
+  IntegerRange<T> range{x[0], x[0]};
+  for (int64_t i = 0; i < n; i++) {
+    range.least = x[i] < range.least ? x[i] : range.least;
+    range.greatest = x[i] > range.greatest ? x[i] : range.greatest;
+  }
+  return range;
+}
+
 // Keys of up to 32 bits share a word with the position.
 struct Item8 {
   uint64_t word;

@@ -16,8 +16,9 @@ namespace {
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-// From `order`, positions in which equal elements are neighbours, and same(a, b): the positions at
-// which runs begin, which run each position belongs to, and the runs' lengths.
+// From `order`, positions in which equal elements are neighbours, and same(i), whether the element
+// at order(i) equals the one before it: the positions at which runs begin, which run each position
+// belongs to, and the runs' lengths.
 struct Runs {
   std::vector<int64_t> first;
   Tensor inverse;
@@ -32,7 +33,7 @@ Runs find_runs(int64_t n, bool want_inverse, bool want_counts, const Order& orde
   int64_t* inverse = want_inverse ? runs.inverse.data<int64_t>() : nullptr;
   std::vector<int64_t> starts;
   for (int64_t i = 0; i < n; i++) {
-    if (i == 0 || !same(order(i - 1), order(i))) {
+    if (i == 0 || !same(i)) {
       runs.first.push_back(order(i));
       starts.push_back(i);
     }
@@ -107,19 +108,38 @@ Three _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts
   RL_CHECK(n < (int64_t(1) << 32), "unique: tensors of 2^32 elements and more are not supported");
   return visit_dtype<set_real | set_Bool>("unique", x.dtype(), [&](auto tag) -> Three {
     using T = typename decltype(tag)::type;
-    using Item = std::conditional_t<sizeof(T) <= 4, Item8, Item16>;
     const T* from = x.data<T>();
-    Scratch<Item> a(n);
-    Scratch<Item> b(n);
-    parallel_for(0, n, 32768, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++) {
-        a[i] = Item::make(key_of<T>::get(from[i]), i);
+    constexpr bool is_integer = std::is_integral_v<T>;
+    Runs runs;
+    const auto sort_items = [&](auto zero, int bytes, const auto& key) {
+      using Item = decltype(zero);
+      Scratch<Item> a(n);
+      Scratch<Item> b(n);
+      parallel_for(0, n, 32768, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i++) {
+          a[i] = Item::make(key(from[i]), i);
+        }
+      });
+      const Item* sorted = n == 0 ? a.data() : radix_sort(a.data(), b.data(), n, bytes);
+      runs = find_runs(
+          n, return_inverse, return_counts, [&](int64_t i) { return sorted[i].index(); },
+          [&](int64_t i) {
+            const uint64_t k = sorted[i].key();
+            // NaNs have one key, and none equals another.
+            return k == sorted[i - 1].key() && (is_integer || k != static_cast<Key<T>>(~Key<T>(0)));
+          });
+    };
+    if constexpr (sizeof(T) == 8 && is_integer) {
+      const IntegerRange<T> range = n == 0 ? IntegerRange<T>() : integer_range(from, n);
+      if (range.fits_word()) {
+        sort_items(Item8(), range.key_bytes(), [&](T v) { return range.above(v); });
+      } else {
+        sort_items(Item16(), sizeof(T), [](T v) { return key_of<T>::get(v); });
       }
-    });
-    const Item* sorted = n == 0 ? a.data() : radix_sort(a.data(), b.data(), n, sizeof(T));
-    const Runs runs = find_runs(
-        n, return_inverse, return_counts, [&](int64_t i) { return sorted[i].index(); },
-        [&](int64_t p, int64_t q) { return from[p] == from[q]; });
+    } else {
+      using Item = std::conditional_t<sizeof(T) <= 4, Item8, Item16>;
+      sort_items(Item(), sizeof(T), [](T v) { return key_of<T>::get(v); });
+    }
     const Tensor inverse = return_inverse ? shaped(runs.inverse, self.sizes()) : runs.inverse;
     return {pick_elements(from, runs.first, x.dtype()), inverse, runs.counts};
   });
@@ -150,8 +170,9 @@ Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, boo
     });
     const Runs runs = find_runs(
         n, return_inverse, return_counts, [&](int64_t i) { return order[i]; },
-        [&](int64_t p, int64_t q) {
-          return std::equal(x + p * length, x + (p + 1) * length, x + q * length);
+        [&](int64_t i) {
+          const T* slice = x + order[i] * length;
+          return std::equal(slice, slice + length, x + order[i - 1] * length);
         });
     return {pick_slices(slices, runs.first, dim), runs.inverse, runs.counts};
   });
@@ -172,8 +193,9 @@ Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_co
     const T* x = slices.data<T>();
     const Runs runs = find_runs(
         n, return_inverse, return_counts, [](int64_t i) { return i; },
-        [&](int64_t p, int64_t q) {
-          return std::equal(x + p * length, x + (p + 1) * length, x + q * length);
+        [&](int64_t i) {
+          const T* slice = x + i * length;
+          return std::equal(slice, slice + length, slice - length);
         });
     if (dim.has_value()) {
       return {pick_slices(slices, runs.first, d), runs.inverse, runs.counts};
