@@ -41,6 +41,14 @@ struct InsideScope {
   ~InsideScope() { inside = before; }
 };
 
+// Chunks that one thread takes first, in order. Those of a thread lie side by side and are the
+// same ones at every call, so what it wrote in one op is in its cache in the next.
+struct alignas(64) Share {
+  std::atomic<int64_t> next{0};
+  int64_t end = 0;
+};
+constexpr int64_t max_shares = 32;
+
 // What the threads of one call share.
 struct Work {
   int64_t begin;
@@ -49,35 +57,45 @@ struct Work {
   int64_t chunks;
   ChunkFunction f;
   const void* context;
-  std::atomic<int64_t> next{0};
-  std::atomic<bool> failed{false};
+  int64_t num_shares;
+  Share shares[max_shares]{};
+  std::atomic<int64_t> failed_chunk{INT64_MAX};
   std::mutex mutex{};
-  int64_t failed_chunk = INT64_MAX;
   std::exception_ptr error{};
+
+  void cut() {
+    for (int64_t s = 0; s < num_shares; s++) {
+      shares[s].next.store(chunks * s / num_shares, std::memory_order_relaxed);
+      shares[s].end = chunks * (s + 1) / num_shares;
+    }
+  }
 
   void run_chunk(int64_t i) {
     const int64_t b = begin + i * grain;
     f(context, b, end - b > grain ? b + grain : end);
   }
 
-  // Chunks are handed out in order, so all chunks before a failed one have started and will end:
-  // keeping the failure of the lowest chunk makes the error independent of timing.
-  void take_chunks() noexcept {
+  // A thread's own share first, then what is left of the others'. Chunks above a failed one are
+  // dropped and those below it still run, so the error that is kept, that of the lowest chunk, does
+  // not depend on timing.
+  void take_chunks(int64_t thread) noexcept {
     InsideScope scope;
-    while (!failed.load(std::memory_order_relaxed)) {
-      const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= chunks) {
-        return;
-      }
-      try {
-        run_chunk(i);
-      } catch (...) {
-        std::lock_guard<std::mutex> lock(mutex);
-        if (i < failed_chunk) {
-          failed_chunk = i;
-          error = std::current_exception();
+    for (int64_t k = 0; k < num_shares; k++) {
+      Share& share = shares[(thread + k) % num_shares];
+      while (true) {
+        const int64_t i = share.next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= share.end || i > failed_chunk.load(std::memory_order_relaxed)) {
+          break;
         }
-        failed.store(true, std::memory_order_relaxed);
+        try {
+          run_chunk(i);
+        } catch (...) {
+          std::lock_guard<std::mutex> lock(mutex);
+          if (i < failed_chunk.load(std::memory_order_relaxed)) {
+            failed_chunk.store(i, std::memory_order_relaxed);
+            error = std::current_exception();
+          }
+        }
       }
     }
   }
@@ -88,12 +106,12 @@ void run_team(Work& work, int threads) {
 #ifdef RL_STD_THREADS
   std::vector<std::jthread> team;
   for (int i = 1; i < threads; i++) {
-    team.emplace_back([&work] { work.take_chunks(); });
+    team.emplace_back([&work, i] { work.take_chunks(i); });
   }
-  work.take_chunks();
+  work.take_chunks(0);
 #else
 #pragma omp parallel num_threads(threads)
-  work.take_chunks();
+  work.take_chunks(omp_get_thread_num());
 #endif
 }
 
@@ -125,14 +143,16 @@ void run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f, cons
   }
   RL_CHECK(grain > 0, "parallel_for: the grain must be positive, got ", grain);
   const int64_t chunks = num_chunks(begin, end, grain);
-  Work work{begin, end, grain, chunks, f, context};
   const int64_t threads = std::min<int64_t>({get_num_threads(), chunks, max_team});
   if (threads == 1 || in_parallel_region()) {
     for (int64_t i = 0; i < chunks; i++) {
-      work.run_chunk(i);
+      const int64_t b = begin + i * grain;
+      f(context, b, end - b > grain ? b + grain : end);
     }
     return;
   }
+  Work work{begin, end, grain, chunks, f, context, std::min(threads, max_shares)};
+  work.cut();
   run_team(work, static_cast<int>(threads));
   if (work.error) {
     std::rethrow_exception(work.error);

@@ -180,6 +180,18 @@ void copy_short_rows(const TensorIterator& it) {
   });
 }
 
+// A conversion whose result no cache will hold: written past them.
+void copy_past_caches(const TensorIterator& it, const Sides& sides) {
+  it.for_each([&](char** data, const int64_t*, int64_t n) {
+    alignas(64) char converted[16 * piece];
+    for (int64_t i = 0; i < n; i += piece) {
+      const int64_t count = std::min(piece, n - i);
+      sides.cast(converted, data[1] + i * sides.from_size, count);
+      stream(data[0] + i * sides.to_size, converted, count * sides.to_size);
+    }
+  });
+}
+
 void copy(const TensorIterator& it) {
   if (const int across = transposed_dim(it)) {
     copy_transposed(it, across);
@@ -191,6 +203,12 @@ void copy(const TensorIterator& it) {
   }
   const Sides sides{cast_function(it.dtype(0), it.dtype(1)), it.dtype(0) == it.dtype(1),
                     itemsize(it.dtype(0)), itemsize(it.dtype(1))};
+  const bool together = it.strides(0)[0] == sides.to_size && it.strides(1)[0] == sides.from_size;
+  if (together && it.dim() == 1 &&
+      it.numel() * (sides.to_size + sides.from_size) >= 2 * stream_threshold) {
+    copy_past_caches(it, sides);
+    return;
+  }
   it.for_each([&](char** data, const int64_t* strides, int64_t n) {
     copy_row(sides, data[0], strides[0], data[1], strides[1], n);
   });

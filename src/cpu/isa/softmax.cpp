@@ -87,6 +87,21 @@ A exp_row(const A* x, [[maybe_unused]] A* y, int64_t n, A shift) {
   return total;
 }
 
+// What exp(x - largest) is shifted by where all may be -inf: the sum is 0 then, not NaN.
+template <class A>
+RL_INLINE A shift_of(A top) {
+  return top == -math::infinity<A> ? A(0) : top;
+}
+
+// Two parts of what is summed, each with its largest element, become one.
+template <class A>
+RL_INLINE void join_sums(A& top, A& sum, A next_top, A next_sum) {
+  const A high = fold::Max<A>::combine(top, next_top);
+  const A shift = shift_of(high);
+  sum = sum * math::exp(top - shift) + next_sum * math::exp(next_top - shift);
+  top = high;
+}
+
 template <bool Log, class A>
 void softmax_row(const A* x, A* y, int64_t n) {
   const A top = top_of_row(x, n);
@@ -172,6 +187,55 @@ void softmax_rows(const SoftmaxJob<A>& job) {
         job.write_run(o * n, row.data(), n);
       }
     }
+  });
+}
+
+// Few long rows: the same by chunks of each, whose largest elements and sums meet before a last
+// pass.
+inline constexpr int64_t long_row = 1 << 16;
+inline constexpr int64_t row_chunk = 1 << 14;
+
+template <bool Log, class A>
+void softmax_long_rows(const SoftmaxJob<A>& job) {
+  const int64_t n = job.s.n;
+  const int64_t chunks = num_chunks(0, n, row_chunk);
+  Scratch<A> tops(job.s.outer * chunks);
+  Scratch<A> sums(job.s.outer * chunks);
+  // Calls f(task, elements, how many, position) with a chunk read into memory that is padded to a
+  // granule.
+  const auto for_chunks = [&](const auto& f) {
+    parallel_for(0, job.s.outer * chunks, 1, [&](int64_t begin, int64_t end) {
+      Scratch<A> x(row_chunk);
+      for (int64_t task = begin; task < end; task++) {
+        const int64_t first = task % chunks * row_chunk;
+        const int64_t m = std::min(row_chunk, n - first);
+        const int64_t at = task / chunks * n + first;
+        job.read_run(x.data(), at, m);
+        std::fill(x.data() + m, x.data() + ((m + granule - 1) & -granule), A(0));
+        f(task, x.data(), m, at);
+      }
+    });
+  };
+  for_chunks([&](int64_t task, const A* x, int64_t m, int64_t) {
+    tops[task] = top_of_row(x, m);
+    sums[task] = exp_row<false, A>(x, nullptr, m, shift_of(tops[task]));
+  });
+  for (int64_t o = 0; o < job.s.outer; o++) {
+    A* const top = tops.data() + o * chunks;
+    A* const sum = sums.data() + o * chunks;
+    for (int64_t c = 1; c < chunks; c++) {
+      join_sums(top[0], sum[0], top[c], sum[c]);
+    }
+    sum[0] = Log ? math::log(sum[0]) : 1 / sum[0];
+  }
+  for_chunks([&](int64_t task, A* x, int64_t m, int64_t at) {
+    const A top = tops[task / chunks * chunks];
+    const A sum = sums[task / chunks * chunks];
+    const int64_t whole = (m + granule - 1) & -granule;
+    for (int64_t i = 0; i < whole; i++) {
+      x[i] = Log ? (x[i] - top) - sum : math::exp(x[i] - top) * sum;
+    }
+    job.write_run(at, x, m);
   });
 }
 
@@ -265,8 +329,7 @@ class LongColumns {
     for_rows(task, [&](int64_t at, int64_t cols) {
       job_.read_run(row, at, cols);
       for (int64_t c = 0; c < width_; c++) {
-        const A shift = top[c] == -math::infinity<A> ? A(0) : top[c];  // exp(-inf) is 0, not NaN
-        sum[c] += math::exp(row[c] - shift);
+        sum[c] += math::exp(row[c] - shift_of(top[c]));
       }
     });
   }
@@ -279,10 +342,7 @@ class LongColumns {
       const A* __restrict next_top = top + chunk * width_;
       const A* __restrict next_sum = sum + chunk * width_;
       for (int64_t c = 0; c < width_; c++) {
-        const A high = fold::Max<A>::combine(top[c], next_top[c]);
-        const A shift = high == -math::infinity<A> ? A(0) : high;
-        sum[c] = sum[c] * math::exp(top[c] - shift) + next_sum[c] * math::exp(next_top[c] - shift);
-        top[c] = high;
+        join_sums(top[c], sum[c], next_top[c], next_sum[c]);
       }
     }
     for (int64_t c = 0; c < width_; c++) {
@@ -332,7 +392,9 @@ void softmax_forward(const char* name, const Tensor& out, const Tensor& given, i
                             static_cast<const char*>(self.data_ptr()),
                             static_cast<char*>(out.data_ptr()),
                             self.dtype() == dtype_of_v<A> && std::is_same_v<A, T>};
-    if (job.s.inner == 1) {
+    if (job.s.inner == 1 && job.s.n >= long_row && job.s.outer < 16) {
+      softmax_long_rows<Log>(job);
+    } else if (job.s.inner == 1) {
       softmax_rows<Log>(job);
     } else if (job.s.n * static_cast<int64_t>(sizeof(A)) * narrow <= tile_cache) {
       softmax_tiles<Log>(job);
@@ -342,22 +404,44 @@ void softmax_forward(const char* name, const Tensor& out, const Tensor& given, i
   });
 }
 
-// g becomes the gradient of the input, given that of the output and the output y.
+// out = the gradient of a row's input, given that of its output and the output y. The sum that all
+// elements share adds up in lanes, as in exp_row.
 template <bool Log, class A>
-void backward_elements(A* __restrict g, const A* __restrict y, int64_t n, A sum) {
-  if constexpr (Log) {
-    for (int64_t i = 0; i < n; i += granule) {  // y has room for a whole last granule
-      alignas(64) A e[granule];
-      for (int64_t j = 0; j < granule; j++) {
-        e[j] = math::exp(y[i + j]);
-      }
-      for (int64_t j = 0; j < granule; j++) {
-        g[i + j] = g[i + j] - e[j] * sum;
+void backward_row(const A* g, const A* y, A* out, int64_t n) {
+  constexpr int64_t lanes = lane_bytes / static_cast<int64_t>(sizeof(A));
+  A sum = 0;
+  for (int64_t leaf = 0; leaf < n; leaf += row_leaf) {
+    const int64_t end = std::min(leaf + row_leaf, n);
+    alignas(64) A sums[lanes] = {};
+    int64_t i = leaf;
+    for (; i + lanes <= end; i += lanes) {
+      for (int64_t j = 0; j < lanes; j++) {
+        sums[j] += Log ? g[i + j] : g[i + j] * y[i + j];
       }
     }
+    for (int64_t j = 0; i + j < end; j++) {
+      sums[j] += Log ? g[i + j] : g[i + j] * y[i + j];
+    }
+    sum += fold_row<fold::Sum<A>>(sums, lanes);
+  }
+  if constexpr (Log) {
+    const int64_t whole = n & -granule;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < whole; i++) {
+      out[i] = g[i] - math::exp(y[i]) * sum;
+    }
+    alignas(64) A tail[granule] = {};
+    std::copy(y + whole, y + n, tail);
+    for (int64_t j = 0; j < granule; j++) {
+      tail[j] = math::exp(tail[j]) * sum;
+    }
+    for (int64_t j = 0; j < n - whole; j++) {
+      out[whole + j] = g[whole + j] - tail[j];
+    }
   } else {
+#pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) {
-      g[i] = y[i] * (g[i] - sum);
+      out[i] = y[i] * (g[i] - sum);
     }
   }
 }
@@ -382,32 +466,24 @@ void softmax_backward(const char* name, const Tensor& out, const Tensor& given_g
     const char* from_grad = static_cast<const char*>(grad.data_ptr());
     const char* from = static_cast<const char*>(output.data_ptr());
     char* to = static_cast<char*>(out.data_ptr());
+    const auto is_direct = [](const Tensor& t) { return t.dtype() == dtype_of_v<A>; };
+    if (s.inner == 1 && is_direct(grad) && is_direct(output) && is_direct(out)) {
+      parallel_for(0, s.outer, std::max<int64_t>(1, 16384 / s.n), [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin * s.n; at < end * s.n; at += s.n) {
+          backward_row<Log>(grad.data<A>() + at, output.data<A>() + at, out.data<A>() + at, s.n);
+        }
+      });
+      return;
+    }
     if (s.inner == 1) {
       parallel_for(0, s.outer, std::max<int64_t>(1, 16384 / s.n), [&](int64_t begin, int64_t end) {
-        alignas(64) A g[row_leaf] = {};
-        alignas(64) A y[row_leaf] = {};
-        for (int64_t o = begin; o < end; o++) {
-          A sum = 0;
-          for (int64_t i = 0; i < s.n; i += row_leaf) {
-            const int64_t m = std::min(row_leaf, s.n - i);
-            read_grad(g, from_grad + (o * s.n + i) * grad_size, grad_size, m);
-            if constexpr (!Log) {
-              read(y, from + (o * s.n + i) * in_size, in_size, m);
-              for (int64_t j = 0; j < m; j++) {
-                y[j] *= g[j];
-              }
-            }
-            sum += fold_row<fold::Sum<A>>(Log ? g : y, m);
-          }
-          for (int64_t i = 0; i < s.n; i += row_leaf) {
-            const int64_t m = std::min(row_leaf, s.n - i);
-            if (s.n > row_leaf) {
-              read_grad(g, from_grad + (o * s.n + i) * grad_size, grad_size, m);
-            }
-            read(y, from + (o * s.n + i) * in_size, in_size, m);
-            backward_elements<Log>(g, y, m, sum);
-            write(to + (o * s.n + i) * out_size, g, sizeof(A), m);
-          }
+        Scratch<A> g(s.n);
+        Scratch<A> y(s.n);
+        for (int64_t at = begin * s.n; at < end * s.n; at += s.n) {
+          read_grad(g.data(), from_grad + at * grad_size, grad_size, s.n);
+          read(y.data(), from + at * in_size, in_size, s.n);
+          backward_row<Log>(g.data(), y.data(), g.data(), s.n);
+          write(to + at * out_size, g.data(), sizeof(A), s.n);
         }
       });
       return;
