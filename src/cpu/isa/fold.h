@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cpu/isa/convert_run.h"
+#include "cpu/isa/simd.h"
 #include "kernels/math.h"
 #include "kernels/reduce.h"
 
@@ -96,8 +97,54 @@ A fold_lanes(Vector (&v)[Vectors]) {
   return fold_halves<F, lanes / 2>(v[0], std::make_index_sequence<lanes>())[0];
 }
 
+// The largest (or smallest) of a row of at least four vectors, if there is no NaN: a comparison for
+// each pair of vectors looks for those. What is left at the end is taken with some that were.
+template <bool Largest, class A>
+bool extreme_number(const A* x, int64_t n, A& result) {
+  using V = Simd<A>;
+  constexpr int64_t w = V::width;
+  const auto better = [](auto a, auto b) { return Largest ? V::max(a, b) : V::min(a, b); };
+  typename V::V best[4];
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; k++) {
+    best[k] = V::load(x + k * w);
+  }
+  auto nan = V::either(V::unordered(best[0], best[1]), V::unordered(best[2], best[3]));
+  const auto take = [&](const A* from) {
+    typename V::V v[4];
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) {
+      v[k] = V::load(from + k * w);
+      best[k] = better(best[k], v[k]);
+    }
+    nan = V::either(nan, V::unordered(v[0], v[1]));
+    nan = V::either(nan, V::unordered(v[2], v[3]));
+  };
+  for (int64_t i = 4 * w; i + 4 * w <= n; i += 4 * w) {
+    take(x + i);
+  }
+  take(x + n - 4 * w);
+  if (V::any(nan)) {
+    return false;
+  }
+  alignas(64) A lane[w];
+  V::store(lane, better(better(best[0], best[1]), better(best[2], best[3])));
+  result = lane[0];
+  for (int64_t j = 1; j < w; j++) {
+    result = (Largest ? lane[j] > result : lane[j] < result) ? lane[j] : result;
+  }
+  return true;
+}
+
 template <class F, class A>
 A fold_row(const A* x, int64_t n) {
+  constexpr bool largest = std::is_same_v<F, fold::Max<A>>;
+  if constexpr (std::is_floating_point_v<A> && (largest || std::is_same_v<F, fold::Min<A>>)) {
+    A result;
+    if (n >= 4 * Simd<A>::width && extreme_number<largest>(x, n, result)) {
+      return result;
+    }
+  }
   constexpr int lanes = lane_bytes / static_cast<int>(sizeof(A));
   if (n < lanes) {
     A a[4] = {F::identity(), F::identity(), F::identity(), F::identity()};

@@ -1,7 +1,7 @@
 // One vector of floats or doubles of the instruction set being compiled, for kernels that the
 // compiler would not vectorise well by itself: Simd<float>::V and the few operations on it. 16-bit
-// floats are loaded and stored as floats. `max` gives b where either is NaN. `fma` is fused from
-// x86-64-v3 on and a product and a sum in v2.
+// floats are loaded and stored as floats. `max` and `min` give b where either is NaN; `unordered`
+// tells where. `fma` is fused from x86-64-v3 on and a product and a sum in v2.
 #pragma once
 
 #include <immintrin.h>
@@ -34,6 +34,11 @@ struct Simd<float> {
   static V sub(V a, V b) { return _mm512_sub_ps(a, b); }
   static V mul(V a, V b) { return _mm512_mul_ps(a, b); }
   static V max(V a, V b) { return _mm512_maskz_max_ps(all, a, b); }
+  static V min(V a, V b) { return _mm512_maskz_min_ps(all, a, b); }
+  using Flags = __mmask16;
+  static Flags unordered(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
+  static Flags either(Flags a, Flags b) { return static_cast<Flags>(a | b); }
+  static bool any(Flags f) { return f != 0; }
   static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
   static V load(const BFloat16* p) {
     const __m512i wide =
@@ -71,6 +76,11 @@ struct Simd<double> {
   static V sub(V a, V b) { return _mm512_sub_pd(a, b); }
   static V mul(V a, V b) { return _mm512_mul_pd(a, b); }
   static V max(V a, V b) { return _mm512_maskz_max_pd(0xff, a, b); }
+  static V min(V a, V b) { return _mm512_maskz_min_pd(0xff, a, b); }
+  using Flags = __mmask8;
+  static Flags unordered(V a, V b) { return _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q); }
+  static Flags either(Flags a, Flags b) { return static_cast<Flags>(a | b); }
+  static bool any(Flags f) { return f != 0; }
   static V fma(V a, V b, V c) { return _mm512_fmadd_pd(a, b, c); }
 };
 
@@ -88,6 +98,11 @@ struct Simd<float> {
   static V sub(V a, V b) { return _mm256_sub_ps(a, b); }
   static V mul(V a, V b) { return _mm256_mul_ps(a, b); }
   static V max(V a, V b) { return _mm256_max_ps(a, b); }
+  static V min(V a, V b) { return _mm256_min_ps(a, b); }
+  using Flags = V;
+  static Flags unordered(V a, V b) { return _mm256_cmp_ps(a, b, _CMP_UNORD_Q); }
+  static Flags either(Flags a, Flags b) { return _mm256_or_ps(a, b); }
+  static bool any(Flags f) { return _mm256_movemask_ps(f) != 0; }
   static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
   static V load(const BFloat16* p) {
     const __m256i wide =
@@ -124,6 +139,11 @@ struct Simd<double> {
   static V sub(V a, V b) { return _mm256_sub_pd(a, b); }
   static V mul(V a, V b) { return _mm256_mul_pd(a, b); }
   static V max(V a, V b) { return _mm256_max_pd(a, b); }
+  static V min(V a, V b) { return _mm256_min_pd(a, b); }
+  using Flags = V;
+  static Flags unordered(V a, V b) { return _mm256_cmp_pd(a, b, _CMP_UNORD_Q); }
+  static Flags either(Flags a, Flags b) { return _mm256_or_pd(a, b); }
+  static bool any(Flags f) { return _mm256_movemask_pd(f) != 0; }
   static V fma(V a, V b, V c) { return _mm256_fmadd_pd(a, b, c); }
 };
 
@@ -141,6 +161,11 @@ struct Simd<float> {
   static V sub(V a, V b) { return _mm_sub_ps(a, b); }
   static V mul(V a, V b) { return _mm_mul_ps(a, b); }
   static V max(V a, V b) { return _mm_max_ps(a, b); }
+  static V min(V a, V b) { return _mm_min_ps(a, b); }
+  using Flags = V;
+  static Flags unordered(V a, V b) { return _mm_cmpunord_ps(a, b); }
+  static Flags either(Flags a, Flags b) { return _mm_or_ps(a, b); }
+  static bool any(Flags f) { return _mm_movemask_ps(f) != 0; }
   static V fma(V a, V b, V c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
   template <class S>
     requires(is_reduced_float_v<S>)
@@ -170,6 +195,11 @@ struct Simd<double> {
   static V sub(V a, V b) { return _mm_sub_pd(a, b); }
   static V mul(V a, V b) { return _mm_mul_pd(a, b); }
   static V max(V a, V b) { return _mm_max_pd(a, b); }
+  static V min(V a, V b) { return _mm_min_pd(a, b); }
+  using Flags = V;
+  static Flags unordered(V a, V b) { return _mm_cmpunord_pd(a, b); }
+  static Flags either(Flags a, Flags b) { return _mm_or_pd(a, b); }
+  static bool any(Flags f) { return _mm_movemask_pd(f) != 0; }
   static V fma(V a, V b, V c) { return _mm_add_pd(_mm_mul_pd(a, b), c); }
 };
 

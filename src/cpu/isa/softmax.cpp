@@ -6,7 +6,6 @@
 #include "core/op_support.h"
 #include "core/parallel.h"
 #include "cpu/isa/fold.h"
-#include "cpu/isa/simd.h"
 #include "cpu/scratch.h"
 #include "cpu/strip.h"
 #include "generated/kernels.h"
@@ -17,35 +16,6 @@ namespace {
 
 inline constexpr int64_t granule =
     16;  // elements are computed in whole vectors wherever they stand
-
-// The largest element. A NaN may be passed over: exp(NaN - top) spoils the row anyway.
-template <class A>
-A top_of_row(const A* x, int64_t n) {
-  using V = Simd<A>;
-  constexpr int64_t w = V::width;
-  constexpr int unroll = 4;
-  if (n < w) {
-    return fold_row<fold::Max<A>>(x, n);
-  }
-  typename V::V top[unroll];
-  for (auto& v : top) {
-    v = V::load(x);
-  }
-  int64_t i = w;
-  for (; i + unroll * w <= n; i += unroll * w) {
-#pragma GCC unroll 4
-    for (int u = 0; u < unroll; u++) {
-      top[u] = V::max(top[u], V::load(x + i + u * w));
-    }
-  }
-  for (; i + w <= n; i += w) {
-    top[0] = V::max(top[0], V::load(x + i));
-  }
-  top[1] = V::max(top[1], V::load(x + n - w));  // what is left, and some again
-  alignas(64) A lanes[w];
-  V::store(lanes, V::max(V::max(top[0], top[1]), V::max(top[2], top[3])));
-  return fold_row<fold::Max<A>>(lanes, w);
-}
 
 // y = exp(x - shift) where it is wanted; returns the sum. Lanes add up side by side, and meet at
 // the end of each leaf.
@@ -104,7 +74,7 @@ RL_INLINE void join_sums(A& top, A& sum, A next_top, A next_sum) {
 
 template <bool Log, class A>
 void softmax_row(const A* x, A* y, int64_t n) {
-  const A top = top_of_row(x, n);
+  const A top = fold_row<fold::Max<A>>(x, n);
   if constexpr (Log) {
     const A log_sum = math::log(exp_row<false, A>(x, nullptr, n, top));
     for (int64_t i = 0; i < n; i++) {
@@ -217,7 +187,7 @@ void softmax_long_rows(const SoftmaxJob<A>& job) {
     });
   };
   for_chunks([&](int64_t task, const A* x, int64_t m, int64_t) {
-    tops[task] = top_of_row(x, m);
+    tops[task] = fold_row<fold::Max<A>>(x, m);
     sums[task] = exp_row<false, A>(x, nullptr, m, shift_of(tops[task]));
   });
   for (int64_t o = 0; o < job.s.outer; o++) {

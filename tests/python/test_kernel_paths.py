@@ -1,0 +1,250 @@
+"""Kernels that choose a way by size or layout: each way against NumPy, with equal bits on one thread and on two."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+
+RNG = np.random.default_rng(0)
+
+
+def on_threads(f):
+    """The result of f on two threads; that on one must have the same bits."""
+    before = torch.get_num_threads()
+    results = []
+    for n in (1, 2):
+        torch.set_num_threads(n)
+        results.append(np.array(f().numpy()))
+    torch.set_num_threads(before)
+    assert results[0].tobytes() == results[1].tobytes()
+    return results[1]
+
+
+def softmax(x, axis, log):
+    with np.errstate(invalid="ignore"):
+        e = np.exp(x - x.max(axis, keepdims=True))
+        return np.log(e / e.sum(axis, keepdims=True)) if log else e / e.sum(axis, keepdims=True)
+
+
+# Rows of less than a vector, of vectors and a rest, by chunks; tiles of columns, and columns too long for one.
+SOFTMAX = [
+    ((300, 7), 1),
+    ((64, 300), 1),
+    ((3, 70_001), 1),
+    ((300, 70), 0),
+    ((2, 70, 300), 1),
+    ((5000, 37), 0),
+    ((2, 3000, 5), 1),
+]
+
+
+@pytest.mark.parametrize("shape, dim", SOFTMAX)
+@pytest.mark.parametrize("log", [False, True])
+def test_softmax(shape, dim, log):
+    x = (RNG.standard_normal(shape) * 3).astype(np.float32)
+    t = torch.tensor(x)
+    y = on_threads(lambda: t.log_softmax(dim) if log else t.softmax(dim))
+    np.testing.assert_allclose(y, softmax(x.astype(np.float64), dim, log), rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape, dim", SOFTMAX)
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_softmax_backward(shape, dim, log, dtype):
+    x = torch.tensor(RNG.standard_normal(shape).astype(np.float32)).to(dtype)
+    g = torch.tensor(RNG.standard_normal(shape).astype(np.float32)).to(dtype)
+
+    def gradient():
+        leaf = x.clone().requires_grad_()
+        (leaf.log_softmax(dim) if log else leaf.softmax(dim)).backward(g)
+        return leaf.grad.float()
+
+    y = softmax(x.double().numpy(), dim, False)
+    grad = g.double().numpy()
+    sums = (grad if log else grad * y).sum(dim, keepdims=True)
+    expected = grad - y * sums if log else y * (grad - sums)
+    scale = 1e-4 if dtype == torch.float32 else 4e-2
+    np.testing.assert_allclose(
+        on_threads(gradient), expected, rtol=scale, atol=scale * np.abs(sums).max() * y.max() + 1e-6
+    )
+
+
+@pytest.mark.parametrize("shape, dim", SOFTMAX)
+def test_softmax_of_infinities_and_nan(shape, dim):
+    x = np.moveaxis(RNG.standard_normal(shape).astype(np.float32), dim, 0).copy()
+    x.reshape(x.shape[0], -1)[: x.shape[0] // 2, 0] = -math.inf  # half a line: zeros
+    x.reshape(x.shape[0], -1)[:, 1] = -math.inf
+    x.reshape(x.shape[0], -1)[-1, 2] = math.nan
+    x = np.moveaxis(x, 0, dim)
+    y = on_threads(lambda: torch.tensor(x).softmax(dim))
+    np.testing.assert_allclose(y, softmax(x.astype(np.float64), dim, False), rtol=2e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+@pytest.mark.parametrize("n", [3, 31, 64, 65, 1000, 5000])
+def test_extremes_at_every_place(dtype, n):
+    x = (RNG.standard_normal((40, n)) * 30).astype(dtype)
+    for row in range(40):
+        x[row, RNG.integers(n)] = 120 if dtype != "uint8" else 255
+    t = torch.tensor(x)
+    np.testing.assert_array_equal(t.amax(1).numpy(), x.max(1))
+    np.testing.assert_array_equal(t.amin(1).numpy(), x.min(1))
+    np.testing.assert_array_equal(t.argmax(1).numpy(), x.argmax(1))
+    np.testing.assert_array_equal(t.argmin(1).numpy(), x.argmin(1))
+    if dtype.startswith("float"):
+        for row in range(40):
+            x[row, RNG.integers(n)] = math.nan
+        t = torch.tensor(x)
+        assert np.isnan(t.amax(1).numpy()).all() and np.isnan(t.amin(1).numpy()).all()
+        np.testing.assert_array_equal(t.argmax(1).numpy(), np.isnan(x).argmax(1))
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 100, 3001, 200_000])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_cumsum(n, dtype):
+    x = (RNG.standard_normal((2, n)) * 10).astype(dtype)
+    y = on_threads(lambda: torch.tensor(x).cumsum(1))
+    expected = np.cumsum(x, 1, dtype="int64" if dtype == "int32" else "float64")
+    np.testing.assert_allclose(y, expected, rtol=1e-6, atol=1e-3 if dtype == "float32" else 1e-9)
+
+
+@pytest.mark.parametrize("n", [5, 100, 4097])
+def test_norm_in_double(n):
+    x = (RNG.standard_normal((50, n)) * 1e25).astype(np.float32)  # squares overflow a float
+    expected = np.linalg.norm(x.astype(np.float64), axis=1)
+    np.testing.assert_allclose(torch.tensor(x).norm(dim=1).numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(torch.tensor(x.T.copy()).norm(dim=0).numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("inner", [1, 2, 3, 4, 7, 8, 16, 31, 32, 33, 64, 100, 300])
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64", "complex128"])
+def test_copies_of_rows(inner, dtype):
+    x = RNG.integers(0, 200, (6, 5, 2 * inner)).astype(dtype)
+    t = torch.tensor(x)
+    for view, array in (
+        (t[:, :, :inner].permute(1, 0, 2), x[:, :, :inner].transpose(1, 0, 2)),
+        (t[:, 1:4, ::2], x[:, 1:4, ::2]),
+        (t.permute(2, 0, 1)[::3], x.transpose(2, 0, 1)[::3]),
+        (t[1:2].expand(4, 5, 2 * inner), np.broadcast_to(x[1:2], (4, 5, 2 * inner))),
+    ):
+        np.testing.assert_array_equal(view.contiguous().numpy(), array)
+        target = torch.zeros(*array.shape[:-1], 3 * array.shape[-1], dtype=t.dtype)
+        for step in (1, 2, 3):
+            target[..., : step * array.shape[-1] : step] = view
+            np.testing.assert_array_equal(
+                target[..., : step * array.shape[-1] : step].numpy(), array
+            )
+
+
+@pytest.mark.parametrize("columns", [16, 48, 64, 100, 256])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+def test_arithmetic_on_parts_of_rows(columns, dtype):
+    x = RNG.integers(0, 90, (700, 300)).astype(dtype)
+    t = torch.tensor(x)
+    a, b = x[:, :columns], x[:, 300 - columns :]
+    s, u = t[:, :columns], t[:, 300 - columns :]
+    np.testing.assert_array_equal(on_threads(lambda: s + u), a + b)
+    np.testing.assert_array_equal(on_threads(lambda: s + u[:1]), a + b[:1])
+    np.testing.assert_array_equal(on_threads(lambda: s + u[:, :1]), a + b[:, :1])
+    np.testing.assert_array_equal(on_threads(lambda: s > 40), a > 40)
+    wide = torch.tensor(x)
+    wide[:, :columns] += 3
+    np.testing.assert_array_equal(wide.numpy()[:, :columns], a + np.array(3, dtype))
+    np.testing.assert_array_equal(wide.numpy()[:, columns:], x[:, columns:])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64", "complex128"])
+def test_masked_fill(dtype):
+    x = RNG.integers(0, 2, (70, 33)).astype(dtype)
+    mask = RNG.random((70, 33)) < 0.3
+    expected = np.where(mask, np.array(1, dtype), x)
+    t = torch.tensor(x)
+    np.testing.assert_array_equal(t.masked_fill(torch.tensor(mask), 1).numpy(), expected)
+    turned = t.t()
+    turned.masked_fill_(torch.tensor(mask.T.copy()), 1)
+    np.testing.assert_array_equal(t.numpy(), expected)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_gather_and_scatter_along_rows(step):
+    x = RNG.standard_normal((50, 40)).astype(np.float32)
+    index = RNG.integers(0, 40 // step, (50, 700))
+    t = torch.tensor(x)[:, ::step]
+    i = torch.tensor(index)
+    np.testing.assert_array_equal(
+        on_threads(lambda: t.gather(1, i)), np.take_along_axis(x[:, ::step], index, 1)
+    )
+    source = RNG.integers(0, 9, (50, 700)).astype(np.float32)
+    expected = np.zeros((50, 40 // step), np.float32)
+    for row in range(50):
+        np.add.at(expected[row], index[row], source[row])
+    total = torch.zeros(50, 40)[:, ::step]
+    np.testing.assert_array_equal(total.scatter_add(1, i, torch.tensor(source)).numpy(), expected)
+    index[49, 699] = 40 // step
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        t.gather(1, torch.tensor(index))
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        total.scatter_add_(1, torch.tensor(index), torch.tensor(source))
+
+
+@pytest.mark.parametrize(
+    "low, high",
+    [(0, 1), (-5, 300), (-(2**31), 2**31 - 1), (2**62, 2**62 + 70_000), (-(2**63), 2**63 - 1)],
+)
+@pytest.mark.parametrize("n", [40, 3000, 200_000])
+def test_integers_of_any_range(low, high, n):
+    x = RNG.integers(low, high, n, endpoint=True)
+    t = torch.tensor(x)
+    for descending in (False, True):
+        values, indices = t.sort(descending=descending, stable=True)
+        order = np.argsort(x, kind="stable")
+        if descending:
+            order = n - 1 - np.argsort(x[::-1], kind="stable")[::-1]
+        np.testing.assert_array_equal(indices.numpy(), order)
+        np.testing.assert_array_equal(values.numpy(), x[order])
+    got = torch.unique(t, return_inverse=True, return_counts=True)
+    for mine, theirs in zip(
+        got, np.unique(x, return_inverse=True, return_counts=True), strict=True
+    ):
+        np.testing.assert_array_equal(mine.numpy(), theirs)
+
+
+def test_unique_keeps_every_nan():
+    x = torch.tensor([math.nan, 1.0, -0.0, math.nan, 0.0, 1.0])
+    values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
+    assert values.tolist()[:2] == [0.0, 1.0] and all(math.isnan(v) for v in values.tolist()[2:])
+    assert counts.tolist() == [2, 2, 1, 1]
+    assert inverse.tolist() == [2, 1, 0, 3, 0, 1]
+
+
+def test_erf():
+    x = np.concatenate(
+        [np.linspace(-6, 6, 20_001), [0.0, -0.0, math.inf, -math.inf, 1e-40, 3.9999, 4.0]]
+    ).astype(np.float32)
+    y = torch.tensor(x).erf().numpy()
+    np.testing.assert_allclose(y, [math.erf(v) for v in x.tolist()], rtol=5e-7)
+    assert (np.signbit(y) == np.signbit(x)).all() and np.abs(y).max() == 1
+    assert torch.tensor([math.nan] * 20).erf().isnan().all()
+
+
+def test_exp_at_the_ends():
+    x = [-math.inf, -1000.0, -104.0, -103.5, -87.4, -1e-40, 0.0, 88.7, 88.73, 89.0, 1e30, math.inf]
+    with np.errstate(over="ignore", under="ignore"):
+        expected = np.exp(np.array(x, np.float64)).astype(np.float32)
+    np.testing.assert_allclose(torch.tensor(x).exp().numpy(), expected, rtol=3e-7, atol=1.5e-45)
+    assert torch.tensor([math.nan]).exp().isnan().all()
+
+
+def test_conversions_past_the_caches():
+    x = torch.arange(12_000_000, dtype=torch.float32)
+    np.testing.assert_array_equal(x.to(torch.float64).numpy(), x.numpy().astype(np.float64))
+
+
+@pytest.mark.parametrize("failing", [0, 30, 63])
+def test_the_first_error_is_reported(failing):
+    index = np.zeros((64, 16384), np.int64)
+    index[failing:, 5] = 100 + np.arange(64 - failing)
+    with pytest.raises(RuntimeError, match="index 100 is out of bounds"):
+        torch.zeros(64, 8).gather(1, torch.tensor(index))
