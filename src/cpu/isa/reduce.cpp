@@ -262,8 +262,8 @@ struct SumFloatSquares : Fold<fold::Sum<double>> {
     for (; i + lanes <= n; i += lanes) {
 #pragma GCC unroll 16
       for (int k = 0; k < vectors; k++) {
-        const auto& floats = *reinterpret_cast<const Floats*>(x + i + k * per);
-        const Doubles d = __builtin_convertvector(floats, Doubles);
+        const Floats* floats = reinterpret_cast<const Floats*>(x + i + k * per);
+        const Doubles d = __builtin_convertvector(*floats, Doubles);
         v[k] += d * d;
       }
     }

@@ -1,7 +1,6 @@
 // Sorting and selecting along a dimension: sort, topk, kthvalue, median, mode. Rows become keys
 // (sort_keys.h); whole rows are sorted by radix, ranks are found by narrowing down on one byte of
-// the key after the other, and topk keeps the best seen while it skips whatever cannot be among
-// them.
+// the key after the other, and topk looks only at what passes a bar found by vectors.
 #include <algorithm>
 #include <vector>
 
@@ -286,39 +285,49 @@ void sort_stable(const Tensor& values, const Tensor& indices, const Tensor& self
 
 namespace {
 
-// The k first items of a row in the order of keys. The worst of the best seen is a bar that most
-// elements fail, and those are skipped 64 at a time. Ties go to the earlier element, which has
-// passed the bar already.
+// Room for what best_items finds on its way.
 template <class T>
-void best_items(const T* x, int64_t n, int64_t k, bool largest, Key<T>* keys,
-                std::vector<ItemOf<T>>& best) {
-  using Item = ItemOf<T>;
-  make_keys(x, n, largest, keys);
-  best.clear();
-  for (int64_t i = 0; i < k; i++) {
-    best.push_back(Item::make(keys[i], i));
+struct BestItems {
+  std::vector<Key<T>> keys;
+  std::vector<Key<T>> groups;
+  std::vector<ItemOf<T>> found;
+};
+
+// The k first items of a row in the order of keys, in `found`. The row is dealt to more than k
+// groups, whose best elements are found by vectors; the k-th of those is a bar that at least k
+// elements pass, and few more unless many are equal.
+template <class T>
+void best_items(const T* x, int64_t n, int64_t k, bool largest, BestItems<T>& work) {
+  work.keys.resize(n);
+  make_keys(x, n, largest, work.keys.data());
+  const Key<T>* keys = work.keys.data();
+  const int64_t groups = std::min(n, std::max<int64_t>(64, 4 * k));
+  work.groups.assign(keys, keys + groups);
+  Key<T>* __restrict best = work.groups.data();
+  for (int64_t i = groups; i < n; i += groups) {
+    const int64_t m = std::min(groups, n - i);
+    for (int64_t j = 0; j < m; j++) {
+      best[j] = std::min(best[j], keys[i + j]);
+    }
   }
-  std::make_heap(best.begin(), best.end());
-  auto bar = static_cast<Key<T>>(best.front().key());
-  for (int64_t i = k; i < n; i += 64) {
-    const int64_t m = std::min<int64_t>(64, n - i);
+  std::nth_element(best, best + k - 1, best + groups);
+  const Key<T> bar = best[k - 1];
+  work.found.clear();
+  constexpr int64_t step = 16;
+  for (int64_t i = 0; i < n; i += step) {
+    const int64_t m = std::min(step, n - i);
     Key<T> any = 0;  // as wide as a key, so that this is a loop of vectors
     for (int64_t j = 0; j < m; j++) {
-      any = static_cast<Key<T>>(any | (keys[i + j] < bar ? 1 : 0));
+      any = static_cast<Key<T>>(any | (keys[i + j] <= bar ? 1 : 0));
     }
-    if (any == 0) {
-      continue;
-    }
-    for (int64_t j = 0; j < m; j++) {
-      if (keys[i + j] < bar) {
-        std::pop_heap(best.begin(), best.end());
-        best.back() = Item::make(keys[i + j], i + j);
-        std::push_heap(best.begin(), best.end());
-        bar = static_cast<Key<T>>(best.front().key());
+    for (int64_t j = 0; any != 0 && j < m; j++) {
+      if (keys[i + j] <= bar) {
+        work.found.push_back(ItemOf<T>::make(keys[i + j], i + j));
       }
     }
   }
-  std::sort_heap(best.begin(), best.end());
+  std::nth_element(work.found.begin(), work.found.begin() + k - 1, work.found.end());
+  std::sort(work.found.begin(), work.found.begin() + k);
 }
 
 }  // namespace
@@ -347,15 +356,14 @@ void topk(const Tensor& values, const Tensor& indices, const Tensor& self, int64
       const bool all = k * 16 > n;
       Scratch<Item> a(all ? n : 0);
       Scratch<Item> b(all ? n : 0);
-      Scratch<Key<T>> keys(all ? 0 : n);
-      std::vector<Item> best;
+      BestItems<T> best;
       for (int64_t r = begin; r < end; r++) {
         if (all) {
           make_items(x + r * n, n, largest, a.data());
           write(r, radix_sort(a.data(), b.data(), n, sizeof(Key<T>)));
         } else {
-          best_items(x + r * n, n, k, largest, keys.data(), best);
-          write(r, best.data());
+          best_items(x + r * n, n, k, largest, best);
+          write(r, best.found.data());
         }
       }
     });
