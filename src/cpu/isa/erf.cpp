@@ -6,6 +6,12 @@
 #include <cmath>
 #include <cstdint>
 
+// What the compiler calls where it makes no vectors. Weak: every instruction set has it, and the
+// linker keeps that of the lowest.
+extern "C" __attribute__((weak, visibility("hidden"))) float rushlight_erff(float x) noexcept {
+  return std::erf(x);
+}
+
 #if defined(__AVX512F__)
 
 namespace {
@@ -69,11 +75,6 @@ extern "C" __attribute__((visibility("hidden"))) __m256 _ZGVdN8v_rushlight_erff(
 }
 
 #else
-
-// What the compiler calls where it makes no vectors.
-extern "C" __attribute__((visibility("hidden"))) float rushlight_erff(float x) noexcept {
-  return std::erf(x);
-}
 
 extern "C" __m128 _ZGVbN4v_erff(__m128 x);
 extern "C" __attribute__((visibility("hidden"))) __m128 _ZGVbN4v_rushlight_erff(__m128 x) {
