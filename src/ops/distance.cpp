@@ -90,9 +90,9 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const Tensor a = x1.to(common).expand(sizes);
   const Tensor b = x2.to(common).expand(sizes);
   const auto length = [&](const Tensor& t) {
-    return rushlight::linalg_vector_norm(t, 2, DimVector{dim}, true).clamp_min(eps);
+    return rushlight::linalg_vector_norm(t, 2, DimVector{dim}, false).clamp_min(eps);
   };
-  return a.div(length(a)).mul(b.div(length(b))).sum(DimVector{dim});
+  return a.mul(b).sum(DimVector{dim}).div(length(a).mul(length(b)));
 }
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {

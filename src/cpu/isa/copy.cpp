@@ -64,7 +64,7 @@ int transposed_dim(const TensorIterator& it) {
   }
   for (int d = 1; d < it.dim(); ++d) {
     if (it.strides(1)[d] == size) {
-      return it.shape()[0] >= 4 && it.shape()[d] >= 4 ? d : 0;
+      return it.shape()[0] >= 2 && it.shape()[d] >= 4 ? d : 0;
     }
   }
   return 0;
