@@ -4,6 +4,8 @@ Samples are enlarged (all sizes of their tensors by one factor) where the op sti
 into several chunks; those that it does not take run as they are.
 """
 
+import math
+
 import pytest
 
 import rushlight
@@ -12,6 +14,7 @@ from tests.ops import harness, more
 from tests.ops.harness import Makers, array, function_of, tensors_of
 
 ELEMENTS = 75_000  # of the largest input of an enlarged sample: three chunks of most loops
+MOST_BYTES = 8_000_000  # that an enlarged sample may leave
 OPS = {more.key_of(op): op for op in table.load()}
 SAMPLES = more.samples()
 
@@ -80,6 +83,11 @@ def arguments(key, text, dtype, factor):
     return LargeMakers(rushlight, dtype, key + text, requires_grad=grad, factor=factor).arguments(text)
 
 
+def bytes_left(key, text, dtype, factor):
+    left, _ = outcome(OPS[key], *arguments(key, text, dtype, factor), threads=1)
+    return max(1, sum(map(len, left)))
+
+
 def enlarged(key, text, dtype):
     """(arguments, whether they are large): of the enlarged sample if the op takes it."""
     args, kwargs = arguments(key, text, dtype, 1)
@@ -87,14 +95,16 @@ def enlarged(key, text, dtype):
     if largest is None or not 1 < largest.numel() < ELEMENTS:
         return (args, kwargs), largest is None or largest.numel() >= ELEMENTS
     factor = int((ELEMENTS / largest.numel()) ** (1 / largest.dim()))
-    if factor > 1:
-        try:
-            large = arguments(key, text, dtype, factor)
-            left, _ = outcome(OPS[key], *large, threads=1)
-            if sum(map(len, left)) < 100 * ELEMENTS:  # else a square of what went in: too slow
-                return large, True
-        except (RuntimeError, ValueError, IndexError):
-            pass  # sizes that the sample also has as numbers
+    try:
+        # Results may grow as a power of the factor (combinations, products of all pairs): as far as MOST_BYTES.
+        small = bytes_left(key, text, dtype, 1)
+        power = math.log(bytes_left(key, text, dtype, 3) / small, 3)
+        factor = min(factor, int((MOST_BYTES / small) ** (1 / max(power, 0.1))))
+        if factor > 1:
+            bytes_left(key, text, dtype, factor)
+            return arguments(key, text, dtype, factor), True
+    except (RuntimeError, ValueError, IndexError):
+        pass  # sizes that the sample also has as numbers
     return (args, kwargs), False
 
 
