@@ -10,7 +10,11 @@ namespace rushlight {
 namespace {
 
 constexpr size_t step = 16;
+#ifdef RL_ALLOC_PASSTHROUGH
+constexpr size_t largest = 0;  // no lists
+#else
 constexpr size_t largest = 512;
+#endif
 constexpr size_t most_kept = 4 << 20;  // bytes a thread keeps
 
 struct FreeBlock {
@@ -51,7 +55,6 @@ struct Guard {
 }  // namespace
 
 void* small_allocate(size_t bytes) {
-#ifndef RL_ALLOC_PASSTHROUGH
   if (bytes <= largest) {
     const size_t i = (bytes + step - 1) / step;
     FreeBlock* block = lists.heads[i];
@@ -62,12 +65,10 @@ void* small_allocate(size_t bytes) {
     }
     return fresh_block(i * step);
   }
-#endif
   return ::operator new(bytes);
 }
 
 void small_free(void* p, size_t bytes) noexcept {
-#ifndef RL_ALLOC_PASSTHROUGH
   const size_t i = (bytes + step - 1) / step;
   if (bytes <= largest && lists.kept + i * step <= most_kept && !lists.closed) {
     auto* block = static_cast<FreeBlock*>(p);
@@ -76,9 +77,6 @@ void small_free(void* p, size_t bytes) noexcept {
     lists.kept += i * step;
     return;
   }
-#else
-  (void)bytes;
-#endif
   ::operator delete(p);
 }
 
