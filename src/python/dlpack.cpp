@@ -108,11 +108,6 @@ PyObject* export_as(const Tensor& t, uint64_t flags) {
   exported->tensor = t;
   exported->sizes = DimVector(t.sizes());
   exported->strides = DimVector(t.strides());
-  for (size_t d = 0; d < exported->sizes.size(); d++) {
-    if (exported->sizes[d] < 2) {
-      exported->strides[d] = 1;  // some readers check strides that nothing depends on
-    }
-  }
   t.storage()->fix_size();  // the address stays while others hold it
   M& m = exported->managed;
   m.tensor = {t.data_ptr(),

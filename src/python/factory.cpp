@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 #include "core/op_support.h"
 #include "python/bindings.h"
@@ -48,11 +49,7 @@ DimVector shape_of(PyObject* data) {
   return sizes;
 }
 
-ScalarType numpy_dtype(PyObject* o) {
-  ArrayView view;
-  if (view_array(o, view) && view.dtype != ScalarType::Undefined) {
-    return view.dtype;
-  }
+ScalarType named_numpy_dtype(PyObject* o) {
   const Object type = Object::check(PyObject_GetAttrString(o, "dtype"));
   const Object name = Object::check(PyObject_GetAttrString(type.get(), "name"));
   const std::string_view text = text_view(name.get());
@@ -65,6 +62,24 @@ ScalarType numpy_dtype(PyObject* o) {
                              ". The only supported types are: float64, float32, float16, "
                              "complex64, complex128, int64, "
                              "int32, int16, int8, uint8, and bool."));
+}
+
+ScalarType numpy_dtype(PyObject* o) {
+  ArrayView view;
+  if (view_array(o, view)) {
+    return view.dtype != ScalarType::Undefined ? view.dtype : named_numpy_dtype(o);
+  }
+  // The types of numbers have one dtype each and live for ever.
+  static std::unordered_map<const PyTypeObject*, ScalarType> known;
+  const auto found = known.find(Py_TYPE(o));
+  if (found != known.end()) {
+    return found->second;
+  }
+  const ScalarType t = named_numpy_dtype(o);
+  if ((Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) {
+    known.emplace(Py_TYPE(o), t);
+  }
+  return t;
 }
 
 ScalarType join(ScalarType a, ScalarType b) {
@@ -191,6 +206,12 @@ bool fill_from_array(char*& to, ScalarType t, PyObject* data, IntArrayRef sizes)
     return false;
   }
   const auto size = static_cast<size_t>(itemsize(t));
+  if (view.dtype == t && view.is_contiguous) {
+    const auto bytes = static_cast<size_t>(product(sizes)) * size;
+    std::memcpy(to, view.data, bytes);
+    to += bytes;
+    return true;
+  }
   if (view.dtype == t) {
     copy_elements(to, view, size, view.data, 0);
     return true;

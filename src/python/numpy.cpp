@@ -21,6 +21,7 @@ using SetBase = int (*)(PyObject* array, PyObject* base);
 constexpr int place_array_type = 2;
 constexpr int place_new_array = 93;
 constexpr int place_set_base = 282;
+constexpr int flag_contiguous = 0x0001;
 constexpr int flag_writeable = 0x0400;
 constexpr int flag_aligned = 0x0100;
 
@@ -251,7 +252,8 @@ bool view_array(PyObject* o, ArrayView& view) {
   const auto n = static_cast<size_t>(a->ndim);
   const bool plain = d->byteorder != '>' && (a->flags & flag_aligned) != 0;
   view = {a->data, IntArrayRef(a->sizes, n), IntArrayRef(a->strides, n),
-          plain ? dtype_of_number(d->number) : ScalarType::Undefined};
+          plain ? dtype_of_number(d->number) : ScalarType::Undefined,
+          (a->flags & flag_contiguous) != 0};
   return true;
 }
 

@@ -19,6 +19,7 @@ struct ArrayView {
   IntArrayRef sizes;
   IntArrayRef strides;  // in bytes
   ScalarType dtype;     // Undefined where torch has none, or the bytes are swapped or unaligned
+  bool is_contiguous;   // in C's order
 };
 // False where `o` is no numpy array.
 bool view_array(PyObject* o, ArrayView& view);

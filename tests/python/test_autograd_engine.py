@@ -414,3 +414,66 @@ def test_node_hook_errors_name_the_hook():
     z.grad_fn.register_prehook(lambda grads: (3,))
     with pytest.raises(TypeError, match="expected Variable, but hook returned 'int'"):
         z.backward()
+
+
+# ---- selective checkpoints and forward mode ----
+
+
+def test_selective_checkpoints_repeat_only_the_rest():
+    from functools import partial
+
+    from rushlight.utils._python_dispatch import TorchDispatchMode
+    from rushlight.utils.checkpoint import (
+        CheckpointPolicy,
+        create_selective_checkpoint_contexts,
+    )
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            names.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    def part(x):
+        return (torch.mm(x, x).sin() @ x).cos().sum()
+
+    x = torch.rand(3, 3, requires_grad=True)
+    part(x).backward()
+    plain = x.grad.clone()
+    products = {}
+    policies = {
+        "all again": lambda ctx, op, *args, **kwargs: CheckpointPolicy.PREFER_RECOMPUTE,
+        "products kept": [torch.ops.aten.mm.default],
+    }
+    for name, policy in policies.items():
+        x.grad = None
+        contexts = partial(create_selective_checkpoint_contexts, policy)
+        y = checkpoint(part, x, use_reentrant=False, context_fn=contexts)
+        names = []
+        with Log():
+            y.backward()
+        assert torch.equal(x.grad, plain)
+        products[name] = names.count("aten.mm.default")
+    assert products == {"all again": 6, "products kept": 4}
+    with pytest.raises(ValueError, match="OpOverload"):
+        create_selective_checkpoint_contexts([torch.mm])
+
+
+def test_forward_mode():
+    import rushlight.autograd.forward_ad as forward_ad
+
+    x, v = torch.tensor([2.0, 3.0]), torch.tensor([1.0, 0.5])
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, v)
+        value, tangent = forward_ad.unpack_dual((dual**2).sin())
+        assert forward_ad.unpack_dual(dual).tangent is v
+        linear = forward_ad.unpack_dual(dual * 3 + 1).tangent
+        assert forward_ad.unpack_dual(torch.ones(2)).tangent is None
+        for bad in (torch.ones(3), torch.ones(2).double()):
+            with pytest.raises(RuntimeError, match="Expected tangent"):
+                forward_ad.make_dual(x, bad)
+        with pytest.raises(RuntimeError, match="Nested"), forward_ad.dual_level():
+            pass
+    assert torch.allclose(value, (x**2).sin()) and not value.requires_grad
+    assert torch.allclose(tangent, (x**2).cos() * 2 * x * v) and linear.tolist() == [3, 1.5]
+    with pytest.raises(RuntimeError, match="no level exists"):
+        forward_ad.make_dual(x, v)

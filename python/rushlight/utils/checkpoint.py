@@ -1,21 +1,30 @@
 """Activation checkpointing: repeat a part of the forward pass instead of keeping what it saves."""
 
 import contextlib
+import enum
 import warnings
+from collections import defaultdict
 from typing import Any
 
 import rushlight
 from rushlight import _C
+from rushlight._ops import OpOverload
 from rushlight.autograd import Function
 from rushlight.autograd.graph import saved_tensors_hooks
+from rushlight.utils._python_dispatch import TorchDispatchMode
+from rushlight.utils._pytree import tree_map_only
 
 __all__ = [
+    "SAC_IGNORED_OPS",
     "CheckpointError",
     "CheckpointFunction",
+    "CheckpointPolicy",
     "DefaultDeviceType",
+    "SelectiveCheckpointContext",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
     "get_device_states",
     "noop_context_fn",
@@ -283,6 +292,105 @@ def _recomputing(function, args, kwargs, context_fn, determinism_check, preserve
 
     with first_context, saved_tensors_hooks(pack, unpack):
         return function(*args, **kwargs)
+
+
+# ---- keeping some results ----
+
+
+class CheckpointPolicy(enum.Enum):
+    """What a policy may say of an op: keep its results, or compute them again."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+
+
+class SelectiveCheckpointContext:
+    """What a policy is told beside the op: whether this is the repetition."""
+
+    def __init__(self, *, is_recompute):
+        self.is_recompute = is_recompute
+
+
+# Ops that are always computed again: they cost nothing.
+SAC_IGNORED_OPS = {rushlight.ops.aten.detach.default}
+
+
+class _SelectiveMode(TorchDispatchMode):
+    """Asks the policy of every op; `kept` holds results by op, in order."""
+
+    _is_recompute = False
+
+    def __init__(self, policy_fn, kept):
+        self.policy_fn = policy_fn
+        self.kept = kept
+
+    def _keeps(self, func, args, kwargs):
+        if func in SAC_IGNORED_OPS:
+            return False
+        context = SelectiveCheckpointContext(is_recompute=self._is_recompute)
+        policy = self.policy_fn(context, func, *args, **kwargs)
+        if isinstance(policy, bool):
+            return policy
+        return policy in (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
+
+
+class _CachingTorchDispatchMode(_SelectiveMode):
+    """Keeps results in the first run."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if self._keeps(func, args, kwargs):
+            self.kept[func].append(tree_map_only(_C.TensorBase, lambda t: t.detach(), result))
+        return result
+
+
+class _CachedTorchDispatchMode(_SelectiveMode):
+    """Gives them back in the repetition."""
+
+    _is_recompute = True
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if not self._keeps(func, args, kwargs):
+            return func(*args, **kwargs)
+        if not self.kept[func]:
+            raise RuntimeError(
+                f"{func} encountered during backward, but not found in storage: the repetition "
+                "does other things than the first run, or there is a second one"
+            )
+        return self.kept[func].pop(0)
+
+
+def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
+    """For `context_fn`: contexts that keep the results of some ops and repeat the others.
+
+    Args:
+        policy_fn_or_list: `policy(ctx, op, *args, **kwargs)` -> CheckpointPolicy, or a list of the
+            ops (`rushlight.ops.aten.mm.default`) whose results are to be kept.
+    """
+    if isinstance(policy_fn_or_list, list):
+        kept_ops = set(policy_fn_or_list)
+        for op in kept_ops:
+            if not isinstance(op, OpOverload):
+                raise ValueError(
+                    f"Unexpected op in `op_list`, got: {op} of type {type(op)}: an OpOverload such "
+                    "as torch.ops.aten.mm.default is expected"
+                )
+
+        def policy_fn(ctx, op, *args, **kwargs):
+            if op in kept_ops:
+                return CheckpointPolicy.MUST_SAVE
+            return CheckpointPolicy.PREFER_RECOMPUTE
+
+    elif callable(policy_fn_or_list):
+        policy_fn = policy_fn_or_list
+    else:
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    kept = defaultdict(list)
+    return _CachingTorchDispatchMode(policy_fn, kept), _CachedTorchDispatchMode(policy_fn, kept)
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):

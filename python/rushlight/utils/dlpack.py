@@ -44,7 +44,7 @@ def _dlpack(tensor, stream, max_version, dl_device, copy):
     if tensor.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if stream not in (None, -1):
-        raise BufferError(f"stream should be None for a tensor on {tensor.device}, got {stream}")
+        raise AssertionError(f"stream should be None on {tensor.device}, but got {stream}")
     here = _dlpack_device(tensor) if tensor.device.type != "meta" else None
     if dl_device is not None and here is not None and tuple(dl_device) != here:
         raise BufferError(
