@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib as _importlib
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
+from typing import Any as _Any
 
 from rushlight import _C, functional
 from rushlight._tensor import Tensor
@@ -116,6 +117,7 @@ def set_default_device(device):
 def __getattr__(name):
     if name in _NAMES or name in _SUBMODULES:
         module = f"rushlight.{_NAMES.get(name, name)}"
+        value: _Any
         try:
             value = _importlib.import_module(module)
         except ModuleNotFoundError as error:

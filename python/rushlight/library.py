@@ -49,7 +49,7 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
         ValueError: an argument or the result has no annotation, or one that schemas lack.
     """
     hints = typing.get_type_hints(prototype_function)
-    parts = []
+    parts: list[str] = []
     for i, p in enumerate(inspect.signature(prototype_function).parameters.values()):
         if p.name not in hints:
             raise ValueError(
@@ -90,7 +90,7 @@ class CustomOpDef:
     def __init__(self, namespace, name, schema, fn=None):
         self._namespace, self._name, self._schema = namespace, name, schema
         self._qualname = f"{namespace}::{name}"
-        self._kernels = {} if fn is None else {None: fn}
+        self._kernels: dict[typing.Any, typing.Any] = {} if fn is None else {None: fn}
         self._fake = None
         self._function = None
         self.__name__ = name
@@ -241,7 +241,8 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
 
     def define_op(function):
         said = schema or infer_schema(function, mutates_args=mutates_args)
-        op = CustomOpDef(*_parts(name), said)
+        namespace, short = _parts(name)
+        op = CustomOpDef(namespace, short, said)
         op.register_kernel(device_types, function)
         return op
 
@@ -250,7 +251,8 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
 
 def define(qualname, schema, *, lib=None, tags=()):
     """Name an op, "namespace::name", with its schema; `impl` gives what it does."""
-    CustomOpDef(*_parts(qualname), schema)
+    namespace, name = _parts(qualname)
+    CustomOpDef(namespace, name, schema)
 
 
 def impl(qualname, types, func=None, *, lib=None):

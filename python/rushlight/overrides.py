@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
+from typing import Any
 
 from rushlight import _C
 
@@ -227,7 +228,8 @@ def get_default_nowrap_functions():
     """The functions whose results do not get the class of the subclass."""
     from rushlight import Tensor
 
-    return {Tensor._base.__get__, Tensor.grad.__get__}
+    base: Any = Tensor
+    return {base._base.__get__, base.grad.__get__}
 
 
 @functools.cache

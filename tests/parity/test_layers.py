@@ -235,7 +235,9 @@ LINES = [
     "F.rrelu(r(5, 6) * 1, 0.2, 0.9, True, True)",
     # parameters computed from others
     called("utils.parametrizations.weight_norm(nn.Linear(3, 2).double())", "r(4, 3)"),
-    called("utils.parametrizations.weight_norm(nn.Conv1d(3, 2, 2).double(), dim=None)", "r(1, 3, 4)"),
+    called(
+        "utils.parametrizations.weight_norm(nn.Conv1d(3, 2, 2).double(), dim=None)", "r(1, 3, 4)"
+    ),
     called("utils.parametrizations.spectral_norm(nn.Linear(3, 2))", "r(4, 3)"),
     called("utils.weight_norm(nn.Linear(3, 2).double())", "r(4, 3)"),
     called("utils.remove_weight_norm(utils.weight_norm(nn.Linear(3, 2).double()))", "r(4, 3)"),

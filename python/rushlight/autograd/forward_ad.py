@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import rushlight
-from rushlight import _C
 
 __all__ = [
     "UnpackedDualTensor",
@@ -100,7 +99,7 @@ def make_dual(tensor, tangent, *, level=None):
 
 def unpack_dual(tensor, *, level=None):
     """The value and the tangent of a tensor that was computed from duals."""
-    if not _pairs or not isinstance(tensor, _C.TensorBase) or not tensor.requires_grad:
+    if not _pairs or not isinstance(tensor, rushlight.Tensor) or not tensor.requires_grad:
         return UnpackedDualTensor(tensor, None)
     own = any(pair[2] for pair in _pairs)
     for dual, tangent, _ in _pairs:

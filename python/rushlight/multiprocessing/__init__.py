@@ -24,7 +24,7 @@ from rushlight.multiprocessing.spawn import (
 )
 
 __all__ = [
-    *multiprocessing.__all__,  # type: ignore[attr-defined]
+    *multiprocessing.__all__,
     "ProcessContext",
     "ProcessExitedException",
     "ProcessRaisedException",

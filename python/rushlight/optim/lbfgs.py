@@ -196,7 +196,7 @@ class LBFGS(Optimizer):
             d.add_(steps[i], alpha=float(al[i] - dirs[i].dot(d) * ro[i]))
         return d
 
-    def step(self, closure):
+    def step(self, closure):  # type: ignore[override]  # it needs one
         """One step of at most `max_iter` iterations.
 
         Returns:

@@ -3,6 +3,7 @@
 import math
 import numbers
 import warnings
+from typing import Any
 
 import rushlight
 from rushlight._table import ops
@@ -78,7 +79,7 @@ class RNNBase(Module):
         directions = 2 if bidirectional else 1
         for layer in range(num_layers):
             given = input_size if layer == 0 else width * directions
-            shapes = {"weight_ih": (rows, given), "weight_hh": (rows, width)}
+            shapes: dict[str, tuple] = {"weight_ih": (rows, given), "weight_hh": (rows, width)}
             if bias:
                 shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
             if proj_size > 0:
@@ -94,16 +95,17 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def _check_settings(self, dropout):
+        value: Any = dropout  # of which isinstance says no more than that it is a number
         if (
             not isinstance(dropout, numbers.Number)
             or isinstance(dropout, bool)
-            or not 0 <= dropout <= 1
+            or not 0 <= value <= 1
         ):
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an "
                 "element being zeroed"
             )
-        if dropout > 0 and self.num_layers == 1:
+        if value > 0 and self.num_layers == 1:
             warnings.warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero "
                 f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
@@ -284,10 +286,10 @@ class RNN(RNNBase):
     def __init__(self, *args, **kwargs):
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        args = list(args)
         nonlinearity = kwargs.pop("nonlinearity", "tanh")
         if len(args) > 3:
-            nonlinearity = args.pop(3)
+            nonlinearity = args[3]
+            args = args[:3] + args[4:]
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(
                 f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."

@@ -210,6 +210,9 @@ class _SpectralNorm(Module):
     def _matrix(self, weight):
         return weight.transpose(0, self.dim).flatten(1)
 
+    _u: rushlight.Tensor
+    _v: rushlight.Tensor
+
     @rushlight.no_grad()
     def _power_method(self, matrix, n):
         for _ in range(n):

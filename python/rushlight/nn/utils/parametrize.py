@@ -7,6 +7,7 @@ subclass of its own, in which the name is a property.
 import copyreg
 from contextlib import contextmanager
 from copy import deepcopy
+from typing import Any
 
 import rushlight
 from rushlight import Tensor
@@ -192,12 +193,12 @@ def _inject_class(module):
         replica = self.__new__(self.__class__)
         memo[id(self)] = replica
         replica.__dict__ = deepcopy(self.__dict__, memo)
-        for slot in copyreg._slotnames(self.__class__):
+        for slot in copyreg._slotnames(self.__class__):  # type: ignore[attr-defined]
             if hasattr(self, slot):
                 setattr(replica, slot, deepcopy(getattr(self, slot), memo))
         return replica
 
-    members = {"__getstate__": refuse}
+    members: dict[str, Any] = {"__getstate__": refuse}
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = copy
     members["__module__"] = __name__

@@ -72,9 +72,7 @@ class BasePruningMethod(ABC):
                 f"importance_scores should have the same shape as parameter {name} of {module}"
             )
         if old is not None:
-            container = old
-            if not isinstance(old, PruningContainer):
-                container = PruningContainer(old)
+            container = old if isinstance(old, PruningContainer) else PruningContainer(old)
             container.add_pruning_method(method)
             method = container
             default_mask = getattr(module, name + "_mask").detach().clone()
@@ -125,7 +123,7 @@ class PruningContainer(BasePruningMethod):
     PRUNING_TYPE = "container"
 
     def __init__(self, *args):
-        self._pruning_methods = ()
+        self._pruning_methods: tuple = ()
         if args and not isinstance(args[0], (list, tuple)):
             self._tensor_name = args[0]._tensor_name
             for method in args:

@@ -108,7 +108,7 @@ class Timer:
             number *= 10
 
     def _run_blocks(self, number, finished):
-        times = []
+        times: list[float] = []
         total = 0.0
         while not times or not finished(times, total):
             times.append(self._timeit(number))
