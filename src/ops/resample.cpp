@@ -7,7 +7,7 @@ namespace rushlight {
 
 namespace {
 
-constexpr int64_t largest = int64_t{1} << 31;  // indices are 32 bits wide
+constexpr int64_t largest = int64_t{1} << 30;  // indices are 32 bits wide
 
 // Images in channels-last order stay so; all others are made contiguous.
 MemoryFormat settle_images(Tensor& t) {

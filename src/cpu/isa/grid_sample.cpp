@@ -60,15 +60,6 @@ struct Place {
   T slope;  // by the grid's coordinate
 };
 
-// From -1..1 to elements.
-template <class T>
-Place<T> in_elements(T x, int64_t size, bool align) {
-  if (align) {
-    return {(x + 1) / 2 * static_cast<T>(size - 1), static_cast<T>(size - 1) / 2};
-  }
-  return {((x + 1) * static_cast<T>(size) - 1) / 2, static_cast<T>(size) / 2};
-}
-
 template <class T>
 Place<T> clipped(Place<T> p, int64_t size) {
   const T last = static_cast<T>(size - 1);
@@ -107,86 +98,121 @@ Place<T> padded(Place<T> p, int64_t size, const Geometry& g) {
   return p;
 }
 
-// A whole number, far outside of any image where x is huge or NaN.
+// One axis' share of the taps of a block of places: -1 or less, or the size or more, lies outside.
 template <class T>
-int64_t whole(T x) {
-  constexpr T bound = T(int64_t{1} << 33);
-  return x > -bound && x < bound ? static_cast<int64_t>(x) : -int64_t{1} << 34;
-}
-
-// One axis' share of the taps of a place.
-template <class T>
-struct Share {
-  int64_t at[4];
-  T weight[4];
-  T slope[4];
+struct Line {
+  int32_t at[4][block];
+  T weight[4][block];
+  T slope[4][block];
 };
 
+// A whole number within reach of the image; far outside where x is huge or NaN.
 template <class T>
-Share<T> share_of(T coordinate, int64_t size, const Geometry& g) {
-  Share<T> s = {};
-  Place<T> p = in_elements(coordinate, size, g.align_corners);
-  if (g.mode == Cubic) {
-    const T low = std::floor(p.at);
-    const T part = p.at - low;
-    constexpr T a = T(-0.75);
-    const T d[4] = {part + 1, part, 1 - part, 2 - part};
+inline int32_t whole(T x, int64_t size) {
+  const T low = T(-4);
+  const T high = static_cast<T>(size) + T(4);
+  const T raised = x > low ? x : low;  // NaN, too
+  return static_cast<int32_t>(raised < high ? raised : high);
+}
+
+template <class T>
+void linear_line(Line<T>& line, const Place<T>* places, int64_t n, int64_t size) {
+  for (int64_t i = 0; i < n; i++) {
+    const T at = places[i].at;
+    const T low = std::floor(at);
+    const int32_t first = whole(low, size);
+    line.at[0][i] = first;
+    line.at[1][i] = first + 1;
+    line.weight[0][i] = low + 1 - at;
+    line.weight[1][i] = at - low;
+    line.slope[0][i] = -places[i].slope;
+    line.slope[1][i] = places[i].slope;
+  }
+}
+
+template <class T>
+void cubic_line(Line<T>& line, const Place<T>* places, int64_t n, int64_t size, const Geometry& g) {
+  constexpr T a = T(-0.75);
+  for (int64_t i = 0; i < n; i++) {
+    const T low = std::floor(places[i].at);
+    const T part = places[i].at - low;
+    const T distance[4] = {part + 1, part, 1 - part, 2 - part};
     for (int t = 0; t < 4; t++) {
+      const T x = distance[t];
       const bool far = t == 0 || t == 3;
-      const T x = d[t];
       const T sign = t < 2 ? T(1) : T(-1);
-      s.weight[t] =
+      line.weight[t][i] =
           far ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : ((a + 2) * x - (a + 3)) * x * x + 1;
-      s.slope[t] = sign * p.slope *
-                   (far ? (3 * a * x - 10 * a) * x + 8 * a : (3 * (a + 2) * x - 2 * (a + 3)) * x);
-      s.at[t] = whole(padded(Place<T>{low - 1 + static_cast<T>(t), T(0)}, size, g).at);
+      line.slope[t][i] =
+          sign * places[i].slope *
+          (far ? (3 * a * x - 10 * a) * x + 8 * a : (3 * (a + 2) * x - 2 * (a + 3)) * x);
+      const Place<T> tap{low - 1 + static_cast<T>(t), T(0)};
+      line.at[t][i] = whole(padded(tap, size, g).at, size);
     }
-    return s;
   }
-  p = padded(p, size, g);
-  if (g.mode == Nearest) {
-    s.at[0] = whole(std::nearbyint(p.at));
-    s.weight[0] = 1;
-    return s;
+}
+
+// Where the taps of coordinate d stand, and their weights.
+template <class S, class T>
+void find_line(Line<T>& line, const S* grid, int64_t n, int d, const Geometry& g) {
+  const int64_t size = g.size[d];
+  Place<T> places[block];
+  // From -1..1 to elements: -1 is the middle of the first one, or its edge.
+  const T scale = static_cast<T>(g.align_corners ? size - 1 : size) / 2;
+  const T shift = g.align_corners ? T(0) : T(-0.5);
+  for (int64_t i = 0; i < n; i++) {
+    places[i] = {(static_cast<T>(grid[i * g.dims + d]) + 1) * scale + shift, scale};
   }
-  const T low = std::floor(p.at);
-  s.at[0] = whole(low);
-  s.at[1] = s.at[0] + 1;
-  s.weight[0] = low + 1 - p.at;
-  s.weight[1] = p.at - low;
-  s.slope[0] = -p.slope;
-  s.slope[1] = p.slope;
-  return s;
+  if (g.mode != Cubic && g.padding != Zeros) {
+    for (int64_t i = 0; i < n; i++) {
+      places[i] = padded(places[i], size, g);
+    }
+  }
+  if (g.mode == Linear) {
+    linear_line(line, places, n, size);
+  } else if (g.mode == Cubic) {
+    cubic_line(line, places, n, size, g);
+  } else {
+    for (int64_t i = 0; i < n; i++) {
+      line.at[0][i] = whole(std::nearbyint(places[i].at), size);
+      line.weight[0][i] = 1;
+      line.slope[0][i] = 0;
+    }
+  }
 }
 
 template <class S, class T>
 void find_taps(Taps<T>& taps, const S* grid, int64_t n, const Geometry& g, bool slopes) {
   const int each = g.mode == Cubic ? 4 : g.mode == Linear ? 2 : 1;
   taps.count = each * each * (g.dims == 3 ? each : 1);
-  for (int64_t i = 0; i < n; i++) {
-    Share<T> share[3] = {};
+  Line<T> lines[3];
+  for (int d = 0; d < g.dims; d++) {
+    find_line<S, T>(lines[d], grid, n, d, g);
+  }
+  for (int t = 0; t < taps.count; t++) {
+    const int part[3] = {t % each, t / each % each, t / each / each};
+    int32_t* const at = taps.at[t];
+    T* const weight = taps.weight[t];
+    std::fill_n(at, n, 0);
+    std::fill_n(weight, n, T(1));
     for (int d = 0; d < g.dims; d++) {
-      share[d] = share_of<T>(static_cast<T>(grid[i * g.dims + d]), g.size[d], g);
-    }
-    for (int t = 0; t < taps.count; t++) {
-      const int part[3] = {t % each, t / each % each, t / each / each};
-      T weight = 1;
-      int64_t at = 0;
-      bool inside = true;
-      for (int d = 0; d < g.dims; d++) {
-        const int64_t x = share[d].at[part[d]];
-        inside &= x >= 0 && x < g.size[d];
-        at += inside ? x * g.stride[d] : 0;
-        weight *= share[d].weight[part[d]];
+      const int32_t* x = lines[d].at[part[d]];
+      const T* w = lines[d].weight[part[d]];
+      const int32_t size = static_cast<int32_t>(g.size[d]);
+      const int32_t stride = static_cast<int32_t>(g.stride[d]);
+      for (int64_t i = 0; i < n; i++) {
+        const bool inside = at[i] >= 0 && x[i] >= 0 && x[i] < size;
+        at[i] = inside ? at[i] + x[i] * stride : -1;
+        weight[i] *= w[i];
       }
-      taps.at[t][i] = inside ? static_cast<int32_t>(at) : -1;
-      taps.weight[t][i] = weight;
-      for (int d = 0; slopes && d < g.dims; d++) {
-        T slope = share[d].slope[part[d]];
-        for (int e = 0; e < g.dims; e++) {
-          slope *= e == d ? T(1) : share[e].weight[part[e]];
+    }
+    for (int d = 0; slopes && d < g.dims; d++) {
+      T* const slope = taps.slope[d][t];
+      std::copy_n(lines[d].slope[part[d]], n, slope);
+      for (int e = 0; e < g.dims; e++) {
+        for (int64_t i = 0; i < n && e != d; i++) {
+          slope[i] *= lines[e].weight[part[e]][i];
         }
-        taps.slope[d][t][i] = slope;
       }
     }
   }
