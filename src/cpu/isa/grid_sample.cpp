@@ -2,6 +2,9 @@
 // out once and serve all channels. Gradients of the image belong to one task per plane, those of
 // the grid to one per place: threads change no bit.
 #include <cmath>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 #include "core/parallel.h"
 #include "cpu/scratch.h"
@@ -10,7 +13,9 @@
 namespace rushlight::cpu::RL_ISA {
 namespace {
 
-constexpr int64_t block = 64;  // places that share a table of taps
+// Places that share a table of taps: many, so that a plane stays in the first-level cache for them.
+constexpr int64_t block = 1024;
+constexpr int64_t granule = 16;  // places are added in whole vectors
 constexpr int max_taps = 16;
 enum Mode { Linear, Nearest, Cubic };
 enum Padding { Zeros, Border, Reflection };
@@ -185,7 +190,7 @@ template <class S, class T>
 void find_taps(Taps<T>& taps, const S* grid, int64_t n, const Geometry& g, bool slopes) {
   const int each = g.mode == Cubic ? 4 : g.mode == Linear ? 2 : 1;
   taps.count = each * each * (g.dims == 3 ? each : 1);
-  Line<T> lines[3];
+  const Scratch<Line<T>> lines(3);
   for (int d = 0; d < g.dims; d++) {
     find_line<S, T>(lines[d], grid, n, d, g);
   }
@@ -194,7 +199,8 @@ void find_taps(Taps<T>& taps, const S* grid, int64_t n, const Geometry& g, bool 
     int32_t* const at = taps.at[t];
     T* const weight = taps.weight[t];
     std::fill_n(at, n, 0);
-    std::fill_n(weight, n, T(1));
+    std::fill_n(at + n, block - n, -1);  // places that are not there
+    std::fill_n(weight, block, T(1));
     for (int d = 0; d < g.dims; d++) {
       const int32_t* x = lines[d].at[part[d]];
       const T* w = lines[d].weight[part[d]];
@@ -221,6 +227,29 @@ void find_taps(Taps<T>& taps, const S* grid, int64_t n, const Geometry& g, bool 
 // Images share out their channels in groups, their places in blocks.
 constexpr int64_t channel_group = 16;
 
+// sums += the elements of tap t, where they lie inside.
+template <class S, class T>
+void add_tap(T* __restrict sums, const S* __restrict plane, const int32_t* __restrict at,
+             const T* __restrict weight, int64_t n) {
+  for (int64_t i = 0; i < (n + granule - 1) / granule * granule; i++) {
+    const T value = static_cast<T>(plane[std::max(at[i], 0)]) * weight[i];
+    sums[i] += at[i] < 0 ? T(0) : value;
+  }
+}
+#if defined(__AVX512F__)
+inline void add_tap(float* sums, const float* plane, const int32_t* at, const float* weight,
+                    int64_t n) {
+  const __m512 zero = _mm512_setzero_ps();
+  for (int64_t i = 0; i < n; i += granule) {
+    const __m512i places = _mm512_loadu_si512(at + i);
+    const __mmask16 inside = _mm512_cmpge_epi32_mask(places, _mm512_setzero_si512());
+    const __m512 values = _mm512_mask_i32gather_ps(zero, inside, places, plane, sizeof(float));
+    const __m512 products = _mm512_mul_ps(values, _mm512_loadu_ps(weight + i));
+    _mm512_storeu_ps(sums + i, _mm512_add_ps(_mm512_loadu_ps(sums + i), products));
+  }
+}
+#endif
+
 template <class S>
 void sample(const Tensor& out, const Tensor& input, const Tensor& grid, const Geometry& g) {
   using T = compute_t<S>;
@@ -230,7 +259,8 @@ void sample(const Tensor& out, const Tensor& input, const Tensor& grid, const Ge
   const int64_t blocks = num_chunks(0, g.places, block);
   const int64_t grain = std::max<int64_t>(1, 256 / std::max<int64_t>(1, g.channels));
   parallel_for(0, g.batches * blocks, grain, [&](int64_t begin, int64_t end) {
-    Taps<T> taps;
+    const Scratch<Taps<T>> memory(1);
+    Taps<T>& taps = *memory;
     T sums[block];
     for (int64_t task = begin; task < end; task++) {
       const int64_t image = task / blocks;
@@ -241,12 +271,7 @@ void sample(const Tensor& out, const Tensor& input, const Tensor& grid, const Ge
         const S* plane = from + (image * g.channels + c) * g.area;
         std::fill_n(sums, block, T(0));
         for (int t = 0; t < taps.count; t++) {
-          const int32_t* at = taps.at[t];
-          const T* weight = taps.weight[t];
-          for (int64_t i = 0; i < n; i++) {
-            const T value = static_cast<T>(plane[std::max(at[i], 0)]) * weight[i];
-            sums[i] += at[i] < 0 ? T(0) : value;
-          }
+          add_tap(sums, plane, taps.at[t], taps.weight[t], n);
         }
         S* row = to + (image * g.channels + c) * g.places + first;
         for (int64_t i = 0; i < n; i++) {
@@ -265,7 +290,8 @@ void input_gradient(const Tensor& out, const Tensor& grad, const Tensor& grid, c
   S* to = out.data<S>();
   const int64_t groups = num_chunks(0, g.channels, channel_group);
   parallel_for(0, g.batches * groups, 1, [&](int64_t begin, int64_t end) {
-    Taps<T> taps;
+    const Scratch<Taps<T>> memory(1);
+    Taps<T>& taps = *memory;
     const Scratch<T> sums(channel_group * g.area);
     for (int64_t task = begin; task < end; task++) {
       const int64_t image = task / groups;
@@ -306,7 +332,8 @@ void grid_gradient(const Tensor& out, const Tensor& grad, const Tensor& input, c
   S* to = out.data<S>();
   const int64_t blocks = num_chunks(0, g.places, block);
   parallel_for(0, g.batches * blocks, 1, [&](int64_t begin, int64_t end) {
-    Taps<T> taps;
+    const Scratch<Taps<T>> memory(1);
+    Taps<T>& taps = *memory;
     T sums[3][block];
     for (int64_t task = begin; task < end; task++) {
       const int64_t image = task / blocks;
