@@ -16,7 +16,7 @@ endif()
 
 # -ffp-contract=off: a fused multiply-add appears only where the source says fma, so bits do not depend on it.
 # -fno-semantic-interposition: calls inside the library to its own exported functions stay direct.
-add_compile_options(-Wall -Wextra -ffp-contract=off -fno-semantic-interposition)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-ffp-contract=off;-fno-semantic-interposition>")
 
 # rl_instrument(TARGET…): the sanitizers watch these targets, if there are any.
 #   RL_ALLOC_PASSTHROUGH: the caching allocator hands every request to malloc, so that each block is watched.

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from gen import cpp, derivatives, modules, python, stubs, table
+from gen import column, cpp, derivatives, modules, python, stubs, table
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -16,13 +16,14 @@ def write(folder: Path, files: dict[str, str]) -> None:
         if not target.exists() or target.read_text() != text:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
-    for old in (p for kind in ("include", "src", "isa", "python", "package") for p in (folder / kind).rglob("*")):
+    for old in (p for kind in ("include", "src", "isa", "cuda", "python", "package") for p in (folder / kind).rglob("*")):
         if old.is_file() and str(old.relative_to(folder)) not in files:
             old.unlink()
 
 
 def everything(ops: list[table.Op]) -> dict[str, str]:
-    return cpp.generate(ops) | python.generate(ops) | stubs.generate(ops) | modules.generate()
+    files = cpp.generate(ops) | column.generate(ops) | python.generate(ops)
+    return files | stubs.generate(ops) | modules.generate()
 
 
 def show(ops: list[table.Op], name: str) -> str:

@@ -229,20 +229,38 @@ def kernels_header(ops: list[Op]) -> str:
             lines.append(f"{result} {op.symbol}({types.parameters(op)});")
     lines += ["}  // namespace composite", "", "struct KernelTable {"]
     for op in kernels(ops):
-        lines.append(f"  {kernel_result(op)} (*{op.symbol})({kernel_parameters(op)});")
+        lines.append(f"  {kernel_declaration(op, f'(*{op.symbol})')};")
     lines += ["};", "// By device; a null entry is an op that the device lacks. Meta has none and needs none."]
-    lines += ["extern const KernelTable* kernel_tables[num_device_types];", "", "namespace cpu {"]
-    lines += [f"{kernel_result(op)} {op.symbol}({kernel_parameters(op)});" for op in kernels(ops) if not on_isa(op)]
+    lines += ["extern const KernelTable* kernel_tables[num_device_types];", ""]
+    lines += ["// Kernels over copy_raw, fill_raw and views, which every device shares.", "namespace anywhere {"]
+    lines += [f"RL_API {kernel_declaration(op)};" for op in kernels(ops) if is_anywhere(op)]
+    lines += ["}  // namespace anywhere", "", "namespace cpu {"]
+    lines += [f"{kernel_declaration(op)};" for op in kernels(ops) if not on_isa(op) and not is_anywhere(op)]
     for level in ("v2", "v3", "v4"):
         lines.append(f"namespace {level} {{")
-        lines += [f"{kernel_result(op)} {op.symbol}({kernel_parameters(op)});" for op in kernels(ops) if on_isa(op)]
+        lines += [f"{kernel_declaration(op)};" for op in kernels(ops) if on_isa(op)]
         lines.append(f"}}  // namespace {level}")
     lines += ["}  // namespace cpu", "}  // namespace rushlight", ""]
     return "\n".join(lines)
 
 
+def kernel_declaration(op: Op, name: str = "") -> str:
+    return f"{kernel_result(op)} {name or op.symbol}({kernel_parameters(op)})"
+
+
 def on_isa(op: Op) -> bool:
     return op.kernel is not None and op.kernel.isa
+
+
+def is_anywhere(op: Op) -> bool:
+    return op.kernel is not None and op.kernel.anywhere
+
+
+def cpu_kernel(op: Op) -> str:
+    """In the macro that defines a table for an instruction set `level`."""
+    if is_anywhere(op):
+        return f"anywhere::{op.symbol}"
+    return f"cpu::{'level::' if on_isa(op) else ''}{op.symbol}"
 
 
 def kernel_tables_source(ops: list[Op]) -> str:
@@ -250,7 +268,7 @@ def kernel_tables_source(ops: list[Op]) -> str:
     lines += ["namespace rushlight {", "", "namespace cpu {", "", "#define RL_CPU_TABLE(level) \\", "  namespace level { \\"]
     lines.append("  const KernelTable kernel_table = { \\")
     for op in kernels(ops):
-        lines.append(f"      .{op.symbol} = cpu::{'level::' if on_isa(op) else ''}{op.symbol}, \\")
+        lines.append(f"      .{op.symbol} = {cpu_kernel(op)}, \\")
     lines += [
         "  }; \\",
         "  }",
@@ -311,6 +329,9 @@ def addresses(op: Op) -> str:
 
 
 def device_of(op: Op) -> str:
+    for a in op.args:
+        if a.type.base == "Device":  # where the result goes
+            return f"{a.name}.value_or({op.tensors[0].name}.device())"
     if len(op.tensors) == 1 and op.tensors[0].type.is_tensor and not op.tensors[0].type.optional:
         return f"{op.tensors[0].name}.device()"
     if not op.tensors:

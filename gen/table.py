@@ -64,9 +64,10 @@ class Kernel:
     kind: str  # pointwise custom update dynamic
     dtypes: tuple[str, ...] = ()
     promote: str = "same"
-    isa: bool = True
+    isa: bool = True  # compiled for each instruction set
     in_step: bool = False  # update: reads elements where and just before it writes them
     constant: bool = False  # update: writes one value everywhere, so expanded tensors are welcome
+    anywhere: bool = False  # written over copies, fills and views: one kernel for all devices
 
 
 @dataclass
@@ -206,14 +207,16 @@ def pointwise(*dtypes: str, promote: str = "same") -> Kernel:
     return Kernel("pointwise", dtypes or (everything,), promote)
 
 
-def custom(isa: bool = True) -> Kernel:
+def custom(isa: bool = True, anywhere: bool = False) -> Kernel:
     """shape::name says what comes out, name writes it."""
-    return Kernel("custom", isa=isa)
+    return Kernel("custom", isa=isa and not anywhere, anywhere=anywhere)
 
 
-def update(isa: bool = True, in_step: bool = False, constant: bool = False) -> Kernel:
+def update(
+    isa: bool = True, in_step: bool = False, constant: bool = False, anywhere: bool = False
+) -> Kernel:
     """The result starts as a copy of self (in place: is self) and the kernel changes it."""
-    return Kernel("update", isa=isa, in_step=in_step, constant=constant)
+    return Kernel("update", isa=isa and not anywhere, in_step=in_step, constant=constant, anywhere=anywhere)
 
 
 def dynamic(isa: bool = False) -> Kernel:

@@ -63,27 +63,28 @@ view("unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]",
 
 # ---- scattering a view's gradient back ----
 
-op("select_backward(Tensor grad, int[] input_sizes, int dim, int index) -> Tensor", kernel=custom(isa=False),
+op("select_backward(Tensor grad, int[] input_sizes, int dim, int index) -> Tensor", kernel=custom(anywhere=True),
    grad={"grad": "grad.select(dim, index)"}, variants="", doc="Zeros with `grad` in one slice.")
 op("slice_backward(Tensor grad, int[] input_sizes, int dim, int start, int end, int step) -> Tensor",
-   kernel=custom(isa=False), grad={"grad": "grad.slice(dim, start, end, step)"}, variants="",
+   kernel=custom(anywhere=True), grad={"grad": "grad.slice(dim, start, end, step)"}, variants="",
    doc="Zeros with `grad` in a slice.")
 op("diagonal_backward(Tensor grad, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
-   kernel=custom(isa=False), grad={"grad": "grad.diagonal(offset, dim1, dim2)"}, variants="",
+   kernel=custom(anywhere=True), grad={"grad": "grad.diagonal(offset, dim1, dim2)"}, variants="",
    doc="Zeros with `grad` on a diagonal.")
 op("unfold_backward(Tensor grad, int[] input_sizes, int dim, int size, int step) -> Tensor",
-   kernel=custom(isa=False), grad={"grad": "grad.unfold(dim, size, step)"}, variants="",
+   kernel=custom(anywhere=True), grad={"grad": "grad.unfold(dim, size, step)"}, variants="",
    doc="Adds up the windows of `unfold`.")
 
 # ---- copies ----
 
-op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", kernel=custom(isa=False),
+op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", kernel=custom(anywhere=True),
    grad={"self": "grad"}, variants="function method", ref="numpy.copy",
    doc="A copy that shares no memory.")
-op("_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
-   kernel=custom(isa=False), grad={"self": "grad.to(self.dtype())"}, variants="",
+op("_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, bool non_blocking=False, "
+   "MemoryFormat? memory_format=None) -> Tensor", kernel=custom(anywhere=True),
+   grad={"self": "grad.to(self.device(), self.dtype())"}, variants="",
    doc="A copy with another dtype, device or memory format.")
-op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor(a!)", kernel=update(isa=False, in_step=True),
+op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor(a!)", kernel=update(anywhere=True, in_step=True),
    grad={"self": "zeros_like(grad)", "src": "grad"}, variants="method inplace",
    doc="Writes the elements of src, converted and broadcast.")
 

@@ -1,6 +1,6 @@
 // Element types: the 16-bit floats, complex numbers, the twelve dtypes and their properties.
 // A new dtype is one line in RL_FOR_EACH_DTYPE; what differs by dtype asks `dtype_info` or
-// `visit_dtype`.
+// `visit_dtype`. Arithmetic and conversions are constexpr, which lets device code use them.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@
 
 namespace rushlight {
 
-inline float half_bits_to_float(uint16_t h) {
+constexpr float half_bits_to_float(uint16_t h) {
   const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;
   const uint32_t rest = static_cast<uint32_t>(h & 0x7fffu) << 13;
   // Moving the exponent by a multiplication also turns half denormals into normal floats.
@@ -23,7 +23,7 @@ inline float half_bits_to_float(uint16_t h) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | inf_or_nan | sign);
 }
 
-inline uint16_t float_to_half_bits(float f) {  // round to nearest even
+constexpr uint16_t float_to_half_bits(float f) {  // round to nearest even
   const uint32_t bits = std::bit_cast<uint32_t>(f);
   const uint32_t sign = (bits >> 16) & 0x8000u;
   const uint32_t magnitude = bits & 0x7fffffffu;
@@ -44,19 +44,21 @@ inline uint16_t float_to_half_bits(float f) {  // round to nearest even
 struct Half {
   uint16_t bits = 0;
   Half() = default;
-  Half(float value) : bits(float_to_half_bits(value)) {}
-  operator float() const { return half_bits_to_float(bits); }
+  constexpr Half(float value) : bits(float_to_half_bits(value)) {}
+  constexpr operator float() const { return half_bits_to_float(bits); }
 };
 
 struct BFloat16 {
   uint16_t bits = 0;
   BFloat16() = default;
-  BFloat16(float value) {
+  constexpr BFloat16(float value) {
     const uint32_t u = std::bit_cast<uint32_t>(value);
     const uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
     bits = static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
   }
-  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+  constexpr operator float() const {
+    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  }
 };
 
 // Plain pairs: unlike std::complex their product is the textbook one, which vectorises.
@@ -78,7 +80,8 @@ struct complex {
   friend constexpr complex operator*(complex a, complex b) {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
   }
-  friend complex operator/(complex a, complex b) {  // Smith's method: no overflow in |b|^2
+  friend constexpr complex operator/(complex a,
+                                     complex b) {  // Smith's method: no overflow in |b|^2
     if (std::abs(b.re) >= std::abs(b.im)) {
       if (b.re == 0 && b.im == 0) {
         return {a.re / std::abs(b.re), a.im / std::abs(b.im)};
@@ -92,10 +95,10 @@ struct complex {
     return {(a.re * r + a.im) / d, (a.im * r - a.re) / d};
   }
   constexpr complex operator-() const { return {-re, -im}; }
-  complex& operator+=(complex o) { return *this = *this + o; }
-  complex& operator-=(complex o) { return *this = *this - o; }
-  complex& operator*=(complex o) { return *this = *this * o; }
-  complex& operator/=(complex o) { return *this = *this / o; }
+  constexpr complex& operator+=(complex o) { return *this = *this + o; }
+  constexpr complex& operator-=(complex o) { return *this = *this - o; }
+  constexpr complex& operator*=(complex o) { return *this = *this * o; }
+  constexpr complex& operator/=(complex o) { return *this = *this / o; }
   friend constexpr bool operator==(complex a, complex b) { return a.re == b.re && a.im == b.im; }
 };
 
@@ -219,7 +222,7 @@ using real_t = typename real_type<T>::type;
 // Conversion of one element between any two dtypes; out-of-range floats to integers give a defined
 // (unspecified) value.
 template <class To, class From>
-inline To convert(From value) {
+constexpr To convert(From value) {
   if constexpr (std::is_same_v<To, From>) {
     return value;
   } else if constexpr (is_complex_v<From>) {

@@ -36,6 +36,7 @@ RL_ERROR_TYPE(IndexError);
 RL_ERROR_TYPE(ValueError);
 RL_ERROR_TYPE(TypeError);
 RL_ERROR_TYPE(NotImplementedError);
+RL_ERROR_TYPE(AssertionError);  // a device that this build lacks
 RL_ERROR_TYPE(OutOfMemoryError);
 RL_ERROR_TYPE(LinAlgError);
 RL_ERROR_TYPE(UnpicklingError);

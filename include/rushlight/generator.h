@@ -1,5 +1,5 @@
 // Generator: a source of random numbers. On CPU mt19937 with PyTorch's conversions, so that the
-// same seed gives the same numbers. A handle: copies share the state.
+// same seed gives the same numbers; other devices count (Philox). A handle: copies share the state.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,7 @@ class RL_API Generator {
 };
 
 RL_API const Generator& default_generator(Device device = kCPU);
-RL_API void manual_seed(uint64_t seed);
+RL_API void manual_seed(uint64_t seed);          // all default generators
+RL_API void manual_seed_devices(uint64_t seed);  // those of devices other than the CPU
 
 }  // namespace rushlight

@@ -168,8 +168,12 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return reductions.is_shared(self)
 
     def pin_memory(self, device=None):
-        """RuntimeError on a machine without a GPU."""
-        raise RuntimeError("Cannot access accelerator device when none is available.")
+        """A copy in memory that a GPU reads by itself; RuntimeError on a machine without one."""
+        return _C._pin_memory(self)
+
+    def record_stream(self, stream):
+        """Keeps the memory from being reused before the work queued on `stream` so far is done."""
+        stream._uses(self)
 
 
 def _without_override(function, *args, **kwargs):

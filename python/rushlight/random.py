@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from rushlight import _C
 from rushlight._C import default_generator
 
 __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
 
 def manual_seed(seed):
-    """Makes the default generator start from this seed; returns it."""
-    return default_generator.manual_seed(int(seed))
+    """Makes the default generators of all devices start from this seed; returns the CPU's."""
+    generator = default_generator.manual_seed(int(seed))
+    _C._seed_devices(generator.initial_seed())
+    return generator
 
 
 def seed():
-    """Seeds the default generator from the system's entropy; returns the seed."""
-    return default_generator.seed()
+    """Seeds the default generators from the system's entropy; returns the seed."""
+    fresh = default_generator.seed()
+    _C._seed_devices(fresh)
+    return fresh
 
 
 def initial_seed():

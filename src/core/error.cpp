@@ -17,6 +17,7 @@ IndexError::~IndexError() = default;
 ValueError::~ValueError() = default;
 TypeError::~TypeError() = default;
 NotImplementedError::~NotImplementedError() = default;
+AssertionError::~AssertionError() = default;
 OutOfMemoryError::~OutOfMemoryError() = default;
 LinAlgError::~LinAlgError() = default;
 UnpicklingError::~UnpicklingError() = default;

@@ -9,9 +9,13 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <numbers>
+#include <utility>
 
 #include <rushlight/error.h>
+
+#include "core/backend.h"
 
 namespace rushlight {
 namespace {
@@ -65,7 +69,10 @@ const Generator& cpu_generator() {
 
 void GeneratorImpl::set_seed(uint64_t value) {
   seed = value;
-  seed_engine(engine, value);
+  offset = 0;
+  if (device.is_cpu()) {
+    seed_engine(engine, value);
+  }
   next_normal = 0;
   has_next_normal = false;
   next_float_normal = 0;
@@ -73,16 +80,11 @@ void GeneratorImpl::set_seed(uint64_t value) {
 }
 
 Generator::Generator(Device device) {
-  RL_CHECK(
-      device.is_cpu(), "Device type ", device.str(),
-      " is not supported for torch.Generator(): this build has random numbers on the cpu only");
-  impl_ = std::make_shared<GeneratorImpl>(default_seed);
+  RL_CHECK(!device.is_meta(), "Device type meta is not supported for torch.Generator()");
+  impl_ = std::make_shared<GeneratorImpl>(default_seed, resolve_device(device));
 }
 
-Device Generator::device() const {
-  checked(*this);
-  return Device(kCPU);
-}
+Device Generator::device() const { return checked(*this).device; }
 
 void Generator::set_current_seed(uint64_t seed) const {
   GeneratorImpl& g = checked(*this);
@@ -104,6 +106,13 @@ uint64_t Generator::seed() const {
 
 std::vector<uint8_t> Generator::get_state() const {
   GeneratorImpl& g = checked(*this);
+  if (!g.device.is_cpu()) {
+    std::lock_guard<std::mutex> lock(g.mutex);
+    const uint64_t state[] = {g.seed, g.offset};
+    std::vector<uint8_t> bytes(sizeof state);
+    std::memcpy(bytes.data(), state, sizeof state);
+    return bytes;
+  }
   StateFormat s{};
   {
     std::lock_guard<std::mutex> lock(g.mutex);
@@ -127,6 +136,17 @@ std::vector<uint8_t> Generator::get_state() const {
 
 void Generator::set_state(const std::vector<uint8_t>& bytes) const {
   GeneratorImpl& g = checked(*this);
+  if (!g.device.is_cpu()) {
+    uint64_t state[2];
+    RL_CHECK(bytes.size() == sizeof state, "RNG state is wrong size: expected ", sizeof state,
+             " bytes, got ", bytes.size());
+    std::memcpy(state, bytes.data(), sizeof state);
+    RL_CHECK(state[1] % 4 == 0, "offset must be a multiple of 4, got ", state[1]);
+    std::lock_guard<std::mutex> lock(g.mutex);
+    g.set_seed(state[0]);
+    g.offset = state[1];
+    return;
+  }
   RL_CHECK(bytes.size() == sizeof(StateFormat), "Expected a CPUGeneratorImplState of size ",
            sizeof(StateFormat), " but found the input RNG state size to be ", bytes.size());
   StateFormat s;
@@ -157,14 +177,62 @@ Generator Generator::clone() const {
   return copy;
 }
 
-const Generator& default_generator(Device device) {
-  RL_CHECK(device.is_cpu(), "no default generator for device ", device.str());
-  return cpu_generator();
+namespace {
+
+// The default generators of numbered devices; those not asked for yet start from `seed`.
+struct DeviceGenerators {
+  std::mutex mutex;
+  std::map<std::pair<DeviceType, int>, Generator> made;
+  uint64_t seed = default_seed;
+};
+DeviceGenerators& device_generators() {  // never destroyed, as above
+  static auto* all = new DeviceGenerators();
+  return *all;
 }
 
-void manual_seed(uint64_t seed) { default_generator().set_current_seed(seed); }
+}  // namespace
+
+const Generator& default_generator(Device device) {
+  if (device.is_cpu()) {
+    return cpu_generator();
+  }
+  RL_CHECK(!device.is_meta(), "no default generator for device ", device.str());
+  device = resolve_device(device);
+  DeviceGenerators& all = device_generators();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  auto& place = all.made[{device.type(), device.index()}];
+  if (!place.defined()) {
+    place = Generator(std::make_shared<GeneratorImpl>(all.seed, device));
+  }
+  return place;
+}
+
+void manual_seed_devices(uint64_t seed) {
+  DeviceGenerators& all = device_generators();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  all.seed = seed;
+  for (const auto& [device, generator] : all.made) {
+    generator.set_current_seed(seed);
+  }
+}
+
+void manual_seed(uint64_t seed) {
+  default_generator().set_current_seed(seed);
+  manual_seed_devices(seed);
+}
 
 namespace random {
+
+uint64_t take_offset(GeneratorImpl& g, uint64_t numbers) {
+  const uint64_t from = g.offset;
+  g.offset += (numbers + 3) / 4 * 4;
+  return from;
+}
+
+uint64_t take_seed(GeneratorImpl& g) {
+  return g.seed + 0x9e3779b97f4a7c15u * (take_offset(g, 4) / 4 + 1);
+}
+
 namespace {
 
 double next_uniform(Mt19937& e) {

@@ -14,12 +14,14 @@ namespace rushlight {
 
 class RL_API GeneratorImpl {
  public:
-  explicit GeneratorImpl(uint64_t seed) { set_seed(seed); }
+  explicit GeneratorImpl(uint64_t seed, Device where = kCPU) : device(where) { set_seed(seed); }
   void set_seed(uint64_t seed);  // forgets cached numbers too
 
   std::mutex mutex;
+  const Device device;  // the CPU draws from `engine`, other devices count in `offset`
   Mt19937 engine;
   uint64_t seed;
+  uint64_t offset;  // how many 32-bit numbers each of Philox's streams has given: a multiple of 4
   // The Box-Muller method makes two numbers; the second waits here.
   double next_normal;
   bool has_next_normal;
@@ -29,6 +31,11 @@ class RL_API GeneratorImpl {
 };
 
 namespace random {
+
+// Of a generator that counts: the offset to draw from, which moves on by `numbers` in each stream.
+RL_API uint64_t take_offset(GeneratorImpl& g, uint64_t numbers);
+// A seed for drawing on the host what such a generator should give.
+RL_API uint64_t take_seed(GeneratorImpl& g);
 
 // One standard normal number, with the second of its pair kept for the next call: what normal_ does
 // for fewer than 16 elements and for tensors that are not contiguous.

@@ -69,7 +69,11 @@ class RL_API TensorIterator {
   // In bytes, innermost first.
   IntArrayRef strides(int operand) const { return {strides_[operand], static_cast<size_t>(ndim_)}; }
   char* data(int operand) const { return data_[operand]; }
-  bool is_scalar(int operand) const;   // one element, read by all (a number or a 0-d tensor)
+  bool is_scalar(int operand) const;  // one element, read by all (a number or a 0-d tensor)
+  // It lies in the host's memory, whatever the device: a number or a 0-d CPU tensor.
+  bool is_on_host(int operand) const {
+    return tensors_[operand] == nullptr || tensors_[operand]->is_cpu();
+  }
   bool is_number(int operand) const {  // a Python number
     return tensors_[operand] == nullptr || tensors_[operand]->impl()->is_wrapped_number();
   }

@@ -242,8 +242,10 @@ Tensor make_view(const Tensor& base, const ViewSpec& spec) {
 Tensor make_number(const Scalar& value, Device device) {
   Tensor t = make_empty({}, value.dtype(), device);
   t.impl()->set_wrapped_number(true);
-  if (!device.is_meta()) {
+  if (device.is_cpu()) {
     store_scalar(t.data_ptr(), value.dtype(), value);
+  } else {
+    fill_raw(t, value);
   }
   return t;
 }

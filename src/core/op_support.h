@@ -138,8 +138,8 @@ std::vector<Value> box_results(T v) {
 RL_API Tensor as_leaf(const Tensor& made, bool requires_grad);
 
 // Copies between any two layouts and dtypes with broadcasting; below autograd and modes.
-// (src/core/copy.cpp)
-RL_API void copy_raw(const Tensor& to, const Tensor& from);
+// Between devices the host waits unless `non_blocking` allows it not to. (src/cpu/copy.cpp)
+RL_API void copy_raw(const Tensor& to, const Tensor& from, bool non_blocking = false);
 RL_API void fill_raw(const Tensor& to, const Scalar& value);
 // Below autograd: `t` itself when it fits, else a copy.
 RL_API Tensor cast_raw(const Tensor& t, ScalarType dtype);

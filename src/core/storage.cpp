@@ -1,25 +1,41 @@
-// Storage on the CPU allocator, borrowed memory, and meta storage that has a size only.
+// Storage on a device's allocator, borrowed memory, and meta storage that has a size only.
 #include <rushlight/storage.h>
 
 #include <cstring>
 
 #include "core/allocator.h"
+#include "core/backend.h"
 
 namespace rushlight {
 
 namespace {
 void free_cpu(void* data, size_t nbytes, void*) { deallocate(data, nbytes); }
+
+// On one device beside the CPU, by way of tensors of bytes over them.
+void copy_bytes(const StorageImpl& to, const StorageImpl& from, size_t n) {
+  const auto bytes = [n](const StorageImpl& s) {
+    auto impl = TensorImpl::make(StorageImpl::borrow(s.data(), n, s.device(), nullptr, nullptr),
+                                 kByte, s.device());
+    impl->set_sizes_contiguous({static_cast<int64_t>(n)});
+    return Tensor(std::move(impl));
+  };
+  backend_of(to.device().type()).copy(bytes(to), bytes(from), false);
+}
 }  // namespace
 
 Ref<StorageImpl> StorageImpl::allocate(size_t nbytes, Device device) {
   auto storage = Ref<StorageImpl>::steal(new StorageImpl());
   storage->device_ = device;
   storage->nbytes_ = nbytes;
-  if (device.is_cpu()) {
+  if (RL_LIKELY(device.is_cpu())) {
     storage->data_ = rushlight::allocate(nbytes);
     storage->deleter_ = free_cpu;
-  } else {
-    RL_CHECK(device.is_meta(), "rushlight was built without CUDA: no memory on device ", device);
+  } else if (!device.is_meta()) {
+    const Backend& backend = backend_of(device.type());
+    storage->device_ = resolve_device(device);
+    storage->data_ = backend.allocate(nbytes, storage->device_);
+    storage->deleter_ = backend.deallocate;
+    storage->context_ = reinterpret_cast<void*>(static_cast<intptr_t>(storage->device_.index()));
   }
   return storage;
 }
@@ -54,17 +70,17 @@ void StorageImpl::resize(size_t nbytes) {
     nbytes_ = nbytes;
     return;
   }
-  void* fresh = rushlight::allocate(nbytes);
+  const Ref<StorageImpl> fresh = allocate(nbytes, device_);
   const size_t kept = nbytes < nbytes_ ? nbytes : nbytes_;
-  if (kept != 0) {
-    std::memcpy(fresh, data_, kept);
+  if (kept != 0 && device_.is_cpu()) {
+    std::memcpy(fresh->data_, data_, kept);
+  } else if (kept != 0) {
+    copy_bytes(*fresh, *this, kept);
   }
-  if (deleter_ != nullptr) {
-    deleter_(data_, nbytes_, context_);
-  }
-  data_ = fresh;
-  nbytes_ = nbytes;
-  deleter_ = free_cpu;
+  std::swap(data_, fresh->data_);
+  std::swap(nbytes_, fresh->nbytes_);
+  std::swap(deleter_, fresh->deleter_);
+  std::swap(context_, fresh->context_);
 }
 
 }  // namespace rushlight

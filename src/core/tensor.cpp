@@ -8,6 +8,7 @@
 #include <rushlight/autograd.h>
 #include <rushlight/thread_state.h>
 
+#include "core/backend.h"
 #include "core/op_support.h"
 
 namespace rushlight {
@@ -24,7 +25,7 @@ Ref<TensorImpl> TensorImpl::make(Storage storage, ScalarType dtype, Device devic
   auto impl = Ref<TensorImpl>::steal(new TensorImpl());
   impl->storage_ = std::move(storage);
   impl->dtype_ = dtype;
-  impl->device_ = device;
+  impl->device_ = resolve_device(device);
   impl->inference_ = tls.inference_mode;
   return impl;
 }
@@ -221,6 +222,11 @@ void Tensor::check_dtype(ScalarType wanted) const {
 Scalar Tensor::item() const {
   RL_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
   RL_CHECK(!is_meta(), "Tensor.item() cannot be called on meta tensors");
+  if (!is_cpu()) {
+    const Tensor here = make_empty({}, dtype(), kCPU);
+    copy_raw(here, make_view(*this, {{}, {}, storage_offset()}));
+    return here.item();
+  }
   return visit_dtype<set_all>(
       "item", dtype(), [&](auto tag) -> Scalar { return *data<typename decltype(tag)::type>(); });
 }

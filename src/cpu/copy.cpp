@@ -1,18 +1,16 @@
 // Copies, fills and conversions below the ops: any dtype to any dtype, any layout, broadcasting.
 #include "cpu/copy.h"
+#include "core/backend.h"
 #include "core/iterator.h"
 #include "core/op_support.h"
 
 namespace rushlight {
 
-void copy_raw(const Tensor& to, const Tensor& from) {
+void copy_raw(const Tensor& to, const Tensor& from, bool non_blocking) {
   RL_CHECK(is_expandable_to(from.sizes(), to.sizes()), "output with shape ", to.sizes(),
            " doesn't match the broadcast shape ", broadcast_sizes(to.sizes(), from.sizes()));
   if (to.numel() == 0 || to.is_meta() || from.is_meta() || to.is_same(from)) {
     return;
-  }
-  if (!to.is_cpu() || !from.is_cpu()) {
-    no_kernel("copy_", to.is_cpu() ? from.device() : to.device());
   }
   const Overlap overlap = memory_overlap(to, from);
   if (overlap == Overlap::Full) {
@@ -23,6 +21,10 @@ void copy_raw(const Tensor& to, const Tensor& from) {
     copy_raw(apart, from);
     copy_raw(to, apart);
     return;
+  }
+  if (!to.is_cpu() || !from.is_cpu()) {
+    const Device device = to.is_cpu() ? from.device() : to.device();
+    return backend_of(device.type()).copy(to, from, non_blocking);
   }
   const bool together = to.dtype() == from.dtype() && to.sizes() == from.sizes() &&
                         (to.is_contiguous() ? from.is_contiguous()
@@ -45,7 +47,7 @@ void fill_raw(const Tensor& to, const Scalar& value) {
     return;
   }
   if (!to.is_cpu()) {
-    no_kernel("fill_", to.device());
+    return backend_of(to.device().type()).fill(to, value);
   }
   alignas(16) char element[16];
   store_scalar(element, to.dtype(), value);

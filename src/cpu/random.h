@@ -56,7 +56,7 @@ class OrderedInput {
 };
 
 // [from, to) for random_: checked against the dtype.
-class RandomRange {
+class RL_API RandomRange {
  public:
   RandomRange(ScalarType dtype, int64_t from, std::optional<int64_t> to);
   bool all_bits() const { return all_bits_; }

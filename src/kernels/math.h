@@ -12,13 +12,14 @@
 
 #include <rushlight/dtype.h>
 
-#ifdef __CUDACC__
-#define RL_INLINE __host__ __device__ __forceinline__
-#else
+// Where device code is compiled, a header of that device comes first: it defines RL_INLINE as its
+// compiler wants it, and RL_DEVICE_MATH as the name of a header with the functions of complex
+// numbers.
+#ifndef RL_INLINE
 #define RL_INLINE inline __attribute__((always_inline))
 #endif
 
-#if !defined(__CUDACC__) && defined(__x86_64__)
+#if !defined(RL_DEVICE_MATH) && defined(__x86_64__)
 #define RL_VECTOR_1(name)                                                               \
   extern "C" __attribute__((simd("notinbranch"), const)) float name##f(float) noexcept; \
   extern "C" __attribute__((simd("notinbranch"), const)) double name(double) noexcept;
@@ -70,14 +71,14 @@ inline constexpr T nan = std::numeric_limits<T>::quiet_NaN();
   RL_INLINE double name(double x, double y) { return function(x, y); }
 // a * b + c, in one rounding where the processor has the instruction.
 RL_INLINE float fused(float a, float b, float c) {
-#ifdef __FMA__
+#if defined(__FMA__) || defined(RL_DEVICE_MATH)
   return __builtin_fmaf(a, b, c);
 #else
   return a * b + c;
 #endif
 }
 RL_INLINE double fused(double a, double b, double c) {
-#ifdef __FMA__
+#if defined(__FMA__) || defined(RL_DEVICE_MATH)
   return __builtin_fma(a, b, c);
 #else
   return a * b + c;
@@ -357,7 +358,13 @@ RL_INLINE T erfinv(T y) {
   return abs(y) < T(1) ? x : abs(y) == T(1) ? edge : nan<T>;
 }
 
-#ifndef __CUDACC__
+}  // namespace rushlight::math
+
+#ifdef RL_DEVICE_MATH
+#include RL_DEVICE_MATH
+#else
+namespace rushlight::math {
+
 // Complex functions are those of the C library.
 #define RL_COMPLEX_1(name, function)                  \
   RL_INLINE complex<float> name(complex<float> z) {   \
@@ -411,7 +418,11 @@ RL_INLINE complex<double> pow(complex<double> a, complex<double> b) {
   x = __builtin_cpow(x, y);
   return b == complex<double>() ? complex<double>(1) : complex<double>(__real__ x, __imag__ x);
 }
+
+}  // namespace rushlight::math
 #endif
+
+namespace rushlight::math {
 
 template <class T>
 RL_INLINE complex<T> exp2(complex<T> z) {

@@ -1,4 +1,4 @@
-// Formulas of reductions that fold elements one by one, for CPU and CUDA alike: identity, map (of
+// Formulas of reductions that fold elements one by one, for all devices: identity, map (of
 // an element) and combine (of two partial results), all branch-free and generic over scalars and
 // vectors of the compiler. A new one is a struct here and a line in src/cpu/isa/reduce.cpp.
 #pragma once
@@ -14,11 +14,11 @@ struct Sum {
   using type = T;
   static constexpr T identity() { return T(0); }
   template <class V>
-  static V map(V x) {
+  static constexpr V map(V x) {
     return x;
   }
   template <class V>
-  static V combine(V a, V b) {
+  static constexpr V combine(V a, V b) {
     return a + b;
   }
 };
@@ -27,13 +27,13 @@ struct Sum {
 template <class T>
 struct NanSum : Sum<T> {
   template <class V>
-  static V map(V x) {
+  static constexpr V map(V x) {
     return x == x ? x : V{};
   }
 };
 template <class T>
 struct NanSum<complex<T>> : Sum<complex<T>> {
-  static complex<T> map(complex<T> x) { return x == x ? x : complex<T>(); }
+  static constexpr complex<T> map(complex<T> x) { return x == x ? x : complex<T>(); }
 };
 
 template <class T>
@@ -41,11 +41,11 @@ struct Prod {
   using type = T;
   static constexpr T identity() { return T(1); }
   template <class V>
-  static V map(V x) {
+  static constexpr V map(V x) {
     return x;
   }
   template <class V>
-  static V combine(V a, V b) {
+  static constexpr V combine(V a, V b) {
     return a * b;
   }
 };
@@ -73,11 +73,11 @@ struct Max {
   using type = T;
   static constexpr T identity() { return lowest_value<T>(); }
   template <class V>
-  static V map(V x) {
+  static constexpr V map(V x) {
     return x;
   }
   template <class V>
-  static V combine(V a, V b) {
+  static constexpr V combine(V a, V b) {
     if constexpr (std::is_integral_v<T>) {
       return a > b ? a : b;
     } else {
@@ -90,11 +90,11 @@ struct Min {
   using type = T;
   static constexpr T identity() { return highest_value<T>(); }
   template <class V>
-  static V map(V x) {
+  static constexpr V map(V x) {
     return x;
   }
   template <class V>
-  static V combine(V a, V b) {
+  static constexpr V combine(V a, V b) {
     if constexpr (std::is_integral_v<T>) {
       return a < b ? a : b;
     } else {
@@ -107,14 +107,14 @@ struct Min {
 template <class T>
 struct SumAbs : Sum<T> {
   template <class V>
-  static V map(V x) {
+  static constexpr V map(V x) {
     return x < T(0) ? -x : x;
   }
 };
 template <class T>
 struct SumSquares : Sum<T> {
   template <class V>
-  static V map(V x) {
+  static constexpr V map(V x) {
     return x * x;
   }
 };
@@ -122,14 +122,14 @@ template <class T>
 struct MaxAbs : Max<T> {
   static constexpr T identity() { return T(0); }
   template <class V>
-  static V map(V x) {
+  static constexpr V map(V x) {
     return x < T(0) ? -x : x;
   }
 };
 template <class T>
 struct MinAbs : Min<T> {
   template <class V>
-  static V map(V x) {
+  static constexpr V map(V x) {
     return x < T(0) ? -x : x;
   }
 };
@@ -139,11 +139,11 @@ struct Any {
   using type = uint8_t;
   static constexpr uint8_t identity() { return 0; }
   template <class V>
-  static V map(V x) {
+  static constexpr V map(V x) {
     return x;
   }
   template <class V>
-  static V combine(V a, V b) {
+  static constexpr V combine(V a, V b) {
     return a | b;
   }
 };
@@ -151,11 +151,11 @@ struct All {
   using type = uint8_t;
   static constexpr uint8_t identity() { return 1; }
   template <class V>
-  static V map(V x) {
+  static constexpr V map(V x) {
     return x;
   }
   template <class V>
-  static V combine(V a, V b) {
+  static constexpr V combine(V a, V b) {
     return a & b;
   }
 };

@@ -70,15 +70,18 @@ void generate(const char* op, const Tensor& out, const F& f) {
   if (out.is_meta()) {
     return;
   }
+  // Other devices get a copy of what the host makes.
+  const Tensor here = out.is_cpu() ? out : make_empty(out.sizes(), out.dtype(), kCPU);
   visit_dtype<set_all>(op, out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* const to = out.data<T>();
-    parallel_for(0, out.numel(), 32768, [&](int64_t begin, int64_t end) {
+    T* const to = here.data<T>();
+    parallel_for(0, here.numel(), 32768, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         to[i] = convert<T>(f(i));
       }
     });
   });
+  copy_raw(out, here);
 }
 
 }  // namespace

@@ -128,10 +128,17 @@ Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& opti
   }
   const Generator& g = generator.defined() ? generator : default_generator(t.device());
   std::lock_guard<std::mutex> lock(g->mutex);
+  // Other devices get a copy of what the host draws, from a seed that their generator gives.
+  const Tensor here = t.is_cpu() ? t : make_empty(t.sizes(), t.dtype(), kCPU);
+  std::optional<GeneratorImpl> drawn;
+  if (!g.device().is_cpu()) {
+    drawn.emplace(random::take_seed(*g));
+  }
   visit_dtype<set_real>("randperm", t.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    random::RL_ISA::fill_permutation(t.data<T>(), n, *g);
+    random::RL_ISA::fill_permutation(here.data<T>(), n, drawn.has_value() ? *drawn : *g);
   });
+  copy_raw(t, here);
   return t;
 }
 

@@ -367,11 +367,8 @@ OutSpec clone(Tensor& self, std::optional<MemoryFormat>& memory_format) {
   return {self.sizes(), self.dtype(), {}, *memory_format};
 }
 
-OutSpec _to_copy(Tensor& self, std::optional<ScalarType>& dtype, std::optional<Device>& device,
+OutSpec _to_copy(Tensor& self, std::optional<ScalarType>& dtype, std::optional<Device>&, bool&,
                  std::optional<MemoryFormat>& memory_format) {
-  RL_CHECK_NOT_IMPLEMENTED(!device.has_value() || device->type() == self.device().type(),
-                           "copies between devices ", self.device(), " and ", *device,
-                           " are not built in");
   OutSpec spec = clone(self, memory_format);
   spec.dtype = dtype.value_or(self.dtype());
   return spec;
@@ -398,16 +395,18 @@ OutSpec unfold_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&
 
 }  // namespace shape
 
-namespace cpu {
+namespace anywhere {
 
 void clone(const Tensor& out, const Tensor& self, std::optional<MemoryFormat>) {
   copy_raw(out, self);
 }
 void _to_copy(const Tensor& out, const Tensor& self, std::optional<ScalarType>,
-              std::optional<Device>, std::optional<MemoryFormat>) {
-  copy_raw(out, self);
+              std::optional<Device>, bool non_blocking, std::optional<MemoryFormat>) {
+  copy_raw(out, self, non_blocking);
 }
-void copy_(const Tensor& out, const Tensor& src, bool) { copy_raw(out, src); }
+void copy_(const Tensor& out, const Tensor& src, bool non_blocking) {
+  copy_raw(out, src, non_blocking);
+}
 
 void select_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t dim,
                      int64_t index) {
@@ -442,7 +441,7 @@ void unfold_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t
   }
 }
 
-}  // namespace cpu
+}  // namespace anywhere
 
 // ---- longer derivatives ----
 
@@ -775,7 +774,7 @@ std::vector<Tensor> tensor_split_indices(const Tensor& self, IntArrayRef indices
 }
 
 namespace {
-Tensor converted(const Tensor& self, ScalarType dtype, Device device, bool copy,
+Tensor converted(const Tensor& self, ScalarType dtype, Device device, bool non_blocking, bool copy,
                  std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
   const bool fits = dtype == self.dtype() && device.type() == self.device().type() &&
@@ -794,22 +793,22 @@ Tensor converted(const Tensor& self, ScalarType dtype, Device device, bool copy,
   }
   RL_CHECK_NOT_IMPLEMENTED(device.is_meta() || !self.is_meta(),
                            "Cannot copy out of meta tensor; no data!");
-  return rushlight::_to_copy(self, dtype, device, memory_format);
+  return rushlight::_to_copy(self, dtype, device, non_blocking, memory_format);
 }
 }  // namespace
 
-Tensor to_dtype(const Tensor& self, ScalarType dtype, bool, bool copy,
+Tensor to_dtype(const Tensor& self, ScalarType dtype, bool non_blocking, bool copy,
                 std::optional<MemoryFormat> memory_format) {
-  return converted(self, dtype, self.device(), copy, memory_format);
+  return converted(self, dtype, self.device(), non_blocking, copy, memory_format);
 }
 Tensor to_device(const Tensor& self, std::optional<Device> device, std::optional<ScalarType> dtype,
-                 bool, bool copy, std::optional<MemoryFormat> memory_format) {
-  return converted(self, dtype.value_or(self.dtype()), device.value_or(self.device()), copy,
-                   memory_format);
+                 bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
+  return converted(self, dtype.value_or(self.dtype()), device.value_or(self.device()), non_blocking,
+                   copy, memory_format);
 }
-Tensor to_other(const Tensor& self, const Tensor& other, bool, bool copy,
+Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy,
                 std::optional<MemoryFormat> memory_format) {
-  return converted(self, other.dtype(), other.device(), copy, memory_format);
+  return converted(self, other.dtype(), other.device(), non_blocking, copy, memory_format);
 }
 Tensor type_as(const Tensor& self, const Tensor& other) { return self.to(other); }
 

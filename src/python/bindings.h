@@ -40,6 +40,7 @@ void add_autograd();  // autograd.cpp: methods of TensorBase
 void init_autograd(PyObject* module);
 void init_serialize(PyObject* module);    // serialize.cpp
 void init_memory(PyObject* module);       // memory.cpp
+void init_backend(PyObject* module);      // backend.cpp
 void init_safetensors(PyObject* module);  // safetensors.cpp
 
 }  // namespace rushlight::python

@@ -95,6 +95,8 @@ void set_error_from_exception() noexcept {
     set(PyExc_TypeError, e.what());
   } catch (const NotImplementedError& e) {
     set(PyExc_NotImplementedError, e.what());
+  } catch (const AssertionError& e) {
+    set(PyExc_AssertionError, e.what());
   } catch (const OutOfMemoryError& e) {
     set(out_of_memory_error, e.what());
   } catch (const LinAlgError& e) {

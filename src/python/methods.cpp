@@ -90,7 +90,8 @@ PLAIN(untyped_storage)
 PLAIN(tolist)
 #undef PLAIN
 PyObject* has_names(PyObject* self, PyObject*) { return plain<no>(self, "has_names"); }
-PyObject* is_pinned(PyObject* self, PyObject*) { return plain<no>(self, "is_pinned"); }
+PyObject* pinned(const Tensor& t) { return PyBool_FromLong(is_pinned(t)); }
+PyObject* is_pinned_method(PyObject* self, PyObject*) { return plain<pinned>(self, "is_pinned"); }
 PyObject* is_shared(PyObject* self, PyObject*) { return plain<no>(self, "is_shared"); }
 
 // ---- with arguments: a table of parameters and what runs on them ----
@@ -278,7 +279,7 @@ PyMethodDef methods[] = {
     PLAIN_ROW(untyped_storage, "The memory below it."),
     PLAIN_ROW(tolist, "Nested lists of Python numbers."),
     {"has_names", has_names, METH_NOARGS, "False."},
-    {"is_pinned", is_pinned, METH_NOARGS, "False on this machine."},
+    {"is_pinned", is_pinned_method, METH_NOARGS, "Whether a device reads its memory by itself."},
     {"is_shared", is_shared, METH_NOARGS, "Whether other processes see its memory."},
     RL_FAST_ROW("size", size_method, "size(dim=None): the sizes, or one of them."),
     RL_FAST_ROW("stride", stride_method,

@@ -56,6 +56,7 @@ void init(PyObject* module) {
   init_autograd(module);
   init_serialize(module);
   init_memory(module);
+  init_backend(module);
   init_safetensors(module);
 }
 

@@ -1,0 +1,118 @@
+// Finding, loading and checking the libraries of devices beside the CPU.
+#include "core/backend.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "core/op_support.h"
+#include "generated/kernels.h"
+
+#include <rushlight/ops.h>
+
+namespace rushlight {
+
+namespace {
+
+std::atomic<const Backend*> backends[num_device_types];
+std::mutex loading;
+
+// The folder of this library.
+std::string own_folder() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&backend_path), &info) == 0) {
+    return "";
+  }
+  const std::string path = info.dli_fname;
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string name_of(DeviceType type) { return Device(type).str(); }
+
+const Backend& load(DeviceType type) {
+  const std::string path = backend_path(type);
+  if (path.empty()) {
+    std::string name = name_of(type);
+    for (char& c : name) {
+      c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    }
+    throw AssertionError(str("Torch not compiled with ", name, " enabled"));
+  }
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  RL_CHECK(library != nullptr, "could not load ", path, ": ", dlerror());
+  using Entry = const Backend* (*)();
+  const auto entry = reinterpret_cast<Entry>(dlsym(library, "rushlight_backend"));
+  RL_CHECK(entry != nullptr, path, " is no library of a device: it lacks rushlight_backend()");
+  const Backend* const found = entry();
+  RL_CHECK(std::string_view(found->schema_hash) == schema_hash, path,
+           " was built for another table of ops (", found->schema_hash, ", this is ", schema_hash,
+           "); install the version that belongs to this rushlight");
+  return *found;
+}
+
+}  // namespace
+
+std::string backend_path(DeviceType type) {
+  if (type == kCPU || type == kMeta) {
+    return "";
+  }
+  const std::string path = own_folder() + "/librushlight_" + name_of(type) + ".so";
+  return access(path.c_str(), R_OK) == 0 ? path : "";
+}
+
+const Backend* loaded_backend(DeviceType type) noexcept {
+  return backends[static_cast<int>(type)].load(std::memory_order_acquire);
+}
+
+const Backend& backend_of(DeviceType type) {
+  if (const Backend* backend = loaded_backend(type)) {
+    return *backend;
+  }
+  const std::lock_guard<std::mutex> lock(loading);
+  if (const Backend* backend = loaded_backend(type)) {
+    return *backend;
+  }
+  const Backend& backend = load(type);
+  kernel_tables[static_cast<int>(type)] = backend.kernels;
+  backends[static_cast<int>(type)].store(&backend, std::memory_order_release);
+  return backend;
+}
+
+bool is_pinned(const Tensor& t) {
+  for (const auto& backend : backends) {
+    const Backend* const b = backend.load(std::memory_order_acquire);
+    if (t.is_cpu() && b != nullptr && b->is_pinned(t.storage()->data())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Tensor pin_memory(const Tensor& t) {
+  RL_CHECK(t.is_cpu(), "cannot pin '", t.toString(), "' only dense CPU tensors can be pinned");
+  for (int i = 0; i < num_device_types; i++) {
+    const auto type = static_cast<DeviceType>(i);
+    if (backend_path(type).empty() || backend_of(type).device_count() == 0) {
+      continue;
+    }
+    if (is_pinned(t)) {
+      return t;
+    }
+    const Tensor like = make_empty_like(t, t.dtype());
+    auto impl = TensorImpl::make(
+        backend_of(type).allocate_pinned(static_cast<size_t>(like.storage()->nbytes())), t.dtype(),
+        kCPU);
+    impl->set_sizes_and_strides(like.sizes(), like.strides());
+    const Tensor out(std::move(impl));
+    copy_raw(out, t);
+    return out;
+  }
+  throw Error("Cannot access accelerator device when none is available.");
+}
+
+Device number_device(Device device) { return backend_of(device.type()).resolve(device); }
+
+}  // namespace rushlight

@@ -1,0 +1,54 @@
+// What a device beside the CPU brings: memory, copies and a column of kernels. Each such device is
+// a library of its own, librushlight_NAME.so beside librushlight.so, which is loaded when the
+// device is first asked for and exports `extern "C" const Backend* rushlight_backend()`. To add a
+// device: an enumerator of DeviceType, its name in Device, and that library.
+#pragma once
+
+#include <string>
+
+#include <rushlight/tensor.h>
+
+namespace rushlight {
+
+struct KernelTable;
+
+struct Backend {
+  const char* schema_hash;  // of the op table that it was built for
+  const KernelTable* kernels;
+  // How many devices there are; 0 where the driver is missing. Never raises.
+  int (*device_count)();
+  // The device with its number ("the current one" where it has none); raises where there is none.
+  Device (*resolve)(Device device);
+  void* (*allocate)(size_t bytes, Device device);  // null for 0 bytes; OutOfMemoryError
+  StorageImpl::Deleter deallocate;  // its context is the device's number
+  // Between two tensors of which one lies on this device or both do: any dtypes and layouts, `from`
+  // expanding to the sizes of `to`, and memory that does not overlap. With non_blocking the host
+  // does not wait where it need not.
+  void (*copy)(const Tensor& to, const Tensor& from, bool non_blocking);
+  void (*fill)(const Tensor& to, const Scalar& value);
+  // Memory of the host that the device reads and writes by itself.
+  Storage (*allocate_pinned)(size_t bytes);
+  bool (*is_pinned)(const void* p);
+};
+
+// Where the library of a device lies, "" where this installation has none.
+RL_API std::string backend_path(DeviceType type);
+// Loads the library on the first call. AssertionError: "Torch not compiled with CUDA enabled" where
+// there is none.
+RL_API const Backend& backend_of(DeviceType type);
+// The one that is loaded, or null.
+RL_API const Backend* loaded_backend(DeviceType type) noexcept;
+
+// A copy of a CPU tensor in memory that the first device there is reads by itself (the tensor where
+// it lies there); RuntimeError where there is no device.
+RL_API Tensor pin_memory(const Tensor& t);
+RL_API bool is_pinned(const Tensor& t);
+
+// A device as tensors have it: with a number, where the kind of device has numbers.
+RL_API Device number_device(Device device);
+inline Device resolve_device(Device device) {
+  const bool plain = device.is_cpu() || device.is_meta() || device.has_index();
+  return RL_LIKELY(plain) ? device : number_device(device);
+}
+
+}  // namespace rushlight

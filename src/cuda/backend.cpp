@@ -1,0 +1,26 @@
+// What the core asks for when it has loaded this library.
+#include "core/backend.h"
+
+#include "cuda/copy.h"
+#include "cuda/memory.h"
+#include "cuda/runtime.h"
+#include "generated/column.h"
+
+#include <rushlight/ops.h>
+
+extern "C" RL_API const rushlight::Backend* rushlight_backend() {
+  namespace cuda = rushlight::cuda;
+  static const rushlight::Backend backend = {
+      .schema_hash = rushlight::schema_hash,
+      .kernels = &cuda::table,
+      .device_count = cuda::device_count,
+      .resolve = cuda::resolve,
+      .allocate = cuda::allocate,
+      .deallocate = cuda::deallocate,
+      .copy = cuda::copy,
+      .fill = cuda::fill,
+      .allocate_pinned = cuda::allocate_pinned,
+      .is_pinned = cuda::is_pinned,
+  };
+  return &backend;
+}

@@ -1,0 +1,221 @@
+#include "cuda/memory.h"
+
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "cuda/caching_allocator.h"
+#include "cuda/runtime.h"
+
+namespace rushlight::cuda {
+
+namespace {
+
+// ---- what the caching allocators stand on ----
+
+class GpuMemory : public DeviceMemory {
+ public:
+  explicit GpuMemory(int device) : device_(device) {}
+  void* allocate(size_t bytes) override {
+    const DeviceGuard guard(Device(kCUDA, static_cast<int8_t>(device_)));
+    void* p = nullptr;
+    const cudaError_t status = cudaMalloc(&p, bytes);
+    if (status == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      return nullptr;
+    }
+    check(status);
+    return p;
+  }
+  void release(void* p) override { (void)cudaFree(p); }
+  EventHandle record(StreamHandle stream) override {
+    const DeviceGuard guard(Device(kCUDA, static_cast<int8_t>(device_)));
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    check(cudaEventRecord(event, static_cast<cudaStream_t>(stream)));
+    return event;
+  }
+  bool is_done(EventHandle event) override {
+    const cudaError_t status = cudaEventQuery(static_cast<cudaEvent_t>(event));
+    if (status == cudaErrorNotReady) {
+      (void)cudaGetLastError();
+      return false;
+    }
+    return true;
+  }
+  void wait(EventHandle event) override {
+    (void)cudaEventSynchronize(static_cast<cudaEvent_t>(event));
+  }
+  void drop(EventHandle event) override { (void)cudaEventDestroy(static_cast<cudaEvent_t>(event)); }
+
+ private:
+  int device_;
+};
+
+class PinnedMemory : public GpuMemory {
+ public:
+  PinnedMemory() : GpuMemory(0) {}
+  void* allocate(size_t bytes) override {
+    void* p = nullptr;
+    const cudaError_t status = cudaHostAlloc(&p, bytes, cudaHostAllocPortable);
+    if (status == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      return nullptr;
+    }
+    check(status);
+    return p;
+  }
+  void release(void* p) override { (void)cudaFreeHost(p); }
+};
+
+// Neither is ever destroyed: tensors may be freed while the process ends, after the driver.
+struct Gpu {
+  explicit Gpu(int device) : memory(device), allocator(memory) {}
+  GpuMemory memory;
+  CachingAllocator allocator;
+};
+CachingAllocator& allocator_of(int device) {
+  static std::mutex mutex;
+  static std::array<Gpu*, 128> all{};
+  const std::lock_guard<std::mutex> lock(mutex);
+  Gpu*& gpu = all[static_cast<size_t>(device)];
+  if (gpu == nullptr) {
+    gpu = new Gpu(device);
+  }
+  return gpu->allocator;
+}
+
+// Pinned blocks are not bound to a stream: all are taken on none, and wait for those that used them.
+struct Pinned {
+  PinnedMemory memory;
+  CachingAllocator allocator{memory};
+  std::mutex mutex;
+  std::map<const char*, size_t> taken;  // start and size
+};
+Pinned& pinned() {
+  static auto* all = new Pinned();
+  return *all;
+}
+StreamHandle no_stream() {
+  static char mark;
+  return &mark;
+}
+
+
+void give_back_pinned(void* p, size_t, void*) {
+  {
+    const std::lock_guard<std::mutex> lock(pinned().mutex);
+    pinned().taken.erase(static_cast<const char*>(p));
+  }
+  pinned().allocator.free(p);
+}
+
+std::string size_text(size_t bytes) {
+  const char* const units[] = {"bytes", "KiB", "MiB", "GiB"};
+  auto value = static_cast<double>(bytes);
+  int unit = 0;
+  while (value >= 1024 && unit < 3) {
+    value /= 1024;
+    unit++;
+  }
+  char text[64];
+  (void)snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
+  return text;
+}
+
+}  // namespace
+
+void* allocate(size_t bytes, Device device) {
+  if (bytes == 0) {
+    require_device();
+    return nullptr;
+  }
+  CachingAllocator& allocator = allocator_of(device.index());
+  void* const p = allocator.allocate(bytes, current_stream(device.index()));
+  if (RL_UNLIKELY(p == nullptr)) {
+    const DeviceGuard guard(device);
+    size_t free = 0;
+    size_t total = 0;
+    (void)cudaMemGetInfo(&free, &total);
+    int64_t allocated = 0;
+    int64_t reserved = 0;
+    for (const auto& [name, value] : allocator.stats()) {
+      allocated = name == "allocated_bytes.all.current" ? value : allocated;
+      reserved = name == "reserved_bytes.all.current" ? value : reserved;
+    }
+    throw OutOfMemoryError(
+        str("CUDA out of memory. Tried to allocate ", size_text(bytes), ". GPU ",
+            static_cast<int>(device.index()), " has a total capacity of ", size_text(total),
+            " of which ", size_text(free), " is free. Tensors hold ",
+            size_text(static_cast<size_t>(allocated)), "; ",
+            size_text(static_cast<size_t>(reserved - allocated)), " is cached for reuse."));
+  }
+  return p;
+}
+
+void deallocate(void* p, size_t, void* context) {
+  if (p != nullptr) {
+    allocator_of(static_cast<int>(reinterpret_cast<intptr_t>(context))).free(p);
+  }
+}
+
+void record_use(void* p, Device device, cudaStream_t stream) {
+  if (p != nullptr) {
+    allocator_of(device.index()).use(p, stream);
+  }
+}
+
+void empty_cache() {
+  const int count = device_count();
+  for (int i = 0; i < count; i++) {
+    allocator_of(i).empty_cache();
+  }
+}
+
+std::vector<std::pair<std::string, int64_t>> memory_stats(int device) {
+  return allocator_of(device).stats();
+}
+
+void reset_memory_stats(int device, bool peaks) {
+  if (peaks) {
+    allocator_of(device).reset_peaks();
+  } else {
+    allocator_of(device).reset_totals();
+  }
+}
+
+Storage allocate_pinned(size_t bytes) {
+  require_device();
+  void* const p = pinned().allocator.allocate(bytes, no_stream());
+  RL_CHECK_AS(OutOfMemoryError, p != nullptr || bytes == 0,
+              "no pinned memory left: tried to allocate ", size_text(bytes));
+  if (p != nullptr) {
+    const std::lock_guard<std::mutex> lock(pinned().mutex);
+    pinned().taken.emplace(static_cast<const char*>(p), bytes);
+  }
+  return StorageImpl::borrow(p, bytes, Device(kCPU), give_back_pinned, nullptr);
+}
+
+namespace {
+// The start of the pinned block that p lies in, or null.
+const char* pinned_start(const void* p) {
+  const std::lock_guard<std::mutex> lock(pinned().mutex);
+  const auto& taken = pinned().taken;
+  auto at = taken.upper_bound(static_cast<const char*>(p));
+  if (at == taken.begin()) {
+    return nullptr;
+  }
+  --at;
+  return static_cast<const char*>(p) < at->first + at->second ? at->first : nullptr;
+}
+}  // namespace
+
+bool is_pinned(const void* p) { return p != nullptr && pinned_start(p) != nullptr; }
+
+void record_pinned_use(const void* p, cudaStream_t stream) {
+  if (const char* start = pinned_start(p)) {
+    pinned().allocator.use(const_cast<char*>(start), stream);
+  }
+}
+
+}  // namespace rushlight::cuda
