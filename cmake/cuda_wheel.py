@@ -1,9 +1,9 @@
-"""Write the wheel rushlight-cuda: librushlight_cuda.so, which joins the installed package rushlight.
+"""Write the wheel rushlight-cuda: librushlight_cuda.so, which joins the installed rushlight.
 
     python cmake/cuda_wheel.py VERSION FOLDER DIST
 
-FOLDER holds lib/librushlight_cuda.so as installed. The wheel fits every Python; it requires the rushlight of its own
-version and cuBLAS.
+FOLDER holds lib/librushlight_cuda.so as installed. The wheel fits every Python; it requires the
+rushlight of its own version and cuBLAS.
 """
 
 import base64

@@ -10,7 +10,7 @@
 
 namespace rushlight::cpu {
 
-class StepLists {
+class RL_API StepLists {  // other devices use it, too
  public:
   static constexpr int max_lists = 5;
   struct Run {
@@ -57,6 +57,6 @@ class StepLists {
 };
 
 // Adds 1 to each counter and returns their values.
-std::vector<double> count_steps(TensorList steps);
+RL_API std::vector<double> count_steps(TensorList steps);
 
 }  // namespace rushlight::cpu

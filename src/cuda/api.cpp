@@ -47,7 +47,8 @@ cudaStream_t next_stream(int device, int priority) {
     int least = 0;
     int greatest = 0;
     check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high != 0 ? greatest : least));
+    check(
+        cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high != 0 ? greatest : least));
   }
   return stream;
 }
@@ -150,7 +151,8 @@ RL_CUDA_API int rushlight_cuda_stream_query(int device, void* stream, int* done)
 RL_CUDA_API int rushlight_cuda_stream_wait(int device, void* stream, void* event) {
   return guarded([&] {
     const DeviceGuard guard(numbered(device));
-    check(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), static_cast<cudaEvent_t>(event), 0));
+    check(
+        cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), static_cast<cudaEvent_t>(event), 0));
   });
 }
 RL_CUDA_API int rushlight_cuda_event_new(int device, int timing, int blocking, void** event) {

@@ -1,6 +1,6 @@
-// Updates of one element by many threads: add, multiply, the larger, the smaller, for every dtype. The
-// order in which threads come is not fixed, so sums of floats may differ in their last bits from run
-// to run.
+// Updates of one element by many threads: add, multiply, the larger, the smaller, for every dtype.
+// The order in which threads come is not fixed, so sums of floats may differ in their last bits
+// from run to run.
 #pragma once
 
 #include "cuda/element.cuh"

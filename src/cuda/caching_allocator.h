@@ -62,8 +62,8 @@ class CachingAllocator {
     StreamHandle stream = nullptr;
     bool is_small = false;
     bool taken = false;
-    int waiting = 0;              // events that must be done before it is free
-    Block* before = nullptr;      // its neighbours in the segment
+    int waiting = 0;          // events that must be done before it is free
+    Block* before = nullptr;  // its neighbours in the segment
     Block* after = nullptr;
     std::set<StreamHandle> uses;  // other streams
   };

@@ -7,11 +7,11 @@
 
 namespace rushlight::math {
 
-#define RL_COMPLEX_1(name)                                                              \
-  template <class T>                                                                    \
-  RL_INLINE complex<T> name(complex<T> z) {                                             \
+#define RL_COMPLEX_1(name)                                                                    \
+  template <class T>                                                                          \
+  RL_INLINE complex<T> name(complex<T> z) {                                                   \
     const ::cuda::std::complex<T> x = ::cuda::std::name(::cuda::std::complex<T>(z.re, z.im)); \
-    return {x.real(), x.imag()};                                                        \
+    return {x.real(), x.imag()};                                                              \
   }
 RL_COMPLEX_1(acos)
 RL_COMPLEX_1(acosh)

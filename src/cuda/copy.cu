@@ -44,8 +44,8 @@ DimVector in_bytes(DimVector strides, int64_t size) {
   return strides;
 }
 
-// Dimensions in the order of the first operand's strides, outermost first, so that neighbouring threads
-// write neighbouring elements.
+// Dimensions in the order of the first operand's strides, outermost first, so that neighbouring
+// threads write neighbouring elements.
 template <int N>
 void sort_dims(Space<N>& space) {
   for (size_t i = 1; i < space.sizes.size(); i++) {
@@ -60,8 +60,9 @@ void sort_dims(Space<N>& space) {
 
 bool same_layout(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.sizes() == b.sizes() &&
-         (a.is_contiguous() ? b.is_contiguous()
-                            : a.impl()->is_non_overlapping_and_dense() && a.strides() == b.strides());
+         (a.is_contiguous()
+              ? b.is_contiguous()
+              : a.impl()->is_non_overlapping_and_dense() && a.strides() == b.strides());
 }
 
 void copy_here(const Tensor& to, const Tensor& from) {
@@ -78,9 +79,8 @@ void copy_here(const Tensor& to, const Tensor& from) {
   char* const out = static_cast<char*>(to.data_ptr());
   const char* const in = static_cast<const char*>(from.data_ptr());
   if (to.dtype() == from.dtype()) {
-    visit_size(to.element_size(), [&](auto tag) {
-      each(launch, space, Move<typename decltype(tag)::type>{out, in});
-    });
+    visit_size(to.element_size(),
+               [&](auto tag) { each(launch, space, Move<typename decltype(tag)::type>{out, in}); });
     return;
   }
   visit_dtype<set_all>("copy_", to.dtype(), [&](auto tag) {
@@ -108,8 +108,7 @@ void copy_across(const Tensor& to, const Tensor& from) {
     dense = contiguous_raw(dense);
   }
   const bool direct = same_layout(to, dense);
-  const Tensor landed =
-      direct ? to : make_empty(dense.sizes(), dense.dtype(), to.device());
+  const Tensor landed = direct ? to : make_empty(dense.sizes(), dense.dtype(), to.device());
   const int source = from.device().index();
   const int target = to.device().index();
   const cudaStream_t stream = current_stream(source);
@@ -131,8 +130,7 @@ void copy_to_device(const Tensor& to, const Tensor& from, bool non_blocking) {
     source = contiguous_raw(from);
   }
   const bool direct = same_layout(to, source);
-  const Tensor landed =
-      direct ? to : make_empty(source.sizes(), source.dtype(), to.device());
+  const Tensor landed = direct ? to : make_empty(source.sizes(), source.dtype(), to.device());
   const Launch launch(to.device());
   check(cudaMemcpyAsync(landed.data_ptr(), source.data_ptr(), static_cast<size_t>(source.nbytes()),
                         cudaMemcpyHostToDevice, launch.stream()));

@@ -11,14 +11,16 @@ namespace rushlight::cuda {
 namespace {
 
 CublasLt load() {
-  // Found through this library's search path, which leads to the nvidia-cublas wheel, or LD_LIBRARY_PATH.
+  // Found through this library's search path, which leads to the nvidia-cublas wheel, or
+  // LD_LIBRARY_PATH.
   const char* const file = "libcublasLt.so.13";
   void* const library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  RL_CHECK(library != nullptr, "multiplying matrices on a GPU needs cuBLASLt (pip install "
-                               "'nvidia-cublas>=13,<14'): ",
+  RL_CHECK(library != nullptr,
+           "multiplying matrices on a GPU needs cuBLASLt (pip install "
+           "'nvidia-cublas>=13,<14'): ",
            dlerror());
   CublasLt functions{};
-#define RL_FIND(name)                                                              \
+#define RL_FIND(name)                                                                 \
   functions.name = reinterpret_cast<decltype(functions.name)>(dlsym(library, #name)); \
   RL_CHECK(functions.name != nullptr, file, " lacks ", #name);
   RL_CUBLAS_FUNCTIONS(RL_FIND)

@@ -6,19 +6,19 @@
 
 namespace rushlight::cuda {
 
-#define RL_CUBLAS_FUNCTIONS(_)       \
-  _(cublasLtCreate)                  \
-  _(cublasLtMatmul)                  \
-  _(cublasLtMatmulDescCreate)        \
-  _(cublasLtMatmulDescDestroy)       \
-  _(cublasLtMatmulDescSetAttribute)  \
-  _(cublasLtMatrixLayoutCreate)      \
-  _(cublasLtMatrixLayoutDestroy)     \
-  _(cublasLtMatrixLayoutSetAttribute) \
-  _(cublasLtMatmulPreferenceCreate)  \
-  _(cublasLtMatmulPreferenceDestroy) \
+#define RL_CUBLAS_FUNCTIONS(_)            \
+  _(cublasLtCreate)                       \
+  _(cublasLtMatmul)                       \
+  _(cublasLtMatmulDescCreate)             \
+  _(cublasLtMatmulDescDestroy)            \
+  _(cublasLtMatmulDescSetAttribute)       \
+  _(cublasLtMatrixLayoutCreate)           \
+  _(cublasLtMatrixLayoutDestroy)          \
+  _(cublasLtMatrixLayoutSetAttribute)     \
+  _(cublasLtMatmulPreferenceCreate)       \
+  _(cublasLtMatmulPreferenceDestroy)      \
   _(cublasLtMatmulPreferenceSetAttribute) \
-  _(cublasLtMatmulAlgoGetHeuristic)  \
+  _(cublasLtMatmulAlgoGetHeuristic)       \
   _(cublasLtGetStatusString)
 
 struct CublasLt {

@@ -47,8 +47,7 @@ FlatSpace<N> flatten(const Space<N>& space) {
     }
     bool joins = flat.ndim > 0;
     for (int i = 0; i < N && joins; i++) {
-      joins = space.strides[i][k] ==
-              flat.strides[flat.ndim - 1][i] * flat.sizes[flat.ndim - 1];
+      joins = space.strides[i][k] == flat.strides[flat.ndim - 1][i] * flat.sizes[flat.ndim - 1];
     }
     if (joins) {
       flat.sizes[flat.ndim - 1] *= space.sizes[k];
@@ -106,8 +105,8 @@ void for_each_walk(FlatSpace<N> flat, std::array<int64_t, N> base, const F& f) {
 template <int N, class F>
 void each(const Launch& launch, const Space<N>& space, F f) {
   for_each_walk<N>(flatten(space), {}, [&](const Walk<N>& walk, int64_t n) {
-    each_kernel<N, F><<<blocks_for(n), block_size, 0, launch.stream()>>>(
-        static_cast<uint32_t>(n), walk, f);
+    each_kernel<N, F>
+        <<<blocks_for(n), block_size, 0, launch.stream()>>>(static_cast<uint32_t>(n), walk, f);
   });
   launch.done();
 }

@@ -208,10 +208,9 @@ void scatter(const char* name, const Tensor& out, int64_t dim, const Tensor& ind
     using T = typename decltype(tag)::type;
     const T number = from.defined() ? T() : convert<T>(source.number.as<compute_t<T>>());
     each(launch, space,
-         Scatter<How, T>{to.data<T>(), places.data<int64_t>(),
-                         from.defined() ? from.data<T>() : nullptr, number,
-                         to.sizes()[static_cast<size_t>(dim)],
-                         to.strides()[static_cast<size_t>(dim)]});
+         Scatter<How, T>{
+             to.data<T>(), places.data<int64_t>(), from.defined() ? from.data<T>() : nullptr,
+             number, to.sizes()[static_cast<size_t>(dim)], to.strides()[static_cast<size_t>(dim)]});
   });
 }
 
@@ -328,8 +327,6 @@ struct CountRows {
 }  // namespace
 
 }  // namespace cuda
-
-using namespace cuda;  // NOLINT
 
 void cuda::index(const Tensor& out, const Tensor& self, const Indices& indices) {
   read(out, self, indices, true);
@@ -450,7 +447,8 @@ void cuda::take(const Tensor& out, const Tensor& self, const Tensor& index) {
   const Tensor flat = make_view(dense, {{dense.numel()}, {1}, dense.storage_offset()});
   const Tensor places = contiguous_raw(index);
   Indices indices = {make_view(places, {{places.numel()}, {1}, places.storage_offset()})};
-  const Tensor result = out.is_contiguous() ? out : make_empty(out.sizes(), out.dtype(), out.device());
+  const Tensor result =
+      out.is_contiguous() ? out : make_empty(out.sizes(), out.dtype(), out.device());
   read(make_view(result, {{result.numel()}, {1}, result.storage_offset()}), flat, indices, true);
   if (!result.is_same(out)) {
     copy_raw(out, result);

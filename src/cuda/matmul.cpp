@@ -157,8 +157,9 @@ Choice choose(const Key& key, cublasLtHandle_t handle, const MatmulDescription& 
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment);
   cublasLtMatmulHeuristicResult_t result{};
   int count = 0;
-  const cublasStatus_t status = cublas().cublasLtMatmulAlgoGetHeuristic(
-      handle, description.get(), a.get(), b.get(), c.get(), c.get(), preference, 1, &result, &count);
+  const cublasStatus_t status =
+      cublas().cublasLtMatmulAlgoGetHeuristic(handle, description.get(), a.get(), b.get(), c.get(),
+                                              c.get(), preference, 1, &result, &count);
   (void)cublas().cublasLtMatmulPreferenceDestroy(preference);
   const Choice choice{result.algo, status == CUBLAS_STATUS_SUCCESS && count > 0};
   const std::lock_guard<std::mutex> lock(mutex);
@@ -275,23 +276,21 @@ bool multiply(const char* op, const Tensor& out, const Tensor& left, const Tenso
     return false;
   }
   alignas(16) char factors[2][16];
-  const ScalarType scale = out.dtype() == kFloat16 || out.dtype() == kBFloat16 ? kFloat32 : out.dtype();
+  const ScalarType scale =
+      out.dtype() == kFloat16 || out.dtype() == kBFloat16 ? kFloat32 : out.dtype();
   store_scalar(factors[0], scale, alpha);
   store_scalar(factors[1], scale, beta);
   const Scratch workspace(workspace_bytes, out.device());
-  check(cublas().cublasLtMatmul(handle, description.get(), factors[0], y.tensor.data_ptr(),
-                                first.get(), x.tensor.data_ptr(), second.get(), factors[1],
-                                z.tensor.data_ptr(), result.get(), z.tensor.data_ptr(),
-                                result.get(), &choice.algorithm, workspace.as<void>(),
-                                workspace_bytes, launch.stream()));
+  check(cublas().cublasLtMatmul(
+      handle, description.get(), factors[0], y.tensor.data_ptr(), first.get(), x.tensor.data_ptr(),
+      second.get(), factors[1], z.tensor.data_ptr(), result.get(), z.tensor.data_ptr(),
+      result.get(), &choice.algorithm, workspace.as<void>(), workspace_bytes, launch.stream()));
   return true;
 }
 
 }  // namespace
 
 }  // namespace cuda
-
-using cuda::multiply;
 
 void cuda::mm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
   multiply("mm", out, self, mat2, 0, 1);
@@ -324,21 +323,25 @@ void cuda::linear(const Tensor& out, const Tensor& input, const Tensor& weight,
                   const Tensor& bias) {
   const int64_t features = input.sizes()[input.dim() - 1];
   const Tensor dense = input.dim() == 2 ? input : contiguous_raw(input);
-  const int64_t rows = features == 0 ? out.numel() / std::max<int64_t>(weight.dim() == 2 ? weight.sizes()[0] : 1, 1)
-                                     : dense.numel() / features;
-  const Tensor a = dense.dim() == 2
-                       ? dense
-                       : make_view(dense, {{rows, features}, {features, 1}, dense.storage_offset()});
+  const int64_t rows =
+      features == 0 ? out.numel() / std::max<int64_t>(weight.dim() == 2 ? weight.sizes()[0] : 1, 1)
+                    : dense.numel() / features;
+  const Tensor a =
+      dense.dim() == 2
+          ? dense
+          : make_view(dense, {{rows, features}, {features, 1}, dense.storage_offset()});
   const IntArrayRef w = weight.strides();
   const int64_t width = weight.dim() == 2 ? weight.sizes()[0] : 1;
-  const Tensor b = make_view(
-      weight, {{features, width}, {weight.dim() == 2 ? w[1] : w[0], weight.dim() == 2 ? w[0] : 1},
-               weight.storage_offset()});
+  const Tensor b =
+      make_view(weight, {{features, width},
+                         {weight.dim() == 2 ? w[1] : w[0], weight.dim() == 2 ? w[0] : 1},
+                         weight.storage_offset()});
   const bool whole = out.is_contiguous();
   const Tensor result = whole ? out : make_empty(out.sizes(), out.dtype(), out.device());
   const Tensor c = make_view(result, {{rows, width}, {width, 1}, result.storage_offset()});
-  const bool fused = bias.defined() && bias.dim() == 1 && bias.is_contiguous() &&
-                     (out.dtype() == kFloat32 || out.dtype() == kFloat16 || out.dtype() == kBFloat16);
+  const bool fused =
+      bias.defined() && bias.dim() == 1 && bias.is_contiguous() &&
+      (out.dtype() == kFloat32 || out.dtype() == kFloat16 || out.dtype() == kBFloat16);
   if (!fused || !multiply("linear", c, a, b, 0, 1, bias)) {
     if (bias.defined()) {
       copy_raw(result, bias);

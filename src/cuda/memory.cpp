@@ -85,7 +85,8 @@ CachingAllocator& allocator_of(int device) {
   return gpu->allocator;
 }
 
-// Pinned blocks are not bound to a stream: all are taken on none, and wait for those that used them.
+// Pinned blocks are not bound to a stream: all are taken on none, and wait for those that used
+// them.
 struct Pinned {
   PinnedMemory memory;
   CachingAllocator allocator{memory};
@@ -100,7 +101,6 @@ StreamHandle no_stream() {
   static char mark;
   return &mark;
 }
-
 
 void give_back_pinned(void* p, size_t, void*) {
   {
@@ -143,12 +143,12 @@ void* allocate(size_t bytes, Device device) {
       allocated = name == "allocated_bytes.all.current" ? value : allocated;
       reserved = name == "reserved_bytes.all.current" ? value : reserved;
     }
-    throw OutOfMemoryError(
-        str("CUDA out of memory. Tried to allocate ", size_text(bytes), ". GPU ",
-            static_cast<int>(device.index()), " has a total capacity of ", size_text(total),
-            " of which ", size_text(free), " is free. Tensors hold ",
-            size_text(static_cast<size_t>(allocated)), "; ",
-            size_text(static_cast<size_t>(reserved - allocated)), " is cached for reuse."));
+    throw OutOfMemoryError(str("CUDA out of memory. Tried to allocate ", size_text(bytes), ". GPU ",
+                               static_cast<int>(device.index()), " has a total capacity of ",
+                               size_text(total), " of which ", size_text(free),
+                               " is free. Tensors hold ", size_text(static_cast<size_t>(allocated)),
+                               "; ", size_text(static_cast<size_t>(reserved - allocated)),
+                               " is cached for reuse."));
   }
   return p;
 }

@@ -1,6 +1,7 @@
 // Pointwise kernels that choose between formulas or check their operands first; ops/pointwise.py
-// marks them manual=("kernel",). What stands in the host's memory can be looked at; what lies on the
-// device cannot without waiting for it, so a zero divisor there is no error but gives the dividend.
+// marks them manual=("kernel",). What stands in the host's memory can be looked at; what lies on
+// the device cannot without waiting for it, so a zero divisor there is no error but gives the
+// dividend.
 #include <cmath>
 #include <limits>
 
@@ -95,9 +96,6 @@ void launch_where(const PointwiseWork& work, cudaStream_t stream) {
 
 }  // namespace
 }  // namespace cuda
-
-using cuda::run_pointwise;
-using cuda::run_scaled;
 
 void cuda::add(TensorIterator& it, const Scalar& alpha) {
   run_scaled(it, alpha, "alpha", add_kernel, add_scaled_kernel);

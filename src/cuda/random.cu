@@ -165,8 +165,8 @@ struct Integers {
   int64_t from;
   __device__ void operator()(T& x, int64_t, const Numbers& r) const {
     const uint64_t bits = bits_64(r);
-    const auto value = static_cast<int64_t>(
-        range == 0 ? bits : bits % range + static_cast<uint64_t>(from));
+    const auto value =
+        static_cast<int64_t>(range == 0 ? bits : bits % range + static_cast<uint64_t>(from));
     x = narrow<T>(convert<compute_t<T>>(value));
   }
 };
@@ -210,8 +210,6 @@ struct Choose {
 }  // namespace
 
 }  // namespace cuda
-
-using namespace cuda;  // NOLINT
 
 void cuda::uniform_(const Tensor& out, double from, double to, const Generator& generator) {
   visit_real("uniform_", out, [&](auto tag) {
@@ -274,7 +272,8 @@ void cuda::random_(const Tensor& out, const Generator& generator) {
       range = (uint64_t{1} << (std::is_same_v<T, double>  ? 53
                                : std::is_same_v<T, float> ? 24
                                : std::is_same_v<T, Half>  ? 11
-                                                          : 8)) + 1;
+                                                          : 8)) +
+              1;
     } else if constexpr (!std::is_same_v<T, bool>) {
       range = static_cast<uint64_t>(std::numeric_limits<T>::max()) + 1;
     }

@@ -1,5 +1,5 @@
-// Reductions that fold elements by the formulas of kernels/reduce.h: sums, products, extremes, truth,
-// counts, norms.
+// Reductions that fold elements by the formulas of kernels/reduce.h: sums, products, extremes,
+// truth, counts, norms.
 #include "cuda/reduce.cuh"
 #include "generated/column.h"
 #include "kernels/math.h"
@@ -162,8 +162,6 @@ struct Norm {
 
 }  // namespace cuda
 
-using namespace cuda;  // NOLINT
-
 void cuda::sum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
                std::optional<ScalarType>) {
   if (out.dtype() == kBool) {
@@ -206,7 +204,8 @@ void cuda::min(const Tensor& out, const Tensor& self) {
 }
 void cuda::aminmax(const Tensor& min, const Tensor& max, const Tensor& self,
                    std::optional<int64_t> dim, bool) {
-  const OptionalIntArrayRef dims = dim.has_value() ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef();
+  const OptionalIntArrayRef dims =
+      dim.has_value() ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef();
   fold_extreme<fold::Min>("aminmax", min, self, dims);
   fold_extreme<fold::Max>("aminmax", max, self, dims);
 }
@@ -223,10 +222,10 @@ void cuda::count_nonzero(const Tensor& out, const Tensor& self, OptionalIntArray
 void cuda::linalg_vector_norm(const Tensor& out, const Tensor& self, const Scalar& ord,
                               OptionalIntArrayRef dim, bool, std::optional<ScalarType>) {
   const double p = ord.as<double>();
-  const NormKind kind = p == 0                        ? NormKind::Count
-                        : p == 1                      ? NormKind::Sum
-                        : p == 2                      ? NormKind::Squares
-                        : p == math::infinity<double> ? NormKind::Largest
+  const NormKind kind = p == 0                         ? NormKind::Count
+                        : p == 1                       ? NormKind::Sum
+                        : p == 2                       ? NormKind::Squares
+                        : p == math::infinity<double>  ? NormKind::Largest
                         : p == -math::infinity<double> ? NormKind::Smallest
                                                        : NormKind::Powers;
   visit_dtype<set_floating>("linalg_vector_norm", out.dtype(), [&](auto tag) {

@@ -7,10 +7,10 @@
 //   __device__ Acc combine(Acc a, Acc b) const;
 //   __device__ void finish(Acc acc, int64_t out) const;      // writes output number `out`
 //
-// A group of threads reduces each output, first in registers, then by a tree in shared memory; where
-// there are few outputs, several blocks take a piece of each and a second kernel combines what they
-// found. How work is cut depends on shapes only, so the bits of a result depend neither on the GPU
-// nor on what else runs.
+// A group of threads reduces each output, first in registers, then by a tree in shared memory;
+// where there are few outputs, several blocks take a piece of each and a second kernel combines
+// what they found. How work is cut depends on shapes only, so the bits of a result depend neither
+// on the GPU nor on what else runs.
 #pragma once
 
 #include <algorithm>

@@ -132,7 +132,9 @@ struct LogSumExp {
   R* out;
   __device__ static A shift(A top) { return top - top == A(0) ? top : A(0); }
   __device__ Acc identity() const { return {-math::infinity<A>, A(0)}; }
-  __device__ Acc step(Acc acc, A x, int64_t) const { return combine(acc, {x, math::exp(x - shift(x))}); }
+  __device__ Acc step(Acc acc, A x, int64_t) const {
+    return combine(acc, {x, math::exp(x - shift(x))});
+  }
   __device__ Acc combine(Acc a, Acc b) const {
     const A top = math::maximum(a.top, b.top);
     const A base = shift(top);
@@ -148,8 +150,6 @@ struct LogSumExp {
 }  // namespace
 
 }  // namespace cuda
-
-using namespace cuda;  // NOLINT
 
 void cuda::max_dim(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
                    bool) {

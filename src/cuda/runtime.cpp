@@ -17,9 +17,10 @@ void check(cudaError_t status) {
   if (status == cudaErrorMemoryAllocation) {
     throw OutOfMemoryError("CUDA out of memory.");
   }
-  throw Error(str("CUDA error: ", cudaGetErrorString(status),
-                  "\nKernels run apart from the host, so the call that failed may be an earlier one. "
-                  "CUDA_LAUNCH_BLOCKING=1 makes each wait for its work."));
+  throw Error(
+      str("CUDA error: ", cudaGetErrorString(status),
+          "\nKernels run apart from the host, so the call that failed may be an earlier one. "
+          "CUDA_LAUNCH_BLOCKING=1 makes each wait for its work."));
 }
 
 int device_count() {

@@ -1,6 +1,6 @@
-// Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011): four random 32-bit numbers for each counter under a
-// key, without a state, so that any thread makes any number of a stream. Plain code for all devices;
-// tests/cpp/test_philox.cpp holds it to the known answers that its authors publish.
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011): four random 32-bit numbers for each counter
+// under a key, without a state, so that any thread makes any number of a stream. Plain code for all
+// devices; tests/cpp/test_philox.cpp holds it to the known answers that its authors publish.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,157 @@
+"""Which GPUs there are, which one is current, and what they are."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import namedtuple
+
+import rushlight
+from rushlight.cuda import _library as lib
+
+__all__ = [
+    "can_device_access_peer",
+    "current_device",
+    "device",
+    "device_count",
+    "device_of",
+    "get_arch_list",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "init",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "set_device",
+    "synchronize",
+]
+
+
+def device_count():
+    """How many GPUs can be used; 0 without a driver, or in a build without CUDA."""
+    return lib.function("device_count")() if lib.is_built() else 0
+
+
+def is_available():
+    """Whether a GPU can be used. Never raises."""
+    return device_count() > 0
+
+
+def is_initialized():
+    """Whether the CUDA library has been loaded."""
+    return lib._library.cache_info().currsize > 0
+
+
+def init():
+    """Loads the CUDA library; otherwise the first use does.
+
+    AssertionError in a build without CUDA, RuntimeError without a driver or a GPU.
+    """
+    lib.call("require")
+
+
+def index_of(device):
+    """The number of a GPU given as None (the current one), a number, a string or a device."""
+    if device is None:
+        return current_device()
+    if isinstance(device, int):
+        return current_device() if device < 0 else device
+    place = rushlight.device(device)
+    if place.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {place}")
+    return current_device() if place.index is None else place.index
+
+
+def current_device():
+    """The number of the GPU that "cuda" means on this thread."""
+    return lib.ask("current_device", ctypes.c_int)
+
+
+def set_device(device):
+    """Makes a GPU the current one of this thread; negative numbers change nothing."""
+    if not (isinstance(device, int) and device < 0):
+        lib.call("set_device", index_of(device))
+
+
+class device:
+    """In its `with` block a GPU is the current one; None and negative numbers change nothing."""
+
+    def __init__(self, device):
+        self.idx = -1 if device is None or device == -1 else index_of(device)
+        self.prev_idx = -1
+
+    def __enter__(self):
+        if self.idx >= 0:
+            self.prev_idx = current_device()
+            set_device(self.idx)
+        return self
+
+    def __exit__(self, *error):
+        if self.idx >= 0:
+            set_device(self.prev_idx)
+        return False
+
+
+class device_of(device):
+    """`device` for the GPU of a tensor; nothing for a CPU tensor."""
+
+    def __init__(self, obj):
+        super().__init__(obj.get_device() if obj.is_cuda else None)
+
+
+def synchronize(device=None):
+    """Waits until a GPU has done all its work."""
+    lib.call("synchronize", index_of(device))
+
+
+def get_device_name(device=None):
+    """What a GPU is called."""
+    room = ctypes.create_string_buffer(256)
+    lib.call("name", index_of(device), room, len(room))
+    return room.value.decode()
+
+
+_FIELDS = [
+    "major",
+    "minor",
+    "multi_processor_count",
+    "total_memory",
+    "warp_size",
+    "L2_cache_size",
+    "max_threads_per_multi_processor",
+    "regs_per_multiprocessor",
+    "shared_memory_per_block",
+    "shared_memory_per_multiprocessor",
+    "is_integrated",
+    "is_multi_gpu_board",
+]
+_Properties = namedtuple("_CudaDeviceProperties", ["name", *_FIELDS])
+
+
+def get_device_properties(device=None):
+    """Name, compute capability, memory and processors of a GPU."""
+    index = index_of(device)
+    values = (ctypes.c_int64 * len(_FIELDS))()
+    lib.call("properties", index, values)
+    return _Properties(get_device_name(index), *values)
+
+
+def get_device_capability(device=None):
+    """The compute capability of a GPU as (major, minor)."""
+    found = get_device_properties(device)
+    return found.major, found.minor
+
+
+def can_device_access_peer(device, peer_device):
+    """Whether one GPU reads the memory of another by itself."""
+    return bool(lib.ask("can_access_peer", ctypes.c_int, index_of(device), index_of(peer_device)))
+
+
+def is_bf16_supported(including_emulation=True):
+    """Whether a GPU is there that computes in bfloat16."""
+    return is_available() and (including_emulation or get_device_capability()[0] >= 8)
+
+
+def get_arch_list():
+    """What this build has kernels for; empty without a GPU."""
+    return ["compute_80", "sm_90"] if is_available() else []

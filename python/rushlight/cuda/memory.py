@@ -1,0 +1,111 @@
+"""The caching allocator of the GPUs: what it holds, and giving it back."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import OrderedDict
+
+from rushlight.cuda import _library as lib
+from rushlight.cuda import devices
+
+__all__ = [
+    "empty_cache",
+    "max_memory_allocated",
+    "max_memory_cached",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_cached",
+    "memory_reserved",
+    "memory_stats",
+    "memory_summary",
+    "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated",
+    "reset_max_memory_cached",
+    "reset_peak_memory_stats",
+]
+
+
+def empty_cache():
+    """Gives memory that is kept for reuse back to the driver; nothing without a GPU."""
+    if devices.is_available():
+        lib.call("empty_cache")
+
+
+def memory_stats(device=None):
+    """Counters of a GPU's allocator by name, `allocated_bytes.all.current` and so on.
+
+    Empty without a GPU.
+    """
+    if not devices.is_available():
+        return OrderedDict()
+    lines = lib.text("memory_stats", devices.index_of(device)).splitlines()
+    pairs = (line.split() for line in lines)
+    return OrderedDict((name, int(value)) for name, value in pairs)
+
+
+def _count(name, device):
+    return memory_stats(device).get(name, 0)
+
+
+def memory_allocated(device=None):
+    """Bytes that tensors hold."""
+    return _count("allocated_bytes.all.current", device)
+
+
+def max_memory_allocated(device=None):
+    """The most bytes that tensors held, since the start or `reset_peak_memory_stats`."""
+    return _count("allocated_bytes.all.peak", device)
+
+
+def memory_reserved(device=None):
+    """Bytes taken from the driver."""
+    return _count("reserved_bytes.all.current", device)
+
+
+def max_memory_reserved(device=None):
+    """The most bytes taken from the driver."""
+    return _count("reserved_bytes.all.peak", device)
+
+
+memory_cached = memory_reserved
+max_memory_cached = max_memory_reserved
+
+
+def reset_peak_memory_stats(device=None):
+    """Counts peaks from now on."""
+    if devices.is_available():
+        lib.call("reset_memory_stats", devices.index_of(device), 1)
+
+
+reset_max_memory_allocated = reset_peak_memory_stats
+reset_max_memory_cached = reset_peak_memory_stats
+
+
+def reset_accumulated_memory_stats(device=None):
+    """Counts allocations from now on."""
+    if devices.is_available():
+        lib.call("reset_memory_stats", devices.index_of(device), 0)
+
+
+def mem_get_info(device=None):
+    """Free and total bytes of a GPU, as the driver sees them."""
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    lib.call("memory_info", devices.index_of(device), ctypes.byref(free), ctypes.byref(total))
+    return free.value, total.value
+
+
+def memory_summary(device=None, abbreviated=False):
+    """The main counters as a table for people."""
+    stats = memory_stats(device)
+    rows = [f"{'':24}{'current':>16}{'peak':>16}{'allocated':>20}{'freed':>20}"]
+    for name in ("allocated_bytes", "reserved_bytes", "active_bytes", "allocation", "segment"):
+        kinds = ("all",) if abbreviated else ("all", "small_pool", "large_pool")
+        for kind in kinds:
+            counts = [
+                stats.get(f"{name}.{kind}.{c}", 0)
+                for c in ("current", "peak", "allocated", "freed")
+            ]
+            label = f"{name} ({kind})"
+            rows.append(f"{label:32}{counts[0]:>12}{counts[1]:>16}{counts[2]:>20}{counts[3]:>20}")
+    return "\n".join(rows)

@@ -1,0 +1,73 @@
+"""Seeds and states of the GPUs' default generators, which are Philox counters."""
+
+from __future__ import annotations
+
+from rushlight import _C
+from rushlight.cuda import devices
+
+__all__ = [
+    "get_rng_state",
+    "get_rng_state_all",
+    "initial_seed",
+    "manual_seed",
+    "manual_seed_all",
+    "seed",
+    "seed_all",
+    "set_rng_state",
+    "set_rng_state_all",
+]
+
+
+def _generator(device="cuda"):
+    return _C._device_generator(f"cuda:{devices.index_of(device)}")
+
+
+def manual_seed(seed):
+    """Seeds the current GPU; without one, those that are used later."""
+    if devices.is_available():
+        _generator().manual_seed(int(seed))
+    else:
+        _C._seed_devices(int(seed))
+
+
+def manual_seed_all(seed):
+    """Seeds all GPUs."""
+    _C._seed_devices(int(seed))
+
+
+def seed():
+    """Gives the current GPU, if there is one, a random seed."""
+    if devices.is_available():
+        _generator().seed()
+
+
+def seed_all():
+    """Gives all GPUs there are one random seed."""
+    if devices.is_available():
+        _C._seed_devices(_generator().seed())
+
+
+def initial_seed():
+    """The seed that the current GPU last started from."""
+    return _generator().initial_seed()
+
+
+def get_rng_state(device="cuda"):
+    """The state of a GPU's generator: seed and offset in 16 bytes of a uint8 tensor."""
+    return _generator(device).get_state()
+
+
+def set_rng_state(new_state, device="cuda"):
+    """Puts a GPU's generator into a state that `get_rng_state` gave."""
+    _generator(device).set_state(new_state)
+
+
+def get_rng_state_all():
+    """The states of all GPUs' generators."""
+    return [get_rng_state(i) for i in range(devices.device_count())]
+
+
+def set_rng_state_all(new_states):
+    """Puts all GPUs' generators into these states."""
+    for i, state in enumerate(new_states):
+        set_rng_state(state, i)
