@@ -231,7 +231,8 @@ def kernels_header(ops: list[Op]) -> str:
     for op in kernels(ops):
         lines.append(f"  {kernel_declaration(op, f'(*{op.symbol})')};")
     lines += ["};", "// By device; a null entry is an op that the device lacks. Meta has none and needs none."]
-    lines += ["extern const KernelTable* kernel_tables[num_device_types];", ""]
+    lines += ["extern const KernelTable* kernel_tables[num_device_types];"]
+    lines += [f'inline constexpr const char* kernel_table_hash = "{schema_hash(ops)}";  // of the schemas', ""]
     lines += ["// Kernels over copy_raw, fill_raw and views, which every device shares.", "namespace anywhere {"]
     lines += [f"RL_API {kernel_declaration(op)};" for op in kernels(ops) if is_anywhere(op)]
     lines += ["}  // namespace anywhere", "", "namespace cpu {"]

@@ -105,6 +105,41 @@ def test_includes_point_one_way():
     assert not wrong, "\n".join(wrong)
 
 
+# Beside src/cuda and the generator's column, these spell the device's name, since users write it.
+SPELL_THE_DEVICE = {
+    "include/rushlight/device.h",
+    "include/rushlight/tensor.h",
+    "gen/_C.pyi.in",
+    "gen/__main__.py",
+    "src/autograd/saved.cpp",
+    "src/core/backend.h",
+    "src/core/error.cpp",
+    "src/core/op_support.h",
+    "src/python/dlpack.cpp",
+    "src/python/methods.cpp",
+    "src/python/properties.cpp",
+    "src/python/types.cpp",
+}
+
+
+def test_one_device_is_known_to_its_folder_alone():
+    wrong = []
+    for path in sources(".h", ".cpp", ".py", ".in"):
+        if path.parts[0] not in ("include", "src", "gen", "ops") or path.parts[:2] == (
+            "src",
+            "cuda",
+        ):
+            continue
+        text = (ROOT / path).read_text()
+        calls = re.search(r"cuda::|\bcuda[A-Z]|# *include.*cuda", text)
+        names = re.search("cuda|nvidia|cublas", text, re.IGNORECASE)
+        if path != Path("gen/column.py") and (
+            calls or (names and str(path) not in SPELL_THE_DEVICE)
+        ):
+            wrong.append(f"{path} names CUDA")
+    assert not wrong, "\n".join(wrong)
+
+
 def test_headers_are_light():
     wrong = [
         f"{path} includes <{name}>"

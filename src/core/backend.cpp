@@ -10,8 +10,6 @@
 #include "core/op_support.h"
 #include "generated/kernels.h"
 
-#include <rushlight/ops.h>
-
 namespace rushlight {
 
 namespace {
@@ -47,9 +45,9 @@ const Backend& load(DeviceType type) {
   const auto entry = reinterpret_cast<Entry>(dlsym(library, "rushlight_backend"));
   RL_CHECK(entry != nullptr, path, " is no library of a device: it lacks rushlight_backend()");
   const Backend* const found = entry();
-  RL_CHECK(std::string_view(found->schema_hash) == schema_hash, path,
-           " was built for another table of ops (", found->schema_hash, ", this is ", schema_hash,
-           "); install the version that belongs to this rushlight");
+  RL_CHECK(std::string_view(found->schema_hash) == kernel_table_hash, path,
+           " was built for another table of ops (", found->schema_hash, ", this is ",
+           kernel_table_hash, "); install the version that belongs to this rushlight");
   return *found;
 }
 

@@ -6,12 +6,10 @@
 #include "cuda/runtime.h"
 #include "generated/column.h"
 
-#include <rushlight/ops.h>
-
 extern "C" RL_API const rushlight::Backend* rushlight_backend() {
   namespace cuda = rushlight::cuda;
   static const rushlight::Backend backend = {
-      .schema_hash = rushlight::schema_hash,
+      .schema_hash = rushlight::kernel_table_hash,
       .kernels = &cuda::table,
       .device_count = cuda::device_count,
       .resolve = cuda::resolve,

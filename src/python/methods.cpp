@@ -3,6 +3,7 @@
 // same.
 #include <rushlight/ops.h>
 
+#include "core/backend.h"
 #include "core/op_support.h"
 #include "python/bindings.h"
 #include "python/numpy.h"

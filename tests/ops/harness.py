@@ -11,12 +11,16 @@ are equal for every module and every run: `x` values of the tested dtype, `pos` 
 """
 
 import importlib
+import os
 import zlib
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from gen import table
+
+# Where the suite runs; conftest.py skips what the device has no kernel for.
+DEVICE = os.environ.get("RUSHLIGHT_TEST_DEVICE", "cpu")
 
 FAMILIES = sorted({op.family for op in table.load()})
 
@@ -54,6 +58,7 @@ class Makers:
 
     def __init__(self, module, dtype, key, requires_grad=False, layout="contiguous"):
         self.module, self.dtype, self.layout = module, dtype, layout
+        self.device = DEVICE if module.__name__ == "rushlight" else "cpu"
         self.requires_grad = requires_grad
         self.rng = np.random.default_rng(zlib.crc32(key.encode()))
         self.inputs = []  # differentiable ones, in order
@@ -61,9 +66,9 @@ class Makers:
     def _tensor(self, array, dtype):
         source = np.ascontiguousarray(array)
         t = self.module.from_numpy(source.copy() if source.ndim else source.reshape(1).copy()).reshape(array.shape)
-        t = t.to(getattr(self.module, dtype))
+        t = t.to(getattr(self.module, dtype)).to(self.device)
         if self.layout == "strided" and t.dim() > 0:  # every second element of a longer tensor
-            wide = self.module.zeros([*t.shape[:-1], 2 * t.shape[-1]], dtype=t.dtype)
+            wide = self.module.zeros([*t.shape[:-1], 2 * t.shape[-1]], dtype=t.dtype, device=t.device)
             wide[..., ::2] = t
             t = wide[..., ::2]
         if self.layout == "transposed" and t.dim() > 1:
@@ -223,7 +228,7 @@ def tensors_of(value):
 def array(t):
     """A tensor's values as numpy, 16-bit floats widened."""
     name = str(t.dtype).split(".")[-1]
-    t = t.detach().resolve_conj()
+    t = t.detach().resolve_conj().cpu()
     return (t.float() if name in ("float16", "bfloat16") else t).numpy()
 
 

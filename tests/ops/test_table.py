@@ -74,6 +74,21 @@ def test_equals_numpy(case):
             np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.skipif(harness.DEVICE == "cpu", reason="compares another device with the CPU")
+@over(deterministic)
+def test_equals_the_cpu(case):
+    skip_if_said(case, "device")
+    for dtype in case.dtypes:
+        for text in case.samples:
+            makers = Makers(rushlight, dtype, case.key + text)
+            makers.device = "cpu"
+            args, kwargs = makers.arguments(text)
+            if not tensors_of(args):  # a factory
+                continue
+            expected = function_of(rushlight, case.op)(*args, **kwargs)
+            assert_same(run(case, dtype, text), expected, harness.TOLERANCE.get(dtype, 0))
+
+
 @over(deterministic, has_form("function"), has_form("method"))
 def test_method_equals_function(case):
     for text in case.samples:

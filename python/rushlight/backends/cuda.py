@@ -25,8 +25,8 @@ __all__ = [
 
 
 def is_built():
-    """Whether the package was built with CUDA."""
-    return rushlight.version.cuda is not None
+    """Whether this installation has the CUDA kernels."""
+    return bool(rushlight._C._backend_path("cuda"))
 
 
 class _Matmul:

@@ -1,0 +1,186 @@
+// Scans along a dimension: running sums, products, logarithms of sums of exponentials, extremes
+// with their places. A block walks over a row in tiles and carries the total from one to the next;
+// rows whose elements lie apart have a thread each.
+#include "cuda/rows.cuh"
+#include "generated/column.h"
+#include "kernels/reduce.h"
+
+namespace rushlight {
+
+namespace cuda {
+
+namespace {
+
+// A scan is a struct: Acc, identity(), read(element), combine(earlier, later), write(acc, at).
+template <class Scan>
+__global__ void __launch_bounds__(block_size) scan_rows(Scan scan, Strip strip) {
+  using Acc = typename Scan::Acc;
+  __shared__ alignas(16) char room[block_size * sizeof(Acc)];
+  Acc* const shared = reinterpret_cast<Acc*>(room);
+  const int t = static_cast<int>(threadIdx.x);
+  for (int64_t row = blockIdx.x; row < strip.rows; row += gridDim.x) {
+    Acc carry = scan.identity();
+    for (int64_t tile = 0; tile < strip.n; tile += block_size) {
+      const int64_t i = tile + t;
+      const int64_t at = row * strip.n + i;
+      Acc acc = i < strip.n ? scan.read(at, i) : scan.identity();
+      shared[t] = acc;
+      __syncthreads();
+      for (int step = 1; step < block_size; step *= 2) {  // Hillis and Steele
+        if (t >= step) {
+          acc = scan.combine(shared[t - step], acc);
+        }
+        __syncthreads();
+        shared[t] = acc;
+        __syncthreads();
+      }
+      acc = scan.combine(carry, acc);
+      if (i < strip.n) {
+        scan.write(acc, at);
+      }
+      carry = scan.combine(carry, shared[block_size - 1]);
+      __syncthreads();
+    }
+  }
+}
+
+template <class Scan>
+__global__ void __launch_bounds__(block_size) scan_columns(Scan scan, Strip strip) {
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * block_size + threadIdx.x;
+  if (row >= strip.rows) {
+    return;
+  }
+  typename Scan::Acc acc = scan.identity();
+  const int64_t first = strip.first(row);
+  for (int64_t i = 0; i < strip.n; i++) {
+    const int64_t at = first + i * strip.inner;
+    acc = scan.combine(acc, scan.read(at, i));
+    scan.write(acc, at);
+  }
+}
+
+template <class Scan>
+void run_scan(const Tensor& out, int64_t dim, const Scan& scan) {
+  if (out.numel() == 0) {
+    return;
+  }
+  const Strip strip = strip_of(out, dim);
+  const Launch launch(out.device());
+  if (strip.inner == 1) {
+    const auto blocks = static_cast<unsigned>(strip.rows < 65536 ? strip.rows : 65536);
+    scan_rows<Scan><<<blocks, block_size, 0, launch.stream()>>>(scan, strip);
+  } else {
+    scan_columns<Scan><<<blocks_for(strip.rows), block_size, 0, launch.stream()>>>(scan, strip);
+  }
+  launch.done();
+}
+
+template <class F, class R>
+struct Running {
+  using Acc = typename F::type;
+  R* out;
+  const char* in;
+  ScalarType dtype;
+  int64_t width;
+  __device__ Acc identity() const { return F::identity(); }
+  __device__ Acc read(int64_t at, int64_t) const {
+    return convert<Acc>(load_as<compute_t<Acc>>(in + at * width, dtype));
+  }
+  __device__ Acc combine(Acc a, Acc b) const { return F::combine(a, b); }
+  __device__ void write(Acc acc, int64_t at) const {
+    out[at] = narrow<R>(convert<compute_t<R>>(acc));
+  }
+};
+
+template <template <class> class F>
+void running(const char* name, const Tensor& out, const Tensor& given, int64_t dim) {
+  const Tensor self = contiguous_raw(given);
+  visit_dtype<set_numbers>(name, out.dtype(), [&](auto tag) {
+    using R = typename decltype(tag)::type;
+    using A = std::conditional_t<std::is_integral_v<R>, int64_t, compute_t<R>>;
+    run_scan(out, dim,
+             Running<F<A>, R>{out.data<R>(), static_cast<const char*>(self.data_ptr()),
+                              self.dtype(), self.element_size()});
+  });
+}
+
+template <class T>
+struct RunningLogSum {
+  using A = compute_t<T>;
+  using Acc = A;
+  T* out;
+  const T* in;
+  __device__ Acc identity() const { return -math::infinity<A>; }
+  __device__ Acc read(int64_t at, int64_t) const { return widen(in[at]); }
+  __device__ Acc combine(Acc a, Acc b) const {
+    const A high = math::maximum(a, b);
+    const A spread = math::log1p(math::exp(-math::abs(a - b)));
+    return a == b && math::abs(a) == math::infinity<A> ? a : high + spread;
+  }
+  __device__ void write(Acc acc, int64_t at) const { out[at] = narrow<T>(acc); }
+};
+
+// The later of equal elements wins; a NaN stays.
+template <class T, bool Largest>
+struct RunningExtreme {
+  using A = compute_t<T>;
+  struct Acc {
+    A value;
+    int64_t index;  // -1: nothing yet
+  };
+  T* values;
+  int64_t* indices;
+  const T* in;
+  __device__ Acc identity() const { return {A(), -1}; }
+  __device__ Acc read(int64_t at, int64_t i) const { return {widen(in[at]), i}; }
+  __device__ Acc combine(Acc a, Acc b) const {
+    if (a.index < 0 || b.index < 0) {
+      return a.index < 0 ? b : a;
+    }
+    if (a.value != a.value || b.value != b.value) {
+      return b.value != b.value ? b : a;
+    }
+    return (Largest ? b.value >= a.value : b.value <= a.value) ? b : a;
+  }
+  __device__ void write(Acc acc, int64_t at) const {
+    values[at] = narrow<T>(acc.value);
+    indices[at] = acc.index;
+  }
+};
+
+template <bool Largest>
+void running_extreme(const char* name, const Tensor& values, const Tensor& indices,
+                     const Tensor& given, int64_t dim) {
+  const Tensor self = contiguous_raw(given);
+  visit_dtype<set_real | set_Bool>(name, self.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    run_scan(values, dim,
+             RunningExtreme<T, Largest>{values.data<T>(), indices.data<int64_t>(), self.data<T>()});
+  });
+}
+
+}  // namespace
+
+}  // namespace cuda
+
+void cuda::cumsum(const Tensor& out, const Tensor& self, int64_t dim, std::optional<ScalarType>) {
+  running<fold::Sum>("cumsum", out, self, dim);
+}
+void cuda::cumprod(const Tensor& out, const Tensor& self, int64_t dim, std::optional<ScalarType>) {
+  running<fold::Prod>("cumprod", out, self, dim);
+}
+void cuda::logcumsumexp(const Tensor& out, const Tensor& given, int64_t dim) {
+  const Tensor self = contiguous_raw(given);
+  visit_dtype<set_floating>("logcumsumexp", out.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    run_scan(out, dim, RunningLogSum<T>{out.data<T>(), self.data<T>()});
+  });
+}
+void cuda::cummax(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim) {
+  running_extreme<true>("cummax", values, indices, self, dim);
+}
+void cuda::cummin(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim) {
+  running_extreme<false>("cummin", values, indices, self, dim);
+}
+
+}  // namespace rushlight
