@@ -126,7 +126,7 @@ class MatmulDescription {
 };
 
 // What the choice of an algorithm depends on.
-using Key = std::array<int64_t, 16>;
+using Key = std::array<int64_t, 17>;
 
 struct Choice {
   cublasLtMatmulAlgo_t algorithm;
@@ -189,8 +189,9 @@ Tensor column(const Tensor& t) {
   return make_view(t, {{n, 1}, {stride, 1}, t.storage_offset()});
 }
 
-// out = beta * out + alpha * a b, plus a bias for each column where one is given; false where the
-// library has no way to add the bias.
+// out (of the operands' dtype, or float32 where they are 16-bit floats) = beta * out + alpha * a b,
+// plus a bias for each column where one is given; false where the library has no way to add the
+// bias.
 bool multiply(const char* op, const Tensor& out, const Tensor& left, const Tensor& right,
               const Scalar& beta, const Scalar& alpha, const Tensor& bias = {}) {
   const Tensor a = batched(left);
@@ -200,7 +201,8 @@ bool multiply(const char* op, const Tensor& out, const Tensor& left, const Tenso
   const int64_t rows = c.sizes()[1];
   const int64_t columns = c.sizes()[2];
   const int64_t depth = a.sizes()[2];
-  const Types types = types_of(op, out.dtype());
+  const Types types = types_of(op, left.dtype());
+  const cudaDataType_t result_type = types_of(op, out.dtype()).data;
   if (out.numel() == 0) {
     return true;
   }
@@ -234,10 +236,10 @@ bool multiply(const char* op, const Tensor& out, const Tensor& left, const Tenso
   const Launch launch(out.device());
   const cublasLtHandle_t handle = cublas_handle(out.device().index());
   // As cuBLAS sees it: C' (columns x rows) = B' (columns x depth) A' (depth x rows).
-  const auto layout = [&](const Operand& m) {
+  const auto layout = [&](const Operand& m, cudaDataType_t type) {
     const IntArrayRef n = m.tensor.sizes();
-    return m.transposed ? MatrixLayout(types.data, n[1], n[2], m.lead, batch, m.batch_stride)
-                        : MatrixLayout(types.data, n[2], n[1], m.lead, batch, m.batch_stride);
+    return m.transposed ? MatrixLayout(type, n[1], n[2], m.lead, batch, m.batch_stride)
+                        : MatrixLayout(type, n[2], n[1], m.lead, batch, m.batch_stride);
   };
   MatmulDescription description(types);
   description.set(CUBLASLT_MATMUL_DESC_TRANSA, y.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -247,13 +249,14 @@ bool multiply(const char* op, const Tensor& out, const Tensor& left, const Tenso
     description.set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     description.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p);
   }
-  const MatrixLayout first = layout(y);
-  const MatrixLayout second = layout(x);
-  const MatrixLayout result = layout(z);
+  const MatrixLayout first = layout(y, types.data);
+  const MatrixLayout second = layout(x, types.data);
+  const MatrixLayout result = layout(z, result_type);
   const uint32_t alignment =
       alignment_of({x.tensor.data_ptr(), y.tensor.data_ptr(), z.tensor.data_ptr(),
                     bias.defined() ? bias.data_ptr() : nullptr});
-  const Key key = {static_cast<int64_t>(out.dtype()),
+  const Key key = {static_cast<int64_t>(left.dtype()),
+                   static_cast<int64_t>(out.dtype()),
                    out.device().index(),
                    batch,
                    rows,
@@ -277,7 +280,7 @@ bool multiply(const char* op, const Tensor& out, const Tensor& left, const Tenso
   }
   alignas(16) char factors[2][16];
   const ScalarType scale =
-      out.dtype() == kFloat16 || out.dtype() == kBFloat16 ? kFloat32 : out.dtype();
+      left.dtype() == kFloat16 || left.dtype() == kBFloat16 ? kFloat32 : left.dtype();
   store_scalar(factors[0], scale, alpha);
   store_scalar(factors[1], scale, beta);
   const Scratch workspace(workspace_bytes, out.device());
@@ -286,6 +289,28 @@ bool multiply(const char* op, const Tensor& out, const Tensor& left, const Tenso
       second.get(), factors[1], z.tensor.data_ptr(), result.get(), z.tensor.data_ptr(),
       result.get(), &choice.algorithm, workspace.as<void>(), workspace_bytes, launch.stream()));
   return true;
+}
+
+// Leading dimensions as one, where they lie at one stride; else a dense copy.
+Tensor one_batch(const Tensor& t) {
+  const size_t leading = t.sizes().size() - 2;
+  int64_t size = 1;
+  int64_t stride = 0;
+  bool joins = true;
+  for (size_t d = leading; d-- > 0;) {
+    if (t.sizes()[d] == 1) {
+      continue;
+    }
+    joins = joins && (size == 1 || t.strides()[d] == stride * size);
+    stride = size == 1 ? t.strides()[d] : stride;
+    size *= t.sizes()[d];
+  }
+  if (!joins) {
+    return one_batch(contiguous_raw(t));
+  }
+  return make_view(t, {{size, t.sizes()[leading], t.sizes()[leading + 1]},
+                       {stride, t.strides()[leading], t.strides()[leading + 1]},
+                       t.storage_offset()});
 }
 
 }  // namespace
@@ -297,6 +322,16 @@ void cuda::mm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
 }
 void cuda::bmm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
   multiply("bmm", out, self, mat2, 0, 1);
+}
+void cuda::_matmul(const Tensor& out, const Tensor& self, const Tensor& mat2) {
+  if (out.numel() == 0) {
+    return;
+  }
+  const Tensor to = one_batch(out);
+  multiply("matmul", to, one_batch(self), one_batch(mat2), 0, 1);
+  if (to.storage() != out.storage()) {  // out does not lie as one batch
+    copy_raw(out, make_view(to, {out.sizes(), contiguous_strides(out.sizes()), 0}));
+  }
 }
 void cuda::mv(const Tensor& out, const Tensor& self, const Tensor& vec) {
   multiply("mv", column(out), self, column(vec), 0, 1);
