@@ -333,6 +333,8 @@ def device_of(op: Op) -> str:
     for a in op.args:
         if a.type.base == "Device":  # where the result goes
             return f"{a.name}.value_or({op.tensors[0].name}.device())"
+    if is_anywhere(op):  # copies go from one device to another
+        return f"{op.tensors[0].name}.device()"
     if len(op.tensors) == 1 and op.tensors[0].type.is_tensor and not op.tensors[0].type.optional:
         return f"{op.tensors[0].name}.device()"
     if not op.tensors:
@@ -351,6 +353,18 @@ def given_count(op: Op) -> int:
     if op.kernel.kind == "dynamic" or (op.kernel.kind == "custom" and (not op.results or has_list_result(op))):
         return 0
     return max(len(op.results), 1)
+
+
+def settle_numbers(op: Op) -> list[str]:
+    """Away from the CPU: 0-d CPU tensors among the operands are brought to the device, one to be written is refused."""
+    assert op.kernel is not None
+    tensors = [a for a in op.args if a.type.is_tensor]
+    if op.kernel.kind not in ("custom", "update") or len(tensors) < 2 or is_anywhere(op):
+        return []
+    written = "&self" if op.kernel.kind == "update" else "nullptr"
+    moved = ", ".join(f"&{a.name}" for a in tensors[1 if op.kernel.kind == "update" else 0 :])
+    call = f'settle_numbers("{op.name}", where_, {written}, {{{moved}}});'
+    return block("if (RL_UNLIKELY(!where_.is_cpu()))", [call])
 
 
 def run_function(op: Op) -> list[str]:
@@ -405,6 +419,7 @@ def run_update(op: Op, kernel: str) -> list[str]:
     rest = "".join(f", {a.name}" for a in op.args[1:])
     return [
         f"const Device where_ = {device_of(op)};",
+        *settle_numbers(op),
         *([f"shape::{op.symbol}({call_arguments(op)});"] if has_shape_function(op) else []),
         f'Tensor out = start_update("{op.name}", given0, self, where_, {constant});',
         *block("if (!where_.is_meta())", [*others, f"{kernel}(out{rest});"]),
@@ -414,7 +429,7 @@ def run_update(op: Op, kernel: str) -> list[str]:
 
 def run_custom(op: Op, kernel: str) -> list[str]:
     n = len(op.results)
-    lines = [f"const Device where_ = {device_of(op)};"]
+    lines = [f"const Device where_ = {device_of(op)};", *settle_numbers(op)]
     shape = f"shape::{op.symbol}({call_arguments(op)});"
     outs = [f"out{i}" for i in range(n)]
     if n == 0:

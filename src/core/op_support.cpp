@@ -457,6 +457,23 @@ Device common_device(const char* op, InputList tensors) {
   return device;
 }
 
+void settle_numbers(const char* op, Device where, const Tensor* written,
+                    std::initializer_list<Tensor*> operands) {
+  if (where.is_meta()) {
+    return;
+  }
+  RL_CHECK(written == nullptr || written->device() == where,
+           "Expected all tensors to be on the same device, but found at least two devices, ", where,
+           " and ", written->device(), "! (when calling ", op, ")");
+  for (Tensor* t : operands) {
+    if (t->defined() && t->is_cpu()) {
+      const Tensor moved = make_empty(t->sizes(), t->dtype(), where);
+      copy_raw(moved, *t);
+      *t = moved;
+    }
+  }
+}
+
 void no_kernel(const char* op, Device device) {
   throw NotImplementedError(
       str("Could not run '", op, "' on device ", device, ": it has no kernel there"));

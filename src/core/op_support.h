@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 
 #include <rushlight/autograd.h>
 #include <rushlight/mode.h>
@@ -84,6 +85,10 @@ RL_API void check_no_partial_overlap(const char* op, Overlap overlap);
 // All defined tensors on one device (0-d CPU tensors may meet others): RuntimeError "Expected all
 // tensors to be on the same device, but found at least two devices, cuda:0 and cpu!".
 RL_API Device common_device(const char* op, InputList tensors);
+// Brings the 0-d CPU tensors among operands to the device where a kernel runs; `written` (or null)
+// must lie there. Nothing to do on meta.
+RL_API void settle_numbers(const char* op, Device where, const Tensor* written,
+                           std::initializer_list<Tensor*> operands);
 [[noreturn]] RL_API void no_kernel(const char* op, Device device);  // NotImplementedError
 template <class Table, class F>
 F find_kernel(const Table* const* tables, Device device, F Table::* entry, const char* op) {
