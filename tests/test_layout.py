@@ -115,6 +115,7 @@ SPELL_THE_DEVICE = {
     "src/core/backend.h",
     "src/core/error.cpp",
     "src/core/op_support.h",
+    "src/ops/lapack.cpp",
     "src/python/dlpack.cpp",
     "src/python/methods.cpp",
     "src/python/properties.cpp",

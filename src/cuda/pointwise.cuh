@@ -8,7 +8,7 @@
 #include "cuda/element.cuh"
 #include "cuda/pointwise.h"
 #include "cuda/runtime.h"
-#include "kernels/pointwise.h"
+#include "kernels/special.h"
 
 namespace rushlight::cuda {
 

@@ -15,7 +15,7 @@ inline constexpr double root_half = 0.70710678118654752440;
 inline constexpr double tiny = 1.1102230246251565e-16;
 
 RL_INLINE double lgamma(double x) {
-#ifdef __CUDACC__
+#ifdef RL_DEVICE_MATH
   return ::lgamma(x);
 #else
   int sign = 0;  // the plain function writes a global variable
@@ -361,7 +361,7 @@ RL_INLINE double airy_ai(double x) {
                : math::exp(-zeta) * math::sqrt(x / 3) * bessel_k_fraction(1.0 / 3, zeta).at_nu / pi;
   }
   if (x >= -9) {
-#ifdef __CUDACC__
+#ifdef RL_DEVICE_MATH
     using Wide = double;
 #else
     using Wide = long double;  // the terms grow to 10^7 before they cancel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections import namedtuple
+from typing import NamedTuple
 
 import rushlight
 from rushlight.cuda import _library as lib
@@ -111,29 +111,30 @@ def get_device_name(device=None):
     return room.value.decode()
 
 
-_FIELDS = [
-    "major",
-    "minor",
-    "multi_processor_count",
-    "total_memory",
-    "warp_size",
-    "L2_cache_size",
-    "max_threads_per_multi_processor",
-    "regs_per_multiprocessor",
-    "shared_memory_per_block",
-    "shared_memory_per_multiprocessor",
-    "is_integrated",
-    "is_multi_gpu_board",
-]
-_Properties = namedtuple("_CudaDeviceProperties", ["name", *_FIELDS])
+class _CudaDeviceProperties(NamedTuple):
+    """What a GPU is; the order is that of rushlight_cuda_properties."""
+
+    name: str
+    major: int
+    minor: int
+    multi_processor_count: int
+    total_memory: int
+    warp_size: int
+    L2_cache_size: int
+    max_threads_per_multi_processor: int
+    regs_per_multiprocessor: int
+    shared_memory_per_block: int
+    shared_memory_per_multiprocessor: int
+    is_integrated: int
+    is_multi_gpu_board: int
 
 
 def get_device_properties(device=None):
     """Name, compute capability, memory and processors of a GPU."""
     index = index_of(device)
-    values = (ctypes.c_int64 * len(_FIELDS))()
+    values = (ctypes.c_int64 * (len(_CudaDeviceProperties._fields) - 1))()
     lib.call("properties", index, values)
-    return _Properties(get_device_name(index), *values)
+    return _CudaDeviceProperties(get_device_name(index), *values)
 
 
 def get_device_capability(device=None):
