@@ -126,8 +126,8 @@ std::string size_text(size_t bytes) {
 }  // namespace
 
 void* allocate(size_t bytes, Device device) {
+  require_device();
   if (bytes == 0) {
-    require_device();
     return nullptr;
   }
   CachingAllocator& allocator = allocator_of(device.index());
