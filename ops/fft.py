@@ -1,12 +1,12 @@
 """Discrete Fourier transforms, their helpers, and short-time transforms.
 
-Three kernels (src/cpu/fft.cpp, over pocketfft) do the work; what stands in `rushlight.fft` is composed of them in
+Three kernels (src/cpu/isa/fft.cpp, over pocketfft) do the work; what stands in `rushlight.fft` is composed of them in
 src/ops/fft.cpp. normalization: 0 none, 1 by the root of the number of points, 2 by the number.
 """
 
 from gen.table import composite, custom, op
 
-_inner = dict(kernel=custom(isa=False), variants="function")
+_inner = dict(kernel=custom(), variants="function")
 
 op("_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor", **_inner,
    grad={"self": "_fft_c2c(grad, dim, normalization, !forward)"}, doc="Complex to complex over dimensions.")

@@ -63,6 +63,11 @@ composite("normal.float_float(float mean, float std, int[] size, *, Generator? g
 composite("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
           doc="Indices drawn with the probabilities of each row.")
 
+op("poisson(Tensor self, Generator? generator=None) -> Tensor", kernel=custom(isa=False), variants="function", grad={"self": "zeros_like(grad)"},
+   doc="Poisson numbers of the rates in self.")
+op("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", kernel=custom(isa=False), variants="function",
+   grad={"count": "zeros_like(grad)", "prob": "zeros_like(grad)"}, doc="How many of count trials of probability prob succeed.")
+
 # ---- dropout ----
 
 op("_scaled_bernoulli_(Tensor(a!) self, float p, float value) -> Tensor(a!)", kernel=update(), variants="method inplace",

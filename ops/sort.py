@@ -6,7 +6,7 @@ op("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)
    node={"stable.has_value()": 1}, kernel=custom(), nondiff=("indices",),
    grad={"self": "selected_backward(grad_values, self.sizes(), dim, indices)"}, ref="numpy.sort",
    doc="Elements in order along a dimension and where they stood; equal ones keep their order. NaN counts as largest.")
-composite("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+composite("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", variants="function method out",
           doc="Elements in order along a dimension and where they stood.")
 composite("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
           doc="Where the sorted elements stood; equal ones keep their order.")

@@ -127,7 +127,8 @@ void check_info(const char* name, Failure failure, const Tensor& info) {
   if (info.is_meta()) {
     return;
   }
-  const int32_t* codes = info.data<int32_t>();
+  const Tensor dense = contiguous_raw(info);
+  const int32_t* codes = dense.data<int32_t>();
   for (int64_t i = 0; i < info.numel(); i++) {
     if (codes[i] != 0) {
       const std::string batch = info.dim() == 0 ? "" : str("(Batch element ", i, "): ");

@@ -153,7 +153,18 @@ std::tuple<Tensor, Tensor> solve_any(const Tensor& A, const Tensor& B, bool left
       "B for the equation XA = B (",
       A.size(-2), "x", A.size(-1), " and ", B.numel(), "x1)");
   const auto [x, info] = rushlight::_linalg_solve(A, vectors ? B.unsqueeze(-1) : B, left);
-  return {vectors ? x.squeeze(-1) : x, info};
+  // A matrix that was repeated has one `info`.
+  Tensor own = info.numel() != 0 || info.is_meta()
+                   ? info
+                   : rushlight::zeros(leading_sizes(A), TensorOptions(kInt32).device(A.device()));
+  const int64_t batch = A.dim() - 2;
+  while (own.dim() > batch) {
+    own = own.select(0, 0);
+  }
+  for (int64_t d = 0; d < batch; d++) {
+    own = own.narrow(d, 0, A.size(d));
+  }
+  return {vectors ? x.squeeze(-1) : x, own};
 }
 
 }  // namespace

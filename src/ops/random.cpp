@@ -70,6 +70,28 @@ OutSpec shape::_draw_from_cumulative(Tensor& cumulative, int64_t& num_samples, G
 
 // ---- new tensors ----
 
+OutSpec shape::poisson(Tensor& self, Generator&) {
+  if (!is_floating(self.dtype())) {
+    dtype_not_implemented("poisson", self.dtype());
+  }
+  return {self.sizes(), self.dtype()};
+}
+
+OutSpec shape::binomial(Tensor& count, Tensor& prob, Generator&) {
+  RL_CHECK_VALUE(
+      is_floating(count.dtype()),
+      "binomial only supports floating-point dtypes for count, got: ", enum_name(count.dtype()));
+  RL_CHECK_VALUE(
+      is_floating(prob.dtype()),
+      "binomial only supports floating-point dtypes for prob, got: ", enum_name(prob.dtype()));
+  RL_CHECK(count.dtype() == prob.dtype(), "Found dtype ", enum_name(prob.dtype()), " but expected ",
+           enum_name(count.dtype()));
+  const DimVector sizes = broadcast_sizes(count.sizes(), prob.sizes());
+  count = make_view(count, views::expand(count, sizes, false));
+  prob = make_view(prob, views::expand(prob, sizes, false));
+  return {sizes, count.dtype()};
+}
+
 namespace composite {
 
 namespace {

@@ -233,7 +233,7 @@ std::tuple<Tensor, Tensor> histogram_bin_ct(const Tensor& self, int64_t bins,
     high = (*range)[1];
     RL_CHECK(low <= high, "torch.histogramdd: min should not exceed max, but got min ", low,
              " max ", high, " for dimension 0");
-  } else if (self.numel() > 0) {
+  } else if (self.numel() > 0 && !self.is_meta()) {
     low = self.min().item<double>();
     high = self.max().item<double>();
   }

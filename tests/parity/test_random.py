@@ -130,3 +130,13 @@ def test_a_forked_child_has_the_same_state():
         os._exit(0)
     os.waitpid(child, 0)
     assert os.read(read, 1000).decode() == repr(rushlight.rand(3).tolist())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_counts(dtype):
+    def rates(lib):
+        return lib.linspace(0, 60, 301, dtype=getattr(lib, dtype))
+
+    assert same(*both(lambda lib: lib.poisson(rates(lib))))
+    for p in (0.0, 0.03, 0.4, 0.7, 1.0):
+        assert same(*both(lambda lib, p=p: lib.binomial(rates(lib).floor(), lib.full((301,), p, dtype=getattr(lib, dtype)))))

@@ -249,6 +249,7 @@ CALLS = {
             ]
         ),
         *(
+            "m.sort(x, out=(m.empty(0), m.empty(0, dtype=m.int64)))",
             "m.sum(x, 1, out=m.empty(0))",
             "m.mean(x, dim=0, out=m.empty(0))",
             "m.diag(x[0], out=m.empty(0))",

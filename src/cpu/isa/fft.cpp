@@ -1,6 +1,8 @@
-// Fourier transforms on the CPU, by pocketfft (third_party/pocketfft, BSD-3-Clause), the one file
-// that knows it. A transform over several dimensions is a pass over each; a pass is cut along
-// another dimension into fixed pieces that threads share, so bits do not depend on their number.
+// Fourier transforms, by pocketfft (third_party/pocketfft, BSD-3-Clause); this is the one file that
+// knows it. A transform over several dimensions is a pass over each; a pass is cut along another
+// dimension into fixed pieces that threads share, so bits do not depend on their number. pocketfft
+// transforms as many lines at once as a vector holds, and gets a namespace for each instruction
+// set.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -9,9 +11,12 @@
 
 // Plans are kept for the sizes that were used last.
 #define POCKETFFT_CACHE_SIZE 16
+#define RL_PASTE_NAMES(a, b) a##b
+#define RL_JOIN_NAMES(a, b) RL_PASTE_NAMES(a, b)
+#define pocketfft RL_JOIN_NAMES(pocketfft_, RL_ISA)
 #include <pocketfft/pocketfft_hdronly.h>
 
-namespace rushlight::cpu {
+namespace rushlight::cpu::RL_ISA {
 
 namespace {
 
@@ -201,4 +206,4 @@ void _fft_c2r(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t no
   });
 }
 
-}  // namespace rushlight::cpu
+}  // namespace rushlight::cpu::RL_ISA
