@@ -412,6 +412,25 @@ def is_inference(input):
     return input.is_inference()
 
 
+def get_device(input):
+    """The number of the tensor's GPU, -1 on the CPU."""
+    return input.get_device()
+
+
+def dim_order(self, *, ambiguity_check=False):
+    """The dimensions in the order in which they lie in memory, the outermost first.
+
+    Raises:
+        RuntimeError: `ambiguity_check`, and dimensions of size 1 or equal strides allow several.
+    """
+    order = sorted(range(self.dim()), key=lambda d: (-self.stride(d), d))
+    if ambiguity_check:
+        strides = [self.stride(d) for d in order]
+        if len(set(strides)) < len(strides) or 1 in self.shape:
+            raise RuntimeError("The tensor does not have unique dim order.")
+    return tuple(order)
+
+
 def _refuse_grad(name, tensor):
     if tensor.requires_grad:
         raise RuntimeError(
@@ -496,6 +515,7 @@ _FUNCTIONS = (
     is_same_size,
     is_signed,
     is_inference,
+    get_device,
     *_IN_PLACE,
     *_GONE,
 )
@@ -506,5 +526,8 @@ for _function in _FUNCTIONS:
 _METHODS = "nonzero norm split unique unique_consecutive lu is_nonzero is_same_size"
 for _name in _METHODS.split(" "):
     setattr(Tensor, _name, _C._Offered(globals()[_name].__wrapped__))
-for _function in (apply_, map_, map2_, *_GONE):
+for _function in (apply_, map_, map2_, dim_order, *_GONE):
     setattr(Tensor, _function.__name__, _function)
+# Public here as well as in nn.functional.
+for _name in ("embedding", "threshold", "threshold_"):
+    setattr(_ops, _name, getattr(_C._nn, _name))

@@ -100,6 +100,11 @@ CALLS = [
     ),
     lambda m, x: m.nanquantile(m.where(x > 0.3, float("nan"), x), 0.4, dim=1, keepdim=True),
     lambda m, x: m.frexp(m.tensor([0.0, 1.0, -8.0, 1e-7])),
+    lambda m, x: x.T.dim_order(),
+    lambda m, x: m.zeros(2, 3, 4).permute(2, 0, 1).dim_order(),
+    lambda m, x: m.get_device(x),
+    lambda m, x: m.threshold(x, 0.5, 2.0),
+    lambda m, x: m.embedding(x, m.tensor([1, 3])),
     lambda m, x: m.is_nonzero(x[0, 0]),
     lambda m, x: m.is_same_size(x, x.T),
 ]
