@@ -83,6 +83,10 @@ def forms(op: Op) -> list[str]:
 # ---- headers ----
 
 
+# What Python has as modules of functions.
+NAMESPACES = ("fft", "linalg", "special")
+
+
 def ops_header(ops: list[Op]) -> str:
     lines = []
     for op in ops:
@@ -90,9 +94,21 @@ def ops_header(ops: list[Op]) -> str:
         for form in forms(op):
             lines.append(f"RL_API {signature(op, form, defaults=True)};")
             lines += number_overloads(op, form)
+    for space in NAMESPACES:
+        lines += namespace(space, ops)
     lines += ["", f'inline constexpr const char* schema_hash = "{schema_hash(ops)}";']
     text = header(["<cmath>", "", "<rushlight/tensor.h>"], "rushlight", lines)
     return text + "\n#include <rushlight/operators.h>\n"
+
+
+def namespace(space: str, ops: list[Op]) -> list[str]:
+    """The ops named after a namespace, under their short names there: linalg_svd is linalg::svd."""
+    lines = []
+    for op in ops:
+        if op.name.startswith(space + "_") and functional(op):
+            head = signature(op, "functional", defaults=True, name=op.name.removeprefix(space + "_"))
+            lines.append(f"inline {head} {{ return rushlight::{op.name}({call_arguments(op)}); }}")
+    return ["", f"namespace {space} {{", *lines, f"}}  // namespace {space}"] if lines else []
 
 
 def schema_hash(ops: list[Op]) -> str:
