@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "release"
-LEVELS = ["rl_core", "rl_isa_v2", "rl_isa_v3", "rl_isa_v4"]
+LEVELS = ["rl_core", "rl_generated"] + [
+    f"rl_isa_{part}{level}" for level in ("v2", "v3", "v4") for part in ("", "generated_")
+]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -121,7 +121,7 @@ RL_MATH_1(atan, ::atan)
 RL_MATH_1(atanh, ::atanh)
 RL_MATH_1(cos, ::cos)
 RL_MATH_1(cosh, ::cosh)
-#if !defined(__CUDACC__) && defined(__x86_64__)
+#if !defined(RL_DEVICE_MATH) && defined(__x86_64__)
 RL_INLINE float erf(float x) { return rushlight_erff(x); }  // src/cpu/isa/erf.cpp
 #else
 RL_INLINE float erf(float x) { return ::erff(x); }
