@@ -92,3 +92,8 @@ ERRORS = {
     "gru_cell": [("x(2, 3), x(2, 2), x(6, 4), x(6, 2)", RuntimeError, "inconsistent input_size: got 3 expected 4")],
 }
 SKIPS = {(name, "meta"): "the sizes of a packed batch are read from a tensor" for name in SAMPLES if name.endswith(".data")}
+SKIPS |= {
+    (name, "parity"): "PyTorch rounds each sum to 16 bits; tests/parity/test_layers.py compares in float64"
+    for name in SAMPLES
+    if name.endswith(".input")
+}
