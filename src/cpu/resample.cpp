@@ -59,7 +59,8 @@ void smoothed_taps(Axis<T>& axis, const How& how, T scale) {
   axis.weight.assign(axis.taps * axis.outputs, T(0));
   axis.absent = true;
   const auto bounded = [&](T x) {  // truncated, within the image whatever the scale
-    return static_cast<int64_t>(std::clamp<T>(x, T(0), static_cast<T>(axis.inputs)));
+    const T most = static_cast<T>(axis.inputs);
+    return x > T(0) ? static_cast<int64_t>(std::min(x, most)) : 0;  // 0 for NaN, too
   };
   for (int64_t i = 0; i < axis.outputs; i++) {
     const T centre = scale * (static_cast<T>(i) + T(0.5));
@@ -101,9 +102,9 @@ Axis<T> forward_taps(int64_t in, int64_t out, const How& how, std::optional<doub
       const float half = how.filter == Filter::NearestExact ? 0.5f : 0.0f;
       const float place = std::floor((static_cast<float>(i) + half) * coarse);
       axis.at[i] =
-          static_cast<int32_t>(in == out                           ? i
-                               : place >= static_cast<float>(last) ? last
-                                                                   : static_cast<int64_t>(place));
+          static_cast<int32_t>(in == out                          ? i
+                               : place < static_cast<float>(last) ? static_cast<int64_t>(place)
+                                                                  : last);
       continue;
     }
     const bool cubic = how.filter == Filter::Cubic;

@@ -396,3 +396,18 @@ def test_gradient_clipping():
     same(p.grad, [0.6, 0.8])
     nn.utils.clip_grad_value_(p, 0.7)
     same(p.grad, [0.6, 0.7])
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear", "bicubic"])
+@pytest.mark.parametrize("scale", [1e-300, 1e300, float("inf"), float("nan"), -1.0])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_interpolation_with_a_strange_scale(mode, scale, antialias):
+    # What comes out means nothing, but it is made of pixels of the image.
+    if antialias and mode.startswith("nearest"):
+        return
+    ops = torch.ops.aten
+    image = torch.rand(1, 1, 5, 7)
+    out = ops._interpolate.default(image, [4, 9], mode, False, antialias, None, scale, scale)
+    assert out.shape == (1, 1, 4, 9)
+    grad = ops._interpolate_backward.default(out, [1, 1, 5, 7], 2, mode, False, antialias, None, scale, scale)
+    assert grad.shape == image.shape
