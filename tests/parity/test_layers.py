@@ -4,6 +4,8 @@ Each line is an expression of `nn`, `F`, `m` (the package) and inputs made by `r
 tensors and the gradients of all leaves and parameters must agree.
 """
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,11 @@ class Inputs:
         self.leaves.append(t.reshape(shape).requires_grad_())
         return self.leaves[-1]
 
+    def fixed(self, *shape):
+        """A random tensor that no gradient is asked of."""
+        self(*shape)
+        return self.leaves.pop().detach()
+
     def mask(self, *shape):
         return self.m.tensor((self.rng.random(shape) < 0.3).tolist())
 
@@ -45,14 +52,10 @@ def run(m, line):
     """What a line gives and the gradients of a weighted sum of it."""
     m.manual_seed(0)
     r = Inputs(m)
-    names = {
-        "m": m,
-        "nn": m.nn,
-        "F": m.nn.functional,
-        "r": r,
-        "rnn": m.nn.utils.rnn,
-        "utils": m.nn.utils,
-    }
+    attention = importlib.import_module(f"{m.__name__}.nn.attention.flex_attention")
+    names = {"m": m, "nn": m.nn, "F": m.nn.functional, "r": r}
+    names |= {"rnn": m.nn.utils.rnn, "utils": m.nn.utils}
+    names |= {"flex": attention.flex_attention, "blocks": attention.create_block_mask}
     made = eval(line, names)
     layer, result = (
         made if isinstance(made, tuple) and hasattr(made[0], "state_dict") else (None, made)
@@ -107,6 +110,14 @@ LINES = [
         f"r(2, 5, 8), {_SQUARE}",
     ),
     called("nn.Transformer(8, 2, 1, 2, 16, 0.0)", f"r(4, 2, 8), r(5, 2, 8), None, {_SQUARE}"),
+    *(
+        f"flex(r.fixed(2, 4, 9, 6), r.fixed(2, 4, 7, 6), r.fixed(2, 4, 7, 5), {options})"
+        for options in ("", "scale=0.3")
+    ),
+    "flex(r.fixed(2, 4, 9, 6), r.fixed(2, 4, 7, 6), r.fixed(2, 4, 7, 6), lambda s, b, h, q, k: s + (q - k) * 0.1 * (h + 1))",
+    "flex(r.fixed(1, 4, 9, 6), r.fixed(1, 2, 9, 6), r.fixed(1, 2, 9, 6), enable_gqa=True, return_lse=True)",
+    "flex(r.fixed(1, 2, 9, 6), r.fixed(1, 2, 9, 6), r.fixed(1, 2, 9, 6), block_mask=blocks(lambda b, h, q, k: q >= k, None, None, 9, 9, device='cpu', BLOCK_SIZE=4))",
+    "(lambda b: (b.to_dense(), b.kv_num_blocks, b.full_kv_num_blocks))(blocks(lambda b, h, q, k: q >= k, 1, 1, 9, 9, device='cpu', BLOCK_SIZE=4))",
     # images
     *(
         f"F.interpolate(r(2, 3, 5, 4), size={size}, mode='{mode}')"

@@ -6,6 +6,7 @@ to rounding, so a choice is checked and remembered, and changes nothing else.
 
 import contextlib
 import enum
+import importlib
 
 __all__ = ["WARN_FOR_UNFUSED_KERNELS", "SDPAParams", "SDPBackend", "sdpa_kernel"]
 
@@ -55,3 +56,9 @@ def sdpa_kernel(backends, set_priority=False):
         yield
     finally:
         _chosen = before
+
+
+def __getattr__(name):
+    if name == "flex_attention":
+        return importlib.import_module(f"{__name__}.flex_attention")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,307 @@
+"""Attention whose scores a function changes, and masks that a function gives.
+
+The functions are called once with tensors of places that broadcast against each other, in the shape
+(batch, heads, queries, keys); what they compute of them element by element, or by indexing, is what
+PyTorch's calls for single places give. Scores are held as a whole.
+"""
+
+import math
+from collections import namedtuple
+
+import rushlight
+
+__all__ = [
+    "AuxOutput",
+    "AuxRequest",
+    "BlockMask",
+    "and_masks",
+    "create_block_mask",
+    "create_mask",
+    "flex_attention",
+    "noop_mask",
+    "or_masks",
+]
+
+_DEFAULT_BLOCK = 128
+AuxRequest = namedtuple("AuxRequest", ["lse", "max_scores"], defaults=(False, False))
+AuxOutput = namedtuple("AuxOutput", ["lse", "max_scores"], defaults=(None, None))
+
+
+def noop_mask(batch, head, token_q, token_kv):
+    """Every query sees every key."""
+    return batch.new_ones((), dtype=rushlight.bool)
+
+
+def and_masks(*mask_mods):
+    """The mask that shows what all of `mask_mods` show."""
+    return _joined(mask_mods, lambda a, b: a & b)
+
+
+def or_masks(*mask_mods):
+    """The mask that shows what any of `mask_mods` shows."""
+    return _joined(mask_mods, lambda a, b: a | b)
+
+
+def _joined(mask_mods, join):
+    if not all(callable(mod) for mod in mask_mods):
+        raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
+
+    def mask(b, h, q_idx, kv_idx):
+        result = None
+        for mod in mask_mods:
+            shown = mod(b, h, q_idx, kv_idx)
+            result = shown if result is None else join(result, shown)
+        return result
+
+    return mask
+
+
+def _places(batch, heads, queries, keys, device):
+    """Batch, head, query and key numbers, broadcast against each other."""
+    made = []
+    for dim, size in enumerate((batch, heads, queries, keys)):
+        shape = [1, 1, 1, 1]
+        shape[dim] = size
+        made.append(rushlight.arange(size, dtype=rushlight.int32, device=device).reshape(shape))
+    return made
+
+
+def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device=None):
+    """The mask (B, H, Q_LEN, KV_LEN) that a mask function gives, or the scores of a score function.
+
+    Args:
+        mod_fn: of (b, h, q_idx, kv_idx) -> bool, or of (score, b, h, q_idx, kv_idx) -> score.
+        B, H: None counts as 1.
+    """
+    sizes = (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN)
+    places = _places(*sizes, device or "cpu")
+    count = getattr(getattr(mod_fn, "__code__", None), "co_argcount", 4)
+    if count == 5:
+        changed = mod_fn(rushlight.zeros(sizes, device=places[0].device), *places)
+        return rushlight.where(changed == -math.inf, False, True)
+    return rushlight.as_tensor(mod_fn(*places)).expand(sizes).contiguous()
+
+
+class BlockMask:
+    """Which blocks of keys each block of queries sees, and the function that says so exactly.
+
+    Fields: `kv_num_blocks` (B, H, query blocks) and `kv_indices` (B, H, query blocks, key blocks)
+    tell the partly seen blocks, `full_kv_num_blocks` and `full_kv_indices` those seen whole;
+    `mask_mod`, `seq_lengths`, `BLOCK_SIZE`.
+    """
+
+    def __init__(
+        self,
+        seq_lengths,
+        kv_num_blocks,
+        kv_indices,
+        full_kv_num_blocks,
+        full_kv_indices,
+        BLOCK_SIZE,
+        mask_mod,
+    ):
+        if kv_indices.dim() < 2:
+            raise RuntimeError("BlockMask must have at least 2 dimensions")
+        self.seq_lengths = tuple(seq_lengths)
+        self.kv_num_blocks = kv_num_blocks
+        self.kv_indices = kv_indices
+        self.full_kv_num_blocks = full_kv_num_blocks
+        self.full_kv_indices = full_kv_indices
+        self.BLOCK_SIZE = BLOCK_SIZE
+        self.mask_mod = mask_mod
+
+    @classmethod
+    def from_kv_blocks(
+        cls,
+        kv_num_blocks,
+        kv_indices,
+        full_kv_num_blocks=None,
+        full_kv_indices=None,
+        BLOCK_SIZE=_DEFAULT_BLOCK,
+        mask_mod=None,
+        seq_lengths=None,
+        **_,
+    ):
+        """A mask from the numbers and the lists of key blocks of each block of queries."""
+        if (full_kv_num_blocks is None) != (full_kv_indices is None):
+            raise AssertionError(
+                "full_kv_num_blocks and full_kv_indices must be both provided or omitted"
+            )
+        block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
+        if seq_lengths is None:
+            seq_lengths = (kv_indices.shape[-2] * block[0], kv_indices.shape[-1] * block[1])
+        return cls(
+            seq_lengths,
+            kv_num_blocks,
+            kv_indices,
+            full_kv_num_blocks,
+            full_kv_indices,
+            block,
+            noop_mask if mask_mod is None else mask_mod,
+        )
+
+    @property
+    def shape(self):
+        """(B, H, queries, keys)."""
+        return (*self.kv_indices.shape[:-2], *self.seq_lengths)
+
+    def numel(self):
+        """How many places the mask has."""
+        return math.prod(self.shape)
+
+    def to_dense(self):
+        """(B, H, query blocks, key blocks): 1 where anything is seen."""
+        dense = _dense(self.kv_num_blocks, self.kv_indices)
+        if self.full_kv_num_blocks is not None:
+            dense = dense | _dense(self.full_kv_num_blocks, self.full_kv_indices)
+        return dense.int()
+
+    def sparsity(self):
+        """The percentage of blocks that nothing sees."""
+        dense = self.to_dense()
+        return 100 * (1 - float(dense.sum()) / max(dense.numel(), 1))
+
+    def to(self, device):
+        """The same on another device."""
+        moved = (
+            t if t is None else t.to(device)
+            for t in (
+                self.kv_num_blocks,
+                self.kv_indices,
+                self.full_kv_num_blocks,
+                self.full_kv_indices,
+            )
+        )
+        return type(self)(self.seq_lengths, *moved, self.BLOCK_SIZE, self.mask_mod)
+
+    def __getitem__(self, index):
+        parts = (
+            t if t is None else t[index]
+            for t in (
+                self.kv_num_blocks,
+                self.kv_indices,
+                self.full_kv_num_blocks,
+                self.full_kv_indices,
+            )
+        )
+        return type(self)(self.seq_lengths, *parts, self.BLOCK_SIZE, self.mask_mod)
+
+    def __repr__(self):
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
+
+
+def _dense(counts, indices):
+    """The blocks that lists name, as booleans."""
+    places = rushlight.arange(indices.shape[-1], device=indices.device)
+    named = places < counts.unsqueeze(-1)
+    seen = rushlight.zeros(indices.shape, dtype=rushlight.int32, device=indices.device)
+    return seen.scatter_add(-1, indices.long(), named.int()) > 0
+
+
+def _lists(dense):
+    """The numbers of the blocks that are seen, and all blocks with those first."""
+    counts = dense.sum(-1).int()
+    indices = rushlight.argsort(dense.int(), dim=-1, descending=True, stable=True).int()
+    return counts, indices
+
+
+def create_block_mask(
+    mask_mod,
+    B,
+    H,
+    Q_LEN,
+    KV_LEN,
+    device=None,
+    BLOCK_SIZE=_DEFAULT_BLOCK,
+    _compile=False,
+    separate_full_blocks=True,
+    compute_dq_write_order=False,
+    dq_kv_order=True,
+):
+    """The `BlockMask` of a function of (b, h, q_idx, kv_idx) -> bool.
+
+    Args:
+        B, H: None where the mask is the same for all.
+        BLOCK_SIZE: rows and columns of a block.
+    """
+    block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
+    mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
+    rows, columns = -(-Q_LEN // block[0]), -(-KV_LEN // block[1])
+    padding = (0, columns * block[1] - KV_LEN, 0, rows * block[0] - Q_LEN)
+    padded = rushlight.nn.functional.pad(mask.int(), padding)
+    seen = padded.reshape(*mask.shape[:2], rows, block[0], columns, block[1]).sum((3, 5))
+    full = (seen == block[0] * block[1]) & separate_full_blocks
+    lists = [*_lists((seen > 0) & ~full)]
+    lists += _lists(full) if separate_full_blocks else (None, None)
+    return BlockMask((Q_LEN, KV_LEN), *lists, block, mask_mod)
+
+
+def flex_attention(
+    query,
+    key,
+    value,
+    score_mod=None,
+    block_mask=None,
+    scale=None,
+    enable_gqa=False,
+    return_lse=False,
+    kernel_options=None,
+    *,
+    return_aux=None,
+):
+    """softmax(score_mod(query @ key.T * scale) where block_mask shows) @ value.
+
+    Args:
+        query, key, value: (batch, heads, length, width).
+        score_mod: of (score, b, h, q_idx, kv_idx), tensors that broadcast; gives scores.
+        block_mask: from `create_block_mask`.
+        scale: 1 / √width by default.
+        enable_gqa: heads of query share those of key in equal groups.
+        return_lse: give log(sum(exp(scores))), too.
+    """
+    if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
+        raise ValueError("Expected query, key, and value to be 4D tensors")
+    if query.size(-1) != key.size(-1):
+        raise ValueError("Expected query and key to have the same width")
+    heads = query.size(1)
+    if not enable_gqa and heads != key.size(1):
+        raise ValueError(
+            f"Expect query and key/value to have the same number of heads but got Hq={heads} and "
+            f"Hkv={key.size(1)}. Try setting enable_gqa=True for GQA."
+        )
+    if heads % key.size(1) != 0:
+        raise ValueError(
+            f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={heads} "
+            f"and Hkv={key.size(1)}."
+        )
+    if block_mask is not None and block_mask.shape[-2:] != (query.size(-2), key.size(-2)):
+        raise ValueError(
+            f"block_mask was created for block_mask.shape={block_mask.shape} but got "
+            f"q_len={query.size(-2)} and kv_len={key.size(-2)}."
+        )
+    scale = 1.0 / math.sqrt(query.size(-1)) if scale is None else scale
+    if heads != key.size(1):
+        key = key.repeat_interleave(heads // key.size(1), 1)
+        value = value.repeat_interleave(heads // value.size(1), 1)
+    wide = rushlight.float64 if query.dtype == rushlight.float64 else rushlight.float32
+    scores = (query.to(wide) * scale) @ key.to(wide).transpose(-2, -1)
+    places = _places(*scores.shape, query.device)
+    if score_mod is not None:
+        scores = score_mod(scores, *places).to(wide).expand(scores.shape)
+    if block_mask is not None:
+        shown = rushlight.as_tensor(block_mask.mask_mod(*places))
+        block = block_mask.BLOCK_SIZE
+        blocks = block_mask.to_dense().bool()
+        blocks = blocks.repeat_interleave(block[0], -2).repeat_interleave(block[1], -1)
+        shown = shown & blocks[..., : scores.shape[-2], : scores.shape[-1]]
+        scores = scores.masked_fill(~shown, -math.inf)
+    hidden = (scores.detach() == -math.inf).all(-1, keepdim=True)
+    weights = scores.masked_fill(hidden, 0).softmax(-1).masked_fill(hidden, 0)
+    output = (weights @ value.to(wide)).to(query.dtype)
+    if not return_lse and return_aux is None:
+        return output
+    lse = scores.logsumexp(-1)
+    if return_aux is not None:
+        largest = scores.amax(-1) if return_aux.max_scores else None
+        return output, AuxOutput(lse if return_aux.lse else None, largest)
+    return output, lse
