@@ -13,11 +13,31 @@ __all__ = [
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",
+    "factory_kwargs",
     "functional",
     "init",
     "modules",
     "parameter",
 ]
+
+
+def factory_kwargs(kwargs):
+    """The device, dtype and memory_format among a module's arguments, for tensor factories.
+
+    They may also lie in a dict `factory_kwargs`; TypeError for others and for what is given twice.
+    """
+    expected = {"device", "dtype", "memory_format"}
+    if kwargs is None:
+        return {}
+    own = {key: value for key, value in kwargs.items() if key != "factory_kwargs"}
+    if not own.keys() <= expected:
+        raise TypeError(f"unexpected kwargs {own.keys() - expected}")
+    result = dict(kwargs.get("factory_kwargs", {}))
+    for key, value in own.items():
+        if key in result:
+            raise TypeError(f"{key} specified twice, in **kwargs and in factory_kwargs")
+        result[key] = value
+    return result
 
 
 def __getattr__(name):

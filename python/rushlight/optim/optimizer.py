@@ -23,6 +23,11 @@ __all__ = [
 ]
 
 
+# What `params` may be, for annotations.
+ParamsT = Iterable[Tensor] | Iterable[dict] | Iterable[tuple[str, Tensor]]
+_params_t = ParamsT
+
+
 class _Required:
     """The default of a setting that every group must give."""
 
@@ -52,6 +57,22 @@ def register_optimizer_step_pre_hook(hook):
 def register_optimizer_step_post_hook(hook):
     """Call `hook(optimizer, args, kwargs)` after every step of every optimiser."""
     return _add_hook(_global_post_hooks, hook)
+
+
+def _use_grad_for_differentiable(func):
+    """For an optimiser's `step`: gradients are recorded only where it says `differentiable`."""
+
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        with rushlight.set_grad_enabled(bool(args[0].defaults.get("differentiable", False))):
+            return func(*args, **kwargs)
+
+    return wrapper
+
+
+def _get_value(x):
+    """The number in a tensor of one element, or the number itself."""
+    return x.item() if isinstance(x, Tensor) else x
 
 
 def _hooked(step):
