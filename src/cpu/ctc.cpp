@@ -21,6 +21,16 @@ T log_add(T a, T b) {
   return top == nothing<T> ? top : top + std::log1p(std::exp(std::min(a, b) - top));
 }
 
+// log(e^a + e^b + e^c)
+template <class T>
+T log_add(T a, T b, T c) {
+  const T top = std::max(a, std::max(b, c));
+  if (top == nothing<T>) {
+    return top;
+  }
+  return top + std::log(std::exp(a - top) + std::exp(b - top) + std::exp(c - top));
+}
+
 struct Problem {
   int64_t steps;
   int64_t batch;
@@ -58,13 +68,22 @@ struct Problem {
     }
     return targets + at;
   }
-  // The label at a place: blanks stand before, between and behind the target's.
-  int64_t label(const int64_t* target, int64_t place) const {
-    return place % 2 == 0 ? blank : target[place / 2];
-  }
-  // Whether a path may come from two places before (or go two places on, seen from there).
-  bool may_skip(const int64_t* target, int64_t place) const {
-    return place >= 2 && place % 2 == 1 && target[place / 2] != target[place / 2 - 1];
+};
+
+// The places of one target: blanks stand before, between and behind its labels.
+struct Places {
+  int64_t count;
+  Scratch<int64_t> label;
+  Scratch<char> skips;  // whether a path may come from two places before
+
+  Places(const Problem& z, int64_t b)
+      : count(2 * z.target_lengths[static_cast<size_t>(b)] + 1), label(count), skips(count) {
+    const int64_t* target = z.target(b);
+    for (int64_t s = 0; s < count; s++) {
+      const bool blank = s % 2 == 0;
+      label[s] = blank ? z.blank : target[s / 2];
+      skips[s] = !blank && s >= 2 && target[s / 2] != target[s / 2 - 1] ? 1 : 0;
+    }
   }
 };
 
@@ -77,8 +96,8 @@ void forward(const Problem& z, const Tensor& loss, const Tensor& log_alpha,
   parallel_for(0, z.batch, 1, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; b++) {
       const int64_t steps = z.input_lengths[static_cast<size_t>(b)];
-      const int64_t places = 2 * z.target_lengths[static_cast<size_t>(b)] + 1;
-      const int64_t* target = z.target(b);
+      const Places p(z, b);
+      const int64_t places = p.count;
       T* const alpha = alphas + b * z.steps * z.places;
       T* const result = loss.data<T>() + b;
       if (steps == 0) {
@@ -86,7 +105,7 @@ void forward(const Problem& z, const Tensor& loss, const Tensor& log_alpha,
         continue;
       }
       const auto prob = [&](int64_t t, int64_t place) {
-        return probs[(t * z.batch + b) * z.classes + z.label(target, place)];
+        return probs[(t * z.batch + b) * z.classes + p.label[place]];
       };
       alpha[0] = prob(0, 0);
       if (places > 1) {
@@ -95,14 +114,9 @@ void forward(const Problem& z, const Tensor& loss, const Tensor& log_alpha,
       for (int64_t t = 1; t < steps; t++) {
         const T* before = alpha + (t - 1) * z.places;
         for (int64_t s = 0; s < places; s++) {
-          T sum = before[s];
-          if (s > 0) {
-            sum = log_add(sum, before[s - 1]);
-          }
-          if (z.may_skip(target, s)) {
-            sum = log_add(sum, before[s - 2]);
-          }
-          alpha[t * z.places + s] = sum + prob(t, s);
+          const T one = s > 0 ? before[s - 1] : nothing<T>;
+          const T two = p.skips[s] != 0 ? before[s - 2] : nothing<T>;
+          alpha[t * z.places + s] = log_add(before[s], one, two) + prob(t, s);
         }
       }
       const T* last = alpha + (steps - 1) * z.places;
@@ -121,8 +135,8 @@ void backward(const Problem& z, const Tensor& out, const Tensor& grad, const Ten
     const Scratch<T> by_class(z.classes);
     for (int64_t b = begin; b < end; b++) {
       const int64_t steps = z.input_lengths[static_cast<size_t>(b)];
-      const int64_t places = 2 * z.target_lengths[static_cast<size_t>(b)] + 1;
-      const int64_t* target = z.target(b);
+      const Places p(z, b);
+      const int64_t places = p.count;
       const T nll = loss.data<T>()[b];
       const T g = grad.data<T>()[b];
       const bool skipped = zero_infinity && nll == -nothing<T>;
@@ -143,15 +157,11 @@ void backward(const Problem& z, const Tensor& out, const Tensor& grad, const Ten
           if (t == steps - 1) {
             sum = s >= places - 2 ? T(0) : sum;
           } else {
-            sum = after[s];
-            if (s + 1 < places) {
-              sum = log_add(sum, after[s + 1]);
-            }
-            if (s + 2 < places && z.may_skip(target, s + 2)) {
-              sum = log_add(sum, after[s + 2]);
-            }
+            const T one = s + 1 < places ? after[s + 1] : nothing<T>;
+            const T two = s + 2 < places && p.skips[s + 2] != 0 ? after[s + 2] : nothing<T>;
+            sum = log_add(after[s], one, two);
           }
-          const int64_t label = z.label(target, s);
+          const int64_t label = p.label[s];
           now[s] = sum + row[label];
           by_class[label] = log_add(by_class[label], alpha[s] + now[s]);
         }
