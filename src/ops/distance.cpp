@@ -154,13 +154,10 @@ Tensor pdist(const Tensor& self, double p) {
   RL_CHECK(p >= 0, "pdist only supports non-negative p values");
   const int64_t n = self.size(0);
   const Tensor all = rushlight::_cdist(self.unsqueeze(0), self.unsqueeze(0), p);
-  const Tensor numbers = rushlight::arange(n, TensorOptions(kInt64).device(self.device()));
-  const Tensor above = numbers.unsqueeze(0).gt(numbers.unsqueeze(1)).reshape({-1});
-  // The number of pairs is known, so shapes do not depend on values.
-  const int64_t pairs = n * (n - 1) / 2;
-  const Tensor order =
-      above.to(kInt8).argsort(true, 0, true).narrow(0, 0, std::max<int64_t>(pairs, 0));
-  return all.reshape({-1}).index_select(0, order);
+  const Tensor pairs =
+      rushlight::triu_indices(n, n, 1, TensorOptions(kInt64).device(self.device()));
+  const Tensor places = pairs.select(0, 0).mul(Scalar(n)).add(pairs.select(0, 1));
+  return all.reshape({-1}).index_select(0, places);
 }
 
 // ---- shuffles ----
