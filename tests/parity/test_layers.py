@@ -301,3 +301,25 @@ def test_messages(line):
     ours, theirs = outcome(run, rushlight), outcome(run, torch)
     assert isinstance(theirs[0], list)
     assert ours[0] == theirs[0]
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [(30, 20), (7, 9), (13, 5)])
+def test_images_of_bytes(mode, size, channels_last):
+    """Images of bytes are resized bit by bit as PyTorch does, in fixed point."""
+    for channels in (1, 3, 8):
+        image = np.random.default_rng(channels).integers(
+            0, 256, (2, channels, 13, 17), dtype=np.uint8
+        )
+        for options in ({}, {"antialias": True}, {"align_corners": True}):
+            if mode == "nearest" and options:
+                continue
+            results = []
+            for m in (rushlight, torch):
+                x = m.from_numpy(image.copy())
+                if channels_last:
+                    x = x.contiguous(memory_format=m.channels_last)
+                results.append(m.nn.functional.interpolate(x, size=size, mode=mode, **options))
+            assert results[0].stride() == results[1].stride()
+            np.testing.assert_array_equal(results[0].numpy(), results[1].numpy())

@@ -275,6 +275,106 @@ void resample_lanes(const Tensor& out, const Tensor& self, const Axes<T>& axes) 
              });
 }
 
+// ---- bytes ----
+
+// An axis with weights in fixed point: whole numbers over 1 << bits, each below 1 << 15.
+struct ByteAxis {
+  const Axis<double>& axis;
+  int bits = 0;
+  Scratch<int32_t> weight;
+
+  explicit ByteAxis(const Axis<double>& given) : axis(given), weight(given.taps * given.outputs) {
+    const int64_t n = given.taps * given.outputs;
+    // Taps that the edge brings to one place are one.
+    const Scratch<double> joined(n);
+    std::copy_n(given.weight.data(), n, joined.data());
+    for (int64_t t = 1; t < given.taps; t++) {
+      for (int64_t i = 0; i < given.outputs; i++) {
+        const int64_t here = t * given.outputs + i;
+        for (int64_t before = i; before < here; before += given.outputs) {
+          if (given.at[before] == given.at[here] && given.at[here] < given.inputs) {
+            joined[before] += joined[here];
+            joined[here] = 0;
+            break;
+          }
+        }
+      }
+    }
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+      largest = std::max(largest, joined[i]);
+    }
+    while (bits < 22 && largest * (1 << (bits + 1)) + 0.5 < (1 << 15)) {
+      bits++;
+    }
+    for (int64_t i = 0; i < n; i++) {
+      const double scaled = joined[i] * (1 << bits);
+      weight[i] = static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+    }
+  }
+};
+
+inline uint8_t from_fixed(int32_t sum, int bits) {
+  return static_cast<uint8_t>(std::clamp(sum >> bits, 0, 255));
+}
+
+// Images of bytes, as image libraries do it: a pass along the width and one along the height, each
+// in fixed point and rounded to bytes.
+void resample_bytes(const Tensor& out, const Tensor& self, const Axes<double>& axes) {
+  const Images images(self);
+  const int64_t lanes = images.lanes;
+  const ByteAxis w(axes.axis[2]);
+  const ByteAxis h(axes.axis[1]);
+  const int64_t rows = h.axis.inputs;
+  const int64_t wide = w.axis.outputs * lanes;
+  parallel_for(0, images.count, 1, [&](int64_t begin, int64_t end) {
+    const Scratch<uint8_t> narrowed(rows * wide);
+    const Scratch<int32_t> sums(std::max(wide, lanes));
+    int32_t* const __restrict sum = sums;
+    for (int64_t image = begin; image < end; image++) {
+      const uint8_t* from = self.data<uint8_t>() + image * rows * w.axis.inputs * lanes;
+      for (int64_t y = 0; y < rows; y++) {
+        const uint8_t* source = from + y * w.axis.inputs * lanes;
+        uint8_t* to = narrowed + y * wide;
+        for (int64_t x = 0; x < w.axis.outputs; x++, to += lanes) {
+          std::fill_n(sum, lanes, w.bits > 0 ? 1 << (w.bits - 1) : 0);
+          for (int64_t t = 0; t < w.axis.taps; t++) {
+            const int64_t place = w.axis.place(x, t);
+            if (place == w.axis.inputs) {
+              continue;
+            }
+            const int32_t factor = w.weight[t * w.axis.outputs + x];
+            for (int64_t c = 0; c < lanes; c++) {
+              sum[c] += factor * source[place * lanes + c];
+            }
+          }
+          for (int64_t c = 0; c < lanes; c++) {
+            to[c] = from_fixed(sum[c], w.bits);
+          }
+        }
+      }
+      uint8_t* to = out.data<uint8_t>() + image * h.axis.outputs * wide;
+      for (int64_t y = 0; y < h.axis.outputs; y++, to += wide) {
+        std::fill_n(sum, wide, h.bits > 0 ? 1 << (h.bits - 1) : 0);
+        for (int64_t t = 0; t < h.axis.taps; t++) {
+          const int64_t place = h.axis.place(y, t);
+          if (place == h.axis.inputs) {
+            continue;
+          }
+          const int32_t factor = h.weight[t * h.axis.outputs + y];
+          const uint8_t* __restrict row = narrowed + place * wide;
+          for (int64_t i = 0; i < wide; i++) {
+            sum[i] += factor * row[i];
+          }
+        }
+        for (int64_t i = 0; i < wide; i++) {
+          to[i] = from_fixed(sum[i], h.bits);
+        }
+      }
+    }
+  });
+}
+
 void resample(const char* name, const Tensor& out, const Tensor& self, IntArrayRef in,
               IntArrayRef image, const How& how, const std::optional<double> (&scales)[3],
               bool backward) {
@@ -285,6 +385,10 @@ void resample(const char* name, const Tensor& out, const Tensor& self, IntArrayR
     const Axes<float> axes = axes_of<float>(in, image, how, scales, false);
     visit_size(self.element_size(),
                [&](auto tag) { copy_nearest<typename decltype(tag)::type>(out, self, axes); });
+    return;
+  }
+  if (self.dtype() == kUInt8 && in.size() == 2) {
+    resample_bytes(out, self, axes_of<double>(in, image, how, scales, false));
     return;
   }
   visit_dtype<set_floating | set_Byte>(name, self.dtype(), [&](auto tag) {
