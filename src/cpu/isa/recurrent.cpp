@@ -64,6 +64,8 @@ struct Layer {
   // The row of the tensors in which step t of sequence b stands, and in the kernel's own order.
   int64_t row(int64_t t, int64_t b) const { return batch_first ? b * steps + t : offsets[t] + b; }
   int64_t own_row(int64_t t, int64_t b) const { return offsets[t] + b; }
+  // Between the rows of neighbouring sequences.
+  int64_t row_step() const { return batch_first ? steps : 1; }
   // The step before, in the order of computing, and how many sequences it had (0: the first).
   int64_t before(int64_t t) const { return reverse ? t + 1 : t - 1; }
   int64_t came_from(int64_t t) const {
@@ -140,8 +142,8 @@ void times_panels(T* to, int64_t n, const T* a, int64_t m, int64_t k, const T* p
 }
 
 template <class T>
-void pack_state(T* to, const T* from, int64_t m, int64_t k) {
-  const PackA<T, T> pack{from, k, 1, T(1)};
+void pack_state(T* to, const T* from, int64_t row, int64_t m, int64_t k) {
+  const PackA<T, T> pack{from, row, 1, T(1)};
   each_row_panel<T>(m, k, to, [&](int64_t i, int64_t rows, T* at) { pack(at, i, rows, 0, k); });
 }
 template <class T>
@@ -257,7 +259,7 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
   for (int64_t step = 0; step < z.steps; step++) {
     const int64_t t = z.reverse ? z.steps - 1 - step : step;
     const int64_t m = z.sizes[t];
-    pack_state(packed.data(), hidden.data(), m, z.hidden);
+    pack_state(packed.data(), hidden.data(), z.hidden, m, z.hidden);
     const int64_t work = m * z.gates * z.hidden * nr;
     parallel_for(
         0, blocks, std::max<int64_t>(1, least_work / std::max<int64_t>(1, work)),
@@ -318,7 +320,7 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
           }
         });
     if (projected) {
-      pack_state(packed.data(), made.data(), m, z.units);
+      pack_state(packed.data(), made.data(), z.units, m, z.units);
       times_panels(hidden.data(), z.hidden, packed.data(), m, z.units, projection.data());
       for (int64_t b = 0; b < m; b++) {
         S* const to = out + z.row(t, b) * z.hidden;
@@ -416,7 +418,8 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
               const Tensor& grad_bias_hh, const Tensor& grad_weight_hr, const Tensor& grad_output,
               const Tensor& grad_hidden, const Tensor& grad_cell, const Tensor& first_hidden,
               const Tensor& first_cell, const Tensor& weight_hh, const Tensor& weight_hr,
-              const Tensor& output, const Tensor& kept_gates, const Tensor& kept_cells) {
+              const Tensor& output, const Tensor& kept_gates, const Tensor& kept_cells,
+              bool biased) {
   using T = compute_t<S>;
   constexpr int64_t nr = lanes<T>;
   const bool projected = weight_hr.defined();
@@ -432,7 +435,6 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
                    T(1));
   }
   const Scratch<T> hidden_before(z.rows * z.hidden);
-  const Scratch<T> inner_grads(z.rows * wide);  // of what the hidden state gives
   const Scratch<T> projected_grads(projected ? z.rows * z.hidden : 0);
   const Scratch<T> made(projected ? z.rows * z.units : 0);
   const Scratch<T> grad(z.batch * z.hidden);
@@ -443,6 +445,13 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
   const S* const shown = output.data<S>();
   const S* const grads = grad_output.data<S>();
   S* const to = grad_gates.data<S>();
+  // The gradients of what the hidden state gives: for most cells those of what the input gives.
+  const bool apart = z.cell == Cell::Gru || !std::is_same_v<S, T>;
+  const Scratch<T> inner_memory(apart ? z.rows * wide : 0);
+  T* inner_grads = inner_memory;
+  if constexpr (std::is_same_v<S, T>) {
+    inner_grads = apart ? inner_grads : to;
+  }
   const T* const keep = z.kept > 0 ? kept_gates.data<T>() : nullptr;
   const T* const keep_cells = lstm ? kept_cells.data<T>() : nullptr;
   read_run(grad.data(), grad_hidden.data<S>(), z.batch * z.hidden);
@@ -454,7 +463,7 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
     for (int64_t b = 0; b < z.sizes[t]; b++) {
       const S* from = b < came ? shown + z.row(z.before(t), b) * z.hidden
                                : first_hidden.data<S>() + b * z.hidden;
-      read_run(hidden_before + z.own_row(t, b) * z.hidden, from, z.hidden);
+      read_run(hidden_before + z.row(t, b) * z.hidden, from, z.hidden);
     }
   }
   for (int64_t step = 0; step < z.steps; step++) {
@@ -469,7 +478,7 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
     }
     if (projected) {
       std::copy(grad.data(), grad + m * z.hidden, projected_grads + z.own_row(t, 0) * z.hidden);
-      pack_state(packed.data(), grad.data(), m, z.hidden);
+      pack_state(packed.data(), grad.data(), z.hidden, m, z.hidden);
       times_panels(grad_made.data(), z.units, packed.data(), m, z.hidden, projection.data());
     }
     T* const unit_grads = projected ? grad_made.data() : grad.data();
@@ -514,13 +523,15 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
             }
           } else {
             read_run(h, shown + row * z.hidden + u, n);
-            move_units<T>(h0, hidden_before + own * z.hidden + u, n);
+            move_units<T>(h0, hidden_before + row * z.hidden + u, n);
           }
           cell_backward<T>(z.cell, gates, inner, h, h0, c, c0, d, dc);
           for (int64_t g = 0; g < z.gates; g++) {
-            write_run(to + row * wide + g * z.units + u, gates[g], n);
             const T* const from_hidden = z.cell == Cell::Gru && g == 2 ? inner : gates[g];
-            move_units<T>(inner_grads + own * wide + g * z.units + u, from_hidden, n);
+            move_units<T>(inner_grads + row * wide + g * z.units + u, from_hidden, n);
+            if (apart) {
+              write_run(to + row * wide + g * z.units + u, gates[g], n);
+            }
           }
           if (lstm) {
             move_units<T>(grad_c + b * z.units + u, dc, n);
@@ -531,7 +542,7 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
         }
       }
     });
-    pack_state(packed.data(), inner_grads + z.own_row(t, 0) * wide, m, wide);
+    pack_state(packed.data(), inner_grads + z.row(t, 0) * wide, z.row_step() * wide, m, wide);
     times_panels(through.data(), z.hidden, packed.data(), m, wide, weights.data());
     for (int64_t i = 0; i < m * z.hidden; i++) {
       grad[i] = projected ? through[i] : grad[i] + through[i];
@@ -541,15 +552,14 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
   if (lstm) {
     write_run(grad_first_cell.data<S>(), grad_c.data(), z.batch * z.units);
   }
-  sum_over_rows<S, T>(grad_weight_hh, inner_grads.data(), wide, hidden_before.data(), z.hidden,
-                      z.rows);
+  sum_over_rows<S, T>(grad_weight_hh, inner_grads, wide, hidden_before.data(), z.hidden, z.rows);
   if (projected) {
     sum_over_rows<S, T>(grad_weight_hr, projected_grads.data(), z.hidden, made.data(), z.units,
                         z.rows);
   }
   const Scratch<T> bias(wide);
   std::fill_n(bias.data(), wide, T(0));
-  for (int64_t i = 0; i < z.rows; i++) {
+  for (int64_t i = 0; i < (biased ? z.rows : 0); i++) {
     for (int64_t j = 0; j < wide; j++) {
       bias[j] += inner_grads[i * wide + j];
     }
@@ -577,16 +587,17 @@ void _recurrent_layer_backward(const Tensor& grad_gates, const Tensor& grad_firs
                                const Tensor& grad_bias_hh, const Tensor& grad_weight_hr,
                                const Tensor& grad_output, const Tensor& grad_hidden,
                                const Tensor& grad_cell, const Tensor& hidden, const Tensor& cell,
-                               const Tensor& weight_hh, const Tensor&, const Tensor& weight_hr,
-                               const Tensor& output, const Tensor& kept_gates,
-                               const Tensor& kept_cells, IntArrayRef batch_sizes,
-                               std::string_view mode, bool reverse, bool batch_first) {
+                               const Tensor& weight_hh, const Tensor& bias_hh,
+                               const Tensor& weight_hr, const Tensor& output,
+                               const Tensor& kept_gates, const Tensor& kept_cells,
+                               IntArrayRef batch_sizes, std::string_view mode, bool reverse,
+                               bool batch_first) {
   const Layer layer(hidden, weight_hh, batch_sizes, mode, reverse, batch_first);
   visit_dtype<set_floating>("recurrent layer", output.dtype(), [&](auto tag) {
-    backward<typename decltype(tag)::type>(layer, grad_gates, grad_first_hidden, grad_first_cell,
-                                           grad_weight_hh, grad_bias_hh, grad_weight_hr,
-                                           grad_output, grad_hidden, grad_cell, hidden, cell,
-                                           weight_hh, weight_hr, output, kept_gates, kept_cells);
+    backward<typename decltype(tag)::type>(
+        layer, grad_gates, grad_first_hidden, grad_first_cell, grad_weight_hh, grad_bias_hh,
+        grad_weight_hr, grad_output, grad_hidden, grad_cell, hidden, cell, weight_hh, weight_hr,
+        output, kept_gates, kept_cells, bias_hh.defined());
   });
 }
 
