@@ -11,8 +11,7 @@ op("_cdist(Tensor x1, Tensor x2, float p) -> Tensor", kernel=custom(), variants=
    doc="The p-norms of the differences between the rows of two batches of matrices.")
 op("_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor", kernel=custom(), variants="",
    grad="none", doc="The gradient of `_cdist` for x1.")
-composite("cdist(Tensor x1, Tensor x2, float p=2, "
-          "str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor", variants="function",
+composite("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", variants="function",
           doc="Distances between all rows of two batches of matrices; with p = 2 and many rows by a matrix product.")
 composite("pdist(Tensor self, float p=2) -> Tensor", variants="function",
           doc="Distances between all pairs of rows of a matrix.")

@@ -115,8 +115,8 @@ op("_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] inpu
    "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity) -> Tensor", kernel=custom(isa=False),
    variants="", grad="none", doc="Derivative of `_ctc_loss` for log_probs that are a log_softmax.")
 composite("ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
-          "int reduction=0, bool zero_infinity=False) -> Tensor", variants="function",
+          "int reduction=1, bool zero_infinity=False) -> Tensor", variants="function",
           doc="Connectionist temporal classification: 0 each loss, 1 the mean over targets' lengths, 2 the sum.")
 composite("ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
-          "int reduction=0, bool zero_infinity=False) -> Tensor", variants="function",
+          "int reduction=1, bool zero_infinity=False) -> Tensor", variants="function",
           doc="The same with lengths in tensors.")

@@ -16,6 +16,7 @@ _einsum, _meshgrid, _broadcast_tensors = _ops.einsum, _ops.meshgrid, _ops.broadc
 _nonzero, _norm, _split = _ops.nonzero, _ops.norm, _ops.split
 _unique_all, _unique_dim = _ops._unique2, _ops.unique_dim
 _unique_consecutive = _ops.unique_consecutive
+_cdist = _ops.cdist
 _atleast_1d, _atleast_2d, _atleast_3d = _ops.atleast_1d, _ops.atleast_2d, _ops.atleast_3d
 
 
@@ -114,6 +115,25 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
         p = 2
     result = _norm(input, p, dim, keepdim, dtype=dtype)
     return result if out is None else out.resize_(result.shape).copy_(result)
+
+
+_CDIST_MODES = {
+    None: 0,
+    "use_mm_for_euclid_dist_if_necessary": 0,
+    "use_mm_for_euclid_dist": 1,
+    "donot_use_mm_for_euclid_dist": 2,
+}
+
+
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """The p-norms of the differences between all rows of two batches of matrices.
+
+    `compute_mode` says whether distances with p = 2 come from a matrix product. ValueError for an
+    unknown one.
+    """
+    if compute_mode not in _CDIST_MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return _cdist(x1, x2, p, _CDIST_MODES[compute_mode])
 
 
 def split(tensor, split_size_or_sections, dim=0):
@@ -507,6 +527,7 @@ _FUNCTIONS = (
     cartesian_prod,
     block_diag,
     lu,
+    cdist,
     unravel_index,
     gradient,
     histogramdd,

@@ -101,7 +101,7 @@ Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double ep
   return x1.sub(x2).add(eps).norm(Scalar(p), DimVector{last}, keepdim);
 }
 
-Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::string_view compute_mode) {
+Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
   RL_CHECK(is_floating(x1.dtype()),
            "cdist only supports floating-point dtypes, X1 got: ", x1.dtype());
   RL_CHECK(is_floating(x2.dtype()),
@@ -112,10 +112,8 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::string_view comp
            "X1 and X2 must have the same number of columns. X1: ", x1.size(-1),
            " X2: ", x2.size(-1));
   RL_CHECK(p >= 0, "cdist only supports non-negative p values");
-  const bool always = compute_mode == "use_mm_for_euclid_dist";
-  const bool never = compute_mode == "donot_use_mm_for_euclid_dist";
-  RL_CHECK_VALUE(always || never || compute_mode == "use_mm_for_euclid_dist_if_necessary",
-                 compute_mode, " is not a valid value for compute_mode");
+  const int64_t mode = compute_mode.value_or(0);
+  RL_CHECK(mode >= 0 && mode <= 2, "possible modes: 0, 1, 2, but was: ", mode);
   const auto before = [](const Tensor& t) {
     return t.sizes().slice(0, static_cast<size_t>(t.dim() - 2));
   };
@@ -133,7 +131,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::string_view comp
   DimVector sizes = batch;
   sizes.push_back(rows);
   sizes.push_back(others);
-  const bool by_product = p == 2 && !never && (always || rows > 25 || others > 25);
+  const bool by_product = p == 2 && mode != 2 && (mode == 1 || rows > 25 || others > 25);
   if (!by_product) {
     return rushlight::_cdist(a, b, p).reshape(sizes);
   }

@@ -7,7 +7,7 @@ SAMPLES = {
     "pairwise_distance": ["x(3, 4), x(3, 4)", "x(3, 4), x(4), 1.0", "x(2, 3, 4), x(2, 3, 4), 3.0, 1e-3, True", "x(4), x(4)"],
     "cdist": [
         *(f"x(3, 4), x(2, 4), {p}" for p in _P),
-        *("x(2, 3, 4), x(5, 4)", "x(40, 3), x(30, 3)", "x(3, 2), x(4, 2), 2.0, 'use_mm_for_euclid_dist'", "x(30, 2), x(3, 2), 2.0, 'donot_use_mm_for_euclid_dist'", "x(3, 20), x(2, 20), 1.0"),
+        *("x(2, 3, 4), x(5, 4)", "x(40, 3), x(30, 3)", "x(3, 2), x(4, 2), 2.0, compute_mode='use_mm_for_euclid_dist'", "x(30, 2), x(3, 2), 2.0, compute_mode='donot_use_mm_for_euclid_dist'", "x(3, 20), x(2, 20), 1.0"),
         *("x(0, 3), x(2, 3)", "x(2, 3, 0), x(2, 2, 0)", "x(2, 1, 3, 4), x(3, 2, 4), 3.0"),
     ],
     "pdist": ["x(4, 3)", "x(5, 2), 1.0", "x(3, 3), 3.0", "x(1, 3)", "x(4, 2), inf"],
@@ -26,7 +26,7 @@ ERRORS = {
         ("x(3, 4), x(3, 3)", RuntimeError, "X1 and X2 must have the same number of columns. X1: 4 X2: 3"),
         ("x(3, 4), x(3, 4), -1.0", RuntimeError, "cdist only supports non-negative p values"),
         ("ints(3, 4, high=3), x(3, 4)", RuntimeError, "cdist only supports floating-point dtypes, X1 got"),
-        ("x(3, 4), x(3, 4), 2.0, 'fast'", ValueError, "fast is not a valid value for compute_mode"),
+        ("x(3, 4), x(3, 4), 2.0, compute_mode='fast'", ValueError, "fast is not a valid value for compute_mode"),
     ],
     "pdist": [("x(3)", RuntimeError, "pdist only supports 2D tensors, got: 1D")],
     "pixel_shuffle": [
