@@ -76,6 +76,7 @@ _NAMES = {
     ),
     "autocast": "amp",
     "compile": "compiler",
+    "vmap": "func",
     **dict.fromkeys(["from_dlpack", "to_dlpack"], "utils.dlpack"),
     **dict.fromkeys(
         (
@@ -107,6 +108,21 @@ def typename(obj):
 def is_storage(obj):
     """Whether an object is a storage."""
     return isinstance(obj, _C.UntypedStorage)
+
+
+def _assert(condition, message):
+    """`assert` that stays with `python -O` and takes a tensor as the condition."""
+    if not bool(condition):
+        raise AssertionError(message)
+
+
+def get_device_module(device=None):
+    """The module of a device type: `rushlight.cpu` for "cpu"; RuntimeError where there is none."""
+    kind = "cpu" if device is None else _C.device(device).type
+    try:
+        return _importlib.import_module(f"rushlight.{kind}")
+    except ModuleNotFoundError:
+        raise RuntimeError(f"Device '{kind}' does not have a corresponding module") from None
 
 
 def set_default_device(device):

@@ -230,6 +230,11 @@ class _DisableTorchFunction(_DisableTorchFunctionSubclass):
     _modes_too = True
 
 
+def _log_api_usage_once(event):
+    """Accepted: nothing is told to anybody."""
+
+
 _C._set_tensor_class(Tensor)
+_C._log_api_usage_once = _log_api_usage_once
 _C.DisableTorchFunctionSubclass = _DisableTorchFunctionSubclass
 _C.DisableTorchFunction = _DisableTorchFunction

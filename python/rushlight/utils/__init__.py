@@ -4,8 +4,8 @@ import importlib
 import os
 
 _NAMES = (
-    "_python_dispatch _pytree benchmark checkpoint data deterministic dlpack hooks model_zoo "
-    "tensorboard"
+    "_python_dispatch _pytree benchmark checkpoint data deterministic dlpack flop_counter "
+    "hooks model_zoo tensorboard"
 )
 _SUBMODULES = frozenset(_NAMES.split())
 

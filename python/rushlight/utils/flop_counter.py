@@ -1,0 +1,211 @@
+"""`FlopCounterMode`: how many multiplications and additions a piece of a program takes.
+
+>>> with FlopCounterMode(display=False) as counter:
+...     model(x).sum().backward()
+>>> counter.get_total_flops()
+
+Products of matrices and convolutions are counted, forward and backward, by the module that they
+belong to. To count another op: `register_flop_formula`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import rushlight
+from rushlight import _C
+from rushlight.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
+from rushlight.utils._python_dispatch import TorchDispatchMode
+from rushlight.utils._pytree import tree_map_only
+
+__all__ = ["FlopCounterMode", "flop_registry", "register_flop_formula"]
+
+aten = rushlight.ops.aten
+flop_registry = {}
+
+
+def _shape(value):
+    return tree_map_only(_C.TensorBase, lambda t: tuple(t.shape), value)
+
+
+def register_flop_formula(targets, get_raw=False):
+    """Decorates a formula for one or several ops (`rushlight.ops.aten.mm`).
+
+    It is called with the op's arguments, tensors as their sizes, and `out_shape`; with `get_raw`
+    with the tensors themselves and `out_val`.
+    """
+
+    def register(formula):
+        def counted(*args, out_val=None, **kwargs):
+            if get_raw:
+                return formula(*args, out_val=out_val, **kwargs)
+            return formula(*_shape(args), out_shape=_shape(out_val), **_shape(kwargs))
+
+        for target in targets if isinstance(targets, (list, tuple)) else [targets]:
+            flop_registry[target] = counted
+        return formula
+
+    return register
+
+
+@register_flop_formula(aten.mm)
+def mm_flop(a_shape, b_shape, *args, out_shape=None, **kwargs):
+    """2 m k n."""
+    return 2 * a_shape[0] * a_shape[1] * b_shape[1]
+
+
+@register_flop_formula(aten.addmm)
+def addmm_flop(self_shape, a_shape, b_shape, *args, out_shape=None, **kwargs):
+    """As the product."""
+    return mm_flop(a_shape, b_shape)
+
+
+@register_flop_formula(aten.bmm)
+def bmm_flop(a_shape, b_shape, *args, out_shape=None, **kwargs):
+    """As many products."""
+    return a_shape[0] * mm_flop(a_shape[1:], b_shape[1:])
+
+
+@register_flop_formula(aten.baddbmm)
+def baddbmm_flop(self_shape, a_shape, b_shape, *args, out_shape=None, **kwargs):
+    """As the products."""
+    return bmm_flop(a_shape, b_shape)
+
+
+@register_flop_formula([aten.mv, aten.dot])
+def mv_flop(a_shape, b_shape, *args, out_shape=None, **kwargs):
+    """Two for each element of the first."""
+    return 2 * _count(a_shape)
+
+
+@register_flop_formula(aten.addmv)
+def addmv_flop(self_shape, a_shape, b_shape, *args, out_shape=None, **kwargs):
+    """Two for each element of the matrix."""
+    return 2 * _count(a_shape)
+
+
+@register_flop_formula(aten.linear)
+def linear_flop(x_shape, w_shape, *args, out_shape=None, **kwargs):
+    """As the product."""
+    return 2 * _count(x_shape) * (w_shape[0] if len(w_shape) == 2 else 1)
+
+
+def _count(shape):
+    n = 1
+    for size in shape:
+        n *= size
+    return n
+
+
+def conv_flop_count(x_shape, w_shape, out_shape, transposed=False):
+    """Two for each product of an element and a weight."""
+    places = x_shape[2:] if transposed else out_shape[2:]
+    return 2 * x_shape[0] * _count(places) * _count(w_shape)
+
+
+@register_flop_formula(aten.convolution)
+def conv_flop(
+    x_shape, w_shape, bias, stride, padding, dilation, transposed, *args, out_shape=None, **kwargs
+):
+    """Two for each product of an element and a weight."""
+    return conv_flop_count(x_shape, w_shape, out_shape, transposed)
+
+
+@register_flop_formula(aten.convolution_weight_backward)
+def conv_weight_flop(grad_shape, x_shape, w_shape, *args, out_shape=None, **kwargs):
+    """As the convolution."""
+    return conv_flop_count(x_shape, w_shape, grad_shape)
+
+
+class FlopCounterMode(TorchDispatchMode):
+    """Counts within its `with` block.
+
+    Args:
+        depth: down to which level of modules the table goes.
+        display: print the table at the end.
+        custom_mapping: {op: formula} beside those that are registered.
+    """
+
+    def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
+        self.flop_counts = defaultdict(lambda: defaultdict(int))
+        self.depth = depth
+        self.display = display
+        self.registry = {**flop_registry, **(custom_mapping or {})}
+        self._path = []
+        self._hooks = []
+
+    def __enter__(self):
+        self.flop_counts.clear()
+        self._hooks = [
+            register_module_forward_pre_hook(self._enter_module),
+            register_module_forward_hook(self._leave_module, always_call=True),
+        ]
+        return super().__enter__()
+
+    def __exit__(self, kind, value, trace):
+        super().__exit__(kind, value, trace)
+        for hook in self._hooks:
+            hook.remove()
+        if self.display:
+            print(self.get_table(self.depth))
+
+    def _enter_module(self, module, args):
+        name = type(module).__name__
+        if self._path:
+            parent, path = self._path[-1]
+            own = next((n for n, m in parent.named_children() if m is module), name)
+            name = f"{path}.{own}"
+        self._path.append((module, name))
+
+    def _leave_module(self, module, args, result):
+        if self._path and self._path[-1][0] is module:
+            self._path.pop()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        packet = func.overloadpacket
+        if packet in self.registry:
+            flops = self.registry[packet](*args, **kwargs, out_val=result)
+            for name in {"Global", *(path for _, path in self._path)}:
+                self.flop_counts[name][packet] += flops
+        return result
+
+    def get_total_flops(self):
+        """All."""
+        return sum(self.flop_counts["Global"].values())
+
+    def get_flop_counts(self):
+        """{module, or "Global": {op: flops}}."""
+        return {name: dict(counts) for name, counts in self.flop_counts.items()}
+
+    def get_table(self, depth=None):
+        """The counts as text."""
+        depth = self.depth if depth is None else depth
+        total = max(1, self.get_total_flops())
+        rows = [("Module", "FLOP", "% Total")]
+        names = sorted(n for n in self.flop_counts if n != "Global")
+        for name in ["Global", *names]:
+            level = 0 if name == "Global" else name.count(".") + 1
+            if level > depth:
+                continue
+            counts = self.flop_counts[name]
+            indent = " " * level
+            flops = sum(counts.values())
+            rows.append((indent + name, _short(flops), f"{100 * flops / total:.2f}%"))
+            for op, n in counts.items():
+                rows.append((f"{indent} - {op}", _short(n), f"{100 * n / total:.2f}%"))
+        widths = [max(len(r[i]) for r in rows) for i in range(3)]
+        lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
+        lines.insert(1, "  ".join("-" * w for w in widths))
+        return "\n".join(lines)
+
+
+def _short(n):
+    for size, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K")):
+        if n >= size:
+            return f"{n / size:.3f}{unit}"
+    return str(n)
