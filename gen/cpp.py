@@ -508,8 +508,14 @@ def remembering(op: Op, form: str) -> list[str]:
     return block("if (node)", lines + derivatives.record_outputs(op, plan))
 
 
-def view_result(op: Op) -> list[str]:
+def view_result(op: Op, lower: str) -> list[str]:
     node = "Ref<Node>()" if derivatives.plan(op) is None else "node"
+    kind = "MultiOutput" if has_list_result(op) else op.view_kind
+    answered = f"return record_answer({lower.removesuffix(';')}, self, ViewKind::{kind}, {node});"
+    return [*block("if (RL_UNLIKELY(tls.lower != nullptr))", [answered]), *made_view(op, node)]
+
+
+def made_view(op: Op, node: str) -> list[str]:
     call = f"views::{op.symbol}({call_arguments(op)})"
     if not has_list_result(op):
         return [
@@ -550,7 +556,7 @@ def wrapper(op: Op, form: str, index: str) -> list[str]:
     if records:
         lines += recording(op, form)
     if op.kind == "view":
-        return block(signature(op, form), lines + view_result(op))
+        return block(signature(op, form), lines + view_result(op, lower))
     run = run_call(op, form if records else "functional")
     if result == "void":
         lines += choice("RL_LIKELY(tls.lower == nullptr)", [f"{run};"], [lower])

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
 #include "core/op_support.h"
 #include "python/bindings.h"
@@ -49,6 +48,12 @@ DimVector shape_of(PyObject* data) {
   return sizes;
 }
 
+// The type of the numpy number that was asked for last: a list of numbers is of one as a rule.
+struct {
+  const PyTypeObject* type;
+  ScalarType dtype;
+} last_number = {nullptr, ScalarType::Undefined};
+
 ScalarType named_numpy_dtype(PyObject* o) {
   const Object type = Object::check(PyObject_GetAttrString(o, "dtype"));
   const Object name = Object::check(PyObject_GetAttrString(type.get(), "name"));
@@ -69,17 +74,14 @@ ScalarType numpy_dtype(PyObject* o) {
   if (view_array(o, view)) {
     return view.dtype != ScalarType::Undefined ? view.dtype : named_numpy_dtype(o);
   }
-  // The types of numbers have one dtype each and live for ever.
-  static std::unordered_map<const PyTypeObject*, ScalarType> known;
-  const auto found = known.find(Py_TYPE(o));
-  if (found != known.end()) {
-    return found->second;
+  if (Py_TYPE(o) != last_number.type) {
+    const ScalarType t = named_numpy_dtype(o);
+    if ((Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0) {
+      return t;  // of a subclass, which may come and go
+    }
+    last_number = {Py_TYPE(o), t};
   }
-  const ScalarType t = named_numpy_dtype(o);
-  if ((Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) {
-    known.emplace(Py_TYPE(o), t);
-  }
-  return t;
+  return last_number.dtype;
 }
 
 ScalarType join(ScalarType a, ScalarType b) {
@@ -96,6 +98,9 @@ ScalarType infer_dtype(PyObject* o) {
   }
   if (PyLong_CheckExact(o)) {
     return kInt64;
+  }
+  if (Py_TYPE(o) == last_number.type) {
+    return last_number.dtype;
   }
   if (is_tensor(o)) {
     return unwrap(o).dtype();
@@ -157,6 +162,11 @@ double float_value(PyObject* o) {
 
 template <class T>
 T value_of(PyObject* o) {
+  if (Py_TYPE(o) == last_number.type && last_number.dtype == dtype_of_v<T>) {
+    T value;  // numpy's numbers hold theirs behind the object's head
+    std::memcpy(&value, reinterpret_cast<const char*>(o) + sizeof(PyObject), sizeof(T));
+    return value;
+  }
   if constexpr (is_complex_v<T>) {
     const Py_complex z = PyComplex_AsCComplex(o);
     if (PyErr_Occurred()) {
