@@ -616,7 +616,9 @@ def wrappers_source(ops: list[Op], index: dict[tuple[str, str], int]) -> str:
             else:
                 name = op.name if form == "functional" else inplace_name(op)
                 lines += [*wrapper(op, form, f"op_infos[{index[name, op.overload]}]"), ""]
-    includes = ["<rushlight/ops.h>", "", "generated/kernels.h", "ops/derivatives.h", "ops/wrappers.h"]
+    includes = ["<rushlight/ops.h>", "", "generated/kernels.h"]
+    includes += ["ops/answers.h"] if any(op.kind == "view" for op in ops) else []
+    includes += ["ops/derivatives.h", "ops/wrappers.h"]
     return source(includes, "rushlight", lines[:-1])
 
 

@@ -151,6 +151,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     # ---- memory ----
 
+    def _is_view(self):
+        """Whether it is a view that autograd follows."""
+        return self._base is not None
+
     def storage(self):
         """The memory below it."""
         return self.untyped_storage()

@@ -46,26 +46,6 @@ inline void finish_out(const Tensor* given, const Tensor& made) {
   }
 }
 
-// What a mode answered for a view of `self`, recorded in a tensor of its own: as a view where it
-// lies in the same memory, else as an ordinary result.
-inline Tensor record_answer(const Tensor& answer, const Tensor& self, ViewKind kind,
-                            const Ref<Node>& node) {
-  Tensor out = answer.tensor_data();
-  if (out.storage() == self.storage()) {
-    record_view(out, self, kind, node);
-  } else if (node) {
-    set_history(out, node);
-  }
-  return out;
-}
-inline std::vector<Tensor> record_answer(std::vector<Tensor> answers, const Tensor& self,
-                                         ViewKind kind, const Ref<Node>& node) {
-  for (Tensor& t : answers) {
-    t = record_answer(t, self, kind, node);
-  }
-  return answers;
-}
-
 // What an op that updates its input writes: the tensor that was given or a new one, with the values
 // of self. `constant`: it writes one value everywhere, so expanded tensors are welcome.
 inline Tensor start_update(const char* op, const Tensor* given, const Tensor& self, Device where,

@@ -244,8 +244,37 @@ def test_dispatch_mode_with_views_writes_and_factories():
         parts = x.split(4)
     assert x.tolist() == [3, 5, 7, 6, 8, 10] and z.dtype is torch.int64
     assert values.tolist() == [7, 10] and indices.tolist() == [2, 2] and len(parts) == 2
-    # Views only change metadata and are not seen.
-    assert log.names[:2] == ["aten.mul_.Tensor", "aten.add_.Tensor"]
+    seen = ["aten.view.default", "aten.mul_.Tensor", "aten.select.default", "aten.add_.Tensor"]
+    assert log.names[:4] == seen and log.names[-1] == "aten.split.sizes"
+
+
+def test_views_under_a_mode_are_views():
+    x = torch.arange(6.0, requires_grad=True) * 1
+    with Log():
+        v = x.view(2, 3)
+        v.mul_(2)
+        pieces = x.split(4)
+    assert v._base is x and x.grad_fn.name() == "torch::autograd::CopySlices"
+    assert v._version == x._version and pieces[0].grad_fn.name().startswith("Split")
+    with pytest.raises(RuntimeError, match="multiple views"):
+        pieces[0].add_(1)
+    v.sum().backward()
+
+    class Other(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if func.overloadpacket is torch.ops.aten.view:
+                return torch.ones(7, requires_grad=True)  # no view at all
+            if func.overloadpacket is torch.ops.aten.select:
+                return args[0]  # the whole
+            return func(*args, **(kwargs or {}))
+
+    y = torch.arange(6.0, requires_grad=True) * 1
+    with Other():
+        ones, whole = y.view(2, 3), y[0]
+    assert not ones._is_view() and ones.shape == (7,) and ones.requires_grad
+    assert whole is not y and whole._base is y and whole.shape == (6,)
+    whole.add_(1)
+    assert y.tolist() == [1, 2, 3, 4, 5, 6] and y.grad_fn is not None
 
 
 @pytest.mark.parametrize("answer", [None, 3, "text", (1, 2)])

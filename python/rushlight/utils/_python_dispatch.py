@@ -1,8 +1,7 @@
 """`TorchDispatchMode`: code that sees every op below autograd.
 
 Ops arrive in boxed form, as `rushlight.ops.aten.NAME.OVERLOAD` with their arguments, those that
-composites and backward are made of among them. Views, which only change metadata,
-and what runs into `out=` are not seen. Programs that
+composites and backward are made of among them. What runs into `out=` is not seen. Programs that
 compare `func` with ops by name should know that some ops stay whole here that PyTorch takes apart
 (`linear`, `layer_norm`), and that one signature may stand for several (`add.Tensor` is also
 `add.Scalar`).
