@@ -390,7 +390,12 @@ void convolve(const Conv& c) {
   });
 }
 
-const char* convolve_weight_backward_refusal(const Conv& c) { return refusal(c); }
+const char* convolve_weight_backward_refusal(const Conv& c) {
+  if (c.groups == 1 && c.out_channels <= 16 && c.dtype == kFloat32) {
+    return "few output channels: windows are faster";
+  }
+  return refusal(c);
+}
 
 namespace {
 

@@ -561,6 +561,57 @@ struct DotTile {
 #endif
 };
 
+// The lanes of DotTile's sums over all rows: of the products of gradients at g[r] and windows at
+// at[u].
+template <class T>
+void dot_tile(const Windows<T>& win, const T* const* g, const int64_t* at, T* sums) {
+  using V = Simd<T>;
+  constexpr int outputs = DotTile::outputs;
+  constexpr int taps = DotTile::taps;
+  typename V::V acc[outputs][taps];
+#pragma GCC unroll 8
+  for (int r = 0; r < outputs; r++) {
+#pragma GCC unroll 8
+    for (int u = 0; u < taps; u++) {
+      acc[r][u] = V::zero();
+    }
+  }
+  const auto add = [&](const T* x, int64_t start, auto load) __attribute__((always_inline)) {
+    typename V::V gv[outputs];
+#pragma GCC unroll 8
+    for (int r = 0; r < outputs; r++) {
+      gv[r] = load(g[r] + start);
+    }
+#pragma GCC unroll 8
+    for (int u = 0; u < taps; u++) {
+      const typename V::V xv = load(x + at[u]);
+#pragma GCC unroll 8
+      for (int r = 0; r < outputs; r++) {
+        acc[r][u] = V::fma(gv[r], xv, acc[r][u]);
+      }
+    }
+  };
+  const int64_t whole = win.width / V::width * V::width;
+  const int64_t rest = win.width - whole;
+  for (int64_t row = 0; row < win.rows(); row++) {
+    const T* x = win.slab + win.row_starts[static_cast<size_t>(row)];
+    const int64_t start = row * win.width;
+    for (int64_t i = 0; i < whole; i += V::width) {
+      add(x + i, start + i, [](const T* p) { return V::load(p); });
+    }
+    if (rest > 0) {
+      add(x + whole, start + whole, [rest](const T* p) { return load_first(p, rest); });
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < outputs; r++) {
+#pragma GCC unroll 8
+    for (int u = 0; u < taps; u++) {
+      V::store(sums + (r * taps + u) * V::width, acc[r][u]);
+    }
+  }
+}
+
 // add_weight_gradient for few output channels: dot products along the rows, no packing.
 template <class S, class T>
 void add_weight_dots(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part,
@@ -571,47 +622,26 @@ void add_weight_dots(const Conv& c, const std::array<const Axis*, 3>& axes, cons
   const Slab<S, T> slab(c, axes, part, c0, c1);
   const Windows<T>& win = slab.windows;
   const int64_t m = c.out_channels;
-  const int64_t rows = win.rows();
+  const int64_t pixels = win.rows() * win.width;
   const auto depth = static_cast<int64_t>(win.offsets.size());
-  const Scratch<T> gradient(m * rows * win.width);
+  const Scratch<T> gradient(m * pixels);
   gather_gradient<S>(c, axes, part, win, 0, m, gradient.data());
+  alignas(64) T sums[outputs * taps * V::width];
   for (int64_t o = 0; o < m; o += outputs) {
     const T* g[outputs];
     for (int r = 0; r < outputs; r++) {  // past the last: the last once more
-      g[r] = gradient + std::min(o + r, m - 1) * rows * win.width;
+      g[r] = gradient + std::min(o + r, m - 1) * pixels;
     }
     for (int64_t q = 0; q < depth; q += taps) {
       int64_t at[taps];
       for (int u = 0; u < taps; u++) {
         at[u] = win.offsets[static_cast<size_t>(std::min(q + u, depth - 1))];
       }
-      typename V::V acc[outputs][taps];
-      for (auto& row : acc) {
-        std::fill_n(row, taps, V::zero());
-      }
-      for (int64_t row = 0; row < rows; row++) {
-        const T* x = win.slab + win.row_starts[static_cast<size_t>(row)];
-        const int64_t start = row * win.width;
-        for_vectors<T>(win.width, [&](int64_t i, int64_t lanes) {
-          typename V::V gv[outputs];
-#pragma GCC unroll 8
-          for (int r = 0; r < outputs; r++) {
-            gv[r] = load_some(g[r] + start + i, lanes);
-          }
-#pragma GCC unroll 8
-          for (int u = 0; u < taps; u++) {
-            const typename V::V xv = load_some(x + at[u] + i, lanes);
-#pragma GCC unroll 8
-            for (int r = 0; r < outputs; r++) {
-              acc[r][u] = V::fma(gv[r], xv, acc[r][u]);
-            }
-          }
-        });
-      }
+      dot_tile(win, g, at, sums);
       for (int64_t r = 0; r < std::min<int64_t>(outputs, m - o); r++) {
         for (int64_t u = 0; u < std::min<int64_t>(taps, depth - q); u++) {
           T& to = block[(o + r) * ld + q + u];
-          to = (accumulate ? to : T(0)) + sum_lanes<T>(acc[r][u]);
+          to = (accumulate ? to : T(0)) + sum_lanes<T>(V::load(sums + (r * taps + u) * V::width));
         }
       }
     }
@@ -693,7 +723,7 @@ void weight_backward_typed(const Conv& c) {
       for (int64_t n = chunk * images_of_chunk; n < stop; n += images) {
         for (int64_t r = 0; r < rows; r += part_rows) {
           const Part part{g, n, std::min(n + images, stop), r, std::min(r + part_rows, rows)};
-          if (c.out_channels <= 16) {
+          if (c.out_channels <= 32) {
             add_weight_dots<S, T>(c, one, part, c0, c1, block, depth, any);
           } else {
             add_weight_gradient<S, T>(c, one, part, c0, c1, block, depth, any);

@@ -127,54 +127,117 @@ T lowest() {
   }
 }
 
-// Outputs along the width whose taps are read from lines: an image row, or its like outside of the
-// image, long enough for whole vectors of outputs.
+// even[i] = from[2 * i] and odd[i] = from[2 * i + 1] of n elements.
 template <class T>
-struct Lines {
+void split_pairs(const T* from, int64_t n, T* even, T* odd) {
+  using V = Simd<T>;
+  constexpr int64_t w = V::width;
+  using Lane = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  typedef T Elements __attribute__((vector_size(w * sizeof(T))));
+  typedef Lane Lanes __attribute__((vector_size(w * sizeof(T))));
+  Lanes low;
+  for (int i = 0; i < w; i++) {
+    low[i] = 2 * i;
+  }
+  for (int64_t i = 0; i < n; i += 2 * w) {
+    const int64_t left = n - i;
+    const auto a = reinterpret_cast<Elements>(load_some(from + i, std::min(w, left)));
+    const auto b = left > w
+                       ? reinterpret_cast<Elements>(load_some(from + i + w, std::min(w, left - w)))
+                       : Elements{};
+    const auto evens = reinterpret_cast<typename V::V>(__builtin_shuffle(a, b, low));
+    const auto odds = reinterpret_cast<typename V::V>(__builtin_shuffle(a, b, low + 1));
+    store_some(even + i / 2, evens, std::min(w, (left + 1) / 2));
+    store_some(odd + i / 2, odds, std::min(w, left / 2));
+  }
+}
+
+// The largest of windows along the width, from lines: image rows, or what stands for them outside
+// of the image, split into one part for each residue of the stride, so that every tap of
+// neighbouring outputs reads neighbours; long enough for whole vectors of outputs.
+template <class T, class I>
+class Lines {
+ public:
   static constexpr int64_t granule = 16;
   static constexpr int64_t most_stride = 4;
 
-  Lines(const Axis& axis, int64_t image, int64_t outputs)
-      : a(axis),
+  Lines(const Axis& axis, int64_t image, int64_t outputs, int64_t taps)
+      : room((outputs + granule - 1) / granule * granule),
+        a(axis),
         width(image),
-        n((outputs + granule - 1) / granule * granule),
-        length(std::max(a.padding + width, (n - 1) * a.stride + (a.kernel - 1) * a.dilation + 1)),
-        line(length) {
-    std::fill_n(line.data(), length, lowest<T>());
+        length(
+            std::max(a.padding + width, (room - 1) * a.stride + (a.kernel - 1) * a.dilation + 1) /
+                a.stride +
+            1),
+        line(a.stride * length),
+        best_(room),
+        tap_(room),
+        places(taps) {
+    std::fill_n(line.data(), a.stride * length, lowest<T>());
   }
+  void start() {
+    std::fill_n(best_.data(), room, lowest<T>());
+    std::fill_n(tap_.data(), room, -1);
+    taken = 0;
+  }
+  // The taps of an image row that begins at `offset` of its plane.
   template <class S>
-  void read(const S* row) const {
-    for (int64_t i = 0; i < width; i++) {
-      line[a.padding + i] = static_cast<T>(row[i]);
+  void take(const S* row, int64_t offset) {
+    if constexpr (std::is_same_v<S, T> && is_real_float_v<T>) {
+      if (a.stride == 2) {
+        const auto column = [&](int64_t x) {
+          return line + (x + a.padding) % 2 * length + (x + a.padding) / 2;
+        };
+        split_pairs<T>(row, width, column(0), column(1));
+        compare_taps(offset);
+        return;
+      }
+    }
+    for (int64_t f = 0; f < a.stride; f++) {
+      // Element j of this part is image column j * stride + f - padding.
+      const int64_t first = (std::max<int64_t>(a.padding - f, 0) + a.stride - 1) / a.stride;
+      T* part = line + f * length;
+      const int64_t shift = f - a.padding;
+      for (int64_t j = first; j * a.stride + shift < width; j++) {
+        part[j] = static_cast<T>(row[j * a.stride + shift]);
+      }
+    }
+    compare_taps(offset);
+  }
+  T best(int64_t i) const { return best_[i]; }
+  // Where it lies; `otherwise` where nothing is larger than the lowest.
+  I place(int64_t i, I otherwise) const {
+    return tap_[i] < 0 ? otherwise : places[tap_[i]] + static_cast<I>(i * a.stride);
+  }
+
+ private:
+  void compare_taps(int64_t offset) {
+    for (int64_t k = 0; k < a.kernel; k++) {
+      const int64_t at = k * a.dilation;
+      compare(line + at % a.stride * length + at / a.stride, static_cast<int32_t>(taken));
+      places[taken++] = static_cast<I>(offset + at - a.padding);
     }
   }
-  template <class I>
-  void take_all(T* best, I* at, I offset) const {
-    for (int64_t k = 0; k < a.kernel; k++) {
-      const T* from = line + k * a.dilation;
-      const I first = offset + static_cast<I>(k * a.dilation - a.padding);
-      switch (a.stride) {
-        case 1:
-          take_larger<T, T, I, 1>(best, at, from, 1, n, first, 1);
-          break;
-        case 2:
-          take_larger<T, T, I, 2>(best, at, from, 2, n, first, 2);
-          break;
-        case 3:
-          take_larger<T, T, I, 3>(best, at, from, 3, n, first, 3);
-          break;
-        default:
-          take_larger<T, T, I, most_stride>(best, at, from, 4, n, first, 4);
-          break;
-      }
+  void compare(const T* from, int32_t t) {
+    T* best = best_;
+    int32_t* tap = tap_;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < room; i++) {
+      const bool larger = from[i] > best[i] || from[i] != from[i];
+      best[i] = larger ? from[i] : best[i];
+      tap[i] = larger ? t : tap[i];
     }
   }
 
+  const int64_t room;  // outputs
   const Axis& a;
-  int64_t width;
-  int64_t n;
-  int64_t length;
-  Scratch<T> line;
+  const int64_t width;
+  const int64_t length;  // of a part
+  const Scratch<T> line;
+  const Scratch<T> best_;
+  const Scratch<int32_t> tap_;
+  const Scratch<I> places;  // of each tap, for the first output
+  int64_t taken = 0;
 };
 
 // The taps of one image row for outputs of any stride, or of several channels side by side.
@@ -207,23 +270,21 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
   out.lanes = in.lanes;
   out.count = in.count;
   const Axis& aw = axes.axis[2];
-  const bool by_lines = in.lanes == 1 && aw.stride <= Lines<T>::most_stride;
+  const bool by_lines = in.lanes == 1 && aw.stride <= Lines<T, I>::most_stride;
   const int64_t row = out.size[2] * in.lanes;
   const S* x = self.data<S>();
   S* y = values.data<S>();
   int64_t* z = indices.data<int64_t>();
   const int64_t taps = axes.axis[0].kernel * axes.axis[1].kernel * aw.kernel;
   const auto planes = [&](int64_t begin, int64_t end) {
-    std::optional<Lines<T>> lines;
+    std::optional<Lines<T, I>> lines;
     if (by_lines) {
-      lines.emplace(aw, in.size[2], out.size[2]);
+      lines.emplace(aw, in.size[2], out.size[2], taps);
     }
-    const int64_t room = by_lines ? lines->n : row;
-    const Scratch<T> best(room);
-    const Scratch<I> at(room);
+    const Scratch<T> best(by_lines ? 0 : row);
+    const Scratch<I> at(row);
     // A window of nothing but the lowest value reports its first element.
-    const Scratch<I> firsts(room);
-    std::fill_n(firsts.data(), room, I(0));
+    const Scratch<I> firsts(row);
     for (int64_t w = 0; w < out.size[2]; w++) {
       int64_t start = w * aw.stride - aw.padding;
       start += start < 0 ? (-start + aw.dilation - 1) / aw.dilation * aw.dilation : 0;
@@ -232,24 +293,30 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
     for (int64_t p = begin; p < end; p++) {
       const S* plane = x + p * in.area() * in.lanes;
       for (int64_t r = 0; r < out.size[0] * out.size[1]; r++) {
-        std::fill_n(best.data(), room, lowest<T>());
-        bool first_row = true;
+        const int64_t to = (p * out.area() + r * out.size[2]) * in.lanes;
+        int64_t first_row = -1;
+        if (by_lines) {
+          lines->start();
+          for_row_taps(axes, in, r / out.size[1], r % out.size[1],
+                       [&](int64_t, int64_t, int64_t offset) {
+                         first_row = first_row < 0 ? offset : first_row;
+                         lines->take(plane + offset, offset);
+                       });
+          for (int64_t i = 0; i < row; i++) {
+            y[to + i] = S(lines->best(i));
+            z[to + i] = lines->place(i, firsts[i] + static_cast<I>(first_row));
+          }
+          continue;
+        }
+        std::fill_n(best.data(), row, lowest<T>());
         for_row_taps(
             axes, in, r / out.size[1], r % out.size[1], [&](int64_t, int64_t, int64_t offset) {
-              if (first_row) {
-                for (int64_t i = 0; i < room; i++) {
-                  at[i] = firsts[i] + static_cast<I>(offset);
-                }
-                first_row = false;
+              for (int64_t i = 0; i < row && first_row < 0; i++) {
+                at[i] = firsts[i] + static_cast<I>(offset);
               }
-              if (by_lines) {
-                lines->read(plane + offset);
-                lines->take_all(best.data(), at.data(), static_cast<I>(offset));
-              } else {
-                take_row<S, T, I>(best.data(), at.data(), plane, offset, aw, in, out.size[2]);
-              }
+              first_row = offset;
+              take_row<S, T, I>(best.data(), at.data(), plane, offset, aw, in, out.size[2]);
             });
-        const int64_t to = (p * out.area() + r * out.size[2]) * in.lanes;
         for (int64_t i = 0; i < row; i++) {
           y[to + i] = S(best[i]);
           z[to + i] = at[i];
