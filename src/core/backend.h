@@ -20,7 +20,7 @@ struct Backend {
   // The device with its number ("the current one" where it has none); raises where there is none.
   Device (*resolve)(Device device);
   void* (*allocate)(size_t bytes, Device device);  // null for 0 bytes; OutOfMemoryError
-  StorageImpl::Deleter deallocate;  // its context is the device's number
+  StorageImpl::Deleter deallocate;                 // its context is the device's number
   // Between two tensors of which one lies on this device or both do: any dtypes and layouts, `from`
   // expanding to the sizes of `to`, and memory that does not overlap. With non_blocking the host
   // does not wait where it need not.

@@ -1,6 +1,6 @@
-// Padding by elements that repeat (reflected, the edge again, or from the other end): each dimension
-// has a table that says where the elements come from; what lies between the edges is copied in one
-// piece.
+// Padding by elements that repeat (reflected, the edge again, or from the other end): each
+// dimension has a table that says where the elements come from; what lies between the edges is
+// copied in one piece.
 #include <algorithm>
 #include <vector>
 

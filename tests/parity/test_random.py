@@ -139,4 +139,10 @@ def test_counts(dtype):
 
     assert same(*both(lambda lib: lib.poisson(rates(lib))))
     for p in (0.0, 0.03, 0.4, 0.7, 1.0):
-        assert same(*both(lambda lib, p=p: lib.binomial(rates(lib).floor(), lib.full((301,), p, dtype=getattr(lib, dtype)))))
+        assert same(
+            *both(
+                lambda lib, p=p: lib.binomial(
+                    rates(lib).floor(), lib.full((301,), p, dtype=getattr(lib, dtype))
+                )
+            )
+        )

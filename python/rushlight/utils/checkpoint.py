@@ -389,7 +389,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
         policy_fn = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    kept = defaultdict(list)
+    kept: defaultdict[Any, list] = defaultdict(list)
     return _CachingTorchDispatchMode(policy_fn, kept), _CachedTorchDispatchMode(policy_fn, kept)
 
 
