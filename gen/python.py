@@ -304,11 +304,14 @@ def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     families: dict[str, dict[str, list[Op]]] = {}
     home: dict[str, str] = {}  # overloads of a name stand together, whatever family they are in
+    # `div_.mode` is one more signature of the method that `div` has as `div_`.
+    with_inplace = {op.name for op in ops if not op.inplace_only and "InplaceForm" in forms_of(op)}
     for op in ops:
         if "python" in op.manual or not forms_of(op):
             continue
-        family = home.setdefault(op.name, op.family)
-        families.setdefault(family, {}).setdefault(op.name, []).append(op)
+        name = op.name[:-1] if op.inplace_only and op.name[:-1] in with_inplace else op.name
+        family = home.setdefault(name, op.family)
+        families.setdefault(family, {}).setdefault(name, []).append(op)
     files = {}
     symbols = []
     for family, names in families.items():

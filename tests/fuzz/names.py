@@ -1,36 +1,48 @@
 """The names that the fuzzer's programs use: `from tests.fuzz.names import *`, then a program's lines run as they were.
 
-`start` says the dtype of the samples' makers (`x`, `ints`, …, the names of tests/ops) and seeds all random numbers.
+`start` says the dtype of the samples' makers (`x`, `ints`, …, those of tests/ops) and seeds all random numbers.
 `read` touches every element of what an op returned, so that a result that reaches out of its memory is found.
 """
 
-import math
-
 import rushlight as torch
 from rushlight._table import ops
+from tests.ops.harness import Makers
 
-# fmt: off
-__all__ = [
-    "backward", "const", "distinct", "filled", "inf", "ints", "leaf", "m", "mask", "nan", "ops", "pos", "program",
-    "read", "regular", "same", "spd", "start", "torch", "unit", "x",
+# What samples make tensors with: x(3, 4), ints(5, high=3), ….
+MAKERS = [
+    n for n, f in vars(Makers).items() if callable(f) and not n.startswith("_") and n != "arguments"
 ]
-# fmt: on
+
+__all__ = [
+    "backward",
+    "filled",
+    "inf",
+    "leaf",
+    "m",
+    "nan",
+    "ops",
+    "program",
+    "read",
+    "start",
+    "torch",
+]
+__all__ += MAKERS
 
 m = torch
-inf, nan = math.inf, math.nan
+inf, nan = float("inf"), float("nan")
 _LARGEST = 1 << 18  # elements of a result that are read
-_dtype = torch.float32
+_makers = Makers(torch, "float32", "")
 _grad = False
 _leaves = []
 
 
 def start(dtype="float32", seed=0, grad=False):
     """Begins a program; returns the dtype."""
-    global _dtype, _grad
+    global _makers, _grad
     torch.manual_seed(seed)
-    _dtype, _grad = getattr(torch, dtype), grad
+    _makers, _grad = Makers(torch, dtype, str(seed)), grad
     _leaves.clear()
-    return _dtype
+    return getattr(torch, dtype)
 
 
 def leaf(t):
@@ -41,49 +53,15 @@ def leaf(t):
     return t
 
 
-def _uniform(shape, low, high, dtype):
-    return (torch.rand(shape) * (high - low) + low).to(dtype)
+def _maker(name):
+    def make(*args, **kwargs):
+        t = getattr(_makers, name)(*args, **kwargs)
+        return t if name == "const" else leaf(t)
+
+    return make
 
 
-def x(*shape, low=-2.0, high=2.0):
-    return leaf(_uniform(shape, max(low, 0.0) if _dtype == torch.uint8 else low, high, _dtype))
-
-
-def pos(*shape):
-    return x(*shape, low=1.0, high=3.0)
-
-
-def const(*shape):
-    return _uniform(shape, 0.2, 3.0, _dtype)
-
-
-def unit(*shape):
-    return x(*shape, low=-0.9, high=0.9)
-
-
-def distinct(*shape):
-    return leaf(torch.randperm(math.prod(shape)).reshape(shape).to(_dtype))
-
-
-def regular(*shape):
-    return leaf((torch.rand(shape) - 0.5 + 2 * shape[-1] * torch.eye(shape[-1])).to(_dtype))
-
-
-def spd(*shape):
-    a = torch.rand(shape) - 0.5
-    return leaf((a @ a.mT + torch.eye(shape[-1])).to(_dtype))
-
-
-def ints(*shape, high, low=0):
-    return torch.randint(low, high, shape)
-
-
-def mask(*shape):
-    return torch.rand(shape) < 0.5
-
-
-def same(*values, dtype=None):
-    return leaf(torch.tensor(values).to(getattr(torch, dtype) if dtype else _dtype))
+globals().update({name: _maker(name) for name in MAKERS})
 
 
 def filled(shape, dtype, kind="rand"):

@@ -33,16 +33,6 @@ def test_programs_follow_from_the_seed():
     assert len(first.splitlines()) > 8
 
 
-def test_programs_know_the_makers_of_samples():
-    from tests.fuzz import names
-    from tests.ops.harness import Makers
-
-    makers = {n for n, f in vars(Makers).items() if callable(f) and not n.startswith("_")} - {
-        "arguments"
-    }
-    assert makers <= set(names.__all__)
-
-
 def test_a_crash_is_found(tmp_path):
     """The parent sees a worker die, and prints the line that killed it."""
     (tmp_path / "sitecustomize.py").write_text(

@@ -53,6 +53,7 @@ SAMPLES = {
     "new_full": ["x(3), [300, 400], 1.5"],
     "range": ["0, 100000, 2"],
     # linalg, pad, resample
+    "linalg_pinv.rcond_tensor": ["x(3, 4), m.tensor(0.1)", "x(2, 3, 3), m.tensor([0.1, 0.2])"],
     "_matmul": ["x(2, 3, 4), x(2, 4, 5)"],
     "_pad_edges": ["x(2, 5, 6), [1, 2, 2, 1], 'reflect'", "x(2, 5, 6), [1, 2], 'replicate'"],
     "_pad_edges_backward": ["x(2, 8, 9), [2, 5, 6], [1, 2, 2, 1], 'reflect'"],
