@@ -43,6 +43,10 @@ SAMPLES = {
     "linalg_pinv.atol_rtol_tensor": ["x(4, 2)", "x(2, 3, 4)", "x(4, 2), rtol=m.full((), 1e-9)", "x(0, 3)"],
     "linalg_pinv.atol_rtol_float": ["x(4, 2), rtol=1e-9"],
     "pinverse": ["x(3, 4)"],
+    "linalg_pinv": ["x(4, 2), 1e-9"],
+    "linalg_pinv.rcond_tensor": ["x(4, 2), m.full((), 1e-9)"],
+    "linalg_matrix_rank.tol_tensor": ["x(4, 3), m.full((), 0.1)"],
+    "_lu_permutation": ["same(3, 2, 3, dtype='int32'), 4"],
     "linalg_tensorinv": ["regular(6, 6, seen_as=(2, 3, 3, 2))", "regular(6, 6, seen_as=(6, 3, 2)), 1"],
     "linalg_tensorsolve": ["regular(6, 6, seen_as=(2, 3, 6)), x(2, 3)"],
     "linalg_qr": [*_ANY, *(f"{s}, mode={mode!r}" for s in _ANY for mode in ("complete", "r"))],
@@ -171,3 +175,6 @@ SKIPS |= {(name, "grad"): "PyTorch has no derivative either" for name in ("geqrf
 SKIPS |= {(name, "layout"): "several vectors are right, and strides decide which" for name in ("linalg_eig",)}
 SKIPS |= {(name, "parity"): "another library chooses other signs or phases: tests/parity/test_lapack.py" for name in (
     "_linalg_svd", "linalg_svd", "svd", "_linalg_eigh", "linalg_eigh", "_linalg_eig", "linalg_eig", "linalg_eigvals")}
+# Asked for gradients they refuse, which tests/python/test_lapack.py tests.
+SKIPS |= {(name, "backward"): "no derivative, or none for a sample's shape" for name in (
+    "geqrf", "linalg_ldl_factor_ex", "linalg_ldl_factor", "linalg_ldl_solve", "qr", "linalg_qr", "_linalg_svd", "linalg_svd")}

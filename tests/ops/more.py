@@ -46,12 +46,19 @@ SAMPLES = {
     "convolution_weight_backward": ["x(2, 6, 7, 8), x(2, 4, 7, 8), [6, 4, 3, 3], [1, 1], [1, 1], [1, 1], 1"],
     "conv1d.padding": ["x(2, 3, 8), x(4, 3, 3), padding='same'"],
     "conv3d.padding": ["x(1, 2, 4, 5, 6), x(3, 2, 3, 3, 3), padding='same'"],
+    # arrange, special
+    "fill_diagonal_": ["x(300, 400), 2.5", "x(9, 3), 1, wrap=True"],
+    "float_power_": ["m.ones(3, 4, dtype=m.float64), 2.5"],
+    "polygamma_": ["pos(3, 4), 1"],
     # creation
     "scalar_tensor": ["2.5"],
     "new_zeros": ["x(3), [300, 400]"],
     "new_ones": ["x(3), [300, 400]"],
     "new_full": ["x(3), [300, 400], 1.5"],
     "range": ["0, 100000, 2"],
+    **dict.fromkeys([f"{n}.Tensor_Tensor" for n in ("linspace", "logspace")], ("m.tensor(0.5), m.tensor(2), 9",)),
+    **dict.fromkeys([f"{n}.Tensor_Scalar" for n in ("linspace", "logspace")], ("m.tensor(0.5), 2, 9",)),
+    **dict.fromkeys([f"{n}.Scalar_Tensor" for n in ("linspace", "logspace")], ("0.5, m.tensor(2), 9",)),
     # linalg, pad, resample
     "linalg_pinv.rcond_tensor": ["x(3, 4), m.tensor(0.1)", "x(2, 3, 3), m.tensor([0.1, 0.2])"],
     "_matmul": ["x(2, 3, 4), x(2, 4, 5)"],
@@ -205,6 +212,8 @@ SAMPLES = {
     "normal.float_Tensor": ["1.0, pos(3, 4)"],
     "normal.float_float": ["1.0, 2.0, [300, 400]"],
     "multinomial": ["pos(3, 4), 2"],
+    "poisson": ["pos(3, 4)"],
+    "binomial": ["m.full((3, 4), 9.0), unit(3, 4).abs()"],
     "_scaled_bernoulli_": ["x(3, 4), 0.5, 2.0"],
     "_draw_from_cumulative": ["pos(3, 4).cumsum(-1), 2"],
     **dict.fromkeys(("dropout", "alpha_dropout"), ("x(3, 4), 0.5, True",)),
