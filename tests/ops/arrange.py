@@ -3,8 +3,8 @@
 SAMPLES = {
     "combinations": ["x(4)", "x(4), 3", "x(3), 2, True", "x(2), 3", "x(3), 0"],
     "nonzero_static": ["mask(3, 4), size=4", "mask(3), size=7, fill_value=-5", "mask(3), size=0"],
-    "index_reduce": [f"distinct(4, 3), 0, m.tensor([0, 2, 0]), distinct(3, 3), {mode!r}" for mode in ("mean", "amax", "amin")]
-    + ["pos(4, 3), 0, m.tensor([0, 2, 0]), pos(3, 3), 'prod'", "distinct(3, 4), 1, m.tensor([1]), distinct(3, 1), 'amax', include_self=False"],
+    "index_reduce": [f"x(4, 3), 0, m.tensor([0, 2, 0]), x(3, 3), {mode!r}" for mode in ("mean", "amax", "amin")]
+    + ["pos(4, 3), 0, m.tensor([0, 2, 0]), pos(3, 3), 'prod'", "x(3, 4), 1, m.tensor([1]), x(3, 1), 'amax', include_self=False"],
     "hsplit.int": ["x(4, 6, 2), 2", "x(6), 3"],
     "hsplit.array": ["x(4, 6), (1, 3)", "x(6), (2,)"],
     "vsplit.int": ["x(4, 6), 2"],
