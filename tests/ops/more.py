@@ -292,6 +292,6 @@ def samples():
             found[key] = (SAMPLES[key], DTYPES.get(key, ["float32"]))
         elif op.inplace_only and (base := key.replace("_.", ".", 1) if op.overload else key[:-1]) in found:
             found[key] = found[base]
-        elif _automatic(op):
+        elif key not in WITHOUT and _automatic(op):
             found[key] = (_automatic(op), ["float32"])
     return found
