@@ -1,7 +1,8 @@
 // Images at other sizes. Every output element is a weighted sum of a few elements along each axis,
 // so an axis is a table of taps, and the gradient is the same sum with the tables transposed. A row
 // is first resampled along the width; rows are then added up along the other axes. Where channels
-// are innermost, they are the lanes. Output rows are independent: threads change no bit.
+// are innermost, each place of a row holds all of them. Output rows are independent: threads change
+// no bit.
 #include <cmath>
 #include <cstring>
 
@@ -86,39 +87,54 @@ S stored(T x) {
   }
 }
 
-// A row along the width. `from` has an element behind its end where taps are absent.
-template <class T>
-void resample_row(const Axis<T>& axis, const T* __restrict from, T* __restrict to) {
+// A row along the width, `lanes` elements at each place (known to the compiler where Fixed says how
+// many). `from` has zeros behind its end where taps are absent.
+template <int Fixed, class T>
+void resample_places(const Axis<T>& axis, int64_t any_lanes, const T* __restrict from,
+                     T* __restrict to) {
+  const int64_t lanes = Fixed > 0 ? Fixed : any_lanes;
   const int64_t n = axis.outputs;
   const int32_t* __restrict at = axis.at.data();
   const T* __restrict w = axis.weight.data();
   if (axis.taps == 2) {
     for (int64_t i = 0; i < n; i++) {
-      to[i] = w[i] * from[at[i]] + w[n + i] * from[at[n + i]];
+      const T* __restrict p = from + at[i] * lanes;
+      const T* __restrict q = from + at[n + i] * lanes;
+      const T a = w[i];
+      const T b = w[n + i];
+      for (int64_t c = 0; c < lanes; c++) {
+        to[i * lanes + c] = a * p[c] + b * q[c];
+      }
     }
     return;
   }
   for (int64_t i = 0; i < n; i++) {
-    to[i] = w[i] * from[at[i]];
+    for (int64_t c = 0; c < lanes; c++) {
+      to[i * lanes + c] = w[i] * from[at[i] * lanes + c];
+    }
   }
   for (int64_t t = 1; t < axis.taps; t++) {
     at += n;
     w += n;
     for (int64_t i = 0; i < n; i++) {
-      to[i] += w[i] * from[at[i]];
+      for (int64_t c = 0; c < lanes; c++) {
+        to[i * lanes + c] += w[i] * from[at[i] * lanes + c];
+      }
     }
   }
 }
 
-// The rows that output (z, y) is made of: f(weight, depth, row).
-template <class T, class F>
-void for_rows(const Axis<T>& d, const Axis<T>& h, int64_t z, int64_t y, const F& f) {
-  for (int64_t a = 0; a < d.taps; a++) {
-    for (int64_t b = 0; b < h.taps; b++) {
-      if (d.place(z, a) < d.inputs && h.place(y, b) < h.inputs) {
-        f(d.factor(z, a) * h.factor(y, b), d.place(z, a), h.place(y, b));
-      }
-    }
+template <class T>
+void resample_row(const Axis<T>& axis, int64_t lanes, const T* from, T* to) {
+  switch (lanes) {
+    case 1:
+      return resample_places<1>(axis, lanes, from, to);
+    case 3:
+      return resample_places<3>(axis, lanes, from, to);
+    case 4:
+      return resample_places<4>(axis, lanes, from, to);
+    default:
+      return resample_places<0>(axis, lanes, from, to);
   }
 }
 
@@ -152,14 +168,17 @@ void add_rows(S* __restrict to, int64_t n, const Term<T>* terms, int64_t count,
   }
 }
 
-// Planes of their own: rows along the width first, each once for a piece of the output.
+// Rows along the width first, each once for a piece of the output, then sums of whole rows.
 template <class S, class T>
-void resample_planes(const Tensor& out, const Tensor& self, const Axes<T>& axes) {
+void resample_images(const Tensor& out, const Tensor& self, const Axes<T>& axes) {
   const auto& [d, h, w] = axes.axis;
+  const Images images(self);
+  const int64_t lanes = images.lanes;
+  const int64_t wide = w.outputs * lanes;
   const S* from = self.data<S>();
   S* to = out.data<S>();
   const bool direct = std::is_same_v<S, T> && !w.absent;
-  for_pieces(Images(self).count, d.outputs, h.outputs, w.outputs * (w.taps + d.taps * h.taps),
+  for_pieces(images.count, d.outputs, h.outputs, wide * (w.taps + d.taps * h.taps),
              [&](int64_t image, int64_t z, int64_t first, int64_t rows) {
                // The input rows that this piece needs.
                int64_t low = h.inputs;
@@ -173,29 +192,30 @@ void resample_planes(const Tensor& out, const Tensor& self, const Axes<T>& axes)
                  }
                }
                const int64_t span = std::max<int64_t>(0, high - low);
-               const Scratch<T> resampled(d.taps * span * w.outputs);
+               const Scratch<T> resampled(d.taps * span * wide);
                const Scratch<char> done(d.taps * span);
-               const Scratch<T> row(direct ? 0 : w.inputs + 1);
-               const Scratch<T> sums(w.outputs);
+               const Scratch<T> row(direct ? 0 : (w.inputs + 1) * lanes);
+               const Scratch<T> sums(wide);
                const Scratch<Term<T>> terms(d.taps * h.taps);
                std::fill_n(done.data(), d.taps * span, char(0));
                const auto along_width = [&](int64_t a, int64_t depth, int64_t y) -> const T* {
                  const int64_t slot = a * span + y - low;
-                 T* const result = resampled + slot * w.outputs;
+                 T* const result = resampled + slot * wide;
                  if (done[slot] == 0) {
                    done[slot] = 1;
-                   const S* source = from + ((image * d.inputs + depth) * h.inputs + y) * w.inputs;
+                   const S* source =
+                       from + ((image * d.inputs + depth) * h.inputs + y) * w.inputs * lanes;
                    if constexpr (std::is_same_v<S, T>) {
                      if (direct) {
-                       resample_row(w, source, result);
+                       resample_row(w, lanes, source, result);
                        return result;
                      }
                    }
-                   for (int64_t x = 0; x < w.inputs; x++) {
+                   for (int64_t x = 0; x < w.inputs * lanes; x++) {
                      row[x] = static_cast<T>(source[x]);
                    }
-                   row[w.inputs] = 0;
-                   resample_row(w, row.data(), result);
+                   std::fill_n(row + w.inputs * lanes, lanes, T(0));
+                   resample_row(w, lanes, row.data(), result);
                  }
                  return result;
                };
@@ -209,113 +229,96 @@ void resample_planes(const Tensor& out, const Tensor& self, const Axes<T>& axes)
                      }
                    }
                  }
-                 add_rows(to + ((image * d.outputs + z) * h.outputs + y) * w.outputs, w.outputs,
-                          terms.data(), count, sums.data());
-               }
-             });
-}
-
-// A row of pixels each of which is made of two neighbours in each of two rows.
-template <class S, class T>
-void resample_pairs(S* __restrict to, int64_t lanes, const Axis<T>& w, const S* top,
-                    const S* bottom, T top_weight, T bottom_weight) {
-  for (int64_t x = 0; x < w.outputs; x++, to += lanes) {
-    const int64_t left = w.place(x, 0) * lanes;
-    const int64_t right = w.place(x, 1) * lanes;
-    const T a = top_weight * w.factor(x, 0);
-    const T b = top_weight * w.factor(x, 1);
-    const T c = bottom_weight * w.factor(x, 0);
-    const T d = bottom_weight * w.factor(x, 1);
-    const S* __restrict p = top + left;
-    const S* __restrict q = top + right;
-    const S* __restrict r = bottom + left;
-    const S* __restrict s = bottom + right;
-    for (int64_t i = 0; i < lanes; i++) {
-      to[i] = stored<S>(a * static_cast<T>(p[i]) + b * static_cast<T>(q[i]) +
-                        c * static_cast<T>(r[i]) + d * static_cast<T>(s[i]));
-    }
-  }
-}
-
-// Channels are the lanes: every pixel is a sum of pixels.
-template <class S, class T>
-void resample_lanes(const Tensor& out, const Tensor& self, const Axes<T>& axes) {
-  const auto& [d, h, w] = axes.axis;
-  const Images images(self);
-  const int64_t lanes = images.lanes;
-  const S* from = self.data<S>();
-  S* to = out.data<S>();
-  for_pieces(images.count, d.outputs, h.outputs, w.outputs * lanes * d.taps * h.taps * w.taps,
-             [&](int64_t image, int64_t z, int64_t first, int64_t rows) {
-               const Scratch<T> sums(lanes);
-               T* const __restrict sum = sums;
-               for (int64_t y = first; y < first + rows; y++) {
-                 S* pixel = to + ((image * d.outputs + z) * h.outputs + y) * w.outputs * lanes;
-                 for (int64_t x = 0; x < w.outputs; x++, pixel += lanes) {
-                   std::fill_n(sum, lanes, T(0));
-                   for_rows(d, h, z, y, [&](T weight, int64_t depth, int64_t row) {
-                     const S* source =
-                         from + ((image * d.inputs + depth) * h.inputs + row) * w.inputs * lanes;
-                     for (int64_t t = 0; t < w.taps; t++) {
-                       if (w.place(x, t) >= w.inputs) {
-                         continue;
-                       }
-                       const T factor = weight * w.factor(x, t);
-                       const S* __restrict p = source + w.place(x, t) * lanes;
-                       for (int64_t c = 0; c < lanes; c++) {
-                         sum[c] += factor * static_cast<T>(p[c]);
-                       }
-                     }
-                   });
-                   for (int64_t c = 0; c < lanes; c++) {
-                     pixel[c] = stored<S>(sum[c]);
-                   }
-                 }
+                 add_rows(to + ((image * d.outputs + z) * h.outputs + y) * wide, wide, terms.data(),
+                          count, sums.data());
                }
              });
 }
 
 // ---- bytes ----
 
-// An axis with weights in fixed point: whole numbers over 1 << bits, each below 1 << 15.
+// An axis with weights in fixed point: whole numbers over 1 << bits, each below 1 << 15. The taps
+// of an output lie together, the present ones first.
 struct ByteAxis {
   const Axis<double>& axis;
   int bits = 0;
   Scratch<int32_t> weight;
+  Scratch<int32_t> at;
+  Scratch<int32_t> count;
 
-  explicit ByteAxis(const Axis<double>& given) : axis(given), weight(given.taps * given.outputs) {
-    const int64_t n = given.taps * given.outputs;
-    // Taps that the edge brings to one place are one.
-    const Scratch<double> joined(n);
-    std::copy_n(given.weight.data(), n, joined.data());
-    for (int64_t t = 1; t < given.taps; t++) {
-      for (int64_t i = 0; i < given.outputs; i++) {
-        const int64_t here = t * given.outputs + i;
-        for (int64_t before = i; before < here; before += given.outputs) {
-          if (given.at[before] == given.at[here] && given.at[here] < given.inputs) {
-            joined[before] += joined[here];
-            joined[here] = 0;
-            break;
-          }
-        }
-      }
-    }
+  explicit ByteAxis(const Axis<double>& given)
+      : axis(given),
+        weight(given.taps * given.outputs),
+        at(given.taps * given.outputs),
+        count(given.outputs) {
+    const Scratch<double> joined(given.taps * given.outputs);
     double largest = 0;
-    for (int64_t i = 0; i < n; i++) {
-      largest = std::max(largest, joined[i]);
+    for (int64_t i = 0; i < given.outputs; i++) {
+      double* const mine = joined + i * given.taps;
+      int32_t* const places = at + i * given.taps;
+      int32_t n = 0;
+      for (int64_t t = 0; t < given.taps; t++) {
+        const int32_t place = given.place(i, t);
+        if (place == given.inputs) {
+          continue;
+        }
+        // Taps that the edge brings to one place are one.
+        int32_t same = 0;
+        while (same < n && places[same] != place) {
+          same++;
+        }
+        if (same < n) {
+          mine[same] += given.factor(i, t);
+          continue;
+        }
+        places[n] = place;
+        mine[n] = given.factor(i, t);
+        n++;
+      }
+      count[i] = n;
+      for (int32_t t = 0; t < n; t++) {
+        largest = std::max(largest, mine[t]);
+      }
     }
     while (bits < 22 && largest * (1 << (bits + 1)) + 0.5 < (1 << 15)) {
       bits++;
     }
-    for (int64_t i = 0; i < n; i++) {
-      const double scaled = joined[i] * (1 << bits);
-      weight[i] = static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+    for (int64_t i = 0; i < given.outputs; i++) {
+      for (int64_t t = i * given.taps; t < i * given.taps + count[i]; t++) {
+        const double scaled = joined[t] * (1 << bits);
+        weight[t] = static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+      }
     }
   }
 };
 
 inline uint8_t from_fixed(int32_t sum, int bits) {
   return static_cast<uint8_t>(std::clamp(sum >> bits, 0, 255));
+}
+
+// One row of `lanes` bytes at each place; taps of a place lie together in `at` and `weight`.
+template <int Fixed>
+void narrow_row(const ByteAxis& w, int64_t any_lanes, const uint8_t* __restrict from,
+                uint8_t* __restrict to, int32_t* __restrict sums) {
+  const int64_t lanes = Fixed > 0 ? Fixed : any_lanes;
+  const int32_t half = w.bits > 0 ? 1 << (w.bits - 1) : 0;
+  const int64_t taps = w.axis.taps;
+  int32_t kept[Fixed > 0 ? Fixed : 1];
+  int32_t* const sum = Fixed > 0 ? kept : sums;
+  for (int64_t x = 0; x < w.axis.outputs; x++, to += lanes) {
+    for (int64_t c = 0; c < lanes; c++) {
+      sum[c] = half;
+    }
+    for (int64_t t = x * taps; t < x * taps + w.count[x]; t++) {
+      const uint8_t* p = from + w.at[t] * lanes;
+      for (int64_t c = 0; c < lanes; c++) {
+        sum[c] += w.weight[t] * p[c];
+      }
+    }
+    for (int64_t c = 0; c < lanes; c++) {
+      to[c] = from_fixed(sum[c], w.bits);
+    }
+  }
 }
 
 // Images of bytes, as image libraries do it: a pass along the width and one along the height, each
@@ -327,52 +330,43 @@ void resample_bytes(const Tensor& out, const Tensor& self, const Axes<double>& a
   const ByteAxis h(axes.axis[1]);
   const int64_t rows = h.axis.inputs;
   const int64_t wide = w.axis.outputs * lanes;
-  parallel_for(0, images.count, 1, [&](int64_t begin, int64_t end) {
-    const Scratch<uint8_t> narrowed(rows * wide);
-    const Scratch<int32_t> sums(std::max(wide, lanes));
-    int32_t* const __restrict sum = sums;
-    for (int64_t image = begin; image < end; image++) {
-      const uint8_t* from = self.data<uint8_t>() + image * rows * w.axis.inputs * lanes;
-      for (int64_t y = 0; y < rows; y++) {
+  const Scratch<uint8_t> narrowed(rows * wide);
+  for (int64_t image = 0; image < images.count; image++) {
+    const uint8_t* from = self.data<uint8_t>() + image * rows * w.axis.inputs * lanes;
+    uint8_t* to = out.data<uint8_t>() + image * h.axis.outputs * wide;
+    const int64_t row_work = wide * w.axis.taps;
+    parallel_for(0, rows, std::max<int64_t>(1, 65536 / row_work), [&](int64_t begin, int64_t end) {
+      const Scratch<int32_t> sums(lanes);
+      for (int64_t y = begin; y < end; y++) {
         const uint8_t* source = from + y * w.axis.inputs * lanes;
-        uint8_t* to = narrowed + y * wide;
-        for (int64_t x = 0; x < w.axis.outputs; x++, to += lanes) {
-          std::fill_n(sum, lanes, w.bits > 0 ? 1 << (w.bits - 1) : 0);
-          for (int64_t t = 0; t < w.axis.taps; t++) {
-            const int64_t place = w.axis.place(x, t);
-            if (place == w.axis.inputs) {
-              continue;
-            }
-            const int32_t factor = w.weight[t * w.axis.outputs + x];
-            for (int64_t c = 0; c < lanes; c++) {
-              sum[c] += factor * source[place * lanes + c];
-            }
-          }
-          for (int64_t c = 0; c < lanes; c++) {
-            to[c] = from_fixed(sum[c], w.bits);
-          }
+        if (lanes == 1) {
+          narrow_row<1>(w, lanes, source, narrowed + y * wide, sums);
+        } else if (lanes == 3) {
+          narrow_row<3>(w, lanes, source, narrowed + y * wide, sums);
+        } else {
+          narrow_row<0>(w, lanes, source, narrowed + y * wide, sums);
         }
       }
-      uint8_t* to = out.data<uint8_t>() + image * h.axis.outputs * wide;
-      for (int64_t y = 0; y < h.axis.outputs; y++, to += wide) {
+    });
+    const int64_t grain = std::max<int64_t>(1, 65536 / (wide * h.axis.taps));
+    parallel_for(0, h.axis.outputs, grain, [&](int64_t begin, int64_t end) {
+      const Scratch<int32_t> memory(wide);
+      int32_t* const __restrict sum = memory;
+      for (int64_t y = begin; y < end; y++) {
         std::fill_n(sum, wide, h.bits > 0 ? 1 << (h.bits - 1) : 0);
-        for (int64_t t = 0; t < h.axis.taps; t++) {
-          const int64_t place = h.axis.place(y, t);
-          if (place == h.axis.inputs) {
-            continue;
-          }
-          const int32_t factor = h.weight[t * h.axis.outputs + y];
-          const uint8_t* __restrict row = narrowed + place * wide;
+        for (int64_t t = y * h.axis.taps; t < y * h.axis.taps + h.count[y]; t++) {
+          const int32_t factor = h.weight[t];
+          const uint8_t* __restrict row = narrowed + h.at[t] * wide;
           for (int64_t i = 0; i < wide; i++) {
             sum[i] += factor * row[i];
           }
         }
         for (int64_t i = 0; i < wide; i++) {
-          to[i] = from_fixed(sum[i], h.bits);
+          to[y * wide + i] = from_fixed(sum[i], h.bits);
         }
       }
-    }
-  });
+    });
+  }
 }
 
 void resample(const char* name, const Tensor& out, const Tensor& self, IntArrayRef in,
@@ -395,11 +389,7 @@ void resample(const char* name, const Tensor& out, const Tensor& self, IntArrayR
     using S = typename decltype(tag)::type;
     using T = std::conditional_t<std::is_same_v<S, uint8_t>, float, compute_t<S>>;
     const Axes<T> axes = axes_of<T>(in, image, how, scales, backward);
-    if (self.is_contiguous()) {
-      resample_planes<S, T>(out, self, axes);
-    } else {
-      resample_lanes<S, T>(out, self, axes);
-    }
+    resample_images<S, T>(out, self, axes);
   });
 }
 
