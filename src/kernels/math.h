@@ -146,12 +146,24 @@ RL_MATH_1(trunc, __builtin_trunc)
 RL_MATH_1(rint, __builtin_rint)
 RL_MATH_2(atan2, ::atan2)
 RL_MATH_2(hypot, ::hypot)
-RL_MATH_2(pow, ::pow)
 RL_MATH_2(fmod, ::fmod)
 RL_MATH_2(nextafter, ::nextafter)
 RL_MATH_2(copysign, __builtin_copysign)
 #undef RL_MATH_1
 #undef RL_MATH_2
+
+// x^y from |x|^y: the C library's vectors leave negative numbers to a slow scalar way.
+template <class T>
+RL_INLINE T power_of(T x, T y, T size_to_y) {
+  const bool whole = floor(y) == y;
+  const T half = y * T(0.5);
+  const bool odd = whole & (floor(half) != half);
+  const T signed_power = odd ? copysign(size_to_y, x) : size_to_y;
+  const bool undefined = (x < T(0)) & (x != -infinity<T>)&!whole;
+  return undefined ? nan<T> : signed_power;
+}
+RL_INLINE float pow(float x, float y) { return power_of(x, y, ::powf(copysign(x, 1.0f), y)); }
+RL_INLINE double pow(double x, double y) { return power_of(x, y, ::pow(copysign(x, 1.0), y)); }
 
 // Rounding leaves integers alone.
 template <class T>

@@ -81,7 +81,8 @@ struct Max {
     if constexpr (std::is_integral_v<T>) {
       return a > b ? a : b;
     } else {
-      return (a > b) | (a != a) ? a : b;
+      const V number = a > b ? a : b;  // two choices, which vectorise, and not one of two reasons
+      return a != a ? a : number;
     }
   }
 };
@@ -98,7 +99,8 @@ struct Min {
     if constexpr (std::is_integral_v<T>) {
       return a < b ? a : b;
     } else {
-      return (a < b) | (a != a) ? a : b;
+      const V number = a < b ? a : b;  // two choices, which vectorise, and not one of two reasons
+      return a != a ? a : number;
     }
   }
 };

@@ -248,3 +248,41 @@ def test_the_first_error_is_reported(failing):
     index[failing:, 5] = 100 + np.arange(64 - failing)
     with pytest.raises(RuntimeError, match="index 100 is out of bounds"):
         torch.zeros(64, 8).gather(1, torch.tensor(index))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_power_of_every_sign(dtype):
+    ends = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        2.0,
+        -2.0,
+        3.0,
+        -3.0,
+        0.5,
+        -0.5,
+        2.5,
+        -2.5,
+        math.inf,
+        -math.inf,
+        math.nan,
+    ]
+    ends += [1e30, -1e30, 8388609.0, -8388609.0, 1e10, 7.0, -7.0]
+    x, y = (a.ravel().astype(dtype) for a in np.meshgrid(ends, ends))
+    with np.errstate(all="ignore"):
+        expected = np.power(x.astype(np.float64), y.astype(np.float64)).astype(dtype)
+    got = torch.tensor(x).pow(torch.tensor(y)).numpy()
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+    assert (np.signbit(got) == np.signbit(expected))[~np.isnan(expected)].all()
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_bytes_that_are_bools(dim):
+    x = RNG.random((300, 70)) < 0.5
+    t = torch.tensor(x)
+    np.testing.assert_array_equal((~t).numpy(), ~x)
+    np.testing.assert_array_equal((t ^ ~t.flip(dim)).numpy(), x ^ ~np.flip(x, dim))
+    for dtype in (torch.int32, torch.int8, torch.float16, torch.float64, torch.complex64):
+        np.testing.assert_array_equal(t.to(dtype).numpy(), x.astype(str(dtype).split(".")[1]))

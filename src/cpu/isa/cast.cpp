@@ -140,7 +140,8 @@ constexpr Cast select_cast() {
   } else if constexpr (is_reduced_float_v<To>) {
     return std::is_same_v<From, float> ? narrow_of<To> : cast_to_reduced<narrow_of<To>, From>;
   } else {
-    return cast_plain<To, From>;
+    // bool is read as the byte that it is: the compiler makes vectors of bytes alone.
+    return cast_plain<To, std::conditional_t<std::is_same_v<From, bool>, uint8_t, From>>;
   }
 }
 
