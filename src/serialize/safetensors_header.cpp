@@ -212,9 +212,10 @@ SafetensorsEntry read_entry(Json& json, const std::string& name) {
   bool overflow = false;
   for (const int64_t n : e.shape) {
     empty |= n == 0;
-    overflow |= __builtin_mul_overflow(bytes, n, &bytes);
+    // Strides count an empty dimension as one element: they must fit even where nothing is stored.
+    overflow |= __builtin_mul_overflow(bytes, n == 0 ? 1 : n, &bytes);
   }
-  if (empty ? e.begin != e.end : overflow || static_cast<uint64_t>(bytes) != e.end - e.begin) {
+  if (overflow || static_cast<uint64_t>(empty ? 0 : bytes) != e.end - e.begin) {
     bad("the shape of the tensor '", name, "' does not go with its ", e.end - e.begin, " bytes");
   }
   return e;

@@ -13,7 +13,7 @@ REPEATED = "unsupported operation: more than one element of the written-to tenso
 OPS = {more.key_of(op): op for op in table.load()}
 SAMPLES = more.samples()
 # Every element gets one value: PyTorch, too, lets these write a place several times.
-CONSTANT = {"fill_", "zero_"}
+CONSTANT = {"fill_", "zero_", "fill_diagonal_"}
 
 
 def call(key, text):
