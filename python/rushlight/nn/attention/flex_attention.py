@@ -56,10 +56,10 @@ def _joined(mask_mods, join):
     return mask
 
 
-def _places(batch, heads, queries, keys, device):
+def _places(sizes, device):
     """Batch, head, query and key numbers, broadcast against each other."""
     made = []
-    for dim, size in enumerate((batch, heads, queries, keys)):
+    for dim, size in enumerate(sizes):
         shape = [1, 1, 1, 1]
         shape[dim] = size
         made.append(rushlight.arange(size, dtype=rushlight.int32, device=device).reshape(shape))
@@ -74,7 +74,7 @@ def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device=None):
         B, H: None counts as 1.
     """
     sizes = (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN)
-    places = _places(*sizes, device or "cpu")
+    places = _places(sizes, device or "cpu")
     count = getattr(getattr(mod_fn, "__code__", None), "co_argcount", 4)
     if count == 5:
         changed = mod_fn(rushlight.zeros(sizes, device=places[0].device), *places)
@@ -161,30 +161,28 @@ class BlockMask:
         dense = self.to_dense()
         return 100 * (1 - float(dense.sum()) / max(dense.numel(), 1))
 
+    def _changed(self, change):
+        """The mask with all its tensors changed."""
+
+        def changed(t):
+            return t if t is None else change(t)
+
+        return type(self)(
+            self.seq_lengths,
+            changed(self.kv_num_blocks),
+            changed(self.kv_indices),
+            changed(self.full_kv_num_blocks),
+            changed(self.full_kv_indices),
+            self.BLOCK_SIZE,
+            self.mask_mod,
+        )
+
     def to(self, device):
         """The same on another device."""
-        moved = (
-            t if t is None else t.to(device)
-            for t in (
-                self.kv_num_blocks,
-                self.kv_indices,
-                self.full_kv_num_blocks,
-                self.full_kv_indices,
-            )
-        )
-        return type(self)(self.seq_lengths, *moved, self.BLOCK_SIZE, self.mask_mod)
+        return self._changed(lambda t: t.to(device))
 
     def __getitem__(self, index):
-        parts = (
-            t if t is None else t[index]
-            for t in (
-                self.kv_num_blocks,
-                self.kv_indices,
-                self.full_kv_num_blocks,
-                self.full_kv_indices,
-            )
-        )
-        return type(self)(self.seq_lengths, *parts, self.BLOCK_SIZE, self.mask_mod)
+        return self._changed(lambda t: t[index])
 
     def __repr__(self):
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
@@ -231,9 +229,10 @@ def create_block_mask(
     padded = rushlight.nn.functional.pad(mask.int(), padding)
     seen = padded.reshape(*mask.shape[:2], rows, block[0], columns, block[1]).sum((3, 5))
     full = (seen == block[0] * block[1]) & separate_full_blocks
-    lists = [*_lists((seen > 0) & ~full)]
-    lists += _lists(full) if separate_full_blocks else (None, None)
-    return BlockMask((Q_LEN, KV_LEN), *lists, block, mask_mod)
+    partly = _lists((seen > 0) & ~full)
+    whole = _lists(full) if separate_full_blocks else (None, None)
+    lengths = (Q_LEN, KV_LEN)
+    return BlockMask(lengths, partly[0], partly[1], whole[0], whole[1], block, mask_mod)
 
 
 def flex_attention(
@@ -285,7 +284,7 @@ def flex_attention(
         value = value.repeat_interleave(heads // value.size(1), 1)
     wide = rushlight.float64 if query.dtype == rushlight.float64 else rushlight.float32
     scores = (query.to(wide) * scale) @ key.to(wide).transpose(-2, -1)
-    places = _places(*scores.shape, query.device)
+    places = _places(scores.shape, query.device)
     if score_mod is not None:
         scores = score_mod(scores, *places).to(wide).expand(scores.shape)
     if block_mask is not None:
