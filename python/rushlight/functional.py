@@ -172,6 +172,10 @@ def tensordot(a, b, dims=2, out=None):
 
     `dims` is a number (the last of `a` with the first of `b`) or two lists of dimensions.
     """
+    for name, tensor in (("a", a), ("b", b)):
+        if not isinstance(tensor, Tensor):
+            kind = type(tensor).__name__
+            raise TypeError(f"tensordot(): argument '{name}' must be Tensor, not {kind}")
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")

@@ -200,3 +200,8 @@ def test_removed_functions_name_their_successors():
     for name in ("eig", "symeig", "lstsq", "solve", "matrix_rank"):
         with pytest.raises(RuntimeError, match="deprecated since version 1.9 and is now removed"):
             getattr(torch, name)(torch.eye(2))
+
+
+def test_tensordot_names_what_is_no_tensor():
+    with pytest.raises(TypeError, match=r"tensordot\(\): argument 'b' must be Tensor, not list"):
+        torch.tensordot(torch.ones(2, 2), [1.0])
