@@ -10,7 +10,12 @@ namespace rushlight {
 
 namespace {
 
-void check_dims(const Tensor& self, DimVector& dim) { dim = wrap_dims(dim, self.dim(), false); }
+void check_dims(const Tensor& self, DimVector& dim) {
+  RL_CHECK(self.dim() > 0 && !dim.empty(),
+           "_fft: must transform at least one axis, but got a tensor of shape ", self.sizes(),
+           " and dim ", dim);
+  dim = wrap_dims(dim, self.dim(), false);
+}
 
 void check_normalization(int64_t n) {
   RL_CHECK(n >= 0 && n <= 2, "_fft: normalization must be 0, 1 or 2, but got ", n);
@@ -32,9 +37,8 @@ OutSpec _fft_r2c(Tensor& self, DimVector& dim, int64_t& normalization, bool& one
            enum_name(self.dtype()));
   check_normalization(normalization);
   check_dims(self, dim);
-  RL_CHECK(!dim.empty(), "_fft_r2c: dim is empty");
   OutSpec out{self.sizes(), to_complex(self.dtype())};
-  if (onesided && self.dim() > 0) {
+  if (onesided) {
     const auto last = static_cast<size_t>(dim.back());
     out.sizes[last] = out.sizes[last] / 2 + 1;
   }
@@ -45,7 +49,6 @@ OutSpec _fft_c2r(Tensor& self, DimVector& dim, int64_t& normalization, int64_t& 
   RL_CHECK(self.is_complex(), "Expected a complex tensor, but got ", enum_name(self.dtype()));
   check_normalization(normalization);
   check_dims(self, dim);
-  RL_CHECK(!dim.empty() && self.dim() > 0, "_fft_c2r: dim is empty");
   const auto last = static_cast<size_t>(dim.back());
   RL_CHECK(last_dim_size >= 1, "Invalid number of data points (", last_dim_size, ") specified");
   RL_CHECK(self.sizes()[last] >= last_dim_size / 2 + 1, "_fft_c2r: ", self.sizes()[last],
@@ -173,7 +176,7 @@ Plan plan(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim) {
   const int64_t ndim = self.dim();
   if (dim.has_value()) {
     for (const int64_t d : dim.value()) {
-      p.dims.push_back(wrap_dim(d, ndim));
+      p.dims.push_back(one_dim(self, d));
     }
     for (size_t i = 0; i < p.dims.size(); i++) {
       for (size_t j = 0; j < i; j++) {
@@ -205,7 +208,7 @@ Plan plan(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim) {
     }
   }
   for (const int64_t d : p.dims) {
-    p.sizes.push_back(ndim == 0 ? 1 : self.size(d));
+    p.sizes.push_back(self.size(d));
     RL_CHECK(p.sizes.back() > 0, "Invalid number of data points (", p.sizes.back(), ") specified");
   }
   return p;

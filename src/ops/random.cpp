@@ -62,6 +62,10 @@ void shape::geometric_(Tensor& self, double& p, Generator&) {
 void shape::_scaled_bernoulli_(Tensor& self, double&, double&) { check_floating("dropout", self); }
 
 OutSpec shape::_draw_from_cumulative(Tensor& cumulative, int64_t& num_samples, Generator&) {
+  RL_CHECK(cumulative.dim() > 0 && cumulative.size(-1) > 0,
+           "_draw_from_cumulative: expected rows of at least one probability, but got a tensor of "
+           "shape ",
+           cumulative.sizes());
   cumulative = contiguous_raw(cumulative);
   DimVector sizes(cumulative.sizes());
   sizes[sizes.size() - 1] = num_samples;
