@@ -652,3 +652,10 @@ def test_as_torch():
         "assert torch.__version__ == '2.8.0+rushlight' and rushlight.__version__ == '0.1.0'\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_nothing_is_copied_out_of_meta():
+    meta = torch.empty(2, device="meta")
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor; no data!"):
+        torch.zeros(2).copy_(meta)
+    assert meta.copy_(torch.ones(2)).is_meta and meta.copy_(meta + 1).is_meta
