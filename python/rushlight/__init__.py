@@ -112,7 +112,7 @@ def is_storage(obj):
 
 def _assert(condition, message):
     """`assert` that stays with `python -O` and takes a tensor as the condition."""
-    if not bool(condition):
+    if not condition:  # of a tensor: whether its one element is
         raise AssertionError(message)
 
 

@@ -235,7 +235,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     """A function that returns the Jacobian of `func`, computed by columns."""
 
     def one(outputs, fresh):
-        blocks = [[] for _ in outputs]
+        blocks: list[list[rushlight.Tensor]] = [[] for _ in outputs]
         for i, x in enumerate(fresh):
             columns = []
             for j in range(x.numel()):

@@ -11,6 +11,7 @@ belong to. To count another op: `register_flop_formula`.
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import rushlight
 from rushlight import _C
@@ -24,7 +25,7 @@ from rushlight.utils._pytree import tree_map_only
 __all__ = ["FlopCounterMode", "flop_registry", "register_flop_formula"]
 
 aten = rushlight.ops.aten
-flop_registry = {}
+flop_registry: dict[Any, Any] = {}
 
 
 def _shape(value):
@@ -130,7 +131,7 @@ class FlopCounterMode(TorchDispatchMode):
     """
 
     def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
-        self.flop_counts = defaultdict(lambda: defaultdict(int))
+        self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.depth = depth
         self.display = display
         self.registry = {**flop_registry, **(custom_mapping or {})}
