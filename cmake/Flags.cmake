@@ -19,7 +19,8 @@ endif()
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-ffp-contract=off;-fno-semantic-interposition>")
 
 # rl_instrument(TARGET…): the sanitizers watch these targets, if there are any.
-#   RL_ALLOC_PASSTHROUGH: the caching allocator hands every request to malloc, so that each block is watched.
+#   RL_ALLOC_PASSTHROUGH: the caching allocator hands every request to malloc, so that ASan watches each block;
+#   TSan watches the allocator itself.
 #   RL_ONE_ISA: one build of the vector kernels is enough, they take long to compile.
 #   vptr checks need the type information of classes that are hidden in another library.
 # rl_instrument_generated(TARGET…): the same for generated code, which is straight and takes long to compile: only
@@ -29,7 +30,10 @@ function(rl_instrument)
     return()
   endif()
   set(options -O1 -g1 -fsanitize=${RUSHLIGHT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  set(definitions RL_ALLOC_PASSTHROUGH=1 RL_ONE_ISA=v3)
+  set(definitions RL_ONE_ISA=v3)
+  if(RUSHLIGHT_SANITIZE MATCHES "address")
+    list(APPEND definitions RL_ALLOC_PASSTHROUGH=1)
+  endif()
   if(RUSHLIGHT_SANITIZE MATCHES "undefined")
     list(APPEND options -fno-sanitize=vptr)
   endif()
