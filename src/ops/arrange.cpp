@@ -9,6 +9,8 @@ namespace rushlight::composite {
 
 // ---- selections and splits ----
 
+constexpr int64_t max_chosen = 1 << 20;
+
 Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   RL_CHECK(self.dim() == 1, "Expect a 1D vector, but got shape ", self.sizes());
   RL_CHECK(r >= 0, "Expect a non-negative number, but got ", r);
@@ -16,6 +18,16 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
     return rushlight::empty({0}, self.options());
   }
   const int64_t n = self.numel();
+  if (with_replacement ? n == 0 : r > n) {
+    return rushlight::empty({0, r}, self.options());
+  }
+  double elements = static_cast<double>(r);  // of the result: r places, a binomial number of rows
+  const int64_t pool = with_replacement ? n + std::min(r, max_chosen) - 1 : n;
+  RL_CHECK(r <= max_chosen, "combinations: expected r of at most ", max_chosen, ", got ", r);
+  for (int64_t i = 0; i < r; i++) {
+    elements *= static_cast<double>(pool - i) / static_cast<double>(i + 1);
+  }
+  RL_CHECK(elements < 1e10, "combinations: the result would have ", elements, " elements");
   std::vector<int64_t> rows;
   std::vector<int64_t> chosen(static_cast<size_t>(r));
   const int64_t step = with_replacement ? 0 : 1;

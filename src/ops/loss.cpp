@@ -74,8 +74,11 @@ OutSpecs<2> _nll_loss(Tensor& self, Tensor& target, Tensor& weight, std::string&
           OutSpec{{}, sum_dtype(self.dtype())}};
 }
 
-OutSpec _nll_loss_backward(Tensor& grad_output, Tensor& target, Tensor&, Tensor&, DimVector& sizes,
-                           std::string& reduction, int64_t&) {
+OutSpec _nll_loss_backward(Tensor& grad_output, Tensor& target, Tensor&, Tensor& total_weight,
+                           DimVector& sizes, std::string& reduction, int64_t&) {
+  RL_CHECK(total_weight.numel() == 1,
+           "nll_loss_backward: expected total_weight to be a single element, got shape ",
+           total_weight.sizes());
   check_floating("nll_loss_backward", grad_output);
   check_reduction(reduction);
   RL_CHECK(!sizes.empty(), "nll_loss_backward: sizes must not be empty");

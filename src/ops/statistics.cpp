@@ -31,7 +31,9 @@ Tensor quantile_of(const char* name, const Tensor& self, const Tensor& q,
            interpolation);
   RL_CHECK(q.is_meta() || q.ge(0).logical_and(q.le(1)).all().item<bool>(), name,
            "() q values must be in the range [0, 1]");
-  const Tensor values = std::get<0>(with_last(self, dim).sort(int64_t{-1}, false));
+  const bool number = self.dim() == 0;  // a row of one element; it has no dimension to keep
+  const Tensor rows = with_last(number ? self.reshape({1}) : self, dim);
+  const Tensor values = std::get<0>(rows.sort(int64_t{-1}, false));
   const int64_t n = values.size(-1);
   // The place of each quantile among the sorted elements; NaN come last.
   DimVector sizes(values.sizes());
@@ -61,7 +63,7 @@ Tensor quantile_of(const char* name, const Tensor& self, const Tensor& q,
                               : ranks - below;
     out = at(below).lerp(at(ranks.ceil()), weight);
   }
-  if (keepdim) {
+  if (keepdim && !number) {
     if (dim.has_value()) {
       out = out.unsqueeze(wrap_dim(*dim, self.dim()));
     } else {
