@@ -116,7 +116,7 @@ Tensor parameter(const Tensor& t) {
   return t.defined() ? contiguous_raw(cast_raw(t, dtype_of_v<A>)) : Tensor();
 }
 template <class A>
-const A* data_or_null(const Tensor& t) {
+A* data_or_null(const Tensor& t) {
   return t.defined() ? t.data<A>() : nullptr;
 }
 
