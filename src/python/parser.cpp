@@ -541,8 +541,11 @@ TensorOptions Arguments::options(int i) const {
   }
   if (given(i + 2)) {
     out = out.device(device(i + 2));
-  } else if (const std::optional<Device> d = default_device()) {
-    out = out.device(*d);
+  } else if (i == 0 || table_->params[0].kind != Kind::Tensor) {
+    // zeros_like and its like go where their argument is; the default is for what has none.
+    if (const std::optional<Device> d = default_device()) {
+      out = out.device(*d);
+    }
   }
   RL_CHECK(!given(i + 3) || !boolean(i + 3),
            "Cannot access accelerator device when none is available: pin_memory=True");

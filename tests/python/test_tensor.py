@@ -659,3 +659,14 @@ def test_nothing_is_copied_out_of_meta():
     with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor; no data!"):
         torch.zeros(2).copy_(meta)
     assert meta.copy_(torch.ones(2)).is_meta and meta.copy_(meta + 1).is_meta
+
+
+def test_the_default_device_is_for_what_has_no_tensor_to_follow():
+    there = torch.ones(2)
+    torch.set_default_device("meta")
+    try:
+        assert torch.ones(2).is_meta and torch.rand(2).is_meta
+        likes = [torch.zeros_like(there), torch.full_like(there, 2), torch.rand_like(there)]
+        assert not any(t.is_meta for t in [*likes, there.new_ones(2)])
+    finally:
+        torch.set_default_device(None)
