@@ -91,7 +91,8 @@ Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntAr
     int64_t extent = 0;
     // The full product, although one stride less is spanned: layouts are computed from it.
     overflow |= __builtin_mul_overflow(strides[d], std::max<int64_t>(sizes[d], 1), &extent);
-    overflow |= __builtin_add_overflow(last, extent - strides[d], &last);
+    overflow |= __builtin_sub_overflow(extent, strides[d], &extent);
+    overflow |= __builtin_add_overflow(last, extent, &last);
   }
   int64_t end = empty ? offset : last;
   overflow |= !empty && __builtin_add_overflow(end, 1, &end);
