@@ -63,109 +63,89 @@ void as_real(std::vector<Tensor>& list) {
   }
 }
 
+// A list of the optimiser's state, one tensor for each parameter where it is needed.
+struct State {
+  const char* name;
+  std::vector<Tensor>& list;
+  bool needed = true;
+};
+
+// Checks all that a step takes, and leaves real tensors.
+void check_step(const char* op, std::vector<Tensor>& params, std::vector<Tensor>& grads,
+                std::initializer_list<State> states, const std::vector<Tensor>* steps = nullptr) {
+  check_params(op, params);
+  gather_expanded(grads);
+  check_list(op, "grads", grads, params, true);
+  for (const State& state : states) {
+    check_list(op, state.name, state.list, params, state.needed);
+  }
+  if (steps != nullptr) {
+    check_steps(op, *steps, params);
+  }
+  as_real(params);
+  as_real(grads);
+  for (const State& state : states) {
+    as_real(state.list);
+  }
+}
+
 }  // namespace
 
 void shape::sgd_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
                       std::vector<Tensor>& momentum_buffers, double&, double& momentum, double&,
                       double&, bool&, bool&, bool&) {
-  check_params("sgd_step_", params);
-  gather_expanded(grads);
-  check_list("sgd_step_", "grads", grads, params, true);
-  check_list("sgd_step_", "momentum_buffers", momentum_buffers, params, momentum != 0);
-  as_real(params);
-  as_real(grads);
-  as_real(momentum_buffers);
+  check_step("sgd_step_", params, grads, {{"momentum_buffers", momentum_buffers, momentum != 0}});
 }
 
 void shape::adam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
                        std::vector<Tensor>& exp_avgs, std::vector<Tensor>& exp_avg_sqs,
                        std::vector<Tensor>& max_exp_avg_sqs, std::vector<Tensor>& steps, double&,
                        double&, double&, double&, double&, bool&, bool& amsgrad, bool&) {
-  check_params("adam_step_", params);
-  gather_expanded(grads);
-  check_list("adam_step_", "grads", grads, params, true);
-  check_list("adam_step_", "exp_avgs", exp_avgs, params, true);
-  check_list("adam_step_", "exp_avg_sqs", exp_avg_sqs, params, true);
-  check_list("adam_step_", "max_exp_avg_sqs", max_exp_avg_sqs, params, amsgrad);
-  check_steps("adam_step_", steps, params);
-  as_real(params);
-  as_real(grads);
-  as_real(exp_avgs);
-  as_real(exp_avg_sqs);
-  as_real(max_exp_avg_sqs);
+  check_step("adam_step_", params, grads,
+             {{"exp_avgs", exp_avgs},
+              {"exp_avg_sqs", exp_avg_sqs},
+              {"max_exp_avg_sqs", max_exp_avg_sqs, amsgrad}},
+             &steps);
 }
 
 void shape::rmsprop_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
                           std::vector<Tensor>& square_avgs, std::vector<Tensor>& momentum_buffers,
                           std::vector<Tensor>& grad_avgs, std::vector<Tensor>& steps, double&,
                           double&, double&, double&, double& momentum, bool& centered, bool&) {
-  check_params("rmsprop_step_", params);
-  gather_expanded(grads);
-  check_list("rmsprop_step_", "grads", grads, params, true);
-  check_list("rmsprop_step_", "square_avgs", square_avgs, params, true);
-  check_list("rmsprop_step_", "momentum_buffers", momentum_buffers, params, momentum > 0);
-  check_list("rmsprop_step_", "grad_avgs", grad_avgs, params, centered);
-  check_steps("rmsprop_step_", steps, params);
-  as_real(params);
-  as_real(grads);
-  as_real(square_avgs);
-  as_real(momentum_buffers);
-  as_real(grad_avgs);
+  check_step("rmsprop_step_", params, grads,
+             {{"square_avgs", square_avgs},
+              {"momentum_buffers", momentum_buffers, momentum > 0},
+              {"grad_avgs", grad_avgs, centered}},
+             &steps);
 }
 
 void shape::adagrad_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
                           std::vector<Tensor>& state_sums, std::vector<Tensor>& steps, double&,
                           double&, double&, double&, bool&) {
-  check_params("adagrad_step_", params);
-  gather_expanded(grads);
-  check_list("adagrad_step_", "grads", grads, params, true);
-  check_list("adagrad_step_", "state_sums", state_sums, params, true);
-  check_steps("adagrad_step_", steps, params);
-  as_real(params);
-  as_real(grads);
-  as_real(state_sums);
+  check_step("adagrad_step_", params, grads, {{"state_sums", state_sums}}, &steps);
 }
 
 void shape::adadelta_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
                            std::vector<Tensor>& square_avgs, std::vector<Tensor>& acc_deltas,
                            std::vector<Tensor>& steps, double&, double&, double&, double&, bool&) {
-  check_params("adadelta_step_", params);
-  gather_expanded(grads);
-  check_list("adadelta_step_", "grads", grads, params, true);
-  check_list("adadelta_step_", "square_avgs", square_avgs, params, true);
-  check_list("adadelta_step_", "acc_deltas", acc_deltas, params, true);
-  check_steps("adadelta_step_", steps, params);
-  as_real(params);
-  as_real(grads);
-  as_real(square_avgs);
-  as_real(acc_deltas);
+  check_step("adadelta_step_", params, grads,
+             {{"square_avgs", square_avgs}, {"acc_deltas", acc_deltas}}, &steps);
 }
 
 void shape::adamax_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
                          std::vector<Tensor>& exp_avgs, std::vector<Tensor>& exp_infs,
                          std::vector<Tensor>& steps, double&, double&, double&, double&, double&,
                          bool&) {
-  check_params("adamax_step_", params);
-  gather_expanded(grads);
-  check_list("adamax_step_", "grads", grads, params, true);
-  check_list("adamax_step_", "exp_avgs", exp_avgs, params, true);
-  check_list("adamax_step_", "exp_infs", exp_infs, params, true);
-  check_steps("adamax_step_", steps, params);
-  as_real(params);
-  as_real(grads);
-  as_real(exp_avgs);
-  as_real(exp_infs);
+  check_step("adamax_step_", params, grads, {{"exp_avgs", exp_avgs}, {"exp_infs", exp_infs}},
+             &steps);
 }
 
 void shape::nadam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
                         std::vector<Tensor>& exp_avgs, std::vector<Tensor>& exp_avg_sqs,
                         std::vector<Tensor>& mu_products, std::vector<Tensor>& steps, double&,
                         double&, double&, double&, double&, double&, bool&, bool&) {
-  check_params("nadam_step_", params);
-  gather_expanded(grads);
-  check_list("nadam_step_", "grads", grads, params, true);
-  check_list("nadam_step_", "exp_avgs", exp_avgs, params, true);
-  check_list("nadam_step_", "exp_avg_sqs", exp_avg_sqs, params, true);
+  check_step("nadam_step_", params, grads, {{"exp_avgs", exp_avgs}, {"exp_avg_sqs", exp_avg_sqs}},
+             &steps);
   RL_CHECK(mu_products.size() == params.size(), "nadam_step_: mu_products has ", mu_products.size(),
            " tensors for ", params.size(), " parameters");
   for (const Tensor& product : mu_products) {
@@ -174,53 +154,25 @@ void shape::nadam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
              "nadam_step_: mu_products must be float32 or float64 tensors of one element on the "
              "cpu");
   }
-  check_steps("nadam_step_", steps, params);
-  as_real(params);
-  as_real(grads);
-  as_real(exp_avgs);
-  as_real(exp_avg_sqs);
 }
 
 void shape::radam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
                         std::vector<Tensor>& exp_avgs, std::vector<Tensor>& exp_avg_sqs,
                         std::vector<Tensor>& steps, double&, double&, double&, double&, double&,
                         bool&, bool&) {
-  check_params("radam_step_", params);
-  gather_expanded(grads);
-  check_list("radam_step_", "grads", grads, params, true);
-  check_list("radam_step_", "exp_avgs", exp_avgs, params, true);
-  check_list("radam_step_", "exp_avg_sqs", exp_avg_sqs, params, true);
-  check_steps("radam_step_", steps, params);
-  as_real(params);
-  as_real(grads);
-  as_real(exp_avgs);
-  as_real(exp_avg_sqs);
+  check_step("radam_step_", params, grads, {{"exp_avgs", exp_avgs}, {"exp_avg_sqs", exp_avg_sqs}},
+             &steps);
 }
 
 void shape::rprop_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
                         std::vector<Tensor>& prevs, std::vector<Tensor>& step_sizes,
                         std::vector<Tensor>& steps, double&, double&, double&, double&, bool&) {
-  check_params("rprop_step_", params);
-  gather_expanded(grads);
-  check_list("rprop_step_", "grads", grads, params, true);
-  check_list("rprop_step_", "prevs", prevs, params, true);
-  check_list("rprop_step_", "step_sizes", step_sizes, params, true);
-  check_steps("rprop_step_", steps, params);
-  as_real(params);
-  as_real(grads);
-  as_real(prevs);
-  as_real(step_sizes);
+  check_step("rprop_step_", params, grads, {{"prevs", prevs}, {"step_sizes", step_sizes}}, &steps);
 }
 
 void shape::asgd_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
                        std::vector<Tensor>& axs, double&, double&, double&, double&, bool&) {
-  check_params("asgd_step_", params);
-  gather_expanded(grads);
-  check_list("asgd_step_", "grads", grads, params, true);
-  check_list("asgd_step_", "axs", axs, params, true);
-  as_real(params);
-  as_real(grads);
-  as_real(axs);
+  check_step("asgd_step_", params, grads, {{"axs", axs}});
 }
 
 }  // namespace rushlight

@@ -3,12 +3,19 @@
 from rushlight._table import ops
 
 from .adam import _counters_to_tensors
-from .optimizer import Optimizer, _check_betas, _check_settings, _check_ways, _counter, _zeros_like
+from .optimizer import (
+    StatewiseOptimizer,
+    _check_betas,
+    _check_settings,
+    _check_ways,
+    _counter,
+    _zeros_like,
+)
 
 __all__ = ["Adamax"]
 
 
-class Adamax(Optimizer):
+class Adamax(StatewiseOptimizer):
     """Adam with the largest recent gradient in place of the root of the mean square.
 
     Args:
@@ -57,14 +64,6 @@ class Adamax(Optimizer):
             group.setdefault("differentiable", False)
             group.setdefault("capturable", False)
         _counters_to_tensors(self.state)
-
-    def step(self, closure=None):
-        loss = self._loss_of(closure)
-        for group in self.param_groups:
-            params = [p for p in group["params"] if p.grad is not None]
-            if params:
-                self._step_group(group, params, [self._state_of(p, group) for p in params])
-        return loss
 
     def _state_of(self, p, group):
         state = self.state[p]

@@ -4,12 +4,19 @@ import rushlight
 from rushlight._table import ops
 
 from .adam import _counters_to_tensors
-from .optimizer import Optimizer, _check_betas, _check_settings, _check_ways, _counter, _zeros_like
+from .optimizer import (
+    StatewiseOptimizer,
+    _check_betas,
+    _check_settings,
+    _check_ways,
+    _counter,
+    _zeros_like,
+)
 
 __all__ = ["NAdam"]
 
 
-class NAdam(Optimizer):
+class NAdam(StatewiseOptimizer):
     """Adam with Nesterov momentum.
 
     Args:
@@ -65,14 +72,6 @@ class NAdam(Optimizer):
             group.setdefault("capturable", False)
             group.setdefault("decoupled_weight_decay", False)
         _counters_to_tensors(self.state)
-
-    def step(self, closure=None):
-        loss = self._loss_of(closure)
-        for group in self.param_groups:
-            params = [p for p in group["params"] if p.grad is not None]
-            if params:
-                self._step_group(group, params, [self._state_of(p, group) for p in params])
-        return loss
 
     def _state_of(self, p, group):
         state = self.state[p]

@@ -392,3 +392,23 @@ def _zeros_like(parameter):
 def _counter():
     """A count of steps as states hold it."""
     return rushlight.tensor(0.0, dtype=rushlight.float32)
+
+
+class StatewiseOptimizer(Optimizer):
+    """One whose step is an op over all parameters of a group that have gradients."""
+
+    def _state_of(self, p, group):
+        """A parameter's state, made at the first step."""
+        raise NotImplementedError
+
+    def _step_group(self, group, params, states):
+        """Calls the op for parameters with gradients and their states."""
+        raise NotImplementedError
+
+    def step(self, closure=None):
+        loss = self._loss_of(closure)
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p.grad is not None]
+            if params:
+                self._step_group(group, params, [self._state_of(p, group) for p in params])
+        return loss

@@ -1,0 +1,37 @@
+"""What `mps`, `mtia` and `xpu` share: accelerators that rushlight does not support."""
+
+from __future__ import annotations
+
+
+def is_available():
+    """False."""
+    return False
+
+
+is_initialized = is_bf16_supported = is_available
+
+
+def device_count():
+    """0."""
+    return 0
+
+
+def manual_seed(seed):
+    """Nothing: there is no generator to seed."""
+
+
+manual_seed_all = manual_seed
+
+
+def empty_cache():
+    """Nothing: there is no memory."""
+
+
+def refusal(name):
+    """A function that raises RuntimeError: there is no device of that name."""
+
+    def none(*args, **kwargs):
+        """RuntimeError: there is none."""
+        raise RuntimeError(f"{name} is not available: rushlight was built without support for it")
+
+    return none
