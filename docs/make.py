@@ -1,6 +1,6 @@
 """Write the documentation of all ops: `python docs/make.py OUT` (`./dev docs` builds first).
 
-The pages come from the op table (gen/docs.py). What the table does not say is measured here, with
+The pages come from the op table (docs/pages.py). What the table does not say is measured here, with
 the samples of tests/ops: which dtypes an op takes, what shapes come out, what its errors say.
 """
 
@@ -11,7 +11,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import rushlight
-from gen import docs, table
+from docs import pages
+from gen import table
 from tests.ops import harness
 
 EXAMPLES = 3
@@ -55,9 +56,9 @@ def message_of(case, text, kind):
 
 def measure():
     """Facts of every op that has samples."""
-    facts: dict[str, docs.Facts] = {}
+    facts: dict[str, pages.Facts] = {}
     for case in harness.cases():
-        found = facts.setdefault(case.op.name, docs.Facts())
+        found = facts.setdefault(case.op.name, pages.Facts())
         if case.samples and not found.dtypes:
             found.dtypes = [d for d in harness.DTYPES["all"] if accepts(case, d)]
         for text in case.samples[:EXAMPLES]:
@@ -70,10 +71,10 @@ def measure():
 def main(out):
     warnings.simplefilter("ignore")  # of deprecated forms among the samples
     out.mkdir(parents=True, exist_ok=True)
-    pages = docs.generate([op for op in table.load() if is_public(op.name)], measure())
-    for name, text in pages.items():
+    texts = pages.generate([op for op in table.load() if is_public(op.name)], measure())
+    for name, text in texts.items():
         (out / name).write_text(text)
-    print(f"{len(pages)} pages in {out}")
+    print(f"{len(texts)} pages in {out}")
 
 
 if __name__ == "__main__":

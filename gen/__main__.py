@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from gen import column, cpp, derivatives, modules, python, stubs, table
+from gen import column, declarations, derivatives, kernels, modules, python, stubs, table, wrappers
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -22,8 +22,10 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 
 def everything(ops: list[table.Op]) -> dict[str, str]:
-    files = cpp.generate(ops) | column.generate(ops) | python.generate(ops)
-    return files | stubs.generate(ops) | modules.generate()
+    files = modules.generate()
+    for part in (declarations, kernels, column, wrappers, python, stubs):
+        files |= part.generate(ops)
+    return files
 
 
 def show(ops: list[table.Op], name: str) -> str:
@@ -31,17 +33,16 @@ def show(ops: list[table.Op], name: str) -> str:
     found = [op for op in ops if op.name == name]
     if not found:
         raise SystemExit(f"no op is named {name!r}")
-    index = {(n, op.overload): i for i, (n, op, _) in enumerate(cpp.registry(ops))}
     parts = []
     for op in found:
         parts.append(f"// {op.text}\n// family {op.family}; kind {op.kind}; {op.doc}")
-        parts += [f"{cpp.signature(op, form, defaults=True)};" for form in cpp.forms(op)]
-        parts += [f"{result} Tensor::{op.name}(…) const;" for _, result in cpp.method_forms(op)]
+        parts += [f"{declarations.signature(op, form, defaults=True)};" for form in op.forms]
+        parts += [f"{result} Tensor::{method}(…) const;" for result, method, _, _ in declarations.methods([op])]
         if op.kind == "kernel":
-            parts.append(f"{cpp.kernel_result(op)} {op.symbol}({cpp.kernel_parameters(op)});  // the kernel")
-        if cpp.has_shape_function(op):
-            parts.append(f"{cpp.spec_type(op)} shape::{op.symbol}({cpp.shape_parameters(op)});")
-        parts.append(cpp.wrappers_source([op], index))
+            parts.append(f"{kernels.declaration(op)};  // the kernel")
+        if kernels.has_shape_function(op):
+            parts.append(f"{kernels.shape_function(op)};")
+        parts.append(wrappers.wrappers_source([op], wrappers.places(ops)))
         if (plan := derivatives.plan(op)) is not None:
             parts.append("// saved: " + (", ".join(f"{s.name} ({s.kind})" for s in plan.saved) or "nothing"))
     return "\n".join(parts)

@@ -6,70 +6,58 @@ struct refers to all of them weakly, so that what nobody defines is null, which 
 
 from __future__ import annotations
 
-from gen import cpp
+from gen import kernels
 from gen.table import Op
+from gen.text import HEADER, fill, source
 
-FORMULAS_PER_FILE = 12
+COLUMN_H = """
+#pragma once
 
+#include "generated/kernels.h"
 
-def by_formula(ops: list[Op]) -> list[Op]:
-    """Pointwise ops whose kernel is their formula and nothing else."""
-    return [
-        op
-        for op in cpp.kernels(ops)
-        if op.kernel is not None and op.kernel.kind == "pointwise" and "kernel" not in op.manual
-    ]
+// table.cpp refers to kernels weakly: those that are not defined are null there.
+#ifndef RL_COLUMN
+#define RL_COLUMN
+#endif
 
+namespace rushlight::cuda {
+$declarations
 
-def inputs(op: Op) -> int:
-    return len([a for a in op.args if a.type.is_tensor])
+extern const KernelTable table;
+extern const char* const kernel_names[];  // ends with null
+}  // namespace rushlight::cuda
+"""
 
+TABLE = """
+#define RL_COLUMN __attribute__((weak))
+#include "generated/column.h"
 
-def column_header(ops: list[Op]) -> str:
-    lines = [cpp.HEADER, "#pragma once", "", '#include "generated/kernels.h"', ""]
-    lines += ["// table.cpp refers to kernels weakly: those that are not defined are null there.", "#ifndef RL_COLUMN"]
-    lines += ["#define RL_COLUMN", "#endif", "", "namespace rushlight::cuda {"]
-    for op in cpp.kernels(ops):
-        if not cpp.is_anywhere(op):
-            lines.append(f"RL_COLUMN {cpp.kernel_declaration(op)};")
-    lines += ["", "extern const KernelTable table;", "extern const char* const kernel_names[];  // ends with null", "}  // namespace rushlight::cuda", ""]
-    return "\n".join(lines)
+namespace rushlight::cuda {
 
+const KernelTable table = {
+    $rows
+};
 
-def column_table(ops: list[Op]) -> str:
-    lines = [cpp.HEADER, "#define RL_COLUMN __attribute__((weak))", '#include "generated/column.h"', ""]
-    lines += ["namespace rushlight::cuda {", "", "const KernelTable table = {"]
-    for op in cpp.kernels(ops):
-        lines.append(f"    .{op.symbol} = {'anywhere' if cpp.is_anywhere(op) else 'cuda'}::{op.symbol},")
-    lines += ["};", "", "// In the order of the struct.", "const char* const kernel_names[] = {"]
-    lines += [f'    "{op.symbol}",' for op in cpp.kernels(ops)]
-    lines += ["    nullptr,", "};", "", "}  // namespace rushlight::cuda", ""]
-    return "\n".join(lines)
+// In the order of the struct.
+const char* const kernel_names[] = {
+    $names
+    nullptr,
+};
 
-
-def formula_sources(ops: list[Op]) -> list[str]:
-    chosen = by_formula(ops)
-    files = []
-    for start in range(0, len(chosen), FORMULAS_PER_FILE):
-        lines = [cpp.HEADER, '#include "cuda/pointwise.cuh"', '#include "generated/column.h"', ""]
-        lines += ["namespace rushlight {", ""]
-        for op in chosen[start : start + FORMULAS_PER_FILE]:
-            assert op.kernel is not None
-            lines.append(
-                f"RL_CUDA_POINTWISE({op.symbol}, {inputs(op)}, {len(cpp.attributes(op))}, "
-                f"{' | '.join(op.kernel.dtypes)}, {cpp.promotion(op)})"
-            )
-        lines += ["", "}  // namespace rushlight", ""]
-        files.append("\n".join(lines))
-    return files
+}  // namespace rushlight::cuda
+"""
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
+    ops = [op for op in ops if op.kind == "kernel"]
+    declarations = [f"RL_COLUMN {kernels.declaration(op)};" for op in ops if not op.kernel.anywhere]
+    rows = [f".{op.symbol} = {'anywhere' if op.kernel.anywhere else 'cuda'}::{op.symbol}," for op in ops]
+    table = fill(TABLE, rows=rows, names=[f'"{op.symbol}",' for op in ops])
     files = {
-        "cuda/include/generated/column.h": column_header(ops),
-        "cuda/table.cpp": column_table(ops),
+        "cuda/include/generated/column.h": "\n".join([HEADER, *fill(COLUMN_H, declarations=declarations), ""]),
+        "cuda/table.cpp": "\n".join([HEADER, *table, ""]),
     }
-    for i, text in enumerate(formula_sources(ops)):
-        files[f"cuda/pointwise_{i}.cu"] = text
+    for i, lines in enumerate(kernels.formulas(ops, "RL_CUDA_POINTWISE")):
+        files[f"cuda/pointwise_{i}.cu"] = source(["cuda/pointwise.cuh", "generated/column.h"], "rushlight", lines)
     return files

@@ -11,19 +11,36 @@ from dataclasses import dataclass
 
 from gen import types
 from gen.table import Arg, Op, TableError
-from gen.text import block
+from gen.text import block, commas, fill, flag
 
 _META = r"(?:sizes|dim|numel|dtype|scalar_type|size|device|options|is_complex|strides|storage_offset)\("
+
+# Kind of a saved thing → how wrappers save it, and how the backward function finds it again.
+_SAVING = {
+    "tensor": ("node->save($kept);", "const Tensor $name = node.saved($tensor);"),
+    "output": ("node->reserve_saved();", "const Tensor $name = node.saved($tensor);"),
+    "list": (
+        "node->keep(static_cast<int64_t>($name.size()));\nnode->save_list($name);",
+        "const $owned $name = node.$list($tensor, length_$name);",
+    ),
+    "meta": ("node->keep(TensorMeta($name));", "const auto $name = node.value($value).get<TensorMeta>();"),
+    "metas": (
+        "node->keep(metas_of($name));",
+        "const auto metas_$name = node.value($value).get<std::vector<TensorMeta>>();",
+    ),
+    "value": ("node->keep($name);", "const auto $name = node.value($value).get<$owned>();"),
+}
+_HOLDING_TENSORS = ("tensor", "output", "list")
 
 
 @dataclass(frozen=True)
 class Saved:
-    """One thing that a node keeps. kind: tensor, list, output, meta, metas, value."""
+    """One thing that a node keeps; its kind is a key of _SAVING."""
 
     name: str
     kind: str
     needed_by: tuple[int, ...]  # indices of the formulas that use it
-    arg: Arg | None = None
+    arg: Arg | None = None  # None for results
 
 
 @dataclass(frozen=True)
@@ -41,13 +58,9 @@ class Plan:
 
 def _uses(name: str, text: str) -> tuple[bool, bool]:
     """Whether `name` occurs as a whole tensor, and whether only its metadata is asked somewhere."""
-    whole = meta = False
-    for m in re.finditer(rf"(?<![\w.:]){name}\b(?!\s*\()", text):
-        if re.match(rf"\s*\.\s*{_META}", text[m.end() :]):
-            meta = True
-        else:
-            whole = True
-    return whole, meta
+    ends = [m.end() for m in re.finditer(rf"(?<![\w.:]){name}\b(?!\s*\()", text)]
+    meta = [re.match(rf"\s*\.\s*{_META}", text[end:]) is not None for end in ends]
+    return not all(meta), any(meta)
 
 
 def result_names(op: Op) -> list[str]:
@@ -60,112 +73,39 @@ def plan(op: Op) -> Plan | None:
     """None when the op has no gradient."""
     if not isinstance(op.grad, dict):
         return None
-    by_name = {a.name: a for a in op.args}
     formulas = [Formula(tuple(n.strip() for n in key.split(",")), text) for key, text in op.grad.items()]
-    for f in formulas:
-        for n in f.names:
-            if n not in by_name or by_name[n].type.base != "Tensor":
-                raise TableError(f"{op.text}: derivative for {n!r}, which is no tensor argument")
     wanted = {n for f in formulas for n in f.names}
-    differentiable = [a for a in op.args if a.name in wanted]
-    saved: list[Saved] = []
+    if unknown := wanted - {a.name for a in op.tensors}:
+        raise TableError(f"{op.text}: derivative for {min(unknown)!r}, which is no tensor argument")
+    saved = []
 
-    def note(name: str, kind: str, users: list[int], arg: Arg | None = None) -> None:
+    def note(name: str, kind: str, users: set[int], arg: Arg | None = None) -> None:
         if users:
-            saved.append(Saved(name, kind, tuple(users), arg))
+            saved.append(Saved(name, kind, tuple(sorted(users)), arg))
 
+    texts = list(enumerate(f.expression for f in formulas))
     for a in op.args:
         if a.name == "grad":  # in a formula always the gradient, never the argument of a backward op
             continue
-        whole = [i for i, f in enumerate(formulas) if _uses(a.name, _without_metas(f.expression))[0]]
-        meta = [i for i, f in enumerate(formulas) if _uses(a.name, f.expression)[1]]
-        metas = [i for i, f in enumerate(formulas) if re.search(rf"\bmetas\({a.name}\)", f.expression)]
-        if a.type.base == "Tensor" and a.type.is_list:
+        metas = {i for i, text in texts if re.search(rf"\bmetas\({a.name}\)", text)}
+        whole = {i for i, text in texts if _uses(a.name, re.sub(r"\bmetas\(\w+\)", "", text))[0]}
+        meta = {i for i, text in texts if _uses(a.name, text)[1]}
+        if a.type.base != "Tensor":
+            note(a.name, "value", whole | meta, a)
+        elif a.type.is_list:
             note(a.name, "list", whole, a)
             note(a.name, "metas", metas, a)
-        elif a.type.is_tensor:
-            note(a.name, "tensor", sorted({*whole, *meta}) if whole else [], a)
-            note(a.name, "meta", [] if whole else meta, a)
+        elif whole:
+            note(a.name, "tensor", whole | meta, a)
         else:
-            note(a.name, "value", sorted({*whole, *meta}), a)
-    for r in result_names(op):
-        users = [i for i, f in enumerate(formulas) if any(_uses(r, f.expression))]
-        note(r, "output", users)
-    return Plan(formulas, saved, differentiable)
+            note(a.name, "meta", meta, a)
+    for name in result_names(op):
+        note(name, "output", {i for i, text in texts if any(_uses(name, text))})
+    return Plan(formulas, saved, [a for a in op.args if a.name in wanted])
 
 
-def _without_metas(text: str) -> str:
-    return re.sub(r"\bmetas\(\w+\)", "", text)
-
-
-def needed(op: Op, p: Plan, s: Saved) -> str:
-    """A C++ condition: is this saved thing used by any wanted gradient? `true` when always."""
-    names = {n for i in s.needed_by for n in p.formulas[i].names}
-    if names >= {a.name for a in p.differentiable}:
-        return "true"
-    return " || ".join(f"want_{a.name}" for a in p.differentiable if a.name in names)
-
-
-def backward_function(op: Op, p: Plan) -> list[str]:
-    """The C++ function `backward_<symbol>` of the op's node."""
-    names = result_names(op)
-    if len(names) == 1 and op.results[0].type.is_list:
-        grads = ["ArrayRef<Tensor> grad_list(grads, node.num_outputs());"]
-    elif len(names) == 1:
-        grads = ["Tensor& grad = grads[0];"]
-    else:
-        grads = [f"Tensor& grad_{n} = grads[{i}];" for i, n in enumerate(names)]
-    lines = [f"[[maybe_unused]] const {text}" for text in grads]
-    # Edges: one per tensor, as many as it holds for a list, whose length is the first kept value.
-    values = 0
-    offset = "0"
-    for a in p.differentiable:
-        lines.append(f"const size_t edge_{a.name} = {offset};")
-        if a.type.is_list:
-            lines.append(f"const auto count_{a.name} = static_cast<size_t>(node.value({values}).get<int64_t>());")
-            values += 1
-        offset = f"edge_{a.name} + {f'count_{a.name}' if a.type.is_list else 1}"
-    # Where each saved thing lies.
-    unpack: dict[Saved, str] = {}
-    tensors = "0"
-    for s in p.saved:
-        if s.kind in ("tensor", "output"):
-            unpack[s] = f"const Tensor {s.name} = node.saved({tensors});"
-            tensors = _plus(tensors, "1")
-            continue
-        value = f"node.value({values})"
-        values += 1
-        if s.kind == "list":
-            assert s.arg is not None
-            lines.append(f"const auto length_{s.name} = static_cast<size_t>({value}.get<int64_t>());")
-            method = "saved_optional_list" if s.arg.type.element_optional else "saved_list"
-            unpack[s] = f"const {types.owned(s.arg.type)} {s.name} = node.{method}({tensors}, length_{s.name});"
-            tensors = _plus(tensors, f"length_{s.name}")
-        elif s.kind == "meta":
-            unpack[s] = f"const auto {s.name} = {value}.get<TensorMeta>();"
-        elif s.kind == "metas":
-            unpack[s] = f"const auto metas_{s.name} = {value}.get<std::vector<TensorMeta>>();"
-        else:
-            assert s.arg is not None
-            unpack[s] = f"const auto {s.name} = {value}.get<{types.owned(s.arg.type)}>();"
-    for i, f in enumerate(p.formulas):
-        args = [next(a for a in p.differentiable if a.name == n) for n in f.names]
-        body = [unpack[s] for s in p.saved if i in s.needed_by]
-        text = re.sub(r"\bmetas\((\w+)\)", r"metas_\1", f.expression)
-        first = args[0].name
-        if len(args) > 1:
-            if re.search(r"\bmask\b", text):
-                body.append(f"const std::array<bool, {len(args)}> mask = {{{', '.join(map(_wants, args))}}};")
-            body.append(f"auto gradients = {text};")
-            for k, a in enumerate(args):
-                body += block(f"if ({_wants(a)})", [f"out[edge_{a.name}] = std::get<{k}>(gradients);"])
-        elif args[0].type.is_list:
-            body.append(f"const std::vector<Tensor> gradients = {text};")
-            body.append(f"std::copy_n(gradients.begin(), count_{first}, out + edge_{first});")
-        else:
-            body.append(f"out[edge_{first}] = {text};")
-        lines += block(f"if ({' || '.join(map(_wants, args))})", body)
-    return block(f"void backward_{op.symbol}(Node& node, [[maybe_unused]] const Tensor* grads, Tensor* out)", lines)
+def any_wanted(p: Plan) -> str:
+    return " || ".join(f"grad_wanted({a.name})" for a in p.differentiable)
 
 
 def _plus(a: str, b: str) -> str:
@@ -174,10 +114,107 @@ def _plus(a: str, b: str) -> str:
     return b if a == "0" else f"{a} + {b}"
 
 
+def _tensor_places(p: Plan, length: str) -> dict[Saved, str]:
+    """Where saved tensors and lists lie among the node's tensors; `length` is that of the list `{}`."""
+    place, places = "0", {}
+    for s in p.saved:
+        if s.kind in _HOLDING_TENSORS:
+            places[s] = place
+            place = _plus(place, length.format(s.name) if s.kind == "list" else "1")
+    return places
+
+
+# ---- the backward function ----
+
+
+def _grads(op: Op) -> list[str]:
+    names = result_names(op)
+    if len(names) > 1:
+        return [f"Tensor& grad_{n} = grads[{i}];" for i, n in enumerate(names)]
+    if op.results[0].type.is_list:
+        return ["ArrayRef<Tensor> grad_list(grads, node.num_outputs());"]
+    return ["Tensor& grad = grads[0];"]
+
+
 def _wants(a: Arg) -> str:
     if a.type.is_list:
         return f"node.wants_any(edge_{a.name}, count_{a.name})"
     return f"node.wants(edge_{a.name})"
+
+
+def _gradients(args: list[Arg], text: str) -> list[str]:
+    """Statements that compute a formula and give its results to the edges of `args`."""
+    first = args[0].name
+    if len(args) > 1:
+        lines = [f"auto gradients = {text};"]
+        if re.search(r"\bmask\b", text):
+            lines.insert(0, f"const std::array<bool, {len(args)}> mask = {{{commas([_wants(a) for a in args])}}};")
+        for k, a in enumerate(args):
+            lines += block(f"if ({_wants(a)})", [f"out[edge_{a.name}] = std::get<{k}>(gradients);"])
+        return lines
+    if args[0].type.is_list:
+        copied = f"std::copy_n(gradients.begin(), count_{first}, out + edge_{first});"
+        return [f"const std::vector<Tensor> gradients = {text};", copied]
+    return [f"out[edge_{first}] = {text};"]
+
+
+def backward_function(op: Op, p: Plan) -> list[str]:
+    """The C++ function `backward_<symbol>` of the op's node."""
+    lines = [f"[[maybe_unused]] const {text}" for text in _grads(op)]
+    # Edges: one per tensor, as many as it holds for a list, whose length is the first kept value.
+    values, edge = 0, "0"
+    for a in p.differentiable:
+        lines.append(f"const size_t edge_{a.name} = {edge};")
+        edge = f"edge_{a.name} + 1"
+        if a.type.is_list:
+            lines.append(f"const auto count_{a.name} = static_cast<size_t>(node.value({values}).get<int64_t>());")
+            values += 1
+            edge = f"edge_{a.name} + count_{a.name}"
+    tensors = _tensor_places(p, "length_{}")
+    unpack: dict[Saved, list[str]] = {}
+    for s in p.saved:
+        if s.kind == "list":
+            lines.append(f"const auto length_{s.name} = static_cast<size_t>(node.value({values}).get<int64_t>());")
+        optional = s.arg is not None and s.arg.type.element_optional
+        unpack[s] = fill(
+            _SAVING[s.kind][1],
+            name=s.name,
+            tensor=tensors.get(s),
+            value=values,
+            list="saved_optional_list" if optional else "saved_list",
+            owned=types.owned(s.arg.type) if s.arg is not None else "Tensor",
+        )
+        values += s.kind not in ("tensor", "output")
+    for i, f in enumerate(p.formulas):
+        args = [next(a for a in p.differentiable if a.name == n) for n in f.names]
+        body = [line for s in p.saved if i in s.needed_by for line in unpack[s]]
+        body += _gradients(args, re.sub(r"\bmetas\((\w+)\)", r"metas_\1", f.expression))
+        lines += block(f"if ({' || '.join(_wants(a) for a in args)})", body)
+    return block(f"void backward_{op.symbol}(Node& node, [[maybe_unused]] const Tensor* grads, Tensor* out)", lines)
+
+
+def descriptors(op: Op, p: Plan) -> list[str]:
+    """The node's constant descriptors, one for each name that it may have."""
+    # Names of saved tensors and of values, in order; "-" for what has no public name.
+    tensors = [s.name + ("[]" if s.kind == "list" else "") for s in p.saved if s.kind in _HOLDING_TENSORS]
+    values = ["-" for a in p.differentiable if a.type.is_list]
+    values += [s.name if s.kind == "value" else "-" for s in p.saved if s.kind not in ("tensor", "output")]
+    return [
+        f"const NodeDescriptor descriptor_{op.symbol}{f'_{i}' if i else ''} = "
+        f'{{"{name}", backward_{op.symbol}, {flag(op.undefined_grads)}, "{" ".join(tensors)}", "{" ".join(values)}"}};'
+        for i, name in enumerate(op.node_names.values())
+    ]
+
+
+# ---- what wrappers do ----
+
+
+def _needed(p: Plan, s: Saved) -> str:
+    """A C++ condition: is this saved thing used by any wanted gradient? `true` when always."""
+    names = {n for i in s.needed_by for n in p.formulas[i].names}
+    if names >= {a.name for a in p.differentiable}:
+        return "true"
+    return " || ".join(f"want_{a.name}" for a in p.differentiable if a.name in names)
 
 
 def record(op: Op, p: Plan, *, inplace: bool) -> list[str]:
@@ -190,51 +227,15 @@ def record(op: Op, p: Plan, *, inplace: bool) -> list[str]:
     lines += [f"[[maybe_unused]] const bool want_{a.name} = grad_wanted({a.name});" for a in p.differentiable]
     lines += [f"add_edges(*node, {a.name});" for a in p.differentiable]
     for s in p.saved:
-        condition = needed(op, p, s)
-        if s.kind == "tensor":
-            # An in-place op overwrites self: what its derivative needs is the value before.
-            kept = "self.clone()" if inplace and s.name == "self" else s.name
-            lines.append(f"node->save({kept if condition == 'true' else f'{condition} ? {kept} : Tensor()'});")
-        elif s.kind == "output":
-            lines.append("node->reserve_saved();")
-        elif s.kind == "list":
-            lines.append(f"node->keep(static_cast<int64_t>({s.name}.size()));")
-            lines.append(f"node->save_list({s.name});")
-        elif s.kind == "meta":
-            lines.append(f"node->keep(TensorMeta({s.name}));")
-        elif s.kind == "metas":
-            lines.append(f"node->keep(metas_of({s.name}));")
-        else:
-            lines.append(f"node->keep({s.name});")
+        # An in-place op overwrites self: what its derivative needs is the value before.
+        kept = "self.clone()" if inplace and s.name == "self" else s.name
+        if (condition := _needed(p, s)) != "true":
+            kept = f"{condition} ? {kept} : Tensor()"
+        lines += fill(_SAVING[s.kind][0], name=s.name, kept=kept)
     return lines
 
 
-def record_outputs(op: Op, p: Plan) -> list[str]:
+def record_outputs(p: Plan) -> list[str]:
     """Statements that save results, after the history is set."""
-    return [
-        f"node->fill_saved({i}, {s.name});"
-        for i, s in _tensor_slots(p)
-        if s.kind == "output"
-    ]
-
-
-def kept_names(p: Plan) -> tuple[str, str]:
-    """The names of a node's saved tensors and of its values, in order; "-" for what has no public name."""
-    tensors = [s.name + ("[]" if s.kind == "list" else "") for s in p.saved if s.kind in ("tensor", "output", "list")]
-    values = ["-" for a in p.differentiable if a.type.is_list]
-    values += [s.name if s.kind == "value" else "-" for s in p.saved if s.kind not in ("tensor", "output")]
-    return " ".join(tensors), " ".join(values)
-
-
-def _tensor_slots(p: Plan):
-    index = "0"
-    for s in p.saved:
-        if s.kind in ("tensor", "output"):
-            yield index, s
-            index = _plus(index, "1")
-        elif s.kind == "list":
-            index = _plus(index, f"{s.name}.size()")
-
-
-def any_wanted(p: Plan) -> str:
-    return " || ".join(f"grad_wanted({a.name})" for a in p.differentiable)
+    places = _tensor_places(p, "{}.size()")
+    return [f"node->fill_saved({place}, {s.name});" for s, place in places.items() if s.kind == "output"]

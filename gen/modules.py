@@ -8,159 +8,138 @@ from __future__ import annotations
 import re
 
 from gen import table
+from gen.text import commas, fill
 
-_ANNOTATIONS = {"int": "int", "float": "float", "bool": "bool", "str": "str", "Tensor": "Tensor"}
+FOLDER = "package/nn/_stateless"  # below the generated files; "package" is laid over the Python package
 
-
-def _annotation(kind: table.Type) -> str:
-    text = _ANNOTATIONS[kind.base]
-    if kind.is_list:
-        item = f"{text} | None" if kind.element_optional else text
-        text = f"{item} | tuple[{item}, ...]"
-    return f"{text} | None" if kind.optional else text
-
-
-class _Class:
-    """One entry with its signature parsed."""
-
-    def __init__(self, entry: dict, known: dict[str, _Class]):
-        self.entry = entry
-        self.name, _, self.args, _ = table.parse_signature(entry["signature"] + " -> ()")
-        self.base: _Class | None = None
-        base = entry.get("base", "Module")
-        if base != "Module":
-            self.base = known[base]
-        known[self.name] = self
-        # Without arguments other than its base's, a class has its base's constructor.
-        names = [a.name for a in self.args]
-        self.inherits = self.base is not None and names in ([], [a.name for a in self.base.args])
-        self.transient = entry.get("transient", ())
-        self.sets = entry.get("sets", {})
-        self.family: str = entry["family"]
-
-    def all_attributes(self) -> set[str]:
-        own = {a.name for a in self.args} - set(self.transient) | set(self.sets)
-        return own | (self.base.all_attributes() if self.base else set())
-
-    def parameters(self) -> str:
-        names, star = {a.name for a in self.args}, False
-        parts = ["self"]
-        for arg in self.args:
-            if arg.keyword_only and not star:
-                parts.append("*")
-                star = True
-            # A default that names another argument means "as that one", which None stands for.
-            default = "None" if arg.default in names else arg.default
-            parts.append(
-                f"{arg.name}: {_annotation(arg.type)}" + (f" = {default}" if default else "")
-            )
-        return ", ".join(parts)
-
-    def constructor(self) -> list[str]:
-        own = {a.name: a for a in self.args}
-        passed = []
-        if self.base is not None:
-            passed = [f"{a.name}={a.name}" for a in self.base.args if a.name in own]
-            passed += [f"{k}={v}" for k, v in self.entry.get("fixed", {}).items()]
-            inherited = {text.partition("=")[0] for text in passed}
-        else:
-            inherited = set()
-        lines = [
-            f"    def __init__({self.parameters()}) -> None:",
-            f"        super().__init__({', '.join(passed)})",
-        ]
-        for name, arg in own.items():
-            if name in inherited or name in self.transient or name in self.sets:
-                continue
-            value = name
-            if arg.default in own:
-                value = f"{arg.default} if {name} is None else {name}"
-            if name in self.entry.get("spread", ()):
-                value = f"_repeated({value}, {arg.type.size})"
-            if arg.type.base == "Tensor":
-                lines += [
-                    f'        self.register_buffer("{name}", {value})',
-                    f"        self.{name}: Tensor | None",
-                ]
-            else:
-                lines.append(f"        self.{name} = {value}")
-        for name, value in self.sets.items():
-            if name not in inherited:
-                lines.append(f"        self.{name} = {value}")
-        return lines
-
-    def forward(self) -> list[str]:
-        inputs = self.entry.get("inputs", "input")
-        names = (self.all_attributes() | {"training"}) - set(inputs.split(", "))
-        call = re.sub(
-            r"(?<![\w.'])([A-Za-z_]\w*)(?!\w|\s*=|\(|')",
-            lambda m: f"self.{m[1]}" if m[1] in names else m[1],
-            self.entry["call"],
-        )
-        typed = ", ".join(f"{name}: Tensor" for name in inputs.split(", "))
-        prefix = "" if call.startswith("input.") else "F."
-        return [f"    def forward(self, {typed}) -> Tensor:", f"        return {prefix}{call}"]
-
-    def extra_repr(self) -> list[str]:
-        text = self.entry["show"]
-        lines = ["    def extra_repr(self) -> str:"]
-        for flag in re.findall(r"\{\?(\w+)\}", text):
-            comma = "" if text.startswith("{?") else ", "
-            lines.append(f'        {flag} = "{comma}{flag}=True" if self.{flag} else ""')
-        text = re.sub(r"\{(\w+)", r"{self.\1", text).replace("{?", "{")
-        lines.append(
-            f'        return f"{text}"' if lines[1:] or text != "" else '        return ""'
-        )
-        return lines
-
-    def source(self) -> str:
-        base = self.base.name if self.base else "Module"
-        lines = [f"class {self.name}({base}):", f'    """{self.entry["doc"]}"""', ""]
-        lines += [f'    __module__ = "rushlight.nn.modules.{self.family}"']
-        if self.args and not self.inherits:
-            lines += ["", *self.constructor()]
-        if self.entry["call"]:
-            lines += ["", *self.forward()]
-        if "show" in self.entry:
-            lines += ["", *self.extra_repr()]
-        return "\n".join(lines) + "\n"
-
-
-_HEADER = '''"""Stateless modules of the family "{family}". Generated from ops/modules.py; do not edit."""
+FAMILY = '''
+"""Stateless modules of the family "$family". Generated from ops/modules.py; do not edit."""
 
 from __future__ import annotations
 
 from rushlight import Tensor
 
 from .. import functional as F
-{settings}from ..modules.module import Module
+$settings
+from ..modules.module import Module
 
-__all__ = {names}
+__all__ = [
+    $names
+]
+$classes
+'''
+
+CLASS = '''
+class $name($base):
+    """$doc"""
+
+    __module__ = "rushlight.nn.modules.$family"
+    $members
 '''
 
 
-FOLDER = (
-    "package/nn/_stateless"  # below the generated files; "package" is laid over the Python package
-)
+def annotation(kind: table.Type) -> str:
+    text = kind.base
+    if kind.is_list:
+        item = f"{text} | None" if kind.element_optional else text
+        text = f"{item} | tuple[{item}, ...]"
+    return f"{text} | None" if kind.optional else text
+
+
+class Class:
+    """One entry with its signature parsed."""
+
+    def __init__(self, entry: dict, known: dict[str, Class]):
+        self.entry = entry
+        self.name, _, self.args, _ = table.parse_signature(entry["signature"] + " -> ()")
+        self.base = known.get(entry.get("base", "Module"))  # None: Module
+        self.sets = entry.get("sets", {})
+        known[self.name] = self
+
+    def own_attributes(self) -> set[str]:
+        return {a.name for a in self.args} - set(self.entry.get("transient", ())) | set(self.sets)
+
+    def attributes(self) -> set[str]:
+        return self.own_attributes() | (self.base.attributes() if self.base else {"training"})
+
+    def constructor(self) -> list[str]:
+        base = self.base.args if self.base else []
+        names = [a.name for a in self.args]
+        # Without arguments other than its base's, a class has its base's constructor.
+        if not names or (self.base and names == [a.name for a in base]):
+            return []
+        passed = {a.name: a.name for a in base if a.name in names}
+        if self.base:
+            passed |= self.entry.get("fixed", {})
+        lines = []
+        for arg in self.args:
+            name, kind = arg.name, arg.type
+            if name in passed or name in self.sets or name not in self.own_attributes():
+                continue
+            # A default that names another argument means "as that one", which None stands for.
+            value = f"{arg.default} if {name} is None else {name}" if arg.default in names else name
+            if name in self.entry.get("spread", ()):
+                value = f"_repeated({value}, {kind.size})"
+            if kind.base == "Tensor":
+                lines += [f'self.register_buffer("{name}", {value})', f"self.{name}: Tensor | None"]
+            else:
+                lines.append(f"self.{name} = {value}")
+        lines += [f"self.{name} = {value}" for name, value in self.sets.items() if name not in passed]
+        call = f"super().__init__({commas([f'{k}={v}' for k, v in passed.items()])})"
+        return ["", f"def __init__({self.parameters(names)}) -> None:", f"    {call}", *(f"    {line}" for line in lines)]
+
+    def parameters(self, names: list[str]) -> str:
+        parts = ["self"]
+        for arg in self.args:
+            if arg.keyword_only and "*" not in parts:
+                parts.append("*")
+            default = "None" if arg.default in names else arg.default
+            parts.append(f"{arg.name}: {annotation(arg.type)}" + (f" = {default}" if default else ""))
+        return commas(parts)
+
+    def forward(self) -> list[str]:
+        if not self.entry["call"]:
+            return []
+        inputs = self.entry.get("inputs", "input").split(", ")
+        names = self.attributes() - set(inputs)
+        call = re.sub(
+            r"(?<![\w.'])([A-Za-z_]\w*)(?!\w|\s*=|\(|')",
+            lambda m: f"self.{m[1]}" if m[1] in names else m[1],
+            self.entry["call"],
+        )
+        call = call if call.startswith("input.") else f"F.{call}"
+        typed = commas([f"{name}: Tensor" for name in inputs])
+        return ["", f"def forward(self, {typed}) -> Tensor:", f"    return {call}"]
+
+    def extra_repr(self) -> list[str]:
+        """What `show` says: `{name}` is an attribute, `{?name}` one that is shown where it is true."""
+        if "show" not in self.entry:
+            return []
+        text = self.entry["show"]
+        comma = "" if text.startswith("{?") else ", "
+        flags = [f'    {f} = "{comma}{f}=True" if self.{f} else ""' for f in re.findall(r"\{\?(\w+)\}", text)]
+        text = re.sub(r"\{(\w+)", r"{self.\1", text).replace("{?", "{")
+        return ["", "def extra_repr(self) -> str:", *flags, f'    return {"f" if text else ""}"{text}"']
+
+    def source(self) -> list[str]:
+        members = [*self.constructor(), *self.forward(), *self.extra_repr()]
+        base, doc = self.base.name if self.base else "Module", self.entry["doc"]
+        return ["", "", *fill(CLASS, name=self.name, base=base, doc=doc, family=self.entry["family"], members=members)]
 
 
 def generate() -> dict[str, str]:
-    """Path to text, for every family."""
-    from ops import modules
+    """Path below the output folder → contents."""
+    from ops.modules import MODULES
 
-    known: dict[str, _Class] = {}
-    families: dict[str, list[_Class]] = {}
-    for entry in modules.MODULES:
-        item = _Class(entry, known)
-        families.setdefault(item.family, []).append(item)
-    files = {
-        f"{FOLDER}/__init__.py": '"""Generated from ops/modules.py; see nn/modules for what is public."""\n'
-    }
-    for family, classes in families.items():
-        names = "[\n" + "".join(f'    "{c.name}",\n' for c in classes) + "]"
-        body = "\n\n".join(c.source() for c in classes)
-        used = sorted(set(re.findall(r"(?<![\w.])(_[a-z]\w*)\(", body)))
-        settings = f"from ..modules._settings import {', '.join(used)}\n" if used else ""
-        header = _HEADER.format(family=family, names=names, settings=settings)
-        files[f"{FOLDER}/{family}.py"] = header + "\n\n" + body
+    known: dict[str, Class] = {}
+    classes = [Class(entry, known) for entry in MODULES]
+    files = {f"{FOLDER}/__init__.py": '"""Generated from ops/modules.py; see nn/modules for what is public."""\n'}
+    for family in dict.fromkeys(c.entry["family"] for c in classes):
+        members = [c for c in classes if c.entry["family"] == family]
+        body = [line for c in members for line in c.source()]
+        used = sorted(set(re.findall(r"(?<![\w.])(_[a-z]\w*)\(", "\n".join(body))))
+        settings = [f"from ..modules._settings import {commas(used)}"] if used else []
+        names = [f'"{c.name}",' for c in members]
+        text = fill(FAMILY, family=family, settings=settings, names=names, classes=body)
+        files[f"{FOLDER}/{family}.py"] = "\n".join([*text, ""])
     return files

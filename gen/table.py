@@ -24,6 +24,13 @@ numbers = "set_numbers"  # real and complex
 everything = "set_all"
 
 
+class TableError(Exception):
+    """An entry of the op table that says something impossible."""
+
+
+# ---- what an entry becomes ----
+
+
 @dataclass(frozen=True)
 class Type:
     """A schema type: `int[2]?` is base int, is_list, size 2, optional."""
@@ -61,10 +68,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Kernel:
-    kind: str  # pointwise custom update dynamic
+    kind: str  # pointwise custom update dynamic, or none
     dtypes: tuple[str, ...] = ()
     promote: str = "same"
-    isa: bool = True  # compiled for each instruction set
+    isa: bool = False  # compiled for each instruction set
     in_step: bool = False  # update: reads elements where and just before it writes them
     constant: bool = False  # update: writes one value everywhere, so expanded tensors are welcome
     anywhere: bool = False  # written over copies, fills and views: one kernel for all devices
@@ -79,7 +86,7 @@ class Op:
     results: list[Result]
     kind: str  # kernel view composite
     family: str
-    kernel: Kernel | None = None
+    kernel: Kernel = Kernel("none")
     grad: dict[str, str] | str | None = None
     ref: str | None = None
     doc: str = ""
@@ -90,6 +97,7 @@ class Op:
     undefined_grads: bool = False
     view_kind: str = "Normal"
     node: str | int | dict[str, int | str] | None = None
+    node_index: int = 0  # how many ops of its name stand before it
 
     @property
     def symbol(self) -> str:
@@ -99,18 +107,50 @@ class Op:
     @property
     def receiver(self) -> int:
         """The place of the tensor that a method is called on: `self`, else the first; -1 for none."""
-        for i, arg in enumerate(self.args):
-            if arg.name == "self" and arg.type.is_tensor:
-                return i
-        return 0 if self.args and self.args[0].type.is_tensor else -1
+        tensors = [i for i, a in enumerate(self.args) if a.type.is_tensor]
+        first = 0 if 0 in tensors else -1
+        return next((i for i in tensors if self.args[i].name == "self"), first)
+
+    @property
+    def on_self(self) -> bool:
+        return bool(self.args) and self.args[0].name == "self" and self.args[0].type.is_tensor
 
     @property
     def inplace_only(self) -> bool:
         return self.name.endswith("_") and not self.name.endswith("__")
 
     @property
+    def inplace_name(self) -> str:
+        return self.name if self.inplace_only else self.name + "_"
+
+    @property
+    def forms(self) -> list[str]:
+        """Those that C++ has: functional, inplace, out."""
+        has = {
+            "functional": not self.inplace_only,
+            "inplace": self.inplace_only or "inplace" in self.variants,
+            "out": "out" in self.variants and bool(self.results) and not self.gives_list,
+        }
+        return [form for form, exists in has.items() if exists]
+
+    @property
+    def gives_list(self) -> bool:
+        return any(r.type.is_list for r in self.results)
+
+    @property
     def tensors(self) -> list[Arg]:
+        """Arguments that are tensors or lists of them."""
         return [a for a in self.args if a.type.base == "Tensor"]
+
+    @property
+    def attributes(self) -> list[Arg]:
+        """The other arguments."""
+        return [a for a in self.args if a.type.base != "Tensor"]
+
+    @property
+    def by_formula(self) -> bool:
+        """A pointwise op whose kernel is its formula and nothing else."""
+        return self.kernel.kind == "pointwise" and "kernel" not in self.manual
 
     @property
     def node_names(self) -> dict[str, str]:
@@ -124,16 +164,12 @@ class Op:
         names = {"": 0, **said}
         return {c: n if isinstance(n, str) else f"{camel}{n}" for c, n in names.items()}
 
-    node_index: int = 0
 
-
-class TableError(Exception):
-    """An entry of the op table that says something impossible."""
-
+# ---- the schema language ----
 
 _TYPE = re.compile(
     r"(?P<base>Tensor|Scalar|int|float|bool|str|ScalarType|Device|Layout|MemoryFormat|Generator)"
-    r"(?:\((?P<alias>[a-z]!?)\))?(?P<number>\|Scalar)?(?P<eopt>\?(?=\[))?(?:\[(?P<list>\d*)\])?(?P<opt>\?)?$"
+    r"(?:\((?P<alias>[a-z]!?)\))?(?P<number>\|Scalar)?(?P<eopt>\?(?=\[))?(?P<list>\[(?P<size>\d*)\])?(?P<opt>\?)?$"
 )
 
 
@@ -141,11 +177,10 @@ def parse_type(text: str) -> Type:
     m = _TYPE.match(text)
     if m is None:
         raise TableError(f"unknown type {text!r}")
-    is_list = m["list"] is not None
     return Type(
-        base=m["base"],
-        is_list=is_list,
-        size=int(m["list"]) if m["list"] else None,
+        m["base"],
+        is_list=m["list"] is not None,
+        size=int(m["size"]) if m["size"] else None,
         optional=m["opt"] is not None,
         element_optional=m["eopt"] is not None,
         number=m["number"] is not None,
@@ -153,19 +188,9 @@ def parse_type(text: str) -> Type:
     )
 
 
-def _split(text: str) -> list[str]:
-    """Splits at commas outside brackets."""
-    parts, depth, start = [], 0, 0
-    for i, c in enumerate(text):
-        if c in "([":
-            depth += 1
-        elif c in ")]":
-            depth -= 1
-        elif c == "," and depth == 0:
-            parts.append(text[start:i].strip())
-            start = i + 1
-    parts.append(text[start:].strip())
-    return [p for p in parts if p]
+def _parts(text: str) -> list[str]:
+    """What stands between commas outside brackets."""
+    return [part.strip() for part in re.split(r",(?![^(\[]*[)\]])", text) if part.strip()]
 
 
 def parse_signature(text: str) -> tuple[str, str, list[Arg], list[Result]]:
@@ -173,27 +198,21 @@ def parse_signature(text: str) -> tuple[str, str, list[Arg], list[Result]]:
     m = re.match(r"(\w+)(?:\.(\w+))?\((.*)\)\s*->\s*(.*)$", text, re.S)
     if m is None:
         raise TableError(f"not a signature: {text!r}")
-    name, overload, arg_text, result_text = m[1], m[2] or "", m[3], m[4].strip()
-    args, keyword_only = [], False
-    for part in _split(arg_text):
+    args, results, keyword_only = [], [], False
+    for part in _parts(m[3]):
         if part == "*":
             keyword_only = True
         elif part == "options":
             args.append(Arg("options", Type("options"), "{}", True))
         else:
             declaration, _, default = part.partition("=")
-            type_text, _, arg_name = declaration.strip().rpartition(" ")
-            args.append(Arg(arg_name, parse_type(type_text), default.strip() or None, keyword_only))
-    if result_text == "()":
-        results = []
-    elif result_text.startswith("("):
-        results = []
-        for part in _split(result_text[1:-1]):
-            type_text, _, result_name = part.partition(" ")
-            results.append(Result(result_name.strip(), parse_type(type_text)))
-    else:
-        results = [Result("", parse_type(result_text))]
-    return name, overload, args, results
+            kind, _, name = declaration.strip().rpartition(" ")
+            args.append(Arg(name, parse_type(kind), default.strip() or None, keyword_only))
+    result = m[4].strip()
+    for part in _parts(result[1:-1]) if result.startswith("(") else [result]:
+        kind, _, name = part.partition(" ")
+        results.append(Result(name.strip(), parse_type(kind)))
+    return m[1], m[2] or "", args, results
 
 
 # ---- what entries call ----
@@ -204,7 +223,7 @@ _family = ""
 
 def pointwise(*dtypes: str, promote: str = "same") -> Kernel:
     """One formula per element, RL_FORMULA(name, …) in src/kernels/pointwise.h."""
-    return Kernel("pointwise", dtypes or (everything,), promote)
+    return Kernel("pointwise", dtypes or (everything,), promote, isa=True)
 
 
 def custom(isa: bool = True, anywhere: bool = False) -> Kernel:
@@ -212,9 +231,7 @@ def custom(isa: bool = True, anywhere: bool = False) -> Kernel:
     return Kernel("custom", isa=isa and not anywhere, anywhere=anywhere)
 
 
-def update(
-    isa: bool = True, in_step: bool = False, constant: bool = False, anywhere: bool = False
-) -> Kernel:
+def update(isa: bool = True, in_step: bool = False, constant: bool = False, anywhere: bool = False) -> Kernel:
     """The result starts as a copy of self (in place: is self) and the kernel changes it."""
     return Kernel("update", isa=isa and not anywhere, in_step=in_step, constant=constant, anywhere=anywhere)
 
@@ -224,21 +241,29 @@ def dynamic(isa: bool = False) -> Kernel:
     return Kernel("dynamic", isa=isa)
 
 
-def _add(text: str, kind: str, default_variants: str, **keys) -> None:
+_VARIANTS = {
+    "pointwise": "function method inplace out",
+    "custom": "function method out",
+    "update": "function method inplace out",
+    "dynamic": "function method",
+    "none": "function method",
+}
+
+
+def _add(text: str, kind: str, *, variants: str | None = None, manual: tuple[str, ...] = (), **keys) -> None:
     name, overload, args, results = parse_signature(text)
-    variants = keys.pop("variants", None)
-    manual = frozenset(keys.pop("manual", ()))
-    keys["family"] = _family
-    entry = Op(text, name, overload, args, results, kind, manual=manual, **keys)
-    if variants is None:
-        variants = default_variants
-        if not (args and args[0].name == "self" and args[0].type.is_tensor):
-            variants = variants.replace("method", "").replace("inplace", "")
-        if entry.inplace_only:
-            variants = "method inplace"
-    entry.variants = frozenset(variants.split())
-    entry.node_index = sum(o.name == name for o in _ops)
-    if any(o.name == name and o.overload == overload for o in _ops):
+    entry = Op(text, name, overload, args, results, kind, _family, manual=frozenset(manual), **keys)
+    if variants is not None:
+        entry.variants = frozenset(variants.split())
+    elif entry.inplace_only:
+        entry.variants = frozenset({"method", "inplace"})
+    else:
+        entry.variants = frozenset(_VARIANTS[entry.kernel.kind].split())
+        if not entry.on_self:
+            entry.variants -= {"method", "inplace"}
+    before = [o.overload for o in _ops if o.name == name]
+    entry.node_index = len(before)
+    if overload in before:
         raise TableError(f"{name}.{overload} is declared twice")
     if kind == "kernel" and entry.grad is None:
         raise TableError(f"{text}: say grad=… or grad='none'")
@@ -247,23 +272,17 @@ def _add(text: str, kind: str, default_variants: str, **keys) -> None:
 
 def op(text: str, *, kernel: Kernel, **keys) -> None:
     """Declares an op with a kernel."""
-    forms = {
-        "pointwise": "function method inplace out",
-        "custom": "function method out",
-        "update": "function method inplace out",
-        "dynamic": "function method",
-    }
-    _add(text, "kernel", forms[kernel.kind], kernel=kernel, **keys)
+    _add(text, "kernel", kernel=kernel, **keys)
 
 
 def view(text: str, **keys) -> None:
     """Declares an op that only changes metadata: views::name gives the geometry."""
-    _add(text, "view", "function method", **keys)
+    _add(text, "view", **keys)
 
 
 def composite(text: str, **keys) -> None:
     """Declares an op written over other ops: composite::name."""
-    _add(text, "composite", "function method", **keys)
+    _add(text, "composite", **keys)
 
 
 def load() -> list[Op]:
@@ -272,8 +291,7 @@ def load() -> list[Op]:
     if not _ops:
         package = importlib.import_module("ops")
         for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda i: i.name):
-            if info.name == "modules":  # stateless nn modules: another table
-                continue
-            _family = info.name
-            importlib.import_module(f"ops.{info.name}")
+            if info.name != "modules":  # stateless nn modules: another table
+                _family = info.name
+                importlib.import_module(f"ops.{info.name}")
     return _ops

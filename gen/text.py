@@ -1,31 +1,54 @@
-"""How generated C++ is laid out: blocks and whole files."""
+"""How generated files are laid out: templates, blocks and whole files."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from string import Template
+from typing import Any
 
 HEADER = "// Generated from the op table by `python -m gen`. Do not edit.\n"
 
 
+def fill(template: str, **values: Any) -> list[str]:
+    """The lines of a template. `$name` stands for a text or, alone on a line, for a list of lines, indented as it is."""
+    lines = []
+    for line in template.strip("\n").split("\n"):
+        alone = re.fullmatch(r"( *)\$(\w+)", line)
+        if alone and isinstance(values[alone[2]], list):
+            lines += [alone[1] + inner if inner else "" for inner in values[alone[2]]]
+        else:
+            lines.append(Template(line).substitute(values))
+    return lines
+
+
 def block(head: str, lines: list[str]) -> list[str]:
     """`head { lines }`, one statement a line."""
-    return [f"{head} {{", *(f"  {line}" for line in lines), "}"]
+    return fill("$head {\n  $lines\n}", head=head, lines=lines)
 
 
-def choice(condition: str, then: list[str], otherwise: list[str]) -> list[str]:
-    """`if (condition) { then } else { otherwise }`; without an empty else."""
-    if not otherwise:
-        return block(f"if ({condition})", then)
-    return [*block(f"if ({condition})", then)[:-1], *block("} else", otherwise)]
+def commas(*parts: str | list[str]) -> str:
+    """Texts and lists of texts as one list; what is empty is left out."""
+    flat = [item for part in parts for item in (part if isinstance(part, list) else [part])]
+    return ", ".join(item for item in flat if item)
 
 
-def namespace(name: str, lines: list[str]) -> list[str]:
-    return [f"namespace {name} {{".replace("  ", " "), *lines, f"}}  // namespace {name}".rstrip()]
+def flag(value: bool) -> str:
+    """As C++ writes it."""
+    return str(value).lower()
 
 
-def source(includes: list[str], name: str, lines: list[str]) -> str:
+def pieces(items: list, size: int) -> Iterator[tuple[int, list]]:
+    """Runs of at most `size` items with their numbers: what becomes one file each."""
+    for number, start in enumerate(range(0, len(items), size)):
+        yield number, items[start : start + size]
+
+
+def source(includes: list[str], namespace: str, lines: list[str]) -> str:
     """A file: what it includes, then `lines` in a namespace. A group of includes ends with an empty string."""
     spelt = [f"#include {i}" if i.startswith("<") else f'#include "{i}"' if i else "" for i in includes]
-    return "\n".join([HEADER, *spelt, "", f"namespace {name} {{", "", *lines, "", f"}}  // namespace {name}", ""])
+    return "\n".join([HEADER, *spelt, "", f"namespace {namespace} {{", "", *lines, "", f"}}  // namespace {namespace}", ""])
 
 
-def header(includes: list[str], name: str, lines: list[str]) -> str:
-    return source(includes, name, lines).replace(HEADER, HEADER + "\n#pragma once\n", 1)
+def header(includes: list[str], namespace: str, lines: list[str]) -> str:
+    return source(includes, namespace, lines).replace(HEADER, HEADER + "\n#pragma once\n", 1)

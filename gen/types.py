@@ -1,93 +1,123 @@
-"""How schema types are spelt in C++: as parameters, as locals that a shape function may change, and unboxed."""
+"""How the schema's types and defaults are spelt: in C++, by the parser of Python's arguments, in stubs.
+
+A new type of the schema is a row of the table here, its name in the pattern of gen/table.py, and an accessor of class
+Arguments (src/python/parser.h).
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from gen.table import Arg, Op, Result, Type
+from gen.text import commas
 
-# (base, is it a list) → what owns such a value; a parameter; a parameter that may be None.
+
+class Spelling(NamedTuple):
+    owned: str  # the C++ type that owns such a value: locals of wrappers, what values are unboxed to
+    parameter: str  # of the public function and of the kernel
+    kind: str  # of a row of the parser's tables
+    accessor: str  # of class Arguments
+    annotation: str  # in stubs
+
+
 _SPELT = {
-    ("Tensor", False): ("Tensor", "const Tensor&", "const Tensor&"),  # undefined is None
-    ("Tensor", True): ("std::vector<Tensor>", "TensorList", "TensorList"),
-    ("Generator", False): ("Generator", "const Generator&", "const Generator&"),
-    ("options", False): ("TensorOptions", "const TensorOptions&", "const TensorOptions&"),
-    ("Scalar", False): ("Scalar", "const Scalar&", "const std::optional<Scalar>&"),
-    ("Scalar", True): ("std::vector<Scalar>", "ArrayRef<Scalar>", "std::optional<ArrayRef<Scalar>>"),
-    ("int", True): ("DimVector", "IntArrayRef", "OptionalIntArrayRef"),
-    ("float", True): ("std::vector<double>", "ArrayRef<double>", "std::optional<ArrayRef<double>>"),
-    ("int", False): ("int64_t", "int64_t", "std::optional<int64_t>"),
-    ("float", False): ("double", "double", "std::optional<double>"),
-    ("str", False): ("std::string", "std::string_view", "std::optional<std::string_view>"),
+    "Tensor": Spelling("Tensor", "const Tensor&", "Tensor", "tensor", "Tensor"),
+    "Tensor|Scalar": Spelling("Tensor", "const Tensor&", "TensorOrNumber", "tensor_or_number", "Tensor | Number"),
+    "Tensor[]": Spelling("std::vector<Tensor>", "TensorList", "TensorList", "tensors", "Sequence[Tensor]"),
+    "Tensor?[]": Spelling("std::vector<std::optional<Tensor>>", "const std::vector<std::optional<Tensor>>&", "OptionalTensorList", "optional_tensors", "Sequence[Tensor | None]"),
+    "Generator": Spelling("Generator", "const Generator&", "Generator", "generator", "Generator"),
+    "options": Spelling("TensorOptions", "const TensorOptions&", "", "options", ""),
+    "Scalar": Spelling("Scalar", "const Scalar&", "Scalar", "scalar", "Number | Tensor"),
+    "Scalar[]": Spelling("std::vector<Scalar>", "ArrayRef<Scalar>", "ScalarList", "scalars", "Sequence[Number]"),
+    "int": Spelling("int64_t", "int64_t", "Int", "integer", "builtins.int"),
+    "int[]": Spelling("DimVector", "IntArrayRef", "IntList", "ints", "builtins.int | Sequence[builtins.int]"),
+    "float": Spelling("double", "double", "Float", "number", "builtins.float"),
+    "float[]": Spelling("std::vector<double>", "ArrayRef<double>", "FloatList", "numbers", "builtins.float | Sequence[builtins.float]"),
+    "bool": Spelling("bool", "bool", "Bool", "boolean", "builtins.bool"),
+    "str": Spelling("std::string", "std::string_view", "String", "string", "builtins.str"),
+    "ScalarType": Spelling("ScalarType", "ScalarType", "Dtype", "dtype", "dtype | type"),
+    "Device": Spelling("Device", "Device", "Device", "device", "device | builtins.str | builtins.int"),
+    "Layout": Spelling("Layout", "Layout", "Layout", "layout", "layout"),
+    "MemoryFormat": Spelling("MemoryFormat", "MemoryFormat", "MemoryFormat", "memory_format", "memory_format"),
 }
-_NEVER_OPTIONAL = ("Tensor", "Generator", "options")
+# Types with a value that means None; parameters that may be None where they are no std::optional<parameter>.
+UNDEFINED_IS_NONE = ("Tensor", "Generator", "options")
+_OPTIONAL = {"const Scalar&": "const std::optional<Scalar>&", "IntArrayRef": "OptionalIntArrayRef"}
 
 
-def _spelt(t: Type) -> tuple[str, str, str]:
-    if t.element_optional:
-        return ("std::vector<std::optional<Tensor>>", *["const std::vector<std::optional<Tensor>>&"] * 2)
-    return _SPELT.get((t.base, t.is_list), (t.base, t.base, f"std::optional<{t.base}>"))
+def spelt(t: Type) -> Spelling:
+    """Sizes of lists, aliases and whether None is taken do not matter."""
+    name = t.base + ("|Scalar" if t.number else "") + ("?" if t.element_optional else "")
+    return _SPELT[name + ("[]" if t.is_list else "")]
 
 
 def parameter(t: Type) -> str:
-    """The type of a parameter of the public function and of the kernel."""
-    return _spelt(t)[2 if t.optional else 1]
+    name = spelt(t).parameter
+    if not t.optional or t.base in UNDEFINED_IS_NONE:
+        return name
+    return _OPTIONAL.get(name, f"std::optional<{name}>")
 
 
 def owned(t: Type) -> str:
-    """The type that owns such a value: locals of wrappers, what values are unboxed to."""
-    spelt = _spelt(t)[0]
-    return f"std::optional<{spelt}>" if t.optional and t.base not in _NEVER_OPTIONAL else spelt
+    name = spelt(t).owned
+    return f"std::optional<{name}>" if t.optional and t.base not in UNDEFINED_IS_NONE else name
 
 
 def local(arg: Arg) -> str:
     """Declares the owned copy of a parameter `name_` as `name`."""
     t, name = arg.type, arg.name
-    if t.is_list and t.base == "Tensor" and not t.element_optional:
-        return f"std::vector<Tensor> {name} = {name}_.vec();"
-    if t.is_list and t.base == "int":
-        if t.optional:
-            return f"std::optional<DimVector> {name} = {name}_.vec();"
+    if t.is_list and t.base == "int" and not t.optional:
         if t.size is not None and t.size > 1:  # int[1] only says that one int will do
             return f'DimVector {name} = repeat_to({t.size}, "{name}", {name}_);'
-    if t.is_list and t.base == "float":
-        return f"std::vector<double> {name} = {name}_.vec();"
+    elif t.is_list and t.base in ("Tensor", "int", "float") and not t.element_optional:
+        return f"{owned(t)} {name} = {name}_.vec();"
     return f"{owned(t)} {name}({name}_);"
 
 
+_CONSTANTS = {"None": "{}", "True": "true", "False": "false"}
+_NUMBERS = {
+    "float": {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"},
+    "Scalar": {"inf": "HUGE_VAL", "-inf": "-HUGE_VAL", "nan": "double(NAN)"},
+}
+
+
 def default(arg: Arg) -> str:
-    """The C++ default argument, or an empty string."""
-    text = arg.default
-    if text is None:
-        return ""
-    t = arg.type
-    if text == "None":
-        return " = {}"
-    if text in ("True", "False"):
-        return f" = {text.lower()}"
+    """The default in C++; empty where there is none."""
+    text, base = arg.default or "", arg.type.base
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
     if text.startswith("["):
-        return " = {" + text[1:-1] + "}"
-    if t.base == "str":
-        return ' = "' + text.strip("'\"") + '"'
-    if t.base == "float":
-        special = {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"}
-        return f" = {special.get(text, text)}"
-    if t.base == "Scalar" and text in ("inf", "-inf", "nan"):
-        return " = " + {"inf": "HUGE_VAL", "-inf": "-HUGE_VAL", "nan": "double(NAN)"}[text]
-    if t.base == "MemoryFormat":
-        return f" = MemoryFormat::{text}"
-    if t.base == "ScalarType":
-        return f" = ScalarType::{text}"
-    return f" = {text}"
+        return "{" + text[1:-1] + "}"
+    if text and base == "str":
+        return '"' + text.strip("'\"") + '"'
+    if text and base in ("MemoryFormat", "ScalarType"):
+        return f"{base}::{text}"
+    return _NUMBERS.get(base, {}).get(text, text)
+
+
+def shown_default(arg: Arg) -> str | None:
+    """The default as Python writes it."""
+    text = arg.default
+    if text is not None and arg.type.base == "MemoryFormat":
+        return "torch." + {"Contiguous": "contiguous_format", "Preserve": "preserve_format"}.get(text, text)
+    if text is not None and arg.type.is_list and text.startswith("["):
+        return "(" + text[1:-1] + ")"
+    return text
 
 
 def result_type(results: list[Result]) -> str:
     """The C++ type that the functional form returns."""
-    one = [("std::vector<Tensor>" if r.type.is_list else owned(r.type)) for r in results]
-    if not one:
-        return "void"
-    return one[0] if len(one) == 1 else f"std::tuple<{', '.join(one)}>"
+    kinds = [owned(r.type) for r in results]
+    if len(kinds) > 1:
+        return f"std::tuple<{commas(kinds)}>"
+    return kinds[0] if kinds else "void"
 
 
-def parameters(op: Op, *, defaults: bool = False, suffix: str = "", skip_self: bool = False) -> str:
-    """The parameter list; required arguments that follow defaults cannot occur in a schema."""
-    args = [a for i, a in enumerate(op.args) if not (skip_self and i == op.receiver)]
-    return ", ".join(f"{parameter(a.type)} {a.name}{suffix}{default(a) if defaults else ''}" for a in args)
+def parameters(args: list[Arg], *, defaults: bool = False, suffix: str = "") -> str:
+    """A parameter list."""
+    given = {a.name: f" = {default(a)}" if defaults and default(a) else "" for a in args}
+    return commas([f"{parameter(a.type)} {a.name}{suffix}{given[a.name]}" for a in args])
+
+
+def method_parameters(op: Op, *, defaults: bool = False) -> str:
+    return parameters([a for i, a in enumerate(op.args) if i != op.receiver], defaults=defaults)

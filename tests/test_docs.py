@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import rushlight
-from gen import docs, table
+from docs import pages
+from gen import table
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -65,26 +66,26 @@ def test_links_lead_to_files(page):
 
 def test_every_public_op_has_a_section():
     ops = table.load()
-    pages = docs.generate(ops, {})
+    texts = pages.generate(ops, {})
     found = {
-        name for text in pages.values() for name in re.findall(r"^## (\w+)$", text, re.MULTILINE)
+        name for text in texts.values() for name in re.findall(r"^## (\w+)$", text, re.MULTILINE)
     }
-    assert found == set(docs.by_name(ops))
-    for family, anchor in re.findall(r"\]\((\w+)\.md#(\w+)\)", pages["README.md"]):
-        assert f"\n## {anchor}\n" in pages[f"{family}.md"]
+    assert found == set(pages.by_name(ops))
+    for family, anchor in re.findall(r"\]\((\w+)\.md#(\w+)\)", texts["README.md"]):
+        assert f"\n## {anchor}\n" in texts[f"{family}.md"]
 
 
 def test_sections_and_docstrings_say_the_same():
     text = rushlight.cumsum.__doc__
     assert text.startswith("cumsum(input: Tensor, dim: int, *")
     assert "Gradient: by self." in text
-    page = docs.generate(table.load(), {"cumsum": docs.Facts(["float32"], [("x(3), 0", "(3,)")])})
+    page = pages.generate(table.load(), {"cumsum": pages.Facts(["float32"], [("x(3), 0", "(3,)")])})
     assert text.splitlines()[0] in page["scan.md"]
     assert "- **Example:** `cumsum(x(3), 0)` → `(3,)`" in page["scan.md"]
 
 
 def test_every_docstring_of_an_op_is_there():
-    for name in docs.by_name(table.load()):
+    for name in pages.by_name(table.load()):
         function = getattr(rushlight._C.ops, name, None) or getattr(rushlight._C._nn, name, None)
         if function is not None:
             assert function.__doc__, name

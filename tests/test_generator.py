@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gen import cpp, derivatives, table
+from gen import declarations, derivatives, kernels, table, wrappers
 from gen.table import TableError, parse_signature, parse_type
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,10 +28,9 @@ def golden_op():
 
 
 def expansion(op):
-    index = {(name, o.overload): i for i, (name, o, _) in enumerate(cpp.registry([op]))}
-    parts = [cpp.ops_header([op]), cpp.methods_header([op]), cpp.kernels_header([op])]
-    parts += [cpp.wrappers_source([op], index), *cpp.pointwise_sources([op])]
-    return "\n".join(parts)
+    parts = [declarations.ops_header([op]), declarations.methods_header([op])]
+    parts += [kernels.kernels_header([op]), wrappers.wrappers_source([op], wrappers.places([op]))]
+    return "\n".join([*parts, *kernels.pointwise_sources([op])])
 
 
 def test_golden_expansion():

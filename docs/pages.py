@@ -1,0 +1,102 @@
+"""The documentation of ops: a Markdown page a family.
+
+What the table knows comes from gen/signatures.py, as do the docstrings of Python's functions and
+methods. What only a run can tell (dtypes, shapes, messages) comes in as `Facts`, which docs/make.py
+measures on the samples of the tests.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+
+from gen import signatures
+from gen.table import Op
+
+INDEX = """
+# Ops
+
+Every op by its family. Functions are in `rushlight`, those of networks in
+`rushlight.nn.functional`; in C++ they are in `namespace rushlight`, with the same arguments in the
+same order. Gradients exist of any order. In derivatives `self` is the first argument and `grad` the
+gradient of the result; in examples `x(2, 3)` is a tensor of that shape.
+"""
+
+
+@dataclass
+class Facts:
+    """What running an op has shown. Calls are texts; `x(2, 3)` is a tensor of that shape."""
+
+    dtypes: list[str] = field(default_factory=list)
+    shapes: list[tuple[str, str]] = field(default_factory=list)  # call, shapes of the results
+    errors: list[tuple[str, str, str]] = field(default_factory=list)  # call, exception, message
+
+
+def by_name(ops: list[Op]) -> dict[str, list[Op]]:
+    """The public ops; overloads of a name stand together."""
+    names: dict[str, list[Op]] = {}
+    for op in ops:
+        if not op.name.startswith("_") and signatures.forms_of(op):
+            names.setdefault(op.name, []).append(op)
+    return names
+
+
+def forms(overloads: list[Op]) -> str:
+    """The ways to call it."""
+    space = "nn.functional." if overloads[0].nn else ""
+    places = {
+        "FunctionForm": space,
+        "MethodForm": "Tensor.",
+        "InplaceForm": "Tensor.",
+        "InplaceFunctionForm": space,
+    }
+    found = {form for op in overloads for form in signatures.forms_of(op)}
+    texts = [
+        f"`{place}{signatures.python_name(overloads[0], form)}`"
+        for form, place in places.items()
+        if form in found
+    ]
+    if any("out" in op.forms for op in overloads):
+        texts.append("`out=`")
+    return ", ".join(texts)
+
+
+def section(name: str, overloads: list[Op], facts: Facts) -> list[str]:
+    """One op on its family's page."""
+    known = signatures.facts(overloads)
+    lines = [f"## {name}", "", "```python", *signatures.calls(overloads), "```", ""]
+    lines += [*dict.fromkeys(op.doc for op in overloads), ""]
+    lines.append(f"- **Forms:** {forms(overloads)}")
+    lines += [f"- **{title}:** {text}" for title, text in known.items()]
+    if facts.dtypes and "Dtypes" not in known:
+        lines.append(f"- **Dtypes:** {', '.join(facts.dtypes)}")
+    lines += [f"- **Example:** `{name}({call})` → `{result}`" for call, result in facts.shapes]
+    for op in overloads:
+        if isinstance(op.grad, dict):
+            lines += [
+                f"- **Derivative** by `{key}`: `{formula}`" for key, formula in op.grad.items()
+            ]
+    lines += [f"- **{kind}:** `{name}({call})`: {message}" for call, kind, message in facts.errors]
+    if overloads[0].ref:
+        lines.append(f"- **Reference:** `{overloads[0].ref}`")
+    return [*lines, ""]
+
+
+def generate(ops: list[Op], facts: dict[str, Facts]) -> dict[str, str]:
+    """File name → page: one per family, and README.md, the index."""
+    pages: dict[str, list[str]] = {}
+    index: dict[str, list[str]] = {}
+    for name, overloads in sorted(by_name(ops).items()):
+        family = overloads[0].family
+        if family not in pages:
+            module = importlib.import_module(f"ops.{family}")
+            title = (module.__doc__ or family).strip().splitlines()[0]
+            pages[family] = [f"# {family}", "", title, "", "[All ops](README.md)", ""]
+            index[family] = []
+        pages[family] += section(name, overloads, facts.get(name, Facts()))
+        index[family].append(f"[{name}]({family}.md#{name})")
+    head = [*INDEX.strip().splitlines(), ""]
+    for family in sorted(index):
+        head += [f"**[{family}]({family}.md)**: {', '.join(index[family])}", ""]
+    texts = {f"{family}.md": "\n".join(lines) for family, lines in pages.items()}
+    return texts | {"README.md": "\n".join(head)}

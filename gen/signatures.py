@@ -1,0 +1,171 @@
+"""What Python sees of an op: its parameters, its forms, and how people and stubs read them."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable
+
+from gen import types
+from gen.table import Arg, Op, Type
+from gen.text import commas
+
+OPTIONS = [
+    Arg("dtype", Type("ScalarType", optional=True), "None", True),
+    Arg("layout", Type("Layout", optional=True), "torch.strided", True),
+    Arg("device", Type("Device", optional=True), "None", True),
+    Arg("pin_memory", Type("bool", optional=True), "False", True),
+    Arg("requires_grad", Type("bool", optional=True), "False", True),
+]
+FUNCTIONS = ("FunctionForm", "InplaceFunctionForm")
+METHODS = ("MethodForm", "InplaceForm")
+INPLACE = ("InplaceForm", "InplaceFunctionForm")
+
+
+
+def rows(op: Op) -> list[Arg]:
+    """The parameters."""
+    args = [row for a in op.args for row in (OPTIONS if a.type.base == "options" else [a])]
+    out = Arg("out", Type("Tensor", is_list=len(op.results) > 1, optional=True), "None", True)
+    return [*args, out] if "out" in op.forms else args
+
+
+def forms_of(op: Op) -> list[str]:
+    function, method = "function" in op.variants, "method" in op.variants and op.receiver >= 0
+    unary = op.kernel.kind == "pointwise" and len(op.tensors) == 1  # relu_(x) is a function too
+    functional, inplace = "functional" in op.forms, "inplace" in op.forms
+    has = {
+        "FunctionForm": functional and function,
+        "MethodForm": functional and method,
+        "InplaceForm": inplace and method,
+        "InplaceFunctionForm": inplace and (op.nn or (function and (op.inplace_only or unary))),
+    }
+    return [form for form, exists in has.items() if exists]
+
+
+def python_name(op: Op, form: str) -> str:
+    return op.inplace_name if form in INPLACE else op.name
+
+
+def has_varargs(op: Op) -> bool:
+    """`view(2, 3)`: a list of ints is the only positional parameter besides self."""
+    positional = [a for a in op.args if not a.keyword_only and not (a.name == "self" and a.type.is_tensor)]
+    return len(positional) == 1 and positional[0].type.base == "int" and positional[0].type.is_list
+
+
+def by_name(ops: list[Op]) -> dict[str, list[Op]]:
+    """The overloads of a name stand together, whatever family they are in."""
+    # `div_.mode` is one more signature of the method that `div` has as `div_`.
+    with_inplace = {op.name for op in ops if not op.inplace_only and "InplaceForm" in forms_of(op)}
+    names: dict[str, list[Op]] = {}
+    for op in ops:
+        if "python" not in op.manual and forms_of(op):
+            shared = op.inplace_only and op.name[:-1] in with_inplace
+            names.setdefault(op.name[:-1] if shared else op.name, []).append(op)
+    return names
+
+
+def signature(op: Op, form: str, *, defaults: bool = False) -> str:
+    """The definition of a form as a stub has it, or as people read it."""
+    bound = form in METHODS
+    parts = ["self"] if bound else []
+    star = False
+    for i, row in enumerate(rows(op)):
+        if (bound and i == op.receiver) or (row.name == "out" and form != "FunctionForm"):
+            continue
+        if has_varargs(op) and not row.keyword_only and row.type.base == "int":
+            parts.append(f"*{row.name}: builtins.int | Sequence[builtins.int]")  # view(2, 3) and view((2, 3))
+            star = True
+            continue
+        if row.keyword_only and not star:
+            parts.append("*")
+            star = True
+        name = "input" if row.name == "self" else row.name
+        name += "_" if keyword.iskeyword(name) else ""
+        none = " | None" if row.type.optional or row.default == "None" else ""
+        shown = types.shown_default(row)
+        default = "" if shown is None else f" = {shown if defaults else '...'}"
+        parts.append(f"{name}: {types.spelt(row.type).annotation}{none}{default}")
+    text = f"{python_name(op, form)}({commas(parts)}) -> "
+    if not defaults:
+        return f"def {text}{_result(op, form)}: ..."
+    if len(op.results) > 1 and form not in INPLACE:
+        return text.replace("builtins.", "") + f"({commas([r.name or 'Tensor' for r in op.results])})"
+    return (text + _result(op, form)).replace("builtins.", "")
+
+
+def _result(op: Op, form: str) -> str:
+    if form in INPLACE:
+        return "Tensor"
+    if len(op.results) != 1:
+        return "Any" if op.results else "None"  # named results have more than a tuple
+    result = op.results[0].type
+    kinds = {"Tensor": "Tensor", "Scalar": "Number", "ScalarType": "dtype"}
+    name = kinds.get(result.base, f"builtins.{result.base}")
+    return f"tuple[{name}, ...]" if result.is_list else name
+
+
+# ---- docstrings; docs/pages.py writes whole pages ----
+
+SETS = {
+    "set_Bool": "bool",
+    "set_integers": "integers",
+    "set_floats": "float32, float64",
+    "set_reduced": "float16, bfloat16",
+    "set_floating": "floating point",
+    "set_complexes": "complex",
+    "set_real": "integers, floating point",
+    "set_numbers": "integers, floating point, complex",
+    "set_all": "all",
+}
+PROMOTION = {
+    "same": "of the type that the inputs promote to",
+    "float": "floating point: integers and bool become the default dtype",
+    "bool": "bool",
+    "real": "of the type that the inputs promote to; real where that is complex",
+    "none": "of the first input's type",
+    "rest": "of the type that the inputs after the first promote to",
+}
+
+
+def dtypes(op: Op) -> str:
+    """What a formula takes and gives; empty where the table does not know."""
+    if op.kernel.kind != "pointwise":
+        return ""
+    return commas([SETS[s] for s in op.kernel.dtypes]) + "; the result is " + PROMOTION[op.kernel.promote]
+
+
+def shapes(op: Op) -> str:
+    if op.kind == "view":
+        return "a view: the result shares memory with the input"
+    if op.kernel.kind == "pointwise":
+        return "the inputs are broadcast to a common shape" if len(op.tensors) > 1 else "that of the input"
+    return "depends on values: not known on meta" if op.kernel.kind == "dynamic" else ""
+
+
+def gradient(op: Op) -> str:
+    if op.kind == "composite" and op.grad != "none":
+        return "through the ops that it is made of"
+    if not isinstance(op.grad, dict):
+        return "none"
+    known = commas([f"`{name}`" for key in op.grad for name in key.split(", ")])
+    return f"by {known}" + "".join(f"; `{name}` has none" for name in op.nondiff)
+
+
+RULES: dict[str, Callable[[Op], str]] = {"Dtypes": dtypes, "Shape": shapes, "Gradient": gradient}
+
+
+def facts(overloads: list[Op]) -> dict[str, str]:
+    """What the rules say of the overloads, each thing once."""
+    said = {title: dict.fromkeys(rule(op) for op in overloads) for title, rule in RULES.items()}
+    return {title: "; or ".join(filter(None, texts)) for title, texts in said.items() if any(texts)}
+
+
+def calls(overloads: list[Op]) -> list[str]:
+    """One line per signature, the function's where there is one."""
+    return [signature(op, forms_of(op)[0], defaults=True) for op in overloads if forms_of(op)]
+
+
+def docstring(overloads: list[Op]) -> str:
+    """What `help` shows of a function or method."""
+    lines = [f"{title}: {text}.".replace("`", "") for title, text in facts(overloads).items()]
+    return "\n".join([*calls(overloads), "", overloads[0].doc, "", *lines])
