@@ -2,13 +2,19 @@
 
 from rushlight._table import ops
 
-from .adam import _counters_to_tensors
-from .optimizer import Optimizer, _check_settings, _check_ways, _counter, _zeros_like
+from .optimizer import (
+    StatewiseOptimizer,
+    _check_settings,
+    _check_ways,
+    _counter,
+    _each,
+    _zeros_like,
+)
 
 __all__ = ["Adadelta"]
 
 
-class Adadelta(Optimizer):
+class Adadelta(StatewiseOptimizer):
     """Scales the gradient by the root of the running mean square of steps over that of gradients.
 
     Args:
@@ -50,37 +56,16 @@ class Adadelta(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("foreach", None)
-            group.setdefault("maximize", False)
-            group.setdefault("differentiable", False)
-            group.setdefault("capturable", False)
-        _counters_to_tensors(self.state)
+    def _new_state(self, p, group):
+        return {"step": _counter(), "square_avg": _zeros_like(p), "acc_delta": _zeros_like(p)}
 
-    def step(self, closure=None):
-        loss = self._loss_of(closure)
-        for group in self.param_groups:
-            self._step_group(group)
-        return loss
-
-    def _step_group(self, group):
-        params = [p for p in group["params"] if p.grad is not None]
-        if not params:
-            return
-        states = [self.state[p] for p in params]
-        for p, state in zip(params, states, strict=True):
-            if not state:
-                state["step"] = _counter()
-                state["square_avg"] = _zeros_like(p)
-                state["acc_delta"] = _zeros_like(p)
+    def _step_group(self, group, params, grads, states):
         ops.adadelta_step_(
             params,
-            [p.grad for p in params],
-            [state["square_avg"] for state in states],
-            [state["acc_delta"] for state in states],
-            [state["step"] for state in states],
+            grads,
+            _each(states, "square_avg"),
+            _each(states, "acc_delta"),
+            _each(states, "step"),
             lr=float(group["lr"]),
             rho=group["rho"],
             eps=group["eps"],

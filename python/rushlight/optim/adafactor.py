@@ -1,5 +1,7 @@
 """Adafactor."""
 
+from typing import ClassVar
+
 import rushlight
 
 from .optimizer import Optimizer, _counter
@@ -19,6 +21,8 @@ class Adafactor(Optimizer):
         weight_decay: parameters shrink by lr * weight_decay.
         maximize: climb instead.
     """
+
+    _later_settings: ClassVar = {"foreach": None}
 
     def __init__(
         self,
@@ -56,11 +60,6 @@ class Adafactor(Optimizer):
             "maximize": maximize,
         }
         super().__init__(params, defaults)
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("foreach", None)
 
     def step(self, closure=None):
         loss = self._loss_of(closure)

@@ -1,15 +1,16 @@
 """Adagrad."""
 
+from typing import ClassVar
+
 import rushlight
 from rushlight._table import ops
 
-from .adam import _counters_to_tensors
-from .optimizer import Optimizer, _check_settings, _check_ways, _counter
+from .optimizer import StatewiseOptimizer, _check_settings, _check_ways, _counter, _each
 
 __all__ = ["Adagrad"]
 
 
-class Adagrad(Optimizer):
+class Adagrad(StatewiseOptimizer):
     """Divides the gradient by the root of the sum of its squares so far.
 
     Args:
@@ -21,6 +22,13 @@ class Adagrad(Optimizer):
         eps: added to the root.
         maximize: climb instead.
     """
+
+    _later_settings: ClassVar = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "fused": None,
+    }
 
     def __init__(
         self,
@@ -59,37 +67,22 @@ class Adagrad(Optimizer):
         # Unlike others', this state exists before the first step.
         for group in self.param_groups:
             for p in group["params"]:
-                state = self.state[p]
-                state["step"] = _counter()
-                state["sum"] = rushlight.full_like(
-                    p, initial_accumulator_value, memory_format=rushlight.preserve_format
-                )
+                self.state[p].update(self._new_state(p, group))
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("foreach", None)
-            group.setdefault("maximize", False)
-            group.setdefault("differentiable", False)
-            group.setdefault("fused", None)
-        _counters_to_tensors(self.state)
+    def _new_state(self, p, group):
+        start = group["initial_accumulator_value"]
+        total = rushlight.full_like(p, start, memory_format=rushlight.preserve_format)
+        return {"step": _counter(), "sum": total}
 
-    def step(self, closure=None):
-        loss = self._loss_of(closure)
-        for group in self.param_groups:
-            params = [p for p in group["params"] if p.grad is not None]
-            if not params:
-                continue
-            states = [self.state[p] for p in params]
-            ops.adagrad_step_(
-                params,
-                [p.grad for p in params],
-                [state["sum"] for state in states],
-                [state["step"] for state in states],
-                lr=float(group["lr"]),
-                lr_decay=group["lr_decay"],
-                eps=group["eps"],
-                weight_decay=group["weight_decay"],
-                maximize=group["maximize"],
-            )
-        return loss
+    def _step_group(self, group, params, grads, states):
+        ops.adagrad_step_(
+            params,
+            grads,
+            _each(states, "sum"),
+            _each(states, "step"),
+            lr=float(group["lr"]),
+            lr_decay=group["lr_decay"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
+        )

@@ -1,15 +1,23 @@
 """Adam."""
 
-import rushlight
+from typing import ClassVar
+
 from rushlight import Tensor
 from rushlight._table import ops
 
-from .optimizer import Optimizer, _check_betas, _check_settings, _check_ways, _counter, _zeros_like
+from .optimizer import (
+    StatewiseOptimizer,
+    _check_settings,
+    _check_ways,
+    _counter,
+    _each,
+    _zeros_like,
+)
 
 __all__ = ["Adam"]
 
 
-class Adam(Optimizer):
+class Adam(StatewiseOptimizer):
     """Steps along the running mean of the gradient over the root of its running mean square.
 
     Args:
@@ -22,6 +30,13 @@ class Adam(Optimizer):
         maximize: climb instead.
         decoupled_weight_decay: shrink the parameters by lr * weight_decay instead.
     """
+
+    _later_settings: ClassVar = {
+        **StatewiseOptimizer._later_settings,
+        "amsgrad": False,
+        "decoupled_weight_decay": False,
+        "fused": None,
+    }
 
     def __init__(
         self,
@@ -43,9 +58,7 @@ class Adam(Optimizer):
             raise ValueError(
                 "lr as a Tensor is not supported for capturable=False and foreach=True"
             )
-        _check_settings(lr, eps=eps)
-        _check_betas(betas)
-        _check_settings(lr, weight_decay=weight_decay)
+        _check_settings(lr, eps=eps, betas=betas, weight_decay=weight_decay)
         _check_ways(foreach, fused, differentiable)
         defaults = {
             "lr": lr,
@@ -62,68 +75,27 @@ class Adam(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("amsgrad", False)
-            group.setdefault("maximize", False)
-            group.setdefault("foreach", None)
-            group.setdefault("capturable", False)
-            group.setdefault("differentiable", False)
-            group.setdefault("decoupled_weight_decay", False)
-            group.setdefault("fused", None)
-        _counters_to_tensors(self.state)
+    def _new_state(self, p, group):
+        state = {"step": _counter(), "exp_avg": _zeros_like(p), "exp_avg_sq": _zeros_like(p)}
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = _zeros_like(p)
+        return state
 
-    def step(self, closure=None):
-        loss = self._loss_of(closure)
-        for group in self.param_groups:
-            self._step_group(group)
-        return loss
-
-    def _step_group(self, group):
-        params, grads, means, squares, largest, steps = [], [], [], [], [], []
-        amsgrad = group["amsgrad"]
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            state = self.state[p]
-            if not state:
-                state["step"] = _counter()
-                state["exp_avg"] = _zeros_like(p)
-                state["exp_avg_sq"] = _zeros_like(p)
-                if amsgrad:
-                    state["max_exp_avg_sq"] = _zeros_like(p)
-            params.append(p)
-            grads.append(grad)
-            means.append(state["exp_avg"])
-            squares.append(state["exp_avg_sq"])
-            steps.append(state["step"])
-            if amsgrad:
-                largest.append(state["max_exp_avg_sq"])
-        if not params:
-            return
+    def _step_group(self, group, params, grads, states):
         beta1, beta2 = group["betas"]
         ops.adam_step_(
             params,
             grads,
-            means,
-            squares,
-            largest,
-            steps,
+            _each(states, "exp_avg"),
+            _each(states, "exp_avg_sq"),
+            _each(states, "max_exp_avg_sq") if group["amsgrad"] else [],
+            _each(states, "step"),
             lr=float(group["lr"]),
             beta1=float(beta1),
             beta2=float(beta2),
             eps=group["eps"],
             weight_decay=group["weight_decay"],
             decoupled=group["decoupled_weight_decay"],
-            amsgrad=amsgrad,
+            amsgrad=group["amsgrad"],
             maximize=group["maximize"],
         )
-
-
-def _counters_to_tensors(states):
-    """Old states hold the number of steps as a Python number."""
-    for state in states.values():
-        if "step" in state and not isinstance(state["step"], Tensor):
-            state["step"] = rushlight.tensor(float(state["step"]), dtype=rushlight.float32)

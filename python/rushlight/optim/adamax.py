@@ -2,13 +2,12 @@
 
 from rushlight._table import ops
 
-from .adam import _counters_to_tensors
 from .optimizer import (
     StatewiseOptimizer,
-    _check_betas,
     _check_settings,
     _check_ways,
     _counter,
+    _each,
     _zeros_like,
 )
 
@@ -40,9 +39,7 @@ class Adamax(StatewiseOptimizer):
         differentiable=False,
         capturable=False,
     ):
-        _check_settings(lr, eps=eps)
-        _check_betas(betas)
-        _check_settings(lr, weight_decay=weight_decay)
+        _check_settings(lr, eps=eps, betas=betas, weight_decay=weight_decay)
         _check_ways(foreach, None, differentiable)
         defaults = {
             "lr": lr,
@@ -56,30 +53,20 @@ class Adamax(StatewiseOptimizer):
         }
         super().__init__(params, defaults)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("foreach", None)
-            group.setdefault("maximize", False)
-            group.setdefault("differentiable", False)
-            group.setdefault("capturable", False)
-        _counters_to_tensors(self.state)
+    def _new_state(self, p, group):
+        return {
+            "step": _counter(),
+            "exp_avg": _zeros_like(p),
+            "exp_inf": _zeros_like(p),
+        }
 
-    def _state_of(self, p, group):
-        state = self.state[p]
-        if not state:
-            state["step"] = _counter()
-            state["exp_avg"] = _zeros_like(p)
-            state["exp_inf"] = _zeros_like(p)
-        return state
-
-    def _step_group(self, group, params, states):
+    def _step_group(self, group, params, grads, states):
         ops.adamax_step_(
             params,
-            [p.grad for p in params],
-            [state["exp_avg"] for state in states],
-            [state["exp_inf"] for state in states],
-            [state["step"] for state in states],
+            grads,
+            _each(states, "exp_avg"),
+            _each(states, "exp_inf"),
+            _each(states, "step"),
             lr=float(group["lr"]),
             beta1=group["betas"][0],
             beta2=group["betas"][1],

@@ -3,7 +3,6 @@
 import rushlight
 from rushlight._table import ops
 
-from .adam import _counters_to_tensors
 from .optimizer import StatewiseOptimizer, _check_settings, _check_ways, _counter, _zeros_like
 
 __all__ = ["ASGD"]
@@ -50,25 +49,15 @@ class ASGD(StatewiseOptimizer):
         }
         super().__init__(params, defaults)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("foreach", None)
-            group.setdefault("maximize", False)
-            group.setdefault("differentiable", False)
-            group.setdefault("capturable", False)
-        _counters_to_tensors(self.state)
+    def _new_state(self, p, group):
+        return {
+            "step": _counter(),
+            "eta": rushlight.tensor(float(group["lr"])),
+            "mu": rushlight.ones(()),
+            "ax": _zeros_like(p),
+        }
 
-    def _state_of(self, p, group):
-        state = self.state[p]
-        if not state:
-            state["step"] = _counter()
-            state["eta"] = rushlight.tensor(float(group["lr"]))
-            state["mu"] = rushlight.ones(())
-            state["ax"] = _zeros_like(p)
-        return state
-
-    def _step_group(self, group, params, states):
+    def _step_group(self, group, params, grads, states):
         # One call for all that have taken as many steps.
         together: dict[tuple[float, float], list] = {}
         for p, state in zip(params, states, strict=True):

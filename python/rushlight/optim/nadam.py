@@ -1,15 +1,16 @@
 """NAdam."""
 
+from typing import ClassVar
+
 import rushlight
 from rushlight._table import ops
 
-from .adam import _counters_to_tensors
 from .optimizer import (
     StatewiseOptimizer,
-    _check_betas,
     _check_settings,
     _check_ways,
     _counter,
+    _each,
     _zeros_like,
 )
 
@@ -30,6 +31,11 @@ class NAdam(StatewiseOptimizer):
         maximize: climb instead.
     """
 
+    _later_settings: ClassVar = {
+        **StatewiseOptimizer._later_settings,
+        "decoupled_weight_decay": False,
+    }
+
     def __init__(
         self,
         params,
@@ -45,9 +51,9 @@ class NAdam(StatewiseOptimizer):
         capturable=False,
         differentiable=False,
     ):
-        _check_settings(lr, eps=eps)
-        _check_betas(betas)
-        _check_settings(lr, weight_decay=weight_decay, momentum_decay=momentum_decay)
+        _check_settings(
+            lr, eps=eps, betas=betas, weight_decay=weight_decay, momentum_decay=momentum_decay
+        )
         _check_ways(foreach, None, differentiable)
         defaults = {
             "lr": lr,
@@ -63,33 +69,22 @@ class NAdam(StatewiseOptimizer):
         }
         super().__init__(params, defaults)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("foreach", None)
-            group.setdefault("maximize", False)
-            group.setdefault("differentiable", False)
-            group.setdefault("capturable", False)
-            group.setdefault("decoupled_weight_decay", False)
-        _counters_to_tensors(self.state)
+    def _new_state(self, p, group):
+        return {
+            "step": _counter(),
+            "mu_product": rushlight.ones((), dtype=rushlight.float32),
+            "exp_avg": _zeros_like(p),
+            "exp_avg_sq": _zeros_like(p),
+        }
 
-    def _state_of(self, p, group):
-        state = self.state[p]
-        if not state:
-            state["step"] = _counter()
-            state["mu_product"] = rushlight.ones((), dtype=rushlight.float32)
-            state["exp_avg"] = _zeros_like(p)
-            state["exp_avg_sq"] = _zeros_like(p)
-        return state
-
-    def _step_group(self, group, params, states):
+    def _step_group(self, group, params, grads, states):
         ops.nadam_step_(
             params,
-            [p.grad for p in params],
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
-            [state["mu_product"] for state in states],
-            [state["step"] for state in states],
+            grads,
+            _each(states, "exp_avg"),
+            _each(states, "exp_avg_sq"),
+            _each(states, "mu_product"),
+            _each(states, "step"),
             lr=float(group["lr"]),
             beta1=group["betas"][0],
             beta2=group["betas"][1],

@@ -11,6 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from copy import deepcopy
 from itertools import chain
+from typing import Any, ClassVar
 
 import rushlight
 from rushlight import Tensor
@@ -112,6 +113,9 @@ class Optimizer:
         defaults: settings of the groups that do not give their own.
     """
 
+    # Settings that groups in older files lack, with what they were before they existed.
+    _later_settings: ClassVar[dict[str, Any]] = {}
+
     def __init__(self, params, defaults):
         self.defaults = defaults
         self._make_hooks()
@@ -153,6 +157,9 @@ class Optimizer:
         if "_optimizer_step_pre_hooks" not in self.__dict__:
             self._make_hooks()
         self.defaults.setdefault("differentiable", False)
+        for group in self.param_groups:
+            for name, value in self._later_settings.items():
+                group.setdefault(name, value)
 
     def __repr__(self):
         text = type(self).__name__ + " ("
@@ -359,22 +366,19 @@ def _moved(parameter, value, key=None):
 
 
 def _check_settings(lr, **at_least_zero):
-    """Raise ValueError where a setting is out of its range, in PyTorch's words."""
+    """Raise ValueError where a setting is out of its range, in PyTorch's words and order."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
     if not lr >= 0.0:
         raise ValueError(f"Invalid learning rate: {lr}")
     for name, value in at_least_zero.items():
-        if not value >= 0.0:
+        if name == "betas":  # shares of old values
+            for i, beta in enumerate(value):
+                if not 0.0 <= beta < 1.0:
+                    raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        elif not value >= 0.0:
             words = {"eps": "epsilon value"}.get(name, f"{name} value")
             raise ValueError(f"Invalid {words}: {value}")
-
-
-def _check_betas(betas):
-    """Raise ValueError where a share of old values is not in [0, 1)."""
-    for i, beta in enumerate(betas):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
 
 def _check_ways(foreach, fused, differentiable):
@@ -395,20 +399,51 @@ def _counter():
 
 
 class StatewiseOptimizer(Optimizer):
-    """One whose step is an op over all parameters of a group that have gradients."""
+    """One whose step is an op over all parameters of a group that have gradients.
 
-    def _state_of(self, p, group):
-        """A parameter's state, made at the first step."""
+    Each parameter's state is a dict of tensors, among them the count of its steps.
+    """
+
+    _later_settings: ClassVar[dict[str, Any]] = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for own in self.state.values():
+            if "step" in own and not isinstance(own["step"], Tensor):  # as old files have it
+                own["step"] = rushlight.tensor(float(own["step"]), dtype=rushlight.float32)
+
+    def _new_state(self, p, group):
+        """A parameter's state before its first step."""
         raise NotImplementedError
 
-    def _step_group(self, group, params, states):
-        """Calls the op for parameters with gradients and their states."""
+    def _step_group(self, group, params, grads, states):
+        """Calls the op for parameters, their gradients and their states."""
         raise NotImplementedError
 
     def step(self, closure=None):
         loss = self._loss_of(closure)
         for group in self.param_groups:
-            params = [p for p in group["params"] if p.grad is not None]
+            params, grads, states = [], [], []
+            for p in group["params"]:
+                grad = p.grad
+                if grad is None:
+                    continue
+                state = self.state[p]
+                if not state:
+                    state.update(self._new_state(p, group))
+                params.append(p)
+                grads.append(grad)
+                states.append(state)
             if params:
-                self._step_group(group, params, [self._state_of(p, group) for p in params])
+                self._step_group(group, params, grads, states)
         return loss
+
+
+def _each(states, name):
+    """A list of one entry of all states."""
+    return [state[name] for state in states]

@@ -1,14 +1,22 @@
 """RMSprop."""
 
+from typing import ClassVar
+
 from rushlight._table import ops
 
-from .adam import _counters_to_tensors
-from .optimizer import Optimizer, _check_settings, _check_ways, _counter, _zeros_like
+from .optimizer import (
+    StatewiseOptimizer,
+    _check_settings,
+    _check_ways,
+    _counter,
+    _each,
+    _zeros_like,
+)
 
 __all__ = ["RMSprop"]
 
 
-class RMSprop(Optimizer):
+class RMSprop(StatewiseOptimizer):
     """Divides the gradient by the root of its running mean square.
 
     Args:
@@ -21,6 +29,12 @@ class RMSprop(Optimizer):
         centered: divide by the running deviation instead.
         maximize: climb instead.
     """
+
+    _later_settings: ClassVar = {
+        **StatewiseOptimizer._later_settings,
+        "momentum": 0,
+        "centered": False,
+    }
 
     def __init__(
         self,
@@ -52,58 +66,27 @@ class RMSprop(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("momentum", 0)
-            group.setdefault("centered", False)
-            group.setdefault("foreach", None)
-            group.setdefault("maximize", False)
-            group.setdefault("differentiable", False)
-            group.setdefault("capturable", False)
-        _counters_to_tensors(self.state)
+    def _new_state(self, p, group):
+        state = {"step": _counter(), "square_avg": _zeros_like(p)}
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = _zeros_like(p)
+        if group["centered"]:
+            state["grad_avg"] = _zeros_like(p)
+        return state
 
-    def step(self, closure=None):
-        loss = self._loss_of(closure)
-        for group in self.param_groups:
-            self._step_group(group)
-        return loss
-
-    def _step_group(self, group):
-        params, grads, squares, buffers, means, steps = [], [], [], [], [], []
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            state = self.state[p]
-            if not state:
-                state["step"] = _counter()
-                state["square_avg"] = _zeros_like(p)
-                if group["momentum"] > 0:
-                    state["momentum_buffer"] = _zeros_like(p)
-                if group["centered"]:
-                    state["grad_avg"] = _zeros_like(p)
-            params.append(p)
-            grads.append(grad)
-            squares.append(state["square_avg"])
-            steps.append(state["step"])
-            if group["momentum"] > 0:
-                buffers.append(state["momentum_buffer"])
-            if group["centered"]:
-                means.append(state["grad_avg"])
-        if params:
-            ops.rmsprop_step_(
-                params,
-                grads,
-                squares,
-                buffers,
-                means,
-                steps,
-                lr=float(group["lr"]),
-                alpha=group["alpha"],
-                eps=group["eps"],
-                weight_decay=group["weight_decay"],
-                momentum=group["momentum"],
-                centered=group["centered"],
-                maximize=group["maximize"],
-            )
+    def _step_group(self, group, params, grads, states):
+        ops.rmsprop_step_(
+            params,
+            grads,
+            _each(states, "square_avg"),
+            _each(states, "momentum_buffer") if group["momentum"] > 0 else [],
+            _each(states, "grad_avg") if group["centered"] else [],
+            _each(states, "step"),
+            lr=float(group["lr"]),
+            alpha=group["alpha"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            momentum=group["momentum"],
+            centered=group["centered"],
+            maximize=group["maximize"],
+        )

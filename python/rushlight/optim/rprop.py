@@ -3,8 +3,14 @@
 import rushlight
 from rushlight._table import ops
 
-from .adam import _counters_to_tensors
-from .optimizer import StatewiseOptimizer, _check_settings, _check_ways, _counter, _zeros_like
+from .optimizer import (
+    StatewiseOptimizer,
+    _check_settings,
+    _check_ways,
+    _counter,
+    _each,
+    _zeros_like,
+)
 
 __all__ = ["Rprop"]
 
@@ -47,34 +53,19 @@ class Rprop(StatewiseOptimizer):
         }
         super().__init__(params, defaults)
 
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("foreach", None)
-            group.setdefault("maximize", False)
-            group.setdefault("differentiable", False)
-            group.setdefault("capturable", False)
-        _counters_to_tensors(self.state)
+    def _new_state(self, p, group):
+        lr = float(group["lr"])
+        # Both parts of a complex number have a length.
+        length = rushlight.full_like(p, complex(lr, lr) if p.dtype.is_complex else lr)
+        return {"step": _counter(), "prev": _zeros_like(p), "step_size": length}
 
-    def _state_of(self, p, group):
-        state = self.state[p]
-        if not state:
-            lr = float(group["lr"])
-            state["step"] = _counter()
-            state["prev"] = _zeros_like(p)
-            # Both parts of a complex number have a length.
-            state["step_size"] = rushlight.full_like(
-                p, complex(lr, lr) if p.dtype.is_complex else lr
-            )
-        return state
-
-    def _step_group(self, group, params, states):
+    def _step_group(self, group, params, grads, states):
         ops.rprop_step_(
             params,
-            [p.grad for p in params],
-            [state["prev"] for state in states],
-            [state["step_size"] for state in states],
-            [state["step"] for state in states],
+            grads,
+            _each(states, "prev"),
+            _each(states, "step_size"),
+            _each(states, "step"),
             eta_minus=group["etas"][0],
             eta_plus=group["etas"][1],
             step_size_min=group["step_sizes"][0],

@@ -1,5 +1,7 @@
 """Stochastic gradient descent."""
 
+from typing import ClassVar
+
 import rushlight
 from rushlight._table import ops
 
@@ -20,6 +22,14 @@ class SGD(Optimizer):
         nesterov: look ahead along the running gradient.
         maximize: climb instead.
     """
+
+    _later_settings: ClassVar = {
+        "nesterov": False,
+        "maximize": False,
+        "foreach": None,
+        "differentiable": False,
+        "fused": False,
+    }
 
     def __init__(
         self,
@@ -51,15 +61,6 @@ class SGD(Optimizer):
             "fused": fused,
         }
         super().__init__(params, defaults)
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group.setdefault("nesterov", False)
-            group.setdefault("maximize", False)
-            group.setdefault("foreach", None)
-            group.setdefault("differentiable", False)
-            group.setdefault("fused", False)
 
     def step(self, closure=None):
         loss = self._loss_of(closure)

@@ -1,6 +1,6 @@
 """SparseAdam."""
 
-from .optimizer import Optimizer, _check_betas, _check_settings
+from .optimizer import Optimizer, _check_settings
 
 __all__ = ["SparseAdam"]
 
@@ -13,8 +13,7 @@ class SparseAdam(Optimizer):
     """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
-        _check_settings(lr, eps=eps)
-        _check_betas(betas)
+        _check_settings(lr, eps=eps, betas=betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
 
     def step(self, closure=None):

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 from copy import deepcopy
 
 import rushlight
@@ -191,13 +190,7 @@ class SWALR(LRScheduler):
 
     def get_lr(self):
         """The rates of this epoch."""
-        if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use "
-                "`get_last_lr()`.",
-                UserWarning,
-                stacklevel=2,
-            )
+        self._warn_if_outside_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

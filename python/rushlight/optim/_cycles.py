@@ -1,0 +1,266 @@
+"""Schedules that move rates and momenta up and down: one cycle, and many.
+
+Public in `lr_scheduler`.
+"""
+
+import math
+import types
+
+from ._schedule import LRScheduler, _check_optimizer, _per_group, _set
+
+# ---- what both do to momenta -------------------------------------------------------------------
+
+
+def _start_momentum(schedule, base_momentum, max_momentum, last_epoch):
+    """Put a new schedule's groups to their highest momentum; gives lowest and highest ones."""
+    optimizer = schedule.optimizer
+    if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+        raise ValueError(
+            "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
+        )
+    schedule.use_beta1 = "betas" in optimizer.defaults
+    lowest = _per_group(optimizer, base_momentum, "values for base_momentum")
+    highest = _per_group(optimizer, max_momentum, "values for max_momentum")
+    if last_epoch == -1:
+        for low, high, group in zip(lowest, highest, optimizer.param_groups, strict=True):
+            _set_momentum(group, high, schedule.use_beta1)
+            group["max_momentum"] = high
+            group["base_momentum"] = low
+    return lowest, highest
+
+
+def _set_momentum(group, value, use_beta1):
+    if use_beta1:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
+
+
+# ---- one cycle --------------------------------------------------------------------------------
+
+
+def _cos_between(start, end, part):
+    return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
+
+
+def _line_between(start, end, part):
+    return (end - start) * part + start
+
+
+class OneCycleLR(LRScheduler):
+    """One cycle: from `max_lr / div_factor` up to `max_lr`, then down to almost nothing.
+
+    Args:
+        max_lr: the highest rate, or one for each group.
+        total_steps: length of the cycle, or else `epochs` times `steps_per_epoch`.
+        pct_start: part of the cycle that goes up.
+        anneal_strategy: "cos" or "linear".
+        cycle_momentum: move the momentum the other way, from `max_momentum` to `base_momentum`.
+        div_factor: the initial rate is `max_lr` over this.
+        final_div_factor: the last rate is the initial one over this.
+        three_phase: go back to the initial rate in a phase of its own first.
+    """
+
+    __module__ = "rushlight.optim.lr_scheduler"
+
+    def __init__(
+        self,
+        optimizer,
+        max_lr,
+        total_steps=None,
+        epochs=None,
+        steps_per_epoch=None,
+        pct_start=0.3,
+        anneal_strategy="cos",
+        cycle_momentum=True,
+        base_momentum=0.85,
+        max_momentum=0.95,
+        div_factor=25.0,
+        final_div_factor=1e4,
+        three_phase=False,
+        last_epoch=-1,
+    ):
+        _check_optimizer(optimizer)
+        self.optimizer = optimizer
+        if total_steps is not None:
+            if total_steps <= 0 or not isinstance(total_steps, int):
+                raise ValueError(f"Expected positive integer total_steps, but got {total_steps}")
+            self.total_steps = total_steps
+        elif epochs is not None and steps_per_epoch is not None:
+            if not isinstance(epochs, int) or epochs <= 0:
+                raise ValueError(f"Expected positive integer epochs, but got {epochs}")
+            if not isinstance(steps_per_epoch, int) or steps_per_epoch <= 0:
+                raise ValueError(
+                    f"Expected positive integer steps_per_epoch, but got {steps_per_epoch}"
+                )
+            self.total_steps = epochs * steps_per_epoch
+        else:
+            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        self._schedule_phases = self._phases(pct_start, three_phase)
+        if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
+            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
+        self._anneal_func_type = anneal_strategy
+        max_lrs = _per_group(optimizer, max_lr, "values for max_lr")
+        if last_epoch == -1:
+            for group, top in zip(optimizer.param_groups, max_lrs, strict=True):
+                group["initial_lr"] = top / div_factor
+                group["max_lr"] = top
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            _start_momentum(self, base_momentum, max_momentum, last_epoch)
+        super().__init__(optimizer, last_epoch)
+
+    def _phases(self, pct_start, three_phase):
+        up = float(pct_start * self.total_steps) - 1
+        last = self.total_steps - 1
+        if three_phase:
+            down = float(2 * pct_start * self.total_steps) - 2
+            spans = [
+                (up, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
+                (down, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+                (last, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+            ]
+        else:
+            spans = [
+                (up, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
+                (last, "max_lr", "min_lr", "base_momentum", "max_momentum"),
+            ]
+        keys = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
+        return [dict(zip(keys, span, strict=True)) for span in spans]
+
+    def get_lr(self):
+        self._warn_if_outside_step()
+        step = self.last_epoch
+        if step > self.total_steps:
+            raise ValueError(
+                f"Tried to step {step} times. The specified number of total steps is "
+                f"{self.total_steps}"
+            )
+        between = _cos_between if self._anneal_func_type == "cos" else _line_between
+        rates = []
+        for group in self.optimizer.param_groups:
+            start = 0.0
+            for i, phase in enumerate(self._schedule_phases):
+                end = phase["end_step"]
+                if step <= end or i == len(self._schedule_phases) - 1:
+                    part = (step - start) / (end - start)
+                    rate = between(group[phase["start_lr"]], group[phase["end_lr"]], part)
+                    if self.cycle_momentum:
+                        momentum = between(
+                            group[phase["start_momentum"]], group[phase["end_momentum"]], part
+                        )
+                    break
+                start = end
+            rates.append(rate)
+            if self.cycle_momentum:
+                _set_momentum(group, momentum, self.use_beta1)
+        return rates
+
+
+# ---- many -------------------------------------------------------------------------------------
+
+
+class CyclicLR(LRScheduler):
+    """The rate between `base_lr` and `max_lr`, up and down again and again.
+
+    Args:
+        base_lr: the lowest rate, or one for each group.
+        max_lr: the highest rate, or one for each group.
+        step_size_up: steps from the lowest to the highest.
+        step_size_down: steps back; as many if None.
+        mode: "triangular"; "triangular2" halves each cycle, "exp_range" scales by gamma ** step.
+        scale_fn: a function to scale by instead, of the cycle or of the step (`scale_mode`).
+        cycle_momentum: move the momentum the other way.
+    """
+
+    __module__ = "rushlight.optim.lr_scheduler"
+
+    def __init__(
+        self,
+        optimizer,
+        base_lr,
+        max_lr,
+        step_size_up=2000,
+        step_size_down=None,
+        mode="triangular",
+        gamma=1.0,
+        scale_fn=None,
+        scale_mode="cycle",
+        cycle_momentum=True,
+        base_momentum=0.8,
+        max_momentum=0.9,
+        last_epoch=-1,
+    ):
+        _check_optimizer(optimizer)
+        self.optimizer = optimizer
+        base_lrs = _per_group(optimizer, base_lr, "values for base_lr")
+        if last_epoch == -1:
+            for group, low in zip(optimizer.param_groups, base_lrs, strict=True):
+                _set(group, "lr", low)
+        self.max_lrs = _per_group(optimizer, max_lr, "values for max_lr")
+        step_size_down = step_size_up if step_size_down is None else step_size_down
+        self.total_size = float(step_size_up) + float(step_size_down)
+        self.step_ratio = float(step_size_up) / self.total_size
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode = mode
+        self.gamma = gamma
+        self._scale_fn_custom = scale_fn
+        if scale_fn is None:
+            scale_mode = "iterations" if mode == "exp_range" else "cycle"
+        self.scale_mode = scale_mode
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.base_momentums, self.max_momentums = _start_momentum(
+                self, base_momentum, max_momentum, last_epoch
+            )
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def scale_fn(self, x):
+        """The factor on the cycle's height."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        if self.mode == "triangular":
+            return 1.0
+        if self.mode == "triangular2":
+            return 1 / (2.0 ** (x - 1))
+        return self.gamma**x
+
+    def get_lr(self):
+        self._warn_if_outside_step()
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        rates = [
+            low + (high - low) * height * scale
+            for low, high in zip(self.base_lrs, self.max_lrs, strict=True)
+        ]
+        if self.cycle_momentum:
+            for low, high, group in zip(
+                self.base_momentums, self.max_momentums, self.optimizer.param_groups, strict=True
+            ):
+                _set_momentum(group, high - (high - low) * height * scale, self.use_beta1)
+        return rates
+
+    def state_dict(self):
+        """All but the optimiser; a function to scale by is left out."""
+        state = super().state_dict()
+        custom = state.pop("_scale_fn_custom")
+        plain = custom is None or isinstance(custom, types.FunctionType)
+        state["_scale_fn_custom"] = None if plain else custom.__dict__.copy()
+        return state
+
+    def load_state_dict(self, state_dict):
+        """Take over what `state_dict` gave; a function to scale by stays the schedule's own."""
+        state = dict(state_dict)
+        saved = state.pop("_scale_fn_custom", None)
+        super().load_state_dict(state)
+        if saved is not None and self._scale_fn_custom is not None:
+            self._scale_fn_custom.__dict__.update(saved)

@@ -1,0 +1,172 @@
+"""`LRScheduler`, the base of learning rate schedules, and what they share.
+
+Public in `lr_scheduler`.
+"""
+
+import warnings
+import weakref
+from functools import wraps
+
+from rushlight import Tensor
+
+from .optimizer import Optimizer
+
+
+def _check_optimizer(optimizer):
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+def _copied(value):
+    """A rate by itself: tensors are copied, numbers are as they are."""
+    return value.clone() if isinstance(value, Tensor) else value
+
+
+def _set(group, name, value):
+    """Store a setting; a tensor keeps being the same tensor."""
+    if isinstance(group[name], Tensor):
+        group[name].fill_(value.item() if isinstance(value, Tensor) else value)
+    else:
+        group[name] = value
+
+
+def _count_steps(optimizer):
+    """Let the optimiser note that its `step` was called, for the warning about the order."""
+    if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
+        return
+    reference = weakref.ref(optimizer)
+    step = optimizer.step.__func__
+
+    @wraps(step)
+    def counted(*args, **kwargs):
+        owner = reference()
+        owner._opt_called = True  # type: ignore[union-attr]
+        return step(owner, *args, **kwargs)
+
+    vars(counted)["_wrapped_by_lr_sched"] = True
+    optimizer.step = counted
+
+
+class LRScheduler:
+    """Base class of schedules.
+
+    Args:
+        optimizer: the optimiser whose groups get new rates.
+        last_epoch: number of steps already done; -1 to start from the groups' present rates.
+    """
+
+    __module__ = "rushlight.optim.lr_scheduler"
+    _is_initial = False
+    _get_lr_called_within_step = False
+
+    def __init__(self, optimizer, last_epoch=-1):
+        _check_optimizer(optimizer)
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", _copied(group["lr"]))
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    "param 'initial_lr' is not specified in "
+                    f"param_groups[{i}] when resuming scheduler with last_epoch >= 0: load the "
+                    "optimizer's state first"
+                )
+        self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        _count_steps(optimizer)
+        self._initial_step()
+
+    def _initial_step(self):
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
+
+    def state_dict(self):
+        """All of the schedule but the optimiser."""
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict):
+        """Take over what `state_dict` gave."""
+        self.__dict__.update(state_dict)
+
+    def get_last_lr(self):
+        """The rates set by the last step."""
+        return self._last_lr
+
+    def get_lr(self):
+        """The rates of the present epoch; called by `step`."""
+        raise NotImplementedError
+
+    def _warn_if_outside_step(self):
+        if not self._get_lr_called_within_step:
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, "
+                "please use `get_last_lr()`.",
+                stacklevel=3,
+            )
+
+    def _rates(self):
+        return [_copied(group["lr"]) for group in self.optimizer.param_groups]
+
+    def step(self, epoch=None):
+        """Move on by one epoch (or to `epoch`, which is deprecated) and set the rates."""
+        if self._step_count == 1:
+            self._warn_of_order()
+        self._step_count += 1
+        if epoch is not None:
+            warnings.warn(
+                "The epoch parameter in `scheduler.step()` was not necessary and is being "
+                "deprecated where possible. Please use `scheduler.step()` to step the scheduler.",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._update_lr(epoch)
+
+    def _warn_of_order(self):
+        if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
+            warnings.warn(
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+                "initialization. Please, make sure to call `optimizer.step()` before "
+                "`lr_scheduler.step()`.",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif not getattr(self.optimizer, "_opt_called", False):
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: they should be "
+                "called in the opposite order, else the first value of the schedule is skipped.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _update_lr(self, epoch=None):
+        if epoch is None:
+            self.last_epoch += 1
+            self._set_rates(self.get_lr)
+        else:
+            self.last_epoch = epoch
+            self._set_rates(getattr(self, "_get_closed_form_lr", self.get_lr))
+
+    def _set_rates(self, rates):
+        """Give the groups what the function `rates` returns."""
+        self._get_lr_called_within_step = True
+        try:
+            values = rates()
+        finally:
+            self._get_lr_called_within_step = False
+        for group, value in zip(self.optimizer.param_groups, values, strict=False):
+            _set(group, "lr", value)
+        self._last_lr = self._rates()
+
+
+def _per_group(optimizer, value, what):
+    """A list with a value for each group."""
+    count = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(f"Expected {count} {what}, but got {len(value)}")
+    return list(value)
