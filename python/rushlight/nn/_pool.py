@@ -1,6 +1,6 @@
-"""Pooling that is written over other ops: undone, fractional, and by norm in three dimensions.
+"""Pooling: maxima, means and norms of windows, windows at random places, and maxima put back.
 
-Public in `nn.functional`.
+Public in `nn.functional`; averages whose signature is the op's own are the ops themselves.
 """
 
 import math
@@ -8,7 +8,134 @@ import math
 import rushlight
 from rushlight._table import ops
 
-from .modules.utils import _ntuple, _single, _triple
+from .modules.utils import _list_with_default, _ntuple, _pair, _single, _triple
+
+# ---- maxima --------------------------------------------------------------------------------------
+
+
+def max_pool1d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The largest value of each window and its index."""
+    stride = kernel_size if stride is None else stride
+    return ops.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool1d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The largest value of each window of (N, C, L)."""
+    stride = kernel_size if stride is None else stride
+    function = ops.max_pool1d_with_indices if return_indices else ops.max_pool1d
+    return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The largest value of each window and its index."""
+    stride = kernel_size if stride is None else stride
+    return ops.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The largest value of each window of (N, C, H, W)."""
+    stride = kernel_size if stride is None else stride
+    function = ops.max_pool2d_with_indices if return_indices else ops.max_pool2d
+    return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The largest value of each window and its index."""
+    stride = kernel_size if stride is None else stride
+    return ops.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The largest value of each window of (N, C, D, H, W)."""
+    stride = kernel_size if stride is None else stride
+    function = ops.max_pool3d_with_indices if return_indices else ops.max_pool3d
+    return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+# ---- as many windows as wanted -------------------------------------------------------------------
+
+
+def adaptive_avg_pool2d(input, output_size):
+    """The means of as many windows as `output_size` says; None keeps a dimension's size."""
+    return ops.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
+
+
+def adaptive_avg_pool3d(input, output_size):
+    """The means of as many windows as `output_size` says; None keeps a dimension's size."""
+    return ops.adaptive_avg_pool3d(input, _list_with_default(output_size, input.size()))
+
+
+def adaptive_max_pool1d(input, output_size, return_indices=False):
+    """The largest values of `output_size` windows."""
+    values, indices = ops.adaptive_max_pool1d(input, output_size)
+    return (values, indices) if return_indices else values
+
+
+def adaptive_max_pool2d(input, output_size, return_indices=False):
+    """The largest values of as many windows as `output_size` says."""
+    size = _list_with_default(output_size, input.size())
+    values, indices = ops.adaptive_max_pool2d(input, size)
+    return (values, indices) if return_indices else values
+
+
+def adaptive_max_pool3d(input, output_size, return_indices=False):
+    """The largest values of as many windows as `output_size` says."""
+    size = _list_with_default(output_size, input.size())
+    values, indices = ops.adaptive_max_pool3d(input, size)
+    return (values, indices) if return_indices else values
+
+
+def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False):
+    """The largest values of `output_size` windows and their places."""
+    return ops.adaptive_max_pool1d(input, _single(output_size))
+
+
+def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False):
+    """The largest values of as many windows as `output_size` says, and their places."""
+    return ops.adaptive_max_pool2d(input, output_size)
+
+
+def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
+    """The largest values of as many windows as `output_size` says, and their places."""
+    return ops.adaptive_max_pool3d(input, output_size)
+
+
+# ---- norms ---------------------------------------------------------------------------------------
+
+
+def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """The p-norm of each window of (N, C, L)."""
+    mean = ops.avg_pool1d(input.pow(norm_type), kernel_size, stride or (), 0, ceil_mode)
+    return _lp_finish(mean, kernel_size, norm_type)
+
+
+def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """The p-norm of each window of (N, C, H, W)."""
+    mean = ops.avg_pool2d(input.pow(norm_type), kernel_size, stride or (), 0, ceil_mode)
+    return _lp_finish(mean, math.prod(_pair(kernel_size)), norm_type)
+
+
+def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """The p-norm of each window of (N, C, D, H, W)."""
+    mean = ops.avg_pool3d(input.pow(norm_type), kernel_size, stride or (), 0, ceil_mode)
+    return _lp_finish(mean, math.prod(_triple(kernel_size)), norm_type)
+
+
+def _lp_finish(mean, count, norm_type):
+    return (mean.sign() * ops.relu(mean.abs()) * count).pow(1.0 / norm_type)
+
 
 # ---- undone maxima -----------------------------------------------------------------------------
 
@@ -147,76 +274,36 @@ def _fractional(dims, input, kernel_size, output_size, output_ratio, samples):
     return (values, indices) if batched else (values.squeeze(0), indices.squeeze(0))
 
 
-def fractional_max_pool2d_with_indices(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
-    return_indices=False,
-    _random_samples=None,
-):
-    """The largest values of windows at random, nearly equal distances, and their places."""
-    return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
+def _fractional_functions(dims):
+    """The functions of so many dimensions: the values, and with their places."""
+
+    def with_indices(
+        input,
+        kernel_size,
+        output_size=None,
+        output_ratio=None,
+        return_indices=False,
+        _random_samples=None,
+    ):
+        """The largest values of windows at random, nearly equal distances, and their places."""
+        return _fractional(dims, input, kernel_size, output_size, output_ratio, _random_samples)
+
+    def values(
+        input,
+        kernel_size,
+        output_size=None,
+        output_ratio=None,
+        return_indices=False,
+        _random_samples=None,
+    ):
+        """The largest values of windows at random, nearly equal distances; places if asked."""
+        made = _fractional(dims, input, kernel_size, output_size, output_ratio, _random_samples)
+        return made if return_indices else made[0]
+
+    values.__name__ = values.__qualname__ = f"fractional_max_pool{dims}d"
+    with_indices.__name__ = with_indices.__qualname__ = f"{values.__name__}_with_indices"
+    return values, with_indices
 
 
-def fractional_max_pool3d_with_indices(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
-    return_indices=False,
-    _random_samples=None,
-):
-    """The largest values of windows at random, nearly equal distances, and their places."""
-    return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
-
-
-def fractional_max_pool2d(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
-    return_indices=False,
-    _random_samples=None,
-):
-    """`fractional_max_pool2d_with_indices`, with the places only if asked."""
-    made = _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
-    return made if return_indices else made[0]
-
-
-def fractional_max_pool3d(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
-    return_indices=False,
-    _random_samples=None,
-):
-    """`fractional_max_pool3d_with_indices`, with the places only if asked."""
-    made = _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
-    return made if return_indices else made[0]
-
-
-# ---- norms and names ---------------------------------------------------------------------------
-
-
-def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """The p-norm of each window of (N, C, D, H, W)."""
-    mean = ops.avg_pool3d(input.pow(norm_type), kernel_size, stride or (), 0, ceil_mode)
-    count = math.prod(_triple(kernel_size))
-    return (mean.sign() * ops.relu(mean.abs()) * count).pow(1.0 / norm_type)
-
-
-def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False):
-    """The largest values of `output_size` windows and their places."""
-    return ops.adaptive_max_pool1d(input, _single(output_size))
-
-
-def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False):
-    """The largest values of as many windows as `output_size` says, and their places."""
-    return ops.adaptive_max_pool2d(input, output_size)
-
-
-def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
-    """The largest values of as many windows as `output_size` says, and their places."""
-    return ops.adaptive_max_pool3d(input, output_size)
+fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional_functions(2)
+fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional_functions(3)

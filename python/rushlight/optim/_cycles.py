@@ -62,6 +62,7 @@ class OneCycleLR(LRScheduler):
     """
 
     __module__ = "rushlight.optim.lr_scheduler"
+    use_beta1: bool
 
     def __init__(
         self,
@@ -179,6 +180,7 @@ class CyclicLR(LRScheduler):
     """
 
     __module__ = "rushlight.optim.lr_scheduler"
+    use_beta1: bool
 
     def __init__(
         self,
