@@ -36,6 +36,8 @@ op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)
    doc="beta * self + alpha * mat @ vec.")
 op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=custom(isa=False), nn=True,
    variants="function",
+   node={"input.dim() == 2 && weight.dim() == 2": "MmBackward0",
+         "input.dim() == 2 && weight.dim() == 2 && bias.defined()": "AddmmBackward0"},
    grad={"input": "linear_input_backward(grad, weight)",
          "weight": "linear_weight_backward(grad, input, weight.dim())", "bias": "grad"},
    doc="input @ weight.T + bias over the last dimension of input.")

@@ -1,4 +1,4 @@
-"""Views and what rearranges without computing: the geometry of each view is in src/ops/shape.cpp."""
+"""Views and what rearranges without computing: the geometry of each view is in src/ops/views.cpp."""
 
 from gen.table import composite, custom, op, update, view
 

@@ -1,0 +1,17 @@
+// Geometry of tensors that views and composites of family shape share.
+#pragma once
+
+#include "core/op_support.h"
+
+namespace rushlight {
+
+// What cuts a tensor makes each piece at once; more than anybody wants would fill the memory.
+void check_pieces(const char* op, int64_t pieces);
+
+// A shape in which -1 stands for what is left of `numel`.
+DimVector infer_size(IntArrayRef shape, int64_t numel);
+
+// Strides with which a tensor's elements can be seen in another shape; false where they cannot.
+bool view_strides(const Tensor& t, IntArrayRef shape, DimVector& out);
+
+}  // namespace rushlight
