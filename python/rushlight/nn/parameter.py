@@ -205,3 +205,19 @@ class UninitializedBuffer(_Uninitialized, Tensor):  # type: ignore
 def is_lazy(param):
     """Whether a parameter or buffer has no size yet."""
     return isinstance(param, _Uninitialized)
+
+
+def clear_grads(parameters, set_to_none):
+    """Remove the gradients of parameters, or fill them with zeros apart from their history."""
+    for parameter in parameters:
+        grad = parameter.grad
+        if grad is None:
+            continue
+        if set_to_none:
+            parameter.grad = None
+            continue
+        if grad.grad_fn is not None:
+            grad.detach_()
+        else:
+            grad.requires_grad_(False)
+        grad.zero_()

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import rushlight
 from rushlight import Tensor
+from rushlight.nn.parameter import clear_grads
 from rushlight.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -266,18 +267,7 @@ class Optimizer:
     def zero_grad(self, set_to_none=True):
         """Remove all gradients, or fill them with zeros."""
         for group in self.param_groups:
-            for p in group["params"]:
-                grad = p.grad
-                if grad is None:
-                    continue
-                if set_to_none:
-                    p.grad = None
-                    continue
-                if grad.grad_fn is not None:
-                    grad.detach_()
-                else:
-                    grad.requires_grad_(False)
-                grad.zero_()
+            clear_grads(group["params"], set_to_none)
 
     def step(self, closure=None):
         """Update all parameters that have a gradient; every optimiser defines its own.

@@ -15,7 +15,7 @@ from collections import OrderedDict
 import rushlight
 from rushlight import _C, Tensor, typename
 
-from ..parameter import Buffer, Parameter
+from ..parameter import Buffer, Parameter, clear_grads
 from . import _errors, _hooks, _state
 from ._hooks import (
     register_module_backward_hook,
@@ -518,29 +518,25 @@ class Module(_C._ModuleBase):
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
 
-    def _get_member(self, target, table, what):
+    def _owner_of(self, target):
+        """The module that has a dotted name's last part, and that part."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
             raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        member = getattr(module, name)
-        if name not in getattr(module, table) and not isinstance(member, Parameter):
-            raise AttributeError(f"`{name}` is not {what}")
-        return member
+        return module, name
 
     def get_parameter(self, target):
         """The parameter with a dotted name."""
-        member = self._get_member(target, "_parameters", "an nn.Parameter")
-        if not isinstance(member, Parameter):
-            raise AttributeError(f"`{target.rpartition('.')[2]}` is not an nn.Parameter")
-        return member
+        module, name = self._owner_of(target)
+        parameter = getattr(module, name)
+        if not isinstance(parameter, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return parameter
 
     def get_buffer(self, target):
         """The buffer with a dotted name."""
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        module, name = self._owner_of(target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
         return module._buffers[name]
@@ -575,18 +571,7 @@ class Module(_C._ModuleBase):
 
     def zero_grad(self, set_to_none=True):
         """Remove all parameters' gradients, or fill them with zeros."""
-        for parameter in self.parameters():
-            grad = parameter.grad
-            if grad is None:
-                continue
-            if set_to_none:
-                parameter.grad = None
-            else:
-                if grad.grad_fn is not None:
-                    grad.detach_()
-                else:
-                    grad.requires_grad_(False)
-                grad.zero_()
+        clear_grads(self.parameters(), set_to_none)
 
     def share_memory(self):
         """Move parameters and buffers to shared memory; returns self."""

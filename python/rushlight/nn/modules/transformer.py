@@ -29,8 +29,9 @@ def _generate_square_subsequent_mask(sz, device=None, dtype=None):
     )
 
 
-def _sequence_length(x, batch_first):
-    """None where x is neither a batch nor one sequence."""
+def _sequence_length(x, layer):
+    """The length of a layer's input; None where that is neither a batch nor one sequence."""
+    batch_first = getattr(getattr(layer, "self_attn", None), "batch_first", False)
     if x.dim() == 2:
         return x.shape[0]
     return x.shape[1 if batch_first else 0] if x.dim() == 3 else None
@@ -59,78 +60,10 @@ def _copies(module, n):
     return ModuleList([copy.deepcopy(module) for _ in range(n)])
 
 
-class TransformerEncoderLayer(Module):
-    """Self-attention and a network of two linear layers, each with a sum and a norm around it.
+class _Layer(Module):
+    """Attentions, then a network of two linear layers; a norm and a dropout for each of these."""
 
-    Args:
-        d_model, nhead: width and number of heads.
-        dim_feedforward: width between the linear layers.
-        activation: "relu", "gelu" or a function.
-        norm_first: normalise before attention and network, not after.
-        batch_first: inputs are (batch, length, width), not (length, batch, width).
-    """
-
-    def __init__(
-        self,
-        d_model,
-        nhead,
-        dim_feedforward=2048,
-        dropout=0.1,
-        activation="relu",
-        layer_norm_eps=1e-5,
-        batch_first=False,
-        norm_first=False,
-        bias=True,
-        device=None,
-        dtype=None,
-    ):
-        made = {"device": device, "dtype": dtype}
-        super().__init__()
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **made
-        )
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **made)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **made)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.activation = _get_activation_fn(activation)
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        if not hasattr(self, "activation"):
-            self.activation = F.relu
-
-    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
-        """The layer's output, of the shape of src; masks as `MultiheadAttention` takes them."""
-        masks = (src_mask, src_key_padding_mask, is_causal)
-        if self.norm_first:
-            src = src + self._sa_block(self.norm1(src), *masks)
-            return src + self._ff_block(self.norm2(src))
-        src = self.norm1(src + self._sa_block(src, *masks))
-        return self.norm2(src + self._ff_block(src))
-
-    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
-        x, _ = self.self_attn(
-            x,
-            x,
-            x,
-            attn_mask=attn_mask,
-            key_padding_mask=key_padding_mask,
-            need_weights=False,
-            is_causal=is_causal,
-        )
-        return self.dropout1(x)
-
-    def _ff_block(self, x):
-        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
-
-
-class TransformerDecoderLayer(Module):
-    """`TransformerEncoderLayer` with attention to an encoder's output in between."""
+    _attentions = ("self_attn",)
 
     def __init__(
         self,
@@ -148,25 +81,72 @@ class TransformerDecoderLayer(Module):
     ):
         made = {"device": device, "dtype": dtype}
         attention = {"dropout": dropout, "bias": bias, "batch_first": batch_first, **made}
+        parts = range(1, len(self._attentions) + 2)
         super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, **attention)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)
+        for name in self._attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, **attention))
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **made)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **made)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
+        for i in parts:
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made))
+        for i in parts:
+            setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _get_activation_fn(activation)
 
     def __setstate__(self, state):
         super().__setstate__(state)
         if not hasattr(self, "activation"):
             self.activation = F.relu
+
+    def _attended(self, attention, x, memory, attn_mask, key_padding_mask, is_causal):
+        return attention(
+            x,
+            memory,
+            memory,
+            attn_mask=attn_mask,
+            key_padding_mask=key_padding_mask,
+            is_causal=is_causal,
+            need_weights=False,
+        )[0]
+
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        mask = (attn_mask, key_padding_mask, is_causal)
+        return self.dropout1(self._attended(self.self_attn, x, x, *mask))
+
+    def _network(self, x):
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a network of two linear layers, each with a sum and a norm around it.
+
+    Args:
+        d_model, nhead: width and number of heads.
+        dim_feedforward: width between the linear layers.
+        activation: "relu", "gelu" or a function.
+        norm_first: normalise before attention and network, not after.
+        batch_first: inputs are (batch, length, width), not (length, batch, width).
+    """
+
+    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+        """The layer's output, of the shape of src; masks as `MultiheadAttention` takes them."""
+        masks = (src_mask, src_key_padding_mask, is_causal)
+        if self.norm_first:
+            src = src + self._sa_block(self.norm1(src), *masks)
+            return src + self._ff_block(self.norm2(src))
+        src = self.norm1(src + self._sa_block(src, *masks))
+        return self.norm2(src + self._ff_block(src))
+
+    def _ff_block(self, x):
+        return self.dropout2(self._network(x))
+
+
+class TransformerDecoderLayer(_Layer):
+    """`TransformerEncoderLayer` with attention to an encoder's output in between."""
+
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -191,27 +171,12 @@ class TransformerDecoderLayer(Module):
         x = self.norm2(x + self._mha_block(x, memory, *other))
         return self.norm3(x + self._ff_block(x))
 
-    def _attended(self, attention, x, memory, attn_mask, key_padding_mask, is_causal):
-        return attention(
-            x,
-            memory,
-            memory,
-            attn_mask=attn_mask,
-            key_padding_mask=key_padding_mask,
-            is_causal=is_causal,
-            need_weights=False,
-        )[0]
-
-    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
-        mask = (attn_mask, key_padding_mask, is_causal)
-        return self.dropout1(self._attended(self.self_attn, x, x, *mask))
-
     def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
         mask = (attn_mask, key_padding_mask, is_causal)
         return self.dropout2(self._attended(self.multihead_attn, x, mem, *mask))
 
     def _ff_block(self, x):
-        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return self.dropout3(self._network(x))
 
 
 class TransformerEncoder(Module):
@@ -233,8 +198,7 @@ class TransformerEncoder(Module):
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         """The encoded src. Without `is_causal` the mask is compared with the causal one."""
-        batch_first = getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
-        causal = _is_causal(mask, is_causal, _sequence_length(src, batch_first))
+        causal = _is_causal(mask, is_causal, _sequence_length(src, self.layers[0]))
         for layer in self.layers:
             src = layer(
                 src, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask
@@ -263,8 +227,7 @@ class TransformerDecoder(Module):
         memory_is_causal=False,
     ):
         """The decoded tgt. Without `tgt_is_causal` its mask is compared with the causal one."""
-        batch_first = getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
-        causal = _is_causal(tgt_mask, tgt_is_causal, _sequence_length(tgt, batch_first))
+        causal = _is_causal(tgt_mask, tgt_is_causal, _sequence_length(tgt, self.layers[0]))
         for layer in self.layers:
             tgt = layer(
                 tgt,
