@@ -17,12 +17,9 @@ from rushlight.utils.checkpoint import (
     checkpoint,
     set_checkpoint_early_stop,
 )
+from tests.python.gradients import leaf
 
 engine = torch.autograd.Variable._execution_engine
-
-
-def leaf(*values):
-    return torch.tensor(values, requires_grad=True)
 
 
 # ---- callbacks ----
@@ -358,6 +355,7 @@ def test_strict_functionals():
 
 
 def test_names_of_nodes():
+    linear = torch.nn.functional.linear
     x = leaf(1.0, 2.0)
     names = {
         "PowBackward0": x**2,
@@ -372,6 +370,9 @@ def test_names_of_nodes():
         "RemainderBackward1": x % x,
         "RemainderBackward0": x % 2,
         "MaskedFillBackward0": x.masked_fill(x > 1, 0.0),
+        "MmBackward0": linear(x[None], x[None]),
+        "AddmmBackward0": linear(x[None], x[None], x[:1]),
+        "LinearBackward0": linear(x[None, None], x[None]),
     }
     for name, y in names.items():
         assert y.grad_fn.name() == name and type(y.grad_fn).__name__ == name
@@ -379,7 +380,7 @@ def test_names_of_nodes():
     assert accumulator.name() == "torch::autograd::AccumulateGrad"
     assert type(accumulator).__name__ == "AccumulateGrad" and accumulator.variable is x
     info = names["SumBackward1"].grad_fn._input_metadata[0]
-    assert info.shape == () and info.dtype is torch.float32 and info.device.type == "cpu"
+    assert info.shape == () and info.dtype is x.dtype and info.device.type == "cpu"
 
 
 def test_leaving_inference_mode_records_again():

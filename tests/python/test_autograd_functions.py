@@ -1,0 +1,257 @@
+"""Custom functions: `autograd.Function` in all its forms."""
+
+import pytest
+
+import rushlight as torch
+from rushlight.autograd import Function, gradcheck, gradgradcheck
+from rushlight.autograd.function import once_differentiable
+from tests.python.gradients import leaf, raises
+
+
+class Scale(Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        ctx.save_for_backward(x)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.factor, None
+
+
+def test_function_context_is_the_node():
+    x = leaf(1.0)
+    y = Scale.apply(x, 3)
+    assert type(y.grad_fn).__name__ == "ScaleBackward"
+    assert y.grad_fn.factor == 3
+    assert y.grad_fn.needs_input_grad == (True, False)
+    assert y.grad_fn.saved_tensors[0] is x
+    assert y.grad_fn.next_functions[0][0].variable is x
+    y.sum().backward()
+    with raises("a second time"):
+        y.grad_fn.saved_tensors  # noqa: B018
+    with torch.no_grad():
+        assert Scale.apply(x, 3).grad_fn is None
+
+
+def test_function_second_derivative():
+    class Square(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * 2 * x
+
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(Square.apply, (x,))
+    assert gradgradcheck(Square.apply, (x,))
+
+
+def test_function_that_saves_its_output():
+    class Exp(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            (y,) = ctx.saved_tensors
+            return grad * y
+
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(Exp.apply, (x,))
+    assert gradgradcheck(Exp.apply, (x,))
+    y = Exp.apply(x)
+    y.add_(1)
+    with raises("modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_function_with_setup_context():
+    class Product(Function):
+        @staticmethod
+        def forward(x, y):
+            return x * y, x.shape[0]
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            assert output[1] == 2
+
+        @staticmethod
+        def backward(ctx, grad, _):
+            x, y = ctx.saved_tensors
+            return grad * y, grad * x
+
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    z, n = Product.apply(x, y)
+    assert n == 2
+    z.sum().backward()
+    assert x.grad.tolist() == [3.0, 4.0] and y.grad.tolist() == [1.0, 2.0]
+
+
+def test_function_with_several_outputs():
+    seen = []
+
+    class Two(Function):
+        @staticmethod
+        def forward(ctx, x):
+            index = torch.tensor([0])
+            ctx.mark_non_differentiable(index)
+            return x * 2, x * 3, index
+
+        @staticmethod
+        def backward(ctx, a, b, c):
+            seen.append((a, b, c))
+            return a * 2 + b * 3
+
+    x = leaf(1.0)
+    a, b, index = Two.apply(x)
+    assert not index.requires_grad and a.requires_grad
+    b.sum().backward()
+    assert x.grad.tolist() == [3.0]
+    assert seen[0][0].tolist() == [0.0] and seen[0][2].tolist() == [0]
+
+
+def test_unmaterialized_gradients():
+    class Two(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, a, b):
+            assert a is None
+            return b * 3
+
+    x = leaf(1.0)
+    Two.apply(x)[1].sum().backward()
+    assert x.grad.tolist() == [3.0]
+
+
+def test_function_in_place():
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    assert Double.apply(y) is y
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    x.grad = None
+    z = x * 1
+    Double.apply(z[:1])
+    z.sum().backward()
+    assert x.grad.tolist() == [2.0, 1.0]
+    with raises("a leaf Variable that requires grad has been used in an in-place operation"):
+        Double.apply(leaf(1.0))
+
+
+def test_function_that_returns_its_input():
+    class Same(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 10
+
+    x = leaf(1.0)
+    y = Same.apply(x)
+    assert y is not x and y.data_ptr() == x.data_ptr()
+    y.sum().backward()
+    assert x.grad.tolist() == [10.0]
+    with raises("inside a custom Function"):
+        Same.apply(x * 1).add_(1)
+
+
+def test_function_errors():
+    class Bad(Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return Bad.result
+
+    x = leaf(1.0, 2.0)
+    grad = torch.ones(2, dtype=torch.float64)
+    for result, message in [
+        ((grad, None, grad), r"returned an incorrect number of gradients \(expected 2, got 3\)"),
+        ((grad, grad), "returned a gradient different than None at position 2"),
+        ((3, None), r"expected Variable or None \(got int\)"),
+        ((torch.ones(3), None), r"invalid gradient at index 0 - got \[3\] but expected shape"),
+    ]:
+        Bad.result = result
+        with raises(message):
+            Bad.apply(x, 1).sum().backward()
+    with pytest.raises(TypeError):
+
+        class Save(Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(3)
+                return x * 1
+
+        Save.apply(x)
+
+    class Fails(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise KeyError("from backward")
+
+    with pytest.raises(KeyError, match="from backward"):
+        Fails.apply(x).sum().backward()
+
+
+def test_once_differentiable():
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * 3 * x**2
+
+    x = leaf(2.0)
+    Cube.apply(x).sum().backward()
+    assert x.grad.tolist() == [12.0]
+    weight = leaf(1.0)
+    (first,) = torch.autograd.grad(Cube.apply(x), x, weight, create_graph=True)
+    with raises("twice a function that was marked with @once_differentiable"):
+        first.sum().backward()
+
+
+def test_function_without_backward():
+    class Forward(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+    with pytest.raises(NotImplementedError, match="backward"):
+        Forward.apply(leaf(1.0)).sum().backward()

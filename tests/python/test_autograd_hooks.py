@@ -1,0 +1,184 @@
+"""Hooks on tensors, nodes, accumulators and saved tensors."""
+
+import weakref
+
+import pytest
+
+import rushlight as torch
+from tests.python.gradients import assert_close, leaf, raises
+
+# ---- hooks ----
+
+
+def test_tensor_hooks_in_order_and_removal():
+    x = leaf(1.0)
+    first = x.register_hook(lambda g: g * 2)
+    x.register_hook(lambda g: g + 1)
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [7.0]
+    first.remove()
+    x.grad = None
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [4.0]
+
+
+def test_hook_sees_gradients_asked_by_grad():
+    x = leaf(1.0)
+    x.register_hook(lambda g: g * 10)
+    assert torch.autograd.grad((x * 2).sum(), x)[0].tolist() == [20.0]
+
+
+def test_hook_errors():
+    x = leaf(1.0, 2.0)
+    handle = x.register_hook(lambda g: g[:1])
+    with raises("has changed the size of value"):
+        (x * 2).sum().backward()
+    handle.remove()
+    x.register_hook(lambda g: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        (x * 2).sum().backward()
+    with raises("cannot register a hook on a tensor that doesn't require gradient"):
+        torch.ones(1).register_hook(print)
+
+
+def test_accumulate_hook():
+    x = leaf(1.0)
+    seen = []
+    handle = x.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.tolist()))
+    (x * 2).sum().backward()
+    (x * 2).sum().backward()
+    handle.remove()
+    (x * 2).sum().backward()
+    assert seen == [[2.0], [4.0]]
+    with raises("non-leaf"):
+        (x * 2).register_post_accumulate_grad_hook(print)
+
+
+def test_node_hooks():
+    x = leaf(1.0, 2.0)
+    y = x * 3
+    node = y.grad_fn
+    seen = []
+
+    def post(grad_inputs, grad_outputs):
+        seen.append((grad_inputs[0].tolist(), grad_outputs[0].tolist()))
+        return (grad_inputs[0] * 2, *grad_inputs[1:])
+
+    node.register_hook(post)
+    handle = node.register_prehook(lambda grads: (grads[0] * 10,))
+    y.sum().backward(retain_graph=True)
+    assert seen == [([30.0, 30.0], [10.0, 10.0])]
+    assert x.grad.tolist() == [60.0, 60.0]
+    handle.remove()
+    y.sum().backward()
+    assert x.grad.tolist() == [66.0, 66.0]
+
+
+def test_hook_of_the_accumulator():
+    x = leaf(1.0)
+    accumulator = (x * 1).grad_fn.next_functions[0][0]
+    seen = []
+    accumulator.register_hook(lambda *_: seen.append(x.grad.tolist()))
+    (x * 2).sum().backward()
+    assert seen == [[2.0]]
+    assert accumulator.variable is x
+
+
+def test_retain_grad():
+    x = leaf(1.0)
+    y = x * 2
+    y.retain_grad()
+    y.retain_grad()
+    assert y.retains_grad and not x.retains_grad
+    (y * 3).sum().backward()
+    assert y.grad.tolist() == [3.0]
+    z = x * 2
+    z.retain_grad()
+    z.mul_(5)
+    (z * 3).sum().backward()
+    assert z.grad.tolist() == [3.0]
+    with raises("can't retain_grad on Tensor that has requires_grad=False"):
+        torch.ones(1).retain_grad()
+
+
+def test_retained_gradient_does_not_keep_the_tensor():
+    x = leaf(1.0)
+    y = x * 2
+    y.retain_grad()
+    z = y + 3
+    gone = weakref.ref(y)
+    del y
+    assert gone() is None
+    z.sum().backward()
+    assert x.grad.tolist() == [2.0]
+
+
+def test_multi_grad_hook():
+    a, b, c = leaf(1.0), leaf(2.0), leaf(3.0)
+    seen = []
+    handle = torch.autograd.graph.register_multi_grad_hook(
+        (a, b, c), lambda grads: seen.append([g if g is None else g.tolist() for g in grads])
+    )
+    (a * b).sum().backward()
+    assert seen == [[[2.0], [1.0], None]]
+    handle.remove()
+    (a * b).sum().backward()
+    assert len(seen) == 1
+
+
+# ---- saved tensors' hooks ----
+
+
+def test_saved_tensors_hooks():
+    packed = []
+
+    def pack(t):
+        packed.append(t.shape)
+        return t.detach().clone() * 2
+
+    def unpack(t):
+        return t / 2
+
+    x = leaf(3.0)
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        y = x.exp() * x
+    y.sum().backward()
+    assert len(packed) == 3
+    e = x.detach().exp()
+    assert_close(x.grad, e * x.detach() + e)
+
+
+def test_saved_tensors_hooks_keep_double_backward():
+    x = leaf(2.0)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+        y = x.exp() * x
+    (first,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x)
+    assert_close(second, (x.detach() + 2) * x.detach().exp())
+
+
+def test_save_on_cpu_and_disable():
+    x = leaf(2.0)
+    with torch.autograd.graph.save_on_cpu():
+        y = x * x
+    y.sum().backward()
+    assert x.grad.tolist() == [4.0]
+    graph = torch.autograd.graph
+    with graph.disable_saved_tensors_hooks("not now"), raises("not now"):
+        graph.saved_tensors_hooks(lambda t: t, lambda t: t).__enter__()
+
+
+def test_failing_pack_hook():
+    x = leaf(2.0)
+    hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0, lambda t: t)
+    with pytest.raises(ZeroDivisionError), hooks:
+        x.exp()
+    assert x.exp().requires_grad
+
+
+def test_raw_saved_tensor_hooks():
+    x = leaf(2.0)
+    y = x.exp()
+    y.grad_fn._raw_saved_result.register_hooks(lambda t: t.detach() * 3, lambda t: t / 3)
+    y.sum().backward()
+    assert_close(x.grad, x.detach().exp())

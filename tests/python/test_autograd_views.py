@@ -1,0 +1,213 @@
+"""Leaves, in-place writes and views: whose history changes, and what is refused."""
+
+import rushlight as torch
+from rushlight.autograd import gradcheck, gradgradcheck
+from tests.python.gradients import leaf, raises
+
+# ---- leaves and flags ----
+
+
+def test_requires_grad_rules():
+    x = leaf(1.0)
+    y = x * 2
+    assert y.requires_grad_() is y
+    with raises("you can only change requires_grad flags of leaf variables"):
+        y.requires_grad_(False)
+    with raises("floating point"):
+        torch.tensor([1]).requires_grad_()
+    assert not x.requires_grad_(False).requires_grad
+    assert x.requires_grad_().requires_grad
+
+
+def test_set_grad_checks():
+    x = leaf(1.0, 2.0)
+    with raises("size"):
+        x.grad = torch.ones(3, dtype=torch.float64)
+    with raises("type"):
+        x.grad = torch.ones(2)
+    with raises("can't assign Variable as its own grad"):
+        x.grad = x
+    with raises("expected to be a Tensor or None", TypeError):
+        x.grad = 3
+    grad = torch.ones(2, dtype=torch.float64)
+    x.grad = grad
+    assert x.grad is grad
+    x.grad = None
+    assert x.grad is None
+
+
+def test_detach_shares_the_version():
+    x = torch.ones(3)
+    d = x.detach()
+    before = x._version
+    d.add_(1)
+    assert x._version == before + 1 and d._version == before + 1
+    x.data.add_(1)
+    assert x._version == before + 1
+
+
+def test_set_data():
+    x = leaf(1.0)
+    with raises("must be floating point or complex"):
+        x.data = torch.tensor([1])
+    y = x * 3
+    version = x._version
+    x.data = torch.zeros(2, dtype=torch.float64)
+    assert x.requires_grad and x.shape == (2,) and x._version == version
+    assert y.grad_fn is not None
+
+
+def test_detach_in_place():
+    y = leaf(1.0) * 2
+    assert y.detach_() is y
+    assert y.is_leaf and not y.requires_grad
+    with raises("Can't detach views in-place"):
+        (leaf(1.0, 2.0) * 2)[:1].detach_()
+
+
+# ---- in-place writes and views ----
+
+
+def test_modified_saved_tensor_says_what_and_where():
+    x = leaf(1.0, 2.0, 3.0)
+    y = x.exp()
+    y.add_(1)
+    with raises(
+        r"modified by an inplace operation: \[torch.DoubleTensor \[3\]\], which is output 0 of "
+        r"Exp.*, is at version 1; expected version 0 instead"
+    ):
+        y.sum().backward()
+
+
+def test_write_through_a_view_changes_the_roots_history():
+    x = leaf(1.0, 2.0, 3.0, 4.0)
+    y = x * 1
+    view = y[1:3]
+    view.mul_(10)
+    assert type(y.grad_fn).__name__ == "CopySlices"
+    (y * torch.arange(4.0)).sum().backward()
+    assert x.grad.tolist() == [0.0, 10.0, 20.0, 3.0]
+
+
+def test_view_is_regenerated_after_a_write_to_its_root():
+    x = leaf(1.0, 2.0, 3.0, 4.0)
+    y = x * 1
+    view = y.view(2, 2)
+    y.mul_(3)
+    assert type(view.grad_fn).__name__ == "AsStridedBackward0"
+    view[0].sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0, 0.0, 0.0]
+
+
+def test_writes_through_views_of_views():
+    x = leaf(*map(float, range(8)))
+    y = (x * 1).view(2, 2, 2)
+    inner = y[0].t()[1]
+    inner.mul_(5)
+    inner.add_(y[1, 0])
+    y.sum().backward()
+    expected = [1.0, 5.0, 1.0, 5.0, 2.0, 2.0, 1.0, 1.0]
+    assert x.grad.tolist() == expected
+
+
+def test_write_of_something_that_requires_grad_into_something_that_does_not():
+    x = torch.zeros(4, dtype=torch.float64)
+    view = x[:2]
+    w = leaf(1.0, 2.0, 3.0, 4.0)
+    x.mul_(w)
+    assert view.requires_grad and not view.is_leaf
+    view.sum().backward()
+    assert w.grad.tolist() == [0.0] * 4
+    y = torch.zeros(3, dtype=torch.float64)
+    y[1:] = w[:2] * 2
+    y.sum().backward()
+    assert w.grad.tolist() == [2.0, 2.0, 0.0, 0.0]
+
+
+def test_in_place_on_leaves():
+    x = leaf(1.0, 2.0)
+    with raises("a leaf Variable that requires grad is being used in an in-place operation"):
+        x.add_(1)
+    with raises("a view of a leaf Variable that requires grad is being used in an in-place"):
+        x[:1].add_(1)
+    with torch.no_grad():
+        x.add_(1)
+        x[:1].add_(1)
+    assert x.tolist() == [3.0, 3.0]
+
+
+def test_in_place_on_special_views():
+    x = leaf(1.0, 2.0, 3.0, 4.0)
+    y = x * 1
+    parts = y.unbind(0)
+    with raises("is a view and is being modified inplace"):
+        parts[0].add_(1)
+    y.add_(1)
+    with raises("its base or another view of its base has been modified inplace"):
+        parts[1] * 2
+    with torch.no_grad():
+        view = x.view(2, 2)
+    assert view.requires_grad and view.is_leaf
+    with raises("A view was created in no_grad mode"):
+        view.mul_(leaf(1.0, 2.0))
+
+
+def test_split_pieces_cannot_be_written():
+    y = leaf(1.0, 2.0, 3.0, 4.0) * 1
+    a, _ = y.split(2)
+    with raises("multiple views"):
+        a.add_(1)
+
+
+def test_late_leaf_views():
+    base = torch.zeros(2)
+    view = base.view(2)
+    base.requires_grad_()
+    assert view.requires_grad and view.grad_fn is None
+
+
+def test_in_place_results_of_saved_output_ops_on_views():
+    def function(x):
+        y = x * 1
+        y[0].exp_()
+        return y
+
+    x = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(function, (x,))
+    assert gradgradcheck(function, (x,))
+
+
+def test_broadcast_in_place_gradients():
+    def function(x, w):
+        y = x * 1
+        y[:, 1].mul_(w)
+        y.add_(w[:1])
+        return y
+
+    x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+    w = torch.randn(2, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(function, (x, w))
+    assert gradgradcheck(function, (x, w))
+
+
+# ---- inference mode ----
+
+
+def test_inference_mode():
+    x = leaf(1.0, 2.0)
+    with torch.inference_mode():
+        assert torch.is_inference_mode_enabled() and not torch.is_grad_enabled()
+        made = torch.ones(2, dtype=torch.float64)
+        view = x.view(2, 1)
+    assert made.is_inference() and not x.is_inference() and not view.is_inference()
+    with raises("Inplace update to inference tensor outside InferenceMode"):
+        made.add_(1)
+    with raises("Inference tensors cannot be saved for backward"):
+        made * x
+    with raises("do not track version counter"):
+        made._version  # noqa: B018
+    with raises("Setting requires_grad=True on inference tensor"):
+        made.requires_grad_()
+    with raises("A view was created in inference mode"):
+        view.mul_(x.view(2, 1))
+    assert (made.clone() * x).requires_grad
