@@ -11,6 +11,7 @@ from typing import Any
 from rushlight import _C
 
 _SIGNATURE = re.compile(r"(\w+)(?:\.(\w+))?\((.*)\)\s*->", re.DOTALL)
+_COMMA = re.compile(r",(?![^(\[]*[)\]])")  # outside brackets
 _CONSTANTS = {
     "None": None,
     "True": True,
@@ -23,18 +24,6 @@ _CONSTANTS = {
     "{}": None,
 }
 _REQUIRED = object()
-
-
-def _split(text):
-    """Splits at the commas outside brackets."""
-    parts, depth, start = [], 0, 0
-    for i, c in enumerate(text):
-        depth += (c in "([") - (c in ")]")
-        if c == "," and depth == 0:
-            parts.append(text[start:i].strip())
-            start = i + 1
-    parts.append(text[start:].strip())
-    return [p for p in parts if p]
 
 
 # Where one signature of ours stands for several of PyTorch's, all their names lead to it.
@@ -61,7 +50,7 @@ class OpOverload:
         kinds: list[str] = []
         self.defaults: list[Any] = []
         self._num_positional = None
-        for part in _split(arguments):
+        for part in filter(None, map(str.strip, _COMMA.split(arguments))):
             if part == "*":
                 self._num_positional = len(names)
                 continue

@@ -6,6 +6,7 @@ is a method.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from rushlight import _C
@@ -23,6 +24,11 @@ _atleast_1d, _atleast_2d, _atleast_3d = _ops.atleast_1d, _ops.atleast_2d, _ops.a
 def _listed(tensors):
     """The tensors of f(a, b) and of f([a, b])."""
     return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+
+
+def _into(out, result):
+    """`result`, in `out` where there is one."""
+    return result if out is None else out.resize_(result.shape).copy_(result)
 
 
 def einsum(equation, *operands):
@@ -95,9 +101,7 @@ def nonzero(input, *, out=None, as_tuple=False):
     indices = _nonzero(input)
     if as_tuple:
         return indices.unbind(1) if input.dim() else _nonzero(input.unsqueeze(0)).unbind(1)
-    if out is None:
-        return indices
-    return out.resize_(indices.shape).copy_(indices)
+    return _into(out, indices)
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
@@ -113,8 +117,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
         p = 2
     if p is None:
         p = 2
-    result = _norm(input, p, dim, keepdim, dtype=dtype)
-    return result if out is None else out.resize_(result.shape).copy_(result)
+    return _into(out, _norm(input, p, dim, keepdim, dtype=dtype))
 
 
 _CDIST_MODES = {
@@ -187,24 +190,11 @@ def tensordot(a, b, dims=2, out=None):
         raise RuntimeError("contracted dimensions need to match, but the sizes given do not")
     free_a = [d for d in range(a.dim()) if d not in left]
     free_b = [d for d in range(b.dim()) if d not in right]
-    sizes = [a.size(d) for d in free_a] + [b.size(d) for d in free_b]
-    inner = _C.Size([a.size(d) for d in left]).numel()
-    rows = (
-        a.permute(free_a + left).reshape(-1, inner)
-        if a.numel()
-        else a.new_zeros(_rows(a, free_a), inner)
-    )
-    columns = (
-        b.permute(right + free_b).reshape(inner, -1)
-        if b.numel()
-        else b.new_zeros(inner, _rows(b, free_b))
-    )
-    result = rows.mm(columns).reshape(sizes)
-    return result if out is None else out.resize_(result.shape).copy_(result)
-
-
-def _rows(tensor, dims):
-    return _C.Size([tensor.size(d) for d in dims]).numel()
+    height, width = [a.size(d) for d in free_a], [b.size(d) for d in free_b]
+    inner = math.prod(a.size(d) for d in left)
+    rows = a.permute(free_a + left).reshape(math.prod(height), inner)
+    columns = b.permute(right + free_b).reshape(inner, math.prod(width))
+    return _into(out, rows.mm(columns).reshape(height + width))
 
 
 def cartesian_prod(*tensors):
@@ -237,9 +227,7 @@ def lu(input, pivot=True, get_infos=False, out=None):
     results = (LU, pivots, info) if get_infos else (LU, pivots)
     if out is None:
         return results
-    for given, result in zip(out, results, strict=True):
-        given.resize_(result.shape).copy_(result)
-    return tuple(out)
+    return tuple(_into(given, result) for given, result in zip(out, results, strict=True))
 
 
 def unravel_index(indices, shape):
@@ -294,25 +282,19 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
 def _slopes(values, dim, step, edge_order):
     """`gradient` along one dimension."""
     n = values.size(dim)
-
-    def at(start, length):
-        return values.narrow(dim, start, length)
-
+    shape = [1] * values.dim()
+    shape[dim] = n - 1
     if isinstance(step, Tensor):
         if step.dim() != 1 or step.numel() != n:
             raise RuntimeError(
                 "torch.gradient expected each element of spacing to have the same length as the "
                 f"dimension, but got {tuple(step.shape)} for {n} samples"
             )
-        shape = [1] * values.dim()
-        shape[dim] = n - 1
         gaps = (step[1:] - step[:-1]).reshape(shape)
     else:
-        shape = [1] * values.dim()
-        shape[dim] = n - 1
         like = values if values.is_floating_point() or values.is_complex() else values.float()
         gaps = _ops.full(shape, step, dtype=like.dtype, device=values.device)
-    slopes = (at(1, n - 1) - at(0, n - 1)) / gaps
+    slopes = values.diff(dim=dim) / gaps
     first, last = slopes.narrow(dim, 0, 1), slopes.narrow(dim, n - 2, 1)
     if n == 2:
         return _ops.cat([first, last], dim)
@@ -455,38 +437,31 @@ def dim_order(self, *, ambiguity_check=False):
     return tuple(order)
 
 
-def _refuse_grad(name, tensor):
+def _map_into(name, callable, tensor, *others):
+    """Writes what `callable` gives for the elements of `tensor` and of those that follow it."""
     if tensor.requires_grad:
         raise RuntimeError(
             f"Can't call {name}() on Variable that requires grad. "
             f"Use var.detach().{name}() instead."
         )
-
-
-def _write_values(tensor, values):
+    elements = [t.expand_as(tensor).reshape(-1).tolist() for t in (tensor, *others)]
+    values = [callable(*element) for element in zip(*elements, strict=True)]
     return tensor.copy_(_ops.tensor(values, dtype=tensor.dtype).reshape(tensor.shape))
 
 
 def apply_(self, callable):
     """Every element becomes `callable(element)`; slow, for trying things out."""
-    _refuse_grad("apply_", self)
-    return _write_values(self, [callable(v) for v in self.reshape(-1).tolist()])
+    return _map_into("apply_", callable, self)
 
 
 def map_(self, tensor, callable):
     """Every element becomes `callable(element, element of tensor)`; slow."""
-    _refuse_grad("map_", self)
-    other = tensor.expand_as(self).reshape(-1).tolist()
-    pairs = zip(self.reshape(-1).tolist(), other, strict=True)
-    return _write_values(self, [callable(*pair) for pair in pairs])
+    return _map_into("map_", callable, self, tensor)
 
 
 def map2_(self, x, y, callable):
     """Every element becomes `callable(element, element of x, element of y)`; slow."""
-    _refuse_grad("map2_", self)
-    others = [t.expand_as(self).reshape(-1).tolist() for t in (x, y)]
-    triples = zip(self.reshape(-1).tolist(), *others, strict=True)
-    return _write_values(self, [callable(*triple) for triple in triples])
+    return _map_into("map2_", callable, self, x, y)
 
 
 _REMOVED = {

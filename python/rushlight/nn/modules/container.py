@@ -32,7 +32,59 @@ def _item_index(index, length):
     return index % length
 
 
-class Sequential(Module):
+class _Sequence(Module):
+    """Modules one after the other, under "0", "1", … unless they were given names."""
+
+    def _key(self, index):
+        keys = self._modules
+        return next(islice(keys, _item_index(index, len(keys)), None))
+
+    def _number(self, modules):
+        """Take these modules as the only ones, under new numbers."""
+        self._modules = {str(i): module for i, module in enumerate(modules)}
+
+    def __getitem__(self, index):
+        return self._modules[self._key(index)]
+
+    def __setitem__(self, index, module):
+        setattr(self, self._key(index), module)
+
+    def __delitem__(self, index):
+        if isinstance(index, slice):
+            for key in list(self._modules)[index]:
+                delattr(self, key)
+        else:
+            delattr(self, self._key(index))
+        self._number(self._modules.values())
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __dir__(self):
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def append(self, module):
+        """Add a module at the end; returns self."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules):
+        """Add the modules of an iterable at the end; returns self."""
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def pop(self, key):
+        """Remove the module at an index and return it."""
+        module = self[key]
+        del self[key]
+        return module
+
+
+class Sequential(_Sequence):
     """Calls its modules one after the other, each with the result of the one before.
 
     Args:
@@ -53,54 +105,16 @@ class Sequential(Module):
             input = module(input)  # type: ignore[misc]
         return input
 
-    def _key(self, index):
-        keys = self._modules
-        return next(islice(keys, _item_index(index, len(keys)), None))
-
-    def _renumber(self):
-        modules = list(self._modules.values())
-        self._modules = {str(i): module for i, module in enumerate(modules)}
-
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
-        return self._modules[self._key(index)]
-
-    def __setitem__(self, index, module):
-        setattr(self, self._key(index), module)
-
-    def __delitem__(self, index):
-        if isinstance(index, slice):
-            for key in list(self._modules)[index]:
-                delattr(self, key)
-        else:
-            delattr(self, self._key(index))
-        self._renumber()
-
-    def __len__(self):
-        return len(self._modules)
-
-    def __iter__(self):
-        return iter(self._modules.values())
-
-    def __dir__(self):
-        return [name for name in super().__dir__() if not name.isdigit()]
+        return super().__getitem__(index)
 
     def __add__(self, other):
-        if not isinstance(other, Sequential):
-            raise ValueError(
-                "add operator supports only objects of Sequential class, "
-                f"but {type(other)} is given."
-            )
-        return Sequential(*self, *other)
+        return Sequential(*self, *_sequential(other))
 
     def __iadd__(self, other):
-        if not isinstance(other, Sequential):
-            raise ValueError(
-                "add operator supports only objects of Sequential class, "
-                f"but {type(other)} is given."
-            )
-        return self.extend(list(other))
+        return self.extend(_sequential(other))
 
     def __mul__(self, times):
         _check_times(times)
@@ -115,34 +129,25 @@ class Sequential(Module):
             self.extend(modules)
         return self
 
-    def append(self, module):
-        """Add a module at the end; returns self."""
-        self.add_module(str(len(self)), module)
-        return self
-
-    def extend(self, sequential):
-        """Add the modules of an iterable at the end; returns self."""
-        for module in list(sequential):
-            self.append(module)
-        return self
-
     def insert(self, index, module):
         """Put a module in front of the one at `index`; returns self."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
-        length = len(self)
-        if not -length <= index <= length:
+        if not -len(self) <= index <= len(self):
             raise IndexError(f"Index out of range: {index}")
         modules = list(self)
         modules.insert(index, module)
-        self._modules = {str(i): m for i, m in enumerate(modules)}
+        self._number(modules)
         return self
 
-    def pop(self, key):
-        """Remove the module at an index and return it."""
-        module = self[key]
-        del self[key]
-        return module
+
+def _sequential(other):
+    """What can be added to a Sequential, checked."""
+    if not isinstance(other, Sequential):
+        raise ValueError(
+            f"add operator supports only objects of Sequential class, but {type(other)} is given."
+        )
+    return other
 
 
 def _check_times(times):
@@ -163,7 +168,7 @@ def _collapse(lines):
     return runs
 
 
-class ModuleList(Module):
+class ModuleList(_Sequence):
     """A list of modules, all of them registered.
 
     Args:
@@ -175,30 +180,10 @@ class ModuleList(Module):
         if modules is not None:
             self += modules
 
-    def _key(self, index):
-        return str(_item_index(index, len(self)))
-
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)(list(self._modules.values())[index])
-        return self._modules[self._key(index)]
-
-    def __setitem__(self, index, module):
-        setattr(self, self._key(index), module)
-
-    def __delitem__(self, index):
-        if isinstance(index, slice):
-            for i in range(len(self))[index]:
-                delattr(self, str(i))
-        else:
-            delattr(self, self._key(index))
-        self._modules = {str(i): module for i, module in enumerate(self._modules.values())}
-
-    def __len__(self):
-        return len(self._modules)
-
-    def __iter__(self):
-        return iter(self._modules.values())
+        return super().__getitem__(index)
 
     def __iadd__(self, modules):
         return self.extend(modules)
@@ -206,27 +191,12 @@ class ModuleList(Module):
     def __add__(self, other):
         return ModuleList(chain(self, other))
 
-    def __dir__(self):
-        return [name for name in super().__dir__() if not name.isdigit()]
-
     def insert(self, index, module):
         """Put a module in front of the one at `index`."""
         modules = list(self)
         modules.insert(index, module)
         self._modules.clear()
-        for i, item in enumerate(modules):
-            self.add_module(str(i), item)
-
-    def append(self, module):
-        """Add a module at the end; returns self."""
-        self.add_module(str(len(self)), module)
-        return self
-
-    def pop(self, key):
-        """Remove the module at an index and return it."""
-        module = self[key]
-        del self[key]
-        return module
+        super().extend(modules)
 
     def extend(self, modules):
         """Add the modules of an iterable at the end; returns self."""
@@ -235,9 +205,7 @@ class ModuleList(Module):
                 "ModuleList.extend should be called with an iterable, but got "
                 + type(modules).__name__
             )
-        for module in list(modules):
-            self.append(module)
-        return self
+        return super().extend(modules)
 
     def __repr__(self):
         """Like a module's, with runs of equal items on one line."""

@@ -18,7 +18,24 @@ def _shape(normalized_shape):
     return tuple(normalized_shape)
 
 
-class LayerNorm(Module):
+class _Scaled(Module):
+    """What ends with a learnt scale `weight` and shift `bias`, each of which may be absent."""
+
+    def _register_affine(self, shape, device, dtype, **wanted):
+        for name, exists in wanted.items():
+            made = rushlight.empty(shape, device=device, dtype=dtype) if exists else None
+            self.register_parameter(name, None if made is None else Parameter(made))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Weight 1, bias 0."""
+        for name, start in (("weight", init.ones_), ("bias", init.zeros_)):
+            parameter = self._parameters.get(name)
+            if parameter is not None:
+                start(parameter)
+
+
+class LayerNorm(_Scaled):
     """Normalises over the last dimensions, then scales and shifts.
 
     Args:
@@ -40,22 +57,9 @@ class LayerNorm(Module):
         self.normalized_shape = shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        if elementwise_affine:
-            self.weight = Parameter(rushlight.empty(shape, device=device, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
-        if elementwise_affine and bias:
-            self.bias = Parameter(rushlight.empty(shape, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Weight 1, bias 0."""
-        if self.elementwise_affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+        self._register_affine(
+            shape, device, dtype, weight=elementwise_affine, bias=elementwise_affine and bias
+        )
 
     def forward(self, input):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -67,7 +71,7 @@ class LayerNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(_Scaled):
     """Normalises groups of channels of each sample, then scales and shifts each channel.
 
     Args:
@@ -89,22 +93,7 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        if affine:
-            self.weight = Parameter(rushlight.empty(num_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
-        if affine and bias:
-            self.bias = Parameter(rushlight.empty(num_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Weight 1, bias 0."""
-        if self.affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+        self._register_affine(num_channels, device, dtype, weight=affine, bias=affine and bias)
 
     def forward(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -116,7 +105,7 @@ class GroupNorm(Module):
         )
 
 
-class RMSNorm(Module):
+class RMSNorm(_Scaled):
     """Divides by the root mean square over the last dimensions, then scales.
 
     Args:
@@ -132,16 +121,7 @@ class RMSNorm(Module):
         self.normalized_shape = shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        if elementwise_affine:
-            self.weight = Parameter(rushlight.empty(shape, device=device, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Weight 1."""
-        if self.elementwise_affine:
-            init.ones_(self.weight)
+        self._register_affine(shape, device, dtype, weight=elementwise_affine)
 
     def forward(self, x):
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)

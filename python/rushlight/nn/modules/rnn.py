@@ -29,6 +29,13 @@ def apply_permutation(tensor, permutation, dim=1):
     return tensor.index_select(dim, permutation)
 
 
+def _draw_parameters(module):
+    """New values for all parameters of a layer or cell, from U(-k, k) with k = 1 / √hidden_size."""
+    bound = 1.0 / math.sqrt(module.hidden_size) if module.hidden_size > 0 else 0
+    for weight in module.parameters():
+        init.uniform_(weight, -bound, bound)
+
+
 class RNNBase(Module):
     """What recurrent layers share: their parameters and the form of their states.
 
@@ -143,9 +150,7 @@ class RNNBase(Module):
 
     def reset_parameters(self):
         """Draw new starting values."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
+        _draw_parameters(self)
 
     def _states_shape(self, batch, width):
         return (self.num_layers * (2 if self.bidirectional else 1), batch, width)
@@ -395,9 +400,7 @@ class RNNCellBase(Module):
 
     def reset_parameters(self):
         """Draw new starting values."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
+        _draw_parameters(self)
 
     def extra_repr(self):
         text = f"{self.input_size}, {self.hidden_size}"

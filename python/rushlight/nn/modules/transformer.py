@@ -63,7 +63,7 @@ def _copies(module, n):
 class _Layer(Module):
     """Attentions, then a network of two linear layers; a norm and a dropout for each of these."""
 
-    _attentions = ("self_attn",)
+    _attentions: tuple[str, ...] = ("self_attn",)
 
     def __init__(
         self,
