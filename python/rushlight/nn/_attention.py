@@ -2,6 +2,7 @@
 `nn.functional`. Layers call `attend`, which takes either order of batch and length as it lies."""
 
 import math
+import warnings
 
 import rushlight
 from rushlight._table import ops
@@ -18,7 +19,7 @@ def _additive(mask, name, other, other_name, dtype):
     if mask.dtype != rushlight.bool and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and mask.dtype != other.dtype:
-        F.warnings.warn(
+        warnings.warn(
             f"Support for mismatched {name} and {other_name} is deprecated. Use same type for "
             "both instead.",
             stacklevel=3,

@@ -97,31 +97,38 @@ def interpolate(
     raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {wanted}D input")
 
 
+def _warn_of_old_name(name):
+    warnings.warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=3,
+    )
+
+
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The old name of `interpolate`."""
-    warnings.warn(
-        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.",
-        stacklevel=2,
-    )
+    _warn_of_old_name("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """`interpolate` to the nearest pixel; deprecated."""
-    warnings.warn(
-        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
-        stacklevel=2,
-    )
+    _warn_of_old_name("upsample_nearest")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """`interpolate` with mode="bilinear" and align_corners=True; deprecated."""
-    warnings.warn(
-        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
-        stacklevel=2,
-    )
+    _warn_of_old_name("upsample_bilinear")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+def _align_corners(name, given):
+    """What is given, or else False with a warning."""
+    if given is None:
+        warnings.warn(
+            f"{name} uses align_corners=False by default; say which you mean.", stacklevel=3
+        )
+    return bool(given)
 
 
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
@@ -148,11 +155,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
         )
-    if align_corners is None:
-        warnings.warn(
-            "grid_sample uses align_corners=False by default; say which you mean.", stacklevel=2
-        )
-        align_corners = False
+    align_corners = _align_corners("grid_sample", align_corners)
     return ops.grid_sampler(
         input,
         grid,
@@ -169,11 +172,7 @@ def affine_grid(theta, size, align_corners=None):
         theta: (N, 2, 3) or (N, 3, 4).
         size: that of the wanted image, (N, C, H, W) or (N, C, D, H, W).
     """
-    if align_corners is None:
-        warnings.warn(
-            "affine_grid uses align_corners=False by default; say which you mean.", stacklevel=2
-        )
-        align_corners = False
+    align_corners = _align_corners("affine_grid", align_corners)
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     size = [int(n) for n in size]

@@ -25,9 +25,7 @@ class _MarkedMeta(type(Tensor)):  # type: ignore[misc]
     def __instancecheck__(cls, instance):
         if super().__instancecheck__(instance):
             return True
-        mark = cls.__dict__.get(
-            "_mark_name"
-        )  # a subclass of Parameter does not take marked tensors
+        mark = cls.__dict__.get("_mark_name")  # subclasses of Parameter take no marked tensors
         return mark is not None and isinstance(instance, Tensor) and getattr(instance, mark, False)
 
 
@@ -205,6 +203,11 @@ class UninitializedBuffer(_Uninitialized, Tensor):  # type: ignore
 def is_lazy(param):
     """Whether a parameter or buffer has no size yet."""
     return isinstance(param, _Uninitialized)
+
+
+def new_parameter(shape, wanted=True, *, device=None, dtype=None):
+    """A parameter whose values are not set yet; None where there is to be none."""
+    return Parameter(rushlight.empty(shape, device=device, dtype=dtype)) if wanted else None
 
 
 def clear_grads(parameters, set_to_none):

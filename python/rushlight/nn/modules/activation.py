@@ -8,7 +8,7 @@ import rushlight
 from .. import functional as F
 from .._stateless.activation import *  # noqa: F403
 from .._stateless.activation import __all__ as _generated
-from ..parameter import Parameter
+from ..parameter import new_parameter
 from .attention import MultiheadAttention  # noqa: F401
 from .module import Module
 
@@ -20,22 +20,18 @@ class Hardtanh(Module):
 
     def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
         super().__init__()
-        if min_value is not None:
-            warnings.warn(
-                "keyword argument `min_value` is deprecated and renamed to `min_val`",
-                FutureWarning,
-                stacklevel=2,
-            )
-            min_val = min_value
-        if max_value is not None:
-            warnings.warn(
-                "keyword argument `max_value` is deprecated and renamed to `max_val`",
-                FutureWarning,
-                stacklevel=2,
-            )
-            max_val = max_value
-        self.min_val = min_val
-        self.max_val = max_val
+        for old, new, value in (
+            ("min_value", "min_val", min_value),
+            ("max_value", "max_val", max_value),
+        ):
+            if value is not None:
+                warnings.warn(
+                    f"keyword argument `{old}` is deprecated and renamed to `{new}`",
+                    FutureWarning,
+                    stacklevel=2,
+                )
+        self.min_val = min_val if min_value is None else min_value
+        self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace
         if self.max_val <= self.min_val:
             raise AssertionError(
@@ -72,7 +68,7 @@ class PReLU(Module):
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = Parameter(rushlight.empty(num_parameters, device=device, dtype=dtype))
+        self.weight = new_parameter(num_parameters, device=device, dtype=dtype)
         self.reset_parameters()
 
     def reset_parameters(self):

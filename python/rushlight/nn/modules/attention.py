@@ -1,10 +1,8 @@
 """MultiheadAttention."""
 
-import rushlight
-
 from .. import init
 from .._attention import attend
-from ..parameter import Parameter
+from ..parameter import new_parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
@@ -56,30 +54,20 @@ class MultiheadAttention(Module):
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
 
-        def parameter(*shape):
-            return Parameter(rushlight.empty(shape, device=device, dtype=dtype))
-
+        made = {"device": device, "dtype": dtype}
         separate = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
         if self._qkv_same_embed_dim:
-            self.in_proj_weight = parameter(3 * embed_dim, embed_dim)
+            self.in_proj_weight = new_parameter((3 * embed_dim, embed_dim), **made)
             for name in separate:
                 self.register_parameter(name, None)
         else:
             for name, width in zip(separate, (embed_dim, self.kdim, self.vdim), strict=True):
-                setattr(self, name, parameter(embed_dim, width))
+                setattr(self, name, new_parameter((embed_dim, width), **made))
             self.register_parameter("in_proj_weight", None)
-        if bias:
-            self.in_proj_bias = parameter(3 * embed_dim)
-        else:
-            self.register_parameter("in_proj_bias", None)
-        self.out_proj = NonDynamicallyQuantizableLinear(
-            embed_dim, embed_dim, bias=bias, device=device, dtype=dtype
-        )
-        if add_bias_kv:
-            self.bias_k = parameter(1, 1, embed_dim)
-            self.bias_v = parameter(1, 1, embed_dim)
-        else:
-            self.bias_k = self.bias_v = None
+        self.register_parameter("in_proj_bias", new_parameter(3 * embed_dim, bias, **made))
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **made)
+        self.bias_k = new_parameter((1, 1, embed_dim), add_bias_kv, **made)
+        self.bias_v = new_parameter((1, 1, embed_dim), add_bias_kv, **made)
         self.add_zero_attn = add_zero_attn
         self._reset_parameters()
 

@@ -4,7 +4,7 @@ import rushlight
 
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
+from ..parameter import new_parameter
 from .module import Module
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
@@ -34,14 +34,12 @@ class _NormBase(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
 
-        def make():
-            return rushlight.empty(num_features, device=device, dtype=dtype)
-
-        self.register_parameter("weight", Parameter(make()) if affine else None)
-        self.register_parameter("bias", Parameter(make()) if affine and bias else None)
+        made = {"device": device, "dtype": dtype}
+        self.register_parameter("weight", new_parameter(num_features, affine, **made))
+        self.register_parameter("bias", new_parameter(num_features, affine and bias, **made))
         if track_running_stats:
-            mean = rushlight.zeros(num_features, device=device, dtype=dtype)
-            var = rushlight.ones(num_features, device=device, dtype=dtype)
+            mean = rushlight.zeros(num_features, **made)
+            var = rushlight.ones(num_features, **made)
             count = rushlight.tensor(0, dtype=rushlight.int64, device=device)
             state = {"running_mean": mean, "running_var": var, "num_batches_tracked": count}
         else:

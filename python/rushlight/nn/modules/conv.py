@@ -2,11 +2,9 @@
 
 import math
 
-import rushlight
-
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
+from ..parameter import new_parameter
 from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple
 
@@ -80,11 +78,9 @@ class _ConvNd(Module):
             shape = (in_channels, out_channels // groups, *kernel_size)
         else:
             shape = (out_channels, in_channels // groups, *kernel_size)
-        self.weight = Parameter(rushlight.empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(rushlight.empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        made = {"device": device, "dtype": dtype}
+        self.weight = new_parameter(shape, **made)
+        self.register_parameter("bias", new_parameter(out_channels, bias, **made))
         self.reset_parameters()
 
     def _padding_for_pad(self):

@@ -2,11 +2,9 @@
 
 import math
 
-import rushlight
-
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
+from ..parameter import new_parameter
 from .module import Module
 
 __all__ = ["Bilinear", "Identity", "Linear"]
@@ -39,11 +37,9 @@ class Linear(Module):
         self.in_features = in_features
         self.out_features = out_features
         shape = (out_features, in_features)
-        self.weight = Parameter(rushlight.empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(rushlight.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        made = {"device": device, "dtype": dtype}
+        self.weight = new_parameter(shape, **made)
+        self.register_parameter("bias", new_parameter(out_features, bias, **made))
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -84,11 +80,9 @@ class Bilinear(Module):
         self.in2_features = in2_features
         self.out_features = out_features
         shape = (out_features, in1_features, in2_features)
-        self.weight = Parameter(rushlight.empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(rushlight.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        made = {"device": device, "dtype": dtype}
+        self.weight = new_parameter(shape, **made)
+        self.register_parameter("bias", new_parameter(out_features, bias, **made))
         self.reset_parameters()
 
     def reset_parameters(self):

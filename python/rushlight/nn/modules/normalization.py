@@ -2,11 +2,9 @@
 
 import numbers
 
-import rushlight
-
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
+from ..parameter import new_parameter
 from .module import Module
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -23,8 +21,8 @@ class _Scaled(Module):
 
     def _register_affine(self, shape, device, dtype, **wanted):
         for name, exists in wanted.items():
-            made = rushlight.empty(shape, device=device, dtype=dtype) if exists else None
-            self.register_parameter(name, None if made is None else Parameter(made))
+            made = new_parameter(shape, exists, device=device, dtype=dtype)
+            self.register_parameter(name, made)
         self.reset_parameters()
 
     def reset_parameters(self):

@@ -9,9 +9,10 @@ import rushlight
 from rushlight._table import ops
 
 from .. import init
-from ..parameter import Parameter
+from ..parameter import new_parameter
 from ..utils.rnn import PackedSequence
 from .module import Module
+from .utils import _changed
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -95,8 +96,8 @@ class RNNBase(Module):
                 names = []
                 for name, shape in shapes.items():
                     names.append(f"{name}_l{layer}{suffix}")
-                    made = rushlight.empty(shape, device=device, dtype=dtype)
-                    setattr(self, names[-1], Parameter(made))
+                    made = new_parameter(shape, device=device, dtype=dtype)
+                    setattr(self, names[-1], made)
                 self._flat_weights_names += names
                 self._all_weights.append(names)
         self.reset_parameters()
@@ -260,20 +261,15 @@ class RNNBase(Module):
         return output, self.permute_hidden(hidden, unsorted_indices)
 
     def extra_repr(self):
-        text = f"{self.input_size}, {self.hidden_size}"
-        defaults = {
-            "proj_size": 0,
-            "num_layers": 1,
-            "bias": True,
-            "batch_first": False,
-            "dropout": 0,
-            "bidirectional": False,
-        }
-        for name, default in defaults.items():
-            value = getattr(self, name)
-            if value != default:
-                text += f", {name}={value}"
-        return text
+        return f"{self.input_size}, {self.hidden_size}" + _changed(
+            self,
+            proj_size=0,
+            num_layers=1,
+            bias=True,
+            batch_first=False,
+            dropout=0,
+            bidirectional=False,
+        )
 
     def __setstate__(self, state):
         state.pop("_flat_weights", None)
@@ -383,19 +379,12 @@ class RNNCellBase(Module):
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
-
-        def parameter(*shape):
-            return Parameter(rushlight.empty(shape, device=device, dtype=dtype))
-
+        made = {"device": device, "dtype": dtype}
         rows = num_chunks * hidden_size
-        self.weight_ih = parameter(rows, input_size)
-        self.weight_hh = parameter(rows, hidden_size)
-        if bias:
-            self.bias_ih = parameter(rows)
-            self.bias_hh = parameter(rows)
-        else:
-            self.register_parameter("bias_ih", None)
-            self.register_parameter("bias_hh", None)
+        self.weight_ih = new_parameter((rows, input_size), **made)
+        self.weight_hh = new_parameter((rows, hidden_size), **made)
+        self.register_parameter("bias_ih", new_parameter(rows, bias, **made))
+        self.register_parameter("bias_hh", new_parameter(rows, bias, **made))
         self.reset_parameters()
 
     def reset_parameters(self):

@@ -6,11 +6,46 @@ from .. import functional as F
 from .. import init
 from ..parameter import Parameter
 from .module import Module
+from .utils import _changed
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
-class Embedding(Module):
+class _Table(Module):
+    """Vectors as the rows of `weight`, one of which may be padding."""
+
+    _padding = "padding_idx"  # its name in messages
+
+    def _make_table(self, size, padding_idx, weight, *, freeze=False, device=None, dtype=None):
+        self.num_embeddings, self.embedding_dim = rows, _ = size
+        if padding_idx is not None:
+            if not -rows <= padding_idx < rows:
+                raise AssertionError(f"{self._padding} must be within num_embeddings")
+            padding_idx %= rows
+        self.padding_idx = padding_idx
+        if weight is not None and tuple(weight.shape) != size:
+            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+        table = rushlight.empty(size, device=device, dtype=dtype) if weight is None else weight
+        self.weight = Parameter(table, requires_grad=not freeze)
+        if weight is None:
+            self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draw new starting values; the row of `padding_idx` becomes zero."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with rushlight.no_grad():
+                self.weight[self.padding_idx].fill_(0)
+
+
+def _size_of(embeddings):
+    """Rows and width of a given table."""
+    if embeddings.dim() != 2:
+        raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+    return tuple(embeddings.shape)
+
+
+class Embedding(_Table):
     """A table of vectors, looked up by index.
 
     Args:
@@ -19,10 +54,12 @@ class Embedding(Module):
         padding_idx: a row that starts as zeros and gets no gradient.
         max_norm: rows that are longer are shortened to this `norm_type`-norm when looked up.
         scale_grad_by_freq: divide gradients by how often a row occurs in the batch.
-        sparse: whether the weight's gradient is a sparse tensor.
+        sparse: not supported: with True a call raises NotImplementedError.
 
     `weight` has shape (num_embeddings, embedding_dim) and starts from N(0, 1).
     """
+
+    _padding = "Padding_idx"
 
     def __init__(
         self,
@@ -39,34 +76,12 @@ class Embedding(Module):
         dtype=None,
     ):
         super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("Padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
-        self.padding_idx = padding_idx
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        if _weight is None:
-            table = rushlight.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
-            self.weight = Parameter(table, requires_grad=not _freeze)
-            self.reset_parameters()
-        else:
-            if list(_weight.shape) != [num_embeddings, embedding_dim]:
-                raise AssertionError(
-                    "Shape of weight does not match num_embeddings and embedding_dim"
-                )
-            self.weight = Parameter(_weight, requires_grad=not _freeze)
+        size = (num_embeddings, embedding_dim)
+        self._make_table(size, padding_idx, _weight, freeze=_freeze, device=device, dtype=dtype)
         self.sparse = sparse
-
-    def reset_parameters(self):
-        """Draw new starting values; the row of `padding_idx` becomes zero."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with rushlight.no_grad():
-                self.weight[self.padding_idx].fill_(0)
 
     def forward(self, input):
         return F.embedding(
@@ -80,18 +95,14 @@ class Embedding(Module):
         )
 
     def extra_repr(self):
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        if self.sparse is not False:
-            text += ", sparse=True"
-        return text
+        return f"{self.num_embeddings}, {self.embedding_dim}" + _changed(
+            self,
+            padding_idx=None,
+            max_norm=None,
+            norm_type=2,
+            scale_grad_by_freq=False,
+            sparse=False,
+        )
 
     @classmethod
     def from_pretrained(
@@ -105,9 +116,7 @@ class Embedding(Module):
         sparse=False,
     ):
         """An Embedding with the given table, a tensor of shape (rows, dim), frozen by default."""
-        if embeddings.dim() != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        rows, columns = embeddings.shape
+        rows, columns = _size_of(embeddings)
         return cls(
             num_embeddings=rows,
             embedding_dim=columns,
@@ -121,7 +130,7 @@ class Embedding(Module):
         )
 
 
-class EmbeddingBag(Module):
+class EmbeddingBag(_Table):
     """Sums, means or maxima of the rows of a table at bags of indices.
 
     Args:
@@ -147,36 +156,14 @@ class EmbeddingBag(Module):
         dtype=None,
     ):
         super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
-        self.padding_idx = padding_idx
-        if _weight is None:
-            table = rushlight.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
-            self.weight = Parameter(table)
-            self.reset_parameters()
-        else:
-            if list(_weight.shape) != [num_embeddings, embedding_dim]:
-                raise AssertionError(
-                    "Shape of weight does not match num_embeddings and embedding_dim"
-                )
-            self.weight = Parameter(_weight)
+        size = (num_embeddings, embedding_dim)
+        self._make_table(size, padding_idx, _weight, device=device, dtype=dtype)
         self.mode = mode
         self.sparse = sparse
         self.include_last_offset = include_last_offset
-
-    def reset_parameters(self):
-        """Draw new starting values; the row of `padding_idx` becomes zero."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with rushlight.no_grad():
-                self.weight[self.padding_idx].fill_(0)
 
     def forward(self, input, offsets=None, per_sample_weights=None):
         """(bags, embedding_dim); see `nn.functional.embedding_bag`."""
@@ -196,16 +183,8 @@ class EmbeddingBag(Module):
 
     def extra_repr(self):
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        text += f", mode={self.mode!r}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        return text
+        text += _changed(self, max_norm=None, norm_type=2, scale_grad_by_freq=False)
+        return f"{text}, mode={self.mode!r}" + _changed(self, padding_idx=None)
 
     @classmethod
     def from_pretrained(
@@ -221,9 +200,7 @@ class EmbeddingBag(Module):
         padding_idx=None,
     ):
         """A module over a given table (rows, width), which is not trained if frozen."""
-        if embeddings.dim() != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        rows, width = embeddings.shape
+        rows, width = _size_of(embeddings)
         made = cls(
             rows,
             width,

@@ -24,6 +24,12 @@ def _reverse_repeat_tuple(values, n):
     return tuple(v for v in reversed(values) for _ in range(n))
 
 
+def _changed(module, **defaults):
+    """Settings that are not their defaults, as `extra_repr` shows them: ", name=value"."""
+    values = {name: getattr(module, name) for name in defaults}
+    return "".join(f", {name}={v}" for name, v in values.items() if v != defaults[name])
+
+
 def _list_with_default(out_size, defaults):
     """The sizes of `out_size`, those that are None from the end of `defaults`."""
     if isinstance(out_size, int):

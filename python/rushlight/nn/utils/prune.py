@@ -56,12 +56,9 @@ class BasePruningMethod(ABC):
     @classmethod
     def apply(cls, module, name, *args, importance_scores=None, **kwargs):
         """Prune a parameter of a module; on top of what is pruned already."""
-        old = None
-        for key, hook in module._forward_pre_hooks.items():
-            if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
-                old = hook
-                del module._forward_pre_hooks[key]
-                break
+        key, old = _hook_of(module, name)
+        if old is not None:
+            del module._forward_pre_hooks[key]
         method = cls(*args, **kwargs)
         method._tensor_name = name
         original = getattr(module, name)
@@ -176,6 +173,14 @@ class PruningContainer(BasePruningMethod):
         return new
 
 
+def _hook_of(module, name):
+    """The pruning of a parameter and its key among the module's hooks; None and None without."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+            return key, hook
+    return None, None
+
+
 def _check_amount(amount):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
@@ -199,28 +204,6 @@ def _count(amount, size):
     return amount
 
 
-def _check_structured(t):
-    if t.dim() <= 1:
-        raise ValueError(
-            "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
-            f"shape {t.shape} with {t.dim()} dims"
-        )
-
-
-def _check_dim(t, dim):
-    if dim >= t.dim():
-        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
-
-
-def _along(mask, kept, dim):
-    """`mask` with all slices along `dim` zero but the kept ones."""
-    slices = rushlight.zeros(mask.size(dim), dtype=mask.dtype, device=mask.device)
-    slices[kept] = 1
-    shape = [1] * mask.dim()
-    shape[dim] = -1
-    return mask * slices.reshape(shape)
-
-
 class Identity(BasePruningMethod):
     """Prunes nothing, but makes the mask."""
 
@@ -230,44 +213,43 @@ class Identity(BasePruningMethod):
         return default_mask
 
 
-class RandomUnstructured(BasePruningMethod):
+class _Unstructured(BasePruningMethod):
+    """Prunes a number of elements (int) or a part of them (float)."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def __init__(self, amount):
+        _check_amount(amount)
+        self.amount = amount
+
+    def compute_mask(self, t, default_mask):
+        mask = default_mask.clone(memory_format=rushlight.contiguous_format)
+        n = _count(self.amount, t.nelement())
+        if n:
+            mask.view(-1)[self._chosen(t.reshape(-1), n)] = 0
+        return mask
+
+    @abstractmethod
+    def _chosen(self, t, n):
+        """The indices of n elements of a vector."""
+
+
+class RandomUnstructured(_Unstructured):
     """Prunes elements by lot: a number of them (int) or a part (float)."""
 
-    PRUNING_TYPE = "unstructured"
-
-    def __init__(self, amount):
-        _check_amount(amount)
-        self.amount = amount
-
-    def compute_mask(self, t, default_mask):
-        mask = default_mask.clone(memory_format=rushlight.contiguous_format)
-        n = _count(self.amount, t.nelement())
-        if n:
-            lots = rushlight.rand_like(t)
-            mask.view(-1)[rushlight.topk(lots.view(-1), k=n).indices] = 0
-        return mask
+    def _chosen(self, t, n):
+        return rushlight.topk(rushlight.rand_like(t), k=n).indices
 
 
-class L1Unstructured(BasePruningMethod):
+class L1Unstructured(_Unstructured):
     """Prunes the elements of least size: a number of them (int) or a part (float)."""
 
-    PRUNING_TYPE = "unstructured"
-
-    def __init__(self, amount):
-        _check_amount(amount)
-        self.amount = amount
-
-    def compute_mask(self, t, default_mask):
-        mask = default_mask.clone(memory_format=rushlight.contiguous_format)
-        n = _count(self.amount, t.nelement())
-        if n:
-            least = rushlight.topk(t.abs().reshape(-1), k=n, largest=False)
-            mask.view(-1)[least.indices] = 0
-        return mask
+    def _chosen(self, t, n):
+        return rushlight.topk(t.abs(), k=n, largest=False).indices
 
 
-class RandomStructured(BasePruningMethod):
-    """Prunes slices along `dim` by lot."""
+class _Structured(BasePruningMethod):
+    """Prunes a number of slices along `dim` (int) or a part of them (float)."""
 
     PRUNING_TYPE = "structured"
 
@@ -277,39 +259,46 @@ class RandomStructured(BasePruningMethod):
         self.dim = dim
 
     def compute_mask(self, t, default_mask):
-        _check_structured(t)
-        _check_dim(t, self.dim)
-        size = t.shape[self.dim]
-        n = _count(self.amount, size)
-        if n == 0:
-            return default_mask
-        lots = rushlight.rand(size)
-        kept = lots > rushlight.kthvalue(lots, k=n).values
-        return _along(default_mask, kept, self.dim)
-
-
-class LnStructured(BasePruningMethod):
-    """Prunes the slices along `dim` of least n-norm."""
-
-    PRUNING_TYPE = "structured"
-
-    def __init__(self, amount, n, dim=-1):
-        _check_amount(amount)
-        self.amount = amount
-        self.n = n
-        self.dim = dim
-
-    def compute_mask(self, t, default_mask):
-        _check_structured(t)
-        _check_dim(t, self.dim)
-        size = t.shape[self.dim]
-        n = _count(self.amount, size)
+        if t.dim() <= 1:
+            raise ValueError(
+                "Structured pruning can only be applied to multidimensional tensors. Found tensor "
+                f"of shape {t.shape} with {t.dim()} dims"
+            )
+        if self.dim >= t.dim():
+            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        n = _count(self.amount, t.shape[self.dim])
         if n == 0:
             return default_mask
         dim = self.dim % t.dim()
+        slices = default_mask.new_zeros(t.shape[dim])
+        slices[self._kept(t, dim, n)] = 1
+        shape = [1] * t.dim()
+        shape[dim] = -1
+        return default_mask * slices.reshape(shape)
+
+    @abstractmethod
+    def _kept(self, t, dim, n):
+        """An index of the slices that stay when n go."""
+
+
+class RandomStructured(_Structured):
+    """Prunes slices along `dim` by lot."""
+
+    def _kept(self, t, dim, n):
+        lots = rushlight.rand(t.shape[dim])
+        return lots > rushlight.kthvalue(lots, k=n).values
+
+
+class LnStructured(_Structured):
+    """Prunes the slices along `dim` of least n-norm."""
+
+    def __init__(self, amount, n, dim=-1):
+        super().__init__(amount, dim)
+        self.n = n
+
+    def _kept(self, t, dim, n):
         lengths = rushlight.norm(t, p=self.n, dim=[d for d in range(t.dim()) if d != dim])
-        kept = rushlight.topk(lengths, k=size - n, largest=True).indices
-        return _along(default_mask, kept, dim)
+        return rushlight.topk(lengths, k=t.shape[dim] - n, largest=True).indices
 
 
 class CustomFromMask(BasePruningMethod):
@@ -401,14 +390,14 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
 
 def remove(module, name):
     """Make pruning permanent: `name` is an ordinary parameter again; returns the module."""
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(
-        f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
-    )
+    key, hook = _hook_of(module, name)
+    if hook is None:
+        raise ValueError(
+            f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
+        )
+    hook.remove(module)
+    del module._forward_pre_hooks[key]
+    return module
 
 
 def is_pruned(module):
