@@ -224,31 +224,47 @@ const char* run_onednn_weight(const Conv& c) {
   return refusal;
 }
 
+// Not a real floating dtype: only the reference takes it.
+const char* not_floating(const Conv& c) {
+  return contains(set_floating, c.dtype) ? nullptr : "not a real floating dtype";
+}
+
+const char* run_batch(const Conv& c) {
+  const char* refusal = not_floating(c);
+  return refusal != nullptr ? refusal : batch_conv_kernels().forward(c);
+}
+
+const char* run_batch_weight(const Conv& c) {
+  const char* refusal = not_floating(c);
+  return refusal != nullptr ? refusal : batch_conv_kernels().weight_backward(c);
+}
+
 const char* run_windows(const Conv& c) {
-  if (!contains(set_floating, c.dtype)) {
-    return "not a real floating dtype";
+  const char* refusal = not_floating(c);
+  if (refusal == nullptr) {
+    conv_kernels().forward(c);
   }
-  conv_kernels().forward(c);
-  return nullptr;
+  return refusal;
 }
 
 const char* run_windows_weight(const Conv& c) {
-  if (!contains(set_floating, c.dtype)) {
-    return "not a real floating dtype";
+  const char* refusal = not_floating(c);
+  if (refusal == nullptr) {
+    conv_kernels().weight_backward(c);
   }
-  conv_kernels().weight_backward(c);
-  return nullptr;
+  return refusal;
 }
 
 constexpr Candidate<Conv> forward_candidates[] = {
-    {"matrix product", run_product}, {"columns", convolve_by_columns}, {"oneDNN", run_onednn},
-    {"windows", run_windows},        {"reference", run_reference},
+    {"matrix product", run_product},    {"columns", convolve_by_columns},
+    {"images side by side", run_batch}, {"oneDNN", run_onednn},
+    {"windows", run_windows},           {"reference", run_reference},
 };
 
 constexpr Candidate<Conv> weight_candidates[] = {
-    {"matrix product", run_product_weight}, {"columns", convolve_weight_by_columns},
-    {"oneDNN", run_onednn_weight},          {"windows", run_windows_weight},
-    {"reference", run_reference_weight},
+    {"matrix product", run_product_weight},    {"columns", convolve_weight_by_columns},
+    {"images side by side", run_batch_weight}, {"oneDNN", run_onednn_weight},
+    {"windows", run_windows_weight},           {"reference", run_reference_weight},
 };
 
 }  // namespace

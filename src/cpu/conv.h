@@ -70,4 +70,20 @@ extern const ConvKernels conv_kernels;
 }
 inline const ConvKernels& conv_kernels() { return RL_ISA_TABLE(conv_kernels); }
 
+// Many small images side by side (isa/conv_batch.cpp): done, or the reason why not.
+struct BatchConvKernels {
+  const char* (*forward)(const Conv& problem);
+  const char* (*weight_backward)(const Conv& problem);
+};
+namespace v2 {
+extern const BatchConvKernels batch_conv_kernels;
+}
+namespace v3 {
+extern const BatchConvKernels batch_conv_kernels;
+}
+namespace v4 {
+extern const BatchConvKernels batch_conv_kernels;
+}
+inline const BatchConvKernels& batch_conv_kernels() { return RL_ISA_TABLE(batch_conv_kernels); }
+
 }  // namespace rushlight::cpu

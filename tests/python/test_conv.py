@@ -31,6 +31,11 @@ CASES = [
     ((3, 70, 9, 11), (144, 70, 1, 1), {"stride": 2}),
     # The weight's gradient by blocks of channels, the last one smaller.
     ((4, 20, 17, 18), (200, 20, 3, 3), {"padding": 1}),
+    # Many small images side by side, the last ones fewer than a vector has lanes.
+    ((64, 6, 14, 14), (16, 6, 5, 5), {}),
+    ((46, 3, 9, 10), (8, 3, 3, 4), {"padding": 2, "stride": 2, "dilation": 2}),
+    ((32, 6, 7, 8), (9, 2, 2, 3), {"padding": 4, "groups": 3}),
+    ((30, 5, 6, 1), (7, 5, 1, 7), {"padding": 3}),
 ]
 TRANSPOSED = [
     ((3, 16, 9, 10), (16, 12, 4, 4), {"stride": 2, "padding": 1}),
@@ -41,6 +46,8 @@ TRANSPOSED = [
     # More output padding than the stride: the last elements belong to no window.
     ((2, 6, 7, 6), (6, 5, 3, 3), {"dilation": 3, "stride": 2, "output_padding": 2}),
     ((4, 130, 4, 4), (130, 20, 4, 4), {"stride": 2, "padding": 1}),
+    ((40, 7, 5, 6), (7, 5, 4, 3), {"stride": 3, "padding": 1, "output_padding": 2}),
+    ((46, 4, 5, 3), (4, 6, 2, 4), {"groups": 2, "dilation": 2, "padding": 1, "stride": 3}),
 ]
 
 
@@ -154,7 +161,7 @@ def test_transposed_is_the_adjoint(case):
     )
 
 
-@pytest.mark.parametrize("case", [*CASES[:2], CASES[4], CASES[5], *CASES[-5:]], ids=str)
+@pytest.mark.parametrize("case", [*CASES[:2], CASES[4], CASES[5], *CASES[-9:]], ids=str)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 def test_bits_do_not_depend_on_threads(case, dtype):
     shape, weight, options = case
@@ -226,7 +233,7 @@ def test_integers(dtype):
 def test_instruction_sets_agree(isa):
     code = """
 torch.manual_seed(0)
-for n, c, o, s, g in ((2, 16, 24, 1, 1), (3, 6, 6, 2, 6), (1, 3, 9, 1, 1)):
+for n, c, o, s, g in ((2, 16, 24, 1, 1), (3, 6, 6, 2, 6), (1, 3, 9, 1, 1), (31, 3, 8, 1, 1)):
     x, w = torch.randn(n, c, 20, 22, requires_grad=True), torch.randn(o, c // g, 3, 3, requires_grad=True)
     y = F.conv2d(x, w, None, s, 1, 1, g)
     grads = torch.autograd.grad(y, (x, w), torch.ones_like(y))

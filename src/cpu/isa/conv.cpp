@@ -6,73 +6,14 @@
 // dtype or layout of the tensors; a stride in width is undone by splitting rows into phases, so
 // that neighbouring outputs always read neighbouring elements. A transposed convolution of stride s
 // is s * s (* s) ordinary ones of stride 1, each with some of the taps.
-#include "core/parallel.h"
-#include "cpu/conv.h"
-#include "cpu/isa/gemm_engine.h"
-
 #include <memory>
 #include <vector>
 
+#include "cpu/isa/conv_axes.h"
+#include "cpu/isa/gemm_engine.h"
+
 namespace rushlight::cpu::RL_ISA {
 namespace {
-
-// ---- geometry ----
-
-// One dimension of one phase: output i of `count` lies at first + i * step and reads slab
-// coordinates base + i * stride + offset for each tap.
-struct Axis {
-  int64_t first = 0;
-  int64_t step = 1;
-  int64_t count = 0;
-  int64_t base = 0;
-  int64_t stride = 1;
-  std::vector<int64_t> taps;     // kernel indices
-  std::vector<int64_t> offsets;  // of the taps, in slab coordinates
-  int64_t low = 0;               // slab coordinate of input element 0
-  int64_t size = 0;              // slab coordinates in use
-};
-
-std::vector<Axis> axes_of(const Conv& c, int d) {
-  const int64_t kernel = c.kernel[d];
-  const int64_t stride = c.stride[d];
-  const int64_t dilation = c.dilation[d];
-  std::vector<Axis> phases;
-  if (!c.transposed) {
-    Axis a;
-    a.count = c.out[d];
-    a.stride = stride;
-    a.low = c.padding[d];
-    for (int64_t k = 0; k < kernel; k++) {
-      a.taps.push_back(k);
-      a.offsets.push_back(k * dilation);
-    }
-    a.size = (a.count - 1) * stride + (kernel - 1) * dilation + 1;
-    phases.push_back(std::move(a));
-    return phases;
-  }
-  // Output y reads input (y + padding - k * dilation) / stride where that is whole: y + padding =
-  // stride * u + phase.
-  const int64_t reach = (kernel - 1) * dilation / stride;
-  for (int64_t phase = 0; phase < stride; phase++) {
-    Axis a;
-    a.base = std::max<int64_t>(0, (c.padding[d] - phase + stride - 1) / stride);
-    a.first = stride * a.base + phase - c.padding[d];
-    a.step = stride;
-    a.count = a.first < c.out[d] ? (c.out[d] - 1 - a.first) / stride + 1 : 0;
-    a.low = reach;
-    a.size = a.base + a.count + reach;
-    for (int64_t k = 0; k < kernel; k++) {
-      if (k * dilation % stride == phase % stride) {
-        a.taps.push_back(k);
-        a.offsets.push_back(reach - (k * dilation - phase) / stride);
-      }
-    }
-    if (a.count > 0) {
-      phases.push_back(std::move(a));
-    }
-  }
-  return phases;
-}
 
 // A part of the output: images n0..n1, rows r0..r1 along the outermost dimension that is not 1.
 struct Part {
@@ -135,7 +76,7 @@ struct Range {
   int64_t size;
 };
 
-Range range_of(const Axis& a, int64_t r0, int64_t r1) {
+Range range_of(const ConvAxis& a, int64_t r0, int64_t r1) {
   int64_t low = INT64_MAX;
   int64_t high = 0;
   for (const int64_t o : a.offsets) {
@@ -153,7 +94,7 @@ Range range_of(const Axis& a, int64_t r0, int64_t r1) {
 template <class S, class T>
 class Slab {
  public:
-  Slab(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part, int64_t c0,
+  Slab(const Conv& c, const std::array<const ConvAxis*, 3>& axes, const Part& part, int64_t c0,
        int64_t c1) {
     const int split = axes[0]->count > 1 ? 0 : 1;
     std::array<Range, 3> ranges;
@@ -299,7 +240,7 @@ void put_row(S* to, int64_t stride, const T* from, int64_t n, T bias) {
 template <class S, class T>
 class Forward {
  public:
-  Forward(const Conv& c, const std::array<const Axis*, 3>& axes) : c_(c), axes_(axes) {
+  Forward(const Conv& c, const std::array<const ConvAxis*, 3>& axes) : c_(c), axes_(axes) {
     for (const int64_t d : axes[0]->taps) {
       for (const int64_t h : axes[1]->taps) {
         for (const int64_t w : axes[2]->taps) {
@@ -507,7 +448,7 @@ class Forward {
   }
 
   const Conv& c_;
-  std::array<const Axis*, 3> axes_;
+  std::array<const ConvAxis*, 3> axes_;
   std::vector<int64_t> taps_;  // kernel positions in use
   int64_t depth_ = 0;          // channels times taps: the length of every sum
   int64_t packed_size_ = 0;
@@ -515,14 +456,14 @@ class Forward {
 };
 
 void forward(const Conv& c) {
-  const std::vector<Axis> depth = axes_of(c, 0);
-  const std::vector<Axis> height = axes_of(c, 1);
-  const std::vector<Axis> width = axes_of(c, 2);
+  const std::vector<ConvAxis> depth = axes_of(c, 0);
+  const std::vector<ConvAxis> height = axes_of(c, 1);
+  const std::vector<ConvAxis> width = axes_of(c, 2);
   visit_dtype<set_floating>("convolution", c.dtype, [&](auto tag) {
     using S = typename decltype(tag)::type;
-    for (const Axis& d : depth) {
-      for (const Axis& h : height) {
-        for (const Axis& w : width) {
+    for (const ConvAxis& d : depth) {
+      for (const ConvAxis& h : height) {
+        for (const ConvAxis& w : width) {
           Forward<S, compute_t<S>>(c, {&d, &h, &w}).run();
         }
       }
@@ -534,7 +475,7 @@ void forward(const Conv& c) {
 
 // Rows of the output's gradient for channels o0 to o0 + n of a part, one after another, in T.
 template <class S, class T>
-void gather_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part,
+void gather_gradient(const Conv& c, const std::array<const ConvAxis*, 3>& axes, const Part& part,
                      const Windows<T>& win, int64_t o0, int64_t n, T* to) {
   const int64_t rows = win.rows();
   const auto& s = c.output.strides;
@@ -614,7 +555,7 @@ void dot_tile(const Windows<T>& win, const T* const* g, const int64_t* at, T* su
 
 // add_weight_gradient for few output channels: dot products along the rows, no packing.
 template <class S, class T>
-void add_weight_dots(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part,
+void add_weight_dots(const Conv& c, const std::array<const ConvAxis*, 3>& axes, const Part& part,
                      int64_t c0, int64_t c1, T* block, int64_t ld, bool accumulate) {
   using V = Simd<T>;
   constexpr int outputs = DotTile::outputs;
@@ -651,8 +592,9 @@ void add_weight_dots(const Conv& c, const std::array<const Axis*, 3>& axes, cons
 // weight[o, (channel, tap)] += sum over pixels of gradient[o, pixel] * window[(channel, tap),
 // pixel], for one part and channels c0..c1, into a block of T with rows of length ld.
 template <class S, class T>
-void add_weight_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, const Part& part,
-                         int64_t c0, int64_t c1, T* block, int64_t ld, bool accumulate) {
+void add_weight_gradient(const Conv& c, const std::array<const ConvAxis*, 3>& axes,
+                         const Part& part, int64_t c0, int64_t c1, T* block, int64_t ld,
+                         bool accumulate) {
   using B = GemmBlocks<T>;
   using V = Simd<T>;
   const Slab<S, T> slab(c, axes, part, c0, c1);
@@ -685,8 +627,8 @@ void add_weight_gradient(const Conv& c, const std::array<const Axis*, 3>& axes, 
 template <class S>
 void weight_backward_typed(const Conv& c) {
   using T = compute_t<S>;
-  const std::vector<Axis> axes[3] = {axes_of(c, 0), axes_of(c, 1), axes_of(c, 2)};
-  const std::array<const Axis*, 3> one = {&axes[0][0], &axes[1][0], &axes[2][0]};
+  const std::vector<ConvAxis> axes[3] = {axes_of(c, 0), axes_of(c, 1), axes_of(c, 2)};
+  const std::array<const ConvAxis*, 3> one = {&axes[0][0], &axes[1][0], &axes[2][0]};
   const int split = one[0]->count > 1 ? 0 : 1;
   const int64_t rows = one[split]->count;
   const int64_t row_pixels = one[2]->count * (split == 0 ? one[1]->count : 1);
@@ -736,17 +678,7 @@ void weight_backward_typed(const Conv& c) {
       }
     }
   });
-  S* weight = static_cast<S*>(c.weight);
-  const int64_t n = c.groups * size;
-  parallel_for(0, n, 32768, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) {
-      T sum = sums[i];
-      for (int64_t k = 1; k < chunks; k++) {
-        sum += sums[k * n + i];
-      }
-      weight[i] = S(sum);
-    }
-  });
+  add_chunks(static_cast<S*>(c.weight), sums.data(), c.groups * size, chunks);
 }
 
 void weight_backward(const Conv& c) {

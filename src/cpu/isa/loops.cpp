@@ -254,8 +254,8 @@ class Run {
     }
   }
 
-  // n elements, all operands contiguous and of the compute type; what is left of the last granule
-  // in a padded copy.
+  // n elements, all operands contiguous and of the compute type. What is left of the last granule
+  // is computed with the elements before it once more, or in a padded copy.
   void compute(char* out, const char* const* in, int64_t n) const {
     const int64_t whole = n & -granule_;
     if (whole != 0) {
@@ -265,8 +265,17 @@ class Run {
     if (rest == 0) {
       return;
     }
-    alignas(64) char tails[max_tensors][tail_bytes];
     const char* tail_in[max_inputs];
+    bool again = whole != 0;  // the last whole granule, unless its inputs are overwritten
+    for (int i = 0; i < num_inputs_; ++i) {
+      tail_in[i] = in[i] + (n - granule_) * in_[i].compute_size;
+      again = again && in[i] != out;
+    }
+    if (again) {
+      block_(out + (n - granule_) * result_size_, tail_in, attributes_, granule_);
+      return;
+    }
+    alignas(64) char tails[max_tensors][tail_bytes];
     for (int i = 0; i < num_inputs_; ++i) {
       const int64_t size = in_[i].compute_size;
       const char* from = in[i] + whole * size;
