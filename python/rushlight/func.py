@@ -12,6 +12,7 @@ import functools
 
 import rushlight
 from rushlight import _C
+from rushlight.autograd.functional import by_columns, by_rows
 from rushlight.utils import _pytree
 
 __all__ = [
@@ -210,50 +211,27 @@ def _forward(outputs, inputs, vectors):
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
     """A function that returns the Jacobian of `func`, computed by rows."""
 
-    def one(outputs, fresh):
-        blocks = []
-        for output in outputs:
-            flat = output.reshape(-1)
-            rows = [
-                _gradients([flat[j]], fresh, [rushlight.ones_like(flat[j])])
-                for j in range(flat.numel())
-            ]
-            blocks.append(
-                [
-                    rushlight.stack([r[i] for r in rows]).reshape(output.shape + x.shape)
-                    if rows
-                    else output.new_zeros(output.shape + x.shape)
-                    for i, x in enumerate(fresh)
-                ]
-            )
-        return blocks
+    def compute(outputs, fresh):
+        def gradients(number, element):
+            return _gradients([element], fresh, [rushlight.ones_like(element)])
 
-    return _jacobian(func, argnums, has_aux, one)
+        return by_rows(outputs, fresh, gradients)
+
+    return _jacobian(func, argnums, has_aux, compute)
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     """A function that returns the Jacobian of `func`, computed by columns."""
 
-    def one(outputs, fresh):
-        blocks: list[list[rushlight.Tensor]] = [[] for _ in outputs]
-        for i, x in enumerate(fresh):
-            columns = []
-            for j in range(x.numel()):
-                vectors = [rushlight.zeros_like(t) for t in fresh]
-                unit = rushlight.zeros(x.numel(), dtype=x.dtype, device=x.device)
-                unit[j] = 1
-                vectors[i] = unit.reshape(x.shape)
-                columns.append(_forward(outputs, fresh, vectors))
-            for k, output in enumerate(outputs):
-                shape = output.shape + x.shape
-                blocks[k].append(
-                    rushlight.stack([c[k] for c in columns], -1).reshape(shape)
-                    if columns
-                    else output.new_zeros(shape)
-                )
-        return blocks
+    def compute(outputs, fresh):
+        return by_columns(
+            outputs,
+            fresh,
+            lambda w: _gradients(outputs, fresh, w),
+            lambda product, w, unit: _gradients([product], w, [unit]),
+        )
 
-    return _jacobian(func, argnums, has_aux, one)
+    return _jacobian(func, argnums, has_aux, compute)
 
 
 def _jacobian(func, argnums, has_aux, compute):

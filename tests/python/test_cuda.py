@@ -74,9 +74,8 @@ def test_asking_for_it_does_not():
 
 def test_importing_loads_no_library():
     program = (
-        "import rushlight, rushlight.cuda; from rushlight.cuda import _library; "
-        "assert not rushlight.cuda.is_initialized(); "
-        "print('rushlight_cuda' in open('/proc/self/maps').read())"
+        "import rushlight, rushlight.cuda; from rushlight.cuda import _library; assert not "
+        "rushlight.cuda.is_initialized(); print('rushlight_cuda' in open('/proc/self/maps').read())"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],

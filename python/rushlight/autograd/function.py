@@ -142,8 +142,7 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
         """Return one gradient per input of forward, None for those that have none."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
-            "autograd.Function to use it with "
-            "backward mode AD."
+            "autograd.Function to use it with backward mode AD."
         )
 
     vjp = backward

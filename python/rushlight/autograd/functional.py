@@ -198,8 +198,22 @@ def jacobian(
     with rushlight.enable_grad():
         inputs = _fresh_inputs(inputs, create_graph)
         outputs, several_out = _call(func, inputs, strict, "jacobian")
-        by_rows = _rows if strategy == "reverse-mode" else _columns
-        blocks = by_rows(outputs, inputs, create_graph, strict)
+
+        def gradients(number, element):
+            what = f"Output {number} of the user-provided function"
+            one = rushlight.ones_like(element)
+            return _grads((element,), inputs, (one,), create_graph, strict, what)
+
+        def products(w):
+            return _grads(outputs, inputs, w, True, strict, _OUTPUT)
+
+        def forward(product, w, unit):
+            return _grads((product,), w, (unit,), create_graph, False, _JACOBIAN)
+
+        if strategy == "reverse-mode":
+            blocks = by_rows(outputs, inputs, gradients)
+        else:
+            blocks = by_columns(outputs, inputs, products, forward)
         rows = []
         for row in blocks:
             _check_depends(row, strict, create_graph)
@@ -207,48 +221,43 @@ def jacobian(
     return tuple(rows) if several_out else rows[0]
 
 
-def _rows(outputs, inputs, create_graph, strict):
-    """The Jacobian by one backward for each element of the outputs."""
+def by_rows(outputs, inputs, gradients):
+    """Blocks of the Jacobian, by output and input; one backward for each element of the outputs.
+
+    `gradients(number, element)` gives those of an element of the output with this number.
+    """
     blocks = []
     for number, output in enumerate(outputs):
-        what = f"Output {number} of the user-provided function"
-        columns: list[list[rushlight.Tensor]] = [[] for _ in inputs]
         flat = output.reshape(-1)
-        for j in range(flat.numel()):
-            one = rushlight.ones_like(flat[j])
-            grads = _grads((flat[j],), inputs, (one,), create_graph, strict, what)
-            for column, g in zip(columns, grads, strict=True):
-                column.append(g)
-        blocks.append(
-            tuple(
-                rushlight.stack(c).reshape(output.shape + i.shape)
-                if c
-                else output.new_zeros(output.shape + i.shape)
-                for c, i in zip(columns, inputs, strict=True)
-            )
-        )
+        rows = [gradients(number, flat[j]) for j in range(flat.numel())]
+        columns = ([row[i] for row in rows] for i in range(len(inputs)))
+        blocks.append(tuple(_block(c, 0, output, i) for c, i in zip(columns, inputs, strict=True)))
     return blocks
 
 
-def _columns(outputs, inputs, create_graph, strict):
-    """The same by one product J e for each element of the inputs."""
+def by_columns(outputs, inputs, products, forward):
+    """The same by one product J e for each element of the inputs.
+
+    `products(w)` gives wᵀ J, by input, and `forward(product, w, e)` the derivative of one of these
+    with respect to w, applied to e.
+    """
     w = tuple(rushlight.zeros_like(o).requires_grad_() for o in outputs)
-    products = _grads(outputs, inputs, w, True, strict, _OUTPUT)
-    blocks: list[list[rushlight.Tensor]] = [[] for _ in outputs]
-    for i, value in enumerate(inputs):
-        columns: list[list[rushlight.Tensor]] = [[] for _ in outputs]
+    by_input = []
+    for product, value in zip(products(w), inputs, strict=True):
+        columns = []
         for j in range(value.numel()):
             unit = rushlight.zeros_like(value, memory_format=rushlight.contiguous_format)
             unit.view(-1)[j] = 1
-            results = _grads((products[i],), w, (unit,), create_graph, False, _JACOBIAN)
-            for column, r in zip(columns, results, strict=True):
-                column.append(r)
-        for block, column, output in zip(blocks, columns, outputs, strict=True):
-            shape = output.shape + value.shape
-            block.append(
-                rushlight.stack(column, -1).reshape(shape) if column else output.new_zeros(shape)
-            )
-    return [tuple(block) for block in blocks]
+            columns.append(forward(product, w, unit))
+        by_input.append(
+            [_block([c[k] for c in columns], -1, o, value) for k, o in enumerate(outputs)]
+        )
+    return [tuple(blocks[k] for blocks in by_input) for k in range(len(outputs))]
+
+
+def _block(parts, dim, output, value):
+    shape = output.shape + value.shape
+    return rushlight.stack(parts, dim).reshape(shape) if parts else output.new_zeros(shape)
 
 
 def _scalar(func, function):

@@ -165,10 +165,8 @@ def _checked_inputs(inputs):
         if value.dtype not in (rushlight.float64, rushlight.complex128):
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or "
-                f"complex. "
-                "This check will likely fail if all the inputs are not of double precision "
-                "floating point "
-                "or complex.",
+                "complex. This check will likely fail if all the inputs are not of double "
+                "precision floating point or complex.",
                 stacklevel=3,
             )
         if any(
@@ -177,15 +175,13 @@ def _checked_inputs(inputs):
         ):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs "
-                f"that are "
-                "non-overlapping to be able to compute the numerical gradients correctly."
+                "that are non-overlapping to be able to compute the numerical gradients correctly."
             )
         wanted.append(i)
     if not wanted:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the "
-            "them have "
-            "requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of the them "
+            "have requires_grad=True."
         )
     return wanted
 
@@ -254,16 +250,14 @@ def _analytical_jacobians(func, inputs, wanted, number, nondet_tol, check_dtypes
                 if a.shape != inputs[i].shape:
                     raise GradcheckError(
                         f"Analytical gradient has incorrect size: got {tuple(a.shape)} for input "
-                        f"{i} "
-                        f"of size {tuple(inputs[i].shape)}"
+                        f"{i} of size {tuple(inputs[i].shape)}"
                     )
                 if a.numel() and not (a - b).abs().max().item() <= nondet_tol:
                     raise GradcheckError(
                         "Backward is not reentrant, i.e., running backward with same input and "
-                        "grad_output "
-                        "multiple times gives different values, although analytical gradient "
-                        "matches "
-                        f"numerical gradient. The tolerance for nondeterminism was {nondet_tol}."
+                        "grad_output multiple times gives different values, although analytical "
+                        "gradient matches numerical gradient. The tolerance for nondeterminism was "
+                        f"{nondet_tol}."
                     )
             columns.append([_parts(g) for g in first])
     if not columns:
@@ -318,9 +312,8 @@ def _check_undefined(func, inputs, wanted):
             _grad(output, inputs, wanted, rushlight.zeros_like(output))
         except RuntimeError as error:
             raise GradcheckError(
-                "Expected backward function to handle undefined output grads, but with a "
-                "gradient of output "
-                f"{number} alone it raised: {error}"
+                "Expected backward function to handle undefined output grads, but with a gradient "
+                f"of output {number} alone it raised: {error}"
             ) from error
 
 

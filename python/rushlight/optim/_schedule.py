@@ -67,9 +67,8 @@ class LRScheduler:
                 group.setdefault("initial_lr", _copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
-                    "param 'initial_lr' is not specified in "
-                    f"param_groups[{i}] when resuming scheduler with last_epoch >= 0: load the "
-                    "optimizer's state first"
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
+                    "scheduler with last_epoch >= 0: load the optimizer's state first"
                 )
         self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch

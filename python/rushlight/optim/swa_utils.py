@@ -169,8 +169,7 @@ class SWALR(LRScheduler):
         if len(rates) != len(optimizer.param_groups):
             raise ValueError(
                 "swa_lr must have the same length as optimizer.param_groups: swa_lr has "
-                f"{len(rates)}, "
-                f"optimizer.param_groups has {len(optimizer.param_groups)}"
+                f"{len(rates)}, optimizer.param_groups has {len(optimizer.param_groups)}"
             )
         for rate, group in zip(rates, optimizer.param_groups, strict=True):
             group["swa_lr"] = rate

@@ -169,8 +169,7 @@ def checkpoint(
     if use_reentrant is None:
         warnings.warn(
             "checkpoint: the use_reentrant parameter should be passed explicitly; "
-            "use_reentrant=False is "
-            "recommended. It is taken as True.",
+            "use_reentrant=False is recommended. It is taken as True.",
             stacklevel=2,
         )
         use_reentrant = True
@@ -252,16 +251,14 @@ def _recomputing(function, args, kwargs, context_fn, determinism_check, preserve
         if place not in recomputed:
             raise CheckpointError(
                 "checkpoint: A different number of tensors was saved during the original forward "
-                "and "
-                f"recomputation: {len(shapes)} and {len(recomputed)}."
+                f"and recomputation: {len(shapes)} and {len(recomputed)}."
             )
         tensor = recomputed.pop(place)
         found = (tuple(tensor.shape), tensor.dtype, tensor.device)
         if determinism_check != "none" and found != shapes[place]:
             raise CheckpointError(
                 "checkpoint: Recomputed values for the following tensors have different metadata "
-                "than during the "
-                f"forward pass: tensor {place} was {shapes[place]} and is {found}."
+                f"than during the forward pass: tensor {place} was {shapes[place]} and is {found}."
             )
         return tensor
 

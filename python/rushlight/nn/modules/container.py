@@ -398,9 +398,8 @@ class ParameterDict(Module):
     def _attribute(self, key):
         if not isinstance(key, str):
             raise TypeError(
-                "Index given to ParameterDict cannot be used as a key as it is not a string "
-                f"(type is '{type(key).__name__}'). Open an issue on github if you need "
-                "non-string keys."
+                "Index given to ParameterDict cannot be used as a key as it is not a string (type "
+                f"is '{type(key).__name__}'). Open an issue on github if you need non-string keys."
             )
         return key
 

@@ -213,9 +213,8 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     if total_length is not None:
         if total_length < longest:
             raise ValueError(
-                "Expected total_length to be at least the length of the longest sequence in "
-                f"input, but got total_length={total_length} and max sequence length being "
-                f"{longest}"
+                "Expected total_length to be at least the length of the longest sequence in input, "
+                f"but got total_length={total_length} and max sequence length being {longest}"
             )
         longest = total_length
     data, batch_sizes = sequence.data, sequence.batch_sizes
