@@ -56,7 +56,21 @@ _SUBMODULES = frozenset(
         "sparse special storage testing types utils version vision xpu"
     ).split()
 )
-_KINDS = "Float Double Half BFloat16 Byte Char Short Int Long Bool ComplexFloat ComplexDouble"
+# Old names of dtypes: FloatTensor, FloatStorage.
+_KINDS = {
+    "Float": _C.float32,
+    "Double": _C.float64,
+    "Half": _C.float16,
+    "BFloat16": _C.bfloat16,
+    "Byte": _C.uint8,
+    "Char": _C.int8,
+    "Short": _C.int16,
+    "Int": _C.int32,
+    "Long": _C.int64,
+    "Bool": _C.bool,
+    "ComplexFloat": _C.complex64,
+    "ComplexDouble": _C.complex128,
+}
 # Names that live in submodules which need not be loaded before.
 _NAMES = {
     "finfo": "_info",
@@ -70,7 +84,7 @@ _NAMES = {
     ),
     **dict.fromkeys(["save", "load"], "serialization"),
     **dict.fromkeys(["svd_lowrank", "pca_lowrank"], "_lowrank"),
-    **{f"{kind}Storage": "storage" for kind in _KINDS.split()},
+    **{f"{kind}Storage": "storage" for kind in _KINDS},
     **dict.fromkeys(
         ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode"], "autograd.grad_mode"
     ),
@@ -88,7 +102,7 @@ _NAMES = {
         "_settings",
     ),
 }
-_TYPED_TENSORS = frozenset(f"{kind}Tensor" for kind in _KINDS.split())
+_TYPED_TENSORS = frozenset(f"{kind}Tensor" for kind in _KINDS)
 
 newaxis = None
 

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from rushlight import _C, Tensor, device
+from rushlight import _C, _KINDS, Tensor, device
 
-_NAMES = {
-    "FloatTensor": _C.float32,
-    "DoubleTensor": _C.float64,
-    "HalfTensor": _C.float16,
-    "BFloat16Tensor": _C.bfloat16,
-    "ByteTensor": _C.uint8,
-    "CharTensor": _C.int8,
-    "ShortTensor": _C.int16,
-    "IntTensor": _C.int32,
-    "LongTensor": _C.int64,
-    "BoolTensor": _C.bool,
-    "ComplexFloatTensor": _C.complex64,
-    "ComplexDoubleTensor": _C.complex128,
-}
+_NAMES = {f"{kind}Tensor": dtype for kind, dtype in _KINDS.items()}
 _BY_DTYPE = {dtype: name for name, dtype in _NAMES.items()}
 
 

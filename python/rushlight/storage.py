@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rushlight import _C
+from rushlight import _C, _KINDS
 
 UntypedStorage = _C.UntypedStorage
 
@@ -19,21 +19,10 @@ class _StorageName:
 
 
 NAMES: dict[str, Any] = {
-    name: type(name, (_StorageName,), {"dtype": dtype, "__module__": "rushlight"})
-    for name, dtype in {
-        "FloatStorage": _C.float32,
-        "DoubleStorage": _C.float64,
-        "HalfStorage": _C.float16,
-        "BFloat16Storage": _C.bfloat16,
-        "LongStorage": _C.int64,
-        "IntStorage": _C.int32,
-        "ShortStorage": _C.int16,
-        "CharStorage": _C.int8,
-        "ByteStorage": _C.uint8,
-        "BoolStorage": _C.bool,
-        "ComplexFloatStorage": _C.complex64,
-        "ComplexDoubleStorage": _C.complex128,
-    }.items()
+    f"{kind}Storage": type(
+        f"{kind}Storage", (_StorageName,), {"dtype": dtype, "__module__": "rushlight"}
+    )
+    for kind, dtype in _KINDS.items()
 }
 globals().update(NAMES)
 OF_DTYPE = {kind.dtype: kind for kind in NAMES.values()}

@@ -4,12 +4,12 @@ from typing import ClassVar
 
 import rushlight
 
-from .optimizer import Optimizer, _counter
+from .optimizer import ParameterwiseOptimizer, _counter
 
 __all__ = ["Adafactor"]
 
 
-class Adafactor(Optimizer):
+class Adafactor(ParameterwiseOptimizer):
     """Divides by the root of a mean square that is kept as a row and a column of each matrix.
 
     Args:
@@ -60,15 +60,6 @@ class Adafactor(Optimizer):
             "maximize": maximize,
         }
         super().__init__(params, defaults)
-
-    def step(self, closure=None):
-        loss = self._loss_of(closure)
-        with rushlight.no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._step_parameter(p, group)
-        return loss
 
     def _state_of(self, p):
         state = self.state[p]

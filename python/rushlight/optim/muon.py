@@ -4,7 +4,7 @@ import math
 
 import rushlight
 
-from .optimizer import Optimizer, _check_settings, _zeros_like
+from .optimizer import ParameterwiseOptimizer, _check_settings, _zeros_like
 
 __all__ = ["Muon"]
 
@@ -35,7 +35,7 @@ def _adjusted(lr, how, shape):
     return lr * 0.2 * math.sqrt(max(rows, columns))
 
 
-class Muon(Optimizer):
+class Muon(ParameterwiseOptimizer):
     """Orthogonalised momentum for matrices.
 
     Args:
@@ -82,15 +82,6 @@ class Muon(Optimizer):
                         "Muon only supports 2D parameters whereas we found a parameter with size: "
                         f"{p.size()}"
                     )
-
-    def step(self, closure=None):
-        loss = self._loss_of(closure)
-        with rushlight.no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._step_parameter(p, group)
-        return loss
 
     def _step_parameter(self, p, group):
         if p.is_complex():

@@ -388,6 +388,23 @@ def _counter():
     return rushlight.tensor(0.0, dtype=rushlight.float32)
 
 
+class ParameterwiseOptimizer(Optimizer):
+    """One whose step is composed of ops, for one parameter after the other."""
+
+    def _step_parameter(self, p, group):
+        """Updates a parameter that has a gradient."""
+        raise NotImplementedError
+
+    def step(self, closure=None):
+        loss = self._loss_of(closure)
+        with rushlight.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._step_parameter(p, group)
+        return loss
+
+
 class StatewiseOptimizer(Optimizer):
     """One whose step is an op over all parameters of a group that have gradients.
 

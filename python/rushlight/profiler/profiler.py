@@ -7,6 +7,7 @@ the other activities are accepted and show nothing.
 from __future__ import annotations
 
 import enum
+import functools
 import gzip
 import json
 import os
@@ -137,8 +138,6 @@ class record_function:
             profile._ranges.append((self.name, max(self.begin, profile._began), end))
 
     def __call__(self, function):
-        import functools
-
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
             with record_function(self.name, self.args):

@@ -27,12 +27,15 @@ __all__ = [
 ]
 
 
-def _window(name, M, sym, dtype, layout, device, requires_grad, values):
+def _window(name, M, sym, options, values):
     """`values(points, period)` for M points; one point is 1.
+
+    `options` are dtype, layout, device and requires_grad.
 
     Raises:
         ValueError: M is negative, or the dtype or layout is not one for windows.
     """
+    dtype, layout, device, requires_grad = options
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
     if layout is not None and layout is not _C.strided:
@@ -40,11 +43,10 @@ def _window(name, M, sym, dtype, layout, device, requires_grad, values):
     dtype = _ops.get_default_dtype() if dtype is None else dtype
     if dtype not in (_C.float32, _C.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
-    options = {"dtype": dtype, "device": device}
     if M < 2:
-        result = _ops.ones(M, **options)
+        result = _ops.ones(M, dtype=dtype, device=device)
     else:
-        result = values(_ops.arange(M, **options), M - 1 if sym else M)
+        result = values(_ops.arange(M, dtype=dtype, device=device), M - 1 if sym else M)
     return result.requires_grad_() if requires_grad else result
 
 
@@ -72,10 +74,7 @@ def exponential(
         "exponential",
         M,
         sym,
-        dtype,
-        layout,
-        device,
-        requires_grad,
+        (dtype, layout, device, requires_grad),
         lambda n, period: (-(n - (period / 2 if center is None else center)).abs() / tau).exp(),
     )
 
@@ -86,10 +85,7 @@ def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=F
         "cosine",
         M,
         sym,
-        dtype,
-        layout,
-        device,
-        requires_grad,
+        (dtype, layout, device, requires_grad),
         lambda n, period: ((n + 0.5) * (math.pi / (period + 1))).sin(),
     )
 
@@ -101,10 +97,7 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requ
         "gaussian",
         M,
         sym,
-        dtype,
-        layout,
-        device,
-        requires_grad,
+        (dtype, layout, device, requires_grad),
         lambda n, period: (-0.5 * ((n - period / 2) / std) ** 2).exp(),
     )
 
@@ -119,7 +112,7 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requ
         top = _ops.i0(_ops.full((), beta, dtype=n.dtype, device=n.device))
         return _ops.i0(beta * (1 - x * x).clamp(min=0).sqrt()) / top
 
-    return _window("kaiser", M, sym, dtype, layout, device, requires_grad, values)
+    return _window("kaiser", M, sym, (dtype, layout, device, requires_grad), values)
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
@@ -133,7 +126,7 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requ
         angle = n * (2 * math.pi / period)
         return sum((-1) ** k * factor * (angle * k).cos() for k, factor in enumerate(a))
 
-    return _window("general_cosine", M, sym, dtype, layout, device, requires_grad, values)
+    return _window("general_cosine", M, sym, (dtype, layout, device, requires_grad), values)
 
 
 def general_hamming(M, *, alpha=0.54, sym=True, **options):
@@ -167,9 +160,6 @@ def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad
         "bartlett",
         M,
         sym,
-        dtype,
-        layout,
-        device,
-        requires_grad,
+        (dtype, layout, device, requires_grad),
         lambda n, period: 1 - (n * (2 / period) - 1).abs(),
     )

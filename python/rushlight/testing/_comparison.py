@@ -186,16 +186,7 @@ class _Checker:
         absolute = abs(actual - expected)
         if cmath.isfinite(absolute) and absolute <= atol + rtol * abs(expected):
             return None
-        relative = absolute / abs(expected) if expected else float("inf")
-        if rtol == atol == 0:
-            head = f"Scalars are not equal!\n\nExpected {expected} but got {actual}."
-        else:
-            head = f"Scalars are not close!\n\nExpected {expected} but got {actual}."
-        return (
-            f"{head}\n"
-            f"Absolute difference: {absolute}{_allowed(atol, rtol, atol)}\n"
-            f"Relative difference: {relative}{_allowed(rtol, rtol, atol)}{_at(where)}"
-        )
+        return _describe_numbers(actual, expected, rtol, atol) + _at(where)
 
     def tensors(self, actual, expected, where):
         if (error := self.attributes(actual, expected)) is not None:
@@ -251,19 +242,24 @@ def _allowed(limit, rtol, atol):
     return "" if rtol == atol == 0 else f" (up to {limit} allowed)"
 
 
+def _wanted(rtol, atol):
+    return "equal" if rtol == atol == 0 else "close"
+
+
+def _describe_numbers(actual, expected, rtol, atol):
+    absolute = abs(actual - expected)
+    relative = absolute / abs(expected) if expected else float("inf")
+    return (
+        f"Scalars are not {_wanted(rtol, atol)}!\n\nExpected {expected} but got {actual}.\n"
+        f"Absolute difference: {absolute}{_allowed(atol, rtol, atol)}\n"
+        f"Relative difference: {relative}{_allowed(rtol, rtol, atol)}"
+    )
+
+
 def _describe(actual, expected, close, rtol, atol):
     """How many elements differ, and the largest differences with their places."""
-    exact = rtol == atol == 0
-    verb = "equal" if exact else "close"
     if actual.dim() == 0:
-        a, e = actual.item(), expected.item()
-        absolute = abs(a - e)
-        relative = absolute / abs(e) if e else float("inf")
-        return (
-            f"Scalars are not {verb}!\n\nExpected {e} but got {a}.\n"
-            f"Absolute difference: {absolute}{_allowed(atol, rtol, atol)}\n"
-            f"Relative difference: {relative}{_allowed(rtol, rtol, atol)}"
-        )
+        return _describe_numbers(actual.item(), expected.item(), rtol, atol)
     wide = rushlight.complex128 if actual.is_complex() else rushlight.float64
     if not actual.is_floating_point() and not actual.is_complex():
         wide = rushlight.int64
@@ -277,7 +273,7 @@ def _describe(actual, expected, close, rtol, atol):
     relative = rushlight.where(off, relative, rushlight.zeros_like(relative))
     count, total = int(off.sum()), actual.numel()
     return (
-        f"Tensor-likes are not {verb}!\n\n"
+        f"Tensor-likes are not {_wanted(rtol, atol)}!\n\n"
         f"Mismatched elements: {count} / {total} ({100 * count / total:.1f}%)\n"
         f"Greatest absolute difference: {_largest(difference)}{_allowed(atol, rtol, atol)}\n"
         f"Greatest relative difference: {_largest(relative)}{_allowed(rtol, rtol, atol)}"
