@@ -217,6 +217,14 @@ if (RL_LIKELY(tls.lower == nullptr)) {
 """
 
 
+def defined_checks(op: Op, form: str) -> list[str]:
+    """Undefined tensors exist in C++ only; nothing behind these lines meets one where a tensor is needed."""
+    name = op.inplace_name if form == "inplace" else op.name
+    needed = [a.name for a in op.args if a.type.base == "Tensor" and not (a.type.optional or a.type.element_optional)]
+    outs = out_parameters(op) if form == "out" else []
+    return [f'check_defined("{name}", "{tensor}", {tensor});' for tensor in needed + outs]
+
+
 def recording(op: Op, form: str) -> list[str]:
     """Statements before the kernel: `node` remembers the inputs where a gradient is wanted."""
     plan = derivatives.plan(op)
@@ -297,7 +305,7 @@ def wrapper(op: Op, form: str, index: str) -> list[str]:
         )
     else:
         body = kernel_body(op, form, lower)
-    return fill(WRAPPER, signature=signature(op, form), upper=handed, body=body)
+    return fill(WRAPPER, signature=signature(op, form), upper=handed, body=defined_checks(op, form) + body)
 
 
 # ---- out= ----
@@ -307,7 +315,8 @@ def out_wrapper(op: Op) -> list[str]:
     outs = out_parameters(op)
     plan = derivatives.plan(op)
     wanted = f"{derivatives.any_wanted(plan)} || " if plan is not None else ""
-    lines = [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
+    lines = defined_checks(op, "out")
+    lines += [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
     if op.kind == "composite":
         lines += ["const NoGradGuard no_grad;", f"const auto made_ = composite::{op.symbol}({call_arguments(op)});"]
         if len(outs) > 1:

@@ -337,6 +337,10 @@ void resize_raw(const Tensor& t, IntArrayRef sizes) {
   t.impl()->set_sizes_contiguous(sizes);
 }
 
+void refuse_undefined(const char* op, const char* name) {
+  throw Error(str(op, "(): expected a tensor as argument '", name, "', got an undefined tensor"));
+}
+
 DimVector repeat_to(size_t n, const char* name, IntArrayRef list) {
   if (list.size() == 1) {
     return DimVector(n, list[0]);

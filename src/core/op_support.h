@@ -99,6 +99,19 @@ F find_kernel(const Table* const* tables, Device device, F Table::* entry, const
   return table->*entry;
 }
 
+// Error, naming the op and the argument, for an undefined tensor, alone or in a list.
+[[noreturn]] RL_API void refuse_undefined(const char* op, const char* name);
+inline void check_defined(const char* op, const char* name, const Tensor& t) {
+  if (RL_UNLIKELY(!t.defined())) {
+    refuse_undefined(op, name);
+  }
+}
+inline void check_defined(const char* op, const char* name, TensorList list) {
+  for (const Tensor& t : list) {
+    check_defined(op, name, t);
+  }
+}
+
 // A single int stands for N equal ones (int[2] stride=1); RuntimeError for any other length.
 RL_API DimVector repeat_to(size_t n, const char* name, IntArrayRef list);
 // `t`, or a copy of it where it shares memory with `out`, which is about to be written;

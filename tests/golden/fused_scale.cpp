@@ -121,6 +121,8 @@ Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha)
   if (RL_UNLIKELY(tls.upper != nullptr)) {
     return dispatch_boxed<Tensor>(dispatch_upper, op_infos[0], self, other, alpha);
   }
+  check_defined("fused_scale", "self", self);
+  check_defined("fused_scale", "other", other);
   Ref<Node> node;
   if (tls.grad_mode && (grad_wanted(self) || grad_wanted(other))) {
     node = Ref<Node>::steal(new Node(&descriptor_fused_scale));
@@ -145,6 +147,8 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
     dispatch_boxed<void>(dispatch_upper, op_infos[1], self, other, alpha);
     return const_cast<Tensor&>(self);
   }
+  check_defined("fused_scale_", "self", self);
+  check_defined("fused_scale_", "other", other);
   const bool record = tls.grad_mode && (grad_wanted(self) || grad_wanted(other));
   check_inplace("fused_scale_", self, record);
   Ref<Node> node;
@@ -171,6 +175,9 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
 }
 
 Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  check_defined("fused_scale", "self", self);
+  check_defined("fused_scale", "other", other);
+  check_defined("fused_scale", "out", out);
   check_out_grad("fused_scale", tls.grad_mode && (grad_wanted(self) || grad_wanted(other) || grad_wanted(out)));
   run_fused_scale(self, other, alpha, &out, true);
   count_write(out);
