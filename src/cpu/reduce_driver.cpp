@@ -137,33 +137,47 @@ class Reduction {
     Walk walk(plan_.reduced, begin);
     for (int64_t i = begin; i < end; i += row_leaf) {
       const int64_t n = std::min(row_leaf, end - i);
-      op_.row(op_.context, gather(base, walk, n, buffer), n, i, cascade.leaf());
+      op_.rows(op_.context, gather(base, walk, n, buffer), 0, 1, n, i, cascade.leaf());
       cascade.push(n);
     }
   }
 
+  // Outputs of one leaf each whose elements lie side by side are read where they are, many at once.
+  bool leaves_in_place() const {
+    return direct_ && plan_.count <= row_leaf &&
+           (plan_.reduced.n == 0 ||
+            (plan_.reduced.n == 1 && plan_.reduced.stride[0] == op_.element_size));
+  }
+
   void run_rows() const {
     const int64_t grain = std::max<int64_t>(1, chunk_elements / plan_.count);
+    const bool in_place = leaves_in_place();
     parallel_for(0, plan_.outputs, grain, [&](int64_t begin, int64_t end) {
       constexpr int64_t batch = 64;
       Bytes states(batch * op_.state_size);
-      Bytes buffer(std::min(plan_.count, row_leaf) * op_.element_size);
+      Bytes buffer(in_place ? 0 : std::min(plan_.count, row_leaf) * op_.element_size);
       Walk outputs(plan_.kept, begin);
       for (int64_t o = begin; o < end; o += batch) {
         const int64_t n = std::min(batch, end - o);
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n;) {
           const char* base = data_ + outputs.offset();
           char* state = states.data() + i * op_.state_size;
-          outputs.advance(1);
-          if (plan_.count <= row_leaf) {
+          int64_t rows = 1;
+          if (in_place) {
+            rows = std::min(outputs.run(), n - i);
+            op_.rows(op_.context, base, outputs.stride() / op_.element_size, rows, plan_.count, 0,
+                     state);
+          } else if (plan_.count <= row_leaf) {
             Walk walk(plan_.reduced);
-            op_.row(op_.context, gather(base, walk, plan_.count, buffer.data()), plan_.count, 0,
-                    state);
+            op_.rows(op_.context, gather(base, walk, plan_.count, buffer.data()), 0, 1, plan_.count,
+                     0, state);
           } else {
             Cascade cascade(op_, num_chunks(0, plan_.count, row_leaf), 1);
             push_rows(cascade, base, 0, plan_.count, buffer.data());
             std::memcpy(state, cascade.finish(), op_.state_size);
           }
+          outputs.advance(rows);
+          i += rows;
         }
         emit(o, states.data(), n);
       }

@@ -29,8 +29,9 @@ struct ReduceOp {
   int64_t element_size;
   int64_t state_size;
   void (*identity)(const void* context, void* s);
-  void (*row)(const void* context, const void* x, int64_t n, int64_t first, void* s);
-  // `ld`: elements between rows; one state per column.
+  // `ld`: elements between rows. One state per row, or per column.
+  void (*rows)(const void* context, const void* x, int64_t ld, int64_t rows, int64_t n,
+               int64_t first, void* s);
   void (*columns)(const void* context, const void* x, int64_t ld, int64_t rows, int64_t cols,
                   int64_t first, void* s);
   // `width` states of older elements take up those of newer ones.

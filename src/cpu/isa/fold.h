@@ -8,6 +8,7 @@
 // each other, met in a fixed tree.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "cpu/isa/convert_run.h"
@@ -16,6 +17,16 @@
 #include "kernels/reduce.h"
 
 namespace rushlight::cpu::RL_ISA {
+
+// Asks for the beginning of a row while the one before it is read: processors look ahead by
+// themselves within a page only.
+template <class A>
+void prefetch_head(const A* row, int64_t n) {
+  constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(A));
+  for (int64_t i = 0; i < std::min(n, 8 * line); i += line) {
+    __builtin_prefetch(row + i);
+  }
+}
 
 // emit(first_output, states, n) is called for runs of outputs, from several threads.
 template <class Op, class F>
@@ -28,8 +39,13 @@ void reduce(const Op& op, const ReducePlan& plan, const void* data, ConvertRun r
       sizeof(A),
       sizeof(S),
       [](const void* c, void* s) { *static_cast<S*>(s) = static_cast<const Op*>(c)->identity(); },
-      [](const void* c, const void* x, int64_t n, int64_t first, void* s) {
-        static_cast<const Op*>(c)->row(static_cast<const A*>(x), n, first, *static_cast<S*>(s));
+      [](const void* c, const void* x, int64_t ld, int64_t rows, int64_t n, int64_t first,
+         void* s) {
+        const A* row = static_cast<const A*>(x);
+        for (int64_t r = 0; r < rows; r++, row += ld) {
+          prefetch_head(row + ld, r + 1 < rows ? n : 0);
+          static_cast<const Op*>(c)->row(row, n, first, static_cast<S*>(s)[r]);
+        }
       },
       [](const void* c, const void* x, int64_t ld, int64_t rows, int64_t cols, int64_t first,
          void* s) {
@@ -70,6 +86,7 @@ inline constexpr int vector_bytes = 16;
 
 // Lanes of a row: as many on every instruction set, so that they agree on bits.
 inline constexpr int lane_bytes = 256;
+inline constexpr int short_lane_bytes = 64;  // of rows that are shorter than that
 
 // The upper half of 2 * Half lanes joins the lower one, until one lane is left.
 template <class F, int Half, class Vector, size_t... Lane>
@@ -136,35 +153,16 @@ bool extreme_number(const A* x, int64_t n, A& result) {
   return true;
 }
 
-template <class F, class A>
-A fold_row(const A* x, int64_t n) {
-  constexpr bool largest = std::is_same_v<F, fold::Max<A>>;
-  if constexpr (std::is_floating_point_v<A> && (largest || std::is_same_v<F, fold::Min<A>>)) {
-    A result;
-    if (n >= 4 * Simd<A>::width && extreme_number<largest>(x, n, result)) {
-      return result;
-    }
-  }
-  constexpr int lanes = lane_bytes / static_cast<int>(sizeof(A));
-  if (n < lanes) {
-    A a[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
-    int64_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-      for (int j = 0; j < 4; j++) {
-        a[j] = F::combine(a[j], F::map(x[i + j]));
-      }
-    }
-    for (int j = 0; i + j < n; j++) {
-      a[j] = F::combine(a[j], F::map(x[i + j]));
-    }
-    return F::combine(F::combine(a[0], a[2]), F::combine(a[1], a[3]));
-  }
+// Of at least as many elements as there are lanes.
+template <class F, int Bytes, class A>
+A fold_by_lanes(const A* x, int64_t n) {
+  constexpr int lanes = Bytes / static_cast<int>(sizeof(A));
   alignas(64) A lane[lanes];
   int64_t i = 0;
   if constexpr (std::is_arithmetic_v<A>) {
     typedef A Vector __attribute__((vector_size(vector_bytes), aligned(sizeof(A)), may_alias));
     constexpr int per = vector_bytes / static_cast<int>(sizeof(A));
-    constexpr int vectors = lane_bytes / vector_bytes;
+    constexpr int vectors = Bytes / vector_bytes;
     Vector v[vectors];
 #pragma GCC unroll 16
     for (int k = 0; k < vectors; k++) {
@@ -202,6 +200,35 @@ A fold_row(const A* x, int64_t n) {
     }
   }
   return lane[0];
+}
+
+template <class F, class A>
+A fold_row(const A* x, int64_t n) {
+  constexpr bool largest = std::is_same_v<F, fold::Max<A>>;
+  if constexpr (std::is_floating_point_v<A> && (largest || std::is_same_v<F, fold::Min<A>>)) {
+    A result;
+    if (n >= 4 * Simd<A>::width && extreme_number<largest>(x, n, result)) {
+      return result;
+    }
+  }
+  constexpr int size = static_cast<int>(sizeof(A));
+  if (n >= lane_bytes / size) {
+    return fold_by_lanes<F, lane_bytes>(x, n);
+  }
+  if (n >= short_lane_bytes / size) {
+    return fold_by_lanes<F, short_lane_bytes>(x, n);
+  }
+  A a[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (int j = 0; j < 4; j++) {
+      a[j] = F::combine(a[j], F::map(x[i + j]));
+    }
+  }
+  for (int j = 0; i + j < n; j++) {
+    a[j] = F::combine(a[j], F::map(x[i + j]));
+  }
+  return F::combine(F::combine(a[0], a[2]), F::combine(a[1], a[3]));
 }
 
 // s[c] = fold of column c.
