@@ -1,7 +1,10 @@
 #include "cpu/pointwise_checks.h"
 
+#include <atomic>
 #include <cmath>
 #include <limits>
+
+#include "core/parallel.h"
 
 namespace rushlight::cpu {
 
@@ -57,10 +60,36 @@ void check_one_dtype(const TensorIterator& it) {
 
 namespace {
 
+// Of elements side by side.
+template <class T>
+bool has_zero(const T* x, int64_t n) {
+  std::atomic<bool> found = false;
+  parallel_for(0, n, 1 << 16, [&](int64_t begin, int64_t end) {
+    constexpr int64_t block = 64;  // a loop of known length becomes vectors
+    T zeros = 0;
+    int64_t i = begin;
+    for (; i + block <= end; i += block) {
+      for (int64_t j = 0; j < block; j++) {
+        zeros |= static_cast<T>(x[i + j] == 0);
+      }
+    }
+    for (; i < end; i++) {
+      zeros |= static_cast<T>(x[i] == 0);
+    }
+    if (zeros != 0) {
+      found = true;
+    }
+  });
+  return found;
+}
+
 template <class T>
 bool any_zero(const TensorIterator& it, int operand) {
   const IntArrayRef shape = it.shape();
   const IntArrayRef strides = it.strides(operand);
+  if (it.dim() == 1 && strides[0] == static_cast<int64_t>(sizeof(T))) {
+    return has_zero(reinterpret_cast<const T*>(it.data(operand)), shape[0]);
+  }
   int64_t at[TensorIterator::max_dims] = {};
   const char* data = it.data(operand);
   const int64_t rows = it.numel() / shape[0];

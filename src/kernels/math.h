@@ -270,12 +270,43 @@ template <class T>
 RL_INLINE T safe_divisor(T y) {
   return y == T(0) || (std::is_signed_v<T> && y == static_cast<T>(-1)) ? T(1) : y;
 }
+// x / y for y other than 0 and -1. Processors have no vectors of integer quotients, but a quotient
+// of floating-point numbers that have bits to spare, rounded to zero, is that of the integers.
+template <class T>
+RL_INLINE T quotient(T x, T y) {
+#if defined(RL_DEVICE_MATH)
+  return static_cast<T>(x / y);
+#else
+  if constexpr (sizeof(T) < 4) {
+    return static_cast<T>(static_cast<int32_t>(static_cast<float>(x) / static_cast<float>(y)));
+  } else if constexpr (sizeof(T) == 4) {
+    return static_cast<T>(static_cast<double>(x) / static_cast<double>(y));
+  } else {
+#if defined(__AVX512DQ__)
+    // No bits to spare: a first quotient is some thousands off at most, a second one, of what it
+    // leaves, at most one.
+    constexpr double most = 0x1.fffffffffffffp62;
+    const double divisor = static_cast<double>(y);
+    const double guess = static_cast<double>(x) / divisor;
+    T q = static_cast<T>(guess < most ? guess : most);
+    T rest = sub(x, mul(q, y));
+    const T more = static_cast<T>(static_cast<double>(rest) / divisor);
+    q = add(q, more);
+    rest = sub(rest, mul(more, y));
+    const T away = (x ^ y) < 0 ? T(-1) : T(1);
+    return rest != 0 && (rest ^ x) < 0 ? sub(q, away) : q;
+#else
+    return x / y;
+#endif
+  }
+#endif
+}
 template <class T>
 RL_INLINE T div_trunc(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
     return trunc(x / y);
   } else {
-    const T q = static_cast<T>(x / safe_divisor(y));
+    const T q = quotient(x, safe_divisor(y));
     return std::is_signed_v<T> && y == static_cast<T>(-1) ? neg(q) : q;
   }
 }
@@ -284,26 +315,33 @@ RL_INLINE T rem_trunc(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
     return fmod(x, y);
   } else {
-    return static_cast<T>(x % safe_divisor(y));
+    const T divisor = safe_divisor(y);
+    return sub(x, mul(quotient(x, divisor), divisor));
   }
 }
-// The remainder of the sign of the divisor, as in Python.
+// The remainder of the sign of the divisor, as in Python; `r` is the one of the dividend's sign.
+template <class T>
+RL_INLINE T rem_floor(T, T y, T r) {
+  return r != T(0) && (r < T(0)) != (y < T(0)) ? add(r, y) : r;
+}
 template <class T>
 RL_INLINE T rem_floor(T x, T y) {
-  const T r = rem_trunc(x, y);
-  return r != T(0) && (r < T(0)) != (y < T(0)) ? add(r, y) : r;
+  return rem_floor(x, y, rem_trunc(x, y));
+}
+// By way of the exact remainder, so that the quotient is the floor of the true one.
+template <class T>
+RL_INLINE T div_floor(T x, T y, T r) {
+  const T shift = r != T(0) && (r < T(0)) != (y < T(0)) ? T(1) : T(0);
+  const T q = (x - r) / y - shift;
+  const T whole = floor(q);
+  const T rounded = q - whole > T(0.5) ? whole + T(1) : whole;
+  const T result = q == T(0) ? copysign(T(0), x / y) : rounded;
+  return y == T(0) ? x / y : result;
 }
 template <class T>
 RL_INLINE T div_floor(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
-    // By way of the exact remainder, so that the quotient is the floor of the true one.
-    const T r = fmod(x, y);
-    const T shift = r != T(0) && (r < T(0)) != (y < T(0)) ? T(1) : T(0);
-    const T q = (x - r) / y - shift;
-    const T whole = floor(q);
-    const T rounded = q - whole > T(0.5) ? whole + T(1) : whole;
-    const T result = q == T(0) ? copysign(T(0), x / y) : rounded;
-    return y == T(0) ? x / y : result;
+    return div_floor(x, y, fmod(x, y));
   } else {
     const T q = div_trunc(x, y);
     const T r = rem_trunc(x, y);

@@ -1,5 +1,6 @@
 // Pointwise kernels that choose between formulas or check their operands first; ops/pointwise.py
 // marks them manual=("kernel",). All others are generated from their formula alone.
+#include <cmath>
 #include <limits>
 
 #include "cpu/isa/loops.h"
@@ -96,6 +97,67 @@ constexpr PointwiseKernel make_where_kernel() {
 }
 constexpr PointwiseKernel where_kernel = make_where_kernel();
 
+// x[i] - trunc(x[i] / y[i]) * y[i] for one granule, without rounding, where that takes one quotient
+// of fewer bits than the arithmetic has; false where it does not.
+template <class T>
+bool quick_rests(const T* __restrict x, const T* __restrict y, T* __restrict rests) {
+  constexpr int64_t step = granule_of(sizeof(T), sizeof(T));
+#if !defined(__FMA__)
+  if (sizeof(T) == sizeof(double)) {
+    return false;  // the product is not exact
+  }
+#endif
+  constexpr double limit = sizeof(T) == sizeof(double) ? 0x1p52 : 0x1p29;
+  int64_t slow = 0;
+  for (int64_t i = 0; i < step; i++) {
+    const double a = math::abs(static_cast<double>(x[i]));
+    const double b = math::abs(static_cast<double>(y[i]));
+    const double ratio = a / b;
+    const double whole = math::trunc(ratio);
+    const double r = sizeof(T) == sizeof(double) ? math::fused(-whole, b, a) : a - whole * b;
+    const double above = r < 0 ? r + b : r;
+    rests[i] = math::copysign(static_cast<T>(above), x[i]);
+    slow += (ratio < limit) & (b < math::infinity<double>) ? 0 : 1;  // NaN is slow
+  }
+  return slow == 0;
+}
+
+// A formula of two numbers and their remainder, which is exact and so the same in either way.
+template <class T, class F>
+void rest_block(char* out, const char* const* in, const void*, int64_t n) {
+  constexpr int64_t step = granule_of(sizeof(T), sizeof(T));
+  for (int64_t i = 0; i + step <= n; i += step) {
+    const T* x = reinterpret_cast<const T*>(in[0]) + i;
+    const T* y = reinterpret_cast<const T*>(in[1]) + i;
+    T* o = reinterpret_cast<T*>(out) + i;
+    T rests[step];
+    if (!quick_rests(x, y, rests)) {
+      for (int64_t j = 0; j < step; j++) {
+        rests[j] = std::fmod(x[j], y[j]);
+      }
+    }
+#pragma GCC ivdep
+    for (int64_t j = 0; j < step; j++) {
+      o[j] = F{}(x[j], y[j], rests[j]);
+    }
+  }
+}
+
+template <class F>
+constexpr PointwiseKernel with_rests(PointwiseKernel kernel, F) {
+  for (const ScalarType t : {kHalf, kBFloat16, kFloat32}) {
+    kernel.blocks[static_cast<int>(t)] = &rest_block<float, F>;
+  }
+  kernel.blocks[static_cast<int>(kFloat64)] = &rest_block<double, F>;
+  return kernel;
+}
+constexpr PointwiseKernel floor_divide_with_rests = with_rests(
+    floor_divide_kernel, [](auto x, auto y, auto r) { return math::div_floor(x, y, r); });
+constexpr PointwiseKernel remainder_with_rests =
+    with_rests(remainder_kernel, [](auto x, auto y, auto r) { return math::rem_floor(x, y, r); });
+constexpr PointwiseKernel fmod_with_rests =
+    with_rests(fmod_kernel, [](auto, auto, auto r) { return r; });
+
 void run(const TensorIterator& it, const PointwiseKernel& plain) { run_pointwise(it, plain); }
 
 void run_scaled(const TensorIterator& it, const Scalar& factor, const char* name,
@@ -157,15 +219,15 @@ void _div_trunc(TensorIterator& it) {
 }
 void floor_divide(TensorIterator& it) {
   check_divisor(it);
-  run(it, floor_divide_kernel);
+  run(it, floor_divide_with_rests);
 }
 void remainder(TensorIterator& it) {
   check_divisor(it);
-  run(it, remainder_kernel);
+  run(it, remainder_with_rests);
 }
 void fmod(TensorIterator& it) {
   check_divisor(it);
-  run(it, fmod_kernel);
+  run(it, fmod_with_rests);
 }
 
 // Small constant powers have formulas of their own, which are exact where powf is not.
