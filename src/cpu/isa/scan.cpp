@@ -33,9 +33,9 @@ struct LogAddExp {
   }
 };
 
-// In place: x[i] becomes the total of carry, x[0], ..., x[i]. Returns the last.
+// to[i] becomes the total of carry, x[0], ..., x[i]; `to` may be x. Returns the last.
 template <class F, class A>
-A scan_row(A* x, int64_t n, A carry) {
+A scan_row(const A* x, A* to, int64_t n, A carry) {
   int64_t i = 0;
   if constexpr (std::is_arithmetic_v<A> && !std::is_same_v<F, LogAddExp<A>>) {
     typedef A Vector __attribute__((vector_size(vector_bytes), aligned(sizeof(A)), may_alias));
@@ -55,7 +55,7 @@ A scan_row(A* x, int64_t n, A carry) {
       }
     }
     for (; i + lanes <= n; i += lanes) {
-      Vector v = *reinterpret_cast<Vector*>(x + i);
+      Vector v = *reinterpret_cast<const Vector*>(x + i);
       v = F::combine(v, Vector(__builtin_shuffle(v, neutral, shift[0])));
       if constexpr (lanes > 2) {
         v = F::combine(v, Vector(__builtin_shuffle(v, neutral, shift[1])));
@@ -66,7 +66,7 @@ A scan_row(A* x, int64_t n, A carry) {
       if constexpr (lanes > 8) {
         v = F::combine(v, Vector(__builtin_shuffle(v, neutral, shift[3])));
       }
-      *reinterpret_cast<Vector*>(x + i) = F::combine(v, start);
+      *reinterpret_cast<Vector*>(to + i) = F::combine(v, start);
       // Vectors wait for each other in this sum alone; its lanes are what v[lanes - 1] has become.
       start = F::combine(Vector(__builtin_shuffle(v, last)), start);
     }
@@ -74,7 +74,7 @@ A scan_row(A* x, int64_t n, A carry) {
   }
   for (; i < n; i++) {
     carry = F::combine(carry, x[i]);
-    x[i] = carry;
+    to[i] = carry;
   }
   return carry;
 }
@@ -94,14 +94,28 @@ void scan(const Tensor& out, const Tensor& given, int64_t dim, const char* name)
   const char* from = static_cast<const char*>(self.data_ptr());
   char* to = static_cast<char*>(out.data_ptr());
 
-  // Scans [begin, end) of the elements of one row; `keep` writes what comes of it.
+  // Scans [begin, end) of the elements of one row; `keep` writes what comes of it. Elements that
+  // are in the type of the totals already are read, and written, where they are.
+  const bool read_in_place = self.dtype() == dtype_of_v<A>;
+  const bool write_in_place = out.dtype() == dtype_of_v<A>;
   const auto scan_part = [&](int64_t begin, int64_t end, A carry, bool keep) {
     alignas(64) A buffer[row_leaf];
     for (int64_t i = begin; i < end; i += row_leaf) {
       const int64_t m = std::min(row_leaf, end - i);
-      read(buffer, from + i * in_size, in_size, m);
-      carry = scan_row<F>(buffer, m, carry);
-      if (keep) {
+      A* const result = keep && write_in_place ? reinterpret_cast<A*>(to) + i : buffer;
+      const A* x = reinterpret_cast<const A*>(from) + i;
+      if (!read_in_place) {
+        read(result, from + i * in_size, in_size, m);
+        x = result;
+      }
+      if constexpr (std::is_integral_v<A>) {
+        if (!keep) {  // the total of integers is the same in any order
+          carry = F::combine(carry, fold_row<F>(x, m));
+          continue;
+        }
+      }
+      carry = scan_row<F>(x, result, m, carry);
+      if (keep && !write_in_place) {
         write(to + i * out_size, buffer, sizeof(A), m);
       }
     }
