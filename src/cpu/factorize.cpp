@@ -7,128 +7,11 @@
 
 #include <rushlight/ops.h>
 
-#include "cpu/lapack.h"
-#include "cpu/scratch.h"
+#include "cpu/factorize.h"
 #include "generated/kernels.h"
 #include "ops/lapack.h"
 
 namespace rushlight::cpu {
-
-namespace {
-
-constexpr uint32_t field_dtypes = set_floats | set_complexes;
-
-int64_t batch_count(const Tensor& t, int64_t own) {
-  int64_t n = 1;
-  for (int64_t d = 0; d + own < t.dim(); d++) {
-    n *= t.size(d);
-  }
-  return n;
-}
-
-// The place of item `b` of the leading dimensions, in elements.
-int64_t batch_offset(const Tensor& t, int64_t own, int64_t b) {
-  const IntArrayRef sizes = t.sizes();
-  const IntArrayRef strides = t.strides();
-  int64_t offset = 0;
-  for (int64_t d = t.dim() - own - 1; d >= 0; d--) {
-    offset += b % sizes[d] * strides[d];
-    b /= sizes[d];
-  }
-  return offset;
-}
-
-// Matrix `b` of a tensor; element (i, j) is data[i * row + j * col].
-template <class T>
-struct Window {
-  Window(const Tensor& t, int64_t b)
-      : data(t.data<T>() + batch_offset(t, 2, b)),
-        rows(t.size(-2)),
-        cols(t.size(-1)),
-        row(t.stride(-2)),
-        col(t.stride(-1)) {}
-  Window flipped() const {
-    Window w = *this;
-    std::swap(w.rows, w.cols);
-    std::swap(w.row, w.col);
-    return w;
-  }
-  T& at(int64_t i, int64_t j) const { return data[i * row + j * col]; }
-  T* data;
-  int64_t rows, cols, row, col;
-};
-
-template <class T>
-T* vector_at(const Tensor& t, int64_t b) {
-  return t.data<T>() + batch_offset(t, 1, b);
-}
-
-// A column-major matrix of our own.
-template <class T>
-class Matrix {
- public:
-  Matrix(int64_t rows, int64_t cols) : rows_(rows), cols_(cols), memory_(rows * cols) {}
-  explicit Matrix(const Window<T>& from) : Matrix(from.rows, from.cols) { load(from); }
-  void load(const Window<T>& from) const {
-    for (int64_t j = 0; j < from.cols; j++) {
-      for (int64_t i = 0; i < from.rows; i++) {
-        at(i, j) = from.at(i, j);
-      }
-    }
-  }
-  void store(const Window<T>& to) const {
-    for (int64_t i = 0; i < to.rows; i++) {
-      for (int64_t j = 0; j < to.cols; j++) {
-        to.at(i, j) = at(i, j);
-      }
-    }
-  }
-  T& at(int64_t i, int64_t j) const { return memory_.data()[i + j * rows_]; }
-  T* data() const { return memory_.data(); }
-  int rows() const { return static_cast<int>(rows_); }
-  int cols() const { return static_cast<int>(cols_); }
-  int leading() const { return static_cast<int>(std::max<int64_t>(1, rows_)); }
-  bool is_finite() const {
-    for (int64_t i = 0; i < rows_ * cols_; i++) {
-      const T x = memory_.data()[i];
-      if constexpr (is_complex_v<T>) {
-        if (!std::isfinite(x.re) || !std::isfinite(x.im)) {
-          return false;
-        }
-      } else if (!std::isfinite(x)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
- private:
-  int64_t rows_;
-  int64_t cols_;
-  Scratch<T> memory_;
-};
-
-// Calls f(tag, b) for every matrix of the batch of `like`; small ones are taken several at a time.
-template <class F>
-void for_matrices(const char* op, const Tensor& like, const F& f) {
-  const int64_t longest = std::max<int64_t>(1, std::max(like.size(-1), like.size(-2)));
-  const int64_t grain =
-      longest > 32 ? 1 : std::max<int64_t>(1, 50000 / (longest * longest * longest));
-  visit_dtype<field_dtypes>(op, like.dtype(), [&](auto tag) {
-    parallel_for(0, batch_count(like, 2), grain, [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; b++) {
-        f(tag, b);
-      }
-    });
-  });
-}
-
-// A flag for each matrix, whatever the strides of the tensor that holds them.
-int32_t& flag(const Tensor& info, int64_t b) {
-  return info.data<int32_t>()[batch_offset(info, 0, b)];
-}
-
-}  // namespace
 
 void linalg_cholesky_ex(const Tensor& out_L, const Tensor& out_info, const Tensor& self, bool upper,
                         bool check_errors) {
@@ -149,70 +32,6 @@ void linalg_cholesky_ex(const Tensor& out_L, const Tensor& out_info, const Tenso
   }
 }
 
-void linalg_lu_factor_ex(const Tensor& out_LU, const Tensor& out_pivots, const Tensor& out_info,
-                         const Tensor& A, bool, bool check_errors) {
-  for_matrices("lu_factor", A, [&](auto tag, int64_t b) {
-    using T = typename decltype(tag)::type;
-    const Matrix<T> a{Window<T>(A, b)};
-    const int64_t k = std::min(a.rows(), a.cols());
-    const Scratch<int> pivots(std::max<int64_t>(1, k));
-    flag(out_info, b) =
-        k == 0 ? 0 : lapack::getrf(a.rows(), a.cols(), a.data(), a.leading(), pivots.data());
-    a.store(Window<T>(out_LU, b));
-    int32_t* const to = vector_at<int32_t>(out_pivots, b);
-    for (int64_t i = 0; i < k; i++) {
-      to[i * out_pivots.stride(-1)] = pivots.data()[i];
-    }
-  });
-  if (check_errors) {
-    check_info("torch.linalg.lu_factor_ex", Failure::Lu, out_info);
-  }
-}
-
-void _lu_permutation(const Tensor& out, const Tensor& pivots, int64_t n) {
-  const int64_t k = pivots.size(-1);
-  const int64_t batches = batch_count(pivots, 1);
-  for (int64_t b = 0; b < batches; b++) {
-    const int32_t* const from = vector_at<int32_t>(pivots, b);
-    int64_t* const to = vector_at<int64_t>(out, b);
-    const int64_t step = n == 0 ? 1 : out.stride(-1);
-    for (int64_t i = 0; i < n; i++) {
-      to[i * step] = i;
-    }
-    for (int64_t i = 0; i < k; i++) {
-      const int64_t other = from[i * pivots.stride(-1)] - 1;
-      RL_CHECK(other >= 0 && other < n,
-               "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive. Did you "
-               "properly pass the result of lu_factor?");
-      std::swap(to[i * step], to[other * step]);
-    }
-  }
-}
-
-void _linalg_solve(const Tensor& out_result, const Tensor& out_info, const Tensor& A,
-                   const Tensor& B, bool left) {
-  for_matrices("linalg.solve", A, [&](auto tag, int64_t b) {
-    using T = typename decltype(tag)::type;
-    const Window<T> right_side(B, b);
-    const Window<T> result(out_result, b);
-    const Matrix<T> a(Window<T>(A, b));
-    // X A = B is A^T X^T = B^T.
-    const Matrix<T> x(left ? right_side : right_side.flipped());
-    const int n = a.rows();
-    const Scratch<int> pivots(std::max(1, n));
-    int info = 0;
-    if (n != 0) {
-      info = lapack::getrf(n, n, a.data(), a.leading(), pivots.data());
-      if (x.cols() != 0) {
-        lapack::getrs(left ? 'N' : 'T', n, x.cols(), a.data(), a.leading(), pivots.data(), x.data(),
-                      x.leading());
-      }
-    }
-    flag(out_info, b) = info;
-    x.store(left ? result : result.flipped());
-  });
-}
-
 void linalg_solve_triangular(const Tensor& out, const Tensor& self, const Tensor& B, bool upper,
                              bool left, bool unitriangular) {
   for_matrices("linalg.solve_triangular", self, [&](auto tag, int64_t b) {
@@ -225,28 +44,6 @@ void linalg_solve_triangular(const Tensor& out, const Tensor& self, const Tensor
     }
     x.store(Window<T>(out, b));
   });
-}
-
-void linalg_inv_ex(const Tensor& out_inverse, const Tensor& out_info, const Tensor& A,
-                   bool check_errors) {
-  for_matrices("linalg.inv", A, [&](auto tag, int64_t b) {
-    using T = typename decltype(tag)::type;
-    const Matrix<T> a{Window<T>(A, b)};
-    const int n = a.rows();
-    const Scratch<int> pivots(std::max(1, n));
-    int info = 0;
-    if (n != 0) {
-      info = lapack::getrf(n, n, a.data(), a.leading(), pivots.data());
-      if (info == 0) {
-        info = lapack::getri(n, a.data(), a.leading(), pivots.data());
-      }
-    }
-    flag(out_info, b) = info;
-    a.store(Window<T>(out_inverse, b));
-  });
-  if (check_errors) {
-    check_info("linalg.inv_ex", Failure::Inverse, out_info);
-  }
 }
 
 void _linalg_lstsq(const Tensor& out_solution, const Tensor& out_residuals, const Tensor& out_rank,
@@ -565,63 +362,6 @@ void linalg_ldl_solve(const Tensor& out, const Tensor& LD, const Tensor& pivots,
                         x.data(), x.leading());
     }
     x.store(Window<T>(out, b));
-  });
-}
-
-namespace {
-
-// Calls f(b, LU matrix, whether the rows were exchanged an odd number of times).
-template <class F>
-void for_factored(const char* op, const Tensor& A, const F& f) {
-  for_matrices(op, A, [&](auto tag, int64_t b) {
-    using T = typename decltype(tag)::type;
-    const Matrix<T> a{Window<T>(A, b)};
-    const int n = a.rows();
-    const Scratch<int> pivots(std::max(1, n));
-    bool odd = false;
-    if (n != 0) {
-      lapack::getrf(n, n, a.data(), a.leading(), pivots.data());
-      for (int i = 0; i < n; i++) {
-        odd ^= pivots.data()[i] != i + 1;
-      }
-    }
-    f(b, a, odd);
-  });
-}
-
-}  // namespace
-
-void linalg_det(const Tensor& out, const Tensor& A) {
-  for_factored("linalg.det", A, [&](int64_t b, const auto& a, bool odd) {
-    using T = std::remove_reference_t<decltype(a.at(0, 0))>;
-    T product(odd ? -1 : 1);
-    for (int64_t i = 0; i < a.rows(); i++) {
-      product = product * a.at(i, i);
-    }
-    out.data<T>()[batch_offset(out, 0, b)] = product;
-  });
-}
-
-void linalg_slogdet(const Tensor& out_sign, const Tensor& out_logabsdet, const Tensor& A) {
-  for_factored("linalg.slogdet", A, [&](int64_t b, const auto& a, bool odd) {
-    using T = std::remove_reference_t<decltype(a.at(0, 0))>;
-    using R = real_t<T>;
-    T sign(odd ? -1 : 1);
-    R sum = 0;
-    for (int64_t i = 0; i < a.rows(); i++) {
-      const T x = a.at(i, i);
-      R size;
-      if constexpr (is_complex_v<T>) {
-        size = std::hypot(x.re, x.im);
-        sign = size == R(0) ? T(0) : sign * T(x.re / size, x.im / size);
-      } else {
-        size = std::abs(x);
-        sign = x > 0 ? sign : x < 0 ? -sign : x * sign;
-      }
-      sum += std::log(size);
-    }
-    out_sign.data<T>()[batch_offset(out_sign, 0, b)] = sign;
-    out_logabsdet.data<R>()[batch_offset(out_logabsdet, 0, b)] = sum;
   });
 }
 
