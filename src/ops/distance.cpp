@@ -131,7 +131,10 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
   DimVector sizes = batch;
   sizes.push_back(rows);
   sizes.push_back(others);
-  const bool by_product = p == 2 && mode != 2 && (mode == 1 || rows > 25 || others > 25);
+  // Rows of this length are worth a product, which rounds more where distances are small.
+  constexpr int64_t long_row = 256;
+  const bool by_product =
+      p == 2 && mode != 2 && (mode == 1 || ((rows > 25 || others > 25) && x1.size(-1) > long_row));
   if (!by_product) {
     return rushlight::_cdist(a, b, p).reshape(sizes);
   }
@@ -152,8 +155,12 @@ Tensor pdist(const Tensor& self, double p) {
   RL_CHECK(p >= 0, "pdist only supports non-negative p values");
   const int64_t n = self.size(0);
   const Tensor all = rushlight::_cdist(self.unsqueeze(0), self.unsqueeze(0), p);
-  const Tensor pairs =
-      rushlight::triu_indices(n, n, 1, TensorOptions(kInt64).device(self.device()));
+  const TensorOptions here = TensorOptions().device(self.device());
+  if (self.device() == kCPU) {
+    return all.squeeze(0).masked_select(rushlight::ones({n, n}, here.dtype(kBool)).triu(1));
+  }
+  // Elsewhere a size that the values of a mask decide is unknown, or takes a wait.
+  const Tensor pairs = rushlight::triu_indices(n, n, 1, here.dtype(kInt64));
   const Tensor places = pairs.select(0, 0).mul(Scalar(n)).add(pairs.select(0, 1));
   return all.reshape({-1}).index_select(0, places);
 }

@@ -1,17 +1,18 @@
-// Distances between all rows of two matrices, and their gradient. Each distance and each row of a
-// gradient is summed by one task in order: threads change no bit.
+// Distances between all rows of two matrices, and their gradient. The rows of the second are
+// transposed, so that vectors run over pairs however short the rows are. Each distance, and each
+// element of a gradient, is summed in an order of its own: neither threads nor the place of a row
+// change a bit.
 #include <cmath>
+#include <type_traits>
 
 #include "core/parallel.h"
-#include "cpu/isa/simd.h"
+#include "cpu/isa/fold.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"
 #include "kernels/math.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {
-
-constexpr int64_t lanes = 16;  // sums that do not wait for each other
 
 enum class Norm { Zero, One, Two, Infinite, Any };
 
@@ -23,151 +24,257 @@ Norm norm_of(double p) {
                          : Norm::Any;
 }
 
-template <Norm N, class T>
-inline T term(T x, T p) {
-  const T size = x < T(0) ? -x : x;
+// Formulas take numbers, or vectors of them where no power is involved.
+template <class V>
+inline V size_of(V x) {
+  return x < 0 ? -x : x;
+}
+
+template <Norm N, class V>
+inline V term(V x) {
   if constexpr (N == Norm::Zero) {
-    return size == T(0) ? T(0) : T(1);
+    return x == 0 ? V{} : V{} + 1;
   } else if constexpr (N == Norm::Two) {
     return x * x;
-  } else if constexpr (N == Norm::Any) {
-    return math::pow(size, p);
   } else {
-    return size;
+    return size_of(x);
   }
 }
 
-template <Norm N, class T>
-inline T joined(T a, T b) {
-  return N == Norm::Infinite ? math::maximum(a, b) : a + b;
+template <Norm N, class V>
+inline V joined(V a, V b) {
+  if constexpr (N == Norm::Infinite) {
+    return (b > a) | (b != b) ? b : a;  // NaN stays
+  } else {
+    return a + b;
+  }
 }
 
-template <Norm N, class T>
-T distance(const T* __restrict a, const T* __restrict b, int64_t n, T p) {
-  alignas(64) T sums[lanes] = {};
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    for (int64_t x = 0; x < lanes; x++) {
-      sums[x] = joined<N>(sums[x], term<N>(a[i + x] - b[i + x], p));
-    }
-  }
-  if (i < n) {
-    alignas(64) T rest[lanes] = {};
-    std::copy(a + i, a + n, rest);
-    for (int64_t x = 0; x < n - i; x++) {
-      rest[x] -= b[i + x];
-    }
-    for (int64_t x = 0; x < lanes; x++) {
-      sums[x] = joined<N>(sums[x], term<N>(rest[x], p));
-    }
-  }
-  for (int64_t half = lanes / 2; half > 0; half /= 2) {
-    for (int64_t x = 0; x < half; x++) {
-      sums[x] = joined<N>(sums[x], sums[x + half]);
-    }
-  }
+// What a difference adds to a gradient, apart from the pair's factor.
+template <Norm N, class V>
+inline V slope(V x, V distance) {
+  const V sign = x > 0 ? V{} + 1 : x < 0 ? V{} - 1 : x;
   if constexpr (N == Norm::Two) {
-    return math::sqrt(sums[0]);
-  } else if constexpr (N == Norm::Any) {
-    return std::pow(sums[0], 1 / p);
+    return x;
+  } else if constexpr (N == Norm::Infinite) {
+    return size_of(x) == distance ? sign : V{};
+  } else {
+    return sign;
+  }
+}
+
+// Pairs of one row with neighbouring columns of the transposed matrix.
+template <class T>
+struct Block {
+  typedef T V __attribute__((vector_size(vector_bytes), aligned(sizeof(T)), may_alias));
+  static constexpr int per = vector_bytes / static_cast<int>(sizeof(T));
+  static constexpr int vectors = 4;
+  static constexpr int64_t width = per * vectors;
+  static V load(const T* from, int k) { return *reinterpret_cast<const V*>(from + k * per); }
+  static void store(T* to, int k, V v) { *reinterpret_cast<V*>(to + k * per) = v; }
+};
+
+// One matrix as rows, the other as columns: [batch][width][others], with zeros behind the last
+// column up to a whole number of blocks. Both in the compute type.
+template <class S>
+class Sides {
+ public:
+  using T = compute_t<S>;
+  Sides(const Tensor& x1, const Tensor& x2)
+      : rows(x1.size(1)),
+        others(x2.size(1)),
+        width(x1.size(2)),
+        padded((others + Block<T>::width - 1) / Block<T>::width * Block<T>::width),
+        memory_(direct ? 0 : x1.numel()),
+        columns_(x2.size(0) * width * padded) {
+    const S* const from = x1.data<S>();
+    if constexpr (direct) {
+      rows_ = from;
+    } else {
+      for (int64_t i = 0; i < x1.numel(); i++) {
+        memory_[i] = static_cast<T>(from[i]);
+      }
+      rows_ = memory_;
+    }
+    for (int64_t b = 0; b < x2.size(0); b++) {
+      const S* const other = x2.data<S>() + b * others * width;
+      T* const to = columns_ + b * width * padded;
+      for (int64_t f = 0; f < width; f++) {
+        for (int64_t j = 0; j < others; j++) {
+          to[f * padded + j] = static_cast<T>(other[j * width + f]);
+        }
+        std::fill(to + f * padded + others, to + (f + 1) * padded, T(0));
+      }
+    }
+  }
+  const T* row(int64_t i) const { return rows_ + i * width; }
+  const T* columns(int64_t batch) const { return columns_ + batch * width * padded; }
+
+  const int64_t rows, others, width, padded;
+
+ private:
+  static constexpr bool direct = std::is_same_v<S, T>;
+  const T* rows_;
+  Scratch<T> memory_;
+  Scratch<T> columns_;
+};
+
+constexpr int64_t features_at_once = 64;  // sums of more are sums of sums
+
+// The distances of row `a` to a block of columns.
+template <Norm N, class T>
+void block_of_distances(const T* a, const T* columns, int64_t padded, int64_t width, T p, T* to) {
+  using B = Block<T>;
+  if constexpr (N == Norm::Any) {
+    std::fill_n(to, B::width, T(0));
+    for (int64_t first = 0; first < width; first += features_at_once) {
+      alignas(64) T sums[B::width] = {};
+      for (int64_t f = first; f < std::min(first + features_at_once, width); f++) {
+        const T* const b = columns + f * padded;
+        for (int64_t j = 0; j < B::width; j++) {
+          sums[j] += math::pow(size_of(a[f] - b[j]), p);
+        }
+      }
+      for (int64_t j = 0; j < B::width; j++) {
+        to[j] += sums[j];
+      }
+    }
+    for (int64_t j = 0; j < B::width; j++) {
+      to[j] = math::pow(to[j], 1 / p);
+    }
+  } else {
+    typename B::V total[B::vectors] = {};
+    for (int64_t first = 0; first < width; first += features_at_once) {
+      typename B::V sums[B::vectors] = {};
+      for (int64_t f = first; f < std::min(first + features_at_once, width); f++) {
+        const T* const b = columns + f * padded;
+#pragma GCC unroll 4
+        for (int k = 0; k < B::vectors; k++) {
+          sums[k] = joined<N>(sums[k], term<N>(a[f] - B::load(b, k)));
+        }
+      }
+#pragma GCC unroll 4
+      for (int k = 0; k < B::vectors; k++) {
+        total[k] = joined<N>(total[k], sums[k]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < B::vectors; k++) {
+      B::store(to, k, total[k]);
+    }
+    for (int64_t j = 0; N == Norm::Two && j < B::width; j++) {
+      to[j] = math::sqrt(to[j]);
+    }
+  }
+}
+
+// `turned`: the matrices have changed places, so the results lie the other way round.
+template <class S, Norm N>
+void all_distances(const Tensor& out, const Tensor& x1, const Tensor& x2, double p, bool turned) {
+  using T = compute_t<S>;
+  using B = Block<T>;
+  constexpr int64_t piece = 16 * B::width;  // columns of a task
+  constexpr int64_t rows_of_task = 16;      // which share a block of columns while it is in reach
+  const Sides<S> sides(x1, x2);
+  const int64_t pieces = num_chunks(0, sides.others, piece);
+  const int64_t groups = num_chunks(0, sides.rows, rows_of_task);
+  const int64_t work = std::min(rows_of_task, sides.rows) * std::min(piece, sides.padded) *
+                       std::max<int64_t>(1, sides.width);
+  const int64_t row_step = turned ? 1 : sides.others;
+  const int64_t step = turned ? sides.rows : 1;
+  parallel_for(0, x1.size(0) * groups * pieces, std::max<int64_t>(1, 65536 / work),
+               [&](int64_t begin, int64_t end) {
+                 alignas(64) T found[B::width];
+                 for (int64_t task = begin; task < end; task++) {
+                   const int64_t batch = task / pieces / groups;
+                   const int64_t first_row = task / pieces % groups * rows_of_task;
+                   const int64_t last_row = std::min(first_row + rows_of_task, sides.rows);
+                   const int64_t first = task % pieces * piece;
+                   const int64_t last = std::min(first + piece, sides.others);
+                   S* const to = out.data<S>() + batch * sides.rows * sides.others;
+                   for (int64_t j = first; j < last; j += B::width) {
+                     const int64_t n = std::min(B::width, last - j);
+                     for (int64_t i = first_row; i < last_row; i++) {
+                       block_of_distances<N, T>(sides.row(batch * sides.rows + i),
+                                                sides.columns(batch) + j, sides.padded, sides.width,
+                                                static_cast<T>(p), found);
+                       for (int64_t k = 0; k < n; k++) {
+                         to[i * row_step + (j + k) * step] = S(found[k]);
+                       }
+                     }
+                   }
+                 }
+               });
+}
+
+// The sum over all pairs of a row of what they add to the gradient at one feature. `scale` and
+// `distance` are those of the pairs; pairs at no distance add nothing.
+template <Norm N, class T>
+T gradient_of(T a, const T* columns, const T* scale, const T* distance, int64_t padded, T p) {
+  using B = Block<T>;
+  alignas(64) T sums[B::width] = {};
+  if constexpr (N == Norm::Any) {
+    for (int64_t j = 0; j < padded; j += B::width) {
+      for (int64_t k = 0; k < B::width; k++) {
+        const T x = a - columns[j + k];
+        const T power = math::pow(x == 0 ? T(1) : size_of(x), p - 1);
+        const T added = slope<Norm::One>(x, T(0)) * power * scale[j + k];
+        sums[k] += distance[j + k] == 0 ? T(0) : added;
+      }
+    }
+  } else {
+    typename B::V total[B::vectors] = {};
+    for (int64_t j = 0; j < padded; j += B::width) {
+#pragma GCC unroll 4
+      for (int k = 0; k < B::vectors; k++) {
+        const auto d = B::load(distance + j, k);
+        const auto added = slope<N>(a - B::load(columns + j, k), d) * B::load(scale + j, k);
+        total[k] += d == 0 ? typename B::V{} : added;
+      }
+    }
+    for (int k = 0; k < B::vectors; k++) {
+      B::store(sums, k, total[k]);
+    }
+  }
+  for (int64_t half = B::width / 2; half > 0; half /= 2) {
+    for (int64_t k = 0; k < half; k++) {
+      sums[k] += sums[k + half];
+    }
   }
   return sums[0];
-}
-
-// A matrix in the compute type.
-template <class S, class T>
-const T* in_compute_type(const S* from, int64_t n, const Scratch<T>& memory) {
-  if constexpr (std::is_same_v<S, T>) {
-    return from;
-  } else {
-    for (int64_t i = 0; i < n; i++) {
-      memory[i] = static_cast<T>(from[i]);
-    }
-    return memory;
-  }
-}
-
-template <class S, Norm N>
-void all_distances(const Tensor& out, const Tensor& x1, const Tensor& x2, double p) {
-  using T = compute_t<S>;
-  constexpr bool direct = std::is_same_v<S, T>;
-  const int64_t rows = x1.size(1);
-  const int64_t others = x2.size(1);
-  const int64_t width = x1.size(2);
-  const Scratch<T> memory1(direct ? 0 : x1.numel());
-  const Scratch<T> memory2(direct ? 0 : x2.numel());
-  const T* a = in_compute_type(x1.data<S>(), x1.numel(), memory1);
-  const T* b = in_compute_type(x2.data<S>(), x2.numel(), memory2);
-  S* const to = out.data<S>();
-  const int64_t work = std::max<int64_t>(1, others * width);
-  parallel_for(
-      0, x1.size(0) * rows, std::max<int64_t>(1, 16384 / work), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; i++) {
-          const T* other = b + i / rows * others * width;
-          for (int64_t j = 0; j < others; j++) {
-            to[i * others + j] =
-                S(distance<N, T>(a + i * width, other + j * width, width, static_cast<T>(p)));
-          }
-        }
-      });
-}
-
-// What one pair adds to the gradient of its first row.
-template <Norm N, class T>
-void add_slopes(T* __restrict sums, const T* __restrict a, const T* __restrict b, int64_t n, T grad,
-                T distance, T p) {
-  if (distance == T(0)) {
-    return;
-  }
-  // grad / distance^(p - 1), the factor of all terms.
-  const T scale = N == Norm::Two   ? grad / distance
-                  : N == Norm::Any ? grad / std::pow(distance, p - 1)
-                                   : grad;
-  for (int64_t i = 0; i < n; i++) {
-    const T x = a[i] - b[i];
-    const T sign = x > T(0) ? T(1) : x < T(0) ? T(-1) : x;
-    if constexpr (N == Norm::One) {
-      sums[i] += sign * scale;
-    } else if constexpr (N == Norm::Two) {
-      sums[i] += x * scale;
-    } else if constexpr (N == Norm::Infinite) {
-      sums[i] += x * sign == distance ? sign * scale : T(0);
-    } else {
-      const T size = x == T(0) ? T(1) : x * sign;
-      sums[i] += sign * math::pow(size, p - 1) * scale;
-    }
-  }
 }
 
 template <class S, Norm N>
 void gradient(const Tensor& out, const Tensor& grad, const Tensor& x1, const Tensor& x2, double p,
               const Tensor& distances) {
   using T = compute_t<S>;
-  constexpr bool direct = std::is_same_v<S, T>;
-  const int64_t rows = x1.size(1);
-  const int64_t others = x2.size(1);
-  const int64_t width = x1.size(2);
-  const Scratch<T> memory1(direct ? 0 : x1.numel());
-  const Scratch<T> memory2(direct ? 0 : x2.numel());
-  const T* a = in_compute_type(x1.data<S>(), x1.numel(), memory1);
-  const T* b = in_compute_type(x2.data<S>(), x2.numel(), memory2);
-  const S* g = grad.data<S>();
-  const S* d = distances.data<S>();
-  S* const to = out.data<S>();
-  const int64_t work = std::max<int64_t>(1, others * width);
-  parallel_for(0, x1.size(0) * rows, std::max<int64_t>(1, 16384 / work),
+  if (N == Norm::Zero) {
+    return fill_raw(out, 0);
+  }
+  const Sides<S> sides(x1, x2);
+  const T power = static_cast<T>(p);
+  const int64_t work = std::max<int64_t>(1, sides.padded * sides.width);
+  parallel_for(0, x1.size(0) * sides.rows, std::max<int64_t>(1, 65536 / work),
                [&](int64_t begin, int64_t end) {
-                 const Scratch<T> sums(width);
+                 const Scratch<T> scale(sides.padded);
+                 const Scratch<T> distance(sides.padded);
                  for (int64_t i = begin; i < end; i++) {
-                   const T* other = b + i / rows * others * width;
-                   std::fill_n(sums.data(), width, T(0));
-                   for (int64_t j = 0; j < others && N != Norm::Zero; j++) {
-                     add_slopes<N, T>(sums, a + i * width, other + j * width, width,
-                                      static_cast<T>(g[i * others + j]),
-                                      static_cast<T>(d[i * others + j]), static_cast<T>(p));
+                   const S* const g = grad.data<S>() + i * sides.others;
+                   const S* const d = distances.data<S>() + i * sides.others;
+                   std::fill_n(scale.data(), sides.padded, T(0));
+                   std::fill_n(distance.data(), sides.padded, T(0));
+                   for (int64_t j = 0; j < sides.others; j++) {
+                     distance[j] = static_cast<T>(d[j]);
+                     const T factor = N == Norm::Two   ? distance[j]
+                                      : N == Norm::Any ? std::pow(distance[j], power - 1)
+                                                       : T(1);
+                     scale[j] = static_cast<T>(g[j]) / factor;
                    }
-                   for (int64_t x = 0; x < width; x++) {
-                     to[i * width + x] = S(sums[x]);
+                   const T* const columns = sides.columns(i / sides.rows);
+                   for (int64_t f = 0; f < sides.width; f++) {
+                     out.data<S>()[i * sides.width + f] =
+                         S(gradient_of<N, T>(sides.row(i)[f], columns + f * sides.padded,
+                                             scale.data(), distance.data(), sides.padded, power));
                    }
                  }
                });
@@ -195,8 +302,13 @@ void _cdist(const Tensor& out, const Tensor& x1, const Tensor& x2, double p) {
   if (out.numel() == 0) {
     return;
   }
+  // Vectors run over the rows of the matrix that has more of them, where the other has few.
+  const bool turned = x2.size(1) < std::min<int64_t>(16, x1.size(1));
   visit_dtype<set_floating>("cdist", x1.dtype(), [&](auto tag) {
-    with_norm(p, [&]<Norm N>() { all_distances<typename decltype(tag)::type, N>(out, x1, x2, p); });
+    with_norm(p, [&]<Norm N>() {
+      all_distances<typename decltype(tag)::type, N>(out, turned ? x2 : x1, turned ? x1 : x2, p,
+                                                     turned);
+    });
   });
 }
 
