@@ -3,11 +3,14 @@
 // is first resampled along the width; rows are then added up along the other axes. Where channels
 // are innermost, each place of a row holds all of them. Output rows are independent: threads change
 // no bit.
+#include <immintrin.h>
+
 #include <cmath>
 #include <cstring>
 
 #include "core/parallel.h"
 #include "cpu/isa/by_size.h"
+#include "cpu/isa/fold.h"
 #include "cpu/resample.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"
@@ -237,87 +240,192 @@ void resample_images(const Tensor& out, const Tensor& self, const Axes<T>& axes)
 
 // ---- bytes ----
 
-// An axis with weights in fixed point: whole numbers over 1 << bits, each below 1 << 15. The taps
-// of an output lie together, the present ones first.
+// An axis with weights in fixed point: whole numbers over 1 << bits, each below 1 << 15. An output
+// has `slots` taps at neighbouring places from `first`; those that it does not need have weight 0
+// and may lie behind the end.
 struct ByteAxis {
   const Axis<double>& axis;
   int bits = 0;
-  Scratch<int32_t> weight;
-  Scratch<int32_t> at;
+  int64_t slots;
+  Scratch<int32_t> first;
   Scratch<int32_t> count;
+  Scratch<int16_t> weight;
 
-  explicit ByteAxis(const Axis<double>& given)
+  ByteAxis(const Axis<double>& given, int64_t group)
       : axis(given),
-        weight(given.taps * given.outputs),
-        at(given.taps * given.outputs),
-        count(given.outputs) {
-    const Scratch<double> joined(given.taps * given.outputs);
+        slots((given.taps + group - 1) / group * group),
+        first(given.outputs),
+        count(given.outputs),
+        weight(slots * given.outputs) {
+    const Scratch<double> joined(slots * given.outputs);
     double largest = 0;
     for (int64_t i = 0; i < given.outputs; i++) {
-      double* const mine = joined + i * given.taps;
-      int32_t* const places = at + i * given.taps;
-      int32_t n = 0;
+      double* const mine = joined + i * slots;
+      std::fill_n(mine, slots, 0.0);
+      first[i] = 0;
+      count[i] = 0;
       for (int64_t t = 0; t < given.taps; t++) {
         const int32_t place = given.place(i, t);
         if (place == given.inputs) {
           continue;
         }
-        // Taps that the edge brings to one place are one.
-        int32_t same = 0;
-        while (same < n && places[same] != place) {
-          same++;
-        }
-        if (same < n) {
-          mine[same] += given.factor(i, t);
-          continue;
-        }
-        places[n] = place;
-        mine[n] = given.factor(i, t);
-        n++;
+        // Places rise by one, but for taps that the edge brings to one place: these are one.
+        first[i] = count[i] == 0 ? place : first[i];
+        count[i] = place - first[i] + 1;
+        mine[place - first[i]] += given.factor(i, t);
       }
-      count[i] = n;
-      for (int32_t t = 0; t < n; t++) {
-        largest = std::max(largest, mine[t]);
-      }
+      largest = std::max(largest, *std::max_element(mine, mine + slots));
     }
     while (bits < 22 && largest * (1 << (bits + 1)) + 0.5 < (1 << 15)) {
       bits++;
     }
-    for (int64_t i = 0; i < given.outputs; i++) {
-      for (int64_t t = i * given.taps; t < i * given.taps + count[i]; t++) {
-        const double scaled = joined[t] * (1 << bits);
-        weight[t] = static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
-      }
+    for (int64_t i = 0; i < slots * given.outputs; i++) {
+      const double scaled = joined[i] * (1 << bits);
+      weight[i] = static_cast<int16_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
     }
   }
+  int32_t half() const { return bits > 0 ? 1 << (bits - 1) : 0; }
 };
 
-inline uint8_t from_fixed(int32_t sum, int bits) {
-  return static_cast<uint8_t>(std::clamp(sum >> bits, 0, 255));
+// Sums in fixed point become bytes; values beyond 0 and 255 become those. Returns four bytes.
+inline int32_t bytes_of(__m128i sums, __m128i bits) {
+  const __m128i whole = _mm_sra_epi32(sums, bits);
+  const __m128i words = _mm_packs_epi32(whole, whole);
+  return _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
 }
 
-// One row of `lanes` bytes at each place; taps of a place lie together in `at` and `weight`.
-template <int Fixed>
-void narrow_row(const ByteAxis& w, int64_t any_lanes, const uint8_t* __restrict from,
-                uint8_t* __restrict to, int32_t* __restrict sums) {
-  const int64_t lanes = Fixed > 0 ? Fixed : any_lanes;
-  const int32_t half = w.bits > 0 ? 1 << (w.bits - 1) : 0;
-  const int64_t taps = w.axis.taps;
-  int32_t kept[Fixed > 0 ? Fixed : 1];
-  int32_t* const sum = Fixed > 0 ? kept : sums;
-  for (int64_t x = 0; x < w.axis.outputs; x++, to += lanes) {
-    for (int64_t c = 0; c < lanes; c++) {
-      sum[c] = half;
+// Taps that are read at a time, behind the last of which a row needs room.
+constexpr int64_t taps_of_single = 8;
+constexpr int64_t taps_of_several = 2;
+constexpr int64_t room_behind_row = 64;
+
+// One channel: eight taps of an output make a vector, and four outputs are added up at once.
+// `Slots`: of an output, 0 where the compiler does not know.
+template <int Slots>
+void narrow_single(const ByteAxis& w, const uint8_t* from, uint8_t* to) {
+  // In variables: a byte that is written might be part of anything else.
+  const int64_t slots = Slots > 0 ? Slots : w.slots;
+  const int64_t n = w.axis.outputs;
+  const int32_t* const first = w.first;
+  const int16_t* const weights = w.weight;
+  const __m128i half = _mm_set1_epi32(w.half());
+  const __m128i bits = _mm_cvtsi32_si128(w.bits);
+  const auto sum_of = [&](int64_t i) {
+    const uint8_t* const p = from + first[i];
+    const int16_t* const weight = weights + i * slots;
+    __m128i sum = _mm_setzero_si128();
+    for (int64_t t = 0; t < slots; t += taps_of_single) {
+      const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + t));
+      const __m128i factors = _mm_loadu_si128(reinterpret_cast<const __m128i*>(weight + t));
+      sum = _mm_add_epi32(sum, _mm_madd_epi16(_mm_cvtepu8_epi16(bytes), factors));
     }
-    for (int64_t t = x * taps; t < x * taps + w.count[x]; t++) {
-      const uint8_t* p = from + w.at[t] * lanes;
-      for (int64_t c = 0; c < lanes; c++) {
-        sum[c] += w.weight[t] * p[c];
+    return sum;
+  };
+  const auto four = [&](int64_t a, int64_t b, int64_t c, int64_t d) {
+    const __m128i all =
+        _mm_hadd_epi32(_mm_hadd_epi32(sum_of(a), sum_of(b)), _mm_hadd_epi32(sum_of(c), sum_of(d)));
+    return bytes_of(_mm_add_epi32(all, half), bits);
+  };
+  int64_t x = 0;
+  for (; x + 4 <= n; x += 4) {
+    const int32_t bytes = four(x, x + 1, x + 2, x + 3);
+    std::memcpy(to + x, &bytes, sizeof(bytes));
+  }
+  if (x < n) {
+    const int64_t last = n - 1;
+    const int32_t bytes = four(x, std::min(x + 1, last), std::min(x + 2, last), last);
+    std::memcpy(to + x, &bytes, static_cast<size_t>(n - x));
+  }
+}
+
+// Two to four channels side by side: two taps of all of them make a vector.
+template <int Lanes>
+void narrow_several(const ByteAxis& w, const uint8_t* from, uint8_t* to) {
+  const int64_t slots = w.slots;
+  const int64_t n = w.axis.outputs;
+  const int32_t* const first = w.first;
+  const int16_t* weight = w.weight;
+  const __m128i half = _mm_set1_epi32(w.half());
+  const __m128i bits = _mm_cvtsi32_si128(w.bits);
+  // Channel c of both places, as 16-bit numbers side by side.
+  alignas(16) int8_t order[16];
+  for (int c = 0; c < 4; c++) {
+    order[4 * c] = static_cast<int8_t>(c < Lanes ? c : -1);
+    order[4 * c + 1] = -1;
+    order[4 * c + 2] = static_cast<int8_t>(c < Lanes ? Lanes + c : -1);
+    order[4 * c + 3] = -1;
+  }
+  const __m128i shuffle = _mm_load_si128(reinterpret_cast<const __m128i*>(order));
+  for (int64_t x = 0; x < n; x++, to += Lanes, weight += slots) {
+    const uint8_t* const p = from + first[x] * Lanes;
+    __m128i sums = half;
+    for (int64_t t = 0; t < slots; t += taps_of_several) {
+      const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + t * Lanes));
+      int32_t factors;
+      std::memcpy(&factors, weight + t, sizeof(factors));
+      const __m128i products =
+          _mm_madd_epi16(_mm_shuffle_epi8(bytes, shuffle), _mm_set1_epi32(factors));
+      sums = _mm_add_epi32(sums, products);
+    }
+    const int32_t bytes = bytes_of(sums, bits);
+    std::memcpy(to, &bytes, x + 1 < n ? sizeof(bytes) : Lanes);  // the next output covers the rest
+  }
+}
+
+// `lanes` rows of `length` bytes each, with their weights, become one: Vectors vectors of bytes at
+// a time. Returns where it stopped.
+template <int Vectors>
+int64_t add_byte_rows(const ByteAxis& h, int64_t y, const uint8_t* rows, int64_t length, int64_t i,
+                      uint8_t* to) {
+  constexpr int per = vector_bytes / 4;
+  typedef int32_t Sums __attribute__((vector_size(vector_bytes)));
+  typedef uint8_t Narrow __attribute__((vector_size(per), aligned(1), may_alias));
+  const int16_t* const weight = h.weight + y * h.slots;
+  const int64_t count = h.count[y];
+  const int32_t half = h.half();
+  const int bits = h.bits;
+  for (; i + Vectors * per <= length; i += Vectors * per) {
+    Sums sums[Vectors];
+    for (int k = 0; k < Vectors; k++) {
+      sums[k] = Sums{} + half;
+    }
+    for (int64_t t = 0; t < count; t++) {
+      const uint8_t* const row = rows + t * length + i;
+#pragma GCC unroll 8
+      for (int k = 0; k < Vectors; k++) {
+        const Narrow bytes = *reinterpret_cast<const Narrow*>(row + k * per);
+        sums[k] += __builtin_convertvector(bytes, Sums) * static_cast<int32_t>(weight[t]);
       }
     }
-    for (int64_t c = 0; c < lanes; c++) {
-      to[c] = from_fixed(sum[c], w.bits);
+#pragma GCC unroll 8
+    for (int k = 0; k < Vectors; k++) {
+      Sums whole = sums[k] >> bits;
+      whole = whole < 0 ? Sums{} : whole;
+      whole = whole > 255 ? Sums{} + 255 : whole;
+      *reinterpret_cast<Narrow*>(to + i + k * per) = __builtin_convertvector(whole, Narrow);
     }
+  }
+  return i;
+}
+
+// The rows from `rows` on that output y is made of.
+inline void shorten_column(const ByteAxis& h, int64_t y, const uint8_t* rows, int64_t length,
+                           uint8_t* to) {
+  int64_t i = add_byte_rows<8>(h, y, rows, length, 0, to);
+  i = add_byte_rows<1>(h, y, rows, length, i, to);
+  for (; i < length; i++) {
+    int32_t sum = h.half();
+    for (int64_t t = 0; t < h.count[y]; t++) {
+      sum += h.weight[y * h.slots + t] * rows[t * length + i];
+    }
+    to[i] = static_cast<uint8_t>(std::clamp(sum >> h.bits, 0, 255));
+  }
+}
+
+// Any number of channels: each output is a column of the places that it is made of.
+void narrow_row_of_columns(const ByteAxis& w, int64_t lanes, const uint8_t* from, uint8_t* to) {
+  for (int64_t x = 0; x < w.axis.outputs; x++) {
+    shorten_column(w, x, from + w.first[x] * lanes, lanes, to + x * lanes);
   }
 }
 
@@ -326,44 +434,47 @@ void narrow_row(const ByteAxis& w, int64_t any_lanes, const uint8_t* __restrict 
 void resample_bytes(const Tensor& out, const Tensor& self, const Axes<double>& axes) {
   const Images images(self);
   const int64_t lanes = images.lanes;
-  const ByteAxis w(axes.axis[2]);
-  const ByteAxis h(axes.axis[1]);
+  const ByteAxis w(axes.axis[2], lanes == 1 ? taps_of_single : taps_of_several);
+  const ByteAxis h(axes.axis[1], 1);
   const int64_t rows = h.axis.inputs;
+  const int64_t length = w.axis.inputs * lanes;
   const int64_t wide = w.axis.outputs * lanes;
   const Scratch<uint8_t> narrowed(rows * wide);
   for (int64_t image = 0; image < images.count; image++) {
-    const uint8_t* from = self.data<uint8_t>() + image * rows * w.axis.inputs * lanes;
+    const uint8_t* from = self.data<uint8_t>() + image * rows * length;
     uint8_t* to = out.data<uint8_t>() + image * h.axis.outputs * wide;
-    const int64_t row_work = wide * w.axis.taps;
+    const int64_t row_work = wide * w.slots;
     parallel_for(0, rows, std::max<int64_t>(1, 65536 / row_work), [&](int64_t begin, int64_t end) {
-      const Scratch<int32_t> sums(lanes);
+      // Taps without weight are read, too.
+      const int64_t room = w.slots * lanes + room_behind_row;
+      const Scratch<uint8_t> source(length + room);
+      std::fill_n(source + length, room, uint8_t(0));
       for (int64_t y = begin; y < end; y++) {
-        const uint8_t* source = from + y * w.axis.inputs * lanes;
-        if (lanes == 1) {
-          narrow_row<1>(w, lanes, source, narrowed + y * wide, sums);
-        } else if (lanes == 3) {
-          narrow_row<3>(w, lanes, source, narrowed + y * wide, sums);
-        } else {
-          narrow_row<0>(w, lanes, source, narrowed + y * wide, sums);
+        std::copy_n(from + y * length, length, source.data());
+        uint8_t* const row = narrowed + y * wide;
+        switch (lanes) {
+          case 1:
+            w.slots == taps_of_single ? narrow_single<taps_of_single>(w, source, row)
+                                      : narrow_single<0>(w, source, row);
+            break;
+          case 2:
+            narrow_several<2>(w, source, row);
+            break;
+          case 3:
+            narrow_several<3>(w, source, row);
+            break;
+          case 4:
+            narrow_several<4>(w, source, row);
+            break;
+          default:
+            narrow_row_of_columns(w, lanes, source, row);
         }
       }
     });
-    const int64_t grain = std::max<int64_t>(1, 65536 / (wide * h.axis.taps));
+    const int64_t grain = std::max<int64_t>(1, 262144 / (wide * h.axis.taps));
     parallel_for(0, h.axis.outputs, grain, [&](int64_t begin, int64_t end) {
-      const Scratch<int32_t> memory(wide);
-      int32_t* const __restrict sum = memory;
       for (int64_t y = begin; y < end; y++) {
-        std::fill_n(sum, wide, h.bits > 0 ? 1 << (h.bits - 1) : 0);
-        for (int64_t t = y * h.axis.taps; t < y * h.axis.taps + h.count[y]; t++) {
-          const int32_t factor = h.weight[t];
-          const uint8_t* __restrict row = narrowed + h.at[t] * wide;
-          for (int64_t i = 0; i < wide; i++) {
-            sum[i] += factor * row[i];
-          }
-        }
-        for (int64_t i = 0; i < wide; i++) {
-          to[y * wide + i] = from_fixed(sum[i], h.bits);
-        }
+        shorten_column(h, y, narrowed + h.first[y] * wide, wide, to + y * wide);
       }
     });
   }
