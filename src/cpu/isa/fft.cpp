@@ -1,12 +1,13 @@
-// Fourier transforms, by pocketfft (third_party/pocketfft, BSD-3-Clause); this is the one file that
-// knows it. A transform over several dimensions is a pass over each; a pass is cut along another
-// dimension into fixed pieces that threads share, so bits do not depend on their number. pocketfft
-// transforms as many lines at once as a vector holds, and gets a namespace for each instruction
-// set.
+// Fourier transforms. A transform over several dimensions is a pass over each. Lines of 2^k numbers
+// that lie along memory are transformed one by one (fft_power.h), all others by pocketfft
+// (third_party/pocketfft, BSD-3-Clause), which this file alone knows: it takes as many lines at
+// once as a vector holds, and a pass is cut along another dimension into fixed pieces that threads
+// share, so bits do not depend on their number. It gets a namespace for each instruction set.
 #include <algorithm>
 #include <cmath>
 #include <complex>
 
+#include "cpu/isa/fft_power.h"
 #include "generated/kernels.h"
 
 // Plans are kept for the sizes that were used last.
@@ -70,8 +71,46 @@ pocketfft::shape_t narrowed_shape(const Tensor& t, int64_t dim, int64_t begin, i
   return out;
 }
 
+// Calls f(line of `in`, line of `out`, working memory) for all lines along `axis`, where these lie
+// along memory and are of 2^k complex numbers; else does nothing and returns false.
+template <class R, class From, class To, class F>
+bool for_power_lines(const Tensor& out, const Tensor& in, int64_t axis, int64_t n, const F& f) {
+  if (!is_fft_power(n) || in.stride(axis) != 1 || out.stride(axis) != 1) {
+    return false;
+  }
+  Dims from;
+  Dims to;
+  for (int64_t d = out.dim() - 1; d >= 0; d--) {
+    if (d != axis) {
+      from.add(out.size(d), in.stride(d));
+      to.add(out.size(d), out.stride(d));
+    }
+  }
+  const auto plan = PowerFft<R>::of_size(n);
+  const int64_t lines = out.numel() / out.size(axis);
+  const auto run = [&](int64_t begin, int64_t end) {
+    const Scratch<R> work(plan->room());
+    for (int64_t line = begin; line < end; line++) {
+      f(*plan, static_cast<const From*>(in.data_ptr()) + from.offset(line),
+        static_cast<To*>(out.data_ptr()) + to.offset(line), work.data());
+    }
+  };
+  if (lines < 4 && n >= piece) {
+    run(0, lines);  // threads share each of the lines
+  } else {
+    parallel_for(0, lines, std::max<int64_t>(1, piece / 4 / n), run);
+  }
+  return true;
+}
+
 template <class R>
 void complex_pass(const Tensor& out, const Tensor& in, int64_t axis, bool forward, R factor) {
+  const auto line = [&](const PowerFft<R>& plan, const complex<R>* x, complex<R>* to, R* work) {
+    power_c2c(plan, forward, factor, x, to, work);
+  };
+  if (for_power_lines<R, complex<R>, complex<R>>(out, in, axis, out.size(axis), line)) {
+    return;
+  }
   cut_dimension(out, axis, [&](int64_t dim, int64_t begin, int64_t end) {
     pocketfft::c2c(narrowed_shape(out, dim, begin, end), strides_of(in), strides_of(out),
                    {static_cast<size_t>(axis)}, forward,
@@ -94,6 +133,15 @@ void visit_real(ScalarType dtype, const F& f) {
     f(double());
   } else {
     f(float());
+  }
+}
+
+// to[k] = conj(from[n - k]) for k from `known` on. The parts that are read and written are apart.
+template <class C>
+void mirror(const C* __restrict from, C* __restrict to, int64_t known, int64_t n) {
+  for (int64_t k = known; k < n; k++) {
+    to[k].re = from[n - k].re;
+    to[k].im = -from[n - k].im;
   }
 }
 
@@ -123,6 +171,10 @@ void fill_by_symmetry(const Tensor& out, IntArrayRef dim) {
           const bool mirrored = std::find(dim.begin(), dim.end(), d) != dim.end();
           to += at * out.stride(d);
           from += (mirrored && at != 0 ? size - at : at) * out.stride(d);
+        }
+        if (step == 1) {
+          mirror(data + from, data + to, known, n);
+          continue;
         }
         for (int64_t k = known; k < n; k++) {
           const C value = data[from + (n - k) * step];
@@ -170,11 +222,17 @@ void _fft_r2c(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t no
     using R = decltype(zero);
     const auto factor = static_cast<R>(scale(normalization, points(self, dim)));
     const int64_t last = dim.back();
-    cut_dimension(self, last, [&](int64_t d, int64_t begin, int64_t end) {
-      pocketfft::r2c(narrowed_shape(self, d, begin, end), strides_of(self), strides_of(out),
-                     static_cast<size_t>(last), true, narrowed<const R>(self, d, begin),
-                     narrowed<std::complex<R>>(out, d, begin), factor, 1);
-    });
+    const int64_t n = self.size(last);
+    const auto line = [&](const PowerFft<R>& plan, const R* x, complex<R>* to, R* work) {
+      power_r2c(plan, factor, x, to, work);
+    };
+    if (n % 2 != 0 || !for_power_lines<R, R, complex<R>>(out, self, last, n / 2, line)) {
+      cut_dimension(self, last, [&](int64_t d, int64_t begin, int64_t end) {
+        pocketfft::r2c(narrowed_shape(self, d, begin, end), strides_of(self), strides_of(out),
+                       static_cast<size_t>(last), true, narrowed<const R>(self, d, begin),
+                       narrowed<std::complex<R>>(out, d, begin), factor, 1);
+      });
+    }
     for (size_t i = 0; i + 1 < dim.size(); i++) {
       complex_pass<R>(out, out, dim[i], true, R(1));
     }
@@ -196,6 +254,13 @@ void _fft_c2r(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t no
         source = make_empty(self.sizes(), self.dtype(), self.device());
       }
       complex_pass<R>(source, i == 0 ? self : source, dim[i], false, R(1));
+    }
+    const int64_t n = out.size(last);
+    const auto line = [&](const PowerFft<R>& plan, const complex<R>* x, R* to, R* work) {
+      power_c2r(plan, factor, x, to, work);
+    };
+    if (n % 2 == 0 && for_power_lines<R, complex<R>, R>(out, source, last, n / 2, line)) {
+      return;
     }
     cut_dimension(out, last, [&](int64_t d, int64_t begin, int64_t end) {
       pocketfft::c2r(narrowed_shape(out, d, begin, end), strides_of(source), strides_of(out),
