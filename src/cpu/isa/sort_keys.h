@@ -102,6 +102,14 @@ struct Item16 {
   }
 };
 
+// For whoever asks for no positions.
+struct BareKey {
+  uint64_t word;
+  static BareKey make(uint64_t key, int64_t) { return {key}; }
+  uint64_t key() const { return word; }
+  friend bool operator<(BareKey a, BareKey b) { return a.word < b.word; }
+};
+
 // In the order of keys, from the least significant byte up; a byte that all items share costs
 // nothing. `a` and `b` have n items; returns the one that holds the result.
 template <class Item>

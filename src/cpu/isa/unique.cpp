@@ -100,6 +100,84 @@ Tensor pick_slices(const Tensor& slices, const std::vector<int64_t>& at, int64_t
   return contiguous_raw(make_view(picked, {sizes, strides, 0}));
 }
 
+// Integers of a range not much larger than their number: a table counts each, and then has the rank
+// of each.
+template <class T>
+Three unique_in_table(const Tensor& x, const IntegerRange<T>& range, bool return_inverse,
+                      bool return_counts) {
+  const T* from = x.data<T>();
+  const int64_t n = x.numel();
+  const auto size = static_cast<int64_t>(range.above(range.greatest)) + 1;
+  const Scratch<uint32_t> table(size);
+  std::fill_n(table.data(), size, uint32_t(0));
+  for (int64_t i = 0; i < n; i++) {
+    table[range.above(from[i])]++;
+  }
+  const int64_t found = size - std::count(table.data(), table + size, uint32_t(0));
+  const Tensor values = make_empty(found, x.dtype(), kCPU);
+  const Tensor inverse = make_empty(return_inverse ? n : 0, kInt64, kCPU);
+  const Tensor counts = make_empty(return_counts ? found : 0, kInt64, kCPU);
+  int64_t rank = 0;
+  for (int64_t k = 0; k < size; k++) {
+    if (table[k] != 0) {
+      values.data<T>()[rank] = static_cast<T>(static_cast<uint64_t>(range.least) + k);
+      if (return_counts) {
+        counts.data<int64_t>()[rank] = table[k];
+      }
+      table[k] = static_cast<uint32_t>(rank++);
+    }
+  }
+  if (return_inverse) {
+    int64_t* const to = inverse.data<int64_t>();
+    parallel_for(0, n, 32768, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        to[i] = table[range.above(from[i])];
+      }
+    });
+  }
+  return {values, inverse, counts};
+}
+
+// Integers of any range whose positions nobody asks for: keys alone are sorted.
+template <class T>
+Three unique_values(const Tensor& x, bool return_counts) {
+  const T* from = x.data<T>();
+  const int64_t n = x.numel();
+  const Scratch<BareKey> a(n);
+  const Scratch<BareKey> b(n);
+  parallel_for(0, n, 32768, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      a[i] = {key_of<T>::get(from[i])};
+    }
+  });
+  const BareKey* sorted = radix_sort(a.data(), b.data(), n, sizeof(T));
+  const auto starts_run = [&](int64_t i) { return i == 0 || sorted[i].word != sorted[i - 1].word; };
+  int64_t found = 0;
+  for (int64_t i = 0; i < n; i++) {
+    found += starts_run(i) ? 1 : 0;
+  }
+  const Tensor values = make_empty(found, x.dtype(), kCPU);
+  const Tensor counts = make_empty(return_counts ? found : 0, kInt64, kCPU);
+  T* const to = values.data<T>();
+  const Key<T> zero =
+      key_of<T>::get(T(0));  // of integers, flipping these bits gives back the value
+  int64_t run = -1;
+  int64_t start = 0;
+  for (int64_t i = 0; i <= n; i++) {
+    if (i < n && !starts_run(i)) {
+      continue;
+    }
+    if (run >= 0 && return_counts) {
+      counts.data<int64_t>()[run] = i - start;
+    }
+    if (i < n) {
+      to[++run] = static_cast<T>(static_cast<Key<T>>(sorted[i].word) ^ zero);
+      start = i;
+    }
+  }
+  return {values, make_empty(0, kInt64, kCPU), counts};
+}
+
 }  // namespace
 
 Three _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts) {
@@ -110,6 +188,20 @@ Three _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts
     using T = typename decltype(tag)::type;
     const T* from = x.data<T>();
     constexpr bool is_integer = std::is_integral_v<T>;
+    if constexpr (is_integer) {
+      if (n != 0) {
+        const IntegerRange<T> range = integer_range(from, n);
+        constexpr uint64_t small_table = 1 << 16;
+        if (range.above(range.greatest) < std::max(small_table, 4 * static_cast<uint64_t>(n))) {
+          const auto [values, inverse, counts] =
+              unique_in_table(x, range, return_inverse, return_counts);
+          return {values, return_inverse ? shaped(inverse, self.sizes()) : inverse, counts};
+        }
+        if (!return_inverse) {
+          return unique_values<T>(x, return_counts);
+        }
+      }
+    }
     Runs runs;
     const auto sort_items = [&](auto zero, int bytes, const auto& key) {
       using Item = decltype(zero);
