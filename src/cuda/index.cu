@@ -64,7 +64,7 @@ Plan plan_of(const Tensor& indexed, const Indices& indices, const Tensor& dense,
     }
     RL_CHECK(plan.target.count < max_indexed, "more than ", max_indexed,
              " tensors of indices are not supported on this device");
-    const Tensor here = on_device(*t, indexed);
+    const Tensor here = contiguous_raw(on_device(*t, indexed));
     plan.held.emplace_back(here);
     plan.target.index[plan.target.count] = here.data<int64_t>();
     plan.target.size[plan.target.count] = indexed.sizes()[d];

@@ -76,7 +76,7 @@ DimVector normalize_indices(const Tensor& self, Indices& indices) {
   }
   for (std::optional<Tensor>& t : plain) {
     if (t.has_value()) {
-      t = contiguous_raw(expand_raw(*t, common));
+      t = expand_raw(*t, common);
     }
   }
   indices = std::move(plain);

@@ -20,6 +20,7 @@ namespace rushlight::cpu::RL_ISA {
 namespace {
 
 inline constexpr int64_t work_per_task = 16384;  // elements
+inline constexpr int64_t width_of_index = sizeof(int64_t);
 
 // How an element meets the one that is there.
 struct Assign {
@@ -97,8 +98,7 @@ struct Positions {
   int64_t n_inner = 1;
 };
 
-// `indices`: for each dimension nothing, or int64 and contiguous, all of one shape
-// (src/ops/index.cpp).
+// `indices`: for each dimension nothing, or int64, all of one shape (src/ops/index.cpp).
 Positions positions_of(const Tensor& t, const std::vector<std::optional<Tensor>>& indices) {
   Positions p;
   const int64_t width = t.element_size();
@@ -123,28 +123,56 @@ Positions positions_of(const Tensor& t, const std::vector<std::optional<Tensor>>
   return p;
 }
 
+// offset[i] (`add`: adds to it) is index[i] times `step`, with indices counted from the end where
+// they are negative. False if one is out of bounds.
+RL_INLINE bool take_indices(const char* index, int64_t stride, int64_t n, int64_t size,
+                            int64_t step, bool add, int64_t* __restrict offset) {
+  int64_t outside = 0;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t at = *reinterpret_cast<const int64_t*>(index + i * stride);
+    at += at < 0 ? size : 0;
+    outside |= at >= size || at < 0 ? 1 : 0;
+    // Wraps where the index is wrong.
+    const uint64_t bytes = static_cast<uint64_t>(at) * static_cast<uint64_t>(step);
+    offset[i] = static_cast<int64_t>(static_cast<uint64_t>(add ? offset[i] : 0) + bytes);
+  }
+  return outside == 0;
+}
+
 void fill_offsets(const Tensor& t, const std::vector<std::optional<Tensor>>& indices, int64_t k,
                   int64_t* offset) {
   const int64_t width = t.element_size();
-  parallel_for(0, k, work_per_task, [&](int64_t begin, int64_t end) {
-    std::fill(offset + begin, offset + end, 0);
-    for (int64_t d = 0; d < t.dim(); d++) {
-      if (!indices[d].has_value()) {
-        continue;
-      }
-      const int64_t* index = indices[d]->data<int64_t>();
-      const int64_t size = t.sizes()[d];
-      const int64_t step = t.strides()[d] * width;
-      for (int64_t i = begin; i < end; i++) {
-        int64_t at = index[i];
-        if (RL_UNLIKELY(at >= size || at < -size)) {
-          out_of_bounds(at, d, size);
-        }
-        at += at < 0 ? size : 0;
-        offset[i] += at * step;
-      }
+  bool add = false;
+  for (int64_t d = 0; d < t.dim(); d++) {
+    if (!indices[d].has_value()) {
+      continue;
     }
-  });
+    Dims dims;
+    for (int64_t e = indices[d]->dim() - 1; e >= 0; e--) {
+      dims.add(indices[d]->sizes()[e], indices[d]->strides()[e] * indices[d]->element_size());
+    }
+    const char* index = static_cast<const char*>(indices[d]->data_ptr());
+    const int64_t size = t.sizes()[d];
+    const int64_t step = t.strides()[d] * width;
+    parallel_for(0, k, work_per_task, [&](int64_t begin, int64_t end) {
+      for_runs(dims, begin, end, [&](int64_t at, int64_t from, int64_t stride, int64_t n) {
+        const char* run = index + from;
+        const bool fine = stride == width_of_index
+                              ? take_indices(run, width_of_index, n, size, step, add, offset + at)
+                              : take_indices(run, stride, n, size, step, add, offset + at);
+        for (int64_t i = 0; !fine && i < n; i++) {
+          const int64_t wrong = *reinterpret_cast<const int64_t*>(run + i * stride);
+          if (wrong >= size || wrong < -size) {
+            out_of_bounds(wrong, d, size);
+          }
+        }
+      });
+    });
+    add = true;
+  }
+  if (!add) {
+    std::fill_n(offset, k, 0);
+  }
 }
 
 // Writes `from` ([outer][k][inner], contiguous) to the positions.
