@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "generated/kernels.h"
+#include "ops/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {
@@ -12,8 +13,6 @@ namespace rushlight {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-ScalarType accumulated(const Tensor& t) { return t.dtype() == kFloat64 ? kFloat64 : kFloat32; }
 
 // Rows must be contiguous; the other strides may be anything.
 void settle_rows(Tensor& t) {
@@ -29,9 +28,7 @@ void check_operands(const Tensor& query, const Tensor& key, const Tensor& value,
   RL_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
            "attention: expected query, key and value of the same dtype, got ", query.dtype(), ", ",
            key.dtype(), " and ", value.dtype());
-  if (!is_floating(query.dtype())) {
-    dtype_not_implemented("scaled_dot_product_attention", query.dtype());
-  }
+  check_floating("scaled_dot_product_attention", query);
   RL_CHECK(query.size(0) == key.size(0) && query.size(0) == value.size(0) &&
                key.size(1) == value.size(1) && key.size(2) == value.size(2) &&
                query.size(3) == key.size(3),

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "generated/kernels.h"
+#include "ops/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {
@@ -14,9 +15,7 @@ OutSpec check_pairs(const Tensor& x1, const Tensor& x2, double p) {
            x2.sizes());
   RL_CHECK(x1.dtype() == x2.dtype(), "cdist: expected one dtype, got ", x1.dtype(), " and ",
            x2.dtype());
-  if (!is_floating(x1.dtype())) {
-    dtype_not_implemented("cdist", x1.dtype());
-  }
+  check_floating("cdist", x1);
   RL_CHECK(p >= 0, "cdist only supports non-negative p values");
   return {{x1.size(0), x1.size(1), x2.size(1)}, x1.dtype()};
 }

@@ -83,7 +83,7 @@ Tensor fft_c2r_backward(const Tensor& grad, IntArrayRef dim, int64_t normalizati
   // Every frequency but 0 and the middle one stands for two.
   const int64_t n = half.size(last);
   const int64_t doubled = grad.size(last) - n;
-  const TensorOptions options = TensorOptions(grad.dtype()).device(grad.device());
+  const TensorOptions options = grad.options();
   const Tensor weights = cat({rushlight::ones({1}, options), rushlight::full({doubled}, 2, options),
                               rushlight::ones({n - 1 - doubled}, options)});
   DimVector shape(static_cast<size_t>(grad.dim()), 1);
@@ -481,8 +481,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
                          rushlight::arange(0, n_fft, 1, indices))
                             .reshape({-1});
   const auto overlapped = [&](const Tensor& t) {  // (batch, frames, n_fft) to (batch, total)
-    const Tensor empty_signal =
-        rushlight::zeros({t.size(0), total}, TensorOptions(t.dtype()).device(t.device()));
+    const Tensor empty_signal = rushlight::zeros({t.size(0), total}, t.options());
     return empty_signal.index_add(1, places, t.reshape({t.size(0), count * n_fft}));
   };
   Tensor y = overlapped(frames);

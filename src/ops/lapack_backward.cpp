@@ -30,9 +30,7 @@ Tensor triangular(const Tensor& a, const Tensor& b, bool upper, bool left = true
   return rushlight::linalg_solve_triangular(a, b, upper, left, unit);
 }
 
-Tensor square_eye(int64_t n, const Tensor& like) {
-  return eye(n, {}, TensorOptions(like.dtype()).device(like.device()));
-}
+Tensor square_eye(int64_t n, const Tensor& like) { return eye(n, {}, like.options()); }
 
 }  // namespace
 
@@ -165,7 +163,7 @@ std::tuple<Tensor, Tensor> householder_backward(const Tensor& grad, const Tensor
   // to the first columns of the unit matrix.
   std::vector<Tensor> v(static_cast<size_t>(k));
   std::vector<Tensor> parts(static_cast<size_t>(k) + 1);
-  const Tensor unit = eye(m, n, TensorOptions(input.dtype()).device(input.device()));
+  const Tensor unit = eye(m, n, input.options());
   parts[static_cast<size_t>(k)] = unit.expand(input.sizes());
   for (int64_t j = k - 1; j >= 0; j--) {
     const auto at = static_cast<size_t>(j);
@@ -190,7 +188,7 @@ std::tuple<Tensor, Tensor> householder_backward(const Tensor& grad, const Tensor
   if (k < n) {
     DimVector rest(input.sizes());
     rest.back() = n - k;
-    grad_columns.push_back(zeros(rest, TensorOptions(input.dtype()).device(input.device())));
+    grad_columns.push_back(zeros(rest, input.options()));
   }
   return {n == 0 ? zeros_like(input) : cat(grad_columns, -1),
           k == 0 ? zeros_like(tau) : cat(grad_factors, -1)};

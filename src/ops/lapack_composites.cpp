@@ -21,13 +21,9 @@ Tensor number_like(const Tensor& like, double value) {
   return rushlight::full({}, value, TensorOptions(to_real(like.dtype())).device(like.device()));
 }
 
-Tensor nothing_like(const Tensor& like) {
-  return rushlight::empty({0}, TensorOptions(like.dtype()).device(like.device()));
-}
+Tensor nothing_like(const Tensor& like) { return rushlight::empty({0}, like.options()); }
 
-Tensor unit_like(const Tensor& like, int64_t n) {
-  return rushlight::eye(n, {}, TensorOptions(like.dtype()).device(like.device()));
-}
+Tensor unit_like(const Tensor& like, int64_t n) { return rushlight::eye(n, {}, like.options()); }
 
 void check_multipliers(const char* name, const Tensor& a, const Tensor& b) {
   RL_CHECK(a.size(-2) == b.size(-2), "Incompatible matrix sizes for ", name, ": each A matrix is ",
@@ -400,7 +396,7 @@ std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, bool some, bool compu
            self.dim(), " dimensions instead");
   if (!compute_uv) {
     const IntArrayRef batch = leading_sizes(self);
-    const TensorOptions options = TensorOptions(self.dtype()).device(self.device());
+    const TensorOptions options = self.options();
     const int64_t m = self.size(-2);
     const int64_t n = self.size(-1);
     return {rushlight::zeros(with_matrix(batch, m, m), options),

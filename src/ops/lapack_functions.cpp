@@ -15,9 +15,7 @@ Tensor number_like(const Tensor& like, double value) {
   return rushlight::full({}, value, TensorOptions(to_real(like.dtype())).device(like.device()));
 }
 
-Tensor unit_like(const Tensor& like, int64_t n) {
-  return rushlight::eye(n, {}, TensorOptions(like.dtype()).device(like.device()));
-}
+Tensor unit_like(const Tensor& like, int64_t n) { return rushlight::eye(n, {}, like.options()); }
 
 }  // namespace
 
@@ -166,9 +164,7 @@ Tensor condition(const Tensor& self, const Norm& norm) {
   // A singular matrix is infinitely far from having an inverse.
   const Tensor back = where(singular.unsqueeze(-1).unsqueeze(-1), Scalar(0), inverse);
   const Tensor value = size * norm(back);
-  return where(singular,
-               rushlight::full({}, INFINITY, TensorOptions(value.dtype()).device(value.device())),
-               value);
+  return where(singular, rushlight::full({}, INFINITY, value.options()), value);
 }
 
 }  // namespace

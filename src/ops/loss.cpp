@@ -2,21 +2,12 @@
 #include <numbers>
 
 #include "generated/kernels.h"
+#include "ops/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {
 
 namespace {
-
-void check_reduction(std::string_view reduction) {
-  RL_CHECK_VALUE(reduction == "none" || reduction == "mean" || reduction == "sum", reduction,
-                 " is not a valid value for reduction");
-}
-
-Tensor reduced(const Tensor& losses, std::string_view reduction) {
-  check_reduction(reduction);
-  return reduction == "mean" ? losses.mean() : reduction == "sum" ? losses.sum() : losses;
-}
 
 // Logits (C), (N, C) or (N, C, d1, ...) and classes without the dimension C. Returns the losses'
 // sizes.
@@ -53,15 +44,6 @@ DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& 
   return wanted;
 }
 
-// float16 and bfloat16 sums are kept in float32.
-ScalarType sum_dtype(ScalarType t) { return t == kFloat64 ? kFloat64 : kFloat32; }
-
-void check_floating(const char* op, const Tensor& self) {
-  if (!self.is_floating_point()) {
-    dtype_not_implemented(op, self.dtype());
-  }
-}
-
 }  // namespace
 
 namespace shape {
@@ -71,7 +53,7 @@ OutSpecs<2> _nll_loss(Tensor& self, Tensor& target, Tensor& weight, std::string&
   check_floating("nll_loss", self);
   const DimVector losses = check_classes(self, target, weight, reduction);
   return {OutSpec{reduction == "none" ? losses : DimVector(), self.dtype()},
-          OutSpec{{}, sum_dtype(self.dtype())}};
+          OutSpec{{}, accumulated(self)}};
 }
 
 OutSpec _nll_loss_backward(Tensor& grad_output, Tensor& target, Tensor&, Tensor& total_weight,
@@ -96,7 +78,7 @@ OutSpecs<3> _cross_entropy(Tensor& self, Tensor& target, Tensor& weight, std::st
   const DimVector losses = check_classes(self, target, weight, reduction);
   RL_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
            "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
-  const ScalarType sums = sum_dtype(self.dtype());
+  const ScalarType sums = accumulated(self);
   return {OutSpec{reduction == "none" ? losses : DimVector(), self.dtype()}, OutSpec{losses, sums},
           OutSpec{{}, sums}};
 }
@@ -105,7 +87,7 @@ OutSpec _cross_entropy_backward(Tensor& grad_output, Tensor& self, Tensor& targe
                                 Tensor& log_sum, Tensor& total_weight, std::string& reduction,
                                 int64_t&, double&) {
   const DimVector losses = check_classes(self, target, weight, reduction);
-  RL_CHECK(log_sum.numel() == target.numel() && log_sum.dtype() == sum_dtype(self.dtype()) &&
+  RL_CHECK(log_sum.numel() == target.numel() && log_sum.dtype() == accumulated(self) &&
                total_weight.numel() == 1 &&
                grad_output.numel() == (reduction == "none" ? target.numel() : 1),
            "_cross_entropy_backward: the tensors do not belong together");

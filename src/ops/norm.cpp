@@ -4,20 +4,12 @@
 #include <limits>
 
 #include "generated/kernels.h"
+#include "ops/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {
 
 namespace {
-
-// float64 for float64 inputs, float32 for the others: what statistics are kept in.
-ScalarType statistics_dtype(const Tensor& t) { return t.dtype() == kFloat64 ? kFloat64 : kFloat32; }
-
-void check_floating(const char* kernel, const Tensor& t) {
-  if (!is_floating(t.dtype())) {
-    dtype_not_implemented(kernel, t.dtype());
-  }
-}
 
 // Parameters have the input's dtype, or float32 beside 16-bit inputs; they come out contiguous.
 void settle_parameter(Tensor& parameter, const Tensor& input) {
@@ -94,6 +86,21 @@ void check_normalized_shape(const Tensor& input, IntArrayRef normalized_shape, c
   }
 }
 
+// The contract of a backward pass over rows, each with a mean and a deviation of its own.
+OutSpecs<3> settle_backward(const char* op, Tensor& grad, Tensor& input, Tensor& mean, Tensor& rstd,
+                            Tensor& weight, int64_t rows, IntArrayRef parameter_sizes) {
+  RL_CHECK(grad.sizes() == input.sizes() && grad.dtype() == input.dtype(), op,
+           ": grad_output must have the size and dtype of input");
+  RL_CHECK(mean.numel() == rows && rstd.numel() == rows, op, ": wrong size of the statistics");
+  settle_parameter(weight, input);
+  input = contiguous_raw(input);
+  grad = contiguous_raw(grad);
+  mean = contiguous_raw(cast_raw(mean, accumulated(input)));
+  rstd = contiguous_raw(cast_raw(rstd, accumulated(input)));
+  const OutSpec parameter{parameter_sizes, weight.defined() ? weight.dtype() : input.dtype()};
+  return {OutSpec{input.sizes(), input.dtype()}, parameter, parameter};
+}
+
 }  // namespace
 
 namespace shape {
@@ -121,7 +128,7 @@ OutSpecs<3> native_batch_norm(Tensor& input, Tensor& weight, Tensor& bias, Tenso
       check_no_internal_overlap("batch_norm", *t);
     }
   }
-  const ScalarType kept = statistics_dtype(input);
+  const ScalarType kept = accumulated(input);
   input = dense(input);
   const int64_t saved = training ? channels : 0;
   return {OutSpec{input.sizes(), input.dtype(), {}, format_of(input)}, OutSpec{{saved}, kept},
@@ -145,7 +152,7 @@ OutSpecs<3> native_batch_norm_backward(Tensor& grad, Tensor& input, Tensor& weig
   settle_parameter(weight, input);
   input = dense(input);
   grad = in_format_of(grad, input);
-  const ScalarType kept = statistics_dtype(input);
+  const ScalarType kept = accumulated(input);
   mean = contiguous_raw(cast_raw(training ? mean : running_mean, kept));
   invstd = contiguous_raw(cast_raw(training ? invstd : running_var, kept));
   const ScalarType parameter = weight.defined() ? weight.dtype() : input.dtype();
@@ -160,7 +167,7 @@ OutSpecs<3> native_layer_norm(Tensor& input, DimVector& normalized_shape, Tensor
   settle_parameter(weight, input);
   settle_parameter(bias, input);
   input = contiguous_raw(input);
-  const OutSpec statistics{statistics_sizes(input, normalized_shape), statistics_dtype(input)};
+  const OutSpec statistics{statistics_sizes(input, normalized_shape), accumulated(input)};
   return {OutSpec{input.sizes(), input.dtype()}, statistics, statistics};
 }
 
@@ -169,17 +176,8 @@ OutSpecs<3> native_layer_norm_backward(Tensor& grad, Tensor& input, DimVector& n
   check_normalized_shape(input, normalized_shape, weight, {});
   check_floating("LayerNormBackwardKernelImpl", input);
   const int64_t rows = product(statistics_sizes(input, normalized_shape));
-  RL_CHECK(grad.sizes() == input.sizes() && grad.dtype() == input.dtype(),
-           "native_layer_norm_backward: grad_output must have the size and dtype of input");
-  RL_CHECK(mean.numel() == rows && rstd.numel() == rows,
-           "native_layer_norm_backward: wrong size of the statistics");
-  settle_parameter(weight, input);
-  input = contiguous_raw(input);
-  grad = contiguous_raw(grad);
-  mean = contiguous_raw(cast_raw(mean, statistics_dtype(input)));
-  rstd = contiguous_raw(cast_raw(rstd, statistics_dtype(input)));
-  const OutSpec parameter{normalized_shape, weight.defined() ? weight.dtype() : input.dtype()};
-  return {OutSpec{input.sizes(), input.dtype()}, parameter, parameter};
+  return settle_backward("native_layer_norm_backward", grad, input, mean, rstd, weight, rows,
+                         normalized_shape);
 }
 
 OutSpecs<3> native_group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& num_groups,
@@ -202,7 +200,7 @@ OutSpecs<3> native_group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64
   settle_parameter(weight, input);
   settle_parameter(bias, input);
   input = contiguous_raw(input);
-  const OutSpec statistics{{input.size(0), num_groups}, statistics_dtype(input)};
+  const OutSpec statistics{{input.size(0), num_groups}, accumulated(input)};
   return {OutSpec{input.sizes(), input.dtype()}, statistics, statistics};
 }
 
@@ -210,19 +208,10 @@ OutSpecs<3> native_group_norm_backward(Tensor& grad, Tensor& input, Tensor& mean
                                        Tensor& weight, int64_t& num_groups) {
   RL_CHECK(input.dim() >= 2 && num_groups > 0 && input.size(1) % num_groups == 0,
            "native_group_norm_backward: wrong input or number of groups");
-  RL_CHECK(grad.sizes() == input.sizes() && grad.dtype() == input.dtype(),
-           "native_group_norm_backward: grad_output must have the size and dtype of input");
-  RL_CHECK(mean.numel() == input.size(0) * num_groups && rstd.numel() == mean.numel(),
-           "native_group_norm_backward: wrong size of the statistics");
   check_elements("weight", weight, input.size(1));
   check_floating("GroupNormBackwardKernelImpl", input);
-  settle_parameter(weight, input);
-  input = contiguous_raw(input);
-  grad = contiguous_raw(grad);
-  mean = contiguous_raw(cast_raw(mean, statistics_dtype(input)));
-  rstd = contiguous_raw(cast_raw(rstd, statistics_dtype(input)));
-  const OutSpec parameter{{input.size(1)}, weight.defined() ? weight.dtype() : input.dtype()};
-  return {OutSpec{input.sizes(), input.dtype()}, parameter, parameter};
+  return settle_backward("native_group_norm_backward", grad, input, mean, rstd, weight,
+                         input.size(0) * num_groups, {input.size(1)});
 }
 
 OutSpecs<2> _fused_rms_norm(Tensor& input, DimVector& normalized_shape, Tensor& weight,
@@ -232,7 +221,7 @@ OutSpecs<2> _fused_rms_norm(Tensor& input, DimVector& normalized_shape, Tensor& 
   settle_parameter(weight, input);
   input = contiguous_raw(input);
   return {OutSpec{input.sizes(), input.dtype()},
-          OutSpec{statistics_sizes(input, normalized_shape), statistics_dtype(input)}};
+          OutSpec{statistics_sizes(input, normalized_shape), accumulated(input)}};
 }
 
 OutSpecs<2> _fused_rms_norm_backward(Tensor& grad, Tensor& input, DimVector& normalized_shape,
@@ -349,8 +338,8 @@ ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const 
 
 namespace {
 double rms_eps(const Tensor& input, std::optional<double> eps) {
-  return eps.value_or(statistics_dtype(input) == kFloat64 ? std::numeric_limits<double>::epsilon()
-                                                          : std::numeric_limits<float>::epsilon());
+  return eps.value_or(accumulated(input) == kFloat64 ? std::numeric_limits<double>::epsilon()
+                                                     : std::numeric_limits<float>::epsilon());
 }
 }  // namespace
 

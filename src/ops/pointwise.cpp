@@ -3,6 +3,7 @@
 
 #include "core/iterator.h"
 #include "generated/kernels.h"
+#include "ops/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {
@@ -150,17 +151,6 @@ void check_mode(std::string_view mode) {
   RL_CHECK(mode == "trunc" || mode == "floor",
            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode,
            "'");
-}
-
-Tensor reduced(const Tensor& losses, std::string_view reduction) {
-  if (reduction == "mean") {
-    return losses.mean();
-  }
-  if (reduction == "sum") {
-    return losses.sum();
-  }
-  RL_CHECK_VALUE(reduction == "none", reduction, " is not a valid value for reduction");
-  return losses;
 }
 
 // Losses accept any target that broadcasts, but hardly anybody wants that.

@@ -4,21 +4,12 @@
 
 #include "generated/kernels.h"
 #include "kernels/random.h"
+#include "ops/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {
 
 // ---- what the fills accept ----
-
-namespace {
-
-void check_floating(const char* op, const Tensor& self, bool complex_too = false) {
-  if (!is_floating(self.dtype()) && !(complex_too && is_complex(self.dtype()))) {
-    dtype_not_implemented(op, self.dtype());
-  }
-}
-
-}  // namespace
 
 void shape::uniform_(Tensor& self, double& from, double& to, Generator&) {
   check_floating("check_uniform_bounds", self, true);
@@ -75,9 +66,7 @@ OutSpec shape::_draw_from_cumulative(Tensor& cumulative, int64_t& num_samples, G
 // ---- new tensors ----
 
 OutSpec shape::poisson(Tensor& self, Generator&) {
-  if (!is_floating(self.dtype())) {
-    dtype_not_implemented("poisson", self.dtype());
-  }
+  check_floating("poisson", self);
   return {self.sizes(), self.dtype()};
 }
 

@@ -3,13 +3,12 @@
 #include <string>
 
 #include "generated/kernels.h"
+#include "ops/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {
 
 namespace {
-
-ScalarType accumulated(const Tensor& t) { return t.dtype() == kFloat64 ? kFloat64 : kFloat32; }
 
 int64_t gates_of(std::string_view mode) {
   RL_CHECK_VALUE(mode == "lstm" || mode == "gru" || mode == "tanh" || mode == "relu",

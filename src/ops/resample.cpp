@@ -1,6 +1,7 @@
 // The contract of interpolation and of sampling at given places, and what is written over other
 // ops.
 #include "generated/kernels.h"
+#include "ops/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {
@@ -76,9 +77,7 @@ void check_grid(const Tensor& input, const Tensor& grid, int64_t mode, int64_t p
            padding);
   RL_CHECK(mode != 2 || input.dim() == 4,
            "grid_sampler(): bicubic interpolation only supports 4D input");
-  if (!is_floating(input.dtype())) {
-    dtype_not_implemented("grid_sampler", input.dtype());
-  }
+  check_floating("grid_sampler", input);
   RL_CHECK(input.dtype() == grid.dtype(),
            "grid_sampler(): expected input and grid to have same dtype, but input has ",
            input.dtype(), " and grid has ", grid.dtype());
@@ -126,9 +125,7 @@ OutSpec _interpolate_backward(Tensor& grad, DimVector& input_size, int64_t& dims
   check_mode(mode, dims, antialias);
   check_image_sizes(IntArrayRef(input_size).slice(2, static_cast<size_t>(dims)),
                     grad.sizes().slice(2, static_cast<size_t>(dims)));
-  if (!is_floating(grad.dtype())) {
-    dtype_not_implemented("interpolate_backward", grad.dtype());
-  }
+  check_floating("interpolate_backward", grad);
   const MemoryFormat format = settle_images(grad);
   return {input_size, grad.dtype(), {}, format};
 }

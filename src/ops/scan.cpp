@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "generated/kernels.h"
+#include "ops/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {
@@ -32,9 +33,7 @@ OutSpec cumprod(Tensor& self, int64_t& dim, std::optional<ScalarType>& dtype) {
 
 OutSpec logcumsumexp(Tensor& self, int64_t& dim) {
   dim = wrap_dim(dim, self.dim());
-  if (!is_floating(self.dtype())) {
-    dtype_not_implemented("logcumsumexp", self.dtype());
-  }
+  check_floating("logcumsumexp", self);
   return {self.sizes(), self.dtype()};
 }
 

@@ -177,7 +177,7 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
   const int64_t low = std::min(offset, self_offset);
   const int64_t high =
       std::max(reach(size, stride, offset), reach(self_sizes, self_strides, self_offset));
-  const TensorOptions options = TensorOptions(grad.dtype()).device(grad.device());
+  const TensorOptions options = grad.options();
   Tensor image = zeros({high - low}, options);
   const bool overlapping_input = may_overlap(self_sizes, self_strides);
   if (!overlapping_input && !may_overlap(size, stride)) {

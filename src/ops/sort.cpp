@@ -1,5 +1,6 @@
 // Sorting and searching above the kernels: contracts, composites, derivatives.
 #include "generated/kernels.h"
+#include "ops/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {
@@ -108,9 +109,7 @@ OutSpec searchsorted(Tensor& sorted_sequence, Tensor& self, bool& out_int32, boo
 
 OutSpec histc(Tensor& self, int64_t& bins, Scalar&, Scalar&) {
   RL_CHECK(bins > 0, "bins must be > 0");
-  if (!is_floating(self.dtype())) {
-    dtype_not_implemented("histogram_cpu", self.dtype());
-  }
+  check_floating("histogram_cpu", self);
   return {{bins}, self.dtype()};
 }
 

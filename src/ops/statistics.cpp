@@ -81,7 +81,7 @@ Tensor quantile_number(const char* name, const Tensor& self, double q) {
   RL_CHECK(q >= 0 && q <= 1, name, "() q must be in the range [0, 1] but got ", q);
   RL_CHECK(self.dtype() == kFloat32 || self.dtype() == kFloat64, name,
            "() input tensor must be either float or double dtype");
-  return rushlight::full({}, q, TensorOptions(self.dtype()).device(self.device()));
+  return rushlight::full({}, q, self.options());
 }
 
 }  // namespace
@@ -199,7 +199,7 @@ std::tuple<Tensor, Tensor> histogram_bins_tensor(const Tensor& self, const Tenso
       self.sizes(), " and weight with shape ", weight.defined() ? weight.sizes() : IntArrayRef());
   const NoGradGuard no_grad;
   const int64_t n = bins.numel() - 1;
-  const TensorOptions options = TensorOptions(self.dtype()).device(self.device());
+  const TensorOptions options = self.options();
   Tensor hist = rushlight::zeros({n}, options);
   if (n > 0) {
     const Tensor x = self.reshape({-1});
@@ -245,8 +245,7 @@ std::tuple<Tensor, Tensor> histogram_bin_ct(const Tensor& self, int64_t bins,
     low -= 0.5;
     high += 0.5;
   }
-  const Tensor edges =
-      rushlight::linspace(low, high, bins + 1, TensorOptions(self.dtype()).device(self.device()));
+  const Tensor edges = rushlight::linspace(low, high, bins + 1, self.options());
   return composite::histogram_bins_tensor(self, edges, weight, density);
 }
 
@@ -327,7 +326,7 @@ Tensor pair_sums(const Tensor& y, int64_t d) {
 Tensor nothing_integrated(const Tensor& y, int64_t d) {
   DimVector sizes(y.sizes());
   sizes.erase(static_cast<size_t>(d));
-  return rushlight::zeros(sizes, TensorOptions(y.dtype()).device(y.device()));
+  return rushlight::zeros(sizes, y.options());
 }
 
 }  // namespace

@@ -175,46 +175,6 @@ def test_deep_graph_dies_without_backward():
     del y
 
 
-def test_backward_from_several_threads():
-    x = leaf(1.0)
-    shared = (x * 2) * 3
-    failures = []
-
-    def work():
-        try:
-            for _ in range(50):
-                (shared * 1).sum().backward(retain_graph=True)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not failures
-    assert x.grad.tolist() == [6.0 * 200]
-
-
-def test_hooks_run_while_other_threads_do():
-    """The GIL is released in backward and taken for hooks: nothing waits for ever."""
-    x = leaf(1.0)
-
-    def work():
-        for _ in range(50):
-            y = x * 2
-            y.register_hook(lambda g: g * 1)
-            y.sum().backward()
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(60)
-        assert not t.is_alive()
-    assert x.grad.tolist() == [400.0]
-
-
 @pytest.mark.parametrize("depth", [1, 5, 300])
 def test_backward_within_backward(depth):
     class Nest(Function):

@@ -1,7 +1,6 @@
 """The engine as programs lean on it: callbacks, edges, memory, threads, checkpoints, names."""
 
 import gc
-import threading
 import warnings
 
 import pytest
@@ -137,38 +136,6 @@ def test_deep_graphs_of_custom_functions_and_views_die_flat():
     y.backward()
     assert x.grad.tolist() == [1]
     del y
-
-
-def test_threads_share_a_graph_with_hooks_and_functions():
-    class Twice(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return grad * 2 + 0 * x
-
-    x = leaf(*[1.0] * 64)
-    shared = x
-    calls = []
-    for _ in range(20):
-        shared = Twice.apply(shared) * 0.5
-    shared.register_hook(lambda g: calls.append(1))
-    loss = shared.sum()
-
-    def work():
-        for _ in range(25):
-            loss.backward(retain_graph=True)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert x.grad.tolist() == [100] * 64 and len(calls) == 100
 
 
 # ---- custom functions ----

@@ -5,7 +5,6 @@ import gc
 import pickle
 import subprocess
 import sys
-import threading
 import weakref
 
 import numpy as np
@@ -66,24 +65,6 @@ def test_cycles_are_collected():
     del t
     gc.collect()
     assert reference() is None
-
-
-def test_object_dies_off_the_gil():
-    """The core drops gradients on threads that do not hold the GIL."""
-    x = torch.ones(50_000, requires_grad=True)
-
-    def work():
-        for _ in range(20):
-            y = (x * 2).exp()
-            y.tag = "a"
-            y.sum().backward()
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert x.grad is not None
 
 
 def test_uninitialised_object_is_an_error_and_no_crash():

@@ -155,17 +155,48 @@ def test_hooks_and_custom_functions():
             (x,) = ctx.saved_tensors
             return grad * 2 + x * 0
 
-    x = torch.ones(10, requires_grad=True)
-    shared = Twice.apply(x)
+    x = torch.ones(64, dtype=torch.float64, requires_grad=True)
+    shared = x
+    for _ in range(20):
+        shared = Twice.apply(shared) * 0.5
     seen = []
-    shared.register_hook(lambda g: seen.append(1) or g)
+    shared.register_hook(lambda g: seen.append(1))
+    loss = shared.sum()
 
     def work(i):
         for _ in range(ROUNDS):
-            torch.autograd.grad(shared.sum(), x, retain_graph=True)
+            loss.backward(retain_graph=True)
 
     together(work)
-    assert len(seen) == THREADS * ROUNDS
+    assert len(seen) == THREADS * ROUNDS and x.grad.tolist() == [THREADS * ROUNDS] * 64
+
+
+def test_hooks_run_while_other_threads_do():
+    """The GIL is released in backward and taken for hooks: nothing waits for ever."""
+    x = torch.ones(1, requires_grad=True)
+
+    def work(i):
+        for _ in range(50):
+            y = x * 2
+            y.register_hook(lambda g: g * 1)
+            y.sum().backward()
+
+    together(work)
+    assert x.grad.tolist() == [THREADS * 100]
+
+
+def test_objects_die_off_the_gil():
+    """The core drops gradients on threads that do not hold the GIL."""
+    x = torch.ones(50_000, requires_grad=True)
+
+    def work(i):
+        for _ in range(20):
+            y = (x * 2).exp()
+            y.tag = "a"
+            y.sum().backward()
+
+    together(work)
+    assert x.grad is not None
 
 
 def test_large_work_in_several_threads():

@@ -1,0 +1,29 @@
+// What the contracts of several families ask and say.
+#pragma once
+
+#include "core/op_support.h"
+
+namespace rushlight {
+
+// What sums over elements of a type, and statistics of them, are kept in.
+inline ScalarType accumulated(ScalarType t) { return t == kFloat64 ? kFloat64 : kFloat32; }
+inline ScalarType accumulated(const Tensor& t) { return accumulated(t.dtype()); }
+
+// "not implemented for 'Long'" unless the dtype is floating.
+inline void check_floating(const char* op, const Tensor& t, bool complex_too = false) {
+  if (!is_floating(t.dtype()) && !(complex_too && is_complex(t.dtype()))) {
+    dtype_not_implemented(op, t.dtype());
+  }
+}
+
+// How losses of elements become one: "none", "mean" or "sum"; ValueError for another word.
+inline void check_reduction(std::string_view reduction) {
+  RL_CHECK_VALUE(reduction == "none" || reduction == "mean" || reduction == "sum", reduction,
+                 " is not a valid value for reduction");
+}
+inline Tensor reduced(const Tensor& losses, std::string_view reduction) {
+  check_reduction(reduction);
+  return reduction == "mean" ? losses.mean() : reduction == "sum" ? losses.sum() : losses;
+}
+
+}  // namespace rushlight
