@@ -67,6 +67,11 @@ PyObject* ordered_dict();
 // Adds a hook to an OrderedDict; returns its RemovableHandle.
 PyObject* add_hook(PyObject* hooks, PyObject* hook);
 
+// Offers a call of a method of Tensor to modes and subclasses; true where one has answered.
+bool offer(PyObject* self, const char* name, PyObject* argument, PyObject** result);
+
+void add_hooks();  // hooks.cpp: methods of TensorBase
+void init_hooks(PyObject* module);
 void init_nodes(PyObject* module);      // node.cpp
 void init_functions(PyObject* module);  // function.cpp
 

@@ -1,7 +1,6 @@
-// Binding of Python arguments to signatures, and the errors when none fits.
+// Binding of Python arguments to signatures, and the errors when none fits. What calls do with
+// them: arguments.cpp.
 #include "python/parser.h"
-
-#include <structmember.h>
 
 #include <set>
 #include <string>
@@ -428,6 +427,13 @@ void warn_of_deprecated(const Parser& parser, const Signature& s, const Call& ca
 
 }  // namespace
 
+Items Arguments::items(int i) const {
+  if (slots_[i] == varargs_marker) {
+    return {const_cast<PyObject**>(varargs_), varargs_count_};
+  }
+  return items_of(slots_[i]);
+}
+
 PyObject* Parser::call(Form form, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
                        PyObject* kwnames) const {
   return guarded([&]() -> PyObject* {
@@ -457,204 +463,6 @@ PyObject* Parser::call(Form form, PyObject* self, PyObject* const* args, Py_ssiz
     }
     raise_no_match(*this, c);
   });
-}
-
-// ---- conversion of what was bound ----
-
-const Tensor Arguments::undefined_tensor;
-const Generator Arguments::no_generator;
-
-Items Arguments::items(int i) const {
-  if (slots_[i] == varargs_marker) {
-    return {const_cast<PyObject**>(varargs_), varargs_count_};
-  }
-  return items_of(slots_[i]);
-}
-
-Tensor Arguments::tensor_or_number(int i) const {
-  if (!given(i)) {
-    return Tensor();
-  }
-  return is_tensor(slots_[i]) ? unwrap(slots_[i]) : make_number(to_scalar(slots_[i]));
-}
-
-std::vector<Tensor> Arguments::tensors(int i) const {
-  std::vector<Tensor> out;
-  if (given(i)) {
-    out.reserve(static_cast<size_t>(items(i).size));
-    for (Py_ssize_t k = 0; k < items(i).size; k++) {
-      out.push_back(expect_tensor(items(i).data[k], "an item of the list"));
-    }
-  }
-  return out;
-}
-
-std::vector<Tensor> Arguments::out_tensors(int i, size_t n, const char* op) const {
-  std::vector<Tensor> out = tensors(i);
-  RL_CHECK_TYPE(out.size() == n, op, "(): argument 'out' must be a tuple of ", n,
-                " Tensors, but it has ", out.size());
-  return out;
-}
-
-std::vector<std::optional<Tensor>> Arguments::optional_tensors(int i) const {
-  std::vector<std::optional<Tensor>> out;
-  if (given(i)) {
-    for (Py_ssize_t k = 0; k < items(i).size; k++) {
-      PyObject* o = items(i).data[k];
-      out.push_back(o == Py_None ? std::nullopt
-                                 : std::optional(expect_tensor(o, "an item of the list")));
-    }
-  }
-  return out;
-}
-
-// Items are read afresh at each step and held: a conversion may run Python code, which may change
-// the list.
-template <class T, class F>
-T Arguments::convert_list(int i, F convert) const {
-  T out;
-  if (!items(i).is_sequence()) {
-    out.push_back(convert(slots_[i]));
-    return out;
-  }
-  for (Py_ssize_t k = 0; k < items(i).size; k++) {
-    const Object item = Object::borrow(items(i).data[k]);
-    out.push_back(convert(item.get()));
-  }
-  return out;
-}
-
-DimVector Arguments::ints(int i) const { return convert_list<DimVector>(i, to_int); }
-std::vector<double> Arguments::numbers(int i) const {
-  return convert_list<std::vector<double>>(i, to_float);
-}
-std::vector<Scalar> Arguments::scalars(int i) const {
-  return convert_list<std::vector<Scalar>>(i, to_scalar);
-}
-
-ScalarType Arguments::dtype_of(PyObject* o) { return *as_dtype(o); }
-
-TensorOptions Arguments::options(int i) const {
-  TensorOptions out;
-  if (given(i)) {
-    out = out.dtype(dtype(i));
-  }
-  if (given(i + 2)) {
-    out = out.device(device(i + 2));
-  } else if (i == 0 || table_->params[0].kind != Kind::Tensor) {
-    // zeros_like and its like go where their argument is; the default is for what has none.
-    if (const std::optional<Device> d = default_device()) {
-      out = out.device(*d);
-    }
-  }
-  RL_CHECK(!given(i + 3) || !boolean(i + 3),
-           "Cannot access accelerator device when none is available: pin_memory=True");
-  return given(i + 4) ? out.requires_grad(boolean(i + 4)) : out;
-}
-
-bool Arguments::heavy() const {
-  constexpr int64_t threshold = 16384;
-  bool tensors = false;
-  int64_t asked = 1;  // of factories: the product of the ints
-  for (int i = 0; i < table_->count; i++) {
-    const Kind kind = table_->params[i].kind;
-    PyObject* o = slots_[i];
-    if (o == nullptr || o == Py_None) {
-      continue;
-    }
-    if (kind <= Kind::TensorOrNumber) {
-      tensors = true;
-      if (is_tensor(o) && unwrap(o).numel() >= threshold) {
-        return true;
-      }
-    } else if (kind <= Kind::OptionalTensorList) {
-      tensors = true;
-      const Items list = items(i);
-      for (Py_ssize_t k = 0; k < list.size; k++) {
-        if (is_tensor(list.data[k]) && unwrap(list.data[k]).numel() >= threshold) {
-          return true;
-        }
-      }
-    } else if (!tensors && (kind == Kind::IntList || kind == Kind::Int || kind == Kind::Scalar)) {
-      const Items one = {&o, 1};
-      const Items list = kind == Kind::IntList && items(i).is_sequence() ? items(i) : one;
-      for (Py_ssize_t k = 0; k < list.size; k++) {
-        int overflow = 0;
-        const int64_t n = PyLong_CheckExact(list.data[k])
-                              ? PyLong_AsLongLongAndOverflow(list.data[k], &overflow)
-                              : 1;
-        if (n > 1 && __builtin_mul_overflow(asked, n, &asked)) {
-          return true;
-        }
-      }
-    }
-  }
-  return !tensors && asked >= threshold;
-}
-
-// ---- results ----
-
-namespace {
-
-PyObject* return_types;  // module
-
-// torch.return_types.max(
-// values=tensor(…),
-// indices=tensor(…))
-PyObject* named_repr(PyObject* self) {
-  return guarded([&] {
-    std::string out = str("torch.return_types.", type_name(self), "(\n");
-    const PyMemberDef* members = Py_TYPE(self)->tp_members;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
-      const Object item = Object::check(PyObject_Repr(PyStructSequence_GetItem(self, i)));
-      out += str(i != 0 ? ",\n" : "", members[i].name, "=", text_view(item.get()));
-    }
-    return text(out + ")").release();
-  });
-}
-
-}  // namespace
-
-PyObject* wrap_result(const std::vector<Tensor>& list) {
-  Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
-  for (size_t i = 0; i < list.size(); i++) {
-    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), wrap(list[i]));
-  }
-  return out.release();
-}
-
-// Takes over `item`. A named result is a tuple inside.
-void set_item(PyObject* tuple, Py_ssize_t i, PyObject* item) {
-  PyTuple_SET_ITEM(tuple, i, check(item));
-}
-
-PyTypeObject* named_result(PyTypeObject*& cache, const char* name,
-                           std::initializer_list<const char*> fields) {
-  if (cache != nullptr) {
-    return cache;
-  }
-  // The descriptions live as long as the types: for ever.
-  auto* descriptions = new std::vector<PyStructSequence_Field>;
-  for (const char* field : fields) {
-    descriptions->push_back({field, nullptr});
-  }
-  descriptions->push_back({nullptr, nullptr});
-  auto* full_name = new std::string(str("rushlight.return_types.", name));
-  PyStructSequence_Desc description = {full_name->c_str(), nullptr, descriptions->data(),
-                                       static_cast<int>(fields.size())};
-  PyTypeObject* type = PyStructSequence_NewType(&description);
-  if (type == nullptr) {
-    throw PythonError();
-  }
-  type->tp_repr = named_repr;
-  PyType_Modified(type);
-  add(return_types, name, reinterpret_cast<PyObject*>(type));
-  return cache = type;
-}
-
-void init_results(PyObject* module) {
-  return_types = check(PyModule_New("rushlight.return_types"));
-  add(module, "return_types", return_types);
 }
 
 }  // namespace rushlight::python

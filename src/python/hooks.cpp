@@ -1,0 +1,305 @@
+// Hooks of Python on tensors, on leaves that have got a gradient, and on what is saved for
+// backward.
+#include <rushlight/ops.h>
+
+#include "python/autograd.h"
+#include "python/bindings.h"
+#include "python/torch_function.h"
+
+namespace rushlight::python {
+
+bool offer(PyObject* self, const char* name, PyObject* argument, PyObject** result) {
+  if (RL_LIKELY(!mode_active() && !overrides(self))) {
+    return false;
+  }
+  const Object method =
+      Object::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), name));
+  *result = check(
+      call_torch_function(method.get(), self, &argument, argument != nullptr ? 1 : 0, nullptr));
+  return true;
+}
+
+namespace {
+
+// ---- hooks of tensors ----
+
+class PythonTensorHook : public TensorHook {
+ public:
+  explicit PythonTensorHook(Object hooks) : hooks_(std::move(hooks)) {}
+  ~PythonTensorHook() override { drop_reference(hooks_.release()); }
+  PyObject* dict() const { return hooks_.get(); }
+  Tensor operator()(const Tensor& grad) override {
+    return in_python([&] {
+      const Object values = Object::check(PyObject_CallMethod(hooks_.get(), "values", nullptr));
+      const Object list = Object::check(PySequence_List(values.get()));
+      Tensor current = grad;
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); i++) {
+        PyObject* hook = PyList_GET_ITEM(list.get(), i);
+        const Object wrapped = Object::check(wrap(current));
+        const Object result = Object::check(PyObject_CallOneArg(hook, wrapped.get()));
+        if (result.get() == Py_None) {
+          continue;
+        }
+        if (!is_tensor(result.get())) {
+          raise(PyExc_TypeError,
+                str("expected Variable, but hook returned '", type_name(result.get()), "'"));
+        }
+        const Tensor& changed = unwrap(result.get());
+        RL_CHECK(changed.dtype() == current.dtype(),
+                 "hook has changed the type of value (was torch.", current.dtype(), " got torch.",
+                 changed.dtype(), ")");
+        RL_CHECK(changed.device() == current.device(), "hook has changed the device of value (was ",
+                 current.device(), " got ", changed.device(), ")");
+        RL_CHECK(changed.sizes() == current.sizes(), "hook has changed the size of value (was ",
+                 current.sizes(), " got ", changed.sizes(), ")");
+        current = changed;
+      }
+      return current;
+    });
+  }
+
+ private:
+  Object hooks_;  // OrderedDict
+};
+
+class PythonAccumulateHook : public AccumulateHook {
+ public:
+  explicit PythonAccumulateHook(Object hooks) : hooks_(std::move(hooks)) {}
+  ~PythonAccumulateHook() override { drop_reference(hooks_.release()); }
+  PyObject* dict() const { return hooks_.get(); }
+  void operator()(const Tensor& leaf) override {
+    in_python([&] {
+      const Object values = Object::check(PyObject_CallMethod(hooks_.get(), "values", nullptr));
+      const Object list = Object::check(PySequence_List(values.get()));
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); i++) {
+        const Object wrapped = Object::check(wrap(leaf));
+        const Object result =
+            Object::check(PyObject_CallOneArg(PyList_GET_ITEM(list.get(), i), wrapped.get()));
+        RL_CHECK_TYPE(result.get() == Py_None,
+                      "Tensor post accumulate grad hooks should return None.");
+      }
+    });
+  }
+
+ private:
+  Object hooks_;
+};
+
+// The dict of this tensor's hooks: null where there is none and `make` is false. New reference
+// otherwise.
+PyObject* hooks_of(const Tensor& t, bool make) {
+  if (const Ref<Node> grad_fn = t.grad_fn()) {
+    if (grad_fn->extra() != nullptr) {
+      for (const auto& [output_nr, hook] : grad_fn->extra()->output_hooks) {
+        const auto* python_hook = dynamic_cast<const PythonTensorHook*>(hook.get());
+        if (python_hook != nullptr && output_nr == t.output_nr()) {
+          return Py_NewRef(python_hook->dict());
+        }
+      }
+    }
+  } else if (const AutogradMeta* meta = t.impl()->autograd();
+             meta != nullptr && meta->hooks != nullptr) {
+    for (const auto& hook : meta->hooks->tensor_hooks) {
+      if (const auto* python_hook = dynamic_cast<const PythonTensorHook*>(hook.get())) {
+        return Py_NewRef(python_hook->dict());
+      }
+    }
+  }
+  if (!make) {
+    return nullptr;
+  }
+  auto hook = std::make_shared<PythonTensorHook>(Object::check(ordered_dict()));
+  add_tensor_hook(t, hook);
+  return Py_NewRef(hook->dict());
+}
+
+PyObject* register_hook(PyObject* self, PyObject* hook) {
+  return guarded([&]() -> PyObject* {
+    PyObject* result;
+    if (offer(self, "register_hook", hook, &result)) {
+      return result;
+    }
+    const Object dict = Object::check(hooks_of(unwrap(self), true));
+    return add_hook(dict.get(), hook);
+  });
+}
+
+PyObject* register_accumulate_hook(PyObject* self, PyObject* hook) {
+  return guarded([&]() -> PyObject* {
+    PyObject* result;
+    if (offer(self, "register_post_accumulate_grad_hook", hook, &result)) {
+      return result;
+    }
+    const Tensor& t = unwrap(self);
+    const AutogradMeta* meta = t.impl()->autograd();
+    if (meta != nullptr && meta->hooks != nullptr) {
+      for (const auto& existing : meta->hooks->accumulate_hooks) {
+        if (const auto* python_hook = dynamic_cast<const PythonAccumulateHook*>(existing.get())) {
+          return add_hook(python_hook->dict(), hook);
+        }
+      }
+    }
+    auto made = std::make_shared<PythonAccumulateHook>(Object::check(ordered_dict()));
+    add_accumulate_hook(t, made);
+    return add_hook(made->dict(), hook);
+  });
+}
+
+PyObject* backward_hooks(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    PyObject* hooks = hooks_of(unwrap(self), false);
+    return hooks != nullptr ? hooks : Py_NewRef(Py_None);
+  });
+}
+
+// What refers to Python objects from a leaf, for the garbage collector.
+int visit_hooks(TensorImpl& impl, visitproc visit, void* arg) {
+  const AutogradMeta* meta = impl.autograd();
+  if (meta == nullptr || meta->hooks == nullptr) {
+    return 0;
+  }
+  for (const auto& hook : meta->hooks->tensor_hooks) {
+    const auto* python_hook = dynamic_cast<const PythonTensorHook*>(hook.get());
+    if (python_hook != nullptr && hook.use_count() == 1) {
+      Py_VISIT(python_hook->dict());
+    }
+  }
+  for (const auto& hook : meta->hooks->accumulate_hooks) {
+    const auto* python_hook = dynamic_cast<const PythonAccumulateHook*>(hook.get());
+    if (python_hook != nullptr && hook.use_count() == 1) {
+      Py_VISIT(python_hook->dict());
+    }
+  }
+  return 0;
+}
+void clear_hooks(TensorImpl& impl) {
+  if (impl.autograd() != nullptr && impl.autograd()->hooks != nullptr) {
+    const auto tensor_hooks = std::move(impl.autograd()->hooks->tensor_hooks);
+    const auto accumulate_hooks = std::move(impl.autograd()->hooks->accumulate_hooks);
+  }
+}
+
+// ---- saved-tensor hooks ----
+
+class PythonPacked : public PackedTensor {
+ public:
+  PythonPacked(Object packed, Object unpack)
+      : packed_(std::move(packed)), unpack_(std::move(unpack)) {}
+  ~PythonPacked() override {
+    drop_reference(packed_.release());
+    drop_reference(unpack_.release());
+  }
+  Tensor unpack() override {
+    return in_python([&] {
+      const Object t = Object::check(PyObject_CallOneArg(unpack_.get(), packed_.get()));
+      if (!is_tensor(t.get())) {
+        raise(PyExc_TypeError, str("Output of saved tensor unpack_hook expected to be a Tensor but "
+                                   "got result of type ",
+                                   type_name(t.get())));
+      }
+      return unwrap(t.get());
+    });
+  }
+
+ private:
+  Object packed_;
+  Object unpack_;
+};
+
+// The stack of hooks that Python pushed, per thread; the topmost is in ThreadState.
+struct HookStack {
+  std::vector<std::unique_ptr<PythonSavedHooks>> hooks;
+  ~HookStack() {
+    for (auto& h : hooks) {
+      h.release();  // the thread ended inside a `with`: its Python references go with it
+    }
+  }
+};
+thread_local HookStack hook_stack;
+thread_local std::string saved_hooks_disabled;  // the reason, when they are
+
+PyObject* push_saved_hooks(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* pack;
+    PyObject* unpack;
+    if (!PyArg_ParseTuple(args, "OO:push_saved_tensors_hooks", &pack, &unpack)) {
+      throw PythonError();
+    }
+    for (PyObject* hook : {pack, unpack}) {
+      if (PyCallable_Check(hook) == 0) {
+        raise(PyExc_TypeError,
+              str("saved_tensors_hooks(): the hooks must be callable, but got ", type_name(hook)));
+      }
+    }
+    RL_CHECK(saved_hooks_disabled.empty(), saved_hooks_disabled);
+    hook_stack.hooks.push_back(
+        std::make_unique<PythonSavedHooks>(Object::borrow(pack), Object::borrow(unpack)));
+    tls.saved_hooks = hook_stack.hooks.back().get();
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* pop_saved_hooks(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    RL_CHECK(!hook_stack.hooks.empty(), "no saved tensors hooks are pushed");
+    hook_stack.hooks.pop_back();
+    tls.saved_hooks = hook_stack.hooks.empty() ? nullptr : hook_stack.hooks.back().get();
+    Py_RETURN_NONE;
+  });
+}
+
+// The message of the errors that pushing raises; None allows hooks again. Returns what was set
+// before.
+PyObject* disable_saved_hooks(PyObject*, PyObject* message) {
+  return guarded([&]() -> PyObject* {
+    const std::string before = saved_hooks_disabled;
+    RL_CHECK(message == Py_None || hook_stack.hooks.empty(), text_view(message));
+    saved_hooks_disabled = message == Py_None ? std::string() : std::string(text_view(message));
+    return before.empty() ? Py_NewRef(Py_None) : text(before).release();
+  });
+}
+
+// ---- tables ----
+
+const PyMethodDef tensor_methods[] = {
+    {"register_hook", register_hook, METH_O,
+     "Call hook(grad) whenever the gradient of this tensor is computed; a result replaces it. "
+     "Returns a handle."},
+    {"register_post_accumulate_grad_hook", register_accumulate_hook, METH_O,
+     "Call hook(leaf) after a gradient was added to this leaf. Returns a handle."},
+    {},
+};
+
+const PyGetSetDef tensor_getset[] = {
+    {"_backward_hooks", backward_hooks, nullptr, nullptr, nullptr},
+    {},
+};
+
+PyMethodDef functions[] = {
+    {"_push_saved_tensors_hooks", push_saved_hooks, METH_VARARGS, nullptr},
+    {"_pop_saved_tensors_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
+    {"_disable_saved_tensors_hooks", disable_saved_hooks, METH_O, nullptr},
+    {},
+};
+
+}  // namespace
+
+std::unique_ptr<PackedTensor> PythonSavedHooks::pack(const Tensor& t) {
+  return in_python([&] {
+    const Object wrapped = Object::check(wrap(t));
+    return std::make_unique<PythonPacked>(
+        Object::check(PyObject_CallOneArg(pack_.get(), wrapped.get())), unpack_);
+  });
+}
+
+void add_hooks() {
+  add_methods(tensor_methods);
+  add_getset(tensor_getset);
+}
+
+void init_hooks(PyObject* module) {
+  check(PyModule_AddFunctions(module, functions));
+  set_autograd_visitor({visit_hooks, clear_hooks});
+}
+
+}  // namespace rushlight::python
