@@ -29,16 +29,14 @@ void check_view_kind(const Tensor& view, bool itself) {
           "whose own backward the write would override. Clone the output of the custom Function."));
     case ViewKind::NoGrad:
       throw Error(str("A view was created in no_grad mode and ", what,
-                      " with grad mode enabled. Whether the write is "
-                      "meant to be recorded is ambiguous: move both the view and the write inside "
-                      "the no_grad block, "
-                      "or both outside."));
+                      " with grad mode enabled. Whether the write is meant to be recorded is "
+                      "ambiguous: move both the view and the write inside the no_grad block, or "
+                      "both outside."));
     case ViewKind::Inference:
       throw Error(str("A view was created in inference mode and ", what,
-                      " in normal mode. Whether the write is meant "
-                      "to be recorded is ambiguous: move both the view and the write inside the "
-                      "inference_mode block, "
-                      "or both outside."));
+                      " in normal mode. Whether the write is meant to be recorded is ambiguous: "
+                      "move both the view and the write inside the inference_mode block, or both "
+                      "outside."));
   }
 }
 
@@ -46,8 +44,7 @@ void check_inplace(const char* op, const Tensor& self, bool needs_grad) {
   TensorImpl* impl = self.impl();
   RL_CHECK(!impl->is_inference() || tls.inference_mode, op,
            ": Inplace update to inference tensor outside InferenceMode is not allowed. Make a "
-           "clone to get a normal "
-           "tensor before doing inplace update.");
+           "clone to get a normal tensor before doing inplace update.");
   if (RL_UNLIKELY(tls.anomaly_mode)) {
     note_write(self);
   }

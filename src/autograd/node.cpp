@@ -242,8 +242,7 @@ void Node::lock() const {
 void Node::check_not_released() const {
   RL_CHECK(!released_,
            "Trying to backward through the graph a second time, or reading its saved tensors after "
-           "backward has freed "
-           "them (",
+           "backward has freed them (",
            name(),
            "). Specify retain_graph=True in the first .backward() or autograd.grad() call if the "
            "graph is needed again.");

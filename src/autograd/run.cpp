@@ -20,8 +20,7 @@ Tensor root_gradient(const Tensor& root, const std::vector<Tensor>& gradients, s
              "] has a shape of torch.Size(", root.sizes(), ").");
     RL_CHECK(given.is_complex() == root.is_complex(),
              "For complex Tensors, both grad_output and output are required to have the same "
-             "dtype. Mismatch in dtype: "
-             "grad_output[",
+             "dtype. Mismatch in dtype: grad_output[",
              i, "] has a dtype of torch.", given.dtype(), " and output[", i,
              "] has a dtype of torch.", root.dtype(), ".");
     return given;

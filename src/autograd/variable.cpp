@@ -228,9 +228,8 @@ const Tensor& Tensor::grad() const {
       impl_->requires_grad() && !is_leaf()) {
     warn(
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Backward "
-        "does not fill it: call "
-        ".retain_grad() on this tensor before backward if its gradient is wanted, or read that of "
-        "the leaf.");
+        "does not fill it: call .retain_grad() on this tensor before backward if its gradient is "
+        "wanted, or read that of the leaf.");
   }
   return meta->grad;
 }

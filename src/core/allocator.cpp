@@ -1,12 +1,10 @@
 // How the CPU allocator works:
 // - Blocks of up to 4 KiB come from 64 KiB spans of one block size each, cut from 2 MiB arenas.
-// Every thread keeps short
-//   lists of free ones, so that a pair of calls costs a few nanoseconds; lists are refilled and
-//   emptied in batches.
+//   Every thread keeps short lists of free ones, so that a pair of calls costs a few nanoseconds;
+//   lists are refilled and emptied in batches.
 // - Larger blocks are rounded up to one of eight sizes a doubling and, once freed, wait in a bin of
-// that size, the latest
-//   first (it is the one in the processor's cache). Beyond the limit the longest unused ones go
-//   back to the system.
+//   that size, the latest first (it is the one in the processor's cache). Beyond the limit the
+//   longest unused ones go back to the system.
 // - From 1 MiB on they are mapped on their own, aligned to 2 MiB, with huge pages asked for.
 // Everything common lies under one lock, never held while the system is asked for memory of a large
 // block.

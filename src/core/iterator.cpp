@@ -243,8 +243,7 @@ void TensorIterator::find_device() {
   bool found = false;
   const auto meet = [&](Device device) {
     RL_CHECK(!found || device == device_,
-             "Expected all tensors to be on the same device, but found at least two "
-             "devices, ",
+             "Expected all tensors to be on the same device, but found at least two devices, ",
              device_, " and ", device, "! (when calling ", op_, ")");
     device_ = device;
     found = true;

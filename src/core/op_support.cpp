@@ -269,8 +269,7 @@ void resize_out(const Tensor& out, IntArrayRef sizes) {
     warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
              ", which does not match the required output shape ", sizes,
              ". This behavior is deprecated, and in a future release outputs will not be resized "
-             "unless they have "
-             "zero elements."));
+             "unless they have zero elements."));
   }
   resize_raw(out, sizes);
 }
@@ -388,8 +387,7 @@ bool has_internal_overlap(const Tensor& t) {
 void check_no_internal_overlap(const char* op, const Tensor& t) {
   RL_CHECK(!has_internal_overlap(t), op,
            ": unsupported operation: more than one element of the written-to tensor refers to a "
-           "single memory "
-           "location. Please clone() the tensor before performing the operation.");
+           "single memory location. Please clone() the tensor before performing the operation.");
 }
 
 Overlap memory_overlap(const Tensor& a, const Tensor& b) {
@@ -452,8 +450,7 @@ Device common_device(const char* op, InputList tensors) {
       continue;
     }
     RL_CHECK(!found || t->device() == device,
-             "Expected all tensors to be on the same device, but found at least two "
-             "devices, ",
+             "Expected all tensors to be on the same device, but found at least two devices, ",
              device, " and ", t->device(), "! (when calling ", op, ")");
     device = t->device();
     found = true;

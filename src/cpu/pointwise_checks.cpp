@@ -24,8 +24,7 @@ void check_no_bool(const TensorIterator& it) {
   if (it.num_operands() == 2) {
     RL_CHECK(!first,
              "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-             "invert a mask, "
-             "use the `~` or `logical_not()` operator instead.");
+             "invert a mask, use the `~` or `logical_not()` operator instead.");
     return;
   }
   const bool second = it.dtype(2) == kBool;
@@ -41,12 +40,9 @@ void check_no_bool(const TensorIterator& it) {
 void check_true_division(const TensorIterator& it) {
   RL_CHECK(is_differentiable(it.common_dtype()),
            "Integer division with addcdiv is no longer supported, and in a future release addcdiv "
-           "will perform a true "
-           "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as "
-           "(input + value * "
-           "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + "
-           "value * tensor1 / "
-           "tensor2) for float inputs.");
+           "will perform a true division of tensor1 and tensor2. The historic addcdiv behavior can "
+           "be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for "
+           "integer inputs and as (input + value * tensor1 / tensor2) for float inputs.");
 }
 
 void check_one_dtype(const TensorIterator& it) {

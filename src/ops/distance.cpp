@@ -226,8 +226,7 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
            "input.size(-2)=",
            h, " is not divisible by ", r);
   RL_CHECK(w % r == 0,
-           "pixel_unshuffle expects width to be divisible by downscale_factor, but "
-           "input.size(-1)=",
+           "pixel_unshuffle expects width to be divisible by downscale_factor, but input.size(-1)=",
            w, " is not divisible by ", r);
   const int64_t c = self.size(-3);
   const DimVector before = leading(self, 3);

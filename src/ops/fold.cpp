@@ -50,8 +50,7 @@ OutSpec im2col(Tensor& self, DimVector& kernel, DimVector& dilation, DimVector& 
   const bool batched = self.dim() == 4;
   RL_CHECK(batched || self.dim() == 3,
            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
-           "dimensions for input, "
-           "but got: ",
+           "dimensions for input, but got: ",
            self.sizes());
   const IntArrayRef image = self.sizes().slice(static_cast<size_t>(self.dim() - 2), 2);
   RL_CHECK(image[0] < largest && image[1] < largest, "im2col: the image is too large");
@@ -76,8 +75,7 @@ OutSpec col2im(Tensor& self, DimVector& output_size, DimVector& kernel, DimVecto
   const bool batched = self.dim() == 3;
   RL_CHECK(batched || self.dim() == 2,
            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
-           "non-zero dimensions for input, "
-           "but got: ",
+           "non-zero dimensions for input, but got: ",
            self.sizes());
   const int64_t taps = kernel[0] * kernel[1];
   RL_CHECK(self.size(-2) % taps == 0,

@@ -105,8 +105,7 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
   check_square("linalg.lu_solve", LU, "LU");
   check_matrices("linalg.lu_solve", B, "B");
   RL_CHECK(LU.dtype() == B.dtype(),
-           "linalg.lu_solve: Expected LU and B to have the same dtype, but "
-           "found LU of type ",
+           "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type ",
            enum_name(LU.dtype()), " and B of type ", enum_name(B.dtype()), " instead");
   RL_CHECK(LU.size(-2) == B.size(left ? -2 : -1),
            "linalg.lu_solve: Incompatible shapes of A and B for the equation ",

@@ -284,8 +284,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
                            std::string_view reduction) {
   RL_CHECK(anchor.dim() == positive.dim() && positive.dim() == negative.dim(),
            "The anchor, positive, and negative tensors are expected to have the same number of "
-           "dimensions, but got: "
-           "anchor ",
+           "dimensions, but got: anchor ",
            anchor.dim(), "D, positive ", positive.dim(), "D, and negative ", negative.dim(),
            "D inputs");
   RL_CHECK_VALUE(margin > 0, "margin must be greater than 0, got ", margin);

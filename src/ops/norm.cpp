@@ -63,8 +63,7 @@ void check_normalized_shape(const Tensor& input, IntArrayRef normalized_shape, c
                             const Tensor& bias) {
   RL_CHECK(!normalized_shape.empty(),
            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-           "element, but got "
-           "normalized_shape = ",
+           "element, but got normalized_shape = ",
            normalized_shape);
   for (const auto& [name, t] : {std::pair("weight", &weight), std::pair("bias", &bias)}) {
     RL_CHECK(!t->defined() || t->sizes() == normalized_shape, "Expected ", name,

@@ -159,8 +159,7 @@ void check_target(const char* name, const Tensor& self, const Tensor& target) {
     warn(str("Using a target size (torch.Size(", target.sizes(),
              ")) that is different to the input size (torch.Size(", self.sizes(), ")) in ", name,
              ". This will likely lead to incorrect results due to broadcasting. Please ensure they "
-             "have the same "
-             "size."));
+             "have the same size."));
   }
 }
 

@@ -319,9 +319,7 @@ Tensor swapdims(const Tensor& self, int64_t dim0, int64_t dim1) {
 Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destination) {
   RL_CHECK(source.size() == destination.size(),
            "movedim: Invalid source or destination dims: source (", source,
-           " dims) should contain the same number of "
-           "dims as destination (",
-           destination, " dims)");
+           " dims) should contain the same number of dims as destination (", destination, " dims)");
   const DimVector from = wrap_dims(source, self.dim(), false);
   const DimVector to = wrap_dims(destination, self.dim(), false);
   if (self.dim() == 0) {

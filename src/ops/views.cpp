@@ -90,8 +90,7 @@ ViewSpec view(const Tensor& self, IntArrayRef size) {
   DimVector strides;
   RL_CHECK(view_strides(self, shape, strides),
            "view size is not compatible with input tensor's size and stride (at least one "
-           "dimension spans across two "
-           "contiguous subspaces). Use .reshape(...) instead.");
+           "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
   return {shape, strides, self.storage_offset()};
 }
 
@@ -115,8 +114,7 @@ ViewSpec t(const Tensor& self) {
 ViewSpec permute(const Tensor& self, IntArrayRef dims) {
   RL_CHECK(static_cast<int64_t>(dims.size()) == self.dim(),
            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
-           "length of the desired "
-           "ordering of dimensions i.e. input.dim() = ",
+           "length of the desired ordering of dimensions i.e. input.dim() = ",
            self.dim(), " is not equal to len(dims) = ", dims.size());
   ViewSpec spec{DimVector(dims.size()), DimVector(dims.size()), self.storage_offset()};
   uint64_t seen = 0;

@@ -302,8 +302,7 @@ PyObject* is_inference(PyObject* self, PyObject*) {
 const PyMethodDef tensor_methods[] = {
     {"backward", as_function(backward), METH_FASTCALL | METH_KEYWORDS,
      "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None): add the "
-     "gradients of this tensor to "
-     "the leaves' .grad."},
+     "gradients of this tensor to the leaves' .grad."},
     {"retain_grad", retain_grad, METH_NOARGS, "Let backward fill in .grad though this is no leaf."},
     {"detach_", detach_, METH_NOARGS, "Take this tensor out of the graph, in place."},
     {"is_inference", is_inference, METH_NOARGS, "Whether it was made in inference mode."},

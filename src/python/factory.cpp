@@ -65,8 +65,7 @@ ScalarType named_numpy_dtype(PyObject* o) {
   }
   raise(PyExc_TypeError, str("can't convert np.ndarray of type numpy.", text,
                              ". The only supported types are: float64, float32, float16, "
-                             "complex64, complex128, int64, "
-                             "int32, int16, int8, uint8, and bool."));
+                             "complex64, complex128, int64, int32, int16, int8, uint8, and bool."));
 }
 
 ScalarType numpy_dtype(PyObject* o) {
@@ -348,8 +347,7 @@ RL_FUNCTION(tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_
   if (is_tensor(data)) {
     warn(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
-        "or "
-        "sourceTensor.detach().clone().requires_grad_(True), rather than "
+        "or sourceTensor.detach().clone().requires_grad_(True), rather than "
         "torch.tensor(sourceTensor).");
   }
   const NoGradGuard no_grad;
@@ -439,8 +437,7 @@ RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRE
   if (is_tensor(a.object(1))) {
     warn(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
-        "or "
-        "sourceTensor.detach().clone().requires_grad_(True), rather than "
+        "or sourceTensor.detach().clone().requires_grad_(True), rather than "
         "tensor.new_tensor(sourceTensor).");
   }
   const NoGradGuard no_grad;

@@ -159,8 +159,7 @@ PyObject* wrap_outputs(PyObject* context, PyObject* outputs, const std::vector<T
   for (Py_ssize_t i = 0; function.dirty != nullptr && i < PyTuple_GET_SIZE(function.dirty); i++) {
     RL_CHECK(contains(list.get(), PyTuple_GET_ITEM(function.dirty, i)),
              "Some elements marked as dirty during the forward method were not returned as output. "
-             "The inputs that are "
-             "modified inplace must all be outputs of the Function.");
+             "The inputs that are modified inplace must all be outputs of the Function.");
   }
   Object out = Object::check(PyTuple_New(n));
   for (Py_ssize_t i = 0; i < n; i++) {

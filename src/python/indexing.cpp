@@ -139,8 +139,7 @@ bool is_tuple_of_indices(PyObject* index) {
       if (!PySlice_Check(o) && o != Py_None && o != Py_Ellipsis) {
         warn_once(warned,
                   "Using a non-tuple sequence for multidimensional indexing is deprecated and will "
-                  "be changed; use "
-                  "x[tuple(seq)] instead of x[seq].");
+                  "be changed; use x[tuple(seq)] instead of x[seq].");
       }
       return true;
     }
@@ -174,8 +173,7 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
   RL_CHECK_INDEX(
       specified <= self.dim() || self.dim() != 0 || items[0].kind != Item::Kind::Int || n != 1,
       "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
-      "to convert a "
-      "0-dim tensor to a number");
+      "to convert a 0-dim tensor to a number");
   RL_CHECK_INDEX(specified <= self.dim(), "too many indices for tensor of dimension ", self.dim());
 
   int64_t from = 0;  // dimension of self

@@ -151,8 +151,7 @@ std::string dtype_name(PyObject* array) {
   raise(PyExc_TypeError,
         str("can't convert np.ndarray of type ", dot == std::string::npos ? name : name.substr(6),
             ". The only supported types are: float64, float32, float16, complex64, complex128, "
-            "int64, int32, int16, int8, "
-            "uint8, and bool."));
+            "int64, int32, int16, int8, uint8, and bool."));
 }
 
 // `view` is filled and becomes the tensor's.
@@ -171,8 +170,7 @@ Tensor from_view(Py_buffer* view, PyObject* object) {
   if (swapped && view->itemsize > 1) {
     fail(PyExc_ValueError,
          "given numpy array has byte order different from the native byte order. Conversion "
-         "between byte orders is "
-         "currently not supported.");
+         "between byte orders is currently not supported.");
   }
   DimVector sizes;
   DimVector strides;
@@ -184,15 +182,13 @@ Tensor from_view(Py_buffer* view, PyObject* object) {
     if (step < 0) {
       fail(PyExc_ValueError,
            "At least one stride in the given numpy array is negative, and tensors with negative "
-           "strides are not "
-           "currently supported. (You can probably work around this by making a copy of your array "
-           " with array.copy().)");
+           "strides are not currently supported. (You can probably work around this by making a "
+           "copy of your array  with array.copy().)");
     }
     if (step % view->itemsize != 0) {
       fail(PyExc_ValueError,
            "given numpy array strides not a multiple of the element byte size. Copy the numpy "
-           "array to reallocate the "
-           "memory.");
+           "array to reallocate the memory.");
     }
     strides.push_back(step / view->itemsize);
     last += size > 0 ? (size - 1) * step : 0;
