@@ -3,10 +3,9 @@
 // (python/rushlight/nn/modules/module.py).
 //
 // Attributes that are in no class and not in the instance's dict are looked up in `_parameters`,
-// `_buffers` and
-// `_modules`. A call runs `forward` directly where no hook exists, else `call_with_hooks` of
-// nn/modules/_hooks.py; an error on the way out is told to `note_error` of nn/modules/_errors.py,
-// which names the module.
+// `_buffers` and `_modules`. A call runs `forward` directly where no hook exists, else
+// `call_with_hooks` of nn/modules/_hooks.py; an error on the way out is told to `note_error` of
+// nn/modules/_errors.py, which names the module.
 #include "python/bindings.h"
 
 namespace rushlight::python {
