@@ -189,23 +189,7 @@ VIEW = """
 if (RL_UNLIKELY(tls.lower != nullptr)) {
   return record_answer($lower, self, ViewKind::$kind, $node);
 }
-Tensor result = make_view(self, $call);
-record_view(result, self, ViewKind::$kind, $node);
-return result;
-"""
-
-VIEWS = """
-if (RL_UNLIKELY(tls.lower != nullptr)) {
-  return record_answer($lower, self, ViewKind::MultiOutput, $node);
-}
-const std::vector<ViewSpec> specs = $call;
-std::vector<Tensor> result;
-result.reserve(specs.size());
-for (const ViewSpec& spec : specs) {
-  result.push_back(make_view(self, spec));
-  record_view(result.back(), self, ViewKind::MultiOutput, $node);
-}
-return result;
+return recorded_view(self, $call, ViewKind::$kind, $node);
 """
 
 KERNEL_IN_PLACE = """
@@ -239,6 +223,12 @@ def recording(op: Op, form: str) -> list[str]:
     return lines
 
 
+def made_values(op: Op) -> list[str]:
+    """The results, of which `made_` holds one or several."""
+    n = len(op.results)
+    return ["made_"] if n == 1 else [f"std::get<{i}>(made_)" for i in range(n)]
+
+
 def remembering(op: Op, form: str) -> list[str]:
     """Statements after the kernel: results get their history, and `node` remembers those that it needs."""
     plan = derivatives.plan(op)
@@ -249,8 +239,7 @@ def remembering(op: Op, form: str) -> list[str]:
         lines += [f"const Tensor& {s.name} = self;" for s in plan.saved if s.kind == "output"]
     else:
         names = derivatives.result_names(op)
-        made = ["made_"] if len(names) == 1 else [f"std::get<{i}>(made_)" for i in range(len(names))]
-        lines = [f"const auto& {n} = {value};" for n, value in zip(names, made, strict=True)]
+        lines = [f"const auto& {n} = {value};" for n, value in zip(names, made_values(op), strict=True)]
         lines += [f"{'set_no_history' if n in op.nondiff else 'set_history'}({n}, node);" for n in names]
     return block("if (node)", lines + derivatives.record_outputs(plan))
 
@@ -297,9 +286,9 @@ def wrapper(op: Op, form: str, index: str) -> list[str]:
         body = [f"return {composite_call(op, form)};"]
     elif op.kind == "view":
         body = recording(op, form) + fill(
-            VIEWS if op.gives_list else VIEW,
+            VIEW,
             lower=lower,
-            kind=op.view_kind,
+            kind="MultiOutput" if op.gives_list else op.view_kind,
             node="Ref<Node>()" if derivatives.plan(op) is None else "node",
             call=f"views::{op.symbol}({call_arguments(op)})",
         )
@@ -321,8 +310,7 @@ def out_wrapper(op: Op) -> list[str]:
         lines += ["const NoGradGuard no_grad;", f"const auto made_ = composite::{op.symbol}({call_arguments(op)});"]
         if len(outs) > 1:
             lines.append(f'check_outputs_apart("{op.name}", {{{commas([f"&{o}" for o in outs])}}});')
-        made = ["made_"] if len(outs) == 1 else [f"std::get<{i}>(made_)" for i in range(len(outs))]
-        lines += [f'assign_out("{op.name}", {o}, {m});' for o, m in zip(outs, made, strict=True)]
+        lines += [f'assign_out("{op.name}", {o}, {m});' for o, m in zip(outs, made_values(op), strict=True)]
     elif op.kernel.kind == "update":
         lines += [f"const Tensor made_ = {run_call(op, 'functional')};", f'assign_out("{op.name}", out, made_);']
     else:
@@ -350,8 +338,8 @@ def wrappers_source(ops: list[Op], index: dict[tuple[str, str], int]) -> str:
         for form in op.forms:
             entry = index.get((name_of(op, form), op.overload))
             lines += [*(out_wrapper(op) if form == "out" else wrapper(op, form, f"op_infos[{entry}]")), ""]
-    answers = ["ops/answers.h"] if any(op.kind == "view" for op in ops) else []
-    includes = ["<rushlight/ops.h>", "", "generated/kernels.h", *answers, "ops/derivatives.h", "ops/wrappers.h"]
+    views = ["ops/recorded_views.h"] if any(op.kind == "view" for op in ops) else []
+    includes = ["<rushlight/ops.h>", "", "generated/kernels.h", *views, "ops/derivatives.h", "ops/wrappers.h"]
     return source(includes, "rushlight", lines[:-1])
 
 

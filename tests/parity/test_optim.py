@@ -195,7 +195,6 @@ def test_behaviour(name):
 
 
 SCHEDULES = [
-    "",
     "StepLR(o, 3)",
     "MultiStepLR(o, [2, 5, 5], 0.5)",
     "ExponentialLR(o, 0.9)",
@@ -215,8 +214,7 @@ SCHEDULES = [
     "SequentialLR(o, [L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.9)], [3])",
     "SequentialLR(o, [L.LinearLR(o, 0.1, 1.0, 4), L.CosineAnnealingLR(o, 6)], [4])",
     "ChainedScheduler([L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.9)])",
-    "",
-][1:-1]
+]
 
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])

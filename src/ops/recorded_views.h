@@ -1,9 +1,27 @@
-// What only the generated wrappers of views use: modes below autograd that answer for them.
+// What only the generated wrappers of views use: views that are recorded, and modes below autograd
+// that answer for them.
 #pragma once
 
-#include <rushlight/autograd.h>
+#include "core/op_support.h"
 
 namespace rushlight {
+
+// The view of a geometry, or the views of several.
+inline Tensor recorded_view(const Tensor& self, const ViewSpec& spec, ViewKind kind,
+                            const Ref<Node>& node) {
+  Tensor result = make_view(self, spec);
+  record_view(result, self, kind, node);
+  return result;
+}
+inline std::vector<Tensor> recorded_view(const Tensor& self, const std::vector<ViewSpec>& specs,
+                                         ViewKind kind, const Ref<Node>& node) {
+  std::vector<Tensor> result;
+  result.reserve(specs.size());
+  for (const ViewSpec& spec : specs) {
+    result.push_back(recorded_view(self, spec, kind, node));
+  }
+  return result;
+}
 
 // What a mode answered for a view of `self`, recorded in a tensor of its own: as a view where it
 // lies in the same memory, else as an ordinary result.
