@@ -1,8 +1,8 @@
 """cuDNN: its flags can be set; it is used where there is a GPU."""
 
-import contextlib
-
 import rushlight
+
+from . import _flags
 
 __all__ = ["flags", "is_available", "version"]
 
@@ -38,14 +38,16 @@ def set_flags(
     _fp32_precision="none",
 ):
     """Sets those that are given; returns what they were."""
-    names = ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32")
-    given = (_enabled, _benchmark, _benchmark_limit, _deterministic, _allow_tf32)
-    before = tuple(globals()[n] for n in names)
-    globals().update({n: v for n, v in zip(names, given, strict=True) if v is not None})
-    return before
+    given = {
+        "enabled": _enabled,
+        "benchmark": _benchmark,
+        "benchmark_limit": _benchmark_limit,
+        "deterministic": _deterministic,
+        "allow_tf32": _allow_tf32,
+    }
+    return _flags.replace(globals(), given)
 
 
-@contextlib.contextmanager
 def flags(
     enabled=False,
     benchmark=False,
@@ -55,8 +57,11 @@ def flags(
     fp32_precision="none",
 ):
     """Within it these flags hold."""
-    before = set_flags(enabled, benchmark, benchmark_limit, deterministic, allow_tf32)
-    try:
-        yield
-    finally:
-        set_flags(*before)
+    given = {
+        "enabled": enabled,
+        "benchmark": benchmark,
+        "benchmark_limit": benchmark_limit,
+        "deterministic": deterministic,
+        "allow_tf32": allow_tf32,
+    }
+    return _flags.held(globals(), given)

@@ -1,6 +1,6 @@
 """oneDNN by its former name: products, convolutions and pooling use it."""
 
-import contextlib
+from . import _flags
 
 __all__ = ["flags", "is_available", "verbose"]
 
@@ -25,21 +25,14 @@ def is_acl_available():
 
 def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none"):
     """Sets those that are given; returns what they were."""
-    names = ("enabled", "deterministic", "allow_tf32")
-    before = tuple(globals()[n] for n in names)
-    given = zip(names, (_enabled, _deterministic, _allow_tf32), strict=True)
-    globals().update({n: v for n, v in given if v is not None})
-    return before
+    given = {"enabled": _enabled, "deterministic": _deterministic, "allow_tf32": _allow_tf32}
+    return _flags.replace(globals(), given)
 
 
-@contextlib.contextmanager
 def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none"):
     """Within it these flags hold."""
-    before = set_flags(enabled, deterministic, allow_tf32)
-    try:
-        yield
-    finally:
-        set_flags(*before)
+    given = {"enabled": enabled, "deterministic": deterministic, "allow_tf32": allow_tf32}
+    return _flags.held(globals(), given)
 
 
 class verbose:

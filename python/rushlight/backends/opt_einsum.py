@@ -1,6 +1,6 @@
 """The order in which `einsum` multiplies more than two operands: flags."""
 
-import contextlib
+from . import _flags
 
 __all__ = ["flags", "get_opt_einsum", "is_available"]
 
@@ -20,18 +20,9 @@ def get_opt_einsum():
 
 def set_flags(_enabled=None, _strategy=None):
     """Sets those that are given; returns what they were."""
-    global enabled, strategy
-    before = (enabled, strategy)
-    enabled = enabled if _enabled is None else _enabled
-    strategy = strategy if _strategy is None else _strategy
-    return before
+    return _flags.replace(globals(), {"enabled": _enabled, "strategy": _strategy})
 
 
-@contextlib.contextmanager
 def flags(enabled=None, strategy=None):
     """Within it these flags hold."""
-    before = set_flags(enabled, strategy)
-    try:
-        yield
-    finally:
-        set_flags(*before)
+    return _flags.held(globals(), {"enabled": enabled, "strategy": strategy})
