@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Callable
 
 from gen import types
-from gen.table import Arg, Op, Type
+from gen.table import DTYPES, Arg, Op, Type
 from gen.text import commas
 
 OPTIONS = [
@@ -106,17 +106,6 @@ def _result(op: Op, form: str) -> str:
 
 # ---- docstrings; docs/pages.py writes whole pages ----
 
-SETS = {
-    "set_Bool": "bool",
-    "set_integers": "integers",
-    "set_floats": "float32, float64",
-    "set_reduced": "float16, bfloat16",
-    "set_floating": "floating point",
-    "set_complexes": "complex",
-    "set_real": "integers, floating point",
-    "set_numbers": "integers, floating point, complex",
-    "set_all": "all",
-}
 PROMOTION = {
     "same": "of the type that the inputs promote to",
     "float": "floating point: integers and bool become the default dtype",
@@ -131,7 +120,7 @@ def dtypes(op: Op) -> str:
     """What a formula takes and gives; empty where the table does not know."""
     if op.kernel.kind != "pointwise":
         return ""
-    return commas([SETS[s] for s in op.kernel.dtypes]) + "; the result is " + PROMOTION[op.kernel.promote]
+    return commas([DTYPES[s] for s in op.kernel.dtypes]) + "; the result is " + PROMOTION[op.kernel.promote]
 
 
 def shapes(op: Op) -> str:

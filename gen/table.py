@@ -11,17 +11,19 @@ import pkgutil
 import re
 from dataclasses import dataclass
 
-# ---- dtype sets, by the names that entries use; values are the C++ DtypeSet expressions ----
-
-boolean = "set_Bool"
-integers = "set_integers"
-floats = "set_floats"  # float32, float64
-reduced = "set_reduced"  # float16, bfloat16
-floating = "set_floating"
-complex_ = "set_complexes"
-real = "set_real"  # integers and floating
-numbers = "set_numbers"  # real and complex
-everything = "set_all"
+# C++'s sets of dtypes and what documentation calls them; the names below are those that entries use.
+DTYPES = {
+    "set_Bool": "bool",
+    "set_integers": "integers",
+    "set_floats": "float32, float64",
+    "set_reduced": "float16, bfloat16",
+    "set_floating": "floating point",
+    "set_complexes": "complex",
+    "set_real": "integers, floating point",
+    "set_numbers": "integers, floating point, complex",
+    "set_all": "all",
+}
+boolean, integers, floats, reduced, floating, complex_, real, numbers, everything = DTYPES
 
 
 class TableError(Exception):
