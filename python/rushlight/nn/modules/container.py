@@ -102,7 +102,7 @@ class Sequential(_Sequence):
 
     def forward(self, input):
         for module in self._modules.values():
-            input = module(input)  # type: ignore[misc]
+            input = module(input)
         return input
 
     def __getitem__(self, index):

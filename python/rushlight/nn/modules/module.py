@@ -3,7 +3,8 @@
 A module keeps what it owns in live dicts, PyTorch's own (`_parameters`, `_buffers`, `_modules` and
 the hook dicts): programs reach into them. Assigning a Parameter, a Buffer or a Module to an
 attribute registers it. Reading an attribute, which looks into the three dicts last, and calling are
-in C++ (src/python/nn_module.cpp); hooks around a call are in `_hooks.py`, states in `_state.py`.
+in C++ (src/python/nn_module.cpp); hooks around a call are in `_hooks.py`, states in `_state.py`,
+walks over modules in `_tree.py`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ._hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from ._tree import ModuleTree
 
 __all__ = [
     "Module",
@@ -57,7 +59,7 @@ def _name_check(kind, name):
         raise KeyError(f'{kind} name can\'t be empty string ""')
 
 
-class Module(_C._ModuleBase):
+class Module(ModuleTree):
     """Base class for neural networks and their layers; subclasses define `forward`."""
 
     dump_patches = False
@@ -67,9 +69,6 @@ class Module(_C._ModuleBase):
     T_destination = dict
 
     training: builtins.bool
-    _parameters: dict[str, Parameter | None]
-    _buffers: dict[str, Tensor | None]
-    _modules: dict[str, Module | None]
     _non_persistent_buffers_set: set[str]
     _is_full_backward_hook: builtins.bool | None
     _forward_hooks: OrderedDict
@@ -421,125 +420,6 @@ class Module(_C._ModuleBase):
         # Modules that were pickled by older versions lack some of the hook dicts.
         for name, value in vars(Module()).items():
             self.__dict__.setdefault(name, value)
-
-    # ---- walking the tree ----------------------------------------------------------------------
-
-    def _named_members(self, get_members, prefix="", recurse=True, remove_duplicate=True):
-        """(dotted name, member) of what `get_members` yields for each module, None left out."""
-        seen = set()
-        if recurse:
-            parts = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-        else:
-            parts = [(prefix, self)]
-        for place, module in parts:
-            for name, member in get_members(module):
-                if member is None or member in seen:
-                    continue
-                if remove_duplicate:
-                    seen.add(member)
-                yield (f"{place}.{name}" if place else name), member
-
-    def parameters(self, recurse=True):
-        """All parameters, each once."""
-        for _, parameter in self.named_parameters(recurse=recurse):
-            yield parameter
-
-    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
-        """(dotted name, parameter) of this module and, with `recurse`, of those below it."""
-        yield from self._named_members(
-            lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
-        )
-
-    def buffers(self, recurse=True):
-        """All buffers, each once."""
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
-
-    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
-        """(dotted name, buffer) of this module and, with `recurse`, of those below it."""
-        yield from self._named_members(
-            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
-        )
-
-    def children(self):
-        """The modules one level below, each once."""
-        for _, module in self.named_children():
-            yield module
-
-    def named_children(self):
-        """(name, module) one level below, each module once."""
-        seen = set()
-        for name, module in self._modules.items():
-            if module is not None and module not in seen:
-                seen.add(module)
-                yield name, module
-
-    def modules(self, remove_duplicate=True):
-        """This module and all below it."""
-        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
-            yield module
-
-    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
-        """(dotted name, module) of this module, whose name is `prefix`, and of all below it."""
-        if memo is None:
-            memo = set()
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        yield prefix, self
-        for name, module in self._modules.items():
-            if module is not None:
-                below = f"{prefix}.{name}" if prefix else name
-                yield from module.named_modules(memo, below, remove_duplicate)
-
-    def get_submodule(self, target):
-        """The module with a dotted name; this module for the empty string."""
-        module = self
-        for name in target.split(".") if target else ():
-            if not hasattr(module, name):
-                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-            module = getattr(module, name)
-            if not isinstance(module, Module):
-                raise AttributeError(f"`{name}` is not an nn.Module")
-        return module
-
-    def set_submodule(self, target, module, strict=False):
-        """Put a module in the place of a dotted name; with `strict` the place must exist."""
-        if target == "":
-            raise ValueError("Cannot set the submodule without a target name!")
-        if not isinstance(module, Module):
-            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
-        path, _, name = target.rpartition(".")
-        parent = self.get_submodule(path)
-        if strict and not hasattr(parent, name):
-            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
-        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
-            raise AttributeError(f"`{name}` is not an nn.Module")
-        setattr(parent, name, module)
-
-    def _owner_of(self, target):
-        """The module that has a dotted name's last part, and that part."""
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        return module, name
-
-    def get_parameter(self, target):
-        """The parameter with a dotted name."""
-        module, name = self._owner_of(target)
-        parameter = getattr(module, name)
-        if not isinstance(parameter, Parameter):
-            raise AttributeError(f"`{name}` is not an nn.Parameter")
-        return parameter
-
-    def get_buffer(self, target):
-        """The buffer with a dotted name."""
-        module, name = self._owner_of(target)
-        if name not in module._buffers:
-            raise AttributeError(f"`{name}` is not a buffer")
-        return module._buffers[name]
 
     # ---- changing everything -------------------------------------------------------------------
 

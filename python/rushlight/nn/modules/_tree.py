@@ -1,0 +1,134 @@
+"""A module as a tree: walking over what it holds, and finding parts by dotted names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import _C, Tensor
+
+from ..parameter import Parameter
+
+
+class ModuleTree(_C._ModuleBase):
+    """The base of `Module` that knows of its three dicts and nothing else."""
+
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Any]
+
+    def _named_members(self, get_members, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, member) of what `get_members` yields for each module, None left out."""
+        seen = set()
+        if recurse:
+            parts = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        else:
+            parts = [(prefix, self)]
+        for place, module in parts:
+            for name, member in get_members(module):
+                if member is None or member in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(member)
+                yield (f"{place}.{name}" if place else name), member
+
+    def parameters(self, recurse=True):
+        """All parameters, each once."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, parameter) of this module and, with `recurse`, of those below it."""
+        yield from self._named_members(
+            lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
+        )
+
+    def buffers(self, recurse=True):
+        """All buffers, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, buffer) of this module and, with `recurse`, of those below it."""
+        yield from self._named_members(
+            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
+        )
+
+    def children(self):
+        """The modules one level below, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_children(self):
+        """(name, module) one level below, each module once."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def modules(self, remove_duplicate=True):
+        """This module and all below it."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        """(dotted name, module) of this module, whose name is `prefix`, and of all below it."""
+        if memo is None:
+            memo = set()
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                below = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, below, remove_duplicate)
+
+    def get_submodule(self, target):
+        """The module with a dotted name; this module for the empty string."""
+        module = self
+        for name in target.split(".") if target else ():
+            if not hasattr(module, name):
+                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, _C._ModuleBase):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target, module, strict=False):
+        """Put a module in the place of a dotted name; with `strict` the place must exist."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, _C._ModuleBase):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), _C._ModuleBase):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def _owner_of(self, target):
+        """The module that has a dotted name's last part, and that part."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        return module, name
+
+    def get_parameter(self, target):
+        """The parameter with a dotted name."""
+        module, name = self._owner_of(target)
+        parameter = getattr(module, name)
+        if not isinstance(parameter, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return parameter
+
+    def get_buffer(self, target):
+        """The buffer with a dotted name."""
+        module, name = self._owner_of(target)
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return module._buffers[name]
