@@ -16,7 +16,9 @@ def write(folder: Path, files: dict[str, str]) -> None:
         if not target.exists() or target.read_text() != text:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
-    for old in (p for kind in ("include", "src", "isa", "cuda", "python", "package") for p in (folder / kind).rglob("*")):
+    for old in (
+        p for kind in ("include", "src", "isa", "cuda", "python", "package") for p in (folder / kind).rglob("*")
+    ):
         if old.is_file() and str(old.relative_to(folder)) not in files:
             old.unlink()
 

@@ -109,9 +109,7 @@ def kernels_header(ops: list[Op]) -> str:
         hash=schema_hash(ops),
         anywhere=[f"RL_API {declaration(op)};" for op in kernels if op.kernel.anywhere],
         once=[f"{declaration(op)};" for op in kernels if not op.kernel.isa and not op.kernel.anywhere],
-        levels=[
-            line for level in LEVELS for line in (f"namespace {level} {{", *on_isa, f"}}  // namespace {level}")
-        ],
+        levels=[line for level in LEVELS for line in (f"namespace {level} {{", *on_isa, f"}}  // namespace {level}")],
     )
     return "\n".join([HEADER, *lines, ""])
 

@@ -86,7 +86,12 @@ class Class:
                 lines.append(f"self.{name} = {value}")
         lines += [f"self.{name} = {value}" for name, value in self.sets.items() if name not in passed]
         call = f"super().__init__({commas([f'{k}={v}' for k, v in passed.items()])})"
-        return ["", f"def __init__({self.parameters(names)}) -> None:", f"    {call}", *(f"    {line}" for line in lines)]
+        return [
+            "",
+            f"def __init__({self.parameters(names)}) -> None:",
+            f"    {call}",
+            *(f"    {line}" for line in lines),
+        ]
 
     def parameters(self, names: list[str]) -> str:
         parts = ["self"]

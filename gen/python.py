@@ -156,7 +156,10 @@ def name_source(name: str, overloads: list[Op]) -> list[str]:
         signatures.append(f"{{{symbol}, {count}, {' | '.join(forms_of(op))}, {op.receiver}, {flags}}},")
         cases += block(f"case {k}:", run_case(op, original))
     owner = "nn_owner" if overloads[0].nn else "ops_owner"
-    return [*fill(NAME, name=name, tables=tables, signatures=signatures, cases=cases, count=len(signatures), owner=owner), ""]
+    return [
+        *fill(NAME, name=name, tables=tables, signatures=signatures, cases=cases, count=len(signatures), owner=owner),
+        "",
+    ]
 
 
 # ---- files ----
@@ -193,7 +196,9 @@ const Bindings* const all_bindings[] = {
 """
 
 
-def entries(names: list[tuple[str, list[Op]]], forms: tuple[str, ...], nn: tuple[bool, ...] = (False, True)) -> list[str]:
+def entries(
+    names: list[tuple[str, list[Op]]], forms: tuple[str, ...], nn: tuple[bool, ...] = (False, True)
+) -> list[str]:
     """Rows of PyMethodDef for what has one of these forms."""
     lines = []
     for name, overloads in names:

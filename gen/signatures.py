@@ -21,7 +21,6 @@ METHODS = ("MethodForm", "InplaceForm")
 INPLACE = ("InplaceForm", "InplaceFunctionForm")
 
 
-
 def rows(op: Op) -> list[Arg]:
     """The parameters."""
     args = [row for a in op.args for row in (OPTIONS if a.type.base == "options" else [a])]

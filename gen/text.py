@@ -11,7 +11,7 @@ HEADER = "// Generated from the op table by `python -m gen`. Do not edit.\n"
 
 
 def fill(template: str, **values: Any) -> list[str]:
-    """The lines of a template. `$name` stands for a text or, alone on a line, for a list of lines, indented as it is."""
+    """The lines of a template. `$name` is a text or, alone on a line, a list of lines, indented as it is."""
     lines = []
     for line in template.strip("\n").split("\n"):
         alone = re.fullmatch(r"( *)\$(\w+)", line)
@@ -47,7 +47,9 @@ def pieces(items: list, size: int) -> Iterator[tuple[int, list]]:
 def source(includes: list[str], namespace: str, lines: list[str]) -> str:
     """A file: what it includes, then `lines` in a namespace. A group of includes ends with an empty string."""
     spelt = [f"#include {i}" if i.startswith("<") else f'#include "{i}"' if i else "" for i in includes]
-    return "\n".join([HEADER, *spelt, "", f"namespace {namespace} {{", "", *lines, "", f"}}  // namespace {namespace}", ""])
+    return "\n".join(
+        [HEADER, *spelt, "", f"namespace {namespace} {{", "", *lines, "", f"}}  // namespace {namespace}", ""]
+    )
 
 
 def header(includes: list[str], namespace: str, lines: list[str]) -> str:

@@ -24,7 +24,13 @@ _SPELT = {
     "Tensor": Spelling("Tensor", "const Tensor&", "Tensor", "tensor", "Tensor"),
     "Tensor|Scalar": Spelling("Tensor", "const Tensor&", "TensorOrNumber", "tensor_or_number", "Tensor | Number"),
     "Tensor[]": Spelling("std::vector<Tensor>", "TensorList", "TensorList", "tensors", "Sequence[Tensor]"),
-    "Tensor?[]": Spelling("std::vector<std::optional<Tensor>>", "const std::vector<std::optional<Tensor>>&", "OptionalTensorList", "optional_tensors", "Sequence[Tensor | None]"),
+    "Tensor?[]": Spelling(
+        "std::vector<std::optional<Tensor>>",
+        "const std::vector<std::optional<Tensor>>&",
+        "OptionalTensorList",
+        "optional_tensors",
+        "Sequence[Tensor | None]",
+    ),
     "Generator": Spelling("Generator", "const Generator&", "Generator", "generator", "Generator"),
     "options": Spelling("TensorOptions", "const TensorOptions&", "", "options", ""),
     "Scalar": Spelling("Scalar", "const Scalar&", "Scalar", "scalar", "Number | Tensor"),
@@ -32,7 +38,9 @@ _SPELT = {
     "int": Spelling("int64_t", "int64_t", "Int", "integer", "builtins.int"),
     "int[]": Spelling("DimVector", "IntArrayRef", "IntList", "ints", "builtins.int | Sequence[builtins.int]"),
     "float": Spelling("double", "double", "Float", "number", "builtins.float"),
-    "float[]": Spelling("std::vector<double>", "ArrayRef<double>", "FloatList", "numbers", "builtins.float | Sequence[builtins.float]"),
+    "float[]": Spelling(
+        "std::vector<double>", "ArrayRef<double>", "FloatList", "numbers", "builtins.float | Sequence[builtins.float]"
+    ),
     "bool": Spelling("bool", "bool", "Bool", "boolean", "builtins.bool"),
     "str": Spelling("std::string", "std::string_view", "String", "string", "builtins.str"),
     "ScalarType": Spelling("ScalarType", "ScalarType", "Dtype", "dtype", "dtype | type"),

@@ -35,7 +35,8 @@ Tensor run_$symbol($parameters, const Tensor* given, bool resize) {
 RUN_DYNAMIC = """
 $result run_$symbol($parameters) {
   const Device where_ = $device;
-  RL_CHECK_NOT_IMPLEMENTED(!where_.is_meta(), "$name: the size of the result depends on values, which meta tensors lack");
+  RL_CHECK_NOT_IMPLEMENTED(!where_.is_meta(),
+                           "$name: the size of the result depends on values, which meta tensors lack");
   return $kernel($arguments);
 }
 """
@@ -88,7 +89,9 @@ def settle_numbers(op: Op) -> list[str]:
         return []
     written = "&self" if op.kernel.kind == "update" else "nullptr"
     moved = commas(tensors[1 if op.kernel.kind == "update" else 0 :])
-    return block("if (RL_UNLIKELY(!where_.is_cpu()))", [f'settle_numbers("{op.name}", where_, {written}, {{{moved}}});'])
+    return block(
+        "if (RL_UNLIKELY(!where_.is_cpu()))", [f'settle_numbers("{op.name}", where_, {written}, {{{moved}}});']
+    )
 
 
 def run_update(op: Op) -> dict[str, list[str] | str]:
