@@ -179,7 +179,7 @@ def function_of(module, op):
 def _automatic(op):
     """Samples of a pointwise op that its family does not list."""
     inputs = [a for a in op.args if a.type.base == "Tensor"]
-    if op.kernel is None or op.kernel.kind != "pointwise" or len(inputs) > 3:
+    if op.kernel.kind != "pointwise" or len(inputs) > 3:
         return []
     if any(a.default is None for a in op.args if a.type.base != "Tensor"):
         return []
@@ -208,7 +208,7 @@ def cases():
             named = said["DTYPES"].get(case.key)
             if named:
                 case.dtypes = DTYPES[named]
-            elif op.kernel is not None and op.kernel.kind == "pointwise":
+            elif op.kernel.kind == "pointwise":
                 case.dtypes = [d for s in op.kernel.dtypes for d in _SETS[s]]
             else:
                 case.dtypes = DTYPES["floats"]
