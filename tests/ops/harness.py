@@ -2,7 +2,8 @@
 
 A sample is the text of a call's arguments, e.g. `"x(3, 4), dim=1"`. It is evaluated with makers of random inputs that
 are equal for every module and every run: `x` values of the tested dtype, `pos` positive ones, `unit` between -0.9 and
-0.9, `distinct` without ties, `ints` int64 indices below `high`, `mask` booleans. Families list samples by op, with overload if there is one, in tests/ops/<family>.py:
+0.9, `distinct` without ties, `ints` int64 indices below `high`, `mask` booleans. Families list samples by op, with
+overload if there is one, in tests/ops/<family>.py:
 
     SAMPLES = {"cumsum": ["x(3, 4), 0", "x(), 0"]}
     DTYPES = {"cumsum": "real"}                 # default: floats
@@ -10,7 +11,8 @@ are equal for every module and every run: `x` values of the tested dtype, `pos` 
     SKIPS = {("cumsum", "meta"): "why"}         # strict: counted, and given a reason
 """
 
-import importlib
+import contextlib
+import importlib.util
 import os
 import zlib
 from dataclasses import dataclass, field
@@ -78,6 +80,12 @@ class Makers:
             self.inputs.append(t)
         return t
 
+    @contextlib.contextmanager
+    def _no_grad(self):
+        before, self.requires_grad = self.requires_grad, False
+        yield
+        self.requires_grad = before
+
     def _draw(self, shape, low, high):
         if "complex" in self.dtype:
             return self.rng.uniform(low, high, shape) + 1j * self.rng.uniform(low, high, shape)
@@ -96,18 +104,14 @@ class Makers:
 
     def const(self, *shape):
         """Positive numbers that no gradient is asked of (weights of classes)."""
-        before, self.requires_grad = self.requires_grad, False
-        made = self.pos(*shape)
-        self.requires_grad = before
-        return made
+        with self._no_grad():
+            return self.pos(*shape)
 
     def weights(self, *shape):
         """Positive real numbers of the tested precision, that no gradient is asked of."""
         real = {"complex64": "float32", "complex128": "float64"}.get(self.dtype, self.dtype)
-        before, self.requires_grad = self.requires_grad, False
-        made = self._tensor(self.rng.uniform(0.2, 3.0, shape), real)
-        self.requires_grad = before
-        return made
+        with self._no_grad():
+            return self._tensor(self.rng.uniform(0.2, 3.0, shape), real)
 
     def unit(self, *shape):
         return self.x(*shape, low=-0.9, high=0.9)
@@ -194,10 +198,8 @@ def cases():
     """Every op of the table that has samples."""
     found = []
     for family in FAMILIES:
-        try:
-            module = importlib.import_module(f"tests.ops.{family}")
-        except ModuleNotFoundError:
-            module = None
+        name = f"tests.ops.{family}"
+        module = importlib.import_module(name) if importlib.util.find_spec(name) else None
         said = {n: getattr(module, n, {}) for n in ("SAMPLES", "DTYPES", "ERRORS", "SKIPS")}
         for op in table.load():
             if op.family != family:
