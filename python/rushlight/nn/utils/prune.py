@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 
 import rushlight
 
+from ._hooks import find_hook
+
 __all__ = [
     "BasePruningMethod",
     "CustomFromMask",
@@ -56,7 +58,7 @@ class BasePruningMethod(ABC):
     @classmethod
     def apply(cls, module, name, *args, importance_scores=None, **kwargs):
         """Prune a parameter of a module; on top of what is pruned already."""
-        key, old = _hook_of(module, name)
+        key, old = find_hook(module, BasePruningMethod, name, "_tensor_name")
         if old is not None:
             del module._forward_pre_hooks[key]
         method = cls(*args, **kwargs)
@@ -171,14 +173,6 @@ class PruningContainer(BasePruningMethod):
         new = mask.clone()
         new[chosen] = partial.to(dtype=mask.dtype)
         return new
-
-
-def _hook_of(module, name):
-    """The pruning of a parameter and its key among the module's hooks; None and None without."""
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
-            return key, hook
-    return None, None
 
 
 def _check_amount(amount):
@@ -390,7 +384,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
 
 def remove(module, name):
     """Make pruning permanent: `name` is an ordinary parameter again; returns the module."""
-    key, hook = _hook_of(module, name)
+    key, hook = find_hook(module, BasePruningMethod, name, "_tensor_name")
     if hook is None:
         raise ValueError(
             f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"

@@ -5,6 +5,7 @@ import rushlight
 from .. import functional as F
 from ..modules.conv import _ConvTransposeNd
 from ..parameter import Parameter
+from ._hooks import find_hook
 
 __all__ = ["remove_spectral_norm", "spectral_norm"]
 
@@ -61,11 +62,8 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
         eps: a lower limit on norms.
         dim: the dimension of outputs; 1 for transposed convolutions and 0 else, if None.
     """
-    for hook in module._forward_pre_hooks.values():
-        if isinstance(hook, SpectralNorm) and hook.name == name:
-            raise RuntimeError(
-                f"Cannot register two spectral_norm hooks on the same parameter {name}"
-            )
+    if find_hook(module, SpectralNorm, name)[1] is not None:
+        raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
     if dim is None:
         dim = 1 if isinstance(module, _ConvTransposeNd) else 0
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
@@ -87,14 +85,14 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
 
 def remove_spectral_norm(module, name="weight"):
     """Make the present normalised weight a plain parameter again; returns the module."""
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, SpectralNorm) and hook.name == name:
-            with rushlight.no_grad():
-                weight = hook.compute_weight(module, do_power_iteration=False)
-            delattr(module, name)
-            for suffix in ("_u", "_v", "_orig"):
-                delattr(module, name + suffix)
-            module.register_parameter(name, Parameter(weight.detach()))
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    key, hook = find_hook(module, SpectralNorm, name)
+    if hook is None:
+        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    with rushlight.no_grad():
+        weight = hook.compute_weight(module, do_power_iteration=False)
+    delattr(module, name)
+    for suffix in ("_u", "_v", "_orig"):
+        delattr(module, name + suffix)
+    module.register_parameter(name, Parameter(weight.detach()))
+    del module._forward_pre_hooks[key]
+    return module

@@ -3,6 +3,7 @@
 import warnings
 
 from ..parameter import Parameter
+from ._hooks import find_hook
 
 __all__ = ["remove_weight_norm", "weight_norm"]
 
@@ -56,11 +57,8 @@ def weight_norm(module, name="weight", dim=0):
         FutureWarning,
         stacklevel=2,
     )
-    for hook in module._forward_pre_hooks.values():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            raise RuntimeError(
-                f"Cannot register two weight_norm hooks on the same parameter {name}"
-            )
+    if find_hook(module, WeightNorm, name)[1] is not None:
+        raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
     hook = WeightNorm(name, dim)
     weight = getattr(module, name)
     del module._parameters[name]
@@ -73,9 +71,9 @@ def weight_norm(module, name="weight", dim=0):
 
 def remove_weight_norm(module, name="weight"):
     """Undo `weight_norm`; the weight keeps its value."""
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    key, hook = find_hook(module, WeightNorm, name)
+    if hook is None:
+        raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    hook.remove(module)
+    del module._forward_pre_hooks[key]
+    return module

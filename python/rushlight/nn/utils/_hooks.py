@@ -1,0 +1,9 @@
+"""Hooks that compute a parameter before each forward pass: weight and spectral norm, pruning."""
+
+
+def find_hook(module, kind, name, attribute="name"):
+    """The key and the hook of a kind that computes the parameter `name`; None and None without."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, kind) and getattr(hook, attribute) == name:
+            return key, hook
+    return None, None
