@@ -9,6 +9,7 @@
 #include "cuda/element.cuh"
 #include "cuda/offset.h"
 #include "cuda/runtime.h"
+#include "kernels/by_size.h"
 
 namespace rushlight::cuda {
 
@@ -125,27 +126,6 @@ inline DimVector with_zero(DimVector strides, int64_t dim) {
     strides[static_cast<size_t>(dim)] = 0;
   }
   return strides;
-}
-
-// Calls f(Tag<U>{}) with an unsigned type of the size of an element: for kernels that only move.
-struct Bytes16 {
-  uint64_t low;
-  uint64_t high;
-};
-template <class F>
-void visit_size(int64_t size, const F& f) {
-  switch (size) {
-    case 1:
-      return f(Tag<uint8_t>{});
-    case 2:
-      return f(Tag<uint16_t>{});
-    case 4:
-      return f(Tag<uint32_t>{});
-    case 8:
-      return f(Tag<uint64_t>{});
-    default:
-      return f(Tag<Bytes16>{});
-  }
 }
 
 // A tensor of the host's (a 0-d one may meet others) on the device of `like`.

@@ -8,22 +8,10 @@
 #include "cuda/element.cuh"
 #include "cuda/pointwise.h"
 #include "cuda/runtime.h"
+#include "kernels/pointwise_kernel.h"
 #include "kernels/special.h"
 
 namespace rushlight::cuda {
-
-template <class T, Promote P>
-struct result_of {
-  using type = T;
-};
-template <class T>
-struct result_of<T, Promote::Bool> {
-  using type = bool;
-};
-template <class T>
-struct result_of<T, Promote::Real> {
-  using type = real_t<T>;
-};
 
 // Inputs that are numbers, and attributes, in the compute type.
 template <class T, int Inputs, int Attributes>
@@ -186,17 +174,6 @@ constexpr PointwiseKernel make_kernel(F) {
 #undef RL_ENTRY
   return kernel;
 }
-
-#define RL_SCALAR_PARAMS_0
-#define RL_SCALAR_PARAMS_1 , const Scalar& a0
-#define RL_SCALAR_PARAMS_2 RL_SCALAR_PARAMS_1, const Scalar& a1
-#define RL_SCALAR_PARAMS_3 RL_SCALAR_PARAMS_2, const Scalar& a2
-#define RL_SCALAR_PARAMS_4 RL_SCALAR_PARAMS_3, const Scalar& a3
-#define RL_SCALAR_ARGS_0
-#define RL_SCALAR_ARGS_1 &a0,
-#define RL_SCALAR_ARGS_2 RL_SCALAR_ARGS_1 &a1,
-#define RL_SCALAR_ARGS_3 RL_SCALAR_ARGS_2 &a2,
-#define RL_SCALAR_ARGS_4 RL_SCALAR_ARGS_3 &a3,
 
 // The kernel NAME_kernel of RL_FORMULA(NAME, …).
 #define RL_CUDA_FORMULA(name, inputs, attributes, dtypes, promotion) \

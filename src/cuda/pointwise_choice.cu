@@ -14,36 +14,10 @@ namespace rushlight {
 namespace cuda {
 namespace {
 
-RL_CUDA_FORMULA(add, 2, 0, set_all, Promote::Same)
-RL_CUDA_FORMULA(add_scaled, 2, 1, set_all, Promote::Same)
-RL_CUDA_FORMULA(sub, 2, 0, set_numbers, Promote::Same)
-RL_CUDA_FORMULA(sub_scaled, 2, 1, set_numbers, Promote::Same)
-RL_CUDA_FORMULA(rsub, 2, 0, set_numbers, Promote::Same)
-RL_CUDA_FORMULA(rsub_scaled, 2, 1, set_numbers, Promote::Same)
-RL_CUDA_FORMULA(neg, 1, 0, set_numbers, Promote::Same)
-RL_CUDA_FORMULA(addcmul, 3, 1, set_all, Promote::Same)
-RL_CUDA_FORMULA(addcdiv, 3, 1, set_floating | set_complexes, Promote::Same)
-RL_CUDA_FORMULA(lerp, 3, 0, set_floating | set_complexes, Promote::Same)
-RL_CUDA_FORMULA(clamp, 3, 0, set_real, Promote::Same)
-RL_CUDA_FORMULA(div_trunc, 2, 0, set_real, Promote::Same)
-RL_CUDA_FORMULA(floor_divide, 2, 0, set_real, Promote::Same)
-RL_CUDA_FORMULA(remainder, 2, 0, set_real, Promote::Same)
-RL_CUDA_FORMULA(fmod, 2, 0, set_real, Promote::Same)
-RL_CUDA_FORMULA(pow, 2, 0, set_numbers, Promote::Same)
-RL_CUDA_FORMULA(square, 1, 0, set_numbers, Promote::Same)
-RL_CUDA_FORMULA(cube, 1, 0, set_numbers, Promote::Same)
-RL_CUDA_FORMULA(sqrt, 1, 0, set_floating, Promote::Same)
-RL_CUDA_FORMULA(rsqrt, 1, 0, set_floating, Promote::Same)
-RL_CUDA_FORMULA(reciprocal, 1, 0, set_floating | set_complexes, Promote::Same)
-RL_CUDA_FORMULA(inverse_square, 1, 0, set_floating | set_complexes, Promote::Same)
-RL_CUDA_FORMULA(round, 1, 0, set_real, Promote::Same)
-RL_CUDA_FORMULA(round_decimals, 1, 1, set_floating, Promote::Same)
-RL_CUDA_FORMULA(round_tens, 1, 1, set_floating, Promote::Same)
-RL_CUDA_FORMULA(gelu_erf, 1, 0, set_floating, Promote::Same)
-RL_CUDA_FORMULA(gelu_tanh, 1, 0, set_floating, Promote::Same)
-RL_CUDA_FORMULA(gelu_erf_backward, 2, 0, set_floating, Promote::Same)
-RL_CUDA_FORMULA(gelu_tanh_backward, 2, 0, set_floating, Promote::Same)
-RL_CUDA_FORMULA(nan_to_num, 1, 3, set_floating, Promote::Same)
+#define RL_KERNEL(name, inputs, attributes, dtypes) \
+  RL_CUDA_FORMULA(name, inputs, attributes, dtypes, Promote::Same)
+RL_FOR_EACH_CHOICE(RL_KERNEL)
+#undef RL_KERNEL
 
 void run_scaled(const TensorIterator& it, const Scalar& factor, const char* name,
                 const PointwiseKernel& plain, const PointwiseKernel& scaled) {
@@ -113,14 +87,11 @@ void cuda::neg(TensorIterator& it) {
   run_pointwise(it, neg_kernel);
 }
 void cuda::addcmul(TensorIterator& it, const Scalar& value) {
-  cpu::check_factor(it, value, "value");
-  const Scalar* const attributes[] = {&value};
-  run_pointwise(it, addcmul_kernel, attributes);
+  run_scaled(it, value, "value", addcmul_plain_kernel, addcmul_kernel);
 }
 void cuda::addcdiv(TensorIterator& it, const Scalar& value) {
   cpu::check_true_division(it);
-  const Scalar* const attributes[] = {&value};
-  run_pointwise(it, addcdiv_kernel, attributes);
+  run_scaled(it, value, "value", addcdiv_plain_kernel, addcdiv_kernel);
 }
 void cuda::lerp(TensorIterator& it) {
   cpu::check_one_dtype(it);

@@ -2,8 +2,8 @@
 // aminmax. The first of equal elements wins; a NaN wins over numbers.
 #include <algorithm>
 
-#include "cpu/isa/by_size.h"
 #include "cpu/isa/fold.h"
+#include "kernels/by_size.h"
 
 namespace rushlight::cpu::RL_ISA {
 

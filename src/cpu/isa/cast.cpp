@@ -8,6 +8,8 @@
 
 #include <immintrin.h>
 
+#include "kernels/by_size.h"
+
 // Conversions are called for buffers of hundreds of elements: never worth a second copy.
 #define RL_NOINLINE __attribute__((noinline))
 
@@ -168,27 +170,6 @@ constexpr CastTable make_table() {
 
 constexpr CastTable casts = make_table();
 
-struct Bytes16 {
-  uint64_t low;
-  uint64_t high;
-};
-
-template <class F>
-void by_size(int64_t size, const F& f) {
-  switch (size) {
-    case 1:
-      return f(uint8_t());
-    case 2:
-      return f(uint16_t());
-    case 4:
-      return f(uint32_t());
-    case 8:
-      return f(uint64_t());
-    default:
-      return f(Bytes16());
-  }
-}
-
 }  // namespace
 
 Cast cast_function(ScalarType to, ScalarType from) {
@@ -216,8 +197,8 @@ void gather(char* to, const char* from, int64_t stride, int64_t size, int64_t n)
     fill(to, from, size, n);
     return;
   }
-  by_size(size, [&](auto zero) {
-    using T = decltype(zero);
+  visit_size(size, [&](auto tag) {
+    using T = typename decltype(tag)::type;
     T* out = reinterpret_cast<T*>(to);
     const T* in = reinterpret_cast<const T*>(from);
     switch (stride == 2 * size ? 2 : stride == 3 * size ? 3 : stride == 4 * size ? 4 : 0) {
@@ -242,8 +223,8 @@ void scatter(char* to, int64_t stride, const char* from, int64_t size, int64_t n
     std::memcpy(to, from, static_cast<size_t>(n * size));
     return;
   }
-  by_size(size, [&](auto zero) {
-    using T = decltype(zero);
+  visit_size(size, [&](auto tag) {
+    using T = typename decltype(tag)::type;
     const T* in = reinterpret_cast<const T*>(from);
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
@@ -253,8 +234,8 @@ void scatter(char* to, int64_t stride, const char* from, int64_t size, int64_t n
 }
 
 void fill(char* to, const char* value, int64_t size, int64_t n) {
-  by_size(size, [&](auto zero) {
-    using T = decltype(zero);
+  visit_size(size, [&](auto tag) {
+    using T = typename decltype(tag)::type;
     T* out = reinterpret_cast<T*>(to);
     const T v = *reinterpret_cast<const T*>(value);
     for (int64_t i = 0; i < n; ++i) {
@@ -325,8 +306,8 @@ void transpose_as(char* to, int64_t to_stride, const char* from, int64_t from_st
 
 void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t size,
                int64_t rows, int64_t columns) {
-  by_size(size, [&](auto zero) {
-    transpose_as<decltype(zero)>(to, to_stride, from, from_stride, rows, columns);
+  visit_size(size, [&](auto tag) {
+    transpose_as<typename decltype(tag)::type>(to, to_stride, from, from_stride, rows, columns);
   });
 }
 

@@ -9,10 +9,10 @@
 #include "core/op_support.h"
 #include "core/parallel.h"
 #include "cpu/dims.h"
-#include "cpu/isa/by_size.h"
 #include "cpu/isa/convert_run.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"
+#include "kernels/by_size.h"
 #include "kernels/math.h"
 
 namespace rushlight::cpu::RL_ISA {

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "cpu/isa/by_size.h"
 #include "cpu/isa/cast.h"
+#include "kernels/by_size.h"
 
 namespace rushlight::cpu::RL_ISA {
 

@@ -8,7 +8,7 @@
 
 #include <utility>
 
-#include "core/iterator.h"
+#include "kernels/pointwise_kernel.h"
 #include "kernels/special.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -37,19 +37,6 @@ constexpr int64_t granule_of(int64_t compute_size, int64_t out_size) {
 // The iterator is built and has one output. Attributes are converted to the compute type.
 void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
                    const Scalar* const* attributes = nullptr);
-
-template <class T, Promote P>
-struct result_of {
-  using type = T;
-};
-template <class T>
-struct result_of<T, Promote::Bool> {
-  using type = bool;
-};
-template <class T>
-struct result_of<T, Promote::Real> {
-  using type = real_t<T>;
-};
 
 // A bool is read as a byte: the compiler makes no vectors of the negation of bools.
 template <class T>
@@ -95,17 +82,6 @@ consteval PointwiseKernel make_kernel(F) {
 #undef RL_ENTRY
   return kernel;
 }
-
-#define RL_SCALAR_PARAMS_0
-#define RL_SCALAR_PARAMS_1 , const Scalar& a0
-#define RL_SCALAR_PARAMS_2 RL_SCALAR_PARAMS_1, const Scalar& a1
-#define RL_SCALAR_PARAMS_3 RL_SCALAR_PARAMS_2, const Scalar& a2
-#define RL_SCALAR_PARAMS_4 RL_SCALAR_PARAMS_3, const Scalar& a3
-#define RL_SCALAR_ARGS_0
-#define RL_SCALAR_ARGS_1 &a0,
-#define RL_SCALAR_ARGS_2 RL_SCALAR_ARGS_1 &a1,
-#define RL_SCALAR_ARGS_3 RL_SCALAR_ARGS_2 &a2,
-#define RL_SCALAR_ARGS_4 RL_SCALAR_ARGS_3 &a3,
 
 // Defines `void name(TensorIterator& it, const Scalar& attribute...)` from RL_FORMULA(name, ...).
 // `dtypes` is a DtypeSet expression (of common dtypes), `promotion` a member of Promote.

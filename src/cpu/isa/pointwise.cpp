@@ -6,57 +6,21 @@
 #include "cpu/isa/loops.h"
 #include "cpu/pointwise_checks.h"
 #include "generated/kernels.h"
+#include "kernels/by_size.h"
 
 namespace rushlight::cpu::RL_ISA {
 
 namespace {
 
-#define RL_KERNEL(formula_name, inputs, attributes, dtypes, promotion)           \
-  constexpr PointwiseKernel formula_name##_kernel =                              \
-      make_kernel<inputs, attributes, static_cast<uint32_t>(dtypes), promotion>( \
+#define RL_KERNEL(formula_name, inputs, attributes, dtypes)                          \
+  constexpr PointwiseKernel formula_name##_kernel =                                  \
+      make_kernel<inputs, attributes, static_cast<uint32_t>(dtypes), Promote::Same>( \
           [](auto... x) __attribute__((always_inline)) { return formula::formula_name(x...); });
-
-RL_KERNEL(add, 2, 0, set_all, Promote::Same)
-RL_KERNEL(add_scaled, 2, 1, set_all, Promote::Same)
-RL_KERNEL(sub, 2, 0, set_numbers, Promote::Same)
-RL_KERNEL(sub_scaled, 2, 1, set_numbers, Promote::Same)
-RL_KERNEL(rsub, 2, 0, set_numbers, Promote::Same)
-RL_KERNEL(rsub_scaled, 2, 1, set_numbers, Promote::Same)
-RL_KERNEL(addcmul, 3, 1, set_all, Promote::Same)
-RL_KERNEL(addcmul_plain, 3, 0, set_all, Promote::Same)
-RL_KERNEL(addcdiv, 3, 1, set_floating | set_complexes, Promote::Same)
-RL_KERNEL(addcdiv_plain, 3, 0, set_floating | set_complexes, Promote::Same)
-RL_KERNEL(div_trunc, 2, 0, set_real, Promote::Same)
-RL_KERNEL(floor_divide, 2, 0, set_real, Promote::Same)
-RL_KERNEL(remainder, 2, 0, set_real, Promote::Same)
-RL_KERNEL(fmod, 2, 0, set_real, Promote::Same)
-RL_KERNEL(pow, 2, 0, set_numbers, Promote::Same)
-RL_KERNEL(square, 1, 0, set_numbers, Promote::Same)
-RL_KERNEL(cube, 1, 0, set_numbers, Promote::Same)
-RL_KERNEL(sqrt, 1, 0, set_floating, Promote::Same)
-RL_KERNEL(rsqrt, 1, 0, set_floating, Promote::Same)
-RL_KERNEL(reciprocal, 1, 0, set_floating | set_complexes, Promote::Same)
-RL_KERNEL(inverse_square, 1, 0, set_floating | set_complexes, Promote::Same)
-RL_KERNEL(round, 1, 0, set_real, Promote::Same)
-RL_KERNEL(round_decimals, 1, 1, set_floating, Promote::Same)
-RL_KERNEL(round_tens, 1, 1, set_floating, Promote::Same)
-RL_KERNEL(gelu_erf, 1, 0, set_floating, Promote::Same)
-RL_KERNEL(gelu_tanh, 1, 0, set_floating, Promote::Same)
-RL_KERNEL(gelu_erf_backward, 2, 0, set_floating, Promote::Same)
-RL_KERNEL(gelu_tanh_backward, 2, 0, set_floating, Promote::Same)
-RL_KERNEL(nan_to_num, 1, 3, set_floating, Promote::Same)
-RL_KERNEL(neg, 1, 0, set_numbers, Promote::Same)
-RL_KERNEL(lerp, 3, 0, set_floating | set_complexes, Promote::Same)
-RL_KERNEL(clamp, 3, 0, set_real, Promote::Same)
-RL_KERNEL(clamp_bounded, 1, 2, set_real, Promote::Same)
+RL_FOR_EACH_CHOICE(RL_KERNEL)
+RL_KERNEL(clamp_bounded, 1, 2, set_real)
 #undef RL_KERNEL
 
 // `where` moves elements of 1, 2, 4, 8 or 16 bytes.
-struct Bytes16 {
-  uint64_t low;
-  uint64_t high;
-};
-
 template <class T>
 void where_block(char* out, const char* const* in, const void*, int64_t n) {
   const auto* condition = reinterpret_cast<const uint8_t*>(in[0]);
@@ -75,23 +39,8 @@ void where_block(char* out, const char* const* in, const void*, int64_t n) {
 constexpr PointwiseKernel make_where_kernel() {
   PointwiseKernel kernel{Promote::Rest, 3, 0, true, {}};
   for (int t = 0; t < num_dtypes; ++t) {
-    switch (itemsize(static_cast<ScalarType>(t))) {
-      case 1:
-        kernel.blocks[t] = where_block<uint8_t>;
-        break;
-      case 2:
-        kernel.blocks[t] = where_block<uint16_t>;
-        break;
-      case 4:
-        kernel.blocks[t] = where_block<uint32_t>;
-        break;
-      case 8:
-        kernel.blocks[t] = where_block<uint64_t>;
-        break;
-      default:
-        kernel.blocks[t] = where_block<Bytes16>;
-        break;
-    }
+    visit_size(itemsize(static_cast<ScalarType>(t)),
+               [&](auto tag) { kernel.blocks[t] = where_block<typename decltype(tag)::type>; });
   }
   return kernel;
 }

@@ -8,9 +8,9 @@
 #include "core/op_support.h"
 #include "core/parallel.h"
 #include "cpu/dims.h"
-#include "cpu/isa/by_size.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"
+#include "kernels/by_size.h"
 
 namespace rushlight::cpu::RL_ISA {
 

@@ -9,11 +9,11 @@
 #include <cstring>
 
 #include "core/parallel.h"
-#include "cpu/isa/by_size.h"
 #include "cpu/isa/fold.h"
 #include "cpu/resample.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"
+#include "kernels/by_size.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {

@@ -1,18 +1,20 @@
-// For kernels that move elements without looking at them: one instantiation per size instead of one
-// per dtype.
+// For kernels that move or order elements by their bits alone: one instantiation per size instead
+// of one per dtype.
 #pragma once
 
 #include <rushlight/dtype.h>
 
-namespace rushlight::cpu::RL_ISA {
+namespace rushlight {
 
 // Plain bytes of an element, by its size.
 struct Bytes16 {
   uint64_t low;
   uint64_t high;
 };
+
+// Calls f(Tag<U>{}) with the type of plain bytes that has `size`.
 template <class F>
-void visit_size(int64_t size, const F& f) {
+constexpr void visit_size(int64_t size, const F& f) {
   switch (size) {
     case 1:
       return f(Tag<uint8_t>{});
@@ -47,4 +49,4 @@ struct unsigned_of<8> {
   using type = uint64_t;
 };
 
-}  // namespace rushlight::cpu::RL_ISA
+}  // namespace rushlight
