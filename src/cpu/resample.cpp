@@ -136,7 +136,8 @@ Axis<T> forward_taps(int64_t in, int64_t out, const How& how, std::optional<doub
   return axis;
 }
 
-// What each input contributed to.
+}  // namespace
+
 template <class T>
 Axis<T> transposed(const Axis<T>& from) {
   Axis<T> axis;
@@ -166,8 +167,6 @@ Axis<T> transposed(const Axis<T>& from) {
   return axis;
 }
 
-}  // namespace
-
 template <class T>
 Axes<T> axes_of(IntArrayRef in, IntArrayRef out, const How& how,
                 const std::optional<double> (&scales)[3], bool backward) {
@@ -182,9 +181,11 @@ Axes<T> axes_of(IntArrayRef in, IntArrayRef out, const How& how,
   return axes;
 }
 
-template Axes<float> axes_of(IntArrayRef, IntArrayRef, const How&,
-                             const std::optional<double> (&)[3], bool);
-template Axes<double> axes_of(IntArrayRef, IntArrayRef, const How&,
-                              const std::optional<double> (&)[3], bool);
+template RL_API Axis<float> transposed(const Axis<float>&);
+template RL_API Axis<double> transposed(const Axis<double>&);
+template RL_API Axes<float> axes_of(IntArrayRef, IntArrayRef, const How&,
+                                    const std::optional<double> (&)[3], bool);
+template RL_API Axes<double> axes_of(IntArrayRef, IntArrayRef, const How&,
+                                     const std::optional<double> (&)[3], bool);
 
 }  // namespace rushlight::cpu

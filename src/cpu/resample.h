@@ -12,7 +12,7 @@
 namespace rushlight::cpu {
 
 enum class Filter { Nearest, NearestExact, Linear, Cubic };
-Filter filter_of(std::string_view mode);
+RL_API Filter filter_of(std::string_view mode);
 
 struct How {
   Filter filter;
@@ -42,7 +42,10 @@ struct Axes {
 // Tables for images of one to three dimensions; a scale that is given replaces the ratio of sizes.
 // `backward`: what each input contributed to. Of float and double.
 template <class T>
-Axes<T> axes_of(IntArrayRef in, IntArrayRef out, const How& how,
-                const std::optional<double> (&scales)[3], bool backward);
+RL_API Axes<T> axes_of(IntArrayRef in, IntArrayRef out, const How& how,
+                       const std::optional<double> (&scales)[3], bool backward);
+// The table of the adjoint: what each input contributed to.
+template <class T>
+RL_API Axis<T> transposed(const Axis<T>& from);
 
 }  // namespace rushlight::cpu

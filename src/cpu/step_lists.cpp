@@ -62,4 +62,16 @@ std::vector<double> count_steps(TensorList steps) {
   return counts;
 }
 
+std::vector<double> multiply_products(TensorList products, const std::vector<double>& factors) {
+  std::vector<double> values(products.size());
+  for (size_t i = 0; i < products.size(); i++) {
+    if (products[i].dtype() == kFloat32) {
+      values[i] = *products[i].data<float>() *= static_cast<float>(factors[i]);
+    } else {
+      values[i] = *products[i].data<double>() *= factors[i];
+    }
+  }
+  return values;
+}
+
 }  // namespace rushlight::cpu

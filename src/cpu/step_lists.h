@@ -58,5 +58,8 @@ class RL_API StepLists {  // other devices use it, too
 
 // Adds 1 to each counter and returns their values.
 RL_API std::vector<double> count_steps(TensorList steps);
+// Multiplies each number, one of float32 or float64, by its factor and returns the products.
+RL_API std::vector<double> multiply_products(TensorList products,
+                                             const std::vector<double>& factors);
 
 }  // namespace rushlight::cpu

@@ -31,7 +31,10 @@ int guarded(const F& f) {
   }
 }
 
-Device numbered(int device) { return resolve(Device(kCUDA, static_cast<int8_t>(device))); }
+Device numbered(int device) {
+  RL_CHECK(device >= 0 && device < 128, "CUDA error: invalid device ordinal: ", device);
+  return resolve(Device(kCUDA, static_cast<int8_t>(device)));
+}
 
 // Pools of streams: each call takes the next of 32.
 cudaStream_t next_stream(int device, int priority) {

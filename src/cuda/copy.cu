@@ -136,7 +136,7 @@ void copy_to_device(const Tensor& to, const Tensor& from, bool non_blocking) {
                         cudaMemcpyHostToDevice, launch.stream()));
   if (is_pinned(source.storage()->data())) {
     if (non_blocking) {
-      record_pinned_use(source.storage()->data(), launch.stream());
+      record_pinned_use(source.storage()->data(), to.device().index(), launch.stream());
     } else {
       check(cudaStreamSynchronize(launch.stream()));
     }
@@ -157,7 +157,7 @@ void copy_to_host(const Tensor& to, const Tensor& from, bool non_blocking) {
   check(cudaMemcpyAsync(landed.data_ptr(), source.data_ptr(), static_cast<size_t>(source.nbytes()),
                         cudaMemcpyDeviceToHost, launch.stream()));
   if (direct && non_blocking && is_pinned(to.storage()->data())) {
-    record_pinned_use(to.storage()->data(), launch.stream());
+    record_pinned_use(to.storage()->data(), from.device().index(), launch.stream());
     return;
   }
   check(cudaStreamSynchronize(launch.stream()));

@@ -1,9 +1,7 @@
 // Indexing, gathering and scattering. Indices are checked on the device: one that is out of bounds
 // stops the kernel by an assertion, before anything beyond the tensor is touched.
-#undef NDEBUG
-#include <cassert>
-
 #include "cuda/atomic.cuh"
+#include "cuda/checked.cuh"
 #include "cuda/each.cuh"
 #include "generated/column.h"
 
@@ -14,11 +12,6 @@ namespace cuda {
 namespace {
 
 using Indices = std::vector<std::optional<Tensor>>;
-
-__device__ __forceinline__ int64_t checked(int64_t index, int64_t size) {
-  assert(index >= 0 && index < size && "index out of bounds");
-  return index;
-}
 
 // ---- index tensors for whole dimensions ----
 
@@ -292,38 +285,6 @@ struct Move {
   __device__ void operator()(const int64_t (&at)[2]) const { out[at[0]] = self[at[1]]; }
 };
 
-// ---- tables of rows ----
-
-template <class T>
-struct AddRows {
-  T* out;
-  const T* grad;
-  const int64_t* index;
-  const int64_t* count;  // null: not divided
-  int64_t rows;
-  int64_t width;
-  int64_t padding;
-  __device__ void operator()(const int64_t (&at)[3]) const {  // grad, index, column
-    const int64_t row = checked(index[at[1]], rows);
-    if (row == padding) {
-      return;
-    }
-    T value = grad[at[0]];
-    if (count != nullptr) {
-      value = narrow<T>(widen(value) / static_cast<compute_t<T>>(count[row]));
-    }
-    meet<Add>(out + row * width + at[2], value);
-  }
-};
-struct CountRows {
-  int64_t* count;
-  const int64_t* index;
-  int64_t rows;
-  __device__ void operator()(const int64_t (&at)[1]) const {
-    meet<Add>(count + checked(index[at[0]], rows), int64_t{1});
-  }
-};
-
 }  // namespace
 
 }  // namespace cuda
@@ -512,32 +473,4 @@ void cuda::embedding(const Tensor& out, const Tensor& weight, const Tensor& indi
   rows[0] = contiguous_raw(cast_raw(indices, kInt64));
   read(out, weight, rows, false);
 }
-void cuda::embedding_dense_backward(const Tensor& out, const Tensor& grad_output,
-                                    const Tensor& indices, int64_t num_weights, int64_t padding_idx,
-                                    bool scale_grad_by_freq) {
-  fill_raw(out, 0);
-  const Tensor places = contiguous_raw(cast_raw(indices, kInt64));
-  const Tensor grad = contiguous_raw(grad_output);
-  const int64_t n = places.numel();
-  if (n == 0 || grad.numel() == 0) {
-    return;
-  }
-  const Launch launch(out.device());
-  Tensor count;
-  if (scale_grad_by_freq) {
-    count = make_empty({num_weights}, kInt64, out.device());
-    fill_raw(count, 0);
-    each(launch, Space<1>{{n}, {DimVector{1}}},
-         CountRows{count.data<int64_t>(), places.data<int64_t>(), num_weights});
-  }
-  const int64_t width = grad.numel() / n;
-  visit_dtype<set_floating>("embedding_dense_backward", out.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    each(launch, Space<3>{{n, width}, {DimVector{width, 1}, DimVector{1, 0}, DimVector{0, 1}}},
-         AddRows<T>{out.data<T>(), grad.data<T>(), places.data<int64_t>(),
-                    count.defined() ? count.data<int64_t>() : nullptr, num_weights, width,
-                    padding_idx});
-  });
-}
-
 }  // namespace rushlight

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "cuda/cublas.h"
+#include "cuda/matmul.h"
 #include "cuda/memory.h"
 #include "cuda/runtime.h"
 #include "generated/column.h"
@@ -189,11 +190,10 @@ Tensor column(const Tensor& t) {
   return make_view(t, {{n, 1}, {stride, 1}, t.storage_offset()});
 }
 
-// out (of the operands' dtype, or float32 where they are 16-bit floats) = beta * out + alpha * a b,
-// plus a bias for each column where one is given; false where the library has no way to add the
-// bias.
+}  // namespace
+
 bool multiply(const char* op, const Tensor& out, const Tensor& left, const Tensor& right,
-              const Scalar& beta, const Scalar& alpha, const Tensor& bias = {}) {
+              const Scalar& beta, const Scalar& alpha, const Tensor& bias) {
   const Tensor a = batched(left);
   const Tensor b = batched(right);
   const Tensor c = batched(out);
@@ -290,6 +290,8 @@ bool multiply(const char* op, const Tensor& out, const Tensor& left, const Tenso
       result.get(), &choice.algorithm, workspace.as<void>(), workspace_bytes, launch.stream()));
   return true;
 }
+
+namespace {
 
 // Leading dimensions as one, where they lie at one stride; else a dense copy.
 Tensor one_batch(const Tensor& t) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "cuda/caching_allocator.h"
 #include "cuda/runtime.h"
@@ -29,11 +30,7 @@ class GpuMemory : public DeviceMemory {
   }
   void release(void* p) override { (void)cudaFree(p); }
   EventHandle record(StreamHandle stream) override {
-    const DeviceGuard guard(Device(kCUDA, static_cast<int8_t>(device_)));
-    cudaEvent_t event = nullptr;
-    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    check(cudaEventRecord(event, static_cast<cudaStream_t>(stream)));
-    return event;
+    return record_on(device_, static_cast<cudaStream_t>(stream));
   }
   bool is_done(EventHandle event) override {
     const cudaError_t status = cudaEventQuery(static_cast<cudaEvent_t>(event));
@@ -48,13 +45,45 @@ class GpuMemory : public DeviceMemory {
   }
   void drop(EventHandle event) override { (void)cudaEventDestroy(static_cast<cudaEvent_t>(event)); }
 
+ protected:
+  // Null where the device can do no more: after a failed kernel, or when the driver has gone at the
+  // end of the process. Tensors are freed then, too, and freeing raises nothing.
+  static EventHandle record_on(int device, cudaStream_t stream) {
+    int before = 0;
+    cudaEvent_t event = nullptr;
+    bool fine = cudaGetDevice(&before) == cudaSuccess && cudaSetDevice(device) == cudaSuccess;
+    if (fine) {
+      fine = cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess &&
+             cudaEventRecord(event, stream) == cudaSuccess;
+      (void)cudaSetDevice(before);
+    }
+    return fine ? event : nullptr;
+  }
+
  private:
   int device_;
 };
 
+// A stream and the device that it belongs to, as a handle: pinned blocks may be used on any device.
+struct Place {
+  int device;
+  cudaStream_t stream;
+  auto operator<=>(const Place&) const = default;
+};
+StreamHandle handle_of(const Place& place) {
+  static std::mutex mutex;
+  static auto* places = new std::set<Place>();
+  const std::lock_guard<std::mutex> lock(mutex);
+  return const_cast<Place*>(&*places->insert(place).first);
+}
+
 class PinnedMemory : public GpuMemory {
  public:
   PinnedMemory() : GpuMemory(0) {}
+  EventHandle record(StreamHandle stream) override {
+    const Place& place = *static_cast<const Place*>(stream);
+    return record_on(place.device, place.stream);
+  }
   void* allocate(size_t bytes) override {
     void* p = nullptr;
     const cudaError_t status = cudaHostAlloc(&p, bytes, cudaHostAllocPortable);
@@ -212,9 +241,9 @@ const char* pinned_start(const void* p) {
 
 bool is_pinned(const void* p) { return p != nullptr && pinned_start(p) != nullptr; }
 
-void record_pinned_use(const void* p, cudaStream_t stream) {
+void record_pinned_use(const void* p, int device, cudaStream_t stream) {
   if (const char* start = pinned_start(p)) {
-    pinned().allocator.use(const_cast<char*>(start), stream);
+    pinned().allocator.use(const_cast<char*>(start), handle_of({device, stream}));
   }
 }
 

@@ -29,7 +29,7 @@ void reset_memory_stats(int device, bool peaks);
 // that `record_pinned_use` told of are done.
 Storage allocate_pinned(size_t bytes);
 bool is_pinned(const void* p);
-void record_pinned_use(const void* p, cudaStream_t stream);
+void record_pinned_use(const void* p, int device, cudaStream_t stream);
 
 // Memory for the time of a launch, on the current device and stream.
 class Scratch {

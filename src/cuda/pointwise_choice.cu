@@ -116,6 +116,9 @@ void cuda::fmod(TensorIterator& it) {
 }
 
 void cuda::_where(TensorIterator& it) {
+  if (it.numel() == 0) {
+    return;
+  }
   const PointwiseWork work = describe(it);
   RL_CHECK(work.data[1] != nullptr, "where: the condition must lie on ", it.device());
   const Launch launch(it.device());

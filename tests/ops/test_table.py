@@ -82,11 +82,18 @@ def test_equals_the_cpu(case):
         for text in case.samples:
             makers = Makers(rushlight, dtype, case.key + text)
             makers.device = "cpu"
-            args, kwargs = makers.arguments(text)
-            if not tensors_of(args):  # a factory
-                continue
-            expected = function_of(rushlight, case.op)(*args, **kwargs)
-            assert_same(run(case, dtype, text), expected, harness.TOLERANCE.get(dtype, 0))
+            with rushlight.device("cpu"):
+                args, kwargs = makers.arguments(text)
+                if not tensors_of(args):  # a factory
+                    continue
+                expected = function_of(rushlight, case.op)(*args, **kwargs)
+            try:
+                actual = run(case, dtype, text)
+            except NotImplementedError as error:
+                if "not implemented for '" in str(error):  # products of integers
+                    continue
+                raise
+            assert_same(actual, expected, harness.TOLERANCE.get(dtype, 0))
 
 
 @over(deterministic, has_form("function"), has_form("method"))

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "cpu/isa/optim.h"
-#include "cpu/scratch.h"
 #include "generated/kernels.h"
 #include "kernels/math.h"
 
@@ -225,19 +224,11 @@ void nadam_step_(TensorList params, TensorList grads, TensorList exp_avgs, Tenso
                                weight_decay, momentum_decay, decoupled, maximize};
   StepLists lists({{params, true}, {grads, false}, {exp_avgs, true}, {exp_avg_sqs, true}});
   const std::vector<double> counts = count_steps(steps);
-  Scratch<double> products(static_cast<int64_t>(counts.size()));
+  std::vector<double> momenta(counts.size());
   for (size_t i = 0; i < counts.size(); i++) {
-    const double now = beta1 * (1 - 0.5 * __builtin_pow(0.96, counts[i] * momentum_decay));
-    if (mu_products[i].dtype() == kFloat32) {
-      float* const product = mu_products[i].data<float>();
-      *product = *product * static_cast<float>(now);
-      products[i] = *product;
-    } else {
-      double* const product = mu_products[i].data<double>();
-      *product = *product * now;
-      products[i] = *product;
-    }
+    momenta[i] = beta1 * (1 - 0.5 * __builtin_pow(0.96, counts[i] * momentum_decay));
   }
+  const std::vector<double> products = multiply_products(mu_products, momenta);
   for_all("nadam_step_", lists, [&](auto tag, const auto& at, int64_t n, size_t i) {
     nadam_run<typename decltype(tag)::type>(at(0), at(1), at(2), at(3), n, settings, counts[i],
                                             products[i]);
