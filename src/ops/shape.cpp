@@ -29,8 +29,8 @@ OutSpec _to_copy(Tensor& self, std::optional<ScalarType>& dtype, std::optional<D
 void copy_(Tensor& self, Tensor& src, bool&) {
   RL_CHECK_NOT_IMPLEMENTED(self.is_meta() || !src.is_meta(),
                            "Cannot copy out of meta tensor; no data!");
-  RL_CHECK(is_expandable_to(src.sizes(), self.sizes()), "The expanded size of the tensor (",
-           self.sizes(), ") must match the existing size (", src.sizes(), ")");
+  RL_CHECK(is_expandable_to(src.sizes(), self.sizes()), "output with shape ", self.sizes(),
+           " doesn't match the broadcast shape ", broadcast_sizes(self.sizes(), src.sizes()));
 }
 
 OutSpec select_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&) {
