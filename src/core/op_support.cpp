@@ -134,7 +134,7 @@ namespace {
 int64_t span_of(IntArrayRef sizes, IntArrayRef strides) {
   int64_t span = 1;
   for (size_t i = 0; i < sizes.size(); i++) {
-    if (sizes[i] == 0) {
+    if (sizes[i] <= 0) {  // negative ones are refused where they are set
       return 0;
     }
     int64_t reach = 0;

@@ -24,6 +24,9 @@ void join_rows(const Tensor& out, TensorList tensors, int64_t dim) {
                [&](int64_t begin, int64_t end) {
                  int64_t at = 0;
                  for (const Tensor& t : tensors) {
+                   if (t.numel() == 0) {
+                     continue;
+                   }
                    const int64_t length = t.nbytes() / outer;
                    const char* from = static_cast<const char*>(t.data_ptr());
                    for (int64_t o = begin; o < end; o++) {

@@ -9,6 +9,23 @@
 
 namespace rushlight::fold {
 
+// What T, or a vector V of it, is added and multiplied as: integers without their sign, so that
+// they wrap.
+template <class T, class V>
+struct Wrapping {
+  using type = V;
+};
+template <class T, class V>
+  requires std::is_integral_v<T>
+struct Wrapping<T, V> {
+  typedef std::make_unsigned_t<T> type __attribute__((vector_size(sizeof(V))));
+};
+template <class T>
+  requires std::is_integral_v<T>
+struct Wrapping<T, T> {
+  using type = std::make_unsigned_t<T>;
+};
+
 template <class T>
 struct Sum {
   using type = T;
@@ -19,7 +36,8 @@ struct Sum {
   }
   template <class V>
   static constexpr V combine(V a, V b) {
-    return a + b;
+    using W = typename Wrapping<T, V>::type;
+    return (V)((W)a + (W)b);
   }
 };
 
@@ -46,7 +64,8 @@ struct Prod {
   }
   template <class V>
   static constexpr V combine(V a, V b) {
-    return a * b;
+    using W = typename Wrapping<T, V>::type;
+    return (V)((W)a * (W)b);
   }
 };
 

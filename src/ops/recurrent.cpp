@@ -287,12 +287,12 @@ Parameters parameters_at(const Stack& s, int64_t cell) {
 void check_stack(const char* op, const Stack& s, const Tensor& input, const Tensor& hidden,
                  const Tensor& cell, int64_t batch) {
   RL_CHECK(s.layers > 0, op, ": num_layers must be positive, got ", s.layers);
-  const int64_t cells = s.layers * s.directions();
   const int64_t each = (s.has_biases ? 4 : 2);
   const int64_t given = static_cast<int64_t>(s.params.size());
+  const int64_t cells = std::min(s.layers, given) * s.directions();  // more cannot fit
   RL_CHECK(given == cells * each || (s.lstm() && given == cells * (each + 1)), op,
-           ": got an incorrect number of RNN parameters: ", given, " for ", cells,
-           " layers and directions");
+           ": got an incorrect number of RNN parameters: ", given, " for ", s.layers, " layers of ",
+           s.directions(), " directions");
   for (const Tensor& t : s.params) {
     RL_CHECK(t.defined(), op, ": a parameter is None");
   }

@@ -43,7 +43,12 @@ OutSpec slice_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&,
 OutSpec diagonal_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&, int64_t&) {
   return {input_sizes, grad.dtype()};
 }
-OutSpec unfold_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&, int64_t&) {
+OutSpec unfold_backward(Tensor& grad, DimVector& input_sizes, int64_t& dim, int64_t& size,
+                        int64_t& step) {
+  const Tensor input = make_empty(input_sizes, grad.dtype(), Device(kMeta));
+  const DimVector windows = views::unfold(input, dim, size, step).sizes;
+  RL_CHECK(grad.sizes() == IntArrayRef(windows), "unfold_backward: expected a gradient of sizes ",
+           IntArrayRef(windows), ", got ", grad.sizes());
   return {input_sizes, grad.dtype()};
 }
 
@@ -82,7 +87,9 @@ void unfold_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t
   // Windows may overlap: each position within a window is a strided slice of out, added in order.
   fill_raw(out, 0);
   if (out.dim() == 0) {
-    copy_raw(out, make_view(grad, views::select(grad, 0, 0)));
+    if (size == 1) {
+      copy_raw(out, make_view(grad, views::select(grad, 0, 0)));
+    }
     return;
   }
   const int64_t d = wrap_dim(dim, out.dim());

@@ -12,6 +12,7 @@ import argparse
 import json
 import mmap
 import os
+import pickle
 import re
 import signal
 import struct
@@ -23,7 +24,7 @@ import warnings
 
 from tests.fuzz import programs
 
-ALLOWED = (RuntimeError, TypeError, ValueError, IndexError)
+ALLOWED = (RuntimeError, TypeError, ValueError, IndexError, pickle.PicklingError)
 # What a library says when it is used wrongly: somebody forgot a check and an explanation.
 RAW_MESSAGE = re.compile(
     r"^(vector::|basic_string|std::|bad_|bad optional|map::|array::|could not (create|execute|reset)|stoi|stod|"

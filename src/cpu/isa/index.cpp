@@ -33,14 +33,14 @@ struct Add {
   template <class T>
   static void apply(T& to, T from) {
     using C = compute_t<T>;
-    to = static_cast<T>(static_cast<C>(to) + static_cast<C>(from));
+    to = static_cast<T>(math::add(static_cast<C>(to), static_cast<C>(from)));
   }
 };
 struct Multiply {
   template <class T>
   static void apply(T& to, T from) {
     using C = compute_t<T>;
-    to = static_cast<T>(static_cast<C>(to) * static_cast<C>(from));
+    to = static_cast<T>(math::mul(static_cast<C>(to), static_cast<C>(from)));
   }
 };
 struct Larger {

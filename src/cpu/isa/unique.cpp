@@ -68,7 +68,10 @@ Tensor shaped(const Tensor& t, IntArrayRef sizes) {
 }
 
 // Slices along `dim` as contiguous rows: [n][the rest].
-Tensor slices_of(const Tensor& t, int64_t dim) {
+Tensor slices_of(const char* op, const Tensor& t, int64_t dim) {
+  RL_CHECK(t.dim() > 0, op, ": a 0-d tensor has no dimension to be unique along");
+  RL_CHECK(t.numel() != 0 || t.sizes()[dim] == 0,
+           "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
   DimVector sizes = t.sizes();
   DimVector strides = t.strides();
   const int64_t size = sizes[dim];
@@ -86,7 +89,7 @@ Tensor pick_slices(const Tensor& slices, const std::vector<int64_t>& at, int64_t
   const int64_t row = slices.sizes()[0] == 0 ? 0 : slices.nbytes() / slices.sizes()[0];
   sizes[0] = static_cast<int64_t>(at.size());
   const Tensor picked = make_empty(sizes, slices.dtype(), kCPU);
-  for (size_t i = 0; i < at.size(); i++) {
+  for (size_t i = 0; row > 0 && i < at.size(); i++) {
     std::memcpy(static_cast<char*>(picked.data_ptr()) + static_cast<int64_t>(i) * row,
                 static_cast<const char*>(slices.data_ptr()) + at[i] * row, row);
   }
@@ -239,11 +242,8 @@ Three _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts
 
 Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, bool return_counts) {
   dim = wrap_dim(dim, self.dim());
-  RL_CHECK(self.dim() > 0, "unique_dim: a 0-d tensor has no dimension to be unique along");
-  const Tensor slices = slices_of(self, dim);
+  const Tensor slices = slices_of("unique_dim", self, dim);
   const int64_t n = slices.sizes()[0];
-  RL_CHECK(slices.numel() != 0 || n == 0,
-           "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
   const int64_t length = n == 0 ? 0 : slices.numel() / n;
   return visit_dtype<set_real | set_Bool>("unique_dim", self.dtype(), [&](auto tag) -> Three {
     using T = typename decltype(tag)::type;
@@ -272,12 +272,9 @@ Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, boo
 
 Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_counts,
                          std::optional<int64_t> dim) {
-  if (dim.has_value()) {
-    RL_CHECK(self.dim() > 0,
-             "unique_consecutive: a 0-d tensor has no dimension to be unique along");
-  }
   const int64_t d = dim.has_value() ? wrap_dim(*dim, self.dim()) : 0;
-  const Tensor slices = dim.has_value() ? slices_of(self, d) : contiguous_raw(self);
+  const Tensor slices =
+      dim.has_value() ? slices_of("unique_consecutive", self, d) : contiguous_raw(self);
   const int64_t n = dim.has_value() ? slices.sizes()[0] : slices.numel();
   const int64_t length = n == 0 ? 0 : slices.numel() / n;
   return visit_dtype<set_all>("unique_consecutive", self.dtype(), [&](auto tag) -> Three {
