@@ -72,7 +72,7 @@ class NAdam(StatewiseOptimizer):
     def _new_state(self, p, group):
         return {
             "step": _counter(),
-            "mu_product": rushlight.ones((), dtype=rushlight.float32),
+            "mu_product": rushlight.ones((), dtype=rushlight.float32, device="cpu"),
             "exp_avg": _zeros_like(p),
             "exp_avg_sq": _zeros_like(p),
         }

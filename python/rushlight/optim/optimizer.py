@@ -343,8 +343,8 @@ class Optimizer:
 def _moved(parameter, value, key=None):
     """A loaded state with its tensors in the dtype and on the device of their parameter."""
     if isinstance(value, Tensor):
-        if key == "step":
-            return value  # a count, whose own dtype is precise enough
+        if key in ("step", "mu_product"):  # the host's numbers, in a precise enough dtype
+            return value.cpu()
         if parameter.is_floating_point():
             return value.to(dtype=parameter.dtype, device=parameter.device)
         return value.to(device=parameter.device)
@@ -385,7 +385,7 @@ def _zeros_like(parameter):
 
 def _counter():
     """A count of steps as states hold it."""
-    return rushlight.tensor(0.0, dtype=rushlight.float32)
+    return rushlight.tensor(0.0, dtype=rushlight.float32, device="cpu")
 
 
 class ParameterwiseOptimizer(Optimizer):
@@ -422,7 +422,7 @@ class StatewiseOptimizer(Optimizer):
         super().__setstate__(state)
         for own in self.state.values():
             if "step" in own and not isinstance(own["step"], Tensor):  # as old files have it
-                own["step"] = rushlight.tensor(float(own["step"]), dtype=rushlight.float32)
+                own["step"] = _counter().fill_(float(own["step"]))
 
     def _new_state(self, p, group):
         """A parameter's state before its first step."""
