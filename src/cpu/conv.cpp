@@ -206,6 +206,72 @@ const char* run_product_weight(const Conv& c) {
   return nullptr;
 }
 
+// One window, which is the whole image: an image is a row of the product.
+bool is_whole(const Conv& c) {
+  const Images& large = c.transposed ? c.output : c.input;
+  const int64_t channels = c.transposed ? c.out_channels : c.in_channels;
+  const Dims3& size = c.transposed ? c.out : c.in;
+  int64_t step = 1;
+  for (int d = 2; d >= 0; d--) {
+    if (c.kernel[d] != size[d] || c.padding[d] != 0 || (c.dilation[d] != 1 && c.kernel[d] > 1) ||
+        (size[d] > 1 && large.strides[2 + d] != step)) {
+      return false;
+    }
+    step *= size[d];
+  }
+  return c.groups == 1 && (channels == 1 || large.strides[1] == step);
+}
+
+const char* run_whole(const Conv& c) {
+  if (!is_whole(c)) {
+    return "more than one window";
+  }
+  if (c.transposed && c.bias != nullptr) {
+    return "transposed with a bias";
+  }
+  const auto& x = c.input.strides;
+  const auto& y = c.output.strides;
+  if (c.transposed) {
+    const int64_t n = c.out_channels * c.taps();
+    gemm({.dtype = c.dtype,
+          .m = c.batch,
+          .n = n,
+          .k = c.in_channels,
+          .a = {c.input.data, x[0], x[1]},
+          .b = {c.weight, n, 1},
+          .c = {c.output.data, y[0], 1}});
+    return nullptr;
+  }
+  if (c.out_channels > 1 && y[1] != 1) {
+    return "strides";
+  }
+  const int64_t k = c.in_channels * c.taps();
+  gemm({.dtype = c.dtype,
+        .m = c.batch,
+        .n = c.out_channels,
+        .k = k,
+        .a = {c.input.data, x[0], 1},
+        .b = {c.weight, 1, k},
+        .c = {c.output.data, y[0], y[1]},
+        .bias = c.bias});
+  return nullptr;
+}
+
+const char* run_whole_weight(const Conv& c) {
+  if (!is_whole(c)) {
+    return "more than one window";
+  }
+  const int64_t n = c.in_channels * c.taps();
+  gemm({.dtype = c.dtype,
+        .m = c.out_channels,
+        .n = n,
+        .k = c.batch,
+        .a = {c.output.data, c.output.strides[1], c.output.strides[0]},
+        .b = {c.input.data, c.input.strides[0], 1},
+        .c = {c.weight, n, 1}});
+  return nullptr;
+}
+
 // ---- the library, and windows ----
 
 const char* run_onednn(const Conv& c) {
@@ -256,15 +322,16 @@ const char* run_windows_weight(const Conv& c) {
 }
 
 constexpr Candidate<Conv> forward_candidates[] = {
-    {"matrix product", run_product},    {"columns", convolve_by_columns},
-    {"images side by side", run_batch}, {"oneDNN", run_onednn},
-    {"windows", run_windows},           {"reference", run_reference},
+    {"matrix product", run_product},    {"one window", run_whole}, {"columns", convolve_by_columns},
+    {"images side by side", run_batch}, {"oneDNN", run_onednn},    {"windows", run_windows},
+    {"reference", run_reference},
 };
 
 constexpr Candidate<Conv> weight_candidates[] = {
-    {"matrix product", run_product_weight},    {"columns", convolve_weight_by_columns},
-    {"images side by side", run_batch_weight}, {"oneDNN", run_onednn_weight},
-    {"windows", run_windows_weight},           {"reference", run_reference_weight},
+    {"matrix product", run_product_weight},  {"one window", run_whole_weight},
+    {"columns", convolve_weight_by_columns}, {"images side by side", run_batch_weight},
+    {"oneDNN", run_onednn_weight},           {"windows", run_windows_weight},
+    {"reference", run_reference_weight},
 };
 
 }  // namespace

@@ -36,6 +36,9 @@ CASES = [
     ((46, 3, 9, 10), (8, 3, 3, 4), {"padding": 2, "stride": 2, "dilation": 2}),
     ((32, 6, 7, 8), (9, 2, 2, 3), {"padding": 4, "groups": 3}),
     ((30, 5, 6, 1), (7, 5, 1, 7), {"padding": 3}),
+    # One window.
+    ((6, 40, 4, 4), (9, 40, 4, 4), {}),
+    ((3, 7, 2, 5), (2, 7, 2, 5), {"stride": 2}),
 ]
 TRANSPOSED = [
     ((3, 16, 9, 10), (16, 12, 4, 4), {"stride": 2, "padding": 1}),
@@ -46,6 +49,7 @@ TRANSPOSED = [
     # More output padding than the stride: the last elements belong to no window.
     ((2, 6, 7, 6), (6, 5, 3, 3), {"dilation": 3, "stride": 2, "output_padding": 2}),
     ((4, 130, 4, 4), (130, 20, 4, 4), {"stride": 2, "padding": 1}),
+    ((6, 50, 1, 1), (50, 20, 4, 3), {}),
     ((40, 7, 5, 6), (7, 5, 4, 3), {"stride": 3, "padding": 1, "output_padding": 2}),
     ((46, 4, 5, 3), (4, 6, 2, 4), {"groups": 2, "dilation": 2, "padding": 1, "stride": 3}),
 ]
@@ -161,7 +165,7 @@ def test_transposed_is_the_adjoint(case):
     )
 
 
-@pytest.mark.parametrize("case", [*CASES[:2], CASES[4], CASES[5], *CASES[-9:]], ids=str)
+@pytest.mark.parametrize("case", [*CASES[:2], CASES[4], CASES[5], *CASES[-11:]], ids=str)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 def test_bits_do_not_depend_on_threads(case, dtype):
     shape, weight, options = case

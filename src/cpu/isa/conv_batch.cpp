@@ -1,17 +1,11 @@
-// Convolutions of many small images with few channels: as many images as a vector has lanes are
-// turned so that they lie side by side, and every vector is one pixel of all of them. So no lane is
+// Convolutions of many small images with few channels, on turned images (conv_turned.h): no lane is
 // idle however narrow the rows are, no load straddles two lines of the cache, and taps outside of
-// the image are left out.
-//
-// A task turns its images, computes all outputs (or gradients) of them, and turns the result back.
-// In a turned image pixels keep the order that they have in the tensor's memory, so images may be
-// in any order as long as each is dense.
+// the image are left out. A task turns its images, computes all of their outputs, and turns those
+// back.
 #include <memory>
-#include <numeric>
+#include <vector>
 
-#include "cpu/isa/conv_axes.h"
-#include "cpu/isa/simd.h"
-#include "cpu/scratch.h"
+#include "cpu/isa/conv_turned.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {
@@ -19,104 +13,10 @@ namespace {
 #if defined(__AVX512F__)
 constexpr int most_channels = 6;  // in a tile of results: 24 of 32 registers
 constexpr int most_pixels = 4;
-constexpr int most_gradients = 4;  // in a tile of the weight's gradient
-constexpr int most_taps = 5;
 #else
 constexpr int most_channels = 6;  // 12 of 16 registers
 constexpr int most_pixels = 2;
-constexpr int most_gradients = 3;
-constexpr int most_taps = 3;
 #endif
-
-// ---- turned images ----
-
-// Calls f(e, n) for the squares of elements e to e + n: n is a constant for all but the last.
-template <class T, class F>
-inline __attribute__((always_inline)) void for_squares(int64_t elements, const F& f) {
-  constexpr int64_t w = Simd<T>::width;
-  int64_t e = 0;
-  for (; e + w <= elements; e += w) {
-    f(e, std::integral_constant<int64_t, w>());
-  }
-  if (e < elements) {
-    f(e, elements - e);
-  }
-}
-
-// Turns a square that f(i) loads: n vectors, and zeros.
-template <class T, class F>
-inline __attribute__((always_inline)) void load_square(
-    typename Simd<T>::V (&square)[Simd<T>::width], int64_t n, const F& load) {
-  constexpr int64_t w = Simd<T>::width;
-  if (RL_LIKELY(n == w)) {
-#pragma GCC unroll 16
-    for (int64_t i = 0; i < w; i++) {
-      square[i] = load(i);
-    }
-  } else {
-    for (int64_t i = 0; i < w; i++) {
-      square[i] = i < n ? load(i) : Simd<T>::zero();
-    }
-  }
-  transpose<T>(square);
-}
-
-template <class T, class F>
-inline __attribute__((always_inline)) void store_square(
-    const typename Simd<T>::V (&square)[Simd<T>::width], int64_t n, const F& store) {
-  constexpr int64_t w = Simd<T>::width;
-  if (RL_LIKELY(n == w)) {
-#pragma GCC unroll 16
-    for (int64_t i = 0; i < w; i++) {
-      store(i, square[i]);
-    }
-  } else {
-    for (int64_t i = 0; i < n; i++) {
-      store(i, square[i]);
-    }
-  }
-}
-
-// n images from image n0 on, which become lanes 0 to n of `to`, zeros behind them.
-template <class S, class T>
-void turn_images(const Images& images, int64_t n0, int64_t n, int64_t elements, T* to) {
-  using V = Simd<T>;
-  const int64_t step = images.strides[0];
-  const S* from = static_cast<const S*>(images.data) + n0 * step;
-  for_squares<T>(elements, [&](int64_t e, auto together) __attribute__((always_inline)) {
-    typename V::V square[V::width];
-    load_square<T>(square, n, [&](int64_t i) { return load_some(from + i * step + e, together); });
-    store_square<T>(square, together,
-                    [&](int64_t i, typename V::V v) { V::store(to + (e + i) * V::width, v); });
-  });
-}
-
-template <class S, class T>
-void turn_back(const T* from, const Images& images, int64_t n0, int64_t n, int64_t elements) {
-  using V = Simd<T>;
-  const int64_t step = images.strides[0];
-  S* to = static_cast<S*>(images.data) + n0 * step;
-  for_squares<T>(elements, [&](int64_t e, auto together) __attribute__((always_inline)) {
-    typename V::V square[V::width];
-    load_square<T>(square, together, [&](int64_t i) { return V::load(from + (e + i) * V::width); });
-    store_square<T>(
-        square, n, [&](int64_t i, typename V::V v) { store_some(to + i * step + e, v, together); });
-  });
-}
-
-// Where input and output of a task are, in elements of turned images.
-template <class T>
-struct Steps {
-  int64_t channel;
-  int64_t pixel[3];
-  explicit Steps(const Images& images) : channel(images.strides[1] * Simd<T>::width) {
-    for (int d = 0; d < 3; d++) {
-      pixel[d] = images.strides[2 + d] * Simd<T>::width;
-    }
-  }
-};
-
-// ---- results ----
 
 // Taps from..to of a dimension, all that read inside of the image.
 struct Reach {
@@ -214,14 +114,6 @@ constexpr std::array<ResultTile<T>, sizeof...(I)> result_tiles(std::index_sequen
   return {&result_tile<T, static_cast<int>(I / most_pixels) + 1,
                        static_cast<int>(I % most_pixels) + 1>...};
 }
-
-// Channels o to o + n that a tile computes together, and where block b of all begins.
-struct Blocks {
-  int64_t count;
-  int64_t channels;
-  explicit Blocks(int64_t n, int64_t most) : count((n + most - 1) / most), channels(n) {}
-  int64_t begin(int64_t b) const { return channels * b / count; }
-};
 
 // One phase of a convolution for turned images.
 template <class S, class T>
@@ -345,19 +237,6 @@ class Phase {
   std::unique_ptr<Scratch<T>> weight_;
 };
 
-// Calls f(first image, number) for the images of each task.
-template <class T, class F>
-void for_tasks(const Conv& c, const F& f) {
-  constexpr int64_t w = Simd<T>::width;
-  parallel_for(0, (c.batch + w - 1) / w, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; t++) {
-      f(t, std::min(w, c.batch - t * w));
-    }
-  });
-}
-
-int64_t area(const Dims3& size) { return size[0] * size[1] * size[2]; }
-
 template <class S>
 void forward_typed(const Conv& c) {
   using T = compute_t<S>;
@@ -384,212 +263,6 @@ void forward_typed(const Conv& c) {
   });
 }
 
-// ---- gradients of the weight ----
-
-// Rows of the output's gradient and of the image under one row of taps.
-template <class T>
-struct GradientRows {
-  const T* gradient;
-  const T* image;    // of the first tap of the first pixel
-  int64_t count[2];  // in depth and height
-  int64_t gradient_steps[3];
-  int64_t image_steps[3];
-  int64_t gradient_channel;
-  int64_t tap_step;
-  int64_t width;
-  int64_t inside[2];  // pixels all of whose taps are inside of the image
-  int64_t column;     // of the first pixel's first tap
-  int64_t stride;
-  int64_t dilation;
-  int64_t image_width;
-};
-
-// Sums over all rows, lane by lane, of gradients of several channels times several taps.
-template <class T, int channels, int taps>
-void gradient_tile(const GradientRows<T>& rows, T* to, int64_t channel_step) {
-  using V = Simd<T>;
-  typename V::V acc[channels][taps];
-#pragma GCC unroll 8
-  for (int r = 0; r < channels; r++) {
-#pragma GCC unroll 8
-    for (int t = 0; t < taps; t++) {
-      acc[r][t] = V::zero();
-    }
-  }
-  alignas(64) const T zeros[V::width] = {};
-  const auto add = [&](const T* g, auto place) __attribute__((always_inline)) {
-    typename V::V gradient[channels];
-#pragma GCC unroll 8
-    for (int r = 0; r < channels; r++) {
-      gradient[r] = V::load(g + r * rows.gradient_channel);
-    }
-#pragma GCC unroll 8
-    for (int t = 0; t < taps; t++) {
-      const typename V::V pixel = V::load(place(t));
-#pragma GCC unroll 8
-      for (int r = 0; r < channels; r++) {
-        acc[r][t] = V::fma(gradient[r], pixel, acc[r][t]);
-      }
-    }
-  };
-  for (int64_t d = 0; d < rows.count[0]; d++) {
-    for (int64_t h = 0; h < rows.count[1]; h++) {
-      const T* g = rows.gradient + d * rows.gradient_steps[0] + h * rows.gradient_steps[1];
-      const T* x = rows.image + d * rows.image_steps[0] + h * rows.image_steps[1];
-      const auto edge = [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; i++) {
-          add(g + i * rows.gradient_steps[2], [&](int t) {
-            const int64_t column = rows.column + i * rows.stride + t * rows.dilation;
-            return column >= 0 && column < rows.image_width
-                       ? x + i * rows.image_steps[2] + t * rows.tap_step
-                       : zeros;
-          });
-        }
-      };
-      edge(0, rows.inside[0]);
-      const T* pixel = x + rows.inside[0] * rows.image_steps[2];
-      const T* gradient = g + rows.inside[0] * rows.gradient_steps[2];
-      for (int64_t i = rows.inside[0]; i < rows.inside[1]; i++) {
-        add(gradient, [&](int t) { return pixel + t * rows.tap_step; });
-        pixel += rows.image_steps[2];
-        gradient += rows.gradient_steps[2];
-      }
-      edge(rows.inside[1], rows.width);
-    }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < channels; r++) {
-#pragma GCC unroll 8
-    for (int t = 0; t < taps; t++) {
-      V::store(to + r * channel_step + t * V::width, acc[r][t]);
-    }
-  }
-}
-
-template <class T>
-using GradientTile = void (*)(const GradientRows<T>&, T*, int64_t);
-
-template <class T, size_t... I>
-constexpr std::array<GradientTile<T>, sizeof...(I)> gradient_tiles(std::index_sequence<I...>) {
-  return {&gradient_tile<T, static_cast<int>(I / most_taps) + 1,
-                         static_cast<int>(I % most_taps) + 1>...};
-}
-
-// Outputs begin..end of `count` for which all of taps k0..k1 are inside of the image.
-struct Inside {
-  int64_t begin;
-  int64_t end;
-};
-Inside inside(const Conv& c, int d, int64_t k0, int64_t k1) {
-  const int64_t low = k0 * c.dilation[d] - c.padding[d];
-  const int64_t high = (k1 - 1) * c.dilation[d] - c.padding[d];
-  const int64_t stride = c.stride[d];
-  const int64_t begin = low >= 0 ? 0 : std::min(c.out[d], (-low + stride - 1) / stride);
-  const int64_t end = high >= c.in[d] ? 0 : std::min(c.out[d], (c.in[d] - 1 - high) / stride + 1);
-  return {begin, std::max(begin, end)};
-}
-
-// The sums of the lanes of `n` vectors.
-template <class T>
-void add_lanes(const T* from, int64_t n, T* to) {
-  using V = Simd<T>;
-  for_squares<T>(n, [&](int64_t e, auto together) __attribute__((always_inline)) {
-    typename V::V square[V::width];
-    load_square<T>(square, together, [&](int64_t i) { return V::load(from + (e + i) * V::width); });
-#pragma GCC unroll 4
-    for (int64_t half = V::width / 2; half > 0; half /= 2) {
-#pragma GCC unroll 8
-      for (int64_t k = 0; k < half; k++) {
-        square[k] = V::add(square[k], square[k + half]);
-      }
-    }
-    store_some(to + e, square[0], together);
-  });
-}
-
-// The gradient of one group's weight for turned images, in lanes: [output channel, input channel,
-// tap].
-template <class T>
-void group_gradient(const Conv& c, const T* image, const T* gradient, T* to) {
-  static constexpr auto tiles =
-      gradient_tiles<T>(std::make_index_sequence<most_gradients * most_taps>());
-  const Steps<T> in(c.input);
-  const Steps<T> out(c.output);
-  const Blocks blocks(c.out_channels, most_gradients);
-  const Blocks tap_blocks(c.kernel[2], most_taps);
-  const int64_t row = c.in_channels * c.taps() * Simd<T>::width;
-  GradientRows<T> rows;
-  rows.gradient_channel = out.channel;
-  rows.width = c.out[2];
-  rows.stride = c.stride[2];
-  rows.dilation = c.dilation[2];
-  rows.image_width = c.in[2];
-  rows.tap_step = c.dilation[2] * in.pixel[2];
-  for (int d = 0; d < 3; d++) {
-    rows.gradient_steps[d] = out.pixel[d];
-    rows.image_steps[d] = c.stride[d] * in.pixel[d];
-  }
-  for (int64_t b = 0; b < blocks.count; b++) {
-    const int64_t o = blocks.begin(b);
-    for (int64_t i = 0; i < c.in_channels; i++) {
-      for (int64_t kd = 0; kd < c.kernel[0]; kd++) {
-        const Inside depth = inside(c, 0, kd, kd + 1);
-        for (int64_t kh = 0; kh < c.kernel[1]; kh++) {
-          const Inside height = inside(c, 1, kh, kh + 1);
-          for (int64_t k = 0; k < tap_blocks.count; k++) {
-            const int64_t kw = tap_blocks.begin(k);
-            const int64_t taps = tap_blocks.begin(k + 1) - kw;
-            const Inside width = inside(c, 2, kw, kw + taps);
-            const auto column = [&](int d, int64_t x, int64_t tap) {
-              return x * c.stride[d] + tap * c.dilation[d] - c.padding[d];
-            };
-            rows.count[0] = depth.end - depth.begin;
-            rows.count[1] = height.end - height.begin;
-            rows.inside[0] = width.begin;
-            rows.inside[1] = width.end;
-            rows.column = column(2, 0, kw);
-            rows.gradient = gradient + o * out.channel + depth.begin * out.pixel[0] +
-                            height.begin * out.pixel[1];
-            rows.image = image + i * in.channel + column(0, depth.begin, kd) * in.pixel[0] +
-                         column(1, height.begin, kh) * in.pixel[1] + rows.column * in.pixel[2];
-            tiles[(blocks.begin(b + 1) - o - 1) * most_taps + taps - 1](
-                rows,
-                to + o * row +
-                    (i * c.taps() + (kd * c.kernel[1] + kh) * c.kernel[2] + kw) * Simd<T>::width,
-                row);
-          }
-        }
-      }
-    }
-  }
-}
-
-template <class S>
-void weight_backward_typed(const Conv& c) {
-  using T = compute_t<S>;
-  constexpr int64_t w = Simd<T>::width;
-  const int64_t in = c.groups * c.in_channels * area(c.in);
-  const int64_t out = c.groups * c.out_channels * area(c.out);
-  const int64_t size = c.out_channels * c.in_channels * c.taps();
-  const int64_t tasks = (c.batch + w - 1) / w;
-  const Scratch<T> sums(tasks * c.groups * size);
-  for_tasks<T>(c, [&](int64_t task, int64_t images) {
-    const Scratch<T> image(in * w);
-    const Scratch<T> gradient(out * w);
-    const Scratch<T> block(size * w);
-    turn_images<S>(c.input, task * w, images, in, image.data());
-    turn_images<S>(c.output, task * w, images, out, gradient.data());
-    for (int64_t g = 0; g < c.groups; g++) {
-      group_gradient<T>(c, image + g * c.in_channels * c.input.strides[1] * w,
-                        gradient + g * c.out_channels * c.output.strides[1] * w, block.data());
-      add_lanes<T>(block.data(), size, sums + (task * c.groups + g) * size);
-    }
-  });
-  add_chunks(static_cast<S*>(c.weight), sums.data(), c.groups * size, tasks);
-}
-
-// ---- when ----
-
 // The elements of an image lie in one piece, in any order.
 bool is_dense(const Images& x, int64_t channels, const Dims3& size) {
   std::array<std::pair<int64_t, int64_t>, 4> dims = {{{x.strides[1], channels},
@@ -607,30 +280,11 @@ bool is_dense(const Images& x, int64_t channels, const Dims3& size) {
   return true;
 }
 
-const char* refusal(const Conv& c) {
-  const int64_t lanes = c.dtype == kFloat64 ? Simd<double>::width : Simd<float>::width;
-  const int64_t tasks = (c.batch + lanes - 1) / lanes;
-  if (tasks < 2 || c.batch * 4 < tasks * lanes * 3) {
-    return "few images";
-  }
-  const int64_t in = c.groups * c.in_channels;
-  const int64_t out = c.groups * c.out_channels;
-  // A task's images and weights must stay near.
-  constexpr int64_t most = int64_t{1} << 15;
-  if (in * area(c.in) + out * area(c.out) + c.in_channels * out * c.taps() > most) {
-    return "large images";
-  }
-  if (c.out_channels > 32 || c.in_channels > 32) {
-    return "many channels";
-  }
-  if (!is_dense(c.input, in, c.in) || !is_dense(c.output, out, c.out)) {
-    return "images with gaps";
-  }
-  return nullptr;
-}
-
 const char* forward(const Conv& c) {
-  const char* why = refusal(c);
+  // What a library takes, too, it does as fast unless turning costs little of the whole.
+  const bool library = c.dtype != kFloat64 && (c.groups > 1 || c.out_channels >= 16);
+  const bool long_sums = c.dtype == kFloat32 && c.in_channels * c.taps() >= 64;
+  const char* why = turned_refusal(c, library && !long_sums ? 8192 : 65536);
   if (why == nullptr) {
     visit_dtype<set_floating>("convolution", c.dtype,
                               [&](auto tag) { forward_typed<typename decltype(tag)::type>(c); });
@@ -638,18 +292,32 @@ const char* forward(const Conv& c) {
   return why;
 }
 
-const char* weight_backward(const Conv& c) {
-  const char* why = refusal(c);
-  if (why == nullptr) {
-    visit_dtype<set_floating>("convolution_weight_backward", c.dtype, [&](auto tag) {
-      weight_backward_typed<typename decltype(tag)::type>(c);
-    });
-  }
-  return why;
-}
-
 }  // namespace
 
-const BatchConvKernels batch_conv_kernels = {forward, weight_backward};
+const char* turned_refusal(const Conv& c, int64_t most) {
+  const int64_t lanes = c.dtype == kFloat64 ? Simd<double>::width : Simd<float>::width;
+  const int64_t tasks = (c.batch + lanes - 1) / lanes;
+  if (tasks < 2 || c.batch * 4 < tasks * lanes * 3) {
+    return "few images";
+  }
+  const int64_t in = c.groups * c.in_channels;
+  const int64_t out = c.groups * c.out_channels;
+  if (in * area(c.in) + out * area(c.out) > most) {
+    return "large images";
+  }
+  if (c.in_channels * out * c.taps() > 16384) {
+    return "many channels";
+  }
+  // Libraries multiply 16-bit floats in half the time, where they are at their best.
+  if (contains(set_reduced, c.dtype) && c.out_channels > 16) {
+    return "many channels of 16-bit floats";
+  }
+  if (!is_dense(c.input, in, c.in) || !is_dense(c.output, out, c.out)) {
+    return "images with gaps";
+  }
+  return nullptr;
+}
+
+const BatchConvKernels batch_conv_kernels = {forward, batch_weight_backward};
 
 }  // namespace rushlight::cpu::RL_ISA

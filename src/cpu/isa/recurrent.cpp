@@ -208,6 +208,27 @@ void apply_cell(Cell kind, T (*__restrict gates)[lanes<T>], const T* __restrict 
   }
 }
 
+// gate = what the hidden state gives (sums and bias; into `inner` where that stays apart) and what
+// the input gives, for n of nr units.
+template <class S, class T>
+inline void add_gate(T* __restrict gate, T* __restrict inner, const T* __restrict sums,
+                     const T* __restrict bias, const S* __restrict given, int64_t n) {
+  const auto add = [&](auto count) __attribute__((always_inline)) {
+    if (inner == nullptr) {
+      for (int64_t j = 0; j < count; j++) {
+        gate[j] = static_cast<T>(given[j]) + (sums[j] + bias[j]);
+      }
+    } else {
+      for (int64_t j = 0; j < count; j++) {
+        inner[j] = sums[j] + bias[j];
+        gate[j] = static_cast<T>(given[j]);
+      }
+    }
+  };
+  // Loops of a known length have no ends to be looked for.
+  n == lanes<T> ? add(std::integral_constant<int64_t, lanes<T>>()) : add(n);
+}
+
 // weight_hh as panels: [block of units][gate][hidden][nr].
 template <class S, class T>
 void pack_hidden_weights(T* to, const S* weight, const Layer& z) {
@@ -281,14 +302,9 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
                 const int64_t b = i + r;
                 const S* x = given + z.row(t, b) * z.gates * z.units + u;
                 for (int64_t g = 0; g < z.gates; g++) {
-                  const T* own = bias + g * z.units + u;
-                  for (int64_t j = 0; j < n; j++) {
-                    const T from_hidden = sums[g][r * nr + j] + own[j];
-                    const T from_input = static_cast<T>(x[g * z.units + j]);
-                    const bool apart = z.cell == Cell::Gru && g == 2;
-                    inner[j] = from_hidden;
-                    gates[g][j] = apart ? from_input : from_input + from_hidden;
-                  }
+                  const bool apart = z.cell == Cell::Gru && g == 2;
+                  add_gate(gates[g], apart ? inner : nullptr, sums[g] + r * nr,
+                           bias + g * z.units + u, x + g * z.units, n);
                 }
                 T* const hidden_row = state + b * z.units + u;
                 if (!projected) {
@@ -311,9 +327,11 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
                   continue;
                 }
                 S* const to = out + z.row(t, b) * z.hidden + u;
+#pragma GCC ivdep
                 for (int64_t j = 0; j < n; j++) {
-                  to[j] = S(h[j]);
-                  hidden_row[j] = static_cast<T>(to[j]);  // the state is what the output shows
+                  const S shown = S(h[j]);
+                  to[j] = shown;
+                  hidden_row[j] = static_cast<T>(shown);  // the state is what the output shows
                 }
               }
             });
