@@ -124,6 +124,17 @@ void for_tiles(const Gemm& g, bool batched, const F& f) {
   });
 }
 
+// c' = b' @ a'
+Gemm transposed(const Gemm& g) {
+  Gemm t = g;
+  std::swap(t.m, t.n);
+  std::swap(t.a, t.b);
+  for (Matrices* x : {&t.a, &t.b, &t.c}) {
+    std::swap(x->row, x->col);
+  }
+  return t;
+}
+
 // ---- the candidates ----
 
 const char* run_tiny(const Gemm& g) {
@@ -218,6 +229,40 @@ const char* run_turned(const Gemm& g) {
   return nullptr;
 }
 
+// Few rows times a transposed matrix, the usual linear layer: the rows are turned, and the result,
+// not the matrix.
+const char* run_across(const Gemm& g) {
+  if (g.dtype != kFloat32 || !g.beta.equal(0)) {
+    return "not float32, or added to";
+  }
+  if (g.b.col == 1 || g.b.row != 1) {
+    return "the second factor is not transposed";
+  }
+  if (g.m < onednn::least_turned || g.m * (g.k + g.n) >= g.k * g.n) {
+    return "too few rows, or too many";
+  }
+  const Scratch<float> block(g.batch * g.m * g.n);
+  const auto* bias = static_cast<const float*>(g.bias);
+  Gemm t = transposed(g);  // c' = b' @ a'
+  t.c = {block.data(), g.m, 1, g.m * g.n};
+  t.c.outer = g.inner < g.batch ? g.inner * g.m * g.n : 0;
+  t.bias = nullptr;
+  gemm(t);
+  parallel_for(0, g.batch, std::max<int64_t>(1, 65536 / (g.m * g.n)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t b = begin; b < end; b++) {
+                   float* c = static_cast<float*>(address(g.c, g, b, 0, 0));
+                   gemm_kernels().turn(c, g.c.row, block + b * g.m * g.n, g.m, g.n, g.m);
+                   for (int64_t i = 0; i < g.m && bias != nullptr; i++) {
+                     for (int64_t j = 0; j < g.n; j++) {
+                       c[i * g.c.row + j] += bias[j];
+                     }
+                   }
+                 }
+               });
+  return nullptr;
+}
+
 const char* run_onednn_matmul(const Gemm& g) {
   const char* refusal = onednn::matmul_refusal(g);
   if (refusal == nullptr) {
@@ -294,6 +339,7 @@ constexpr Candidate<Gemm> candidates[] = {
     {"tiny", run_tiny},
     {"vector", run_vector},
     {"column times row", run_outer},
+    {"transposed result", run_across},
     {"oneDNN sgemm", run_onednn_sgemm},
     {"transposed copy, oneDNN sgemm", run_turned},
     {"oneDNN matmul", run_onednn_matmul},
@@ -367,17 +413,6 @@ void gemm_in_parts(const Gemm& g, int64_t parts) {
 }
 
 // ---- layouts ----
-
-// c' = b' @ a'
-Gemm transposed(const Gemm& g) {
-  Gemm t = g;
-  std::swap(t.m, t.n);
-  std::swap(t.a, t.b);
-  for (Matrices* x : {&t.a, &t.b, &t.c}) {
-    std::swap(x->row, x->col);
-  }
-  return t;
-}
 
 // The stride of a dimension of size 1 means nothing: one that libraries like.
 void settle_strides(Matrices& x, int64_t rows, int64_t cols) {

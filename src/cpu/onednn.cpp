@@ -51,7 +51,7 @@ const char* sgemm_refusal(const Gemm& g) {
   if (!has_leading(g)) {
     return "strides";
   }
-  if (g.b.col != 1 && g.m > 48) {
+  if (g.b.col != 1 && g.m >= least_turned) {
     return "slow with a transposed second factor";
   }
   set_up();

@@ -8,7 +8,9 @@
 
 namespace rushlight::cpu::onednn {
 
-// float32, one matrix, on the calling thread.
+// float32, one matrix, on the calling thread. With a transposed second factor, slow from so many
+// rows on.
+inline constexpr int64_t least_turned = 16;
 const char* sgemm_refusal(const Gemm& problem);
 void sgemm(const Gemm& tile);
 

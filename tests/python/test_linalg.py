@@ -65,7 +65,15 @@ def test_product(size, dtype):
 @pytest.mark.parametrize("right", ["rows", "columns", "apart"])
 @pytest.mark.parametrize(
     "size",
-    [(5, 7, 6), (20, 40, 30), (90, 1, 40), (1, 90, 40), (130, 140, 150), (520, 1040, 33)],
+    [
+        (5, 7, 6),
+        (20, 40, 30),
+        (20, 140, 150),
+        (90, 1, 40),
+        (1, 90, 40),
+        (130, 140, 150),
+        (520, 1040, 33),
+    ],
     ids=str,
 )
 def test_layouts(size, left, right):
@@ -76,7 +84,7 @@ def test_layouts(size, left, right):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("size", [(3, 4, 5), (60, 70, 20), (130, 140, 30)], ids=str)
+@pytest.mark.parametrize("size", [(3, 4, 5), (60, 70, 20), (130, 140, 30), (17, 90, 50)], ids=str)
 def test_batches_lie_anywhere(size, dtype):
     """Heads of attention: leading dimensions that do not lie at one stride, broadcast ones."""
     m, n, k = size
@@ -92,6 +100,13 @@ def test_batches_lie_anywhere(size, dtype):
         expected = a.double().numpy() @ b.double().numpy()
         close(a @ b, expected, dtype, k)
         assert torch.equal(a @ b, a.contiguous() @ b.contiguous())
+
+
+def test_few_rows_times_transposed_batches():
+    x = torch.from_numpy(numbers(2, 17, 3, 50)).float().transpose(1, 2)
+    y = torch.from_numpy(numbers(2, 90, 3, 50)).float().transpose(1, 2).transpose(-1, -2)
+    for a, b in ((x, y), (x[:, :1], y), (x.unsqueeze(1), y), (x.flip(0), y[:1])):
+        close(a @ b, a.double().numpy() @ b.double().numpy(), torch.float32, 50)
 
 
 def test_gradients_of_batches_that_lie_anywhere():
@@ -197,8 +212,14 @@ def test_bits_do_not_depend_on_threads(size, dtype):
 
 
 def test_linear_with_its_bias():
-    for shape in ((7, 20), (300, 20), (2, 3, 20), (20,)):
-        x, w, b = numbers(*shape), numbers(30, 20), numbers(30)
+    for shape, outputs in (
+        ((7, 20), 30),
+        ((300, 20), 30),
+        ((2, 3, 20), 30),
+        ((20,), 30),
+        ((18, 60), 150),
+    ):
+        x, w, b = numbers(*shape), numbers(outputs, shape[-1]), numbers(outputs)
         result = torch.nn.functional.linear(*(torch.from_numpy(v).float() for v in (x, w, b)))
         np.testing.assert_allclose(result.numpy(), x @ w.T + b, rtol=1e-4, atol=1e-4)
 

@@ -78,6 +78,25 @@ void split_pairs(const T* from, int64_t n, T* even, T* odd) {
   }
 }
 
+// The first n of a vector of places.
+template <class T>
+inline __attribute__((always_inline)) void store_places(int64_t* to, typename LanesOf<T>::Lanes at,
+                                                        int64_t n) {
+  using V = Simd<double>;
+  using Int = typename LanesOf<T>::Int;
+  typedef Int Narrow __attribute__((vector_size(V::width * sizeof(Int))));
+  typedef int64_t Wide __attribute__((vector_size(V::width * sizeof(int64_t))));
+  alignas(64) Int places[LanesOf<T>::width];
+  std::memcpy(places, &at, sizeof(places));
+  for (int64_t i = 0; i < n; i += V::width) {
+    Narrow some;
+    std::memcpy(&some, places + i, sizeof(some));
+    store_some(reinterpret_cast<double*>(to + i),
+               reinterpret_cast<V::V>(__builtin_convertvector(some, Wide)),
+               std::min(V::width, n - i));
+  }
+}
+
 // One row of outputs of windows that are two columns wide and lie side by side: the usual pooling,
 // all in registers. `rows` are where the windows' image rows begin in the plane.
 template <class S>
@@ -105,13 +124,7 @@ void largest_of_pairs(const S* plane, const int64_t* rows, int64_t count, int64_
       take(pairs.odd, place + 1);
     }
     store_some(y + i, reinterpret_cast<typename Simd<T>::V>(best), n);
-    alignas(64) Int places[w];
-    std::memcpy(places, &at, sizeof(places));
-    if (n == w) {
-      std::copy_n(places, w, z + i);
-    } else {
-      std::copy_n(places, n, z + i);
-    }
+    store_places<T>(z + i, at, n);
   }
 }
 
@@ -261,13 +274,17 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
     }
     for (int64_t p = begin; p < end; p++) {
       const S* plane = x + p * in.area() * in.lanes;
-      for (int64_t r = 0; r < out.size[0] * out.size[1]; r++) {
+      for (int64_t r = 0, d = 0, h = 0; r < out.size[0] * out.size[1]; r++, h++) {
+        if (h == out.size[1]) {
+          h = 0;
+          d++;
+        }
         const int64_t to = (p * out.area() + r * out.size[2]) * in.lanes;
         if constexpr (is_real_float_v<S>) {
           if (by_pairs) {
             int64_t count = 0;
             image_rows[0] = -1;
-            for_row_taps(axes, in, r / out.size[1], r % out.size[1],
+            for_row_taps(axes, in, d, h,
                          [&](int64_t, int64_t, int64_t offset) { image_rows[count++] = offset; });
             largest_of_pairs(plane, image_rows.data(), count, out.size[2], y + to, z + to);
             continue;
@@ -276,11 +293,10 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
         int64_t first_row = -1;
         if (by_lines) {
           lines->start();
-          for_row_taps(axes, in, r / out.size[1], r % out.size[1],
-                       [&](int64_t, int64_t, int64_t offset) {
-                         first_row = first_row < 0 ? offset : first_row;
-                         lines->take(plane + offset, offset);
-                       });
+          for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
+            first_row = first_row < 0 ? offset : first_row;
+            lines->take(plane + offset, offset);
+          });
           for (int64_t i = 0; i < row; i++) {
             y[to + i] = S(lines->best(i));
             z[to + i] = lines->place(i, firsts[i] + static_cast<I>(first_row));
@@ -288,14 +304,13 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
           continue;
         }
         std::fill_n(best.data(), row, lowest<T>());
-        for_row_taps(
-            axes, in, r / out.size[1], r % out.size[1], [&](int64_t, int64_t, int64_t offset) {
-              for (int64_t i = 0; i < row && first_row < 0; i++) {
-                at[i] = firsts[i] + static_cast<I>(offset);
-              }
-              first_row = offset;
-              take_row<S, T, I>(best.data(), at.data(), plane, offset, aw, in, out.size[2]);
-            });
+        for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
+          for (int64_t i = 0; i < row && first_row < 0; i++) {
+            at[i] = firsts[i] + static_cast<I>(offset);
+          }
+          first_row = offset;
+          take_row<S, T, I>(best.data(), at.data(), plane, offset, aw, in, out.size[2]);
+        });
         for (int64_t i = 0; i < row; i++) {
           y[to + i] = S(best[i]);
           z[to + i] = at[i];
