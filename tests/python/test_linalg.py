@@ -84,7 +84,7 @@ def test_layouts(size, left, right):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("size", [(3, 4, 5), (60, 70, 20), (130, 140, 30), (17, 90, 50)], ids=str)
+@pytest.mark.parametrize("size", [(3, 4, 5), (60, 70, 20), (130, 140, 30)], ids=str)
 def test_batches_lie_anywhere(size, dtype):
     """Heads of attention: leading dimensions that do not lie at one stride, broadcast ones."""
     m, n, k = size
