@@ -9,6 +9,7 @@
 #include "cpu/gemm.h"
 #include "cpu/onednn.h"
 #include "generated/kernels.h"
+#include "kernels/math.h"
 
 namespace rushlight::cpu {
 namespace {
@@ -75,7 +76,7 @@ void reference_forward(const Conv& c) {
         }
       }
       for_products(c, n, g, [&](int64_t k, int64_t in, int64_t out) {
-        y[out] = static_cast<T>(y[out] + w[k] * x[in]);
+        y[out] = math::add(y[out], math::mul(w[k], x[in]));
       });
     }
   });
@@ -91,7 +92,7 @@ void reference_weight_backward(const Conv& c) {
     for (int64_t g = begin; g < end; g++) {
       for (int64_t n = 0; n < c.batch; n++) {
         for_products(c, n, g, [&](int64_t k, int64_t in, int64_t out) {
-          w[k] = static_cast<T>(w[k] + y[out] * x[in]);
+          w[k] = math::add(w[k], math::mul(y[out], x[in]));
         });
       }
     }

@@ -1,5 +1,6 @@
 // Indexing above the kernels: contracts, what index tensors mean, composites and derivatives.
 #include <algorithm>
+#include <limits>
 
 #include "generated/kernels.h"
 #include "ops/derivatives.h"
@@ -569,7 +570,11 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   const int64_t b = wrap_dim(dim2, ndim);
   RL_CHECK(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
   DimVector sizes = self.sizes().slice(0, self.dim() - 1);
-  const int64_t length = self.size(-1) + std::abs(offset);
+  int64_t length = 0;
+  RL_CHECK(offset != std::numeric_limits<int64_t>::min() &&
+               !__builtin_add_overflow(self.size(-1), std::abs(offset), &length),
+           "diag_embed(): a diagonal of ", self.size(-1), " elements at offset ", offset,
+           " overflows the size of a dimension");
   sizes.insert(std::min(a, b), length);
   sizes.insert(std::max(a, b), length);
   const Tensor result = rushlight::zeros(sizes, self.options());

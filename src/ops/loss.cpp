@@ -56,19 +56,17 @@ OutSpecs<2> _nll_loss(Tensor& self, Tensor& target, Tensor& weight, std::string&
           OutSpec{{}, accumulated(self)}};
 }
 
-OutSpec _nll_loss_backward(Tensor& grad_output, Tensor& target, Tensor&, Tensor& total_weight,
-                           DimVector& sizes, std::string& reduction, int64_t&) {
+OutSpec _nll_loss_backward(Tensor& grad_output, Tensor& target, Tensor& weight,
+                           Tensor& total_weight, DimVector& sizes, std::string& reduction,
+                           int64_t&) {
   RL_CHECK(total_weight.numel() == 1,
            "nll_loss_backward: expected total_weight to be a single element, got shape ",
            total_weight.sizes());
   check_floating("nll_loss_backward", grad_output);
-  check_reduction(reduction);
-  RL_CHECK(!sizes.empty(), "nll_loss_backward: sizes must not be empty");
-  const int64_t classes = sizes[sizes.size() == 1 ? 0 : 1];
-  const int64_t samples = classes == 0 ? target.numel() : product(sizes) / classes;
-  RL_CHECK(target.numel() == samples && grad_output.numel() == (reduction == "none" ? samples : 1),
-           "nll_loss_backward: the sizes of grad_output ", grad_output.sizes(), ", target ",
-           target.sizes(), " and input ", sizes, " do not belong together");
+  check_classes(make_empty(sizes, grad_output.dtype(), Device(kMeta)), target, weight, reduction);
+  RL_CHECK(grad_output.numel() == (reduction == "none" ? target.numel() : 1),
+           "nll_loss_backward: the sizes of grad_output ", grad_output.sizes(), " and target ",
+           target.sizes(), " do not belong together");
   return {sizes, grad_output.dtype()};
 }
 

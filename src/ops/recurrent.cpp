@@ -289,7 +289,8 @@ void check_stack(const char* op, const Stack& s, const Tensor& input, const Tens
   RL_CHECK(s.layers > 0, op, ": num_layers must be positive, got ", s.layers);
   const int64_t each = (s.has_biases ? 4 : 2);
   const int64_t given = static_cast<int64_t>(s.params.size());
-  const int64_t cells = std::min(s.layers, given) * s.directions();  // more cannot fit
+  // More layers than parameters cannot fit, and their product might overflow.
+  const int64_t cells = std::min(s.layers, given + 1) * s.directions();
   RL_CHECK(given == cells * each || (s.lstm() && given == cells * (each + 1)), op,
            ": got an incorrect number of RNN parameters: ", given, " for ", s.layers, " layers of ",
            s.directions(), " directions");

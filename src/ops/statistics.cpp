@@ -1,6 +1,7 @@
 // Statistics and calculus over other ops.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "generated/kernels.h"
 #include "ops/derivatives.h"
@@ -221,6 +222,8 @@ std::tuple<Tensor, Tensor> histogram_bin_ct(const Tensor& self, int64_t bins,
                                             std::optional<ArrayRef<double>> range,
                                             const Tensor& weight, bool density) {
   RL_CHECK(bins > 0, "torch.histogram(): bins must be > 0, but got ", bins, " for dimension 0");
+  RL_CHECK(bins < std::numeric_limits<int64_t>::max(),
+           "torch.histogram(): bins is too large: ", bins);
   if (self.dtype() != kFloat32 && self.dtype() != kFloat64) {
     dtype_not_implemented("histogramdd", self.dtype());
   }
