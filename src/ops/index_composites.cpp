@@ -1,0 +1,452 @@
+// Indexing written over other ops, and the derivatives of the kernels (index.cpp has their
+// contracts).
+#include <algorithm>
+#include <limits>
+
+#include "generated/kernels.h"
+#include "ops/derivatives.h"
+
+namespace rushlight {
+
+namespace {
+
+using Indices = std::vector<std::optional<Tensor>>;
+
+}  // namespace
+
+// ---- written over other ops ----
+
+namespace composite {
+
+Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+  RL_CHECK(value.dim() == 0,
+           "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+           value.dim(), " dimension(s).");
+  if (!grad_enabled() || !value.requires_grad()) {
+    return self.index_fill(dim, index, value.item());
+  }
+  DimVector sizes = self.sizes();
+  if (!sizes.empty()) {
+    sizes[wrap_dim(dim, self.dim())] = index.numel();
+  }
+  return self.index_copy(dim, index, value.to(self.dtype()).expand(sizes));
+}
+
+Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
+  RL_CHECK(value.dim() == 0,
+           "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+           value.dim(), " dimension(s).");
+  if (!grad_enabled() || !value.requires_grad()) {
+    return self.masked_fill(mask, value.item());
+  }
+  return rushlight::where(mask, value.to(self.dtype()), self);
+}
+
+Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
+  if (!dim.has_value()) {
+    return self.reshape({-1}).gather(0, indices.reshape({-1}));
+  }
+  RL_CHECK(self.dim() == indices.dim(),
+           "torch.take_along_dim(): input and indices should have the same number of "
+           "dimensions, but got ",
+           self.dim(), " dimensions for input, and ", indices.dim(), " dimensions for indices");
+  const int64_t d = wrap_dim(*dim, self.dim());
+  DimVector self_sizes = self.sizes();
+  DimVector index_sizes = indices.sizes();
+  if (self.dim() > 0) {
+    self_sizes[d] = 1;
+    index_sizes[d] = 1;
+  }
+  const DimVector common = broadcast_sizes(self_sizes, index_sizes);
+  DimVector wide_self = common;
+  DimVector wide_index = common;
+  if (self.dim() > 0) {
+    wide_self[d] = self.size(d);
+    wide_index[d] = indices.size(d);
+  }
+  return self.expand(wide_self).gather(d, indices.expand(wide_index));
+}
+
+std::vector<Tensor> nonzero_numpy(const Tensor& self) {
+  return rushlight::nonzero(self.dim() == 0 ? self.unsqueeze(0) : self).unbind(1);
+}
+Tensor argwhere(const Tensor& self) { return rushlight::nonzero(self); }
+std::vector<Tensor> where_single(const Tensor& condition) {
+  return composite::nonzero_numpy(condition);
+}
+
+Tensor concat(TensorList tensors, int64_t dim) { return rushlight::cat(tensors, dim); }
+Tensor concatenate(TensorList tensors, int64_t dim) { return rushlight::cat(tensors, dim); }
+
+Tensor stack(TensorList tensors, int64_t dim) {
+  RL_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
+  const int64_t at = wrap_dim(dim, tensors[0].dim() + 1);
+  std::vector<Tensor> parts;
+  parts.reserve(tensors.size());
+  for (size_t i = 0; i < tensors.size(); i++) {
+    RL_CHECK(tensors[i].sizes() == tensors[0].sizes(),
+             "stack expects each tensor to be equal size, but got ", tensors[0].sizes(),
+             " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
+    parts.push_back(tensors[i].unsqueeze(at));
+  }
+  return rushlight::cat(parts, at);
+}
+
+Tensor hstack(TensorList tensors) {
+  RL_CHECK(!tensors.empty(), "hstack expects a non-empty TensorList");
+  std::vector<Tensor> parts;
+  for (const Tensor& t : tensors) {
+    parts.push_back(rushlight::atleast_1d(t));
+  }
+  return rushlight::cat(parts, parts[0].dim() == 1 ? 0 : 1);
+}
+
+Tensor vstack(TensorList tensors) {
+  RL_CHECK(!tensors.empty(), "vstack expects a non-empty TensorList");
+  std::vector<Tensor> parts;
+  for (const Tensor& t : tensors) {
+    parts.push_back(rushlight::atleast_2d(t));
+  }
+  return rushlight::cat(parts, 0);
+}
+Tensor row_stack(TensorList tensors) { return composite::vstack(tensors); }
+
+Tensor column_stack(TensorList tensors) {
+  RL_CHECK(!tensors.empty(), "column_stack expects a non-empty TensorList");
+  std::vector<Tensor> parts;
+  for (const Tensor& t : tensors) {
+    parts.push_back(t.dim() <= 1 ? t.reshape({t.numel(), 1}) : t);
+  }
+  return rushlight::cat(parts, 1);
+}
+
+Tensor dstack(TensorList tensors) {
+  RL_CHECK(!tensors.empty(), "dstack expects a non-empty TensorList");
+  std::vector<Tensor> parts;
+  for (const Tensor& t : tensors) {
+    parts.push_back(rushlight::atleast_3d(t));
+  }
+  return rushlight::cat(parts, 2);
+}
+
+std::vector<Tensor> meshgrid(TensorList tensors, std::string_view indexing) {
+  RL_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
+  RL_CHECK(indexing == "ij" || indexing == "xy",
+           "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
+  const size_t n = tensors.size();
+  DimVector sizes;
+  for (const Tensor& t : tensors) {
+    RL_CHECK(t.dim() <= 1,
+             "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: ", t.toString());
+    RL_CHECK(t.dtype() == tensors[0].dtype(),
+             "torch.meshgrid expects all tensors to have the same dtype");
+    RL_CHECK(t.device() == tensors[0].device(),
+             "torch.meshgrid expects all tensors to have the same device");
+    sizes.push_back(t.numel());
+  }
+  const bool swap = indexing == "xy" && n >= 2;
+  if (swap) {
+    std::swap(sizes[0], sizes[1]);
+  }
+  std::vector<Tensor> grids;
+  for (size_t i = 0; i < n; i++) {
+    DimVector view(n, 1);
+    const size_t axis = swap && i < 2 ? 1 - i : i;
+    view[axis] = tensors[i].numel();
+    grids.push_back(tensors[i].reshape(view).expand(sizes));
+  }
+  return grids;
+}
+
+Tensor fliplr(const Tensor& self) {
+  RL_CHECK(self.dim() >= 2, "Input must be >= 2-d.");
+  return self.flip({1});
+}
+Tensor flipud(const Tensor& self) {
+  RL_CHECK(self.dim() >= 1, "Input must be >= 1-d.");
+  return self.flip({0});
+}
+
+Tensor rot90(const Tensor& self, int64_t k, IntArrayRef dims) {
+  RL_CHECK(dims.size() == 2, "expected total rotation dims == 2, but got dims = ", dims.size());
+  RL_CHECK(self.dim() >= 2, "expected total dims >= 2, but got total dims = ", self.dim());
+  const int64_t a = wrap_dim(dims[0], self.dim());
+  const int64_t b = wrap_dim(dims[1], self.dim());
+  RL_CHECK(a != b, "expected rotation dims to be different, but got dim0 = ", dims[0],
+           " and dim1 = ", dims[1]);
+  switch ((k % 4 + 4) % 4) {
+    case 1:
+      return self.flip({b}).transpose(a, b);
+    case 2:
+      return self.flip({a, b});
+    case 3:
+      return self.flip({a}).transpose(a, b);
+    default:
+      return self.clone();
+  }
+}
+
+Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
+  if (dims.empty() && shifts.size() == 1) {
+    return self.reshape({-1}).roll(shifts, {0}).reshape(self.sizes());
+  }
+  RL_CHECK(!shifts.empty(), "`shifts` required");
+  RL_CHECK(shifts.size() == dims.size(),
+           "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
+  Tensor result = self;
+  bool moved = false;
+  for (size_t i = 0; i < dims.size(); i++) {
+    const int64_t d = wrap_dim(dims[i], self.dim());
+    const int64_t n = self.dim() == 0 ? 1 : self.size(d);
+    const int64_t shift = n == 0 ? 0 : (shifts[i] % n + n) % n;
+    if (shift != 0) {
+      result =
+          rushlight::cat({result.narrow(d, n - shift, shift), result.narrow(d, 0, n - shift)}, d);
+      moved = true;
+    }
+  }
+  return moved ? result : self.clone();
+}
+
+Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+  RL_CHECK(self.dim() >= 1, "diag_embed(): expected a tensor with at least 1 dimension");
+  const int64_t ndim = self.dim() + 1;
+  const int64_t a = wrap_dim(dim1, ndim);
+  const int64_t b = wrap_dim(dim2, ndim);
+  RL_CHECK(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  DimVector sizes = self.sizes().slice(0, self.dim() - 1);
+  int64_t length = 0;
+  RL_CHECK(offset != std::numeric_limits<int64_t>::min() &&
+               !__builtin_add_overflow(self.size(-1), std::abs(offset), &length),
+           "diag_embed(): a diagonal of ", self.size(-1), " elements at offset ", offset,
+           " overflows the size of a dimension");
+  sizes.insert(std::min(a, b), length);
+  sizes.insert(std::max(a, b), length);
+  const Tensor result = rushlight::zeros(sizes, self.options());
+  result.diagonal(offset, a, b).copy_(self);
+  return result;
+}
+
+Tensor diag(const Tensor& self, int64_t diagonal) {
+  RL_CHECK(self.dim() == 1 || self.dim() == 2, "diag(): Supports 1D or 2D tensors. Got ",
+           self.dim(), "D");
+  return self.dim() == 1 ? rushlight::diag_embed(self, diagonal) : self.diagonal(diagonal).clone();
+}
+
+Tensor diagflat(const Tensor& self, int64_t offset) {
+  return rushlight::diag_embed(self.reshape({-1}), offset);
+}
+
+Tensor repeat(const Tensor& self, IntArrayRef repeats) {
+  const auto n = static_cast<int64_t>(repeats.size());
+  RL_CHECK(
+      n >= self.dim(),
+      "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+  const int64_t added = n - self.dim();
+  // Each dimension becomes [repeat, size], the first of them expanded.
+  DimVector split;
+  DimVector wide;
+  DimVector sizes;
+  for (int64_t d = 0; d < n; d++) {
+    const int64_t size = d < added ? 1 : self.sizes()[d - added];
+    RL_CHECK(repeats[d] >= 0, "Trying to create tensor with negative dimension ", repeats[d] * size,
+             ": ", repeats);
+    split.push_back(1);
+    split.push_back(size);
+    wide.push_back(repeats[d]);
+    wide.push_back(size);
+    int64_t total = 0;
+    RL_CHECK(!__builtin_mul_overflow(repeats[d], size, &total),
+             "repeat(): the result would be too large");
+    sizes.push_back(total);
+  }
+  return self.reshape(split).expand(wide).clone(MemoryFormat::Contiguous).reshape(sizes);
+}
+
+Tensor tile(const Tensor& self, IntArrayRef dims) {
+  DimVector repeats = dims;
+  while (static_cast<int64_t>(repeats.size()) < self.dim()) {
+    repeats.insert(0, 1);
+  }
+  return self.repeat(repeats);
+}
+
+Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, std::optional<int64_t> dim,
+                                  std::optional<int64_t> output_size) {
+  RL_CHECK(repeats >= 0, "repeats can not be negative");
+  const Tensor t = dim.has_value() ? self : self.reshape({-1});
+  const int64_t d = wrap_dim(dim.value_or(0), t.dim());
+  const Tensor source = t.dim() == 0 ? t.reshape({1}) : t;
+  RL_CHECK(!output_size.has_value() || *output_size == source.size(d) * repeats,
+           "repeat_interleave: Invalid output_size, expected ", source.size(d) * repeats,
+           " but got ", output_size.value_or(0));
+  DimVector wide = source.sizes();
+  wide.insert(d + 1, repeats);
+  DimVector sizes = source.sizes();
+  RL_CHECK(!__builtin_mul_overflow(sizes[d], repeats, &sizes[d]),
+           "repeat_interleave(): the result would be too large");
+  return source.unsqueeze(d + 1).expand(wide).clone(MemoryFormat::Contiguous).reshape(sizes);
+}
+
+Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
+  RL_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+  RL_CHECK(repeats.dtype() == kInt64 || repeats.dtype() == kInt32,
+           "repeats has to be Long or Int tensor");
+  RL_CHECK(repeats.numel() == 0 || repeats.min().item<int64_t>() >= 0,
+           "repeats can not be negative");
+  const Tensor ends = repeats.cumsum(0);
+  const int64_t total = repeats.numel() == 0 ? 0 : ends.select(0, -1).item<int64_t>();
+  RL_CHECK(!output_size.has_value() || *output_size == total,
+           "allocated size does not match required size");
+  // Position p belongs to the first entry whose end lies beyond it.
+  return rushlight::searchsorted(ends, rushlight::arange(Scalar(total), ends.options()), false,
+                                 true)
+      .to(repeats.dtype());
+}
+
+Tensor repeat_interleave_self_Tensor(const Tensor& self, const Tensor& repeats,
+                                     std::optional<int64_t> dim,
+                                     std::optional<int64_t> output_size) {
+  const Tensor t = dim.has_value() ? self : self.reshape({-1});
+  const int64_t d = wrap_dim(dim.value_or(0), t.dim());
+  const Tensor source = t.dim() == 0 ? t.reshape({1}) : t;
+  Tensor counts = repeats;
+  if (repeats.dim() == 0 || (repeats.dim() == 1 && repeats.numel() == 1)) {
+    counts = repeats.reshape({1}).expand({source.size(d)});
+  }
+  RL_CHECK(counts.dim() == 1, "repeats must be 0-dim or 1-dim tensor");
+  RL_CHECK(counts.size(0) == source.size(d),
+           "repeats must have the same size as input along dim, but got "
+           "repeats.size(0) = ",
+           counts.size(0), " and input.size(", d, ") = ", source.size(d));
+  return source.index_select(d, rushlight::repeat_interleave(counts, output_size));
+}
+
+Tensor one_hot(const Tensor& self, int64_t num_classes) {
+  RL_CHECK(self.dtype() == kInt64,
+           "one_hot is only applicable to index tensor of type LongTensor.");
+  if (self.numel() == 0) {
+    RL_CHECK(num_classes > 0, "Can not infer total number of classes from empty tensor.");
+  } else {
+    RL_CHECK(self.min().item<int64_t>() >= 0, "Class values must be non-negative.");
+    const int64_t most = self.max().item<int64_t>();
+    if (num_classes == -1) {
+      num_classes = most + 1;
+    } else {
+      RL_CHECK(num_classes > 0, "num_classes should be positive");
+      RL_CHECK(num_classes > most, "Class values must be smaller than num_classes.");
+    }
+  }
+  DimVector sizes = self.sizes();
+  sizes.push_back(num_classes);
+  return rushlight::zeros(sizes, self.options()).scatter_(-1, self.unsqueeze(-1), Scalar(1));
+}
+
+}  // namespace composite
+
+// ---- derivatives ----
+
+Tensor index_backward(const Tensor& grad, IntArrayRef sizes, const Indices& indices) {
+  return rushlight::zeros(sizes, grad.options()).index_put_(indices, grad, true);
+}
+
+Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
+                             const Tensor& index) {
+  return rushlight::zeros(sizes, grad.options()).index_add(dim, index, grad);
+}
+
+Tensor index_select_like(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef sizes) {
+  return grad.index_select(dim, index).reshape(sizes);
+}
+
+namespace {
+
+// Zeros of a size with `t` in the corner: an index may reach only a part of a source.
+Tensor pad_to(const Tensor& t, IntArrayRef sizes) {
+  if (t.sizes() == sizes) {
+    return t;
+  }
+  const Tensor full = rushlight::zeros(sizes, t.options());
+  Tensor part = full;
+  for (int64_t d = 0; d < t.dim() && t.dim() == full.dim(); d++) {
+    part = part.narrow(d, 0, t.size(d));
+  }
+  part.copy_(t.reshape(part.sizes()));
+  return full;
+}
+
+}  // namespace
+
+Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index,
+                               IntArrayRef sizes) {
+  return pad_to(grad.gather(dim, index), sizes);
+}
+
+std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self,
+                                                   int64_t dim, const Tensor& index,
+                                                   const Tensor& src, std::string_view reduce,
+                                                   bool include_self, const Tensor& result) {
+  // The part of src that the index reaches.
+  Tensor reached = src;
+  for (int64_t d = 0; d < index.dim() && src.dim() == index.dim(); d++) {
+    reached = reached.narrow(d, 0, index.size(d));
+  }
+  Tensor for_self;
+  Tensor for_src;
+  if (reduce == "sum") {
+    for_self = grad;
+    for_src = grad.gather(dim, index);
+  } else if (reduce == "mean") {
+    Tensor count = include_self ? rushlight::ones_like(grad) : rushlight::zeros_like(grad);
+    count = count.scatter_add(dim, index, rushlight::ones(index.sizes(), grad.options()))
+                .clamp_min(Scalar(1));
+    for_self = grad.div(count);
+    for_src = for_self.gather(dim, index);
+  } else if (reduce == "prod") {
+    RL_CHECK(!self.eq(Scalar(0)).any().item<bool>() && !reached.eq(Scalar(0)).any().item<bool>(),
+             "scatter_reduce(): the derivative of prod is not defined here for zeros");
+    for_self = grad.mul(result).div(self);
+    for_src = grad.mul(result).gather(dim, index).div(reached);
+  } else {
+    const Tensor self_is = self.eq(result).to(grad.dtype());
+    const Tensor src_is = reached.eq(result.gather(dim, index)).to(grad.dtype());
+    Tensor count = include_self ? self_is : rushlight::zeros_like(self_is);
+    count = count.scatter_add(dim, index, src_is).clamp_min(Scalar(1));
+    const Tensor share = grad.div(count);
+    for_self = share.mul(self_is);
+    for_src = share.gather(dim, index).mul(src_is);
+  }
+  if (!include_self) {
+    for_self = for_self.scatter(dim, index, Scalar(0));
+  }
+  return {for_self, pad_to(for_src, src.sizes())};
+}
+
+Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& mask) {
+  const DimVector common = broadcast_sizes(sizes, mask.sizes());
+  return rushlight::zeros(common, grad.options()).masked_scatter(mask, grad);
+}
+
+Tensor masked_scatter_backward(const Tensor& grad, const Tensor& mask, IntArrayRef sizes) {
+  const Tensor used = grad.masked_select(mask);
+  const Tensor rest = rushlight::zeros({product(sizes) - used.numel()}, grad.options());
+  return rushlight::cat({used, rest}, 0).reshape(sizes);
+}
+
+std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<TensorMeta>& tensors,
+                                 int64_t dim) {
+  std::vector<Tensor> parts;
+  int64_t at = 0;
+  for (const TensorMeta& t : tensors) {
+    if (t.dim() == 1 && t.size(0) == 0) {
+      parts.push_back(rushlight::zeros({0}, grad.options()));
+      continue;
+    }
+    const int64_t length = t.size(wrap_dim(dim, t.dim()));
+    parts.push_back(grad.narrow(dim, at, length));
+    at += length;
+  }
+  return parts;
+}
+
+}  // namespace rushlight
