@@ -1,4 +1,4 @@
-// Fourier transforms of lines of 2^k numbers that lie side by side in memory, at least 64 complex
+// Fourier transforms of lines of 2^k numbers that lie side by side in memory, at least 128 complex
 // ones. Radix 4, each stage from one buffer into another in the order that the next one reads (so
 // nothing is ever permuted), real and imaginary parts apart, vectors along the line. A line is
 // computed by itself, so its bits depend on nothing but its numbers.
@@ -15,7 +15,7 @@
 
 namespace rushlight::cpu::RL_ISA {
 
-inline constexpr int64_t least_power = 64;
+inline constexpr int64_t least_power = 128;  // pocketfft takes lines shorter than that side by side
 inline constexpr int64_t greatest_power = int64_t(1) << 24;
 
 inline bool is_fft_power(int64_t n) {

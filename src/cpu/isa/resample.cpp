@@ -372,37 +372,67 @@ void narrow_several(const ByteAxis& w, const uint8_t* from, uint8_t* to) {
   }
 }
 
-// `lanes` rows of `length` bytes each, with their weights, become one: Vectors vectors of bytes at
-// a time. Returns where it stopped.
+// Sums of bytes in fixed point, a vector of them. The compiler would convert one by one.
+typedef int32_t Sums __attribute__((vector_size(vector_bytes)));
+constexpr int64_t sums_width = vector_bytes / 4;
+
+inline Sums widened(const uint8_t* from) {
+#if defined(__AVX512F__)
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  return reinterpret_cast<Sums>(_mm512_maskz_cvtepu8_epi32(0xffff, bytes));
+#elif defined(__AVX2__)
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
+  return reinterpret_cast<Sums>(_mm256_cvtepu8_epi32(bytes));
+#else
+  int32_t bytes;
+  std::memcpy(&bytes, from, sizeof(bytes));
+  return reinterpret_cast<Sums>(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(bytes)));
+#endif
+}
+
+inline void store_bytes(uint8_t* to, Sums sums, int bits) {
+  const Sums whole = sums >> bits;
+#if defined(__AVX512F__)
+  const __m512i positive =
+      _mm512_maskz_max_epi32(0xffff, reinterpret_cast<__m512i>(whole), _mm512_setzero_si512());
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_maskz_cvtusepi32_epi8(0xffff, positive));
+#elif defined(__AVX2__)
+  const __m256i v = reinterpret_cast<__m256i>(whole);
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
+#else
+  const __m128i words = _mm_packs_epi32(reinterpret_cast<__m128i>(whole), _mm_setzero_si128());
+  const int32_t bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
+  std::memcpy(to, &bytes, sizeof(bytes));
+#endif
+}
+
+// Rows of `length` bytes, with the weights of output y, become one: from place i on, `Vectors`
+// vectors at a time. Returns where it stopped.
 template <int Vectors>
 int64_t add_byte_rows(const ByteAxis& h, int64_t y, const uint8_t* rows, int64_t length, int64_t i,
                       uint8_t* to) {
-  constexpr int per = vector_bytes / 4;
-  typedef int32_t Sums __attribute__((vector_size(vector_bytes)));
-  typedef uint8_t Narrow __attribute__((vector_size(per), aligned(1), may_alias));
   const int16_t* const weight = h.weight + y * h.slots;
   const int64_t count = h.count[y];
   const int32_t half = h.half();
   const int bits = h.bits;
-  for (; i + Vectors * per <= length; i += Vectors * per) {
+  for (; i + Vectors * sums_width <= length; i += Vectors * sums_width) {
     Sums sums[Vectors];
+#pragma GCC unroll 4
     for (int k = 0; k < Vectors; k++) {
       sums[k] = Sums{} + half;
     }
     for (int64_t t = 0; t < count; t++) {
       const uint8_t* const row = rows + t * length + i;
-#pragma GCC unroll 8
+      const int32_t factor = weight[t];
+#pragma GCC unroll 4
       for (int k = 0; k < Vectors; k++) {
-        const Narrow bytes = *reinterpret_cast<const Narrow*>(row + k * per);
-        sums[k] += __builtin_convertvector(bytes, Sums) * static_cast<int32_t>(weight[t]);
+        sums[k] += widened(row + k * sums_width) * factor;
       }
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 4
     for (int k = 0; k < Vectors; k++) {
-      Sums whole = sums[k] >> bits;
-      whole = whole < 0 ? Sums{} : whole;
-      whole = whole > 255 ? Sums{} + 255 : whole;
-      *reinterpret_cast<Narrow*>(to + i + k * per) = __builtin_convertvector(whole, Narrow);
+      store_bytes(to + i + k * sums_width, sums[k], bits);
     }
   }
   return i;
@@ -411,7 +441,7 @@ int64_t add_byte_rows(const ByteAxis& h, int64_t y, const uint8_t* rows, int64_t
 // The rows from `rows` on that output y is made of.
 inline void shorten_column(const ByteAxis& h, int64_t y, const uint8_t* rows, int64_t length,
                            uint8_t* to) {
-  int64_t i = add_byte_rows<8>(h, y, rows, length, 0, to);
+  int64_t i = add_byte_rows<4>(h, y, rows, length, 0, to);
   i = add_byte_rows<1>(h, y, rows, length, i, to);
   for (; i < length; i++) {
     int32_t sum = h.half();

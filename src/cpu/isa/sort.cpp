@@ -82,6 +82,12 @@ void sort_by_buckets(Item* items, Item* other, int64_t n, bool moved) {
       for (int64_t i = 0; i < n; i++) {
         other[place[bucket(items[i])]++] = items[i];
       }
+      if (shift == 0) {  // a bucket is one key
+        if (!moved) {
+          std::copy_n(other, n, items);
+        }
+        return;
+      }
       int64_t start = 0;
       for (int d = 0; d < 1 << bits; d++) {  // places are the ends of buckets now
         sort_by_buckets(other + start, items + start, place[d] - start, !moved);
@@ -98,9 +104,10 @@ void sort_by_buckets(Item* items, Item* other, int64_t n, bool moved) {
 }
 
 // The same by all threads, for the first buckets: each chunk counts its items, learns where its
-// share of each bucket begins, and moves it; then threads take buckets. The result is in `items`.
+// share of each bucket begins, and moves it; then threads take buckets. Returns where the result
+// is.
 template <class Item>
-void sort_by_threads(Item* items, Item* other, int64_t n) {
+Item* sort_by_threads(Item* items, Item* other, int64_t n) {
   constexpr int bits = 10;
   constexpr int64_t buckets = 1 << bits;
   const int64_t chunks = num_chunks(0, n, sort_chunk);
@@ -116,7 +123,7 @@ void sort_by_threads(Item* items, Item* other, int64_t n) {
     range.take(r);
   }
   if (range.is_one()) {
-    return;
+    return items;
   }
   const int shift = range.shift(bits);
   const auto bucket = [&](const Item& item) { return (item.key() - range.least) >> shift; };
@@ -143,6 +150,9 @@ void sort_by_threads(Item* items, Item* other, int64_t n) {
       other[to[bucket(x[i])]++] = x[i];
     }
   });
+  if (shift == 0) {
+    return other;
+  }
   const auto is_long = [&](int64_t d) { return first[d + 1] - first[d] > long_row; };
   parallel_for(0, buckets, 8, [&](int64_t begin, int64_t end) {
     for (int64_t d = begin; d < end; d++) {
@@ -153,10 +163,14 @@ void sort_by_threads(Item* items, Item* other, int64_t n) {
   });
   for (int64_t d = 0; d < buckets; d++) {
     if (is_long(d)) {
-      sort_by_threads(other + first[d], items + first[d], first[d + 1] - first[d]);
-      std::copy_n(other + first[d], first[d + 1] - first[d], items + first[d]);
+      const int64_t n_here = first[d + 1] - first[d];
+      const Item* sorted = sort_by_threads(other + first[d], items + first[d], n_here);
+      if (sorted != items + first[d]) {
+        std::copy_n(sorted, n_here, items + first[d]);
+      }
     }
   }
+  return items;
 }
 
 }  // namespace
@@ -168,8 +182,7 @@ Item* radix_sort(Item* a, Item* b, int64_t n, int bytes) {
     return a;
   }
   if (n > long_row && !in_parallel_region()) {
-    sort_by_threads(a, b, n);
-    return a;
+    return sort_by_threads(a, b, n);
   }
   int64_t count[8][256] = {};
   for (int64_t i = 0; i < n; i++) {
