@@ -71,44 +71,9 @@ pocketfft::shape_t narrowed_shape(const Tensor& t, int64_t dim, int64_t begin, i
   return out;
 }
 
-// Calls f(line of `in`, line of `out`, working memory) for all lines along `axis`, where these lie
-// along memory and are of 2^k complex numbers; else does nothing and returns false.
-template <class R, class From, class To, class F>
-bool for_power_lines(const Tensor& out, const Tensor& in, int64_t axis, int64_t n, const F& f) {
-  if (!is_fft_power(n) || in.stride(axis) != 1 || out.stride(axis) != 1) {
-    return false;
-  }
-  Dims from;
-  Dims to;
-  for (int64_t d = out.dim() - 1; d >= 0; d--) {
-    if (d != axis) {
-      from.add(out.size(d), in.stride(d));
-      to.add(out.size(d), out.stride(d));
-    }
-  }
-  const auto plan = PowerFft<R>::of_size(n);
-  const int64_t lines = out.numel() / out.size(axis);
-  const auto run = [&](int64_t begin, int64_t end) {
-    const Scratch<R> work(plan->room());
-    for (int64_t line = begin; line < end; line++) {
-      f(*plan, static_cast<const From*>(in.data_ptr()) + from.offset(line),
-        static_cast<To*>(out.data_ptr()) + to.offset(line), work.data());
-    }
-  };
-  if (lines < 4 && n >= piece) {
-    run(0, lines);  // threads share each of the lines
-  } else {
-    parallel_for(0, lines, std::max<int64_t>(1, piece / 4 / n), run);
-  }
-  return true;
-}
-
 template <class R>
 void complex_pass(const Tensor& out, const Tensor& in, int64_t axis, bool forward, R factor) {
-  const auto line = [&](const PowerFft<R>& plan, const complex<R>* x, complex<R>* to, R* work) {
-    power_c2c(plan, forward, factor, x, to, work);
-  };
-  if (for_power_lines<R, complex<R>, complex<R>>(out, in, axis, out.size(axis), line)) {
+  if (power_c2c(out, in, axis, forward, factor)) {
     return;
   }
   cut_dimension(out, axis, [&](int64_t dim, int64_t begin, int64_t end) {
@@ -222,11 +187,7 @@ void _fft_r2c(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t no
     using R = decltype(zero);
     const auto factor = static_cast<R>(scale(normalization, points(self, dim)));
     const int64_t last = dim.back();
-    const int64_t n = self.size(last);
-    const auto line = [&](const PowerFft<R>& plan, const R* x, complex<R>* to, R* work) {
-      power_r2c(plan, factor, x, to, work);
-    };
-    if (n % 2 != 0 || !for_power_lines<R, R, complex<R>>(out, self, last, n / 2, line)) {
+    if (!power_r2c(out, self, last, factor)) {
       cut_dimension(self, last, [&](int64_t d, int64_t begin, int64_t end) {
         pocketfft::r2c(narrowed_shape(self, d, begin, end), strides_of(self), strides_of(out),
                        static_cast<size_t>(last), true, narrowed<const R>(self, d, begin),
@@ -255,11 +216,7 @@ void _fft_c2r(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t no
       }
       complex_pass<R>(source, i == 0 ? self : source, dim[i], false, R(1));
     }
-    const int64_t n = out.size(last);
-    const auto line = [&](const PowerFft<R>& plan, const complex<R>* x, R* to, R* work) {
-      power_c2r(plan, factor, x, to, work);
-    };
-    if (n % 2 == 0 && for_power_lines<R, complex<R>, R>(out, source, last, n / 2, line)) {
+    if (power_c2r(out, source, last, factor)) {
       return;
     }
     cut_dimension(out, last, [&](int64_t d, int64_t begin, int64_t end) {
