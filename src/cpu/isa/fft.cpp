@@ -1,5 +1,5 @@
 // Fourier transforms. A transform over several dimensions is a pass over each. Lines of 2^k numbers
-// that lie along memory are transformed one by one (fft_power.h), all others by pocketfft
+// are transformed one by one (fft_power.h), all others by pocketfft
 // (third_party/pocketfft, BSD-3-Clause), which this file alone knows: it takes as many lines at
 // once as a vector holds, and a pass is cut along another dimension into fixed pieces that threads
 // share, so bits do not depend on their number. It gets a namespace for each instruction set.

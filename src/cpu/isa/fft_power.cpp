@@ -1,7 +1,7 @@
-// Fourier transforms of lines of 2^k numbers that lie side by side in memory, at least 128 complex
-// ones. Radix 4, each stage from one buffer into another in the order that the next one reads (so
-// nothing is ever permuted), real and imaginary parts apart, vectors along the line. A line is
-// computed by itself, so its bits depend on nothing but its numbers.
+// Fourier transforms of lines of 2^k numbers, at least 128 complex ones. Radix 4, each stage from
+// one buffer into another in the order that the next one reads (so nothing is ever permuted), real
+// and imaginary parts apart, vectors along the line. A line is computed by itself, so its bits
+// depend on nothing but its numbers.
 #include "cpu/isa/fft_power.h"
 
 #include <cmath>
@@ -344,12 +344,32 @@ void line_c2r(const PowerFft<R>& plan, R factor, const complex<R>* x, R* to, R* 
   join_line(plan, plan.transform(work), true, factor, reinterpret_cast<complex<R>*>(to));
 }
 
-// Calls f(line of `in`, line of `out`, working memory) for all lines along `axis`, where these lie
-// along memory and are of 2^k complex numbers; else does nothing and returns false.
+// The same elements with `axis` last.
+Tensor axis_last(const Tensor& t, int64_t axis) {
+  DimVector sizes = t.sizes();
+  DimVector strides = t.strides();
+  sizes.erase(axis);
+  strides.erase(axis);
+  sizes.push_back(t.size(axis));
+  strides.push_back(t.stride(axis));
+  return make_view(t, {sizes, strides, t.storage_offset()});
+}
+
+// Calls f(plan, line of `in`, line of `out`, working memory) for all lines along `axis` that are of
+// 2^k complex numbers; else does nothing and returns false. Lines that do not lie along memory are
+// brought there, so that the bits of a result do not depend on where it lies.
 template <class R, class From, class To, class F>
 bool for_power_lines(const Tensor& out, const Tensor& in, int64_t axis, int64_t n, const F& f) {
-  if (!is_fft_power(n) || in.stride(axis) != 1 || out.stride(axis) != 1) {
+  if (!is_fft_power(n)) {
     return false;
+  }
+  if (in.stride(axis) != 1 || out.stride(axis) != 1) {
+    const Tensor from = contiguous_raw(axis_last(in, axis));
+    const Tensor place = axis_last(out, axis);
+    const Tensor to = make_empty(place.sizes(), out.dtype(), out.device());
+    for_power_lines<R, From, To>(to, from, out.dim() - 1, n, f);
+    copy_raw(place, to);
+    return true;
   }
   Dims from;
   Dims to;

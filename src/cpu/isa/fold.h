@@ -215,8 +215,10 @@ A fold_row(const A* x, int64_t n) {
   if (n >= lane_bytes / size) {
     return fold_by_lanes<F, lane_bytes>(x, n);
   }
-  if (n >= short_lane_bytes / size) {
-    return fold_by_lanes<F, short_lane_bytes>(x, n);
+  if constexpr (std::is_floating_point_v<A>) {
+    if (n >= short_lane_bytes / size) {
+      return fold_by_lanes<F, short_lane_bytes>(x, n);
+    }
   }
   A a[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
   int64_t i = 0;
