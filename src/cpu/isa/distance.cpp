@@ -168,6 +168,17 @@ void block_of_distances(const T* a, const T* columns, int64_t padded, int64_t wi
   }
 }
 
+// Rows i, columns j < i of square results become what stands at (j, i), up to the first block of
+// columns that was computed for the rows' group.
+template <class S>
+void mirror(S* to, int64_t n, int64_t first_row, int64_t last_row, int64_t columns) {
+  for (int64_t i = first_row; i < last_row; i++) {
+    for (int64_t j = 0; j < columns; j++) {
+      to[i * n + j] = to[j * n + i];
+    }
+  }
+}
+
 // `turned`: the matrices have changed places, so the results lie the other way round.
 template <class S, Norm N>
 void all_distances(const Tensor& out, const Tensor& x1, const Tensor& x2, double p, bool turned) {
@@ -182,6 +193,9 @@ void all_distances(const Tensor& out, const Tensor& x1, const Tensor& x2, double
                        std::max<int64_t>(1, sides.width);
   const int64_t row_step = turned ? 1 : sides.others;
   const int64_t step = turned ? sides.rows : 1;
+  // Of one matrix with itself half of the distances are enough, and have the same bits.
+  const bool same = x1.data_ptr() == x2.data_ptr() && x1.sizes() == x2.sizes();
+  const auto first_column = [&](int64_t row) { return same ? row / B::width * B::width : 0; };
   parallel_for(0, x1.size(0) * groups * pieces, std::max<int64_t>(1, 65536 / work),
                [&](int64_t begin, int64_t end) {
                  alignas(64) T found[B::width];
@@ -192,7 +206,8 @@ void all_distances(const Tensor& out, const Tensor& x1, const Tensor& x2, double
                    const int64_t first = task % pieces * piece;
                    const int64_t last = std::min(first + piece, sides.others);
                    S* const to = out.data<S>() + batch * sides.rows * sides.others;
-                   for (int64_t j = first; j < last; j += B::width) {
+                   const int64_t start = std::max(first, first_column(first_row));
+                   for (int64_t j = start; j < last; j += B::width) {
                      const int64_t n = std::min(B::width, last - j);
                      for (int64_t i = first_row; i < last_row; i++) {
                        block_of_distances<N, T>(sides.row(batch * sides.rows + i),
@@ -205,6 +220,17 @@ void all_distances(const Tensor& out, const Tensor& x1, const Tensor& x2, double
                    }
                  }
                });
+  if (same) {
+    parallel_for(0, x1.size(0) * groups, 1 + 32768 / (rows_of_task * sides.others),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t task = begin; task < end; task++) {
+                     const int64_t first_row = task % groups * rows_of_task;
+                     mirror(out.data<S>() + task / groups * sides.rows * sides.rows, sides.rows,
+                            first_row, std::min(first_row + rows_of_task, sides.rows),
+                            first_column(first_row));
+                   }
+                 });
+  }
 }
 
 // The sum over all pairs of a row of what they add to the gradient at one feature. `scale` and
