@@ -122,7 +122,9 @@ void scan(const Tensor& out, const Tensor& given, int64_t dim, const char* name)
     return carry;
   };
 
-  if (s.inner == 1 && s.n <= long_row) {
+  // Integers may be added in any order: one thread needs no totals first.
+  const bool at_once = std::is_integral_v<A> && (get_num_threads() == 1 || in_parallel_region());
+  if (s.inner == 1 && (s.n <= long_row || at_once)) {
     parallel_for(0, s.outer, std::max<int64_t>(1, 16384 / s.n), [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; o++) {
         scan_part(o * s.n, (o + 1) * s.n, F::identity(), true);
