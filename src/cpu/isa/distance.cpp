@@ -233,41 +233,68 @@ void all_distances(const Tensor& out, const Tensor& x1, const Tensor& x2, double
   }
 }
 
-// The sum over all pairs of a row of what they add to the gradient at one feature. `scale` and
-// `distance` are those of the pairs; pairs at no distance add nothing.
-template <Norm N, class T>
-T gradient_of(T a, const T* columns, const T* scale, const T* distance, int64_t padded, T p) {
+// Rows whose gradients are summed together, so that a column is loaded once for all.
+constexpr int64_t rows_at_once = 2;
+
+// For each of some rows (their elements of one feature in `a`) the sum over all pairs of what they
+// add to its gradient. `scale` and `distance` are those of the pairs, [row][padded], and zero where
+// the distance is, or where no pair is.
+template <Norm N, int Rows, class T>
+void gradients_of(const T* a, const T* columns, const T* scale, const T* distance, int64_t others,
+                  int64_t padded, T p, T* to) {
   using B = Block<T>;
-  alignas(64) T sums[B::width] = {};
+  alignas(64) T sums[Rows][B::width] = {};
   if constexpr (N == Norm::Any) {
-    for (int64_t j = 0; j < padded; j += B::width) {
-      for (int64_t k = 0; k < B::width; k++) {
-        const T x = a - columns[j + k];
-        const T power = math::pow(x == 0 ? T(1) : size_of(x), p - 1);
-        const T added = slope<Norm::One>(x, T(0)) * power * scale[j + k];
-        sums[k] += distance[j + k] == 0 ? T(0) : added;
+    for (int r = 0; r < Rows; r++) {
+      for (int64_t j = 0; j < padded; j += B::width) {
+        for (int64_t k = 0; k < B::width; k++) {
+          const T x = a[r] - columns[j + k];
+          const T power = math::pow(x == 0 ? T(1) : size_of(x), p - 1);
+          const T added = slope<Norm::One>(x, T(0)) * power * scale[r * padded + j + k];
+          sums[r][k] += distance[r * padded + j + k] == 0 ? T(0) : added;
+        }
       }
     }
   } else {
-    typename B::V total[B::vectors] = {};
-    for (int64_t j = 0; j < padded; j += B::width) {
+    typename B::V total[Rows][B::vectors] = {};
+    const auto add = [&](int64_t j, bool whole) {
 #pragma GCC unroll 4
       for (int k = 0; k < B::vectors; k++) {
-        const auto d = B::load(distance + j, k);
-        const auto added = slope<N>(a - B::load(columns + j, k), d) * B::load(scale + j, k);
-        total[k] += d == 0 ? typename B::V{} : added;
+        const auto column = B::load(columns + j, k);
+#pragma GCC unroll 2
+        for (int r = 0; r < Rows; r++) {
+          const int64_t at = r * padded + j;
+          const auto d = N == Norm::Infinite || !whole ? B::load(distance + at, k) : column;
+          const auto added = slope<N>(a[r] - column, d) * B::load(scale + at, k);
+          if (whole) {
+            total[r][k] += added;
+          } else {
+            total[r][k] += d == 0 ? typename B::V{} : added;
+          }
+        }
+      }
+    };
+    int64_t j = 0;
+    for (; j + B::width <= others; j += B::width) {
+      add(j, true);
+    }
+    if (j < others) {  // what stands behind the last column may be no number
+      add(j, false);
+    }
+    for (int r = 0; r < Rows; r++) {
+      for (int k = 0; k < B::vectors; k++) {
+        B::store(sums[r], k, total[r][k]);
       }
     }
-    for (int k = 0; k < B::vectors; k++) {
-      B::store(sums, k, total[k]);
-    }
   }
-  for (int64_t half = B::width / 2; half > 0; half /= 2) {
-    for (int64_t k = 0; k < half; k++) {
-      sums[k] += sums[k + half];
+  for (int r = 0; r < Rows; r++) {
+    for (int64_t half = B::width / 2; half > 0; half /= 2) {
+      for (int64_t k = 0; k < half; k++) {
+        sums[r][k] += sums[r][k + half];
+      }
     }
+    to[r] = sums[r][0];
   }
-  return sums[0];
 }
 
 template <class S, Norm N>
@@ -280,28 +307,53 @@ void gradient(const Tensor& out, const Tensor& grad, const Tensor& x1, const Ten
   const Sides<S> sides(x1, x2);
   const T power = static_cast<T>(p);
   const int64_t work = std::max<int64_t>(1, sides.padded * sides.width);
-  parallel_for(0, x1.size(0) * sides.rows, std::max<int64_t>(1, 65536 / work),
+  const auto rows_from = [&](int64_t i, auto rows, const T* scale, const T* distance) {
+    constexpr int n = decltype(rows)::value;
+    const T* const columns = sides.columns(i / sides.rows);
+    S* const to = out.data<S>() + i * sides.width;
+    for (int64_t f = 0; f < sides.width; f++) {
+      T a[n];
+      T sums[n];
+      for (int r = 0; r < n; r++) {
+        a[r] = sides.row(i + r)[f];
+      }
+      gradients_of<N, n>(a, columns + f * sides.padded, scale, distance, sides.others, sides.padded,
+                         power, sums);
+      for (int r = 0; r < n; r++) {
+        to[r * sides.width + f] = S(sums[r]);
+      }
+    }
+  };
+  parallel_for(0, x1.size(0) * sides.rows, std::max<int64_t>(rows_at_once, 65536 / work),
                [&](int64_t begin, int64_t end) {
-                 const Scratch<T> scale(sides.padded);
-                 const Scratch<T> distance(sides.padded);
-                 for (int64_t i = begin; i < end; i++) {
-                   const S* const g = grad.data<S>() + i * sides.others;
-                   const S* const d = distances.data<S>() + i * sides.others;
-                   std::fill_n(scale.data(), sides.padded, T(0));
-                   std::fill_n(distance.data(), sides.padded, T(0));
-                   for (int64_t j = 0; j < sides.others; j++) {
-                     distance[j] = static_cast<T>(d[j]);
-                     const T factor = N == Norm::Two   ? distance[j]
-                                      : N == Norm::Any ? std::pow(distance[j], power - 1)
-                                                       : T(1);
-                     scale[j] = static_cast<T>(g[j]) / factor;
+                 const Scratch<T> scale(rows_at_once * sides.padded);
+                 const Scratch<T> distance(rows_at_once * sides.padded);
+                 for (int64_t i = begin; i < end;) {
+                   // Both rows of a pair are of one matrix.
+                   const bool pair =
+                       i + rows_at_once <= end && i % sides.rows + rows_at_once <= sides.rows;
+                   const int64_t n = pair ? rows_at_once : 1;
+                   for (int64_t r = 0; r < n; r++) {
+                     const S* const g = grad.data<S>() + (i + r) * sides.others;
+                     const S* const d = distances.data<S>() + (i + r) * sides.others;
+                     T* const s = scale + r * sides.padded;
+                     T* const length = distance + r * sides.padded;
+                     std::fill_n(s, sides.padded, T(0));
+                     std::fill_n(length, sides.padded, T(0));
+                     for (int64_t j = 0; j < sides.others; j++) {
+                       length[j] = static_cast<T>(d[j]);
+                       const T factor = N == Norm::Two   ? length[j]
+                                        : N == Norm::Any ? std::pow(length[j], power - 1)
+                                                         : T(1);
+                       s[j] = length[j] == T(0) ? T(0) : static_cast<T>(g[j]) / factor;
+                     }
                    }
-                   const T* const columns = sides.columns(i / sides.rows);
-                   for (int64_t f = 0; f < sides.width; f++) {
-                     out.data<S>()[i * sides.width + f] =
-                         S(gradient_of<N, T>(sides.row(i)[f], columns + f * sides.padded,
-                                             scale.data(), distance.data(), sides.padded, power));
+                   if (pair) {
+                     rows_from(i, std::integral_constant<int, rows_at_once>(), scale, distance);
+                   } else {
+                     rows_from(i, std::integral_constant<int, 1>(), scale, distance);
                    }
+                   i += n;
                  }
                });
 }
