@@ -12,7 +12,8 @@ namespace {
 // Whether for_lanes takes these matrices.
 bool fits_lanes(const Tensor& t) {
   const int64_t longest = std::max(t.size(-1), t.size(-2));
-  return longest <= small_matrix && t.numel() != 0 && is_floating(t.dtype());
+  const bool real = t.dtype() == kFloat32 || t.dtype() == kFloat64;
+  return real && longest <= small_matrix && t.numel() != 0;
 }
 
 // Calls f(lanes, first matrix of the batch, how many) for groups of small matrices, which are in

@@ -110,6 +110,9 @@ struct BareKey {
   friend bool operator<(BareKey a, BareKey b) { return a.word < b.word; }
 };
 
+// More items than these are sorted by all threads together.
+inline constexpr int64_t long_row = 1 << 17;
+
 // In the order of keys, from the least significant byte up; a byte that all items share costs
 // nothing. `a` and `b` have n items; returns the one that holds the result.
 template <class Item>
