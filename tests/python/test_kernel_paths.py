@@ -286,3 +286,269 @@ def test_bytes_that_are_bools(dim):
     np.testing.assert_array_equal((t ^ ~t.flip(dim)).numpy(), x ^ ~np.flip(x, dim))
     for dtype in (torch.int32, torch.int8, torch.float16, torch.float64, torch.complex64):
         np.testing.assert_array_equal(t.to(dtype).numpy(), x.astype(str(dtype).split(".")[1]))
+
+
+# ---- division ----
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8])
+def test_quotients_of_integers_are_exact(dtype):
+    ends = np.iinfo(dtype)
+    n = 20_001
+    x, y = (RNG.integers(ends.min, ends.max, n, dtype=dtype, endpoint=True) for _ in range(2))
+    y >>= RNG.integers(0, ends.bits, n).astype(dtype)  # of every size
+    x[::3] = y[::3] * RNG.integers(-3, 4, x[::3].size).astype(dtype) if ends.min < 0 else y[::3]
+    x[::7], x[1::7], y[2::7] = ends.max, ends.min, ends.max
+    y[y == 0] = 1
+    y[(y == -1) & (x == ends.min)] = 1  # the quotient that does not exist
+    a, b = torch.tensor(x), torch.tensor(y)
+    assert (on_threads(lambda: a // b) == x // y).all()
+    assert (on_threads(lambda: a % b) == x % y).all()
+    assert (on_threads(lambda: a.fmod(b)) == np.fmod(x, y)).all()
+    assert (on_threads(lambda: a[::2] // b[::2]) == x[::2] // y[::2]).all()
+    truncated = torch.div(a, b, rounding_mode="trunc").numpy()
+    assert (truncated == (x - np.fmod(x, y)) // y).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("spread", [1, 20, 60])
+def test_remainders_of_floating_point_numbers_are_exact(dtype, spread):
+    n = 10_001
+    x, y = (
+        (RNG.standard_normal(n) * 2.0 ** RNG.integers(-spread, spread, n)).astype(dtype)
+        for _ in range(2)
+    )
+    x[::5] = y[::5] * RNG.integers(-9, 9, x[::5].size).astype(dtype)
+    x[::17], x[1::17], x[2::17], x[3::17] = 0.0, -0.0, math.inf, math.nan
+    y[4::17], y[5::17], y[6::17], y[7::17] = 0.0, math.inf, -math.inf, math.nan
+    with np.errstate(invalid="ignore"):
+        expected = np.fmod(x, y)
+    a, b = torch.tensor(x), torch.tensor(y)
+    rest = on_threads(lambda: a.fmod(b))
+    np.testing.assert_array_equal(rest, expected)
+    number = ~np.isnan(expected)
+    assert (np.signbit(rest) == np.signbit(expected))[number].all()
+    np.testing.assert_array_equal(a[::3].fmod(b[::3]).numpy(), expected[::3])
+
+
+@pytest.mark.parametrize("shape", [(10,), (70_000,), (200, 300)])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64])
+def test_a_zero_divisor_is_found_anywhere(shape, dtype):
+    for place in (0, 3, -1):
+        y = torch.ones(shape, dtype=dtype)
+        y.view(-1)[place] = 0
+        for divisor in (y, y.t() if y.dim() == 2 else y):
+            with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+                torch.ones_like(divisor) // divisor
+
+
+# ---- sums ----
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 1000, 2048, 2049])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_sums_of_rows(n, dtype):
+    x = (RNG.standard_normal((130, n)) * 50).astype(dtype)
+    t = torch.tensor(x)
+    total = on_threads(lambda: t.sum(1))
+    np.testing.assert_allclose(total, x.astype(np.float64).sum(1), rtol=1e-4, atol=1e-2)
+    apart = torch.tensor(np.repeat(x, 2, axis=0))[::2]  # rows at a distance
+    assert (apart.sum(1).numpy() == total).all()
+    assert (torch.stack([row.sum() for row in t]).numpy() == total).all()
+    assert (t.view(13, 10, n).sum(2).numpy().reshape(-1) == total).all()
+
+
+# ---- matrices ----
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 8, 12, 16, 17])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("batch", [1, 3, 4, 50])
+def test_small_matrices(n, dtype, batch):
+    x = (RNG.standard_normal((batch, n, n)) + 2 * np.eye(n)).astype(dtype)
+    b = RNG.standard_normal((batch, n, 3)).astype(dtype)
+    a = torch.tensor(x)
+    exact = x.astype(np.float64)
+    scale = np.finfo(dtype).eps * 40 * np.linalg.cond(exact).max()
+    inverse = on_threads(lambda: torch.linalg.inv(a))
+    close = {"rtol": 0, "atol": scale * np.abs(np.linalg.inv(exact)).max()}
+    np.testing.assert_allclose(inverse, np.linalg.inv(exact), **close)
+    close["atol"] *= 10
+    np.testing.assert_allclose(
+        torch.linalg.solve(a, torch.tensor(b)).numpy(), np.linalg.solve(exact, b), **close
+    )
+    left = torch.linalg.solve(a, torch.tensor(b).mT, left=False).numpy()
+    np.testing.assert_allclose(
+        left, np.linalg.solve(exact.swapaxes(1, 2), b).swapaxes(1, 2), **close
+    )
+    det = np.linalg.det(exact)
+    np.testing.assert_allclose(
+        on_threads(lambda: torch.linalg.det(a)), det, rtol=scale, atol=scale * np.abs(det).max()
+    )
+    p, lower, upper = torch.linalg.lu(a)
+    np.testing.assert_allclose((p @ lower @ upper).numpy(), x, atol=scale * np.abs(x).max())
+    assert (torch.linalg.inv(a[-1]).numpy() == inverse[-1]).all()  # wherever it stands in a batch
+
+
+def test_small_singular_matrices_are_named():
+    a = torch.eye(3).repeat(6, 1, 1)
+    a[4, 1, 1] = 0
+    assert torch.linalg.inv_ex(a).info.tolist() == [0, 0, 0, 0, 2, 0]
+    with pytest.raises(
+        torch.linalg.LinAlgError, match=r"\(Batch element 4\): The diagonal element 2 is zero"
+    ):
+        torch.linalg.inv(a)
+    with pytest.raises(torch.linalg.LinAlgError, match=r"\(Batch element 4\).*singular"):
+        torch.linalg.solve(a, a)
+    assert torch.linalg.det(a).tolist() == [1, 1, 1, 1, 0, 1]
+    a[2, 0, 1] = math.nan
+    assert math.isnan(torch.linalg.det(a @ a.mT)[2].item())
+
+
+# ---- distances ----
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 2.0, 3.0, math.inf])
+@pytest.mark.parametrize(
+    "rows, others, width", [(5, 3, 2), (70, 1, 9), (3, 300, 70), (130, 67, 65), (40, 40, 300)]
+)
+def test_distances(p, rows, others, width):
+    x, y = RNG.standard_normal((rows, width)), RNG.standard_normal((others, width))
+    y[0] = x[0]
+    size = np.abs(x[:, None] - y)
+    expected = {0.0: (size != 0).sum(-1), math.inf: size.max(-1)}.get(p)
+    if expected is None:
+        expected = (size**p).sum(-1) ** (1 / p)
+    a, b = torch.tensor(x), torch.tensor(y)
+    direct = {"compute_mode": "donot_use_mm_for_euclid_dist"}
+    found = on_threads(lambda: torch.cdist(a, b, p, **direct))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert (torch.cdist(b, a, p, **direct).numpy() == found.T).all()
+    assert (torch.cdist(a[1:3], b, p, **direct).numpy() == found[1:3]).all()
+    own = on_threads(lambda: torch.cdist(a, a, p, **direct))
+    assert (own == torch.cdist(a, a.clone(), p, **direct).numpy()).all()
+    places = np.triu_indices(rows, 1)
+    assert (torch.pdist(a, p).numpy() == own[places]).all()
+
+
+# ---- transforms ----
+
+
+@pytest.mark.parametrize("n", [64, 100, 128, 256, 512, 2048, 8192, 65536])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_transforms_of_every_length(n, dtype):
+    x = RNG.standard_normal((3, n)).astype(dtype)
+    z = x + 1j * RNG.standard_normal((3, n)).astype(dtype)
+    exact = z.astype(np.complex128)
+
+    def close(t, expected):
+        scale = np.finfo(dtype).eps * 8 * np.abs(expected).max()
+        found = on_threads(lambda: torch.view_as_real(t()) if t().is_complex() else t())
+        found = found[..., 0] + 1j * found[..., 1] if np.iscomplexobj(expected) else found
+        np.testing.assert_allclose(found, expected, rtol=0, atol=scale)
+
+    a, c = torch.tensor(x), torch.tensor(z)
+    close(lambda: torch.fft.fft(c), np.fft.fft(exact))
+    close(lambda: torch.fft.ifft(c, norm="ortho"), np.fft.ifft(exact, norm="ortho"))
+    close(lambda: torch.fft.rfft(a), np.fft.rfft(x.astype(np.float64)))
+    close(lambda: torch.fft.fft(a), np.fft.fft(x.astype(np.float64)))
+    half = exact[:, : n // 2 + 1]
+    close(lambda: torch.fft.irfft(c[:, : n // 2 + 1]), np.fft.irfft(half))
+    whole = torch.fft.fft(c)
+    assert torch.equal(torch.fft.fft(c[1]), whole[1])
+    turned = torch.fft.fft(c.t().contiguous(), dim=0)  # bits do not depend on the layout
+    assert torch.equal(turned.t(), whole) or (n & (n - 1)) != 0 or n < 128
+    np.testing.assert_allclose(
+        turned.t().numpy(), whole.numpy(), rtol=0, atol=np.finfo(dtype).eps * 200 * n**0.5
+    )
+
+
+# ---- images of bytes ----
+
+
+def resized_exactly(x, size):
+    """An antialiased bilinear resize of (C, H, W) bytes in exact arithmetic, rounded after each axis."""
+    for axis, n in ((2, size[1]), (1, size[0])):
+        m = x.shape[axis]
+        reach = max(m / n, 1.0)
+        weights = np.zeros((n, m))
+        for i in range(n):
+            centre = (i + 0.5) * m / n
+            weights[i] = np.maximum(0, 1 - np.abs((np.arange(m) + 0.5 - centre) / reach))
+        weights /= weights.sum(1, keepdims=True)
+        x = np.moveaxis(np.tensordot(weights, x, (1, axis)), 0, axis)
+        x = np.clip(np.floor(x + 0.5), 0, 255)
+    return x
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5, 20])
+@pytest.mark.parametrize("size", [(20, 31), (75, 90), (1, 1), (41, 33)])
+@pytest.mark.parametrize("last", [False, True])
+def test_resized_bytes(channels, size, last):
+    x = RNG.integers(0, 256, (channels, 41, 67), dtype=np.uint8)
+    t = torch.tensor(x)[None]
+    t = t.contiguous(memory_format=torch.channels_last) if last else t
+    y = on_threads(
+        lambda: torch.nn.functional.interpolate(
+            t, size=size, mode="bilinear", antialias=True
+        ).contiguous()
+    )
+    assert np.abs(y[0].astype(int) - resized_exactly(x, size)).max() <= 1
+    alone = torch.nn.functional.interpolate(
+        t[:, :1].contiguous(), size=size, mode="bilinear", antialias=True
+    )
+    assert (alone.numpy()[0, 0] == y[0, 0]).all()
+
+
+# ---- positions ----
+
+
+def test_indices_of_any_layout():
+    x = RNG.standard_normal((300, 40)).astype(np.float32)
+    t = torch.tensor(x)
+    i = RNG.integers(-300, 300, (5000, 3))
+    j = RNG.integers(-40, 40, (5000, 2))
+    rows, columns = torch.tensor(i)[:, 1], torch.tensor(j)[:, 0]
+    assert (on_threads(lambda: t[rows, columns]) == x[i[:, 1], j[:, 0]]).all()
+    wide = on_threads(lambda: t[rows.view(50, 100).t(), columns[:100, None]])
+    assert (wide == x[i[:, 1].reshape(50, 100).T, j[:100, :1]]).all()
+    assert (t.t()[columns, rows[0]].numpy() == x.T[j[:, 0], i[0, 1]]).all()
+    for wrong in (300, -301, 2**62, -(2**63)):
+        bad = rows.clone()
+        bad[4321] = wrong
+        with pytest.raises(
+            IndexError, match=f"index {wrong} is out of bounds for dimension 0 with size 300"
+        ):
+            t[bad, columns]
+
+
+@pytest.mark.parametrize("n", [1000, 150_000])
+@pytest.mark.parametrize("high", [5, 1 << 20, (1 << 62) - 1])
+def test_unique_integers(n, high):
+    x = RNG.integers(-high, high, n)
+    x[7] = -high
+    t = torch.tensor(x)
+    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    assert (on_threads(t.unique) == values).all()
+    found = torch.unique(t, return_counts=True)
+    assert (found[0].numpy() == values).all() and (found[1].numpy() == counts).all()
+    found = torch.unique(t.view(10, -1), return_inverse=True)
+    assert (found[0].numpy() == values).all() and (
+        found[1].numpy().reshape(-1) == inverse.reshape(-1)
+    ).all()
+
+
+@pytest.mark.parametrize("kind", ["wide", "few", "one far", "equal", "close"])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float32, np.float64])
+def test_very_long_rows_sort_stably(kind, dtype):
+    n = 300_000
+    x = (RNG.standard_normal(n) * (100 if dtype == np.uint8 else 1e9)).astype(np.int64)
+    x = {"few": x % 3, "equal": x * 0 + 7, "close": x % 1000 + 10**6}.get(kind, x).astype(dtype)
+    if kind == "one far":
+        x[1:] = x[1:] % 100
+        x[0] = np.iinfo(dtype).max if np.issubdtype(dtype, np.integer) else 1e30
+    t = torch.tensor(x)
+    for descending in (False, True):
+        order = on_threads(lambda d=descending: torch.sort(t, stable=True, descending=d).indices)
+        key = -x.astype(np.float64) if descending else x
+        assert (order == np.argsort(key, kind="stable")).all()
