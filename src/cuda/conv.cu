@@ -407,10 +407,10 @@ void cuda::convolution(const Tensor& out, const Tensor& input, const Tensor& wei
   const Problem p{is_transposed ? to : from, is_transposed ? from : to,
                   window_of(kernel, stride, padding, dilation), groups};
   const Launch launch(out.device());
-  visit_dtype<set_floating | set_complexes>("convolution", input.dtype(), [&](auto tag) {
+  visit_dtype<set_numbers>("convolution", input.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const b = bias.defined() ? bias.data<T>() : nullptr;
-    if constexpr (!is_complex_v<T>) {
+    if constexpr (is_real_float_v<T>) {
       if (is_thin(p)) {
         each(launch, elements(out.numel()),
              Convolve<T>{out.data<T>(), input.data<T>(), weight.data<T>(), b, to, from,
@@ -438,19 +438,18 @@ void cuda::convolution_weight_backward(const Tensor& out, const Tensor& grad_out
   const Problem p{images_of(input, dims), images_of(grad_output, dims),
                   window_of(kernel, stride, padding, dilation), groups};
   const Launch launch(out.device());
-  visit_dtype<set_floating | set_complexes>(
-      "convolution_weight_backward", input.dtype(), [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (!is_complex_v<T>) {
-          if (is_thin(p)) {
-            for_rows(launch, out.numel(), p.places.count * p.area(), 1,
-                     WeightGradient<T>{out.data<T>(), grad_output.data<T>(), input.data<T>(),
-                                       images_of(out, dims), p.places, p.images, p.window, groups});
-            return;
-          }
-        }
-        weight_gradient<T>(launch, p, out, grad_output, input);
-      });
+  visit_dtype<set_numbers>("convolution_weight_backward", input.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (is_real_float_v<T>) {
+      if (is_thin(p)) {
+        for_rows(launch, out.numel(), p.places.count * p.area(), 1,
+                 WeightGradient<T>{out.data<T>(), grad_output.data<T>(), input.data<T>(),
+                                   images_of(out, dims), p.places, p.images, p.window, groups});
+        return;
+      }
+    }
+    weight_gradient<T>(launch, p, out, grad_output, input);
+  });
 }
 
 namespace cuda {

@@ -197,6 +197,10 @@ bool multiply(const char* op, const Tensor& out, const Tensor& left, const Tenso
   const Tensor a = batched(left);
   const Tensor b = batched(right);
   const Tensor c = batched(out);
+  if (is_integral(left.dtype())) {
+    multiply_integers(op, c, a, b, beta, alpha);
+    return true;
+  }
   const int64_t batch = c.sizes()[0];
   const int64_t rows = c.sizes()[1];
   const int64_t columns = c.sizes()[2];

@@ -5,7 +5,7 @@
 namespace rushlight::cuda {
 
 namespace {
-constexpr int max_devices = 128;  // what the number of a Device can say
+constexpr int max_devices = 128;                 // what the number of a Device can say
 thread_local cudaStream_t streams[max_devices];  // null: the default stream
 }  // namespace
 
