@@ -212,10 +212,6 @@ void normalize_backward(const char* name, const Tensor& grad_input, const Tensor
 
 // ---- batches: statistics of channels, over [images, channels, elements] ----
 
-// Any dense layout of an input, as that walk.
-Space<2> channel_space(const Tensor& t, const Tensor& other) {
-  return {t.sizes(), {t.strides(), other.strides()}};
-}
 DimVector channel_index(const Tensor& t) {
   DimVector strides(t.sizes().size());
   strides[1] = 1;
