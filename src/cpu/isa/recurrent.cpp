@@ -294,6 +294,14 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
             const int64_t u = block * nr;
             const int64_t n = std::min(nr, z.units - u);
             each_row_panel<T>(m, z.hidden, packed.data(), [&](int64_t i, int64_t rows, const T* a) {
+              // What the input gives to these rows lies far apart: it is on its way while the
+              // products run.
+              for (int64_t r = 0; r < rows * z.gates; r++) {
+                const S* x =
+                    given + (z.row(t, i + r / z.gates) * z.gates + r % z.gates) * z.units + u;
+                __builtin_prefetch(x);
+                __builtin_prefetch(x + n - 1);
+              }
               for (int64_t g = 0; g < z.gates; g++) {
                 panel_product(rows, z.hidden, a, weights + (block * z.gates + g) * z.hidden * nr,
                               sums[g]);
