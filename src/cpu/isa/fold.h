@@ -220,17 +220,25 @@ A fold_row(const A* x, int64_t n) {
       return fold_by_lanes<F, short_lane_bytes>(x, n);
     }
   }
-  A a[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
-  int64_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    for (int j = 0; j < 4; j++) {
+  if constexpr (std::is_integral_v<A>) {
+    A total = F::identity();
+    for (int64_t i = 0; i < n; i++) {
+      total = F::combine(total, F::map(x[i]));
+    }
+    return total;
+  } else {
+    A a[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+      for (int j = 0; j < 4; j++) {
+        a[j] = F::combine(a[j], F::map(x[i + j]));
+      }
+    }
+    for (int j = 0; i + j < n; j++) {
       a[j] = F::combine(a[j], F::map(x[i + j]));
     }
+    return F::combine(F::combine(a[0], a[2]), F::combine(a[1], a[3]));
   }
-  for (int j = 0; i + j < n; j++) {
-    a[j] = F::combine(a[j], F::map(x[i + j]));
-  }
-  return F::combine(F::combine(a[0], a[2]), F::combine(a[1], a[3]));
 }
 
 // s[c] = fold of column c.

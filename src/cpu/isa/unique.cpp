@@ -103,6 +103,58 @@ Tensor pick_slices(const Tensor& slices, const std::vector<int64_t>& at, int64_t
   return contiguous_raw(make_view(picked, {sizes, strides, 0}));
 }
 
+// The values, inverse and counts of sorted items of `x`; same(i): item i has the value of the one
+// before it. Chunks first count the runs that begin in them.
+template <class T, class Item, class Same>
+Three runs_of_items(const Tensor& x, const Item* sorted, bool return_inverse, bool return_counts,
+                    const Same& same) {
+  constexpr int64_t chunk = 32768;
+  const int64_t n = x.numel();
+  const T* const from = x.data<T>();
+  const int64_t chunks = num_chunks(0, n, chunk);
+  const auto begins_run = [&](int64_t i) { return i == 0 || !same(i); };
+  std::vector<int64_t> rank(static_cast<size_t>(chunks) + 1, 0);
+  parallel_for(0, chunks, 1, [&](int64_t c, int64_t) {
+    int64_t runs = 0;
+    for (int64_t i = c * chunk; i < std::min(n, (c + 1) * chunk); i++) {
+      runs += begins_run(i) ? 1 : 0;
+    }
+    rank[c + 1] = runs;
+  });
+  for (int64_t c = 0; c < chunks; c++) {
+    rank[c + 1] += rank[c];
+  }
+  const int64_t found = rank[chunks];
+  const Tensor values = make_empty(found, x.dtype(), kCPU);
+  const Tensor inverse = make_empty(return_inverse ? n : 0, kInt64, kCPU);
+  const Tensor counts = make_empty(return_counts ? found : 0, kInt64, kCPU);
+  const Scratch<int64_t> start(return_counts ? found + 1 : 1);
+  T* const value = values.data<T>();
+  int64_t* const rank_of = inverse.data<int64_t>();
+  parallel_for(0, chunks, 1, [&](int64_t c, int64_t) {
+    int64_t at = rank[c] - 1;
+    for (int64_t i = c * chunk; i < std::min(n, (c + 1) * chunk); i++) {
+      if (begins_run(i)) {
+        at++;
+        value[at] = from[sorted[i].index()];
+        if (return_counts) {
+          start[at] = i;
+        }
+      }
+      if (return_inverse) {
+        rank_of[sorted[i].index()] = at;
+      }
+    }
+  });
+  if (return_counts) {
+    start[found] = n;
+    for (int64_t i = 0; i < found; i++) {
+      counts.data<int64_t>()[i] = start[i + 1] - start[i];
+    }
+  }
+  return {values, inverse, counts};
+}
+
 // Integers of a range not much larger than their number: a table counts each, and then has the rank
 // of each.
 template <class T>
@@ -205,7 +257,7 @@ Three _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts
         }
       }
     }
-    Runs runs;
+    Three result;
     const auto sort_items = [&](auto zero, int bytes, const auto& key) {
       using Item = decltype(zero);
       Scratch<Item> a(n);
@@ -216,13 +268,11 @@ Three _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts
         }
       });
       const Item* sorted = n == 0 ? a.data() : radix_sort(a.data(), b.data(), n, bytes);
-      runs = find_runs(
-          n, return_inverse, return_counts, [&](int64_t i) { return sorted[i].index(); },
-          [&](int64_t i) {
-            const uint64_t k = sorted[i].key();
-            // NaNs have one key, and none equals another.
-            return k == sorted[i - 1].key() && (is_integer || k != static_cast<Key<T>>(~Key<T>(0)));
-          });
+      result = runs_of_items<T>(x, sorted, return_inverse, return_counts, [&](int64_t i) {
+        const uint64_t k = sorted[i].key();
+        // NaNs have one key, and none equals another.
+        return k == sorted[i - 1].key() && (is_integer || k != static_cast<Key<T>>(~Key<T>(0)));
+      });
     };
     if constexpr (sizeof(T) == 8 && is_integer) {
       const IntegerRange<T> range = n == 0 ? IntegerRange<T>() : integer_range(from, n);
@@ -235,8 +285,8 @@ Three _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts
       using Item = std::conditional_t<sizeof(T) <= 4, Item8, Item16>;
       sort_items(Item(), sizeof(T), [](T v) { return key_of<T>::get(v); });
     }
-    const Tensor inverse = return_inverse ? shaped(runs.inverse, self.sizes()) : runs.inverse;
-    return {pick_elements(from, runs.first, x.dtype()), inverse, runs.counts};
+    auto& [values, inverse, counts] = result;
+    return {values, return_inverse ? shaped(inverse, self.sizes()) : inverse, counts};
   });
 }
 
