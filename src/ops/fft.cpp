@@ -311,7 +311,7 @@ void check_frequency_dtype(const TensorOptions& options) {
 Tensor fft_fftfreq(int64_t n, double d, const TensorOptions& options) {
   check_frequency_dtype(options);
   RL_CHECK(n >= 0, "fftfreq: n must not be negative, but got ", n);
-  const int64_t half = (n + 1) / 2;
+  const int64_t half = n / 2 + n % 2;
   const Tensor order = cat({rushlight::arange(0, half, 1, options.requires_grad(false)),
                             rushlight::arange(half - n, 0, 1, options.requires_grad(false))});
   const Tensor out = order * (1 / (static_cast<double>(n) * d));

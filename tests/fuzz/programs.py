@@ -74,7 +74,7 @@ EDGE_INTS = [
 ]
 FLOATS = ["0.0", "-0.0", "1.0", "0.5", "0.5", "2.0", "1e-3", "-1.0", "1e-45", "1e300", "-1e300", "inf", "-inf", "nan"]
 WILD = [
-    *("None", "True", "'mean'", "''", "object()", "[]", "()", "{}", "Ellipsis", "slice(1, 3)", "(lambda: 0)", "1.5", "1j"),
+    *("None", "True", "'mean'", "''", "object()", "[]", "()", "set()", "Ellipsis", "slice(1, 3)", "(lambda: 0)", "1.5", "1j"),
     *("[None]", "[1, 'a']", "b'ab'", "'\\0'", "str().zfill(10000)", "torch.float32", "torch.Tensor", "[[1, 2], [3]]"),
     *("[[[]]]", "torch.Generator()", "torch.device('meta')", "range(3)", "(2**70)", "(-(2**70))"),
     *("iter([1, 2])", "type", "NotImplemented", "[torch.zeros(2), None]", "(1, (2, 3))", "torch.Size([2, 3])"),
