@@ -451,7 +451,9 @@ void TensorIterator::merge() {
     }
     bool joins = last >= 0;
     for (int i = 0; i < num_operands_ && joins; i++) {
-      joins = strides_[i][d] == strides_[i][last] * shape_[last];
+      int64_t next = 0;
+      joins =
+          !__builtin_mul_overflow(strides_[i][last], shape_[last], &next) && strides_[i][d] == next;
     }
     if (joins) {
       shape_[last] *= shape[d];

@@ -226,12 +226,13 @@ Tensor make_view(const Tensor& base, const ViewSpec& spec) {
   RL_CHECK(spec.offset >= 0, "Tensor: invalid storage offset ", spec.offset);
   const int64_t span = span_of(spec.sizes, spec.strides);
   int64_t bytes = 0;
-  const bool overflow = __builtin_add_overflow(span, span == 0 ? 0 : spec.offset, &bytes) ||
+  const bool overflow = __builtin_add_overflow(span, spec.offset, &bytes) ||
                         __builtin_mul_overflow(bytes, itemsize(dtype), &bytes);
-  RL_CHECK(!overflow && static_cast<uint64_t>(bytes) <= base.storage()->nbytes(),
-           "setStorage: sizes ", spec.sizes, ", strides ", spec.strides, ", storage offset ",
-           spec.offset, ", and itemsize ", itemsize(dtype), " requiring a storage size of ", bytes,
-           " are out of bounds for storage of size ", base.storage()->nbytes());
+  const bool inside = span == 0 || static_cast<uint64_t>(bytes) <= base.storage()->nbytes();
+  RL_CHECK(!overflow && inside, "setStorage: sizes ", spec.sizes, ", strides ", spec.strides,
+           ", storage offset ", spec.offset, ", and itemsize ", itemsize(dtype),
+           " requiring a storage size of ", bytes, " are out of bounds for storage of size ",
+           base.storage()->nbytes());
   auto impl = TensorImpl::make(base.storage(), dtype, base.device());
   impl->set_storage_offset(spec.offset);
   impl->set_sizes_and_strides(spec.sizes, spec.strides);

@@ -277,9 +277,13 @@ Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, std::opti
   const Tensor t = dim.has_value() ? self : self.reshape({-1});
   const int64_t d = wrap_dim(dim.value_or(0), t.dim());
   const Tensor source = t.dim() == 0 ? t.reshape({1}) : t;
-  RL_CHECK(!output_size.has_value() || *output_size == source.size(d) * repeats,
-           "repeat_interleave: Invalid output_size, expected ", source.size(d) * repeats,
-           " but got ", output_size.value_or(0));
+  int64_t length = 0;
+  RL_CHECK(!__builtin_mul_overflow(source.size(d), repeats, &length),
+           "repeat_interleave: ", source.size(d), " elements cannot be repeated ", repeats,
+           " times");
+  RL_CHECK(!output_size.has_value() || *output_size == length,
+           "repeat_interleave: Invalid output_size, expected ", length, " but got ",
+           output_size.value_or(0));
   DimVector wide = source.sizes();
   wide.insert(d + 1, repeats);
   DimVector sizes = source.sizes();
@@ -330,6 +334,8 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   } else {
     RL_CHECK(self.min().item<int64_t>() >= 0, "Class values must be non-negative.");
     const int64_t most = self.max().item<int64_t>();
+    RL_CHECK(most < std::numeric_limits<int64_t>::max(), "one_hot: a class of value ", most,
+             " leaves no number for the classes");
     if (num_classes == -1) {
       num_classes = most + 1;
     } else {

@@ -374,8 +374,11 @@ Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {
     return rushlight::empty({x.size(0), 0}, TensorOptions(dtype).device(x.device()));
   }
   const Tensor one = rushlight::ones({x.size(0), 1}, TensorOptions(dtype).device(x.device()));
-  const Tensor all =
-      n == 1 ? one : cat({one, wide.unsqueeze(-1).expand({x.size(0), n - 1}).cumprod(-1)}, -1);
+  if (n == 1) {
+    return one;
+  }
+  const Tensor powers = wide.unsqueeze(-1).expand({x.size(0), n - 1}).cumprod(-1);
+  const Tensor all = cat({one, powers}, -1);
   return increasing ? all : all.flip(-1);
 }
 

@@ -28,6 +28,7 @@ std::string by(IntArrayRef sizes) {
 }
 
 void check_images(const Tensor& t, int64_t dims) {
+  RL_CHECK(dims >= 1 && dims <= 3, "pooling is over 1, 2 or 3 dimensions, not ", dims);
   RL_CHECK(t.dim() > dims, "pooling over ", dims, " dimensions expects an input of more, but got ",
            t.sizes());
   for (int64_t d = 0; d < dims; d++) {

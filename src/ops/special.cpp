@@ -42,7 +42,7 @@ Tensor mvlgamma(const Tensor& self, int64_t p) {
   check_mvlgamma(self, p);
   const Tensor x = self.to(to_floating(self.dtype()));
   const Tensor shifts = arange(-static_cast<double>(p) / 2 + 0.5, 0.5, 0.5, x.options());
-  const double constant = static_cast<double>(p * (p - 1)) * std::log(M_PI) / 4;
+  const double constant = static_cast<double>(p) * static_cast<double>(p - 1) * std::log(M_PI) / 4;
   return (x.unsqueeze(-1) + shifts).lgamma().sum(-1) + constant;
 }
 

@@ -2,6 +2,7 @@
 // views here, which says sizes, strides and offset; the wrapper makes the tensor and checks that it
 // lies in its storage.
 #include <algorithm>
+#include <tuple>
 
 #include "generated/kernels.h"
 #include "ops/geometry.h"
@@ -185,7 +186,10 @@ ViewSpec squeeze_dims(const Tensor& self, IntArrayRef dim) {
 ViewSpec unsqueeze(const Tensor& self, int64_t dim) {
   const auto d = static_cast<size_t>(wrap_dim(dim, self.dim() + 1));
   ViewSpec spec = same(self);
-  const int64_t stride = d < spec.sizes.size() ? spec.sizes[d] * spec.strides[d] : 1;
+  int64_t stride = 1;
+  if (d < spec.sizes.size()) {
+    std::ignore = __builtin_mul_overflow(spec.sizes[d], spec.strides[d], &stride);  // of one step
+  }
   spec.sizes.insert(d, 1);
   spec.strides.insert(d, stride);
   return spec;
@@ -253,7 +257,7 @@ ViewSpec diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   RL_CHECK(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
   const int64_t rows = self.sizes()[a];
   const int64_t columns = self.sizes()[b];
-  const int64_t down = offset < 0 ? std::min(rows, -offset) : 0;
+  const int64_t down = offset < 0 ? -std::max(-rows, offset) : 0;
   const int64_t right = offset > 0 ? std::min(columns, offset) : 0;
   const int64_t length = std::max<int64_t>(std::min(rows - down, columns - right), 0);
   ViewSpec spec = same(self);

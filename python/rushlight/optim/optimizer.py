@@ -343,10 +343,11 @@ class Optimizer:
 def _moved(parameter, value, key=None):
     """A loaded state with its tensors in the dtype and on the device of their parameter."""
     if isinstance(value, Tensor):
-        if key in ("step", "mu_product"):  # the host's numbers, in a precise enough dtype
+        if key == "step":  # a count, whose own dtype is precise enough
             return value.cpu()
         if parameter.is_floating_point():
-            return value.to(dtype=parameter.dtype, device=parameter.device)
+            device = "cpu" if key == "mu_product" else parameter.device
+            return value.to(dtype=parameter.dtype, device=device)
         return value.to(device=parameter.device)
     if isinstance(value, dict):
         return {k: _moved(parameter, v, k) for k, v in value.items()}

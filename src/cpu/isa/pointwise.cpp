@@ -213,7 +213,7 @@ void round_decimals(TensorIterator& it, int64_t decimals) {
   if (!is_floating(it.common_dtype())) {
     dtype_not_implemented("round", it.common_dtype());
   }
-  const Scalar scale(::pow(10.0, static_cast<double>(decimals < 0 ? -decimals : decimals)));
+  const Scalar scale(::pow(10.0, std::abs(static_cast<double>(decimals))));
   const Scalar* const attributes[] = {&scale};
   run_pointwise(it, decimals > 0 ? round_decimals_kernel : round_tens_kernel, attributes);
 }

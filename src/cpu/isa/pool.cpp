@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cpu/isa/pool.h"
+#include "kernels/math.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {
@@ -33,7 +34,7 @@ void add_row(T* sum, const S* from, int64_t any_stride, int64_t n) {
   const int64_t s = stride > 0 ? stride : any_stride;
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; i++) {
-    sum[i] += static_cast<T>(from[i * s]);
+    sum[i] = math::add(sum[i], static_cast<T>(from[i * s]));
   }
 }
 
@@ -42,7 +43,7 @@ void spread_row(T* to, const S* from, int64_t any_stride, int64_t n) {
   const int64_t s = stride > 0 ? stride : any_stride;
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; i++) {
-    to[i * s] += static_cast<T>(from[i]);
+    to[i * s] = math::add(to[i * s], static_cast<T>(from[i]));
   }
 }
 

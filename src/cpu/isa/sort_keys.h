@@ -18,7 +18,8 @@ struct key_of {  // bool and unsigned integers
 template <>
 struct key_of<bool> {
   using type = uint8_t;
-  static type get(bool x) { return x; }
+  // By its byte: memory that nobody wrote may hold neither true nor false.
+  static type get(const bool& x) { return reinterpret_cast<const uint8_t&>(x) != 0; }
 };
 template <class T>
   requires(std::is_signed_v<T> && std::is_integral_v<T>)
