@@ -227,6 +227,9 @@ Scalar Tensor::item() const {
     copy_raw(here, make_view(*this, {{}, {}, storage_offset()}));
     return here.item();
   }
+  if (dtype() == kBool) {  // memory that nobody wrote may hold neither true nor false
+    return *static_cast<const uint8_t*>(data_ptr()) != 0;
+  }
   return visit_dtype<set_all>(
       "item", dtype(), [&](auto tag) -> Scalar { return *data<typename decltype(tag)::type>(); });
 }

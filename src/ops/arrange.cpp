@@ -9,7 +9,22 @@ namespace rushlight::composite {
 
 // ---- selections and splits ----
 
+namespace {
+
 constexpr int64_t max_chosen = 1 << 20;
+
+// How many ways there are to choose r of n.
+int64_t binomial(int64_t n, int64_t r) {
+  int64_t ways = 1;
+  for (int64_t i = 1; i <= std::min(r, n - r); i++) {
+    RL_CHECK(!__builtin_mul_overflow(ways, n - i + 1, &ways),
+             "combinations: there are too many of ", r, " out of ", n);
+    ways /= i;
+  }
+  return ways;
+}
+
+}  // namespace
 
 Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   RL_CHECK(self.dim() == 1, "Expect a 1D vector, but got shape ", self.sizes());
@@ -21,39 +36,30 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   if (with_replacement ? n == 0 : r > n) {
     return rushlight::empty({0, r}, self.options());
   }
-  double elements = static_cast<double>(r);  // of the result: r places, a binomial number of rows
-  const int64_t pool = with_replacement ? n + std::min(r, max_chosen) - 1 : n;
   RL_CHECK(r <= max_chosen, "combinations: expected r of at most ", max_chosen, ", got ", r);
-  for (int64_t i = 0; i < r; i++) {
-    elements *= static_cast<double>(pool - i) / static_cast<double>(i + 1);
-  }
-  RL_CHECK(elements < 1e10, "combinations: the result would have ", elements, " elements");
-  std::vector<int64_t> rows;
+  const int64_t rows = binomial(with_replacement ? n + r - 1 : n, r);
+  const Tensor places = make_empty({rows, r}, kInt64, kCPU);
+  int64_t* to = places.data<int64_t>();
   std::vector<int64_t> chosen(static_cast<size_t>(r));
   const int64_t step = with_replacement ? 0 : 1;
   // chosen[i] rises like the digits of a number, from the last place.
-  bool more = with_replacement ? n > 0 : r <= n;
   for (int64_t i = 0; i < r; i++) {
     chosen[static_cast<size_t>(i)] = i * step;
   }
-  while (more) {
-    rows.insert(rows.end(), chosen.begin(), chosen.end());
+  for (int64_t row = 0; row < rows; row++) {
+    to = std::copy(chosen.begin(), chosen.end(), to);
     int64_t place = r - 1;
     while (place >= 0 && chosen[static_cast<size_t>(place)] == n - 1 - (r - 1 - place) * step) {
       place--;
     }
-    more = place >= 0;
-    if (more) {
+    if (place >= 0) {
       const int64_t next = chosen[static_cast<size_t>(place)] + 1;
       for (int64_t i = place; i < r; i++) {
         chosen[static_cast<size_t>(i)] = next + (i - place) * step;
       }
     }
   }
-  const auto count = static_cast<int64_t>(rows.size());
-  const Tensor places = make_empty({count}, kInt64, kCPU);
-  std::copy(rows.begin(), rows.end(), places.data<int64_t>());
-  return self.index_select(0, places.to(self.device())).reshape({count / r, r});
+  return self.index_select(0, places.flatten().to(self.device())).reshape({rows, r});
 }
 
 Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {

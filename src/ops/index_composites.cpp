@@ -249,15 +249,15 @@ Tensor repeat(const Tensor& self, IntArrayRef repeats) {
   DimVector sizes;
   for (int64_t d = 0; d < n; d++) {
     const int64_t size = d < added ? 1 : self.sizes()[d - added];
-    RL_CHECK(repeats[d] >= 0, "Trying to create tensor with negative dimension ", repeats[d] * size,
-             ": ", repeats);
+    int64_t total = 0;
+    RL_CHECK(!__builtin_mul_overflow(repeats[d], size, &total), "repeat(): repeats of ", repeats,
+             " would be too large a result");
+    RL_CHECK(repeats[d] >= 0, "Trying to create tensor with negative dimension ", total, ": ",
+             repeats);
     split.push_back(1);
     split.push_back(size);
     wide.push_back(repeats[d]);
     wide.push_back(size);
-    int64_t total = 0;
-    RL_CHECK(!__builtin_mul_overflow(repeats[d], size, &total),
-             "repeat(): the result would be too large");
     sizes.push_back(total);
   }
   return self.reshape(split).expand(wide).clone(MemoryFormat::Contiguous).reshape(sizes);

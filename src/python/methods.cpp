@@ -46,15 +46,19 @@ PyObject* get_device(const Tensor& t) {
 PyObject* untyped_storage(const Tensor& t) { return wrap_storage(t.storage()); }
 
 template <class T>
-PyObject* element(T value) {
-  return wrap_number(Scalar(value));
+PyObject* element(const char* data) {
+  if constexpr (std::is_same_v<T, bool>) {  // memory that nobody wrote may hold neither
+    return PyBool_FromLong(*data != 0);
+  } else {
+    return wrap_number(Scalar(*reinterpret_cast<const T*>(data)));
+  }
 }
 
 // Nested lists of a dimension and those inside it.
 template <class T>
 PyObject* list_of(const char* data, IntArrayRef sizes, IntArrayRef strides, size_t d) {
   if (d == sizes.size()) {
-    return element(*reinterpret_cast<const T*>(data));
+    return element<T>(data);
   }
   Object list = Object::check(PyList_New(sizes[d]));
   for (int64_t i = 0; i < sizes[d]; i++) {
