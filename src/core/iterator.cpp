@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <tuple>
 
 #include "core/op_support.h"
+#include "core/times.h"
 
 namespace rushlight {
 
@@ -451,12 +451,10 @@ void TensorIterator::merge() {
     }
     bool joins = last >= 0;
     for (int i = 0; i < num_operands_ && joins; i++) {
-      int64_t next = 0;
-      joins =
-          !__builtin_mul_overflow(strides_[i][last], shape_[last], &next) && strides_[i][d] == next;
+      joins = strides_[i][d] == times(strides_[i][last], shape_[last]);
     }
     if (joins) {
-      shape_[last] *= shape[d];
+      shape_[last] = times(shape_[last], shape[d]);
       continue;
     }
     last++;

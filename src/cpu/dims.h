@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/times.h"
+
 #define RL_ALWAYS_INLINE inline __attribute__((always_inline))
 
 namespace rushlight::cpu {
@@ -21,8 +23,8 @@ struct Dims {
     if (length == 1) {
       return;
     }
-    if (n > 0 && step == size[n - 1] * stride[n - 1]) {
-      size[n - 1] *= length;
+    if (n > 0 && step == times(stride[n - 1], size[n - 1])) {
+      size[n - 1] = times(size[n - 1], length);
       return;
     }
     size[n] = length;

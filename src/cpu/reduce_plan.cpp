@@ -29,10 +29,10 @@ ReducePlan plan_reduction(const Tensor& self, OptionalIntArrayRef dims, bool ord
     const int64_t size = self.sizes()[d];
     if (is_reduced[d]) {
       order[n_reduced++] = d;
-      plan.count *= size;
+      plan.count = times(plan.count, size);
     } else {
-      plan.outputs *= size;
-      plan.kept.add(size, self.strides()[d] * width);
+      plan.outputs = times(plan.outputs, size);
+      plan.kept.add(size, times(self.strides()[d], width));
     }
   }
   if (!ordered) {
@@ -40,7 +40,7 @@ ReducePlan plan_reduction(const Tensor& self, OptionalIntArrayRef dims, bool ord
                      [&](int a, int b) { return self.strides()[a] < self.strides()[b]; });
   }
   for (int i = 0; i < n_reduced; i++) {
-    plan.reduced.add(self.sizes()[order[i]], self.strides()[order[i]] * width);
+    plan.reduced.add(self.sizes()[order[i]], times(self.strides()[order[i]], width));
   }
   plan.columns = plan.kept.n > 0 && plan.reduced.n > 0 && plan.kept.size[0] >= 16 &&
                  plan.kept.stride[0] < plan.reduced.stride[0];

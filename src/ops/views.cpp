@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/times.h"
 #include "generated/kernels.h"
 #include "ops/geometry.h"
 
@@ -42,6 +43,10 @@ DimVector infer_size(IntArrayRef shape, int64_t numel) {
   return out;
 }
 
+static void move_by(ViewSpec& spec, int64_t steps, int64_t stride) {
+  std::ignore = __builtin_add_overflow(spec.offset, times(steps, stride), &spec.offset);
+}
+
 bool view_strides(const Tensor& t, IntArrayRef shape, DimVector& out) {
   out.resize(shape.size());
   if (t.is_contiguous() || t.numel() == 0) {
@@ -56,11 +61,11 @@ bool view_strides(const Tensor& t, IntArrayRef shape, DimVector& out) {
   int64_t base = sizes.empty() ? 1 : strides.back();
   for (int64_t d = static_cast<int64_t>(sizes.size()) - 1; d >= 0; d--) {
     run *= sizes[d];
-    const bool ends = d == 0 || (sizes[d - 1] != 1 && strides[d - 1] != run * base);
+    const bool ends = d == 0 || (sizes[d - 1] != 1 && strides[d - 1] != times(run, base));
     if (ends) {
       int64_t filled = 1;
       while (at >= 0 && (filled < run || shape[at] == 1)) {
-        out[at] = filled * base;
+        out[at] = times(filled, base);
         filled *= shape[at];
         at--;
       }
@@ -143,7 +148,7 @@ ViewSpec expand(const Tensor& self, IntArrayRef size, bool) {
       spec.sizes[i] = size[i];
       // What the dimension would have were it of size 1 keeps single rows contiguous.
       spec.strides[i] = size[i] != 1          ? 0
-                        : i + 1 < size.size() ? spec.sizes[i + 1] * spec.strides[i + 1]
+                        : i + 1 < size.size() ? times(spec.sizes[i + 1], spec.strides[i + 1])
                                               : 1;
       continue;
     }
@@ -186,10 +191,7 @@ ViewSpec squeeze_dims(const Tensor& self, IntArrayRef dim) {
 ViewSpec unsqueeze(const Tensor& self, int64_t dim) {
   const auto d = static_cast<size_t>(wrap_dim(dim, self.dim() + 1));
   ViewSpec spec = same(self);
-  int64_t stride = 1;
-  if (d < spec.sizes.size()) {
-    std::ignore = __builtin_mul_overflow(spec.sizes[d], spec.strides[d], &stride);  // of one step
-  }
+  const int64_t stride = d < spec.sizes.size() ? times(spec.sizes[d], spec.strides[d]) : 1;
   spec.sizes.insert(d, 1);
   spec.strides.insert(d, stride);
   return spec;
@@ -202,7 +204,7 @@ ViewSpec select(const Tensor& self, int64_t dim, int64_t index) {
   RL_CHECK_INDEX(index >= -size && index < size, "select(): index ", index,
                  " out of range for tensor of size ", self.sizes(), " at dimension ", d);
   ViewSpec spec = same(self);
-  spec.offset += (index < 0 ? index + size : index) * spec.strides[d];
+  move_by(spec, index < 0 ? index + size : index, spec.strides[d]);
   spec.sizes.erase(static_cast<size_t>(d));
   spec.strides.erase(static_cast<size_t>(d));
   return spec;
@@ -218,11 +220,11 @@ ViewSpec slice(const Tensor& self, int64_t dim, std::optional<int64_t> start,
   const int64_t from = clamp(start.value_or(0));
   const int64_t to = std::max(from, clamp(end.value_or(size)));
   ViewSpec spec = same(self);
-  spec.offset += from * spec.strides[d];
+  move_by(spec, from, spec.strides[d]);
   spec.sizes[d] = (to - from) / step + ((to - from) % step != 0 ? 1 : 0);
   int64_t stride = 0;
   if (spec.sizes[d] <= 1 || __builtin_mul_overflow(spec.strides[d], step, &stride)) {
-    stride = spec.strides[d] * std::min(step, std::max<int64_t>(size, 1));
+    stride = times(std::min(step, std::max<int64_t>(size, 1)), spec.strides[d]);
   }
   spec.strides[d] = stride;
   return spec;
@@ -240,7 +242,7 @@ ViewSpec unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t ste
   spec.strides.push_back(self.dim() == 0 ? 1 : self.strides()[d]);
   if (self.dim() > 0) {
     spec.sizes[d] = (length - size) / step + 1;
-    spec.strides[d] = spec.sizes[d] <= 1 ? self.strides()[d] : step * self.strides()[d];
+    spec.strides[d] = spec.sizes[d] <= 1 ? self.strides()[d] : times(step, self.strides()[d]);
   }
   return spec;
 }
@@ -262,9 +264,11 @@ ViewSpec diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   const int64_t length = std::max<int64_t>(std::min(rows - down, columns - right), 0);
   ViewSpec spec = same(self);
   if (length > 0) {
-    spec.offset += down * spec.strides[a] + right * spec.strides[b];
+    move_by(spec, down, spec.strides[a]);
+    move_by(spec, right, spec.strides[b]);
   }
-  const int64_t stride = spec.strides[a] + spec.strides[b];
+  int64_t stride = 0;
+  std::ignore = __builtin_add_overflow(spec.strides[a], spec.strides[b], &stride);
   const auto high = static_cast<size_t>(std::max(a, b));
   const auto low = static_cast<size_t>(std::min(a, b));
   for (const size_t d : {high, low}) {
@@ -335,7 +339,7 @@ std::vector<ViewSpec> split_sizes(const Tensor& self, IntArrayRef split_sizes, i
   for (const int64_t n : split_sizes) {
     specs.push_back(same(self));
     specs.back().sizes[d] = n;
-    specs.back().offset += start * self.strides()[d];
+    move_by(specs.back(), start, self.strides()[d]);
     start += n;
   }
   return specs;
