@@ -10,9 +10,11 @@ namespace {
 // No size, stride or padding beyond this: products stay far from overflow.
 constexpr int64_t largest = int64_t{1} << 31;
 
-// Images in channels-last order stay so; all others are made contiguous.
-MemoryFormat settle(Tensor& t) {
-  if (!t.is_contiguous() && (t.impl()->is_channels_last() || t.impl()->is_channels_last_3d())) {
+// Batches of images in channels-last order stay so; all others, single images of such strides too,
+// are made contiguous.
+MemoryFormat settle(Tensor& t, size_t dims) {
+  if (!t.is_contiguous() && t.sizes().size() == dims + 2 &&
+      (t.impl()->is_channels_last() || t.impl()->is_channels_last_3d())) {
     return t.dim() == 5 ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
   }
   t = contiguous_raw(t);
@@ -102,8 +104,8 @@ OutSpecs<2> with_indices(const DimVector& sizes, const Tensor& self, MemoryForma
 }
 
 // Channels-last where `like` is; `t` is brought into that order.
-MemoryFormat same_format(Tensor& t, Tensor& other) {
-  const MemoryFormat format = settle(t);
+MemoryFormat same_format(Tensor& t, Tensor& other, size_t dims) {
+  const MemoryFormat format = settle(t, dims);
   if (!other.is_contiguous(format)) {
     const Tensor copy = make_output({other.sizes(), other.dtype(), {}, format}, other.device());
     copy_raw(copy, other);
@@ -150,7 +152,7 @@ OutSpecs<2> _max_pool(Tensor& self, DimVector& kernel, DimVector& stride, DimVec
   check_not_bool("max_pool", self);
   const DimVector sizes =
       pooled_sizes(self.sizes(), {kernel, stride, padding, dilation}, ceil_mode);
-  return with_indices(sizes, self, settle(self));
+  return with_indices(sizes, self, settle(self, kernel.size()));
 }
 
 OutSpec _max_pool_backward(Tensor& grad, Tensor& indices, DimVector& input_size, int64_t& dims) {
@@ -158,7 +160,7 @@ OutSpec _max_pool_backward(Tensor& grad, Tensor& indices, DimVector& input_size,
   RL_CHECK(grad.sizes() == indices.sizes() && indices.dtype() == kInt64,
            "max pooling backward: gradient and indices must have one size, got ", grad.sizes(),
            " and ", indices.sizes());
-  const MemoryFormat format = same_format(grad, indices);
+  const MemoryFormat format = same_format(grad, indices, static_cast<size_t>(dims));
   return {input_size, grad.dtype(), {}, format};
 }
 
@@ -171,7 +173,7 @@ OutSpec _avg_pool(Tensor& self, DimVector& kernel, DimVector& stride, DimVector&
   RL_CHECK(divisor_override.value_or(1) != 0, "divisor must be not zero");
   const DimVector sizes =
       pooled_sizes(self.sizes(), {kernel, stride, padding, dilation}, ceil_mode);
-  return {sizes, self.dtype(), {}, settle(self)};
+  return {sizes, self.dtype(), {}, settle(self, kernel.size())};
 }
 
 OutSpec _avg_pool_backward(Tensor& grad, DimVector& input_size, DimVector& kernel,
@@ -184,24 +186,24 @@ OutSpec _avg_pool_backward(Tensor& grad, DimVector& input_size, DimVector& kerne
   const DimVector sizes = pooled_sizes(input_size, {kernel, stride, padding, dilation}, ceil_mode);
   RL_CHECK(grad.sizes() == IntArrayRef(sizes),
            "average pooling backward: expected a gradient of size ", sizes, ", got ", grad.sizes());
-  return {input_size, grad.dtype(), {}, settle(grad)};
+  return {input_size, grad.dtype(), {}, settle(grad, kernel.size())};
 }
 
 OutSpec _adaptive_avg_pool(Tensor& self, DimVector& output_size) {
   const DimVector sizes = adaptive_sizes(self, output_size);
   check_not_bool("adaptive_avg_pool", self);
-  return {sizes, self.dtype(), {}, settle(self)};
+  return {sizes, self.dtype(), {}, settle(self, output_size.size())};
 }
 
 OutSpec _adaptive_avg_pool_backward(Tensor& grad, DimVector& input_size, int64_t& dims) {
   check_same_images(grad, input_size, dims);
-  return {input_size, grad.dtype(), {}, settle(grad)};
+  return {input_size, grad.dtype(), {}, settle(grad, static_cast<size_t>(dims))};
 }
 
 OutSpecs<2> _adaptive_max_pool(Tensor& self, DimVector& output_size) {
   const DimVector sizes = adaptive_sizes(self, output_size);
   check_not_bool("adaptive_max_pool", self);
-  return with_indices(sizes, self, settle(self));
+  return with_indices(sizes, self, settle(self, output_size.size()));
 }
 
 }  // namespace shape
