@@ -44,14 +44,17 @@ OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_
         mode != "reflect" || (before < n && after < n),
         "Padding size should be less than the corresponding input dimension, but got: padding (",
         before, ", ", after, ") at dimension ", d, " of input ", size);
-    RL_CHECK(before >= -n && after >= -n && n + before + after >= (mode == "circular" ? 0 : 1),
-             "input (size ", n, " in dimension ", d,
-             ") is too small. Calculated output size: ", n + before + after);
+    int64_t length = 0;
+    RL_CHECK(!__builtin_add_overflow(n, before, &length) &&
+                 !__builtin_add_overflow(length, after, &length),
+             "padding (", before, ", ", after, ") of ", n, " elements is too large");
+    RL_CHECK(before >= -n && after >= -n && length >= (mode == "circular" ? 0 : 1), "input (size ",
+             n, " in dimension ", d, ") is too small. Calculated output size: ", length);
     // What goes round comes out of what cropping leaves.
     const int64_t left = n + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
-    RL_CHECK(mode != "circular" || n + before + after == 0 || (before <= left && after <= left),
+    RL_CHECK(mode != "circular" || length == 0 || (before <= left && after <= left),
              "Padding value causes wrapping around more than once.");
-    out.sizes[d] = n + before + after;
+    out.sizes[d] = length;
   }
   return out;
 }
