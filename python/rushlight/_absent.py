@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "device_count",
+    "empty_cache",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+]
+
 
 def is_available():
     """False."""

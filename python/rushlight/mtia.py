@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from rushlight._absent import (
-    device_count,
-    empty_cache,
-    is_available,
-    is_bf16_supported,
-    is_initialized,
-    manual_seed,
-    manual_seed_all,
-    refusal,
-)
+from rushlight import _absent
+from rushlight._absent import *  # noqa: F403
 
-__all__ = [
-    "current_device",
-    "device_count",
-    "empty_cache",
-    "is_available",
-    "is_bf16_supported",
-    "is_initialized",
-    "manual_seed",
-    "manual_seed_all",
-    "synchronize",
-]
+__all__ = [*_absent.__all__, "current_device", "synchronize"]
 
-current_device = set_device = synchronize = get_device_name = get_device_properties = refusal(
-    "MTIA"
+current_device = set_device = synchronize = get_device_name = get_device_properties = (
+    _absent.refusal("MTIA")
 )
 get_rng_state = set_rng_state = mem_get_info = current_stream = get_device_capability = (
     current_device

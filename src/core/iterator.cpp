@@ -304,10 +304,7 @@ void TensorIterator::expand_strides(int operand) {
   const int64_t size = itemsize(dtypes_[operand]);
   const int shift = ndim_ - static_cast<int>(t.dim());
   for (int d = shift; d < ndim_; d++) {
-    // Strides of tensors without elements or memory may be of any size; nothing is read by them.
-    int64_t bytes = 0;
-    std::ignore = __builtin_mul_overflow(t.strides()[d - shift], size, &bytes);
-    strides_[operand][d] = t.sizes()[d - shift] == 1 ? 0 : bytes;
+    strides_[operand][d] = t.sizes()[d - shift] == 1 ? 0 : times(t.strides()[d - shift], size);
   }
   data_[operand] = t.impl()->data();
 }

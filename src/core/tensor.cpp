@@ -10,6 +10,7 @@
 
 #include "core/backend.h"
 #include "core/op_support.h"
+#include "core/read_bool.h"
 
 namespace rushlight {
 
@@ -227,8 +228,8 @@ Scalar Tensor::item() const {
     copy_raw(here, make_view(*this, {{}, {}, storage_offset()}));
     return here.item();
   }
-  if (dtype() == kBool) {  // memory that nobody wrote may hold neither true nor false
-    return *static_cast<const uint8_t*>(data_ptr()) != 0;
+  if (dtype() == kBool) {
+    return read_bool(data_ptr());
   }
   return visit_dtype<set_all>(
       "item", dtype(), [&](auto tag) -> Scalar { return *data<typename decltype(tag)::type>(); });

@@ -4,22 +4,13 @@
 
 #include "cuda/rows.cuh"
 #include "generated/column.h"
+#include "kernels/distance.h"
 
 namespace rushlight {
 
 namespace cuda {
 
 namespace {
-
-enum class Norm { Zero, One, Two, Infinite, Any };
-
-Norm norm_of(double p) {
-  return p == 0          ? Norm::Zero
-         : p == 1        ? Norm::One
-         : p == 2        ? Norm::Two
-         : std::isinf(p) ? Norm::Infinite
-                         : Norm::Any;
-}
 
 // [batches, rows, width] and [batches, others, width].
 template <class T>

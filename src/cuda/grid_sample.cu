@@ -4,7 +4,7 @@
 #include "cuda/atomic.cuh"
 #include "cuda/each.cuh"
 #include "generated/column.h"
-#include "kernels/math.h"
+#include "kernels/grid_sample.h"
 
 namespace rushlight {
 
@@ -12,90 +12,7 @@ namespace cuda {
 
 namespace {
 
-enum Mode { Linear, Nearest, Cubic };
-enum Padding { Zeros, Border, Reflection };
-
-struct Geometry {
-  int64_t batches;
-  int64_t channels;
-  int64_t places = 1;
-  int dims;
-  int64_t size[3] = {1, 1, 1};    // in the order of the grid's coordinates: width, height, depth
-  int64_t stride[3] = {0, 0, 0};  // in elements of a plane
-  int64_t area = 1;
-  int64_t mode;
-  int64_t padding;
-  bool align_corners;
-
-  Geometry(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align)
-      : batches(input.size(0)),
-        channels(input.size(1)),
-        dims(static_cast<int>(input.dim()) - 2),
-        mode(mode),
-        padding(padding),
-        align_corners(align) {
-    for (int d = 0; d < dims; d++) {
-      size[d] = input.size(-1 - d);
-      stride[d] = area;
-      area *= size[d];
-      places *= grid.size(1 + d);
-    }
-  }
-  __device__ int taps() const { return mode == Cubic ? 4 : mode == Linear ? 2 : 1; }
-};
-
-template <class T>
-struct Place {
-  T at;
-  T slope;  // by the grid's coordinate
-};
-
-template <class T>
-__device__ Place<T> clipped(Place<T> p, int64_t size) {
-  const T last = static_cast<T>(size - 1);
-  if (!(p.at > T(0))) {
-    return {T(0), T(0)};
-  }
-  return p.at >= last ? Place<T>{last, T(0)} : p;
-}
-
-// Back and forth between the ends, which are the outermost middles or edges of elements.
-template <class T>
-__device__ Place<T> reflected(Place<T> p, int64_t size, bool align) {
-  const T low = align ? T(0) : T(-0.5);
-  const T span = static_cast<T>(align ? size - 1 : size);
-  if (!(span > T(0))) {
-    return {T(0), T(0)};
-  }
-  T distance = p.at - low;
-  if (distance < T(0)) {
-    distance = -distance;
-    p.slope = -p.slope;
-  }
-  const T extra = ::fmod(distance, span);
-  const bool even = ::fmod(::floor(distance / span), T(2)) == T(0);
-  return even ? Place<T>{extra + low, p.slope} : Place<T>{span - extra + low, -p.slope};
-}
-
-template <class T>
-__device__ Place<T> padded(Place<T> p, int64_t size, const Geometry& g) {
-  if (g.padding == Border) {
-    return clipped(p, size);
-  }
-  if (g.padding == Reflection) {
-    return clipped(reflected(p, size, g.align_corners), size);
-  }
-  return p;
-}
-
-// A whole number within reach of the image; far outside where x is huge or NaN.
-template <class T>
-__device__ int64_t whole(T x, int64_t size) {
-  const T low = T(-4);
-  const T high = static_cast<T>(size) + T(4);
-  const T raised = x > low ? x : low;  // NaN, too
-  return static_cast<int64_t>(raised < high ? raised : high);
-}
+using namespace grid_sampling;
 
 // One axis' share of the taps of a place: -1 or less, or the size or more, lies outside.
 template <class T>
@@ -107,19 +24,17 @@ struct Line {
   __device__ Line() = default;
   __device__ Line(T coordinate, int d, const Geometry& g) {
     const int64_t size = g.size[d];
-    // From -1..1 to elements: -1 is the middle of the first one, or its edge.
-    const T scale = static_cast<T>(g.align_corners ? size - 1 : size) / 2;
-    Place<T> p{(coordinate + 1) * scale + (g.align_corners ? T(0) : T(-0.5)), scale};
+    Place<T> p = place_of(coordinate, size, g.align_corners);
     if (g.mode != Cubic && g.padding != Zeros) {
       p = padded(p, size, g);
     }
     if (g.mode == Nearest) {
-      at[0] = whole(::rint(p.at), size);
+      at[0] = whole<int64_t>(::rint(p.at), size);
       return;
     }
     const T low = ::floor(p.at);
     if (g.mode == Linear) {
-      at[0] = whole(low, size);
+      at[0] = whole<int64_t>(low, size);
       at[1] = at[0] + 1;
       weight[0] = low + 1 - p.at;
       weight[1] = p.at - low;
@@ -127,18 +42,11 @@ struct Line {
       slope[1] = p.slope;
       return;
     }
-    constexpr T a = T(-0.75);
-    const T part = p.at - low;
-    const T distance[4] = {part + 1, part, 1 - part, 2 - part};
     for (int t = 0; t < 4; t++) {
-      const T x = distance[t];
-      const bool far = t == 0 || t == 3;
-      const T sign = t < 2 ? T(1) : T(-1);
-      weight[t] =
-          far ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : ((a + 2) * x - (a + 3)) * x * x + 1;
-      slope[t] = sign * p.slope *
-                 (far ? (3 * a * x - 10 * a) * x + 8 * a : (3 * (a + 2) * x - 2 * (a + 3)) * x);
-      at[t] = whole(padded(Place<T>{low - 1 + static_cast<T>(t), T(0)}, size, g).at, size);
+      const CubicTap<T> tap = cubic_tap(t, p.at - low);
+      weight[t] = tap.weight;
+      slope[t] = tap.slope * p.slope;
+      at[t] = whole<int64_t>(padded(Place<T>{low - 1 + static_cast<T>(t), T(0)}, size, g).at, size);
     }
   }
 };
@@ -152,7 +60,7 @@ __device__ void for_taps(const S* coordinates, const Geometry& g, const F& f) {
   for (int d = 0; d < g.dims; d++) {
     lines[d] = Line<T>(widen(coordinates[d]), d, g);
   }
-  const int each = g.taps();
+  const int each = g.mode == Cubic ? 4 : g.mode == Linear ? 2 : 1;
   const int count = each * each * (g.dims == 3 ? each : 1);
   for (int t = 0; t < count; t++) {
     const int part[3] = {t % each, t / each % each, g.dims == 3 ? t / each / each : 0};

@@ -7,6 +7,8 @@
 
 #include <rushlight/dtype.h>
 
+#include "kernels/math.h"
+
 namespace rushlight::fold {
 
 // What T, or a vector V of it, is added and multiplied as: integers without their sign, so that
@@ -23,7 +25,7 @@ struct Wrapping<T, V> {
 template <class T>
   requires std::is_integral_v<T>
 struct Wrapping<T, T> {
-  using type = std::make_unsigned_t<T>;
+  using type = math::Wrapping<T>;
 };
 
 template <class T>

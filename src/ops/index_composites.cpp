@@ -287,8 +287,7 @@ Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, std::opti
   DimVector wide = source.sizes();
   wide.insert(d + 1, repeats);
   DimVector sizes = source.sizes();
-  RL_CHECK(!__builtin_mul_overflow(sizes[d], repeats, &sizes[d]),
-           "repeat_interleave(): the result would be too large");
+  sizes[d] = length;
   return source.unsqueeze(d + 1).expand(wide).clone(MemoryFormat::Contiguous).reshape(sizes);
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/backend.h"
 #include "core/op_support.h"
+#include "core/read_bool.h"
 #include "python/bindings.h"
 #include "python/numpy.h"
 #include "python/parser.h"
@@ -47,8 +48,8 @@ PyObject* untyped_storage(const Tensor& t) { return wrap_storage(t.storage()); }
 
 template <class T>
 PyObject* element(const char* data) {
-  if constexpr (std::is_same_v<T, bool>) {  // memory that nobody wrote may hold neither
-    return PyBool_FromLong(*data != 0);
+  if constexpr (std::is_same_v<T, bool>) {
+    return PyBool_FromLong(read_bool(data));
   } else {
     return wrap_number(Scalar(*reinterpret_cast<const T*>(data)));
   }

@@ -9,20 +9,11 @@
 #include "cpu/isa/fold.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"
+#include "kernels/distance.h"
 #include "kernels/math.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {
-
-enum class Norm { Zero, One, Two, Infinite, Any };
-
-Norm norm_of(double p) {
-  return p == 0          ? Norm::Zero
-         : p == 1        ? Norm::One
-         : p == 2        ? Norm::Two
-         : std::isinf(p) ? Norm::Infinite
-                         : Norm::Any;
-}
 
 // Formulas take numbers, or vectors of them where no power is involved.
 template <class V>

@@ -9,46 +9,17 @@
 #include "core/parallel.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"
+#include "kernels/grid_sample.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {
+
+using namespace grid_sampling;
 
 // Places that share a table of taps: many, so that a plane stays in the first-level cache for them.
 constexpr int64_t block = 1024;
 constexpr int64_t granule = 16;  // places are added in whole vectors
 constexpr int max_taps = 16;
-enum Mode { Linear, Nearest, Cubic };
-enum Padding { Zeros, Border, Reflection };
-
-struct Geometry {
-  int64_t batches;
-  int64_t channels;
-  int64_t places;
-  int dims;           // 2 or 3
-  int64_t size[3];    // in the order of the grid's coordinates: width, height, depth
-  int64_t stride[3];  // in elements of a plane
-  int64_t area = 1;
-  int64_t mode;
-  int64_t padding;
-  bool align_corners;
-
-  Geometry(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align)
-      : batches(input.size(0)),
-        channels(input.size(1)),
-        places(1),
-        dims(static_cast<int>(input.dim()) - 2),
-        mode(mode),
-        padding(padding),
-        align_corners(align) {
-    for (int d = 0; d < dims; d++) {
-      size[d] = input.size(-1 - d);
-      stride[d] = area;
-      area *= size[d];
-      places *= grid.size(1 + d);
-    }
-  }
-};
-
 // Weighted elements of a plane for each place: at[t][i] is -1 where the tap lies outside, slope is
 // the derivative of the weight by each coordinate of the grid.
 template <class T>
@@ -59,50 +30,6 @@ struct Taps {
   T slope[3][max_taps][block];
 };
 
-template <class T>
-struct Place {
-  T at;
-  T slope;  // by the grid's coordinate
-};
-
-template <class T>
-Place<T> clipped(Place<T> p, int64_t size) {
-  const T last = static_cast<T>(size - 1);
-  if (!(p.at > T(0))) {
-    return {T(0), T(0)};
-  }
-  return p.at >= last ? Place<T>{last, T(0)} : p;
-}
-
-// Back and forth between the ends, which are the outermost middles or edges of elements.
-template <class T>
-Place<T> reflected(Place<T> p, int64_t size, bool align) {
-  const T low = align ? T(0) : T(-0.5);
-  const T span = static_cast<T>(align ? size - 1 : size);
-  if (!(span > T(0))) {
-    return {T(0), T(0)};
-  }
-  T distance = p.at - low;
-  if (distance < T(0)) {
-    distance = -distance;
-    p.slope = -p.slope;
-  }
-  const T extra = std::fmod(distance, span);
-  const bool even = std::fmod(std::floor(distance / span), T(2)) == T(0);
-  return even ? Place<T>{extra + low, p.slope} : Place<T>{span - extra + low, -p.slope};
-}
-
-template <class T>
-Place<T> padded(Place<T> p, int64_t size, const Geometry& g) {
-  if (g.padding == Border) {
-    return clipped(p, size);
-  }
-  if (g.padding == Reflection) {
-    return clipped(reflected(p, size, g.align_corners), size);
-  }
-  return p;
-}
-
 // One axis' share of the taps of a block of places: -1 or less, or the size or more, lies outside.
 template <class T>
 struct Line {
@@ -111,21 +38,12 @@ struct Line {
   T slope[4][block];
 };
 
-// A whole number within reach of the image; far outside where x is huge or NaN.
-template <class T>
-inline int32_t whole(T x, int64_t size) {
-  const T low = T(-4);
-  const T high = static_cast<T>(size) + T(4);
-  const T raised = x > low ? x : low;  // NaN, too
-  return static_cast<int32_t>(raised < high ? raised : high);
-}
-
 template <class T>
 void linear_line(Line<T>& line, const Place<T>* places, int64_t n, int64_t size) {
   for (int64_t i = 0; i < n; i++) {
     const T at = places[i].at;
     const T low = std::floor(at);
-    const int32_t first = whole(low, size);
+    const int32_t first = whole<int32_t>(low, size);
     line.at[0][i] = first;
     line.at[1][i] = first + 1;
     line.weight[0][i] = low + 1 - at;
@@ -137,22 +55,14 @@ void linear_line(Line<T>& line, const Place<T>* places, int64_t n, int64_t size)
 
 template <class T>
 void cubic_line(Line<T>& line, const Place<T>* places, int64_t n, int64_t size, const Geometry& g) {
-  constexpr T a = T(-0.75);
   for (int64_t i = 0; i < n; i++) {
     const T low = std::floor(places[i].at);
-    const T part = places[i].at - low;
-    const T distance[4] = {part + 1, part, 1 - part, 2 - part};
     for (int t = 0; t < 4; t++) {
-      const T x = distance[t];
-      const bool far = t == 0 || t == 3;
-      const T sign = t < 2 ? T(1) : T(-1);
-      line.weight[t][i] =
-          far ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : ((a + 2) * x - (a + 3)) * x * x + 1;
-      line.slope[t][i] =
-          sign * places[i].slope *
-          (far ? (3 * a * x - 10 * a) * x + 8 * a : (3 * (a + 2) * x - 2 * (a + 3)) * x);
-      const Place<T> tap{low - 1 + static_cast<T>(t), T(0)};
-      line.at[t][i] = whole(padded(tap, size, g).at, size);
+      const CubicTap<T> tap = cubic_tap(t, places[i].at - low);
+      line.weight[t][i] = tap.weight;
+      line.slope[t][i] = tap.slope * places[i].slope;
+      const Place<T> place{low - 1 + static_cast<T>(t), T(0)};
+      line.at[t][i] = whole<int32_t>(padded(place, size, g).at, size);
     }
   }
 }
@@ -162,11 +72,8 @@ template <class S, class T>
 void find_line(Line<T>& line, const S* grid, int64_t n, int d, const Geometry& g) {
   const int64_t size = g.size[d];
   Place<T> places[block];
-  // From -1..1 to elements: -1 is the middle of the first one, or its edge.
-  const T scale = static_cast<T>(g.align_corners ? size - 1 : size) / 2;
-  const T shift = g.align_corners ? T(0) : T(-0.5);
   for (int64_t i = 0; i < n; i++) {
-    places[i] = {(static_cast<T>(grid[i * g.dims + d]) + 1) * scale + shift, scale};
+    places[i] = place_of(static_cast<T>(grid[i * g.dims + d]), size, g.align_corners);
   }
   if (g.mode != Cubic && g.padding != Zeros) {
     for (int64_t i = 0; i < n; i++) {
@@ -179,7 +86,7 @@ void find_line(Line<T>& line, const S* grid, int64_t n, int d, const Geometry& g
     cubic_line(line, places, n, size, g);
   } else {
     for (int64_t i = 0; i < n; i++) {
-      line.at[0][i] = whole(std::nearbyint(places[i].at), size);
+      line.at[0][i] = whole<int32_t>(std::nearbyint(places[i].at), size);
       line.weight[0][i] = 1;
       line.slope[0][i] = 0;
     }

@@ -8,6 +8,8 @@
 
 #include <rushlight/dtype.h>
 
+#include "core/read_bool.h"
+
 namespace rushlight::cpu::RL_ISA {
 
 template <class T>
@@ -18,8 +20,7 @@ struct key_of {  // bool and unsigned integers
 template <>
 struct key_of<bool> {
   using type = uint8_t;
-  // By its byte: memory that nobody wrote may hold neither true nor false.
-  static type get(const bool& x) { return reinterpret_cast<const uint8_t&>(x) != 0; }
+  static type get(const bool& x) { return read_bool(&x); }
 };
 template <class T>
   requires(std::is_signed_v<T> && std::is_integral_v<T>)
