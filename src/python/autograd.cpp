@@ -256,12 +256,14 @@ PyObject* backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
     Ends inputs = ends_of(bound[3], "inputs");
     RL_CHECK(!bound.given(3) || !inputs.tensors.empty(),
              "`inputs` argument to `backward()` cannot be empty.");
-    const WithoutGil no_gil;
-    if (RL_UNLIKELY(inputs.any_edge)) {
-      Ends roots = {{root}, {{}}};
-      run_between(roots, {gradient}, inputs, true, retain_graph, create_graph, true);
-    } else {
-      run_backward({root}, {gradient}, retain_graph, create_graph, inputs.tensors);
+    {
+      const WithoutGil no_gil;
+      if (RL_UNLIKELY(inputs.any_edge)) {
+        Ends roots = {{root}, {{}}};
+        run_between(roots, {gradient}, inputs, true, retain_graph, create_graph, true);
+      } else {
+        run_backward({root}, {gradient}, retain_graph, create_graph, inputs.tensors);
+      }
     }
     Py_RETURN_NONE;
   });
