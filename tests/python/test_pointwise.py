@@ -457,6 +457,22 @@ def test_small_shapes(shape):
         assert result.shape == torch.Size(shape)
 
 
+@pytest.mark.parametrize("width", [512, 515, 1000, 2049])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.complex128, torch.bfloat16])
+def test_columns_beside_long_rows(dtype, width):
+    x = torch.arange(7 * width).remainder(100).to(dtype).view(7, width)
+    column = torch.arange(7).to(dtype).view(7, 1)
+    wide = column.expand(7, width).contiguous()
+    assert torch.equal(x + column, x + wide)
+    assert torch.equal(column - x, wide - x)
+    assert torch.equal(x == column, x == wide)
+    assert torch.equal(torch.where(x == 3, column, x), torch.where(x == 3, wide, x))
+    assert torch.equal(torch.addcmul(column, x, column), torch.addcmul(wide, x, wide))
+    assert torch.equal(x[:, 1:-1] * column, x[:, 1:-1] * wide[:, 1:-1])
+    assert torch.equal(x.clone().mul_(column), x * wide)
+    assert torch.equal(x.view(7, 1, width) + column.view(1, 7, 1), x.view(7, 1, width) + wide)
+
+
 @pytest.mark.parametrize(
     "dtype",
     [torch.uint8, torch.int16, torch.float32, torch.float64, torch.complex128, torch.bfloat16],

@@ -17,9 +17,10 @@ namespace rushlight::cpu::RL_ISA {
 namespace {
 
 constexpr int64_t buffer_bytes = 8192;
-constexpr int64_t tail_bytes = 1024;  // a granule of the widest type when the result is bool
-constexpr int64_t short_row = 512;    // rows below this are gathered into pieces over several rows
-constexpr int64_t tile_rows = 16;     // of transposed operands: a cache line of floats
+constexpr int64_t tail_bytes = 1024;   // a granule of the widest type when the result is bool
+constexpr int64_t short_row = 512;     // rows below this are gathered into pieces over several rows
+constexpr int64_t column_piece = 256;  // of a row that meets one number of a column
+constexpr int64_t tile_rows = 16;      // of transposed operands: a cache line of floats
 constexpr int64_t tile_columns = 256;
 constexpr int max_tensors = max_inputs + 1;
 
@@ -115,6 +116,7 @@ class Run {
       streams_ = streams_ && it.data(i + 1) != it.data(0);
     }
     rows_ = !simple_ && has_whole_rows();
+    columns_ = !simple_ && !rows_ && has_columns();
   }
 
   // The dimension along which an input lies together where it does not along the first: such inputs
@@ -207,6 +209,8 @@ class Run {
       }
     } else if (rows_) {
       by_rows(begin, end);
+    } else if (columns_) {
+      by_columns(begin, end);
     } else {
       by_pieces(begin, end);
     }
@@ -343,6 +347,58 @@ class Run {
         }
       }
       begin += rows * n;
+    }
+  }
+
+  // Long rows, of which some operands have but one number: a column beside a matrix.
+  bool has_columns() const {
+    bool lie = it_.dim() > 1 && it_.shape()[0] >= short_row && out_.cast == nullptr &&
+               it_.strides(0)[0] == out_.size;
+    bool any = false;
+    for (int i = 0; i < num_inputs_; ++i) {
+      const Operand& o = in_[i];
+      const int64_t stride = it_.strides(o.index)[0];
+      lie = lie && (o.scalar || (o.cast == nullptr && (stride == 0 || stride == o.size)));
+      any = any || (!o.scalar && stride == 0);
+    }
+    return lie && any;
+  }
+
+  // The number of a row fills less than a piece, which the row then passes by.
+  void by_columns(int64_t begin, int64_t end) const {
+    alignas(64) char buffers[max_inputs][buffer_bytes];
+    const char* in[max_inputs];
+    int64_t step[max_inputs];
+    for (int i = 0; i < num_inputs_; ++i) {
+      in[i] = in_[i].scalar ? broadcast(in_[i], buffers[i], column_piece) : buffers[i];
+      step[i] = in_[i].scalar ? 0 : it_.strides(in_[i].index)[0];
+    }
+    const int64_t row = it_.shape()[0];
+    Cursor cursor;
+    cursor.seek(it_, begin);
+    while (begin < end) {
+      int64_t n = std::min(row - cursor.at[0], end - begin);
+      for (int i = 0; i < num_inputs_; ++i) {
+        const Operand& o = in_[i];
+        if (step[i] != 0) {
+          in[i] = it_.data(o.index) + cursor.offset(it_, o.index);
+        } else if (!o.scalar) {
+          fill(buffers[i], it_.data(o.index) + cursor.offset(it_, o.index), o.size,
+               std::min(n, column_piece));
+        }
+      }
+      char* out = it_.data(0) + cursor.offset(it_, 0);
+      begin += n;
+      while (n > 0) {
+        const int64_t count = std::min(n, column_piece);
+        compute(out, in, count);
+        out += count * result_size_;
+        for (int i = 0; i < num_inputs_; ++i) {
+          in[i] += count * step[i];
+        }
+        n -= count;
+      }
+      cursor.next_row(it_);
     }
   }
 
@@ -517,6 +573,7 @@ class Run {
   Operand in_[max_inputs];
   bool simple_;   // all operands are linear and of the compute type
   bool rows_;     // has_whole_rows()
+  bool columns_;  // has_columns()
   bool streams_;  // a large result, apart from the inputs
 };
 
