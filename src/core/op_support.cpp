@@ -132,6 +132,8 @@ namespace {
 // Elements from the first to one past the last that this geometry reaches; negative reach is
 // refused.
 int64_t span_of(IntArrayRef sizes, IntArrayRef strides) {
+  RL_CHECK(sizes.size() == strides.size(), "dimensionality of sizes (", sizes.size(),
+           ") must match dimensionality of strides (", strides.size(), ")");
   int64_t span = 1;
   for (size_t i = 0; i < sizes.size(); i++) {
     if (sizes[i] <= 0) {  // negative ones are refused where they are set
@@ -152,12 +154,11 @@ int64_t span_of(IntArrayRef sizes, IntArrayRef strides) {
 }  // namespace
 
 Tensor make_empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
-  RL_CHECK(sizes.size() == strides.size(), "dimensionality of sizes (", sizes.size(),
-           ") must match dimensionality of strides (", strides.size(), ")");
+  const int64_t span = span_of(sizes, strides);
   auto impl = TensorImpl::make(Storage(), dtype, device);
   impl->set_sizes_and_strides(sizes, strides);
   int64_t bytes = 0;
-  const bool overflow = __builtin_mul_overflow(span_of(sizes, strides), itemsize(dtype), &bytes);
+  const bool overflow = __builtin_mul_overflow(span, itemsize(dtype), &bytes);
   RL_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes,
            " and strides=", strides);
   impl->set_storage(StorageImpl::allocate(static_cast<size_t>(bytes), device));

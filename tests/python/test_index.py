@@ -231,3 +231,18 @@ def test_results_too_large_are_refused():
     ):
         with pytest.raises(RuntimeError):
             call()
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (1,) * 40 + (0,)])
+def test_an_index_without_elements_may_have_any_rank(shape):
+    x = torch.arange(6.0).view(2, 3)
+    index = torch.empty(shape, dtype=torch.int64)
+    assert torch.gather(x, 1, index).shape == torch.Size(shape)
+    for same in (
+        x.scatter(1, index, x),
+        x.scatter(1, index, 5.0),
+        x.scatter(1, index, x, reduce="multiply"),
+        x.scatter_add(1, index, x),
+        x.scatter_reduce(1, index, x, "amax"),
+    ):
+        assert torch.equal(same, x)

@@ -164,9 +164,11 @@ void scatter_with(const char* name, Meeting how, const Tensor& out, int64_t dim,
   }
 }
 
-// The part of a source that an index of these sizes reaches, contiguous.
+// The part of a source that an index of these sizes reaches, contiguous. An index without elements
+// may have any number of dimensions.
 Tensor reached(const Tensor& source, const Tensor& index) {
-  if (index.dim() == 0 || source.dim() == 0 || source.sizes() == index.sizes()) {
+  if (index.numel() == 0 || index.dim() == 0 || source.dim() == 0 ||
+      source.sizes() == index.sizes()) {
     return contiguous_raw(source);
   }
   return contiguous_raw(
