@@ -203,22 +203,22 @@ class RL_API Tensor {
   const Ref<TensorImpl>& ref() const { return impl_; }
   int32_t use_count() const { return impl_ ? impl_->use_count() : 0; }
 
-  ScalarType dtype() const { return impl_->dtype(); }
-  ScalarType scalar_type() const { return impl_->dtype(); }
-  Device device() const { return impl_->device(); }
+  ScalarType dtype() const { return held().dtype(); }
+  ScalarType scalar_type() const { return held().dtype(); }
+  Device device() const { return held().device(); }
   Layout layout() const { return kStrided; }
   TensorOptions options() const { return TensorOptions(dtype()).device(device()); }
-  int64_t dim() const { return impl_->dim(); }
-  int64_t ndimension() const { return impl_->dim(); }
-  int64_t numel() const { return impl_->numel(); }
+  int64_t dim() const { return held().dim(); }
+  int64_t ndimension() const { return held().dim(); }
+  int64_t numel() const { return held().numel(); }
   int64_t element_size() const { return itemsize(dtype()); }
   int64_t nbytes() const { return numel() * element_size(); }
-  IntArrayRef sizes() const { return impl_->sizes(); }
-  IntArrayRef strides() const { return impl_->strides(); }
+  IntArrayRef sizes() const { return held().sizes(); }
+  IntArrayRef strides() const { return held().strides(); }
   int64_t size(int64_t d) const;  // d counts from the end when negative; IndexError
   int64_t stride(int64_t d) const;
-  int64_t storage_offset() const { return impl_->storage_offset(); }
-  const Storage& storage() const { return impl_->storage(); }
+  int64_t storage_offset() const { return held().storage_offset(); }
+  const Storage& storage() const { return held().storage(); }
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   bool is_cpu() const { return device().is_cpu(); }
   bool is_cuda() const { return device().is_cuda(); }
@@ -226,17 +226,17 @@ class RL_API Tensor {
   bool is_floating_point() const { return is_floating(dtype()); }
   bool is_complex() const { return rushlight::is_complex(dtype()); }
   bool is_signed() const { return dtype_info(dtype()).is_signed; }
-  void* data_ptr() const { return impl_->data(); }
+  void* data_ptr() const { return held().data(); }
   // Typed address; RuntimeError where T is not the dtype.
   template <class T>
   T* data_ptr() const {
     check_dtype(dtype_of_v<T>);
-    return reinterpret_cast<T*>(impl_->data());
+    return reinterpret_cast<T*>(held().data());
   }
   // For kernels, whose contract has checked the dtype.
   template <class T>
   T* data() const {
-    return reinterpret_cast<T*>(impl_->data());
+    return reinterpret_cast<T*>(held().data());
   }
   template <class T>
   T item() const {
@@ -248,7 +248,7 @@ class RL_API Tensor {
   std::string toString() const;
 
   // Autograd (defined in src/autograd).
-  bool requires_grad() const { return impl_->requires_grad(); }
+  bool requires_grad() const { return defined() && impl_->requires_grad(); }
   const Tensor& requires_grad_(bool requires_grad = true) const;
   void set_requires_grad(bool requires_grad) const { requires_grad_(requires_grad); }
   bool is_leaf() const;
@@ -267,7 +267,7 @@ class RL_API Tensor {
   bool retains_grad() const;
   bool is_view() const;
   Tensor _base() const;
-  uint32_t _version() const { return impl_->version(); }
+  uint32_t _version() const { return held().version(); }
   Tensor tensor_data()
       const;  // a new tensor on the same storage, apart from autograd, sharing the version
   Tensor variable_data() const;  // the same with a version of its own (Python's .data)
@@ -276,6 +276,14 @@ class RL_API Tensor {
 #include <rushlight/tensor_methods.inc>
 
  private:
+  // What accessors read; RuntimeError where the tensor is undefined.
+  TensorImpl& held() const {
+    if (RL_UNLIKELY(!impl_)) {
+      refuse_undefined();
+    }
+    return *impl_;
+  }
+  [[noreturn, gnu::cold]] static void refuse_undefined();
   void check_dtype(ScalarType wanted) const;
   Ref<TensorImpl> impl_;
 };

@@ -187,18 +187,18 @@ Tensor with_backward_error(const Tensor& t, const std::string& message) {
 // ---- Tensor ----
 
 bool Tensor::is_leaf() const {
-  const AutogradMeta* meta = impl_->autograd();
+  const AutogradMeta* meta = held().autograd();
   return meta == nullptr || meta->requires_grad || !current_grad_fn(*this);
 }
 
 Ref<Node> Tensor::grad_fn() const {
-  const AutogradMeta* meta = impl_->autograd();
+  const AutogradMeta* meta = held().autograd();
   return meta == nullptr || meta->requires_grad ? Ref<Node>() : current_grad_fn(*this);
 }
 
 int64_t Tensor::output_nr() const {
   grad_fn();
-  return impl_->autograd() == nullptr ? 0 : impl_->autograd()->output_nr;
+  return held().autograd() == nullptr ? 0 : held().autograd()->output_nr;
 }
 
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
@@ -211,21 +211,21 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   if (requires_grad == this->requires_grad() || !is_leaf()) {
     return *this;
   }
-  RL_CHECK(!requires_grad || !impl_->is_inference() || tls.inference_mode,
+  RL_CHECK(!requires_grad || !held().is_inference() || tls.inference_mode,
            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
-  impl_->autograd_or_make().requires_grad = requires_grad;
-  impl_->set_requires_grad_flag(requires_grad);
+  held().autograd_or_make().requires_grad = requires_grad;
+  held().set_requires_grad_flag(requires_grad);
   return *this;
 }
 
 const Tensor& Tensor::grad() const {
   static const Tensor none;
-  const AutogradMeta* meta = impl_->autograd();
+  const AutogradMeta* meta = held().autograd();
   if (meta == nullptr) {
     return none;
   }
   if (!meta->grad.defined() && !meta->retains_grad && !meta->requires_grad &&
-      impl_->requires_grad() && !is_leaf()) {
+      held().requires_grad() && !is_leaf()) {
     warn(
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Backward "
         "does not fill it: call .retain_grad() on this tensor before backward if its gradient is "
@@ -234,7 +234,7 @@ const Tensor& Tensor::grad() const {
   return meta->grad;
 }
 
-Tensor& Tensor::mutable_grad() const { return impl_->autograd_or_make().grad; }
+Tensor& Tensor::mutable_grad() const { return held().autograd_or_make().grad; }
 
 void set_grad(const Tensor& t, const Tensor& grad) {
   if (grad.defined()) {
@@ -258,22 +258,23 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph,
 }
 
 void Tensor::set_data(const Tensor& other) const {
-  RL_CHECK(!impl_->requires_grad() || is_differentiable(other.dtype()),
+  TensorImpl& self = held();
+  RL_CHECK(!self.requires_grad() || is_differentiable(other.dtype()),
            "data set to a tensor that requires gradients must be floating point or complex dtype");
   RL_CHECK(!is_view() || other.dtype() == dtype(),
            "the data of a view cannot be replaced by data of another dtype");
-  if (const AutogradMeta* meta = impl_->autograd()) {
+  if (const AutogradMeta* meta = self.autograd()) {
     const SpinGuard guard(spin_lock_of(meta));
     // Gradients of the old form must not reach the new one by a graph recorded before.
     if (other.dtype() != dtype() || other.device() != device()) {
-      impl_->autograd()->accumulator = nullptr;
+      self.autograd()->accumulator = nullptr;
     }
   }
-  impl_->set_storage(other.storage());
-  impl_->set_dtype(other.dtype());
-  impl_->set_device(other.device());
-  impl_->set_storage_offset(other.storage_offset());
-  impl_->set_sizes_and_strides(other.sizes(), other.strides());
+  self.set_storage(other.storage());
+  self.set_dtype(other.dtype());
+  self.set_device(other.device());
+  self.set_storage_offset(other.storage_offset());
+  self.set_sizes_and_strides(other.sizes(), other.strides());
 }
 
 void detach_in_place(const Tensor& t) {
@@ -305,7 +306,7 @@ AutogradMeta::Hooks& hooks_of(AutogradMeta& meta) {
 
 void Tensor::retain_grad() const {
   RL_CHECK(requires_grad(), "can't retain_grad on Tensor that has requires_grad=False");
-  AutogradMeta& meta = impl_->autograd_or_make();
+  AutogradMeta& meta = held().autograd_or_make();
   if (is_leaf() || meta.retains_grad) {
     return;
   }
@@ -314,7 +315,7 @@ void Tensor::retain_grad() const {
 }
 
 bool Tensor::retains_grad() const {
-  const AutogradMeta* meta = impl_->autograd();
+  const AutogradMeta* meta = held().autograd();
   return meta != nullptr && meta->retains_grad && !is_leaf();
 }
 

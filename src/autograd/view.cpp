@@ -76,9 +76,9 @@ bool TensorImpl::root_requires_grad() const {
 }
 
 bool Tensor::is_view() const {
-  return impl_->autograd() != nullptr && impl_->autograd()->view != nullptr;
+  return held().autograd() != nullptr && held().autograd()->view != nullptr;
 }
-Tensor Tensor::_base() const { return is_view() ? impl_->autograd()->view->root : Tensor(); }
+Tensor Tensor::_base() const { return is_view() ? held().autograd()->view->root : Tensor(); }
 
 Ref<Node> current_grad_fn(const Tensor& t) {
   AutogradMeta* meta = t.impl()->autograd();

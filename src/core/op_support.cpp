@@ -46,20 +46,29 @@ DimVector contiguous_strides(IntArrayRef sizes) {
   return out;
 }
 
-DimVector channels_last_strides(IntArrayRef sizes) {
-  const size_t n = sizes.size();
-  RL_CHECK(n == 4 || n == 5, "required rank ", n == 5 ? 5 : 4,
-           " tensor to use channels_last format");
+DimVector channels_last_strides(IntArrayRef sizes, MemoryFormat format) {
+  const bool volume = format == MemoryFormat::ChannelsLast3d;
+  const size_t n = volume ? 5 : 4;
+  RL_CHECK(sizes.size() == n, "required rank ", n, " tensor to use channels_last",
+           volume ? "_3d" : "", " format, but the sizes are ", sizes);
   DimVector out(n);
   int64_t step = 1;
+  const auto pass = [&step](int64_t size) { step = size == 0 ? 0 : next_stride(step, size); };
   out[1] = step;
-  step = next_stride(step, sizes[1]);
+  pass(sizes[1]);
   for (size_t i = n; i-- > 2;) {
     out[i] = step;
-    step = next_stride(step, sizes[i]);
+    pass(sizes[i]);
   }
   out[0] = step;
   return out;
+}
+
+MemoryFormat format_of(const Tensor& t) {
+  return t.is_contiguous()                 ? MemoryFormat::Contiguous
+         : t.impl()->is_channels_last()    ? MemoryFormat::ChannelsLast
+         : t.impl()->is_channels_last_3d() ? MemoryFormat::ChannelsLast3d
+                                           : MemoryFormat::Contiguous;
 }
 
 DimVector broadcast_sizes(IntArrayRef a, IntArrayRef b) {
@@ -171,7 +180,7 @@ DimVector strides_of(const OutSpec& spec) {
     return spec.strides;
   }
   return spec.format == MemoryFormat::Contiguous ? contiguous_strides(spec.sizes)
-                                                 : channels_last_strides(spec.sizes);
+                                                 : channels_last_strides(spec.sizes, spec.format);
 }
 }  // namespace
 

@@ -43,7 +43,9 @@ RL_API DimVector wrap_dims(IntArrayRef dims, int64_t ndim, bool empty_is_all = t
 RL_API DimVector contiguous_strides(IntArrayRef sizes);
 // The stride of the dimension outside one of this size and stride; overflow raises RuntimeError.
 RL_API int64_t next_stride(int64_t stride, int64_t size);
-RL_API DimVector channels_last_strides(IntArrayRef sizes);  // 4-d or 5-d
+RL_API DimVector channels_last_strides(IntArrayRef sizes, MemoryFormat format);
+// ChannelsLast or ChannelsLast3d where the elements lie so and not contiguously as well.
+RL_API MemoryFormat format_of(const Tensor& t);
 // "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1".
 RL_API DimVector broadcast_sizes(IntArrayRef a, IntArrayRef b);
 RL_API bool is_expandable_to(IntArrayRef from, IntArrayRef to);

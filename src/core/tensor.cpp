@@ -11,6 +11,7 @@
 #include "core/backend.h"
 #include "core/op_support.h"
 #include "core/read_bool.h"
+#include "core/times.h"
 
 namespace rushlight {
 
@@ -136,6 +137,8 @@ void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides) {
 
 namespace {
 
+// Whether the strides tell this order, and no other: where sizes of 1 leave it open, they decide,
+// and what they leave open too is contiguous as usual.
 bool has_strides_of_order(IntArrayRef sizes, IntArrayRef strides, IntArrayRef order) {
   int64_t expected = 1;
   int64_t least = 0;
@@ -205,15 +208,36 @@ void TensorImpl::refresh_flags() {
 int64_t Tensor::size(int64_t d) const { return sizes()[wrap_dim(d, dim())]; }
 int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim())]; }
 
+namespace {
+
+// Whether the elements lie together in this order of dimensions, innermost first. Strides of
+// dimensions of size 1 do not matter: a grey image is contiguous in every format.
+bool lies_in_order(const Tensor& t, IntArrayRef order) {
+  const IntArrayRef sizes = t.sizes();
+  const IntArrayRef strides = t.strides();
+  int64_t expected = 1;
+  return sizes.size() == order.size() && std::all_of(order.begin(), order.end(), [&](int64_t d) {
+           const bool fits = sizes[d] == 1 || strides[d] == expected;
+           expected = times(expected, sizes[d]);
+           return fits;
+         });
+}
+
+}  // namespace
+
 bool Tensor::is_contiguous(MemoryFormat format) const {
   switch (format) {
     case MemoryFormat::ChannelsLast:
-      return impl_->is_channels_last();
+      return lies_in_order(*this, {1, 3, 2, 0});
     case MemoryFormat::ChannelsLast3d:
-      return impl_->is_channels_last_3d();
+      return lies_in_order(*this, {1, 4, 3, 2, 0});
     default:
-      return impl_->is_contiguous();
+      return held().is_contiguous();
   }
+}
+
+void Tensor::refuse_undefined() {
+  throw Error("this Tensor is undefined: it was declared, but never given a value");
 }
 
 void Tensor::check_dtype(ScalarType wanted) const {
@@ -236,6 +260,9 @@ Scalar Tensor::item() const {
 }
 
 std::string Tensor::toString() const {  // as libtorch names types: CPUFloatType
+  if (!defined()) {
+    return "UndefinedType";
+  }
   const char* const names[] = {
 #define RL_NAME(T, Enum, name, alias) #Enum,
       RL_FOR_EACH_DTYPE(RL_NAME)

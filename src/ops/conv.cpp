@@ -46,17 +46,11 @@ void repeat(DimVector& list, const char* name, int64_t dims) {
 // Products of sizes that the caller gives must not overflow; every number below is at most this.
 constexpr int64_t largest = int64_t{1} << 40;
 
-// Dense and in channels-last order, which the result then has, too.
-bool wants_channels_last(const Tensor& t) {
-  return (t.impl()->is_channels_last() || t.impl()->is_channels_last_3d()) && !t.is_contiguous();
-}
-
+// Channels last where the input or the weight is.
 OutSpec spec_of(const DimVector& sizes, const Tensor& input, const Tensor& weight) {
-  OutSpec out{sizes, input.dtype()};
-  if (wants_channels_last(input) || wants_channels_last(weight)) {
-    out.format = sizes.size() == 5 ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
-  }
-  return out;
+  const MemoryFormat format = format_of(input);
+  return {
+      sizes, input.dtype(), {}, format == MemoryFormat::Contiguous ? format_of(weight) : format};
 }
 
 }  // namespace

@@ -341,7 +341,7 @@ OutSpec cat(std::vector<Tensor>& tensors, int64_t& dim) {
                "Sizes of tensors must match except in dimension ", dim, ". Expected size ",
                sizes[d], " but got size ", t.sizes()[d], " for tensor number ", i, " in the list.");
     }
-    channels_last &= t.is_contiguous(MemoryFormat::ChannelsLast) && !t.is_contiguous();
+    channels_last &= format_of(t) == MemoryFormat::ChannelsLast;
     RL_CHECK(!__builtin_add_overflow(total, t.sizes()[dim], &total),
              "cat(): the result would be too large");
   }

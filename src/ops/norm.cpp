@@ -27,17 +27,6 @@ void check_elements(const char* name, const Tensor& t, int64_t n) {
            t.defined() ? t.numel() : 0);
 }
 
-bool is_channels_last(const Tensor& t) {
-  return !t.is_contiguous() && (t.impl()->is_channels_last() || t.impl()->is_channels_last_3d());
-}
-
-MemoryFormat format_of(const Tensor& t) {
-  if (!is_channels_last(t)) {
-    return MemoryFormat::Contiguous;
-  }
-  return t.dim() == 5 ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
-}
-
 Tensor in_format_of(const Tensor& t, const Tensor& like) {
   const MemoryFormat format = format_of(like);
   if (t.is_contiguous(format)) {
@@ -48,7 +37,9 @@ Tensor in_format_of(const Tensor& t, const Tensor& like) {
   return out;
 }
 
-Tensor dense(const Tensor& t) { return is_channels_last(t) ? t : contiguous_raw(t); }
+Tensor dense(const Tensor& t) {
+  return format_of(t) == MemoryFormat::Contiguous ? contiguous_raw(t) : t;
+}
 
 // Sizes of layer_norm's statistics: ones where it normalises.
 DimVector statistics_sizes(const Tensor& input, IntArrayRef normalized_shape) {

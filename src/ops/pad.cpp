@@ -77,9 +77,7 @@ OutSpec constant_pad_nd(Tensor& self, DimVector& pad, Scalar&) {
              self.dim() - 1 - static_cast<int64_t>(i));
     size += pad[2 * i] + pad[2 * i + 1];
   }
-  if (!self.is_contiguous() && self.impl()->is_channels_last()) {
-    out.format = MemoryFormat::ChannelsLast;
-  }
+  out.format = format_of(self);
   return out;
 }
 

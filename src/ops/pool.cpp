@@ -13,12 +13,10 @@ constexpr int64_t largest = int64_t{1} << 31;
 // Batches of images in channels-last order stay so; all others, single images of such strides too,
 // are made contiguous.
 MemoryFormat settle(Tensor& t, size_t dims) {
-  if (!t.is_contiguous() && t.sizes().size() == dims + 2 &&
-      (t.impl()->is_channels_last() || t.impl()->is_channels_last_3d())) {
-    return t.dim() == 5 ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
-  }
-  t = contiguous_raw(t);
-  return MemoryFormat::Contiguous;
+  const bool batch = t.sizes().size() == dims + 2;
+  const MemoryFormat format = batch ? format_of(t) : MemoryFormat::Contiguous;
+  t = format == MemoryFormat::Contiguous ? contiguous_raw(t) : t;
+  return format;
 }
 
 std::string by(IntArrayRef sizes) {

@@ -12,11 +12,9 @@ constexpr int64_t largest = int64_t{1} << 30;  // indices are 32 bits wide
 
 // Images in channels-last order stay so; all others are made contiguous.
 MemoryFormat settle_images(Tensor& t) {
-  if (!t.is_contiguous() && (t.impl()->is_channels_last() || t.impl()->is_channels_last_3d())) {
-    return t.dim() == 5 ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
-  }
-  t = contiguous_raw(t);
-  return MemoryFormat::Contiguous;
+  const MemoryFormat format = format_of(t);
+  t = format == MemoryFormat::Contiguous ? contiguous_raw(t) : t;
+  return format;
 }
 
 void check_mode(std::string_view mode, int64_t dims, bool antialias) {

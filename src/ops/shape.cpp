@@ -433,12 +433,27 @@ std::vector<Tensor> tensor_split_indices(const Tensor& self, IntArrayRef indices
 }
 
 namespace {
+
+// Whether strides are already those of the format, which where sizes of 1 leave it open they tell.
+bool has_format(const Tensor& t, MemoryFormat format) {
+  switch (format) {
+    case MemoryFormat::Preserve:
+      return true;
+    case MemoryFormat::ChannelsLast:
+      return t.impl()->is_channels_last();
+    case MemoryFormat::ChannelsLast3d:
+      return t.impl()->is_channels_last_3d();
+    case MemoryFormat::Contiguous:
+      return !t.impl()->is_channels_last() && !t.impl()->is_channels_last_3d();
+  }
+  return false;
+}
+
 Tensor converted(const Tensor& self, ScalarType dtype, Device device, bool non_blocking, bool copy,
                  std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
   const bool fits = dtype == self.dtype() && device.type() == self.device().type() &&
-                    (!device.has_index() || device == self.device()) &&
-                    (format == MemoryFormat::Preserve || self.is_contiguous(format));
+                    (!device.has_index() || device == self.device()) && has_format(self, format);
   if (fits && !copy) {
     return self;
   }
