@@ -29,7 +29,9 @@ def tensors(m, shape):
     yield m.empty(shape).transpose(0, 1)
     yield m.empty((*shape[:-1], 2 * shape[-1]))[..., ::2]
     if len(shape) > 3:
-        yield m.empty(shape, memory_format=m.channels_last if len(shape) == 4 else m.channels_last_3d)
+        yield m.empty(
+            shape, memory_format=m.channels_last if len(shape) == 4 else m.channels_last_3d
+        )
 
 
 def facts(m, shape):
