@@ -40,11 +40,10 @@ endif()
 message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER_VERSION}, for ${RUSHLIGHT_CUDA_ARCH}; cuBLASLt's headers from ${cublas_include}")
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.cpp src/cuda/*.cu)
-file(GLOB generated_cuda_sources ${RL_GENERATED_DIR}/cuda/*.cpp ${RL_GENERATED_DIR}/cuda/*.cu)
+file(GLOB generated_cuda_sources ${RL_GENERATED_DIR}/cuda/*.cu)
 
 add_library(rushlight_cuda SHARED EXCLUDE_FROM_ALL ${cuda_sources} ${generated_cuda_sources})
 target_link_libraries(rushlight_cuda PRIVATE rl_headers rushlight CUDA::cudart_static)
-target_include_directories(rushlight_cuda PRIVATE ${RL_GENERATED_DIR}/cuda/include)
 target_include_directories(rushlight_cuda SYSTEM PRIVATE ${cublas_include} ${CUDAToolkit_INCLUDE_DIRS})
 # -fmad=false: multiplications and additions are fused only where the formulas say so, as on the CPU.
 # 1835 is about an attribute of thread-local data, 186 about comparisons of unsigned numbers in templates.

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from gen import column, declarations, derivatives, kernels, modules, python, stubs, table, wrappers
+from gen import declarations, kernels, modules, python, stubs, table, wrappers
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -16,38 +16,25 @@ def write(folder: Path, files: dict[str, str]) -> None:
         if not target.exists() or target.read_text() != text:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
-    for old in (
-        p for kind in ("include", "src", "isa", "cuda", "python", "package") for p in (folder / kind).rglob("*")
-    ):
-        if old.is_file() and str(old.relative_to(folder)) not in files:
-            old.unlink()
+    made = {folder / path for path in files}
+    for kind in ("include", "src", "isa", "cuda", "python", "package"):
+        for old in (folder / kind).rglob("*"):
+            if old.is_file() and old not in made:
+                old.unlink()
 
 
 def everything(ops: list[table.Op]) -> dict[str, str]:
-    files = modules.generate()
-    for part in (declarations, kernels, column, wrappers, python, stubs):
+    """Path below the output folder → contents, of all that ops become in C++."""
+    files: dict[str, str] = {}
+    for part in (declarations, kernels, wrappers, python):
         files |= part.generate(ops)
     return files
 
 
-def show(ops: list[table.Op], name: str) -> str:
-    """All that an op expands to in C++."""
-    found = [op for op in ops if op.name == name]
-    if not found:
-        raise SystemExit(f"no op is named {name!r}")
-    parts = []
-    for op in found:
-        parts.append(f"// {op.text}\n// family {op.family}; kind {op.kind}; {op.doc}")
-        parts += [f"{declarations.signature(op, form, defaults=True)};" for form in op.forms]
-        parts += [f"{result} Tensor::{method}(…) const;" for result, method, _, _ in declarations.methods([op])]
-        if op.kind == "kernel":
-            parts.append(f"{kernels.declaration(op)};  // the kernel")
-        if kernels.has_shape_function(op):
-            parts.append(f"{kernels.shape_function(op)};")
-        parts.append(wrappers.wrappers_source([op], wrappers.places(ops)))
-        if (plan := derivatives.plan(op)) is not None:
-            parts.append("// saved: " + (", ".join(f"{s.name} ({s.kind})" for s in plan.saved) or "nothing"))
-    return "\n".join(parts)
+def show(ops: list[table.Op]) -> str:
+    """What these ops alone expand to."""
+    said = "".join(f"// {op.text}\n// family {op.family}; kind {op.kind}; {op.doc}\n" for op in ops)
+    return said + "".join(f"\n// ======== {path}\n{text}" for path, text in everything(ops).items())
 
 
 def main() -> None:
@@ -57,9 +44,12 @@ def main() -> None:
     options = parser.parse_args()
     ops = table.load()
     if options.out is not None:
-        write(options.out, everything(ops))
+        write(options.out, everything(ops) | stubs.generate(ops) | modules.generate())
     elif len(options.command) == 2 and options.command[0] == "show":
-        print(show(ops, options.command[1]))
+        named = [op for op in ops if op.name == options.command[1]]
+        if not named:
+            raise SystemExit(f"no op is named {options.command[1]!r}")
+        print(show(named))
     else:
         parser.print_help()
         sys.exit(2)

@@ -9,6 +9,7 @@ import json
 from dataclasses import replace
 
 from gen import types
+from gen.declarations import out_parameters
 from gen.signatures import (
     FUNCTIONS,
     INPLACE,
@@ -25,7 +26,6 @@ from gen.text import block, commas, fill, flag, pieces, source
 from ops.deprecated import ORDERS
 
 NAMES_PER_FILE = 24
-MOST_PARAMETERS = 24  # class Arguments has room for so many
 
 
 # ---- one signature ----
@@ -49,26 +49,6 @@ def accessor(op: Op, arg: Arg) -> str:
     return f"const auto& {arg.name} = a.{method}({commas(str(place(op, arg.name)), default)});"
 
 
-def passed(arg: Arg) -> str:
-    """The local as the C++ function takes it."""
-    if arg.type.is_list and arg.type.optional and arg.type.base == "float":
-        return f"({arg.name} ? std::optional(ArrayRef<double>(*{arg.name})) : std::nullopt)"
-    return arg.name
-
-
-def given_out(op: Op, named: str, arguments: str) -> list[str]:
-    """The statements of a call with out=."""
-    i, n = place(op, "out"), len(op.results)
-    if n == 1:
-        given = f"const Tensor& out = a.tensor({i});"
-        finish = f"finish_given(a, a.object({i}), [&] {{ rushlight::{op.name}_out(out, {arguments}); }})"
-    else:
-        given = f'const std::vector<Tensor> out = a.out_tensors({i}, {n}, "{op.name}");'
-        call = f"rushlight::{op.name}_out({commas([f'out[{k}]' for k in range(n)], arguments)})"
-        finish = f"finish_named(a, {named}, [&]() -> std::tuple<{commas(['Tensor'] * n)}> {{ return {call}; }})"
-    return block(f"if (a.given({i}))", [given, f"return {finish};"])
-
-
 def run_case(op: Op, original: Op) -> list[str]:
     """The statements that convert the bound arguments of a signature and make the call.
 
@@ -81,38 +61,38 @@ def run_case(op: Op, original: Op) -> list[str]:
         for arg in original.args
         if arg.name not in bound
     ]
-    arguments = commas([passed(arg) for arg in original.args])
+    arguments = commas([arg.name for arg in original.args])
     forms = forms_of(op)
     inplace = [form for form in forms if form in INPLACE]
     if inplace:
-        target = f"a.object({op.receiver})" if op.receiver >= 0 else "Py_None"
-        given = [f"return finish_given(a, {target}, [&] {{ rushlight::{op.inplace_name}({arguments}); }});"]
+        call = f"[&] {{ rushlight::{op.inplace_name}({arguments}); }}"
+        given = [f"return finish_given(a, a.object({op.receiver}), {call});"]
         if inplace == forms:
             return lines + given
         lines += block("if (a.inplace())", given)
-    names = [r.name for r in op.results]
-    named = "nullptr"
+    names, named = [r.name for r in op.results], ""
     if len(names) > 1 and all(names):
         lines.insert(0, "static PyTypeObject* type = nullptr;")
         named = f'named_result(type, "{op.name}", {{{commas([quoted(n) for n in names])}}})'
     if "out" in op.forms and "FunctionForm" in forms:
-        lines += given_out(op, named, arguments)
-    finish = {0: "finish_given(a, Py_None", 1: "finish(a"}.get(len(names), f"finish_named(a, {named}")
-    return [*lines, f"return {finish}, [&] {{ return rushlight::{op.name}({arguments}); }});"]
+        i = place(op, "out")
+        outs = commas([f"const Tensor& {o}" for o in out_parameters(op)])
+        call = f"[&]({outs}) {{ rushlight::{op.name}_out({commas(out_parameters(op), arguments)}); }}"
+        finish = f"finish_out<{len(names)}>({commas(f'a, {i}', quoted(op.name), call, named)})"
+        lines += block(f"if (a.given({i}))", [f"return {finish};"])
+    call = f"[&] {{ return rushlight::{op.name}({arguments}); }}"
+    return [*lines, f"return finish({commas('a', call, named)});"]
 
 
 def quoted(text: str | None) -> str:
     return "nullptr" if text is None else json.dumps(text, ensure_ascii=False)
 
 
-def table(op: Op, symbol: str) -> list[str]:
-    lines = []
-    for row in rows(op):
-        none = row.type.optional or row.default == "None"
-        flags = commas([flag(none), flag(row.keyword_only), flag(row.name == "out")])
-        kind = types.spelt(row.type).kind
-        lines.append(f'{{"{row.name}", Kind::{kind}, {flags}, {quoted(types.shown_default(row))}}},')
-    return fill("const Param $symbol[] = {\n    $lines\n};", symbol=symbol, lines=lines) if lines else []
+def param(row: Arg) -> str:
+    """A row of a signature's table."""
+    flags = [flag(row.type.optional or row.default == "None"), flag(row.keyword_only), flag(row.name == "out")]
+    shown = quoted(types.shown_default(row))
+    return f"{{{commas(quoted(row.name), f'Kind::{types.spelt(row.type).kind}', flags, shown)}}},"
 
 
 def reordered(op: Op, order: str) -> Op:
@@ -124,11 +104,17 @@ def reordered(op: Op, order: str) -> Op:
 
 # ---- one name ----
 
+PARAMS = """
+constexpr Param ${name}_params_$k[] = {
+    $rows
+};
+"""
+
 NAME = """
 // ---- $name ----
 
 $tables
-const Signature ${name}_signatures[] = {
+constexpr Signature ${name}_signatures[] = {
     $signatures
 };
 PyObject* ${name}_run([[maybe_unused]] const Arguments& a) {
@@ -137,7 +123,7 @@ PyObject* ${name}_run([[maybe_unused]] const Arguments& a) {
   }
   Py_UNREACHABLE();
 }
-const Parser ${name}_parser = {"$name", ${name}_signatures, $count, ${name}_run, &$owner};
+constexpr Parser ${name}_parser = {"$name", ${name}_signatures, $count, ${name}_run, &$owner};
 
 """
 
@@ -147,19 +133,13 @@ def name_source(name: str, overloads: list[Op]) -> list[str]:
     tables, signatures, cases = [], [], []
     old = [(reordered(overloads[0], order), overloads[0]) for order in ORDERS.get(name, [])]
     for k, (op, original) in enumerate([*((op, op) for op in overloads), *old]):
-        count = len(rows(op))
-        if count > MOST_PARAMETERS:
-            raise ValueError(f"{name}: more than {MOST_PARAMETERS} parameters")
-        symbol = f"{name}_params_{k}" if count else "nullptr"
-        tables += table(op, symbol)
+        tables += fill(PARAMS, name=name, k=k, rows=[param(row) for row in rows(op)])
         flags = commas([flag(has_varargs(op)), flag(op is not original)])
-        signatures.append(f"{{{symbol}, {count}, {' | '.join(forms_of(op))}, {op.receiver}, {flags}}},")
+        signatures.append(f"{{{name}_params_{k}, {' | '.join(forms_of(op))}, {op.receiver}, {flags}}},")
         cases += block(f"case {k}:", run_case(op, original))
-    owner = "nn_owner" if overloads[0].nn else "ops_owner"
-    return [
-        *fill(NAME, name=name, tables=tables, signatures=signatures, cases=cases, count=len(signatures), owner=owner),
-        "",
-    ]
+    count, owner = len(signatures), "nn_owner" if overloads[0].nn else "ops_owner"
+    lists = {"tables": tables, "signatures": signatures, "cases": cases}
+    return [*fill(NAME, name=name, count=count, owner=owner, **lists), ""]
 
 
 # ---- files ----
@@ -168,70 +148,32 @@ FAMILY = """
 namespace {
 
 $calls
-PyMethodDef functions[] = {
-    $functions
-    {},
+Binding rows[] = {
+    $rows
 };
-PyMethodDef nn_functions[] = {
-    $nn_functions
-    {},
-};
-const PyMethodDef methods[] = {
-    $methods
-    {},
-};
+const Bindings bindings(rows);
 
 }  // namespace
-
-extern const Bindings bindings_$symbol;
-const Bindings bindings_$symbol = {functions, nn_functions, methods};
-"""
-
-BINDINGS = """
-$declarations
-const Bindings* const all_bindings[] = {
-    $rows
-    nullptr,
-};
 """
 
 
-def entries(
-    names: list[tuple[str, list[Op]]], forms: tuple[str, ...], nn: tuple[bool, ...] = (False, True)
-) -> list[str]:
-    """Rows of PyMethodDef for what has one of these forms."""
+def entries(name: str, overloads: list[Op]) -> list[str]:
+    """The functions and methods of a name."""
     lines = []
-    for name, overloads in names:
-        for form in forms:
-            if overloads[0].nn in nn and any(form in forms_of(op) for op in overloads):
-                shown = python_name(overloads[0], form) if form in INPLACE else name
-                function = f"as_function(entry<{name}_parser, {form}>)"
-                lines.append(f'{{"{shown}", {function}, METH_FASTCALL | METH_KEYWORDS,')
-                lines.append(f" {quoted(docstring(overloads))}}},")
+    for form in (*FUNCTIONS, *METHODS):
+        if any(form in forms_of(op) for op in overloads):
+            shown = python_name(overloads[0], form) if form in INPLACE else name
+            lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {quoted(docstring(overloads))}),')
     return lines
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
-    """Path below the output folder → contents; bindings.cpp lists the functions and methods of all families."""
-    files, symbols = {}, []
-    names = by_name(ops)
-    for family in dict.fromkeys(op.family for op in ops):
-        members = [(name, overloads) for name, overloads in names.items() if overloads[0].family == family]
-        for k, part in pieces(members, NAMES_PER_FILE):
-            symbols.append(f"{family}_{k}")
-            lines = fill(
-                FAMILY,
-                calls=[line for name, overloads in part for line in name_source(name, overloads)],
-                functions=entries(part, FUNCTIONS, nn=(False,)),
-                nn_functions=entries(part, FUNCTIONS, nn=(True,)),
-                methods=entries(part, METHODS),
-                symbol=symbols[-1],
-            )
-            includes = ["<rushlight/ops.h>", "", "python/bindings.h", "python/parser.h"]
-            files[f"python/ops_{symbols[-1]}.cpp"] = source(includes, "rushlight::python", lines)
-    lines = fill(
-        BINDINGS,
-        declarations=[f"extern const Bindings bindings_{s};" for s in symbols],
-        rows=[f"&bindings_{s}," for s in symbols],
-    )
-    return files | {"python/bindings.cpp": source(["python/bindings.h"], "rushlight::python", lines)}
+    """Path below the output folder → contents."""
+    files = {}
+    includes = ["<rushlight/ops.h>", "", "python/bindings.h", "python/parser.h"]
+    for family, part in pieces(list(by_name(ops).items()), NAMES_PER_FILE, lambda named: named[1][0].family):
+        calls = [line for name, overloads in part for line in name_source(name, overloads)]
+        rows = [line for name, overloads in part for line in entries(name, overloads)]
+        text = source(includes, "rushlight::python", fill(FAMILY, calls=calls, rows=rows))
+        files[f"python/ops_{family}.cpp"] = text
+    return files

@@ -29,13 +29,12 @@ def rows(op: Op) -> list[Arg]:
 
 
 def forms_of(op: Op) -> list[str]:
-    function, method = "function" in op.variants, "method" in op.variants and op.receiver >= 0
+    function, functional, inplace = "function" in op.variants, "functional" in op.forms, "inplace" in op.forms
     unary = op.kernel.kind == "pointwise" and len(op.tensors) == 1  # relu_(x) is a function too
-    functional, inplace = "functional" in op.forms, "inplace" in op.forms
     has = {
         "FunctionForm": functional and function,
-        "MethodForm": functional and method,
-        "InplaceForm": inplace and method,
+        "MethodForm": functional and "method" in op.variants,
+        "InplaceForm": inplace and "method" in op.variants,
         "InplaceFunctionForm": inplace and (op.nn or (function and (op.inplace_only or unary))),
     }
     return [form for form, exists in has.items() if exists]

@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 import re
 from dataclasses import dataclass
+from functools import partial
 
 # C++'s sets of dtypes and what documentation calls them; the names below are those that entries use.
 DTYPES = {
@@ -56,16 +57,12 @@ class Type:
 
 @dataclass(frozen=True)
 class Arg:
+    """An argument, or a result: its name may be empty."""
+
     name: str
     type: Type
-    default: str | None  # as written in the schema; None: required
-    keyword_only: bool
-
-
-@dataclass(frozen=True)
-class Result:
-    name: str  # "" where the schema names none
-    type: Type
+    default: str | None = None  # as written in the schema; None: required
+    keyword_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +75,10 @@ class Kernel:
     constant: bool = False  # update: writes one value everywhere, so expanded tensors are welcome
     anywhere: bool = False  # written over copies, fills and views: one kernel for all devices
 
+    @property
+    def place(self) -> str:
+        return "ANYWHERE" if self.anywhere else "ISA" if self.isa else "ONCE"
+
 
 @dataclass
 class Op:
@@ -85,7 +86,7 @@ class Op:
     name: str
     overload: str
     args: list[Arg]
-    results: list[Result]
+    results: list[Arg]
     kind: str  # kernel view composite
     family: str
     kernel: Kernel = Kernel("none")
@@ -119,7 +120,7 @@ class Op:
 
     @property
     def inplace_only(self) -> bool:
-        return self.name.endswith("_") and not self.name.endswith("__")
+        return self.name.endswith("_") and not self.name.endswith("__") and self.on_self
 
     @property
     def inplace_name(self) -> str:
@@ -195,7 +196,7 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^(\[]*[)\]])", text) if part.strip()]
 
 
-def parse_signature(text: str) -> tuple[str, str, list[Arg], list[Result]]:
+def parse_signature(text: str) -> tuple[str, str, list[Arg], list[Arg]]:
     """`name.overload(args) -> results`, in the schema language."""
     m = re.match(r"(\w+)(?:\.(\w+))?\((.*)\)\s*->\s*(.*)$", text, re.S)
     if m is None:
@@ -213,7 +214,7 @@ def parse_signature(text: str) -> tuple[str, str, list[Arg], list[Result]]:
     result = m[4].strip()
     for part in _parts(result[1:-1]) if result.startswith("(") else [result]:
         kind, _, name = part.partition(" ")
-        results.append(Result(name.strip(), parse_type(kind)))
+        results.append(Arg(name.strip(), parse_type(kind)))
     return m[1], m[2] or "", args, results
 
 
@@ -228,31 +229,24 @@ def pointwise(*dtypes: str, promote: str = "same") -> Kernel:
     return Kernel("pointwise", dtypes or (everything,), promote, isa=True)
 
 
-def custom(isa: bool = True, anywhere: bool = False) -> Kernel:
-    """shape::name says what comes out, name writes it."""
-    return Kernel("custom", isa=isa and not anywhere, anywhere=anywhere)
-
-
-def update(isa: bool = True, in_step: bool = False, constant: bool = False, anywhere: bool = False) -> Kernel:
-    """The result starts as a copy of self (in place: is self) and the kernel changes it."""
-    return Kernel("update", isa=isa and not anywhere, in_step=in_step, constant=constant, anywhere=anywhere)
-
-
-def dynamic(isa: bool = False) -> Kernel:
-    """The result's size depends on values: the kernel returns it."""
-    return Kernel("dynamic", isa=isa)
-
+# shape::name says what comes out, name writes it.
+custom = partial(Kernel, "custom", isa=True)
+# The result starts as a copy of self (in place: is self) and the kernel changes it.
+update = partial(Kernel, "update", isa=True)
+# The result's size depends on values: the kernel returns it.
+dynamic = partial(Kernel, "dynamic")
 
 _VARIANTS = {
-    "pointwise": "function method inplace out",
-    "custom": "function method out",
-    "update": "function method inplace out",
-    "dynamic": "function method",
-    "none": "function method",
+    "pointwise": {"function", "method", "inplace", "out"},
+    "custom": {"function", "method", "out"},
+    "update": {"function", "method", "inplace", "out"},
+    "dynamic": {"function", "method"},
+    "none": {"function", "method"},
 }
 
 
-def _add(text: str, kind: str, *, variants: str | None = None, manual: tuple[str, ...] = (), **keys) -> None:
+def op(text: str, *, kind: str = "kernel", variants: str | None = None, manual: tuple[str, ...] = (), **keys) -> None:
+    """Declares an op, as a rule one with a kernel."""
     name, overload, args, results = parse_signature(text)
     entry = Op(text, name, overload, args, results, kind, _family, manual=frozenset(manual), **keys)
     if variants is not None:
@@ -260,31 +254,19 @@ def _add(text: str, kind: str, *, variants: str | None = None, manual: tuple[str
     elif entry.inplace_only:
         entry.variants = frozenset({"method", "inplace"})
     else:
-        entry.variants = frozenset(_VARIANTS[entry.kernel.kind].split())
-        if not entry.on_self:
-            entry.variants -= {"method", "inplace"}
+        needs_self = set() if entry.on_self else {"method", "inplace"}
+        entry.variants = frozenset(_VARIANTS[entry.kernel.kind] - needs_self)
     before = [o.overload for o in _ops if o.name == name]
     entry.node_index = len(before)
     if overload in before:
         raise TableError(f"{name}.{overload} is declared twice")
-    if kind == "kernel" and entry.grad is None:
-        raise TableError(f"{text}: say grad=… or grad='none'")
+    if kind == "kernel" and (entry.kernel.kind == "none" or entry.grad is None):
+        raise TableError(f"{text}: say kernel=…, and grad=… or grad='none'")
     _ops.append(entry)
 
 
-def op(text: str, *, kernel: Kernel, **keys) -> None:
-    """Declares an op with a kernel."""
-    _add(text, "kernel", kernel=kernel, **keys)
-
-
-def view(text: str, **keys) -> None:
-    """Declares an op that only changes metadata: views::name gives the geometry."""
-    _add(text, "view", **keys)
-
-
-def composite(text: str, **keys) -> None:
-    """Declares an op written over other ops: composite::name."""
-    _add(text, "composite", **keys)
+view = partial(op, kind="view")  # an op that only changes metadata: views::name gives the geometry
+composite = partial(op, kind="composite")  # an op written over other ops: composite::name
 
 
 def load() -> list[Op]:

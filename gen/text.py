@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from string import Template
 from typing import Any
 
@@ -38,10 +38,12 @@ def flag(value: bool) -> str:
     return str(value).lower()
 
 
-def pieces(items: list, size: int) -> Iterator[tuple[int, list]]:
-    """Runs of at most `size` items with their numbers: what becomes one file each."""
-    for number, start in enumerate(range(0, len(items), size)):
-        yield number, items[start : start + size]
+def pieces(items: list, size: int, family: Callable[[Any], str]) -> Iterator[tuple[str, list]]:
+    """Runs of at most `size` items of a family, each with a name: what becomes one file."""
+    for name in dict.fromkeys(map(family, items)):
+        members = [item for item in items if family(item) == name]
+        for number, start in enumerate(range(0, len(members), size)):
+            yield f"{name}_{number}", members[start : start + size]
 
 
 def source(includes: list[str], namespace: str, lines: list[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gen.table import Arg, Op, Result, Type
+from gen.table import Arg, Op, Type
 from gen.text import commas
 
 
@@ -73,13 +73,9 @@ def owned(t: Type) -> str:
 
 def local(arg: Arg) -> str:
     """Declares the owned copy of a parameter `name_` as `name`."""
-    t, name = arg.type, arg.name
-    if t.is_list and t.base == "int" and not t.optional:
-        if t.size is not None and t.size > 1:  # int[1] only says that one int will do
-            return f'DimVector {name} = repeat_to({t.size}, "{name}", {name}_);'
-    elif t.is_list and t.base in ("Tensor", "int", "float") and not t.element_optional:
-        return f"{owned(t)} {name} = {name}_.vec();"
-    return f"{owned(t)} {name}({name}_);"
+    if arg.type.base == "int" and (arg.type.size or 1) > 1 and not arg.type.optional:  # int[1]: one int will do
+        return f'DimVector {arg.name} = repeat_to({arg.type.size}, "{arg.name}", {arg.name}_);'
+    return f"auto {arg.name} = own({arg.name}_);"
 
 
 _CONSTANTS = {"None": "{}", "True": "true", "False": "false"}
@@ -113,7 +109,7 @@ def shown_default(arg: Arg) -> str | None:
     return text
 
 
-def result_type(results: list[Result]) -> str:
+def result_type(results: list[Arg]) -> str:
     """The C++ type that the functional form returns."""
     kinds = [owned(r.type) for r in results]
     if len(kinds) > 1:

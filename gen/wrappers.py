@@ -7,9 +7,11 @@ overloads.
 
 from __future__ import annotations
 
+import json
+
 from gen import derivatives, types
-from gen.declarations import call_arguments, name_of, out_parameters, registry, signature
-from gen.kernels import has_shape_function, promotion, spec_type
+from gen.declarations import call_arguments, name_of, out_parameters, signature
+from gen.kernels import has_shape_function, promotion
 from gen.table import Op
 from gen.text import block, commas, fill, flag, pieces, source
 
@@ -32,15 +34,6 @@ Tensor run_$symbol($parameters, const Tensor* given, bool resize) {
 }
 """
 
-RUN_DYNAMIC = """
-$result run_$symbol($parameters) {
-  const Device where_ = $device;
-  RL_CHECK_NOT_IMPLEMENTED(!where_.is_meta(),
-                           "$name: the size of the result depends on values, which meta tensors lack");
-  return $kernel($arguments);
-}
-"""
-
 RUN = """
 $result run_$symbol($parameters) {
   $locals
@@ -56,13 +49,6 @@ $result run_$symbol($parameters) {
 """
 
 
-def addresses(op: Op) -> str:
-    """An expression for the addresses of the op's tensors, as they are when it is evaluated."""
-    if any(a.type.is_list for a in op.tensors):
-        return f"addresses_of({commas([a.name for a in op.tensors])})"
-    return "{" + commas([f"&{a.name}" for a in op.tensors]) + "}"
-
-
 def device_of(op: Op) -> str:
     for a in op.args:
         if a.type.base == "Device":  # where the result goes
@@ -72,14 +58,15 @@ def device_of(op: Op) -> str:
     alone = len(op.tensors) == 1 and op.tensors[0].type.is_tensor and not op.tensors[0].type.optional
     if alone or op.kernel.anywhere:  # copies go from one device to another
         return f"{op.tensors[0].name}.device()"
-    return f'common_device("{op.name}", {addresses(op)})'
+    names = [a.name for a in op.tensors]
+    if any(a.type.is_list for a in op.tensors):
+        return f'common_device("{op.name}", addresses_of({commas(names)}))'
+    return f'common_device("{op.name}", {{{commas([f"&{name}" for name in names])}}})'
 
 
 def given_count(op: Op) -> int:
     """How many outputs of the caller `run_<symbol>` takes."""
-    if op.kernel.kind == "dynamic" or (op.kernel.kind == "custom" and (not op.results or op.gives_list)):
-        return 0
-    return max(len(op.results), 1)
+    return 0 if op.gives_list else len(op.results)
 
 
 def settle_numbers(op: Op) -> list[str]:
@@ -87,11 +74,8 @@ def settle_numbers(op: Op) -> list[str]:
     tensors = [f"&{a.name}" for a in op.args if a.type.is_tensor]
     if len(tensors) < 2 or op.kernel.anywhere:
         return []
-    written = "&self" if op.kernel.kind == "update" else "nullptr"
-    moved = commas(tensors[1 if op.kernel.kind == "update" else 0 :])
-    return block(
-        "if (RL_UNLIKELY(!where_.is_cpu()))", [f'settle_numbers("{op.name}", where_, {written}, {{{moved}}});']
-    )
+    written = tensors.pop(0) if op.kernel.kind == "update" else "nullptr"
+    return [f'settle_numbers("{op.name}", where_, {written}, {{{commas(tensors)}}});']
 
 
 def run_update(op: Op) -> dict[str, list[str] | str]:
@@ -100,86 +84,108 @@ def run_update(op: Op) -> dict[str, list[str] | str]:
     others = [a.name for a in op.args[1:] if a.type.base == "Tensor"]
     return {
         "outputs": [*shape, f"Tensor out = {start};"],
-        "apart": [f'keep_apart("{op.name}", out, {name}, {flag(op.kernel.in_step)});' for name in others],
+        "apart": [f'keep_apart("{op.name}", out, {flag(op.kernel.in_step)}, {commas(others)});'] if others else [],
         "arguments": commas("out", [a.name for a in op.args[1:]]),
         "finish": ["return out;"],
     }
 
 
 def run_custom(op: Op) -> dict[str, list[str] | str]:
-    n = len(op.results)
-    outs = [f"out{i}" for i in range(n)]
+    outs = [f"out{i}" for i in range(len(op.results))]
     given = [f"given{i}" for i in range(given_count(op))]
-    shape = f"shape::{op.symbol}({call_arguments(op)});"
-    if n == 0:
-        outputs = [shape]
-    elif op.gives_list:
-        outputs = [f"const {spec_type(op)} specs = {shape}", "std::vector<Tensor> out0 = make_outputs(specs, where_);"]
-    else:
-        outputs = [f"const {spec_type(op)} spec = {shape}"]
-        for i in range(n):
-            spec = "spec" if n == 1 else f"spec[{i}]"
-            begun = f'begin_out("{op.name}", *given{i}, {spec}, where_, {addresses(op)})'
-            outputs.append(f"Tensor out{i} = given{i} != nullptr ? {begun} : make_output({spec}, where_);")
-        if n > 1:
-            apart = f'check_outputs_apart("{op.name}", {{{commas(given)}}});'
-            outputs += block("if (given0 != nullptr)", [apart])
-    results = ["return out0;" if n == 1 else f"return {{{commas(outs)}}};"] if n else []
+    arguments = call_arguments(op)
+    spec = f"shape::{op.symbol}({arguments})"
+    if not outs:
+        return {"outputs": [f"{spec};"], "apart": [], "arguments": arguments, "finish": []}
+    made, returned = (f"[{commas(outs)}]", f"{{{commas(outs)}}}") if len(outs) > 1 else ("out0", "out0")
+    inputs = f"[&] {{ return addresses_of({commas([a.name for a in op.tensors])}); }}"
+    begun = commas(f'"{op.name}", where_', spec, [f"{{{commas(given)}}}", inputs] if given else [])
     return {
-        "outputs": outputs,
+        "outputs": [f"auto {made} = begin_outputs({begun});"],
         "apart": [],
-        "arguments": commas(outs, call_arguments(op)),
-        "finish": [*(f"finish_out({g}, {o});" for g, o in zip(given, outs, strict=False)), *results],
+        "arguments": commas(outs, arguments),
+        "finish": [*(f"finish_out(given{i}, out{i});" for i in range(len(given))), f"return {returned};"],
     }
 
 
 def run_function(op: Op) -> list[str]:
-    kind = op.kernel.kind
-    spelt = {
-        "symbol": op.symbol,
-        "name": op.name,
-        "kernel": f'find_kernel(kernel_tables, where_, &KernelTable::{op.symbol}, "{op.name}")',
-        "result": "Tensor" if op.inplace_only and op.args[0].type.is_tensor else types.result_type(op.results),
-    }
-    if kind == "pointwise":
-        numbers = [
-            a.name if not op.by_formula or a.type.base == "Scalar" else f"Scalar({a.name})" for a in op.attributes
-        ]
+    kernel = f'find_kernel(kernel_tables, where_, &KernelTable::{op.symbol}, "{op.name}")'
+    if op.kernel.kind == "pointwise":
         return fill(
             RUN_POINTWISE,
+            symbol=op.symbol,
+            name=op.name,
             parameters=types.parameters(op.args),
             inputs=[f"it.add_input({a.name});" for a in op.args if a.type.is_tensor],
             promotion=promotion(op),
             dtypes=" | ".join(op.kernel.dtypes),
-            arguments=commas("it", numbers),
-            **spelt,
+            kernel=kernel,
+            arguments=commas("it", [a.name for a in op.attributes]),
         )
-    if kind == "dynamic":
-        parameters = types.parameters(op.args)
-        return fill(RUN_DYNAMIC, parameters=parameters, device=device_of(op), arguments=call_arguments(op), **spelt)
     given = [f"const Tensor* given{i}" for i in range(given_count(op))]
     return fill(
         RUN,
+        symbol=op.symbol,
+        result=types.result_type(op.results),
         parameters=commas(types.parameters(op.args, suffix="_"), given),
         locals=[types.local(a) for a in op.args],
         device=device_of(op),
         settle=settle_numbers(op),
-        **spelt,
-        **(run_update(op) if kind == "update" else run_custom(op)),
+        kernel=kernel,
+        **(run_update(op) if op.kernel.kind == "update" else run_custom(op)),
     )
 
 
 def run_call(op: Op, form: str) -> str:
-    """The call of run_<symbol> in a form; for pointwise ops in place: given self, no resize."""
-    count = given_count(op)
-    outs = {"functional": ["nullptr"] * count, "inplace": ["&self"], "out": [f"&{o}" for o in out_parameters(op)]}
-    resize = [flag(form == "out")] if op.kernel.kind == "pointwise" else []
-    return f"run_{op.symbol}({commas(call_arguments(op), outs[form][:count], resize)})"
+    """The statement that runs the kernel in a form."""
+    new = ["nullptr"] * given_count(op)
+    outs = {"functional": new, "inplace": ["&self"], "out": [f"&{o}" for o in out_parameters(op)]}[form]
+    if op.kernel.kind == "dynamic":
+        kernel = f'"{op.name}", &KernelTable::{op.symbol}'
+        return f"run_dynamic({kernel}, {device_of(op)}, {call_arguments(op)})"
+    resize = [flag(form == "out")] if op.kernel.kind == "pointwise" else []  # in place: given self as it is
+    return f"run_{op.symbol}({commas(call_arguments(op), outs, resize)})"
+
+
+# ---- the boxed form ----
+
+
+def info(op: Op, form: str) -> str:
+    return f"info_{op.name}_{form}_{op.node_index}"
+
+
+def boxed(op: Op, form: str) -> list[str]:
+    """The row of a form in the registry."""
+    name = name_of(op, form)
+    function = f"static_cast<{signature(op, form, name='(*)')}>({name})"
+    texts = commas([json.dumps(text) for text in (name, op.overload, name + op.text.removeprefix(op.name))])
+    declaration = f"const OpInfo {info(op, form)}"
+    return [f"extern {declaration};", f"{declaration} = op_info<{function}>({texts});"]
+
+
+REGISTRY = """
+$declarations
+
+static const OpInfo* const op_infos[] = {
+    $rows
+};
+
+ArrayRef<const OpInfo*> all_ops() { return {op_infos, std::size(op_infos)}; }
+"""
+
+
+def registry(ops: list[Op]) -> str:
+    """All boxed forms by name."""
+    forms = sorted(((op, form) for op in ops for form in op.forms if form != "out"), key=lambda f: name_of(*f))
+    declarations = [f"extern const OpInfo {info(op, form)};" for op, form in forms]
+    lines = fill(REGISTRY, declarations=declarations, rows=[f"&{info(op, form)}," for op, form in forms])
+    return source(["<rushlight/mode.h>"], "rushlight", lines)
 
 
 # ---- the functional and the in-place form ----
 
 WRAPPER = """
+$info
 $signature {
   if (RL_UNLIKELY(tls.upper != nullptr)) {
     $upper
@@ -193,14 +199,6 @@ if (RL_UNLIKELY(tls.lower != nullptr)) {
   return record_answer($lower, self, ViewKind::$kind, $node);
 }
 return recorded_view(self, $call, ViewKind::$kind, $node);
-"""
-
-KERNEL_IN_PLACE = """
-if (RL_LIKELY(tls.lower == nullptr)) {
-  $run;
-} else {
-  $lower;
-}
 """
 
 
@@ -226,12 +224,6 @@ def recording(op: Op, form: str) -> list[str]:
     return lines
 
 
-def made_values(op: Op) -> list[str]:
-    """The results, of which `made_` holds one or several."""
-    n = len(op.results)
-    return ["made_"] if n == 1 else [f"std::get<{i}>(made_)" for i in range(n)]
-
-
 def remembering(op: Op, form: str) -> list[str]:
     """Statements after the kernel: results get their history, and `node` remembers those that it needs."""
     plan = derivatives.plan(op)
@@ -242,7 +234,7 @@ def remembering(op: Op, form: str) -> list[str]:
         lines += [f"const Tensor& {s.name} = self;" for s in plan.saved if s.kind == "output"]
     else:
         names = derivatives.result_names(op)
-        lines = [f"const auto& {n} = {value};" for n, value in zip(names, made_values(op), strict=True)]
+        lines = [f"const auto& {names[0] if len(names) == 1 else f'[{commas(names)}]'} = made_;"]
         lines += [f"{'set_no_history' if n in op.nondiff else 'set_history'}({n}, node);" for n in names]
     return block("if (node)", lines + derivatives.record_outputs(plan))
 
@@ -256,35 +248,28 @@ def composite_call(op: Op, form: str) -> str:
     return call
 
 
-def kernel_body(op: Op, form: str, lower: str) -> list[str]:
+def kernel_body(op: Op, form: str, result: str, lower: str) -> list[str]:
     """The kernel of a form that records, and what follows it."""
-    on_self = form == "inplace" and op.on_self
-    records = on_self or form == "functional"  # what writes into lists of tensors has no gradient
-    result = types.result_type(op.results) if form == "functional" else "void"
-    run = run_call(op, form if records else "functional")
-    lines = recording(op, form) if records else []
+    run = run_call(op, form)
     if result == "void":
-        lines += fill(KERNEL_IN_PLACE, run=run, lower=lower)
+        call = f"RL_LIKELY(tls.lower == nullptr) ? static_cast<void>({run}) : {lower};"
     else:
-        lines.append(f"{result} made_ = RL_LIKELY(tls.lower == nullptr) ? {run} : {lower};")
-    written = [a.name for a in op.args if a.type.written and not (a.name == "self" and "inplace" in op.forms)]
-    lines += [f"count_write({name});" for name in (["self", *written] if on_self else written)]
-    if records:
-        lines += remembering(op, form)
-    if on_self:
-        return [*lines, "return const_cast<Tensor&>(self);"]
-    return lines if result == "void" else [*lines, "return made_;"]
+        call = f"{result} made_ = RL_LIKELY(tls.lower == nullptr) ? {run} : {lower};"
+    written = [a.name for a in op.args if a.type.written or (form == "inplace" and a.name == "self")]
+    return [*recording(op, form), call, *(f"count_write({name});" for name in written), *remembering(op, form)]
 
 
-def wrapper(op: Op, form: str, index: str) -> list[str]:
+def wrapper(op: Op, form: str) -> list[str]:
     """Mode, history, kernel."""
     result = types.result_type(op.results) if form == "functional" else "void"
     upper, lower = (
-        f"dispatch_boxed<{result}>({commas(f'dispatch_{level}', index, call_arguments(op))})"
+        f"dispatch_boxed<{result}>({commas(f'dispatch_{level}', info(op, form), call_arguments(op))})"
         for level in ("upper", "lower")
     )
-    on_self = form == "inplace" and op.on_self
-    handed = [f"{upper};", "return const_cast<Tensor&>(self);"] if on_self else [f"return {upper};"]
+    handed, finish = [f"return {upper};"], ["return made_;"] if result != "void" else []
+    if form == "inplace":
+        finish = ["return const_cast<Tensor&>(self);"]
+        handed = [f"{upper};", *finish]
     if op.kind == "composite":
         body = [f"return {composite_call(op, form)};"]
     elif op.kind == "view":
@@ -296,8 +281,9 @@ def wrapper(op: Op, form: str, index: str) -> list[str]:
             call=f"views::{op.symbol}({call_arguments(op)})",
         )
     else:
-        body = kernel_body(op, form, lower)
-    return fill(WRAPPER, signature=signature(op, form), upper=handed, body=defined_checks(op, form) + body)
+        body = kernel_body(op, form, result, lower) + finish
+    body = defined_checks(op, form) + body
+    return fill(WRAPPER, info=boxed(op, form), signature=signature(op, form), upper=handed, body=body)
 
 
 # ---- out= ----
@@ -310,12 +296,10 @@ def out_wrapper(op: Op) -> list[str]:
     lines = defined_checks(op, "out")
     lines += [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
     if op.kind == "composite":
-        lines += ["const NoGradGuard no_grad;", f"const auto made_ = composite::{op.symbol}({call_arguments(op)});"]
-        if len(outs) > 1:
-            lines.append(f'check_outputs_apart("{op.name}", {{{commas([f"&{o}" for o in outs])}}});')
-        lines += [f'assign_out("{op.name}", {o}, {m});' for o, m in zip(outs, made_values(op), strict=True)]
+        made = f"composite::{op.symbol}({call_arguments(op)})"
+        lines += ["const NoGradGuard no_grad;", f'assign_outs("{op.name}", {made}, {commas(outs)});']
     elif op.kernel.kind == "update":
-        lines += [f"const Tensor made_ = {run_call(op, 'functional')};", f'assign_out("{op.name}", out, made_);']
+        lines.append(f'assign_outs("{op.name}", {run_call(op, "functional")}, out);')
     else:
         lines.append(f"{run_call(op, 'out')};")
         if op.kernel.kind == "pointwise":
@@ -328,33 +312,25 @@ def out_wrapper(op: Op) -> list[str]:
 # ---- files ----
 
 
-def wrappers_source(ops: list[Op], index: dict[tuple[str, str], int]) -> str:
-    """`index`: the places of (name, overload) in the boxed registry."""
-    lines = ["extern const OpInfo op_infos[];", "", "namespace {", ""]
+def wrappers_source(ops: list[Op]) -> str:
+    lines = ["namespace {", ""]
     for op in ops:
         if (plan := derivatives.plan(op)) is not None:
             lines += [*derivatives.backward_function(op, plan), *derivatives.descriptors(op, plan), ""]
-        if op.kind == "kernel":
+        if op.kernel.kind in ("pointwise", "custom", "update"):
             lines += [*run_function(op), ""]
     lines += ["}  // namespace", ""]
     for op in ops:
         for form in op.forms:
-            entry = index.get((name_of(op, form), op.overload))
-            lines += [*(out_wrapper(op) if form == "out" else wrapper(op, form, f"op_infos[{entry}]")), ""]
+            lines += [*(out_wrapper(op) if form == "out" else wrapper(op, form)), ""]
     views = ["ops/recorded_views.h"] if any(op.kind == "view" for op in ops) else []
-    includes = ["<rushlight/ops.h>", "", "generated/kernels.h", *views, "ops/derivatives.h", "ops/wrappers.h"]
+    includes = ["<rushlight/ops.h>", "", *views, "ops/derivatives.h", "ops/wrappers.h"]
     return source(includes, "rushlight", lines[:-1])
-
-
-def places(ops: list[Op]) -> dict[tuple[str, str], int]:
-    return {(name, op.overload): i for i, (name, op, _) in enumerate(registry(ops))}
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
-    index = places(ops)
-    files = {}
-    for family in dict.fromkeys(op.family for op in ops):
-        for k, part in pieces([op for op in ops if op.family == family], OPS_PER_FILE):
-            files[f"src/ops_{family}_{k}.cpp"] = wrappers_source(part, index)
+    files = {"src/registry.cpp": registry(ops)}
+    for name, part in pieces(ops, OPS_PER_FILE, lambda op: op.family):
+        files[f"src/ops_{name}.cpp"] = wrappers_source(part)
     return files

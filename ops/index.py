@@ -81,7 +81,7 @@ composite("where.single(Tensor condition) -> Tensor[]", variants="function", ref
 # ---- joining ----
 
 op("cat(Tensor[] tensors, int dim=0) -> Tensor", kernel=custom(isa=False),
-   grad={"tensors": "cat_backward(grad, metas(tensors), dim)"}, ref="numpy.concatenate",
+   grad={"tensors": "cat_backward(grad, tensors, dim)"}, ref="numpy.concatenate",
    doc="Tensors one after another along a dimension.")
 composite("concat(Tensor[] tensors, int dim=0) -> Tensor", variants="function out", ref="numpy.concatenate", doc="`cat`.")
 composite("concatenate(Tensor[] tensors, int dim=0) -> Tensor", variants="function out", ref="numpy.concatenate", doc="`cat`.")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gen import declarations, derivatives, kernels, table, wrappers
+from gen import derivatives, table
+from gen.__main__ import show
 from gen.table import TableError, parse_signature, parse_type
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,15 +28,9 @@ def golden_op():
     )
 
 
-def expansion(op):
-    parts = [declarations.ops_header([op]), declarations.methods_header([op])]
-    parts += [kernels.kernels_header([op]), wrappers.wrappers_source([op], wrappers.places([op]))]
-    return "\n".join([*parts, *kernels.pointwise_sources([op])])
-
-
 def test_golden_expansion():
     """All C++ that one entry becomes. After an intended change: python -m tests.test_generator."""
-    assert expansion(golden_op()) == GOLDEN.read_text()
+    assert show([golden_op()]) == GOLDEN.read_text()
 
 
 @pytest.mark.parametrize(
@@ -117,4 +112,4 @@ def test_the_hard_ops_fit_the_table():
 
 
 if __name__ == "__main__":
-    GOLDEN.write_text(expansion(golden_op()))
+    GOLDEN.write_text(show([golden_op()]))

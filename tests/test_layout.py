@@ -105,7 +105,7 @@ def test_includes_point_one_way():
     assert not wrong, "\n".join(wrong)
 
 
-# Beside src/cuda and the generator's column, these spell the device's name, since users write it.
+# Beside src/cuda and the generator's files of formulas, these spell the device's name, since users write it.
 SPELL_THE_DEVICE = {
     "include/rushlight/device.h",
     "include/rushlight/tensor.h",
@@ -134,7 +134,7 @@ def test_one_device_is_known_to_its_folder_alone():
         text = (ROOT / path).read_text()
         calls = re.search(r"cuda::|\bcuda[A-Z]|# *include.*cuda", text)
         names = re.search("cuda|nvidia|cublas", text, re.IGNORECASE)
-        if path != Path("gen/column.py") and (
+        if path != Path("gen/kernels.py") and (
             calls or (names and str(path) not in SPELL_THE_DEVICE)
         ):
             wrong.append(f"{path} names CUDA")

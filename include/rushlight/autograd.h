@@ -138,8 +138,8 @@ class RL_API Node : public RefCounted {
   bool wants(size_t i) const {
     return i < num_edges_ && edge_data()[i].node && (tls.wanted_by == nullptr || wanted_by_run(i));
   }
-  bool wants_any(size_t first, size_t n) const {
-    for (size_t i = first; i < first + n; i++) {
+  bool wants_any() const {
+    for (size_t i = 0; i < num_edges_; i++) {
       if (wants(i)) {
         return true;
       }
@@ -153,7 +153,6 @@ class RL_API Node : public RefCounted {
 
   // Filled by generated code in the order that the op's backward reads them.
   void save(const Tensor& t, const Node* output_of = nullptr);
-  void save_list(TensorList list);
   void save_list(const std::vector<std::optional<Tensor>>& list);
   // A result's place is reserved when the node is built and filled once the op has run.
   void reserve_saved() { save(Tensor()); }
@@ -161,8 +160,7 @@ class RL_API Node : public RefCounted {
   void keep(Value v);
   Tensor saved(
       size_t i) const;  // RuntimeError after release ("backward through the graph a second time")
-  std::vector<Tensor> saved_list(size_t first, size_t n) const;
-  std::vector<std::optional<Tensor>> saved_optional_list(size_t first, size_t n) const;
+  std::vector<std::optional<Tensor>> saved_list(size_t first) const;  // up to the last of all
   const Value& value(size_t i) const;
   size_t num_saved() const;
   size_t num_values() const;

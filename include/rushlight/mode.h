@@ -38,7 +38,7 @@ class RL_API ModeScope {
   Mode** slot_;
 };
 
-RL_API ArrayRef<OpInfo> all_ops();
+RL_API ArrayRef<const OpInfo*> all_ops();  // by name
 // Null where there is none; `overload` "" finds the first.
 RL_API const OpInfo* find_op(std::string_view name, std::string_view overload = "");
 // Checks the number of arguments, then calls.

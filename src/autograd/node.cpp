@@ -215,12 +215,6 @@ void Node::save(const Tensor& t, const Node* output_of) {
   Block<SavedTensor>::append(saved_, SavedTensor(t, output_of));
 }
 
-void Node::save_list(TensorList list) {
-  for (const Tensor& t : list) {
-    save(t);
-  }
-}
-
 void Node::save_list(const std::vector<std::optional<Tensor>>& list) {
   for (const std::optional<Tensor>& t : list) {
     save(t.value_or(Tensor()));
@@ -267,21 +261,16 @@ Tensor Node::unpack_saved(size_t i, bool detached_ok) const {
   return copy.take(*this, detached_ok);
 }
 
-std::vector<Tensor> Node::saved_list(size_t first, size_t n) const {
-  std::vector<Tensor> out;
-  out.reserve(n);
-  for (size_t i = first; i < first + n; i++) {
-    out.push_back(saved(i));
-  }
-  return out;
-}
-
-std::vector<std::optional<Tensor>> Node::saved_optional_list(size_t first, size_t n) const {
-  std::vector<std::optional<Tensor>> out(n);
-  for (size_t i = 0; i < n; i++) {
-    Tensor t = saved(first + i);
+std::vector<std::optional<Tensor>> Node::saved_list(size_t first) const {
+  lock();
+  const size_t end = num_saved();
+  unlock();
+  check_not_released();
+  std::vector<std::optional<Tensor>> out(end - first);
+  for (size_t i = first; i < end; i++) {
+    Tensor t = saved(i);
     if (t.defined()) {
-      out[i] = std::move(t);
+      out[i - first] = std::move(t);
     }
   }
   return out;

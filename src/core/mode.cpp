@@ -18,17 +18,17 @@ ModeScope::ModeScope(Mode& mode, Level level)
 ModeScope::~ModeScope() { *slot_ = before_; }
 
 const OpInfo* find_op(std::string_view name, std::string_view overload) {
-  const ArrayRef<OpInfo> ops = all_ops();  // sorted by name
-  const OpInfo* const first =
+  const ArrayRef<const OpInfo*> ops = all_ops();
+  const auto* const first =
       std::lower_bound(ops.begin(), ops.end(), name,
-                       [](const OpInfo& op, std::string_view n) { return op.name < n; });
-  const OpInfo* it = first;
-  for (; it != ops.end() && it->name == name; ++it) {
-    if (it->overload == overload) {
-      return it;
+                       [](const OpInfo* op, std::string_view n) { return op->name < n; });
+  const auto* it = first;
+  for (; it != ops.end() && (*it)->name == name; ++it) {
+    if ((*it)->overload == overload) {
+      return *it;
     }
   }
-  return overload.empty() && first != it ? first
+  return overload.empty() && first != it ? *first
                                          : nullptr;  // none is without a name: the first declared
 }
 

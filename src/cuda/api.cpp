@@ -7,9 +7,9 @@
 #include <string>
 
 #include "core/backend.h"
+#include "cuda/column.h"
 #include "cuda/memory.h"
 #include "cuda/runtime.h"
-#include "generated/column.h"
 
 extern "C" RL_API const rushlight::Backend* rushlight_backend();
 

@@ -1,8 +1,8 @@
 // Scaled dot product attention by its definition: scores by a product of matrices, a softmax over
 // rows, another product. The scores of all heads exist as a whole, in the compute type, so memory
 // grows with the square of the sequence.
+#include "cuda/column.h"
 #include "cuda/rows.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

@@ -1,10 +1,10 @@
 // What the core asks for when it has loaded this library.
 #include "core/backend.h"
 
+#include "cuda/column.h"
 #include "cuda/copy.h"
 #include "cuda/memory.h"
 #include "cuda/runtime.h"
-#include "generated/column.h"
 
 extern "C" RL_API const rushlight::Backend* rushlight_backend() {
   namespace cuda = rushlight::cuda;

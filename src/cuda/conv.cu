@@ -6,10 +6,10 @@
 // same two steps alone.
 #include <algorithm>
 
+#include "cuda/column.h"
 #include "cuda/images.cuh"
 #include "cuda/matmul.h"
 #include "cuda/rows.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

@@ -1,9 +1,9 @@
 // Copies between devices, layouts and dtypes, and fills.
 #include "core/backend.h"
+#include "cuda/column.h"
 #include "cuda/copy.h"
 #include "cuda/each.cuh"
 #include "cuda/memory.h"
-#include "generated/column.h"
 
 namespace rushlight {
 

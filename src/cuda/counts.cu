@@ -3,9 +3,9 @@
 #undef NDEBUG
 #include <cassert>
 
+#include "cuda/column.h"
 #include "cuda/draw.h"
 #include "cuda/each.cuh"
-#include "generated/column.h"
 #include "kernels/counts.h"
 #include "kernels/philox.h"
 

@@ -2,10 +2,10 @@
 // place in the target with blanks between its labels), in logarithms. A block of threads does a
 // sequence; its threads are places, and wait for each other after every step.
 #include "cuda/checked.cuh"
+#include "cuda/column.h"
 #include "cuda/each.cuh"
 #include "cuda/memory.h"
 #include "cuda/tables.h"
-#include "generated/column.h"
 #include "kernels/math.h"
 
 namespace rushlight {

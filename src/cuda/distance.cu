@@ -2,8 +2,8 @@
 // distance and a thread for each element of a gradient.
 #include <cmath>
 
+#include "cuda/column.h"
 #include "cuda/rows.cuh"
-#include "generated/column.h"
 #include "kernels/distance.h"
 
 namespace rushlight {

@@ -4,8 +4,8 @@
 
 #include "cuda/atomic.cuh"
 #include "cuda/checked.cuh"
+#include "cuda/column.h"
 #include "cuda/rows.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

@@ -2,8 +2,8 @@
 // src/cpu/isa/grid_sample.cpp: a thread for each element of the result. The gradient of the image
 // is added up by atomic operations.
 #include "cuda/atomic.cuh"
+#include "cuda/column.h"
 #include "cuda/each.cuh"
-#include "generated/column.h"
 #include "kernels/grid_sample.h"
 
 namespace rushlight {

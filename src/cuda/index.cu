@@ -2,8 +2,8 @@
 // stops the kernel by an assertion, before anything beyond the tensor is touched.
 #include "cuda/atomic.cuh"
 #include "cuda/checked.cuh"
+#include "cuda/column.h"
 #include "cuda/each.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

@@ -3,8 +3,8 @@
 #undef NDEBUG
 #include <cassert>
 
+#include "cuda/column.h"
 #include "cuda/rows.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

@@ -6,11 +6,11 @@
 #include <map>
 #include <mutex>
 
+#include "cuda/column.h"
 #include "cuda/cublas.h"
 #include "cuda/matmul.h"
 #include "cuda/memory.h"
 #include "cuda/runtime.h"
-#include "generated/column.h"
 
 #include <rushlight/ops.h>
 

@@ -1,8 +1,8 @@
 // Normalisation over layers, groups, root mean squares and batches. All but batches are rows with a
 // mean and a deviation of their own and parameters that repeat; the gradients of parameters are
 // sums over what a row kernel leaves behind. Statistics are kept in float for the 16-bit floats.
+#include "cuda/column.h"
 #include "cuda/rows.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

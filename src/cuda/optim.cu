@@ -2,8 +2,8 @@
 // rarer ones.
 #include <cmath>
 
+#include "cuda/column.h"
 #include "cuda/optim.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

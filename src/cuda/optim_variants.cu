@@ -2,8 +2,8 @@
 // worked out in double precision on the host.
 #include <cmath>
 
+#include "cuda/column.h"
 #include "cuda/optim.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

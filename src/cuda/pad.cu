@@ -1,8 +1,8 @@
 // Padding by elements that repeat, and its gradient: images made of elements of another, by tables
 // as in resampling.
 #include "cpu/edges.h"
+#include "cuda/column.h"
 #include "cuda/resample.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

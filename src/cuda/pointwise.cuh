@@ -5,6 +5,7 @@
 // decided outside of templates, by run_pointwise in pointwise.cpp.
 #pragma once
 
+#include "cuda/column.h"
 #include "cuda/element.cuh"
 #include "cuda/pointwise.h"
 #include "cuda/runtime.h"

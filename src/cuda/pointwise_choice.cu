@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "cpu/pointwise_checks.h"
+#include "cuda/column.h"
 #include "cuda/pointwise.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

@@ -1,8 +1,8 @@
 // Pooling over one to three spatial dimensions, by its definition: a thread for each output
 // element, any layout.
 #include "cuda/atomic.cuh"
+#include "cuda/column.h"
 #include "cuda/images.cuh"
-#include "generated/column.h"
 #include "kernels/reduce.h"
 
 namespace rushlight {

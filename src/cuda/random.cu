@@ -2,9 +2,9 @@
 // generator's offset on, which then moves by 4: the same seed gives the same numbers on every GPU,
 // whatever the grid. They are other numbers than the CPU's.
 #include "cpu/random.h"
+#include "cuda/column.h"
 #include "cuda/draw.h"
 #include "cuda/each.cuh"
-#include "generated/column.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
 

@@ -1,7 +1,7 @@
 // Reductions that fold elements by the formulas of kernels/reduce.h: sums, products, extremes,
 // truth, counts, norms.
+#include "cuda/column.h"
 #include "cuda/reduce.cuh"
-#include "generated/column.h"
 #include "kernels/math.h"
 #include "kernels/reduce.h"
 

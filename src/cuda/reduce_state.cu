@@ -1,7 +1,7 @@
 // Reductions whose partial results are more than a number: positions of extremes, variances,
 // logsumexp.
+#include "cuda/column.h"
 #include "cuda/reduce.cuh"
-#include "generated/column.h"
 #include "kernels/math.h"
 
 namespace rushlight {

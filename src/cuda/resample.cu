@@ -1,7 +1,7 @@
 // Images at other sizes, by the tables of cpu/resample.h: a thread for each element, any layout.
 // Bytes are computed in float and rounded once, where the CPU works in fixed point.
+#include "cuda/column.h"
 #include "cuda/resample.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

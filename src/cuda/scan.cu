@@ -1,8 +1,8 @@
 // Scans along a dimension: running sums, products, logarithms of sums of exponentials, extremes
 // with their places. A block walks over a row in tiles and carries the total from one to the next;
 // rows whose elements lie apart have a thread each.
+#include "cuda/column.h"
 #include "cuda/rows.cuh"
-#include "generated/column.h"
 #include "kernels/reduce.h"
 
 namespace rushlight {

@@ -3,10 +3,10 @@
 #include <cub/device/device_scan.cuh>
 #include <thrust/iterator/transform_iterator.h>
 
+#include "cuda/column.h"
 #include "cuda/each.cuh"
 #include "cuda/memory.h"
 #include "cuda/select.h"
-#include "generated/column.h"
 
 namespace rushlight {
 

@@ -1,6 +1,6 @@
 // softmax, log_softmax and their backward along any dimension.
+#include "cuda/column.h"
 #include "cuda/rows.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

@@ -8,8 +8,8 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include "cuda/atomic.cuh"
+#include "cuda/column.h"
 #include "cuda/sort.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

@@ -1,6 +1,6 @@
 // frexp: the special function with two results.
+#include "cuda/column.h"
 #include "cuda/each.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

@@ -1,9 +1,9 @@
 // Distinct elements, and distinct slices along a dimension. Slices stand as rows in an order in
 // which equal ones are neighbours; those that differ from the one before begin a run, and a scan
 // over them numbers the runs. Slices are ordered by sorting their places by the last element first.
+#include "cuda/column.h"
 #include "cuda/select.h"
 #include "cuda/sort.cuh"
-#include "generated/column.h"
 
 namespace rushlight {
 

@@ -5,10 +5,46 @@
 #include <algorithm>
 
 #include "core/op_support.h"
+#include "generated/kernels.h"
 
 namespace rushlight {
 
 // ---- inputs ----
+
+// What owns the value of a parameter of type T.
+template <class T>
+struct OwnerOf {
+  using type = std::remove_cvref_t<T>;
+};
+#define RL_OWNER(T, Owner)             \
+  template <>                          \
+  struct OwnerOf<T> {                  \
+    using type = Owner;                \
+  };                                   \
+  template <>                          \
+  struct OwnerOf<std::optional<T>> {   \
+    using type = std::optional<Owner>; \
+  };
+RL_OWNER(TensorList, std::vector<Tensor>)
+RL_OWNER(IntArrayRef, DimVector)
+RL_OWNER(ArrayRef<double>, std::vector<double>)
+RL_OWNER(ArrayRef<Scalar>, std::vector<Scalar>)
+RL_OWNER(std::string_view, std::string)
+#undef RL_OWNER
+template <>
+struct OwnerOf<OptionalIntArrayRef> {
+  using type = std::optional<DimVector>;
+};
+// A copy that shape functions may change.
+template <class T>
+typename OwnerOf<T>::type own(const T& value) {
+  using Owner = typename OwnerOf<T>::type;
+  if constexpr (std::is_constructible_v<Owner, const T&>) {
+    return Owner(value);
+  } else {
+    return value.vec();
+  }
+}
 
 using Addresses = std::vector<const Tensor*>;
 
@@ -32,7 +68,27 @@ Addresses addresses_of(const A&... arguments) {
 
 // ---- outputs ----
 
-inline std::vector<Tensor> make_outputs(const std::vector<OutSpec>& specs, Device where) {
+// What a kernel writes: new tensors, or what stands for those of the caller that are `given` (null
+// as a rule), with the addresses of its `inputs`.
+template <class F>
+Tensor begin_outputs(const char* op, Device where, const OutSpec& spec, const Tensor* given,
+                     const F& inputs) {
+  return given != nullptr ? begin_out(op, *given, spec, where, inputs()) : make_output(spec, where);
+}
+template <size_t n, class F>
+std::array<Tensor, n> begin_outputs(const char* op, Device where, const OutSpecs<n>& specs,
+                                    const std::array<const Tensor*, n>& given, const F& inputs) {
+  std::array<Tensor, n> out;
+  for (size_t i = 0; i < n; i++) {
+    out[i] = begin_outputs(op, where, specs[i], given[i], inputs);
+  }
+  if (given[0] != nullptr) {
+    check_outputs_apart(op, {given.data(), n});
+  }
+  return out;
+}
+inline std::vector<Tensor> begin_outputs(const char*, Device where,
+                                         const std::vector<OutSpec>& specs) {
   std::vector<Tensor> out;
   out.reserve(specs.size());
   for (const OutSpec& spec : specs) {
@@ -61,28 +117,49 @@ inline Tensor start_update(const char* op, const Tensor* given, const Tensor& se
   }
   return out;
 }
-// Copies of the other inputs where they share memory with it.
-inline void keep_apart(const char* op, const Tensor& out, Tensor& t, bool in_step) {
+inline void keep_one_apart(const char* op, const Tensor& out, bool in_step, Tensor& t) {
   t = apart_from(op, out, t, in_step);
 }
-inline void keep_apart(const char* op, const Tensor& out, std::vector<std::optional<Tensor>>& list,
-                       bool in_step) {
+inline void keep_one_apart(const char* op, const Tensor& out, bool in_step,
+                           std::vector<std::optional<Tensor>>& list) {
   for (std::optional<Tensor>& t : list) {
     if (t.has_value()) {
       t = apart_from(op, out, *t, in_step);
     }
   }
 }
+// Makes copies of the other inputs where they share memory with it.
+template <class... A>
+void keep_apart(const char* op, const Tensor& out, bool in_step, A&... inputs) {
+  (keep_one_apart(op, out, in_step, inputs), ...);
+}
+
+// The kernel makes the result, whose size depends on values.
+template <class R, class... P, class... A>
+R run_dynamic(const char* op, R (*KernelTable::*kernel)(P...), Device where,
+              const A&... arguments) {
+  RL_CHECK_NOT_IMPLEMENTED(!where.is_meta(), op,
+                           ": the size of the result depends on values, which meta tensors lack");
+  return find_kernel(kernel_tables, where, kernel, op)(arguments...);
+}
+
+// out= of what was made without it: one result, or a tuple of several.
+inline void assign_outs(const char* op, const Tensor& made, const Tensor& out) {
+  assign_out(op, out, made);
+}
+template <class... T, class... Out>
+void assign_outs(const char* op, const std::tuple<T...>& made, const Out&... outs) {
+  check_outputs_apart(op, {&outs...});
+  std::apply([&](const T&... values) { (assign_out(op, outs, values), ...); }, made);
+}
 
 // ---- history ----
 
 inline void add_edges(Node& node, const Tensor& t) { node.add_edge(t); }
-// The number of edges of a list is kept with the node's values.
 inline void add_edges(Node& node, TensorList list) {
   for (const Tensor& t : list) {
     node.add_edge(t);
   }
-  node.keep(static_cast<int64_t>(list.size()));
 }
 inline bool grad_wanted(TensorList list) { return any_requires_grad(list); }
 inline void set_history(const std::vector<Tensor>& list, const Ref<Node>& node) {
@@ -103,30 +180,6 @@ inline void count_write(TensorList list) {
 
 // ---- boxed forms ----
 
-// What owns the value of a parameter of type T.
-template <class T>
-struct OwnerOf {
-  using type = std::remove_cvref_t<T>;
-};
-#define RL_OWNER(T, Owner)             \
-  template <>                          \
-  struct OwnerOf<T> {                  \
-    using type = Owner;                \
-  };                                   \
-  template <>                          \
-  struct OwnerOf<std::optional<T>> {   \
-    using type = std::optional<Owner>; \
-  };
-RL_OWNER(TensorList, std::vector<Tensor>)
-RL_OWNER(IntArrayRef, DimVector)
-RL_OWNER(ArrayRef<double>, std::vector<double>)
-RL_OWNER(std::string_view, std::string)
-#undef RL_OWNER
-template <>
-struct OwnerOf<OptionalIntArrayRef> {
-  using type = std::optional<DimVector>;
-};
-
 // Unboxes the arguments of `f`, calls it and boxes what it returns; of an in-place op that is self.
 template <class R, class... P>
 std::vector<Value> call_boxed(R (*f)(P...), const std::vector<Value>& a) {
@@ -141,6 +194,19 @@ std::vector<Value> call_boxed(R (*f)(P...), const std::vector<Value>& a) {
       return box_results(f(a[I].template get<typename OwnerOf<P>::type>()...));
     }
   }(std::index_sequence_for<P...>());
+}
+template <class R, class... P>
+constexpr size_t number_of_parameters(R (*)(P...)) {
+  return sizeof...(P);
+}
+template <auto f>
+std::vector<Value> boxed(const std::vector<Value>& arguments) {
+  return call_boxed(f, arguments);
+}
+// The row of the registry for the function `f`.
+template <auto f>
+constexpr OpInfo op_info(const char* name, const char* overload, const char* schema) {
+  return {name, overload, schema, number_of_parameters(f), boxed<f>};
 }
 
 }  // namespace rushlight

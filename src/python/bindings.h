@@ -2,17 +2,23 @@
 // and methods.
 #pragma once
 
+#include <span>
+
 #include "python/common.h"
 
 namespace rushlight::python {
 
-// What one generated file adds; the arrays end with a null name.
-struct Bindings {
-  PyMethodDef* functions;     // torch.NAME
-  PyMethodDef* nn_functions;  // reached through nn.functional
-  const PyMethodDef* methods;
+struct Binding {
+  PyObject** owner;  // the module that it is a function of; null: a method of tensors
+  PyMethodDef definition;
 };
-extern const Bindings* const all_bindings[];  // ends with null
+// What one generated file adds; by being made it joins the list of all.
+struct Bindings {
+  explicit Bindings(std::span<Binding> rows) : rows(rows), next(first) { first = this; }
+  std::span<Binding> rows;
+  const Bindings* next;
+  inline static const Bindings* first = nullptr;
+};
 
 extern PyObject* ops_owner;  // _C.ops: every function of the op table
 extern PyObject* nn_owner;   // _C._nn: those that are not torch.NAME

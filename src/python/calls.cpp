@@ -250,9 +250,9 @@ PyObject* op_schemas(PyObject*, PyObject* name) {
       raise(PyExc_TypeError, "_op_schemas(): the name must be str");
     }
     Object list = Object::check(PyList_New(0));
-    for (const OpInfo& op : all_ops()) {
-      if (text_view(name) == op.name) {
-        check(PyList_Append(list.get(), text(op.schema).get()));
+    for (const OpInfo* op : all_ops()) {
+      if (text_view(name) == op->name) {
+        check(PyList_Append(list.get(), text(op->schema).get()));
       }
     }
     return list.release();
@@ -262,8 +262,8 @@ PyObject* op_schemas(PyObject*, PyObject* name) {
 PyObject* op_names(PyObject*, PyObject*) {
   return guarded([&] {
     Object names = Object::check(PySet_New(nullptr));
-    for (const OpInfo& op : all_ops()) {
-      check(PySet_Add(names.get(), text(op.name).get()));
+    for (const OpInfo* op : all_ops()) {
+      check(PySet_Add(names.get(), text(op->name).get()));
     }
     return names.release();
   });

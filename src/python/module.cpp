@@ -22,6 +22,22 @@ PyObject* make_namespace(PyObject* module, const char* attribute, const char* na
   return space;
 }
 
+void add_generated() {
+  for (const Bindings* b = Bindings::first; b != nullptr; b = b->next) {
+    for (Binding& row : b->rows) {
+      if (row.owner == nullptr) {
+        const PyMethodDef method[] = {row.definition, {}};
+        add_methods(method);
+        continue;
+      }
+      const Object name = Object::check(PyModule_GetNameObject(*row.owner));
+      const Object function =
+          Object::check(PyCFunction_NewEx(&row.definition, *row.owner, name.get()));
+      check(PyObject_SetAttrString(*row.owner, row.definition.ml_name, function.get()));
+    }
+  }
+}
+
 void init(PyObject* module) {
   // Tensors' objects, types and free lists are the process's, not an interpreter's.
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
@@ -41,11 +57,7 @@ void init(PyObject* module) {
   init_profiler(module);
   init_dlpack(module);
   init_nn_module(module);
-  for (const Bindings* const* b = all_bindings; *b != nullptr; b++) {
-    check(PyModule_AddFunctions(ops_owner, (*b)->functions));
-    check(PyModule_AddFunctions(nn_owner, (*b)->nn_functions));
-    add_methods((*b)->methods);
-  }
+  add_generated();
   add_operators();
   add_indexing();
   add_properties();

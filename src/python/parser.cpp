@@ -401,7 +401,7 @@ void warn_of_deprecated(const Parser& parser, const Signature& s, const Call& ca
       plausible_count++;
     }
   }
-  PyObject* slots[Arguments::max_params];
+  PyObject* slots[max_params];
   Binding b{slots};
   std::string why;
   if (candidates == 1 || plausible_count == 1) {

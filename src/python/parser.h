@@ -53,9 +53,17 @@ enum Form : uint8_t { FunctionForm = 1, MethodForm = 2, InplaceForm = 4, Inplace
 constexpr bool is_method(Form f) { return f == MethodForm || f == InplaceForm; }
 constexpr bool is_inplace(Form f) { return f == InplaceForm || f == InplaceFunctionForm; }
 
-struct Signature {
+inline constexpr int max_params = 24;
+
+struct ParamList {
+  template <size_t n>
+  constexpr ParamList(const Param (&list)[n]) : params(list), count(n) {
+    static_assert(n <= max_params);
+  }
   const Param* params;
   uint8_t count;
+};
+struct Signature : ParamList {
   uint8_t forms;            // a set of Form
   int8_t self;              // index of the parameter that a method is called on; -1: none
   bool varargs;             // the only positional parameter besides self takes `view(2, 3)`
@@ -84,10 +92,16 @@ PyObject* entry(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObjec
   return parser.call(form, is_method(form) ? self : nullptr, args, nargs, names);
 }
 
+// A row of what a generated file adds.
+#define RL_BINDING(parser, form, shown, doc)                                      \
+  {                                                                               \
+    is_method(form) ? nullptr : (parser).owner, {                                 \
+      shown, as_function(entry<parser, form>), METH_FASTCALL | METH_KEYWORDS, doc \
+    }                                                                             \
+  }
+
 class Arguments {
  public:
-  static constexpr int max_params = 24;
-
   int signature() const { return signature_; }
   bool inplace() const { return is_inplace(form_); }
 
@@ -187,26 +201,6 @@ PyObject* wrap_result(std::tuple<T...> results, PyTypeObject* named = nullptr) {
   return out.release();
 }
 
-// Runs an op, without the GIL where it is heavy, and wraps what comes out.
-template <class F>
-PyObject* finish(const Arguments& a, F&& op) {
-  if (RL_LIKELY(!a.heavy())) {
-    return wrap_result(op());
-  }
-  auto result = [&] {
-    const WithoutGil no_gil;
-    return op();
-  }();
-  return wrap_result(std::move(result));
-}
-template <class F>
-PyObject* finish_named(const Arguments& a, PyTypeObject* named, F&& op) {
-  auto result = [&] {
-    const WithoutGil no_gil(a.heavy());
-    return op();
-  }();
-  return wrap_result(std::move(result), named);
-}
 // In-place and out=: the object that was given comes back.
 template <class F>
 PyObject* finish_given(const Arguments& a, PyObject* given, F&& op) {
@@ -215,6 +209,44 @@ PyObject* finish_given(const Arguments& a, PyObject* given, F&& op) {
     op();
   }
   return Py_NewRef(given);
+}
+// Runs an op, without the GIL where it is heavy, and wraps what comes out; `named` may be the type
+// of several results with names.
+template <class F, class... Named>
+PyObject* finish(const Arguments& a, F&& op, Named*... named) {
+  if constexpr (std::is_void_v<decltype(op())>) {
+    return finish_given(a, Py_None, op);
+  } else {
+    if (RL_LIKELY(!a.heavy())) {
+      return wrap_result(op(), named...);
+    }
+    auto result = [&] {
+      const WithoutGil no_gil;
+      return op();
+    }();
+    return wrap_result(std::move(result), named...);
+  }
+}
+// out= at parameter i of an op with n results, which `op` is given: a tensor, or a tuple of
+// several.
+template <size_t n, class F, class... Named>
+PyObject* finish_out(const Arguments& a, int i, const char* name, F&& op, Named*... named) {
+  if constexpr (n == 1) {
+    {
+      const WithoutGil no_gil(a.heavy());
+      op(a.tensor(i));
+    }
+    return Py_NewRef(a.object(i));
+  } else {
+    const std::vector<Tensor> out = a.out_tensors(i, n, name);
+    return [&]<size_t... k>(std::index_sequence<k...>) {
+      const auto run = [&] {
+        op(out[k]...);
+        return std::tuple(out[k]...);
+      };
+      return finish(a, run, named...);
+    }(std::make_index_sequence<n>());
+  }
 }
 
 // The type torch.return_types.NAME with these fields; made on first use.
@@ -232,8 +264,7 @@ inline constexpr Param self_param = {"self", Kind::Tensor};
 #define RL_METHOD_CALLED(name, text, ...)                                          \
   PyObject* name##_run(const Arguments& a);                                        \
   const Param name##_params[] = {self_param, __VA_ARGS__};                         \
-  const Signature name##_signatures[] = {                                          \
-      {name##_params, std::size(name##_params), MethodForm, 0, false}};            \
+  const Signature name##_signatures[] = {{name##_params, MethodForm, 0, false}};   \
   const Parser name##_parser = {text, name##_signatures, 1, name##_run, nullptr};  \
   PyObject* name##_method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, \
                           PyObject* names) {                                       \
@@ -245,8 +276,7 @@ inline constexpr Param self_param = {"self", Kind::Tensor};
 #define RL_FUNCTION(name, ...)                                                                     \
   PyObject* name##_run(const Arguments& a);                                                        \
   const Param name##_params[] = {__VA_ARGS__};                                                     \
-  const Signature name##_signatures[] = {                                                          \
-      {name##_params, std::size(name##_params), FunctionForm, -1, false}};                         \
+  const Signature name##_signatures[] = {{name##_params, FunctionForm, -1, false}};                \
   const Parser name##_parser = {#name, name##_signatures, 1, name##_run, &ops_owner};              \
   PyObject* name##_function(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* names) { \
     return name##_parser.call(FunctionForm, nullptr, args, nargs, names);                          \

@@ -90,7 +90,7 @@ def find_header(name: str) -> Path:
 def sources(generated: Path, into: Path) -> list[Path]:
     """Writes what is compiled; returns the files."""
     files = [HERE / "host.cpp", HERE / "cublas.cpp"]
-    for path in [*(ROOT / "src/cuda").iterdir(), *generated.glob("cuda/*.c*")]:
+    for path in [*(ROOT / "src/cuda").iterdir(), *generated.glob("cuda/*.cu")]:
         if path.name in REPLACED:
             continue
         target = into / "cuda" / path.name
@@ -105,7 +105,6 @@ def sources(generated: Path, into: Path) -> list[Path]:
 def write_ninja(files: list[Path], build: Path, out: Path) -> None:
     folders = [
         out,
-        build / "generated/cuda/include",
         build / "generated/include",
         build / "include",
     ]

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import rushlight as torch
-from gen import declarations, table
+from gen import kernels, table
 from rushlight import nn
 from rushlight.cuda import _library
 
@@ -89,7 +89,7 @@ def test_importing_loads_no_library():
 
 @built
 def test_schema_hash_is_that_of_the_table():
-    assert _library.text("schema_hash") == declarations.schema_hash(table.load())
+    assert _library.text("schema_hash") == kernels.table_hash(table.load())
 
 
 @built
