@@ -53,78 +53,47 @@ class Class:
         self.entry = entry
         self.name, _, self.args, _ = table.parse_signature(entry["signature"] + " -> ()")
         self.base = known.get(entry.get("base", "Module"))  # None: Module
-        self.sets = entry.get("sets", {})
         known[self.name] = self
 
-    def own_attributes(self) -> set[str]:
-        return {a.name for a in self.args} - set(self.entry.get("transient", ())) | set(self.sets)
-
-    def attributes(self) -> set[str]:
-        return self.own_attributes() | (self.base.attributes() if self.base else {"training"})
-
     def constructor(self) -> list[str]:
-        base = self.base.args if self.base else []
+        base = [a.name for a in self.base.args] if self.base else []
         names = [a.name for a in self.args]
         # Without arguments other than its base's, a class has its base's constructor.
-        if not names or (self.base and names == [a.name for a in base]):
+        if not names or (self.base and names == base):
             return []
-        passed = {a.name: a.name for a in base if a.name in names}
-        if self.base:
-            passed |= self.entry.get("fixed", {})
-        lines = []
-        for arg in self.args:
-            name, kind = arg.name, arg.type
-            if name in passed or name in self.sets or name not in self.own_attributes():
-                continue
-            # A default that names another argument means "as that one", which None stands for.
-            value = f"{arg.default} if {name} is None else {name}" if arg.default in names else name
-            if name in self.entry.get("spread", ()):
-                value = f"_repeated({value}, {kind.size})"
-            if kind.base == "Tensor":
+        passed = {name: name for name in base if name in names} | self.entry.get("fixed", {})
+        attributes = {name: name for name in names if name not in passed} | self.entry.get("sets", {})
+        lines = [f"super().__init__({commas([f'{k}={v}' for k, v in passed.items()])})"]
+        buffers = [a.name for a in self.args if a.type.base == "Tensor"]
+        for name, value in attributes.items():
+            if name in buffers:
                 lines += [f'self.register_buffer("{name}", {value})', f"self.{name}: Tensor | None"]
-            else:
+            elif value is not None:
                 lines.append(f"self.{name} = {value}")
-        lines += [f"self.{name} = {value}" for name, value in self.sets.items() if name not in passed]
-        call = f"super().__init__({commas([f'{k}={v}' for k, v in passed.items()])})"
-        return [
-            "",
-            f"def __init__({self.parameters(names)}) -> None:",
-            f"    {call}",
-            *(f"    {line}" for line in lines),
-        ]
+        return ["", f"def __init__({self.parameters()}) -> None:", *(f"    {line}" for line in lines)]
 
-    def parameters(self, names: list[str]) -> str:
+    def parameters(self) -> str:
         parts = ["self"]
         for arg in self.args:
             if arg.keyword_only and "*" not in parts:
                 parts.append("*")
-            default = "None" if arg.default in names else arg.default
-            parts.append(f"{arg.name}: {annotation(arg.type)}" + (f" = {default}" if default else ""))
+            parts.append(f"{arg.name}: {annotation(arg.type)}" + (f" = {arg.default}" if arg.default else ""))
         return commas(parts)
 
     def forward(self) -> list[str]:
         if not self.entry["call"]:
             return []
-        inputs = self.entry.get("inputs", "input").split(", ")
-        names = self.attributes() - set(inputs)
-        call = re.sub(
-            r"(?<![\w.'])([A-Za-z_]\w*)(?!\w|\s*=|\(|')",
-            lambda m: f"self.{m[1]}" if m[1] in names else m[1],
-            self.entry["call"],
-        )
-        call = call if call.startswith("input.") else f"F.{call}"
-        typed = commas([f"{name}: Tensor" for name in inputs])
-        return ["", f"def forward(self, {typed}) -> Tensor:", f"    return {call}"]
+        inputs = [f"{name}: Tensor" for name in self.entry.get("inputs", "input").split(", ")]
+        return ["", f"def forward(self, {commas(inputs)}) -> Tensor:", f"    return {self.entry['call']}"]
 
     def extra_repr(self) -> list[str]:
         """What `show` says: `{name}` is an attribute, `{?name}` one that is shown where it is true."""
         if "show" not in self.entry:
             return []
-        text = self.entry["show"]
-        comma = "" if text.startswith("{?") else ", "
-        flags = [f'    {f} = "{comma}{f}=True" if self.{f} else ""' for f in re.findall(r"\{\?(\w+)\}", text)]
-        text = re.sub(r"\{(\w+)", r"{self.\1", text).replace("{?", "{")
-        return ["", "def extra_repr(self) -> str:", *flags, f'    return {"f" if text else ""}"{text}"']
+        text = re.sub(r"\{(\w+)", r"{self.\1", self.entry["show"])
+        text = re.sub(r"^\{\?(\w+)\}", r"{'\1=True' if self.\1 else ''}", text)
+        text = re.sub(r"\{\?(\w+)\}", r"{', \1=True' if self.\1 else ''}", text)
+        return ["", "def extra_repr(self) -> str:", f'    return f"{text}"']
 
     def source(self) -> list[str]:
         members = [*self.constructor(), *self.forward(), *self.extra_repr()]
