@@ -4,8 +4,8 @@
 
 With --base only what differs from that commit, committed or not: sources, and for a changed header
 the source of its name, or else the first that includes it. Kernels for instruction sets are left
-out, whose vectors clang does not know as g++ does, and so are generated files. The checks stand in
-.clang-tidy.
+out, whose vectors clang does not know as g++ does, and so is what git does not keep: generated
+files, the virtual environment. The checks stand in .clang-tidy.
 """
 
 import argparse
@@ -20,29 +20,32 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def lines_of(*command: str) -> set[str]:
+    return set(
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\n")
+    )
+
+
+def git(*command: str) -> set[str]:
+    return lines_of("git", "-C", str(ROOT), *command)
+
+
 def commands(build: Path) -> dict[str, dict]:
     """The compile command of every source of the project, by its path from the root."""
+    ours = git("ls-files", "--cached", "--others", "--exclude-standard")
     found: dict[str, dict] = {}
     for command in json.loads((build / "compile_commands.json").read_text()):
-        path = Path(command["file"])
-        if path.is_relative_to(ROOT / "src/cpu/isa") or path.is_relative_to(build):
-            continue
-        if path.is_relative_to(ROOT):
-            found.setdefault(str(path.relative_to(ROOT)), command)
+        name = os.path.relpath(command["file"], ROOT)
+        if name in ours and not name.startswith("src/cpu/isa/"):
+            found.setdefault(name, command)
     return found
 
 
 def changed(base: str) -> set[str]:
     """Files that differ from the commit where this branch left `base`, new ones among them."""
-    git = ["git", "-C", str(ROOT)]
-    lines = []
-    for command in (
-        ["diff", "--name-only", "--merge-base", base],
-        ["ls-files", "-o", "--exclude-standard"],
-    ):
-        result = subprocess.run([*git, *command], check=True, capture_output=True, text=True)
-        lines += result.stdout.splitlines()
-    return set(lines)
+    return git("diff", "--name-only", "--merge-base", base) | git(
+        "ls-files", "-o", "--exclude-standard"
+    )
 
 
 def affected(names: set[str], sources: dict[str, dict]) -> list[str]:
@@ -64,12 +67,15 @@ def main() -> int:
     options = parser.parse_args()
     known = commands(options.build.resolve())
     files = sorted(known) if options.base is None else affected(changed(options.base), known)
+    # clang-tidy brings clang's headers, not omp.h: the compiler's come after them.
+    (headers,) = lines_of(os.environ.get("CXX", "g++"), "-print-file-name=include") - {""}
     with tempfile.TemporaryDirectory() as folder:
         # clang-tidy reads a source as often as the database has it.
         (Path(folder) / "compile_commands.json").write_text(json.dumps([known[f] for f in files]))
 
         def check(name: str) -> bool:
-            command = ["clang-tidy", "-p", folder, "--quiet", str(ROOT / name)]
+            after = [f"--extra-arg={flag}" for flag in ("-idirafter", headers)]
+            command = ["clang-tidy", "-p", folder, "--quiet", *after, str(ROOT / name)]
             result = subprocess.run(command, capture_output=True, text=True)
             if result.returncode != 0:
                 print(result.stdout or result.stderr, end="", flush=True)
