@@ -3,9 +3,9 @@
     python cmake/tidy.py BUILD [--base COMMIT] [--jobs N]
 
 With --base only what differs from that commit, committed or not: sources, and for a changed header
-the source of its name, or else the first that includes it. Kernels for instruction sets are left
-out, whose vectors clang does not know as g++ does, and so is what git does not keep: generated
-files, the virtual environment. The checks stand in .clang-tidy.
+the source of its name, or else the first that includes it. Kernels for instruction sets and for
+CUDA are left out, which clang does not know as g++ and nvcc do, and so is what git does not keep:
+generated files, the virtual environment. The checks stand in .clang-tidy.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def commands(build: Path) -> dict[str, dict]:
     found: dict[str, dict] = {}
     for command in json.loads((build / "compile_commands.json").read_text()):
         name = os.path.relpath(command["file"], ROOT)
-        if name in ours and not name.startswith("src/cpu/isa/"):
+        if name in ours and name.endswith(".cpp") and not name.startswith("src/cpu/isa/"):
             found.setdefault(name, command)
     return found
 

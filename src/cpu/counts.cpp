@@ -35,6 +35,7 @@ void poisson(const Tensor& out, const Tensor& self, const Generator& generator) 
       to[i] = convert<T>(counts::poisson_one(r, draw_unit));
     }
   });
+  target.write_back();
 }
 
 void binomial(const Tensor& out, const Tensor& count, const Tensor& prob,
@@ -56,6 +57,7 @@ void binomial(const Tensor& out, const Tensor& count, const Tensor& prob,
           counts::binomial_one(std::floor(trials), static_cast<compute_t<T>>(p[i]), draw_unit));
     }
   });
+  target.write_back();
 }
 
 }  // namespace rushlight::cpu

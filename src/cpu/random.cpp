@@ -19,7 +19,7 @@ DrawLock::~DrawLock() { state_->mutex.unlock(); }
 OrderedOutput::OrderedOutput(const Tensor& out)
     : out_(out),
       memory_(out.is_contiguous() ? out : make_empty(out.sizes(), out.dtype(), out.device())) {}
-OrderedOutput::~OrderedOutput() noexcept(false) {
+void OrderedOutput::write_back() const {
   if (!memory_.is_same(out_)) {
     copy_raw(out_, memory_);
   }

@@ -27,14 +27,12 @@ class DrawLock {
   GeneratorImpl* state_;
 };
 
-// The memory to fill in logical order: the tensor's own, or that of a copy which is written back at
-// the end.
+// The memory to fill in logical order: the tensor's own, or that of a copy, which `write_back`
+// brings to the tensor.
 class OrderedOutput {
  public:
   explicit OrderedOutput(const Tensor& out);
-  ~OrderedOutput() noexcept(false);
-  OrderedOutput(const OrderedOutput&) = delete;
-  OrderedOutput& operator=(const OrderedOutput&) = delete;
+  void write_back() const;
   void* data() const;
   int64_t numel() const;
 

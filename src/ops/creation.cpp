@@ -167,7 +167,8 @@ Tensor arithmetic_range(const char* op, const Scalar& start, const Scalar& end, 
     const auto wide = [](const Scalar& s) { return static_cast<__int128>(s.as<int64_t>()); };
     const __int128 span = wide(end) - wide(start);
     const __int128 s = wide(step);
-    count = static_cast<double>((span + s + (s > 0 ? -1 : 1)) / s);
+    const __int128 steps = (span + s + (s > 0 ? -1 : 1)) / s;
+    count = static_cast<double>(steps);
   } else {
     count = with_end ? std::floor((to - from) / by + 1) : std::ceil((to - from) / by);
   }

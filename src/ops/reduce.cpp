@@ -390,8 +390,9 @@ Tensor scatter_selected(const Tensor& grad, IntArrayRef sizes, int64_t dim, cons
 
 Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim,
                     const std::optional<Scalar>& correction, bool keepdim) {
-  const double n = grad.numel() == 0 ? 1.0 : static_cast<double>(self.numel() / grad.numel());
-  const double divisor = n - (correction.has_value() ? correction->as<double>() : 1.0);
+  const int64_t n = grad.numel() == 0 ? 1 : self.numel() / grad.numel();
+  const double divisor =
+      static_cast<double>(n) - (correction.has_value() ? correction->as<double>() : 1.0);
   const Tensor scaled = expand_reduced(grad.mul(Scalar(2.0 / (divisor > 0 ? divisor : 0.0))),
                                        self.sizes(), dim, keepdim);
   const DimVector dims = wrap_dims(dim.value_or({}), self.dim());

@@ -40,7 +40,7 @@ std::vector<std::string_view> result_types(std::string_view schema) {
       break;
     }
     rest.remove_prefix(begin);
-    const size_t end = std::min(rest.find_first_of(","), rest.size());
+    const size_t end = std::min(rest.find(','), rest.size());
     std::string_view one = rest.substr(0, end);
     rest.remove_prefix(end);
     const size_t stop = one.find_first_of(" )(");  // a name, or what an alias says

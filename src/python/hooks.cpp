@@ -211,7 +211,7 @@ struct HookStack {
   std::vector<std::unique_ptr<PythonSavedHooks>> hooks;
   ~HookStack() {
     for (auto& h : hooks) {
-      h.release();  // the thread ended inside a `with`: its Python references go with it
+      (void)h.release();  // the thread ended inside a `with`: its Python references go with it
     }
   }
 };

@@ -76,7 +76,7 @@ void init(PyObject* module) {
 
 }  // namespace rushlight::python
 
-NB_MODULE(_C, m) {
+NB_MODULE(_C, m) {  // NOLINT(performance-unnecessary-value-param): nanobind passes it so
   try {
     rushlight::python::init(m.ptr());
   } catch (...) {

@@ -223,6 +223,7 @@ SafetensorsEntry read_entry(Json& json, const std::string& name) {
 
 void check_cover(const std::vector<SafetensorsEntry>& entries, uint64_t size) {
   std::vector<const SafetensorsEntry*> order;
+  order.reserve(entries.size());
   for (const SafetensorsEntry& e : entries) {
     order.push_back(&e);
   }

@@ -19,6 +19,7 @@ void fill_in_order(const char* op, const Tensor& out, const Generator& generator
     using T = typename decltype(tag)::type;
     f(static_cast<T*>(target.data()), target.numel(), draw.state());
   });
+  target.write_back();
 }
 
 // The same for functions of a number that is drawn one at a time, in double.
