@@ -457,7 +457,7 @@ def test_small_shapes(shape):
         assert result.shape == torch.Size(shape)
 
 
-@pytest.mark.parametrize("width", [512, 515, 1000, 2049])
+@pytest.mark.parametrize("width", [64, 65, 100, 300, 512, 515, 1000, 2049])
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.complex128, torch.bfloat16])
 def test_columns_beside_long_rows(dtype, width):
     x = torch.arange(7 * width).remainder(100).to(dtype).view(7, width)
@@ -470,6 +470,8 @@ def test_columns_beside_long_rows(dtype, width):
     assert torch.equal(torch.addcmul(column, x, column), torch.addcmul(wide, x, wide))
     assert torch.equal(x[:, 1:-1] * column, x[:, 1:-1] * wide[:, 1:-1])
     assert torch.equal(x.clone().mul_(column), x * wide)
+    assert torch.equal(x[:, 1:].clone().sub_(column, alpha=2), x[:, 1:] - wide[:, 1:] * 2)
+    assert torch.equal(torch.rsub(x, column), wide - x)
     assert torch.equal(x.view(7, 1, width) + column.view(1, 7, 1), x.view(7, 1, width) + wide)
 
 

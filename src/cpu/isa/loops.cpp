@@ -19,6 +19,7 @@ namespace {
 constexpr int64_t buffer_bytes = 8192;
 constexpr int64_t tail_bytes = 1024;   // a granule of the widest type when the result is bool
 constexpr int64_t short_row = 512;     // rows below this are gathered into pieces over several rows
+constexpr int64_t column_row = 64;     // rows from here on pass by their number of a column
 constexpr int64_t column_piece = 256;  // of a row that meets one number of a column
 constexpr int64_t tile_rows = 16;      // of transposed operands: a cache line of floats
 constexpr int64_t tile_columns = 256;
@@ -117,6 +118,10 @@ class Run {
     }
     rows_ = !simple_ && has_whole_rows();
     columns_ = !simple_ && !rows_ && has_columns();
+    for (int i = 0; i < 2 && !simple_ && num_inputs_ == 2 && compute == kFloat32; ++i) {
+      beside_ = is_column(i) ? kernel.beside_number[i] : beside_;
+      number_ = is_column(i) ? i : number_;
+    }
   }
 
   // The dimension along which an input lies together where it does not along the first: such inputs
@@ -207,6 +212,8 @@ class Run {
       } else {
         compute(out, in, end - begin);
       }
+    } else if (beside_ != nullptr) {
+      by_numbers(begin, end);
     } else if (rows_) {
       by_rows(begin, end);
     } else if (columns_) {
@@ -347,6 +354,65 @@ class Run {
         }
       }
       begin += rows * n;
+    }
+  }
+
+  // Of two inputs this one has a number for each row, beside a matrix whose rows lie together.
+  bool is_column(int i) const {
+    const Operand& o = in_[i];
+    const Operand& matrix = in_[1 - i];
+    return it_.dim() > 1 && it_.shape()[0] >= column_row && out_.cast == nullptr &&
+           o.cast == nullptr && matrix.cast == nullptr && !o.scalar &&
+           it_.strides(o.index)[0] == 0 && it_.strides(0)[0] == out_.size &&
+           it_.strides(matrix.index)[0] == matrix.size;
+  }
+
+  void by_numbers(int64_t begin, int64_t end) const {
+    const int64_t row = it_.shape()[0];
+    Cursor cursor;
+    while (begin < end) {
+      cursor.seek(it_, begin);
+      // Whole rows along the second dimension, or what a chunk has of a cut one.
+      const int64_t n = std::min(row - cursor.at[0], end - begin);
+      const int64_t rows =
+          n < row ? 1 : std::min(it_.shape()[1] - cursor.at[1], (end - begin) / row);
+      const char* in[2] = {it_.data(1) + cursor.offset(it_, 1),
+                           it_.data(2) + cursor.offset(it_, 2)};
+      char* out = it_.data(0) + cursor.offset(it_, 0);
+      for (int64_t r = 0; r < rows; ++r) {
+        pass_number(out, in, n);
+        in[0] += it_.strides(1)[1];
+        in[1] += it_.strides(2)[1];
+        out += it_.strides(0)[1];
+      }
+      begin += rows * n;
+    }
+  }
+
+  // One row. Its last granule comes first where one is left over, before the row is overwritten.
+  void pass_number(char* out, const char* const* in, int64_t n) const {
+    const int64_t rest = n & (granule_ - 1);
+    if (rest == 0) {
+      beside_(out, in, attributes_, n);
+      return;
+    }
+    const int matrix = 1 - number_;
+    const int64_t size = in_[matrix].size;
+    const bool apart = n >= granule_ && in[matrix] != out;
+    alignas(64) char tails[2][tail_bytes];
+    const char* tail_in[2] = {in[0], in[1]};
+    if (n >= granule_) {
+      tail_in[matrix] += (n - granule_) * size;
+    } else {
+      fill(tails[0], in[matrix], size, granule_ - n);
+      std::memcpy(tails[0] + (granule_ - n) * size, in[matrix], static_cast<size_t>(n * size));
+      tail_in[matrix] = tails[0];
+    }
+    beside_(apart ? out + (n - granule_) * size : tails[1], tail_in, attributes_, granule_);
+    beside_(out, in, attributes_, n - rest);
+    if (!apart) {
+      std::memcpy(out + (n - rest) * size, tails[1] + (granule_ - rest) * size,
+                  static_cast<size_t>(rest * size));
     }
   }
 
@@ -571,9 +637,11 @@ class Run {
   int64_t piece_;
   Operand out_;
   Operand in_[max_inputs];
-  bool simple_;   // all operands are linear and of the compute type
-  bool rows_;     // has_whole_rows()
-  bool columns_;  // has_columns()
+  bool simple_;             // all operands are linear and of the compute type
+  bool rows_;               // has_whole_rows()
+  bool columns_;            // has_columns()
+  Block beside_ = nullptr;  // the kernel's for an input that is_column(), that of `number_`
+  int number_ = 0;
   bool streams_;  // a large result, apart from the inputs
 };
 

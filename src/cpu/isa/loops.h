@@ -6,6 +6,7 @@
 // bits of an element do not depend on where it stands.
 #pragma once
 
+#include <string_view>
 #include <utility>
 
 #include "kernels/pointwise_kernel.h"
@@ -26,6 +27,10 @@ struct PointwiseKernel {
   int8_t num_attributes;
   bool moves;                // elements are only moved: 16-bit floats are not widened
   Block blocks[num_dtypes];  // by common dtype; null where the op has no kernel for it
+  // Of two float32 inputs, where the first or the second is one number for all elements; or null:
+  // only formulas that round once have it, whose bits cannot depend on what the compiler takes out
+  // of the loop.
+  Block beside_number[2];
 };
 
 // Elements that a block works on at a time: 64 bytes of the smaller type, so that no vector is ever
@@ -67,11 +72,36 @@ void block(char* out, const char* const* in, const void* attributes, int64_t n) 
                         std::make_index_sequence<Inputs>(), std::make_index_sequence<Attributes>());
 }
 
+// One of two inputs is a number: a column beside the row of a matrix.
+template <class T, class F, int Number, size_t... A>
+RL_INLINE void number_loop(T* out, const T* x, const T v, [[maybe_unused]] const T* attributes,
+                           int64_t n, std::index_sequence<A...>) {
+  const T a[] = {attributes[A]..., T()};
+  n &= -granule_of(sizeof(T), sizeof(T));
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = Number == 0 ? F{}(v, x[i], a[A]...) : F{}(x[i], v, a[A]...);
+  }
+}
+
+template <class T, class F, int Number, int Attributes>
+void block_beside_number(char* out, const char* const* in, const void* attributes, int64_t n) {
+  number_loop<T, F, Number>(reinterpret_cast<T*>(out), reinterpret_cast<const T*>(in[1 - Number]),
+                            *reinterpret_cast<const T*>(in[Number]),
+                            static_cast<const T*>(attributes), n,
+                            std::make_index_sequence<Attributes>());
+}
+
+consteval bool rounds_once(std::string_view formula) {
+  return formula == "add" || formula == "sub" || formula == "rsub" || formula == "mul" ||
+         formula == "div";
+}
+
 // The kernel of formula F for the dtypes of the set. F is a stateless function object.
-template <int Inputs, int Attributes, uint32_t Set, Promote P, class F>
+template <int Inputs, int Attributes, uint32_t Set, Promote P, bool RoundsOnce = false, class F>
 consteval PointwiseKernel make_kernel(F) {
   static_assert(Inputs <= max_inputs && Attributes <= max_attributes);
-  PointwiseKernel kernel{P, Inputs, Attributes, false, {}};
+  PointwiseKernel kernel{P, Inputs, Attributes, false, {}, {}};
 #define RL_ENTRY(T, Enum, name, alias)                                    \
   if constexpr ((Set & set_##Enum) != 0) {                                \
     using C = compute_t<T>;                                               \
@@ -80,6 +110,11 @@ consteval PointwiseKernel make_kernel(F) {
   }
   RL_FOR_EACH_DTYPE(RL_ENTRY)
 #undef RL_ENTRY
+  if constexpr (RoundsOnce) {
+    static_assert(Inputs == 2 && (Set & set_Float) != 0);
+    kernel.beside_number[0] = &block_beside_number<float, F, 0, Attributes>;
+    kernel.beside_number[1] = &block_beside_number<float, F, 1, Attributes>;
+  }
   return kernel;
 }
 
@@ -90,7 +125,8 @@ consteval PointwiseKernel make_kernel(F) {
 #define RL_POINTWISE_KERNEL_AS(name, formula_name, num_inputs, num_attributes, dtypes, promotion)  \
   void name(TensorIterator& it RL_SCALAR_PARAMS_##num_attributes) {                                \
     static constexpr PointwiseKernel kernel =                                                      \
-        make_kernel<num_inputs, num_attributes, static_cast<uint32_t>(dtypes), promotion>(         \
+        make_kernel<num_inputs, num_attributes, static_cast<uint32_t>(dtypes), promotion,          \
+                    rounds_once(#formula_name)>(                                                   \
             [](auto... x) __attribute__((always_inline)) { return formula::formula_name(x...); }); \
     const Scalar* const attributes[] = {RL_SCALAR_ARGS_##num_attributes nullptr};                  \
     run_pointwise(it, kernel, attributes);                                                         \

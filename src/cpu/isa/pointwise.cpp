@@ -12,9 +12,10 @@ namespace rushlight::cpu::RL_ISA {
 
 namespace {
 
-#define RL_KERNEL(formula_name, inputs, attributes, dtypes)                          \
-  constexpr PointwiseKernel formula_name##_kernel =                                  \
-      make_kernel<inputs, attributes, static_cast<uint32_t>(dtypes), Promote::Same>( \
+#define RL_KERNEL(formula_name, inputs, attributes, dtypes)                         \
+  constexpr PointwiseKernel formula_name##_kernel =                                 \
+      make_kernel<inputs, attributes, static_cast<uint32_t>(dtypes), Promote::Same, \
+                  rounds_once(#formula_name)>(                                      \
           [](auto... x) __attribute__((always_inline)) { return formula::formula_name(x...); });
 RL_FOR_EACH_CHOICE(RL_KERNEL)
 RL_KERNEL(clamp_bounded, 1, 2, set_real)
@@ -37,7 +38,7 @@ void where_block(char* out, const char* const* in, const void*, int64_t n) {
 }
 
 constexpr PointwiseKernel make_where_kernel() {
-  PointwiseKernel kernel{Promote::Rest, 3, 0, true, {}};
+  PointwiseKernel kernel{Promote::Rest, 3, 0, true, {}, {}};
   for (int t = 0; t < num_dtypes; ++t) {
     visit_size(itemsize(static_cast<ScalarType>(t)),
                [&](auto tag) { kernel.blocks[t] = where_block<typename decltype(tag)::type>; });
