@@ -48,6 +48,7 @@ def run(library, code, name):
         code = re.sub(r"\b(from|import) torch\b", r"\1 rushlight", code)
     names = {"torch": library, "np": numpy, "out": None, "__name__": "program"}
     library.manual_seed(0)
+    library.set_warn_always(True)  # what another test was warned of, too
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -55,6 +56,8 @@ def run(library, code, name):
             result, error = plain(names["out"], library), None
         except Exception as raised:
             result, error = None, type(raised).__name__
+        finally:
+            library.set_warn_always(False)
     # What is about PyTorch itself, or about speed, says nothing of the program.
     kinds = [
         w.category.__name__
