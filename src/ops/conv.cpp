@@ -266,13 +266,17 @@ Tensor convolve_named(const char* name, int64_t dims, const Tensor& input, const
   // An odd total asks for one more element on the right than on the left: pad more on both, drop
   // the first result.
   DimVector both = none;
+  DimVector total = none;
   for (int64_t d = 0; d < dims; d++) {
-    both[d] = (steps[d] * (weight.size(d + 2) - 1) + 1) / 2;
+    const bool overflow = __builtin_mul_overflow(steps[d], weight.size(d + 2) - 1, &total[d]);
+    RL_CHECK(!overflow && total[d] <= largest, name, ": the dilation ", dilation,
+             " of a weight of size ", weight.sizes(), " is too large");
+    both[d] = (total[d] + 1) / 2;
   }
   Tensor out =
       convolve(name, dims, input, weight, bias, stride, both, dilation, false, none, groups);
   for (int64_t d = 0; d < dims; d++) {
-    if (steps[d] * (weight.size(d + 2) - 1) % 2 != 0) {
+    if (total[d] % 2 != 0) {
       out = out.narrow(d - dims, 1, out.size(d - dims) - 1);
     }
   }

@@ -342,3 +342,10 @@ def test_pooling_bits_do_not_depend_on_threads():
             return y, *torch.autograd.grad(y, x, torch.ones_like(y))
 
         assert_same_bits(run)
+
+
+@pytest.mark.parametrize("dilation", [2**63 - 1, 2**62, 2**41])
+def test_padding_by_name_with_a_dilation_too_large(dilation):
+    x, w = torch.ones(1, 1, 4, 4), torch.ones(1, 1, 2, 3)
+    with pytest.raises(RuntimeError, match="dilation .* too large"):
+        torch.nn.functional.conv2d(x, w, padding="same", dilation=dilation)
