@@ -3,6 +3,7 @@
 // on one byte of the key after the other, and topk looks only at what passes a bar found by
 // vectors.
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "core/op_support.h"
@@ -115,13 +116,19 @@ void for_rows(int64_t count, int64_t n, const F& f) {
   }
 }
 
+// Elements move as bytes: those of bool may be of memory that nobody wrote (core/read_bool.h).
+template <class T>
+void move_one(T* to, const T* from) {
+  std::memcpy(to, from, sizeof(T));
+}
+
 // Items of a row, sorted, become values and positions.
 template <class T, class Item>
 void write_sorted(const T* row, const Item* sorted, int64_t n, T* values, int64_t* indices) {
   const auto write = [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
       const int64_t at = sorted[i].index();
-      values[i] = row[at];
+      move_one(values + i, row + at);
       indices[i] = at;
     }
   };
@@ -246,7 +253,7 @@ void topk(const Tensor& values, const Tensor& indices, const Tensor& self, int64
     const auto write = [&](int64_t r, const Item* items) {
       for (int64_t i = 0; i < k; i++) {
         const int64_t at = items[i].index();
-        value[r * k + i] = x[r * n + at];
+        move_one(value + r * k + i, x + r * n + at);
         index[r * k + i] = at;
       }
     };
@@ -337,7 +344,7 @@ void pick(const char* op, const Tensor& values, const Tensor& indices, const Ten
       for (int64_t r = begin; r < end; r++) {
         make_keys(x + r * n, n, false, keys.data());
         const int64_t at = choose(x + r * n, n, keys.data(), spare.data());
-        value[r] = x[r * n + at];
+        move_one(value + r, x + r * n + at);
         index[r] = at;
       }
     });
@@ -410,7 +417,7 @@ void mode(const Tensor& values, const Tensor& indices, const Tensor& self, int64
           }
           i = stop;
         }
-        value[r] = x[r * n + best];
+        move_one(value + r, x + r * n + best);
         index[r] = best;
       }
     });
