@@ -324,13 +324,13 @@ class Run {
     return whole;
   }
 
-  void by_rows(int64_t begin, int64_t end) const {
-    alignas(64) char buffers[max_inputs][buffer_bytes];
-    const char* in[max_inputs];
+  // Calls pass(output, inputs, elements) for the rows of a chunk, and for what it has of cut ones.
+  // Inputs that are scalars stay what they are in `in`.
+  template <class F>
+  RL_INLINE void for_whole_rows(int64_t begin, int64_t end, const char** in, const F& pass) const {
     int64_t step[max_inputs];
     for (int i = 0; i < num_inputs_; ++i) {
-      in[i] = in_[i].scalar ? broadcast(in_[i], buffers[i], piece_) : nullptr;
-      step[i] = in_[i].scalar ? 0 : it_.strides(in_[i].index)[1];
+      step[i] = in_[i].scalar ? 0 : it_.strides(i + 1)[1];
     }
     const int64_t row = it_.shape()[0];
     Cursor cursor;
@@ -342,12 +342,12 @@ class Run {
           n < row ? 1 : std::min(it_.shape()[1] - cursor.at[1], (end - begin) / row);
       for (int i = 0; i < num_inputs_; ++i) {
         if (!in_[i].scalar) {
-          in[i] = it_.data(in_[i].index) + cursor.offset(it_, in_[i].index);
+          in[i] = it_.data(i + 1) + cursor.offset(it_, i + 1);
         }
       }
       char* out = it_.data(0) + cursor.offset(it_, 0);
       for (int64_t r = 0; r < rows; ++r) {
-        block_(out, in, attributes_, n);
+        pass(out, in, n);
         out += it_.strides(0)[1];
         for (int i = 0; i < num_inputs_; ++i) {
           in[i] += step[i];
@@ -355,6 +355,17 @@ class Run {
       }
       begin += rows * n;
     }
+  }
+
+  void by_rows(int64_t begin, int64_t end) const {
+    alignas(64) char buffers[max_inputs][buffer_bytes];
+    const char* in[max_inputs];
+    for (int i = 0; i < num_inputs_; ++i) {
+      in[i] = in_[i].scalar ? broadcast(in_[i], buffers[i], piece_) : nullptr;
+    }
+    for_whole_rows(begin, end, in, [&](char* out, const char* const* rows, int64_t n) {
+      block_(out, rows, attributes_, n);
+    });
   }
 
   // Of two inputs this one has a number for each row, beside a matrix whose rows lie together.
@@ -368,25 +379,10 @@ class Run {
   }
 
   void by_numbers(int64_t begin, int64_t end) const {
-    const int64_t row = it_.shape()[0];
-    Cursor cursor;
-    while (begin < end) {
-      cursor.seek(it_, begin);
-      // Whole rows along the second dimension, or what a chunk has of a cut one.
-      const int64_t n = std::min(row - cursor.at[0], end - begin);
-      const int64_t rows =
-          n < row ? 1 : std::min(it_.shape()[1] - cursor.at[1], (end - begin) / row);
-      const char* in[2] = {it_.data(1) + cursor.offset(it_, 1),
-                           it_.data(2) + cursor.offset(it_, 2)};
-      char* out = it_.data(0) + cursor.offset(it_, 0);
-      for (int64_t r = 0; r < rows; ++r) {
-        pass_number(out, in, n);
-        in[0] += it_.strides(1)[1];
-        in[1] += it_.strides(2)[1];
-        out += it_.strides(0)[1];
-      }
-      begin += rows * n;
-    }
+    const char* in[max_inputs] = {};
+    for_whole_rows(begin, end, in, [&](char* out, const char* const* rows, int64_t n) {
+      pass_number(out, rows, n);
+    });
   }
 
   // One row. Its last granule comes first where one is left over, before the row is overwritten.
@@ -434,38 +430,26 @@ class Run {
   void by_columns(int64_t begin, int64_t end) const {
     alignas(64) char buffers[max_inputs][buffer_bytes];
     const char* in[max_inputs];
-    int64_t step[max_inputs];
+    bool is_number[max_inputs];
     for (int i = 0; i < num_inputs_; ++i) {
-      in[i] = in_[i].scalar ? broadcast(in_[i], buffers[i], column_piece) : buffers[i];
-      step[i] = in_[i].scalar ? 0 : it_.strides(in_[i].index)[0];
+      in[i] = in_[i].scalar ? broadcast(in_[i], buffers[i], column_piece) : nullptr;
+      is_number[i] = in_[i].scalar || it_.strides(i + 1)[0] == 0;
     }
-    const int64_t row = it_.shape()[0];
-    Cursor cursor;
-    cursor.seek(it_, begin);
-    while (begin < end) {
-      int64_t n = std::min(row - cursor.at[0], end - begin);
+    for_whole_rows(begin, end, in, [&](char* out, const char* const* rows, int64_t n) {
+      const char* at[max_inputs];
       for (int i = 0; i < num_inputs_; ++i) {
-        const Operand& o = in_[i];
-        if (step[i] != 0) {
-          in[i] = it_.data(o.index) + cursor.offset(it_, o.index);
-        } else if (!o.scalar) {
-          fill(buffers[i], it_.data(o.index) + cursor.offset(it_, o.index), o.size,
-               std::min(n, column_piece));
+        at[i] = is_number[i] ? buffers[i] : rows[i];
+        if (is_number[i] && !in_[i].scalar) {
+          fill(buffers[i], rows[i], in_[i].size, std::min(n, column_piece));
         }
       }
-      char* out = it_.data(0) + cursor.offset(it_, 0);
-      begin += n;
-      while (n > 0) {
-        const int64_t count = std::min(n, column_piece);
-        compute(out, in, count);
-        out += count * result_size_;
+      for (int64_t done = 0; done < n; done += column_piece) {
+        compute(out + done * result_size_, at, std::min(n - done, column_piece));
         for (int i = 0; i < num_inputs_; ++i) {
-          in[i] += count * step[i];
+          at[i] += is_number[i] ? 0 : column_piece * in_[i].size;
         }
-        n -= count;
       }
-      cursor.next_row(it_);
-    }
+    });
   }
 
   void by_pieces(int64_t begin, int64_t end) const {
@@ -567,22 +551,6 @@ class Run {
     scatter_rows(o, values, cursor, n);
   }
 
-  template <class F>
-  void for_rows(const Operand& o, const Cursor& start, int64_t n, const F& f) const {
-    const int64_t stride = it_.strides(o.index)[0];
-    if (start.at[0] + n <= it_.shape()[0]) {
-      f(it_.data(o.index) + start.offset(it_, o.index), stride, int64_t{0}, n);
-      return;
-    }
-    Cursor cursor = start;
-    for (int64_t done = 0; done < n;) {
-      const int64_t count = std::min(n - done, it_.shape()[0] - cursor.at[0]);
-      f(it_.data(o.index) + cursor.offset(it_, o.index), stride, done, count);
-      done += count;
-      cursor.next_row(it_);
-    }
-  }
-
   void gather_rows(const Operand& o, char* to, const Cursor& start, int64_t n) const {
     const int64_t* strides = it_.strides(o.index).data();
     const int64_t* shape = it_.shape().data();
@@ -622,10 +590,15 @@ class Run {
     });
   }
 
-  void scatter_rows(const Operand& o, const char* from, const Cursor& cursor, int64_t n) const {
-    for_rows(o, cursor, n, [&](char* to, int64_t stride, int64_t done, int64_t count) {
-      scatter(to, stride, from + done * o.size, o.size, count);
-    });
+  void scatter_rows(const Operand& o, const char* from, Cursor cursor, int64_t n) const {
+    while (n > 0) {
+      const int64_t count = std::min(n, it_.shape()[0] - cursor.at[0]);
+      scatter(it_.data(o.index) + cursor.offset(it_, o.index), it_.strides(o.index)[0], from,
+              o.size, count);
+      from += count * o.size;
+      n -= count;
+      cursor.next_row(it_);
+    }
   }
 
   const TensorIterator& it_;
