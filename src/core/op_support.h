@@ -167,8 +167,9 @@ RL_API Tensor as_leaf(const Tensor& made, bool requires_grad);
 // Between devices the host waits unless `non_blocking` allows it not to. (src/cpu/copy.cpp)
 RL_API void copy_raw(const Tensor& to, const Tensor& from, bool non_blocking = false);
 RL_API void fill_raw(const Tensor& to, const Scalar& value);
-// Below autograd: `t` itself when it fits, else a copy.
+// Below autograd: `t` itself when it fits, else a view or a copy.
+RL_API Tensor expand_raw(const Tensor& t, IntArrayRef sizes);
 RL_API Tensor cast_raw(const Tensor& t, ScalarType dtype);
-RL_API Tensor contiguous_raw(const Tensor& t);
+RL_API Tensor contiguous_raw(const Tensor& t, MemoryFormat format = MemoryFormat::Contiguous);
 
 }  // namespace rushlight

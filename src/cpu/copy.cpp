@@ -1,8 +1,10 @@
 // Copies, fills and conversions below the ops: any dtype to any dtype, any layout, broadcasting.
 #include "cpu/copy.h"
+
 #include "core/backend.h"
 #include "core/iterator.h"
 #include "core/op_support.h"
+#include "generated/kernels.h"
 
 namespace rushlight {
 
@@ -58,6 +60,10 @@ void fill_raw(const Tensor& to, const Scalar& value) {
   cpu::copy_kernels().fill(it, element);
 }
 
+Tensor expand_raw(const Tensor& t, IntArrayRef sizes) {
+  return t.sizes() == sizes ? t : make_view(t, views::expand(t, sizes, false));
+}
+
 Tensor cast_raw(const Tensor& t, ScalarType dtype) {
   if (t.dtype() == dtype) {
     return t;
@@ -67,11 +73,11 @@ Tensor cast_raw(const Tensor& t, ScalarType dtype) {
   return out;
 }
 
-Tensor contiguous_raw(const Tensor& t) {
-  if (t.is_contiguous()) {
+Tensor contiguous_raw(const Tensor& t, MemoryFormat format) {
+  if (t.is_contiguous(format)) {
     return t;
   }
-  Tensor out = make_empty(t.sizes(), t.dtype(), t.device());
+  Tensor out = make_output({t.sizes(), t.dtype(), {}, format}, t.device());
   copy_raw(out, t);
   return out;
 }

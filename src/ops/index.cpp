@@ -11,10 +11,6 @@ namespace {
 
 using Indices = std::vector<std::optional<Tensor>>;
 
-Tensor expand_raw(const Tensor& t, IntArrayRef sizes) {
-  return t.sizes() == sizes ? t : make_view(t, views::expand(t, sizes, false));
-}
-
 void check_index_tensor(const char* op, const Tensor& index) {
   RL_CHECK(index.dtype() == kInt32 || index.dtype() == kInt64, op,
            "(): Expected dtype int32/int64 for index");

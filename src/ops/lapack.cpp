@@ -50,15 +50,11 @@ DimVector with_vector(IntArrayRef batch, int64_t n) {
   return out;
 }
 
-Tensor expanded(const Tensor& t, IntArrayRef sizes) {
-  return t.sizes() == sizes ? t : make_view(t, views::expand(t, sizes, false));
-}
-
 // Brings the leading dimensions of both to their common sizes.
 void broadcast_batches(Tensor& a, Tensor& b) {
   const DimVector batch = broadcast_sizes(leading_sizes(a), leading_sizes(b));
-  a = expanded(a, with_matrix(batch, a.size(-2), a.size(-1)));
-  b = expanded(b, with_matrix(batch, b.size(-2), b.size(-1)));
+  a = expand_raw(a, with_matrix(batch, a.size(-2), a.size(-1)));
+  b = expand_raw(b, with_matrix(batch, b.size(-2), b.size(-1)));
 }
 
 void check_same_dtype(const char* name, const Tensor& a, const Tensor& b) {
@@ -323,7 +319,7 @@ OutSpec linalg_ldl_solve(Tensor& LD, Tensor& pivots, Tensor& B, bool&) {
   RL_CHECK(LD.dtype() == B.dtype(), "torch.linalg.ldl_solve: LD dtype ", enum_name(LD.dtype()),
            " does not match b dtype ", enum_name(B.dtype()));
   broadcast_batches(LD, B);
-  pivots = expanded(pivots, with_vector(leading_sizes(LD), LD.size(-1)));
+  pivots = expand_raw(pivots, with_vector(leading_sizes(LD), LD.size(-1)));
   return {B.sizes(), B.dtype()};
 }
 

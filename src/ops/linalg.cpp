@@ -29,14 +29,6 @@ void check_batches(const Tensor& a, const Tensor& b) {
            a.size(2), "] but got: [", b.size(0), ", ", b.size(1), "].");
 }
 
-// `self` of an addmm-like op in the shape of the result.
-Tensor expanded(const Tensor& self, IntArrayRef sizes) {
-  if (self.sizes() == sizes) {
-    return self;
-  }
-  return make_view(self, views::expand(self, sizes, false));
-}
-
 }  // namespace
 
 namespace shape {
@@ -114,7 +106,7 @@ void addmm(Tensor& self, Tensor& mat1, Tensor& mat2, Scalar&, Scalar&) {
   RL_CHECK(mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got ",
            enum_name(mat1.dtype()), " and ", enum_name(mat2.dtype()));
   check_not_bool("addmm_impl_cpu_", self);
-  self = expanded(self, {mat1.size(0), mat2.size(1)});
+  self = expand_raw(self, {mat1.size(0), mat2.size(1)});
 }
 
 void baddbmm(Tensor& self, Tensor& batch1, Tensor& batch2, Scalar&, Scalar&) {
@@ -124,7 +116,7 @@ void baddbmm(Tensor& self, Tensor& batch1, Tensor& batch2, Scalar&, Scalar&) {
            ", batch1: ", dtype_info(batch1.dtype()).alias,
            ", batch2: ", dtype_info(batch2.dtype()).alias);
   check_not_bool("baddbmm", self);
-  self = expanded(self, {batch1.size(0), batch1.size(1), batch2.size(2)});
+  self = expand_raw(self, {batch1.size(0), batch1.size(1), batch2.size(2)});
 }
 
 void addmv(Tensor& self, Tensor& mat, Tensor& vec, Scalar&, Scalar&) {
@@ -137,7 +129,7 @@ void addmv(Tensor& self, Tensor& mat, Tensor& vec, Scalar&, Scalar&) {
            "addmv input tensors must have the same dtype, but got ", enum_name(self.dtype()), ", ",
            enum_name(mat.dtype()), ", and ", enum_name(vec.dtype()));
   check_not_bool("addmv_impl_cpu", self);
-  self = expanded(self, {mat.size(0)});
+  self = expand_raw(self, {mat.size(0)});
 }
 
 OutSpec linear(Tensor& input, Tensor& weight, Tensor& bias) {
@@ -168,9 +160,9 @@ OutSpec linear(Tensor& input, Tensor& weight, Tensor& bias) {
     out.sizes.push_back(weight.size(0));
   }
   if (bias.defined() && bias.dim() != 1) {
-    bias = expanded(bias, out.sizes);
+    bias = expand_raw(bias, out.sizes);
   } else if (bias.defined()) {
-    bias = expanded(bias, {weight.size(0)});
+    bias = expand_raw(bias, {weight.size(0)});
   }
   return out;
 }

@@ -27,20 +27,6 @@ void check_elements(const char* name, const Tensor& t, int64_t n) {
            t.defined() ? t.numel() : 0);
 }
 
-Tensor in_format_of(const Tensor& t, const Tensor& like) {
-  const MemoryFormat format = format_of(like);
-  if (t.is_contiguous(format)) {
-    return t;
-  }
-  Tensor out = make_output({t.sizes(), t.dtype(), {}, format}, t.device());
-  copy_raw(out, t);
-  return out;
-}
-
-Tensor dense(const Tensor& t) {
-  return format_of(t) == MemoryFormat::Contiguous ? contiguous_raw(t) : t;
-}
-
 // Sizes of layer_norm's statistics: ones where it normalises.
 DimVector statistics_sizes(const Tensor& input, IntArrayRef normalized_shape) {
   DimVector sizes(input.sizes());
@@ -119,9 +105,10 @@ OutSpecs<3> native_batch_norm(Tensor& input, Tensor& weight, Tensor& bias, Tenso
     }
   }
   const ScalarType kept = accumulated(input);
-  input = dense(input);
+  const MemoryFormat format = format_of(input);
+  input = contiguous_raw(input, format);
   const int64_t saved = training ? channels : 0;
-  return {OutSpec{input.sizes(), input.dtype(), {}, format_of(input)}, OutSpec{{saved}, kept},
+  return {OutSpec{input.sizes(), input.dtype(), {}, format}, OutSpec{{saved}, kept},
           OutSpec{{saved}, kept}};
 }
 
@@ -140,14 +127,15 @@ OutSpecs<3> native_batch_norm_backward(Tensor& grad, Tensor& input, Tensor& weig
            "native_batch_norm_backward needs the statistics of the forward pass");
   check_floating("batch_norm_backward", input);
   settle_parameter(weight, input);
-  input = dense(input);
-  grad = in_format_of(grad, input);
+  const MemoryFormat format = format_of(input);
+  input = contiguous_raw(input, format);
+  grad = contiguous_raw(grad, format);
   const ScalarType kept = accumulated(input);
   mean = contiguous_raw(cast_raw(training ? mean : running_mean, kept));
   invstd = contiguous_raw(cast_raw(training ? invstd : running_var, kept));
   const ScalarType parameter = weight.defined() ? weight.dtype() : input.dtype();
-  return {OutSpec{input.sizes(), input.dtype(), {}, format_of(input)},
-          OutSpec{{channels}, parameter}, OutSpec{{channels}, parameter}};
+  return {OutSpec{input.sizes(), input.dtype(), {}, format}, OutSpec{{channels}, parameter},
+          OutSpec{{channels}, parameter}};
 }
 
 OutSpecs<3> native_layer_norm(Tensor& input, DimVector& normalized_shape, Tensor& weight,

@@ -15,7 +15,7 @@ constexpr int64_t largest = int64_t{1} << 31;
 MemoryFormat settle(Tensor& t, size_t dims) {
   const bool batch = t.sizes().size() == dims + 2;
   const MemoryFormat format = batch ? format_of(t) : MemoryFormat::Contiguous;
-  t = format == MemoryFormat::Contiguous ? contiguous_raw(t) : t;
+  t = contiguous_raw(t, format);
   return format;
 }
 
@@ -101,14 +101,10 @@ OutSpecs<2> with_indices(const DimVector& sizes, const Tensor& self, MemoryForma
   return {OutSpec{sizes, self.dtype(), {}, format}, OutSpec{sizes, kInt64, {}, format}};
 }
 
-// Channels-last where `like` is; `t` is brought into that order.
+// Settles `t` and brings the other into its order.
 MemoryFormat same_format(Tensor& t, Tensor& other, size_t dims) {
   const MemoryFormat format = settle(t, dims);
-  if (!other.is_contiguous(format)) {
-    const Tensor copy = make_output({other.sizes(), other.dtype(), {}, format}, other.device());
-    copy_raw(copy, other);
-    other = copy;
-  }
+  other = contiguous_raw(other, format);
   return format;
 }
 

@@ -80,8 +80,8 @@ OutSpec shape::binomial(Tensor& count, Tensor& prob, Generator&) {
   RL_CHECK(count.dtype() == prob.dtype(), "Found dtype ", enum_name(prob.dtype()), " but expected ",
            enum_name(count.dtype()));
   const DimVector sizes = broadcast_sizes(count.sizes(), prob.sizes());
-  count = make_view(count, views::expand(count, sizes, false));
-  prob = make_view(prob, views::expand(prob, sizes, false));
+  count = expand_raw(count, sizes);
+  prob = expand_raw(prob, sizes);
   return {sizes, count.dtype()};
 }
 

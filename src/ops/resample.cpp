@@ -10,13 +10,6 @@ namespace {
 
 constexpr int64_t largest = int64_t{1} << 30;  // indices are 32 bits wide
 
-// Images in channels-last order stay so; all others are made contiguous.
-MemoryFormat settle_images(Tensor& t) {
-  const MemoryFormat format = format_of(t);
-  t = format == MemoryFormat::Contiguous ? contiguous_raw(t) : t;
-  return format;
-}
-
 void check_mode(std::string_view mode, int64_t dims, bool antialias) {
   const bool nearest = mode == "nearest" || mode == "nearest-exact";
   const bool two = dims == 2 && (mode == "bilinear" || mode == "bicubic");
@@ -107,7 +100,8 @@ OutSpec _interpolate(Tensor& self, DimVector& output_size, std::string& mode, bo
   if (!is_floating(self.dtype()) && self.dtype() != kUInt8) {
     dtype_not_implemented("interpolate", self.dtype());
   }
-  const MemoryFormat format = settle_images(self);
+  const MemoryFormat format = format_of(self);
+  self = contiguous_raw(self, format);
   return {with_last(self.sizes(), output_size), self.dtype(), {}, format};
 }
 
@@ -124,7 +118,8 @@ OutSpec _interpolate_backward(Tensor& grad, DimVector& input_size, int64_t& dims
   check_image_sizes(IntArrayRef(input_size).slice(2, static_cast<size_t>(dims)),
                     grad.sizes().slice(2, static_cast<size_t>(dims)));
   check_floating("interpolate_backward", grad);
-  const MemoryFormat format = settle_images(grad);
+  const MemoryFormat format = format_of(grad);
+  grad = contiguous_raw(grad, format);
   return {input_size, grad.dtype(), {}, format};
 }
 

@@ -232,11 +232,7 @@ PyObject* finish(const Arguments& a, F&& op, Named*... named) {
 template <size_t n, class F, class... Named>
 PyObject* finish_out(const Arguments& a, int i, const char* name, F&& op, Named*... named) {
   if constexpr (n == 1) {
-    {
-      const WithoutGil no_gil(a.heavy());
-      op(a.tensor(i));
-    }
-    return Py_NewRef(a.object(i));
+    return finish_given(a, a.object(i), [&] { op(a.tensor(i)); });
   } else {
     const std::vector<Tensor> out = a.out_tensors(i, n, name);
     return [&]<size_t... k>(std::index_sequence<k...>) {
