@@ -16,6 +16,8 @@ nanobind_add_module(_C NB_STATIC NOMINSIZE NB_DOMAIN rushlight ${python_sources}
 target_link_libraries(_C PRIVATE rl_headers rushlight)
 rl_instrument(_C)
 set_target_properties(_C PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/lib")
+# Types name the slots that they fill and leave out the others on purpose.
+target_compile_options(_C PRIVATE -Wno-missing-field-initializers)
 # nanobind's own sources are not ours to warn about.
 target_compile_options(nanobind-static PRIVATE -w)
 
