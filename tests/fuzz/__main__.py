@@ -78,6 +78,8 @@ def fault_of(error):
             return None
         if isinstance(error, OverflowError) and message in OVERFLOWS:
             return None
+        if isinstance(error, MemoryError) and not message:
+            return None  # Python's own, of 1 << 2**64; one of the library would say std::bad_alloc
         if not isinstance(error, ALLOWED):
             return f"{type(error).__name__}: {message[:200]}"
     if isinstance(error, RecursionError):
