@@ -10,7 +10,6 @@
 
 #include "core/backend.h"
 #include "core/op_support.h"
-#include "core/read_bool.h"
 #include "core/times.h"
 
 namespace rushlight {
@@ -253,7 +252,7 @@ Scalar Tensor::item() const {
     return here.item();
   }
   if (dtype() == kBool) {
-    return read_bool(data_ptr());
+    return *data<uint8_t>() != 0;  // the byte of memory that nobody wrote may be any
   }
   return visit_dtype<set_all>(
       "item", dtype(), [&](auto tag) -> Scalar { return *data<typename decltype(tag)::type>(); });

@@ -3,6 +3,7 @@
 
 #include "core/parallel.h"
 #include "generated/kernels.h"
+#include "kernels/by_size.h"
 
 namespace rushlight::cpu {
 namespace {
@@ -59,7 +60,7 @@ void im2col(const Tensor& out, const Tensor& self, IntArrayRef kernel_size, IntA
   const Geometry g = geometry(self, kernel_size, dilation, padding, stride);
   const int64_t columns = column_size(g);
   const int64_t image = g.image[0] * g.image[1];
-  visit_dtype<set_all>("im2col", self.dtype(), [&](auto tag) {
+  visit_size(self.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     parallel_for(0, g.channels, std::max<int64_t>(1, 16384 / columns),
                  [&](int64_t begin, int64_t end) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/parallel.h"
+#include "kernels/read_element.h"
 #include "cpu/blas.h"
 #include "cpu/candidates.h"
 #include "cpu/gemm_kernels.h"
@@ -306,19 +307,20 @@ void reference_typed(const Gemm& g) {
       const int64_t columns = std::min(block, g.n - j);
       Sum sums[block] = {};
       for (int64_t p = 0; p < g.k; p++) {
-        const Sum x = static_cast<Sum>(static_cast<C>(a[i * g.a.row + p * g.a.col]));
+        const Sum x = static_cast<Sum>(static_cast<C>(read_element(a + i * g.a.row + p * g.a.col)));
         const T* y = b + p * g.b.row + j * g.b.col;
         for (int64_t q = 0; q < columns; q++) {
           sums[q] = static_cast<Sum>(
-              sums[q] + static_cast<Sum>(x * static_cast<Sum>(static_cast<C>(y[q * g.b.col]))));
+              sums[q] + static_cast<Sum>(
+                            x * static_cast<Sum>(static_cast<C>(read_element(y + q * g.b.col)))));
         }
       }
       for (int64_t q = 0; q < columns; q++) {
         T& to = c[i * g.c.row + (j + q) * g.c.col];
         Sum sum = static_cast<Sum>(alpha * sums[q]);
         if (add) {
-          sum =
-              static_cast<Sum>(sum + static_cast<Sum>(beta * static_cast<Sum>(static_cast<C>(to))));
+          sum = static_cast<Sum>(
+              sum + static_cast<Sum>(beta * static_cast<Sum>(static_cast<C>(read_element(&to)))));
         }
         if constexpr (std::is_same_v<T, bool>) {
           to = sum != 0;

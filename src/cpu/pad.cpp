@@ -6,6 +6,7 @@
 #include "cpu/edges.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"
+#include "kernels/by_size.h"
 
 namespace rushlight::cpu {
 
@@ -62,7 +63,7 @@ void _pad_edges(const Tensor& out, const Tensor& self, IntArrayRef pad, std::str
     return;
   }
   const EdgesOfImage edges(self.sizes(), pad, mode);
-  visit_dtype<set_all>("pad", self.dtype(), [&](auto tag) {
+  visit_size(self.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     repeat_edges(edges, out.data<T>(), self.data<T>());
   });

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/parallel.h"
+#include "kernels/read_element.h"
 
 namespace rushlight::cpu {
 
@@ -113,7 +114,8 @@ bool any_zero(const TensorIterator& it, int operand) {
 
 Scalar scalar_operand(const TensorIterator& it, int operand) {
   return visit_dtype<set_all>("load", it.dtype(operand), [&](auto tag) {
-    return Scalar(*reinterpret_cast<const typename decltype(tag)::type*>(it.data(operand)));
+    using T = typename decltype(tag)::type;
+    return Scalar(read_element(reinterpret_cast<const T*>(it.data(operand))));
   });
 }
 

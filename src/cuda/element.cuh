@@ -4,6 +4,8 @@
 
 #include <rushlight/dtype.h>
 
+#include "kernels/read_element.h"
+
 namespace rushlight::cuda {
 
 // The 16-bit floats by the processor's own conversions.
@@ -16,8 +18,8 @@ __device__ __forceinline__ float widen(BFloat16 b) {
   return __uint_as_float(static_cast<unsigned>(b.bits) << 16);
 }
 template <class T>
-__device__ __forceinline__ T widen(T x) {
-  return x;
+__device__ __forceinline__ T widen(const T& x) {
+  return read_element(&x);
 }
 template <class S>
 __device__ __forceinline__ S narrow(compute_t<S> x) {
@@ -63,7 +65,7 @@ __device__ __noinline__ void store_other(char* p, ScalarType t, T x) {
 
 template <class T>
 __device__ __forceinline__ T load_as(const char* p, ScalarType t) {
-  return t == dtype_of_v<T> ? *reinterpret_cast<const T*>(p) : load_other<T>(p, t);
+  return t == dtype_of_v<T> ? read_element(reinterpret_cast<const T*>(p)) : load_other<T>(p, t);
 }
 template <class T>
 __device__ __forceinline__ void store_as(char* p, ScalarType t, T x) {

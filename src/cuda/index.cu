@@ -243,10 +243,10 @@ struct DivideByCount {
 template <class T>
 struct MaskedFill {
   T* out;
-  const bool* mask;
+  const uint8_t* mask;
   T value;
   __device__ void operator()(const int64_t (&at)[2]) const {
-    if (mask[at[1]]) {
+    if (mask[at[1]] != 0) {
       out[at[0]] = value;
     }
   }
@@ -436,7 +436,7 @@ void cuda::masked_fill_value(const Tensor& out, const Tensor& mask, const Scalar
   visit_dtype<set_all>("masked_fill", out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     each(launch, Space<2>{out.sizes(), {out.strides(), strides_over(where, out.sizes())}},
-         MaskedFill<T>{out.data<T>(), where.data<bool>(), convert<T>(value.as<compute_t<T>>())});
+         MaskedFill<T>{out.data<T>(), where.data<uint8_t>(), convert<T>(value.as<compute_t<T>>())});
   });
 }
 

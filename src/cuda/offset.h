@@ -5,9 +5,7 @@
 
 #include <cstdint>
 
-#ifndef RL_INLINE
-#define RL_INLINE inline __attribute__((always_inline))
-#endif
+#include "kernels/inline.h"
 
 namespace rushlight::cuda {
 

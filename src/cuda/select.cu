@@ -15,7 +15,7 @@ namespace cuda {
 namespace {
 
 struct ToCount {
-  RL_INLINE int64_t operator()(bool b) const { return b ? 1 : 0; }
+  RL_INLINE int64_t operator()(uint8_t byte) const { return byte != 0; }
 };
 
 }  // namespace
@@ -31,7 +31,7 @@ Places places_of(const Tensor& mask) {
   RL_CHECK(n <= 2147483647, "masks of more than 2^31 - 1 elements are not supported");
   const Launch launch(mask.device());
   const auto counts =
-      thrust::make_transform_iterator(static_cast<const bool*>(mask.data<bool>()), ToCount());
+      thrust::make_transform_iterator(static_cast<const uint8_t*>(mask.data<uint8_t>()), ToCount());
   int64_t* const to = places.before.data<int64_t>() + 1;
   size_t bytes = 0;
   check(cub::DeviceScan::InclusiveSum(nullptr, bytes, counts, to, static_cast<int>(n),
@@ -47,12 +47,12 @@ namespace {
 
 struct Coordinates {
   int64_t* out;
-  const bool* mask;
+  const uint8_t* mask;
   const int64_t* before;
   int ndim;
   int64_t sizes[64];
   __device__ void operator()(const int64_t (&at)[1]) const {
-    if (!mask[at[0]]) {
+    if (mask[at[0]] == 0) {
       return;
     }
     int64_t* const row = out + before[at[0]] * ndim;
@@ -69,10 +69,10 @@ template <class T, bool Gather>
 struct Compress {
   T* dense;
   T* element;
-  const bool* mask;
+  const uint8_t* mask;
   const int64_t* before;
   __device__ void operator()(const int64_t (&at)[2]) const {  // element, number in the mask
-    if (mask[at[1]]) {
+    if (mask[at[1]] != 0) {
       if constexpr (Gather) {
         dense[before[at[1]]] = element[at[0]];
       } else {
@@ -89,17 +89,8 @@ void compress(const Tensor& dense, const Tensor& element, const Tensor& mask, co
     using T = typename decltype(tag)::type;
     each(launch, Space<2>{mask.sizes(), {strides_over(element, mask.sizes()), mask.strides()}},
          Compress<T, Gather>{static_cast<T*>(dense.data_ptr()), static_cast<T*>(element.data_ptr()),
-                             mask.data<bool>(), p.before.data<int64_t>()});
+                             mask.data<uint8_t>(), p.before.data<int64_t>()});
   });
-}
-
-Tensor expanded(const Tensor& t, IntArrayRef sizes) {
-  if (t.sizes() == sizes) {
-    return contiguous_raw(t);
-  }
-  const Tensor out = make_empty(sizes, t.dtype(), t.device());
-  copy_raw(out, t);
-  return out;
 }
 
 }  // namespace
@@ -115,7 +106,7 @@ Tensor cuda::nonzero(const Tensor& self) {
     return out;
   }
   Coordinates f{out.data<int64_t>(),
-                mask.data<bool>(),
+                mask.data<uint8_t>(),
                 p.before.data<int64_t>(),
                 static_cast<int>(self.dim()),
                 {}};
@@ -130,7 +121,7 @@ Tensor cuda::masked_select(const Tensor& self, const Tensor& mask) {
   const DimVector sizes = broadcast_sizes(self.sizes(), mask.sizes());
   const Device device = self.is_cpu() ? mask.device() : self.device();
   const Tensor model = make_empty({0}, self.dtype(), device);
-  const Tensor where = expanded(on_device(mask, model), sizes);
+  const Tensor where = contiguous_raw(expand_raw(on_device(mask, model), sizes));
   const Tensor from = on_device(self, model);
   const Places p = places_of(where);
   const Tensor out = make_empty({p.total}, self.dtype(), device);
@@ -141,7 +132,7 @@ Tensor cuda::masked_select(const Tensor& self, const Tensor& mask) {
 }
 
 void cuda::masked_scatter(const Tensor& out, const Tensor& mask, const Tensor& source) {
-  const Tensor where = expanded(on_device(mask, out), out.sizes());
+  const Tensor where = contiguous_raw(expand_raw(on_device(mask, out), out.sizes()));
   const Places p = places_of(where);
   RL_CHECK(p.total <= source.numel(), "Number of elements of source < number of ones in mask");
   if (p.total != 0) {

@@ -12,13 +12,10 @@
 
 #include <rushlight/dtype.h>
 
-// Where device code is compiled, a header of that device comes first: it defines RL_INLINE as its
-// compiler wants it, and RL_DEVICE_MATH as the name of a header with the functions of complex
-// numbers.
-#ifndef RL_INLINE
-#define RL_INLINE inline __attribute__((always_inline))
-#endif
+#include "kernels/inline.h"
 
+// RL_DEVICE_MATH: where device code is compiled, the name of a header with the functions of complex
+// numbers.
 #if !defined(RL_DEVICE_MATH) && defined(__x86_64__)
 #define RL_VECTOR_1(name)                                                               \
   extern "C" __attribute__((simd("notinbranch"), const)) float name##f(float) noexcept; \

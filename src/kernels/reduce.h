@@ -157,13 +157,13 @@ struct MinAbs : Min<T> {
   }
 };
 
-// On bytes that are 0 or 1.
+// On bytes, of which any but 0 is true; the total is 0 or 1.
 struct Any {
   using type = uint8_t;
   static constexpr uint8_t identity() { return 0; }
   template <class V>
   static constexpr V map(V x) {
-    return x;
+    return (V)(x != 0) & 1;
   }
   template <class V>
   static constexpr V combine(V a, V b) {
@@ -175,7 +175,7 @@ struct All {
   static constexpr uint8_t identity() { return 1; }
   template <class V>
   static constexpr V map(V x) {
-    return x;
+    return (V)(x != 0) & 1;
   }
   template <class V>
   static constexpr V combine(V a, V b) {

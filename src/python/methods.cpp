@@ -5,7 +5,6 @@
 
 #include "core/backend.h"
 #include "core/op_support.h"
-#include "core/read_bool.h"
 #include "python/bindings.h"
 #include "python/numpy.h"
 #include "python/parser.h"
@@ -49,7 +48,7 @@ PyObject* untyped_storage(const Tensor& t) { return wrap_storage(t.storage()); }
 template <class T>
 PyObject* element(const char* data) {
   if constexpr (std::is_same_v<T, bool>) {
-    return PyBool_FromLong(read_bool(data));
+    return PyBool_FromLong(*data);
   } else {
     return wrap_number(Scalar(*reinterpret_cast<const T*>(data)));
   }

@@ -75,6 +75,8 @@ class Makers:
             t = wide[..., ::2]
         if self.layout == "transposed" and t.dim() > 1:
             t = t.transpose(0, 1).contiguous().transpose(0, 1)
+        if self.layout == "bytes" and dtype == "bool":  # true is any byte but 0, as memory of other dtypes has it
+            t = (t.view(self.module.uint8) * 190).view(self.module.bool)
         if self.requires_grad and dtype in ("float32", "float64", "complex64", "complex128"):
             t = t.detach().requires_grad_()
             self.inputs.append(t)

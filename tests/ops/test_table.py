@@ -56,6 +56,22 @@ def test_runs_alike_on_any_layout(case):
                 assert_same(run(case, dtype, text, layout), expected, tolerance)
 
 
+@over(deterministic)
+def test_true_is_any_byte_but_zero(case):
+    skip_if_said(case, "layout")
+    truth = lambda t: t.detach().view(rushlight.uint8).ne(0) if t.dtype == rushlight.bool else t
+    for dtype in {*case.dtypes[:1], "bool"}:
+        for text in case.samples:
+            if dtype != "bool" and "mask(" not in text:
+                continue
+            try:
+                expected = run(case, dtype, text)
+            except (RuntimeError, ValueError, TypeError, IndexError):
+                continue  # an op that takes no bools
+            actual = run(case, dtype, text, "bytes")
+            assert_same([truth(t) for t in tensors_of(actual)], [truth(t) for t in tensors_of(expected)])
+
+
 @over(deterministic, lambda c: isinstance(c.op.ref, str))
 def test_equals_numpy(case):
     skip_if_said(case, "reference")

@@ -92,7 +92,7 @@ void extreme(const char* name, const Tensor* values, const Tensor& indices, cons
     using A = typename decltype(tag)::type;
     using Op = Extreme<std::conditional_t<Largest, fold::Max<A>, fold::Min<A>>, Largest>;
     const Op op;
-    const bool direct = self.element_size() == static_cast<int64_t>(sizeof(A));
+    const bool direct = self.dtype() == dtype_of_v<A>;
     const ConvertRun write = writer<A, set_real | set_Bool>(name, self.dtype());
     reduce(op, plan, self.data_ptr(), reader<A, set_real | set_Bool>(name, self.dtype()), direct,
            [&](int64_t first, const typename Op::S* s, int64_t n) {
@@ -166,7 +166,7 @@ void aminmax(const Tensor& min, const Tensor& max, const Tensor& self, std::opti
     using A = typename decltype(tag)::type;
     using S = typename MinMax<A>::S;
     const MinMax<A> op;
-    const bool direct = self.element_size() == static_cast<int64_t>(sizeof(A));
+    const bool direct = self.dtype() == dtype_of_v<A>;
     const ConvertRun write = writer<A, set_real | set_Bool>("aminmax", self.dtype());
     reduce(op, plan, self.data_ptr(), reader<A, set_real | set_Bool>("aminmax", self.dtype()),
            direct, [&](int64_t first, const S* s, int64_t n) {

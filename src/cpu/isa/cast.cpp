@@ -9,6 +9,7 @@
 #include <immintrin.h>
 
 #include "kernels/by_size.h"
+#include "kernels/inline.h"
 
 // Conversions are called for buffers of hundreds of elements: never worth a second copy.
 #define RL_NOINLINE __attribute__((noinline))
@@ -17,13 +18,23 @@ namespace rushlight::cpu::RL_ISA {
 
 namespace {
 
+// Bools are read as bytes, of which any but 0 is true: the compiler makes vectors of bytes alone.
+template <class From>
+RL_INLINE auto plain_element(const From* from, int64_t i) {
+  if constexpr (std::is_same_v<From, bool>) {
+    return static_cast<uint8_t>(reinterpret_cast<const uint8_t*>(from)[i] != 0);
+  } else {
+    return from[i];
+  }
+}
+
 template <class To, class From>
 RL_NOINLINE void cast_plain(void* to, const void* from, int64_t n) {
   auto* out = static_cast<To*>(to);
   const auto* in = static_cast<const From*>(from);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    out[i] = convert<To>(in[i]);
+    out[i] = convert<To>(plain_element(in, i));
   }
 }
 
@@ -142,8 +153,7 @@ constexpr Cast select_cast() {
   } else if constexpr (is_reduced_float_v<To>) {
     return std::is_same_v<From, float> ? narrow_of<To> : cast_to_reduced<narrow_of<To>, From>;
   } else {
-    // bool is read as the byte that it is: the compiler makes vectors of bytes alone.
-    return cast_plain<To, std::conditional_t<std::is_same_v<From, bool>, uint8_t, From>>;
+    return cast_plain<To, From>;
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <rushlight/dtype.h>
 
+#include "kernels/read_element.h"
 #include "cpu/reduce_driver.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -14,13 +15,13 @@ void convert_run(void* to, const void* from, int64_t stride, int64_t n) {
   if (stride == static_cast<int64_t>(sizeof(From))) {
     const From* __restrict in = static_cast<const From*>(from);
     for (int64_t i = 0; i < n; i++) {
-      out[i] = convert<To>(in[i]);
+      out[i] = convert<To>(read_element(in + i));
     }
     return;
   }
   const char* in = static_cast<const char*>(from);
   for (int64_t i = 0; i < n; i++) {
-    out[i] = convert<To>(*reinterpret_cast<const From*>(in + i * stride));
+    out[i] = convert<To>(read_element(reinterpret_cast<const From*>(in + i * stride)));
   }
 }
 

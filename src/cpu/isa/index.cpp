@@ -321,7 +321,7 @@ void index_add(const Tensor& out, int64_t dim, const Tensor& index, const Tensor
     const T* x = from.data<T>();
     Scratch<T> scaled(from.numel());
     for (int64_t i = 0; i < from.numel(); i++) {
-      scaled[i] = static_cast<T>(static_cast<C>(x[i]) * factor);
+      scaled[i] = static_cast<T>(static_cast<C>(read_element(x + i)) * factor);
     }
     write_positions<Add>(static_cast<char*>(out.data_ptr()), p, offset.data(), scaled.data());
   });

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "kernels/read_element.h"
 #include "kernels/pointwise_kernel.h"
 #include "kernels/special.h"
 
@@ -43,16 +44,6 @@ constexpr int64_t granule_of(int64_t compute_size, int64_t out_size) {
 void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
                    const Scalar* const* attributes = nullptr);
 
-// A bool is read as a byte: the compiler makes no vectors of the negation of bools.
-template <class T>
-RL_INLINE T element(const T* x, int64_t i) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return reinterpret_cast<const uint8_t*>(x)[i] != 0;
-  } else {
-    return x[i];
-  }
-}
-
 template <class T, class Out, class F, size_t... I, size_t... A>
 RL_INLINE void block_loop(Out* out, const char* const* in, [[maybe_unused]] const void* attributes,
                           int64_t n, std::index_sequence<I...>, std::index_sequence<A...>) {
@@ -62,7 +53,7 @@ RL_INLINE void block_loop(Out* out, const char* const* in, [[maybe_unused]] cons
   // An output may be an input itself, never part of one: no element depends on another.
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    out[i] = static_cast<Out>(F{}(element(x[I], i)..., a[A]...));
+    out[i] = static_cast<Out>(F{}(read_element(x[I] + i)..., a[A]...));
   }
 }
 

@@ -12,21 +12,16 @@ namespace rushlight::cpu::RL_ISA {
 
 namespace {
 
-Tensor contiguous_expanded(const Tensor& t, IntArrayRef sizes) {
-  return contiguous_raw(t.sizes() == sizes ? t : make_view(t, views::expand(t, sizes, false)));
-}
-
-// Chosen by bits where T has a word, and the mask read as bytes, for the sake of the vectoriser.
+// Chosen by bits where T has a word, for the sake of the vectoriser.
 template <class T>
-void fill_where(T* x, const bool* mask, int64_t n, T value) {
-  const auto* where = reinterpret_cast<const uint8_t*>(mask);
+void fill_where(T* x, const uint8_t* where, int64_t n, T value) {
   if constexpr (sizeof(T) <= 8) {
     using Word __attribute__((may_alias)) = typename unsigned_of<sizeof(T)>::type;
     auto* __restrict word = reinterpret_cast<Word*>(x);
     const auto filled = std::bit_cast<typename unsigned_of<sizeof(T)>::type>(value);
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) {
-      const auto chosen = static_cast<Word>(-static_cast<Word>(where[i]));
+      const auto chosen = static_cast<Word>(-static_cast<Word>(where[i] != 0));
       word[i] = static_cast<Word>((word[i] & ~chosen) | (filled & chosen));
     }
   } else {
@@ -42,8 +37,8 @@ void masked_fill_value(const Tensor& out, const Tensor& mask, const Scalar& valu
   if (out.numel() == 0) {
     return;
   }
-  const Tensor where = contiguous_expanded(mask, out.sizes());
-  const bool* m = where.data<bool>();
+  const Tensor where = contiguous_raw(expand_raw(mask, out.sizes()));
+  const auto* m = where.data<uint8_t>();
   Dims dims;
   for (int64_t d = out.dim() - 1; d >= 0; d--) {
     dims.add(out.sizes()[d], out.strides()[d] * out.element_size());
@@ -58,8 +53,9 @@ void masked_fill_value(const Tensor& out, const Tensor& mask, const Scalar& valu
           fill_where(reinterpret_cast<T*>(to), m + at, n, filled);
         } else {
           for (int64_t i = 0; i < n; i++) {
-            T& x = *reinterpret_cast<T*>(to + i * stride);
-            x = m[at + i] ? filled : x;
+            if (m[at + i] != 0) {
+              *reinterpret_cast<T*>(to + i * stride) = filled;
+            }
           }
         }
       });
@@ -68,11 +64,11 @@ void masked_fill_value(const Tensor& out, const Tensor& mask, const Scalar& valu
 }
 
 void masked_scatter(const Tensor& out, const Tensor& mask, const Tensor& source) {
-  const Tensor where = contiguous_expanded(mask, out.sizes());
-  const bool* m = where.data<bool>();
+  const Tensor where = contiguous_raw(expand_raw(mask, out.sizes()));
+  const auto* m = where.data<uint8_t>();
   int64_t wanted = 0;
   for (int64_t i = 0; i < where.numel(); i++) {
-    wanted += m[i];
+    wanted += m[i] != 0;
   }
   RL_CHECK(wanted <= source.numel(), "Number of elements of source < number of ones in mask");
   const Tensor from = contiguous_raw(source);
@@ -85,7 +81,7 @@ void masked_scatter(const Tensor& out, const Tensor& mask, const Tensor& source)
     const T* next = static_cast<const T*>(from.data_ptr());
     for_runs(dims, 0, out.numel(), [&](int64_t at, int64_t offset, int64_t stride, int64_t n) {
       for (int64_t i = 0; i < n; i++) {
-        if (m[at + i]) {
+        if (m[at + i] != 0) {
           *reinterpret_cast<T*>(static_cast<char*>(out.data_ptr()) + offset + i * stride) = *next++;
         }
       }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/op_support.h"
+#include "kernels/read_element.h"
 #include "kernels/math.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -13,34 +14,40 @@ inline constexpr int64_t work_per_task = 16384;  // elements
 
 struct Assign {
   template <class T>
-  static void apply(T& to, T from) {
-    to = from;
+  static void apply(T& to, const T& from) {
+    to = read_element(&from);
   }
 };
 struct Add {
   template <class T>
-  static void apply(T& to, T from) {
+  static void apply(T& to, const T& from) {
     using C = compute_t<T>;
-    to = static_cast<T>(math::add(static_cast<C>(to), static_cast<C>(from)));
+    const C x = static_cast<C>(read_element(&to));
+    to = static_cast<T>(math::add(x, static_cast<C>(read_element(&from))));
   }
 };
 struct Multiply {
   template <class T>
-  static void apply(T& to, T from) {
+  static void apply(T& to, const T& from) {
     using C = compute_t<T>;
-    to = static_cast<T>(math::mul(static_cast<C>(to), static_cast<C>(from)));
+    const C x = static_cast<C>(read_element(&to));
+    to = static_cast<T>(math::mul(x, static_cast<C>(read_element(&from))));
   }
 };
 struct Larger {
   template <class T>
-  static void apply(T& to, T from) {
-    to = (to > from) | (to != to) ? to : from;
+  static void apply(T& to, const T& from) {
+    const T x = read_element(&to);
+    const T y = read_element(&from);
+    to = (x > y) | (x != x) ? x : y;
   }
 };
 struct Smaller {
   template <class T>
-  static void apply(T& to, T from) {
-    to = (to < from) | (to != to) ? to : from;
+  static void apply(T& to, const T& from) {
+    const T x = read_element(&to);
+    const T y = read_element(&from);
+    to = (x < y) | (x != x) ? x : y;
   }
 };
 

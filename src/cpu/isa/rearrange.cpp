@@ -18,13 +18,13 @@ namespace {
 
 inline constexpr int64_t chunk = 32768;
 
-int64_t count_true(const bool* m, int64_t n) {
+int64_t count_true(const uint8_t* m, int64_t n) {
   int64_t total = 0;
   for (int64_t i = 0; i < n; i += 128) {  // in bytes first, which vectorise
     uint8_t part = 0;
     const int64_t stop = std::min(n, i + 128);
     for (int64_t j = i; j < stop; j++) {
-      part = static_cast<uint8_t>(part + (m[j] ? 1 : 0));
+      part = static_cast<uint8_t>(part + (m[j] != 0));
     }
     total += part;
   }
@@ -32,7 +32,7 @@ int64_t count_true(const bool* m, int64_t n) {
 }
 
 // For each chunk of the mask, how many are true before it; the last entry is the total.
-std::vector<int64_t> chunk_starts(const bool* m, int64_t n) {
+std::vector<int64_t> chunk_starts(const uint8_t* m, int64_t n) {
   const int64_t chunks = num_chunks(0, n, chunk);
   std::vector<int64_t> start(chunks + 1, 0);
   parallel_for(0, chunks, 1, [&](int64_t begin, int64_t end) {
@@ -47,7 +47,7 @@ std::vector<int64_t> chunk_starts(const bool* m, int64_t n) {
 }
 
 // Writes first, first + 1, ... where m is true. Room for what is true is all that `to` need have.
-void true_positions(const bool* m, int64_t first, int64_t n, int64_t* to) {
+void true_positions(const uint8_t* m, int64_t first, int64_t n, int64_t* to) {
   int64_t i = 0;
 #if defined(__AVX512F__)
   __m512i position =
@@ -62,7 +62,7 @@ void true_positions(const bool* m, int64_t first, int64_t n, int64_t* to) {
   }
 #endif
   for (; i < n; i++) {
-    if (m[i]) {
+    if (m[i] != 0) {
       *to++ = first + i;
     }
   }
@@ -70,7 +70,7 @@ void true_positions(const bool* m, int64_t first, int64_t n, int64_t* to) {
 
 // Moves the elements of x where m is true together.
 template <class T>
-void compress(const bool* m, const T* x, int64_t n, T* to) {
+void compress(const uint8_t* m, const T* x, int64_t n, T* to) {
   int64_t i = 0;
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) {
@@ -92,14 +92,10 @@ void compress(const bool* m, const T* x, int64_t n, T* to) {
   }
 #endif
   for (; i < n; i++) {
-    if (m[i]) {
+    if (m[i] != 0) {
       *to++ = x[i];
     }
   }
-}
-
-Tensor expanded(const Tensor& t, IntArrayRef sizes) {
-  return contiguous_raw(t.sizes() == sizes ? t : make_view(t, views::expand(t, sizes, false)));
 }
 
 }  // namespace
@@ -107,7 +103,7 @@ Tensor expanded(const Tensor& t, IntArrayRef sizes) {
 Tensor nonzero(const Tensor& self) {
   const Tensor x = contiguous_raw(self);
   const Tensor mask = cast_raw(x, kBool);
-  const bool* m = mask.data<bool>();
+  const uint8_t* m = mask.data<uint8_t>();
   const int64_t n = x.numel();
   const std::vector<int64_t> start = chunk_starts(m, n);
   const int64_t ndim = x.dim();
@@ -156,9 +152,9 @@ Tensor nonzero(const Tensor& self) {
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
   RL_CHECK(mask.dtype() == kBool, "masked_select: expected BoolTensor for mask");
   const DimVector sizes = broadcast_sizes(self.sizes(), mask.sizes());
-  const Tensor x = expanded(self, sizes);
-  const Tensor where = expanded(mask, sizes);
-  const bool* m = where.data<bool>();
+  const Tensor x = contiguous_raw(expand_raw(self, sizes));
+  const Tensor where = contiguous_raw(expand_raw(mask, sizes));
+  const uint8_t* m = where.data<uint8_t>();
   const int64_t n = x.numel();
   const std::vector<int64_t> start = chunk_starts(m, n);
   const Tensor out = make_empty(start.back(), x.dtype(), x.device());

@@ -163,7 +163,7 @@ void all(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool) {
 
 namespace {
 
-// Counts elements that are not zero; loaded as 0 or 1.
+// Counts bytes that are not zero.
 struct Count {
   using A = uint8_t;
   using S = int64_t;
@@ -171,7 +171,7 @@ struct Count {
   void row(const A* x, int64_t n, int64_t, S& s) const {
     int32_t total = 0;
     for (int64_t i = 0; i < n; i++) {
-      total += x[i];
+      total += x[i] != 0;
     }
     s = total;
   }
@@ -179,7 +179,7 @@ struct Count {
     std::fill(s, s + cols, 0);
     for (int64_t r = 0; r < rows; r++) {
       for (int64_t c = 0; c < cols; c++) {
-        s[c] += x[r * ld + c];
+        s[c] += x[r * ld + c] != 0;
       }
     }
   }

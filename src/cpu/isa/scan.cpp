@@ -7,6 +7,7 @@
 #include "core/op_support.h"
 #include "core/parallel.h"
 #include "cpu/isa/fold.h"
+#include "cpu/readable.h"
 #include "cpu/scratch.h"
 #include "cpu/strip.h"
 #include "generated/kernels.h"
@@ -202,7 +203,7 @@ void running_extreme(const char* name, const Tensor& values, const Tensor& indic
   if (values.numel() == 0) {
     return;
   }
-  const Tensor self = contiguous_raw(given);
+  const Tensor self = readable(given);
   const Strip s = strip_of(self, dim);
   visit_dtype<set_real | set_Bool>(name, self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -116,7 +116,8 @@ void for_rows(int64_t count, int64_t n, const F& f) {
   }
 }
 
-// Elements move as bytes: those of bool may be of memory that nobody wrote (core/read_bool.h).
+// Elements move as bytes: those of bool may be of memory that nobody wrote
+// (kernels/read_element.h).
 template <class T>
 void move_one(T* to, const T* from) {
   std::memcpy(to, from, sizeof(T));

@@ -8,7 +8,7 @@
 
 #include <rushlight/dtype.h>
 
-#include "core/read_bool.h"
+#include "kernels/read_element.h"
 
 namespace rushlight::cpu::RL_ISA {
 
@@ -20,7 +20,7 @@ struct key_of {  // bool and unsigned integers
 template <>
 struct key_of<bool> {
   using type = uint8_t;
-  static type get(const bool& x) { return read_bool(&x); }
+  static type get(const bool& x) { return read_element(&x); }
 };
 template <class T>
   requires(std::is_signed_v<T> && std::is_integral_v<T>)

@@ -6,6 +6,7 @@
 #include "core/op_support.h"
 #include "core/parallel.h"
 #include "cpu/isa/sort_keys.h"
+#include "cpu/readable.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"
 #include "kernels/math.h"
@@ -80,7 +81,7 @@ Tensor slices_of(const char* op, const Tensor& t, int64_t dim) {
   strides.erase(dim);
   sizes.insert(0, size);
   strides.insert(0, stride);
-  return contiguous_raw(make_view(t, {sizes, strides, t.storage_offset()}));
+  return readable(make_view(t, {sizes, strides, t.storage_offset()}));
 }
 
 // The rows at these positions, with the slices' dimension back in its place.
@@ -236,7 +237,7 @@ Three unique_values(const Tensor& x, bool return_counts) {
 }  // namespace
 
 Three _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts) {
-  const Tensor x = contiguous_raw(self);
+  const Tensor x = readable(self);
   const int64_t n = x.numel();
   RL_CHECK(n < (int64_t(1) << 32), "unique: tensors of 2^32 elements and more are not supported");
   return visit_dtype<set_real | set_Bool>("unique", x.dtype(), [&](auto tag) -> Three {
@@ -323,8 +324,7 @@ Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, boo
 Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_counts,
                          std::optional<int64_t> dim) {
   const int64_t d = dim.has_value() ? wrap_dim(*dim, self.dim()) : 0;
-  const Tensor slices =
-      dim.has_value() ? slices_of("unique_consecutive", self, d) : contiguous_raw(self);
+  const Tensor slices = dim.has_value() ? slices_of("unique_consecutive", self, d) : readable(self);
   const int64_t n = dim.has_value() ? slices.sizes()[0] : slices.numel();
   const int64_t length = n == 0 ? 0 : slices.numel() / n;
   return visit_dtype<set_all>("unique_consecutive", self.dtype(), [&](auto tag) -> Three {
@@ -370,8 +370,8 @@ void searchsorted(const Tensor& out, const Tensor& sorted_sequence, const Tensor
     return;
   }
   const ScalarType common = promote_types(sorted_sequence.dtype(), self.dtype());
-  const Tensor sequence = contiguous_raw(cast_raw(sorted_sequence, common));
-  const Tensor values = contiguous_raw(cast_raw(self, common));
+  const Tensor sequence = readable(cast_raw(sorted_sequence, common));
+  const Tensor values = readable(cast_raw(self, common));
   const Tensor order = sorter.defined() ? contiguous_raw(sorter) : Tensor();
   const int64_t n = sequence.sizes()[sequence.dim() - 1];
   const int64_t per_row = sequence.dim() == 1 ? values.numel() : values.sizes()[values.dim() - 1];
@@ -380,7 +380,7 @@ void searchsorted(const Tensor& out, const Tensor& sorted_sequence, const Tensor
     const T* x = sequence.data<T>();
     const T* v = values.data<T>();
     parallel_for(0, values.numel(), 2048, [&](int64_t begin, int64_t end) {
-      std::vector<T> ordered;
+      Scratch<T> ordered(order.defined() ? n : 0);
       int64_t ordered_row = -1;
       for (int64_t i = begin; i < end; i++) {
         const int64_t row = sequence.dim() == 1 ? 0 : i / per_row;
@@ -388,16 +388,13 @@ void searchsorted(const Tensor& out, const Tensor& sorted_sequence, const Tensor
         if (order.defined()) {
           if (ordered_row != row) {
             const int64_t* at = order.data<int64_t>() + row * n;
-            ordered.resize(n);
             for (int64_t j = 0; j < n; j++) {
               RL_CHECK(at[j] >= 0 && at[j] < n, "torch.searchsorted(): sorter index out of range");
               ordered[j] = line[at[j]];
             }
             ordered_row = row;
           }
-          if constexpr (!std::is_same_v<T, bool>) {
-            line = ordered.data();
-          }
+          line = ordered.data();
         }
         const int64_t place = insertion_point(line, n, v[i], right);
         if (out_int32) {
