@@ -67,7 +67,7 @@ void im2col(const Tensor& out, const Tensor& self, IntArrayRef kernel_size, IntA
                    for (int64_t c = begin; c < end; c++) {
                      const T* from = self.data<T>() + c * image;
                      T* to = out.data<T>() + c * columns;
-                     for_elements(g, [&](int64_t i, int64_t j) { to[i] = j < 0 ? T(0) : from[j]; });
+                     for_elements(g, [&](int64_t i, int64_t j) { to[i] = j < 0 ? T{} : from[j]; });
                    }
                  });
   });
