@@ -10,6 +10,7 @@ StepLists::StepLists(std::initializer_list<List> lists) {
   const TensorList params = lists.begin()->tensors;
   runs_.resize(params.size());
   offsets_.resize(params.size() + 1);
+  device_ = params.empty() ? device_ : params[0].device();
   for (size_t i = 0; i < params.size(); i++) {
     const Tensor& p = params[i];
     const bool dense = p.impl()->is_non_overlapping_and_dense();

@@ -23,11 +23,12 @@ class RL_API StepLists {  // other devices use it, too
     bool written;
   };
   // The first list is that of the parameters.
-  explicit StepLists(std::initializer_list<List> lists);
+  StepLists(std::initializer_list<List> lists);
   ~StepLists();
   void write_back();
 
   const std::vector<Run>& runs() const { return runs_; }
+  Device device() const { return device_; }  // of the parameters
   int64_t numel() const { return offsets_.back(); }
 
   // Calls f(run index, first element, last element) for the pieces of the range [begin, end) of all
@@ -47,6 +48,7 @@ class RL_API StepLists {  // other devices use it, too
   size_t find(int64_t element) const;
 
   std::vector<Run> runs_;
+  Device device_ = kCPU;
   std::vector<int64_t> offsets_;  // of the runs, and the end
   struct Copy {
     Tensor original;
