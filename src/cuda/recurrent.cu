@@ -4,6 +4,7 @@
 #include "cuda/column.h"
 #include "cuda/matmul.h"
 #include "cuda/rows.cuh"
+#include "kernels/recurrent.h"
 
 namespace rushlight {
 
@@ -11,65 +12,21 @@ namespace cuda {
 
 namespace {
 
-enum class Cell { Lstm, Gru, Tanh, Relu };
+using recurrent::Cell;
 
-struct Layer {
-  Cell cell;
-  int64_t steps;
-  int64_t batch;  // of the first step, the largest
-  int64_t units;
-  int64_t hidden;  // width of the hidden state: units, or that of the projection
-  int64_t gates;   // blocks of `units` rows in weight_hh
-  int64_t kept;    // values kept of each unit and step
-  int64_t rows = 0;
-  bool reverse;
-  bool batch_first;
-  IntArrayRef sizes;
-  std::vector<int64_t> offsets;  // first row of each step where steps follow each other
-
-  Layer(const Tensor& first_hidden, const Tensor& weight_hh, IntArrayRef batch_sizes,
-        std::string_view mode, bool reverse, bool batch_first)
-      : cell(mode == "lstm"   ? Cell::Lstm
-             : mode == "gru"  ? Cell::Gru
-             : mode == "tanh" ? Cell::Tanh
-                              : Cell::Relu),
-        steps(static_cast<int64_t>(batch_sizes.size())),
-        batch(first_hidden.size(0)),
-        hidden(first_hidden.size(1)),
-        gates(cell == Cell::Lstm  ? 4
-              : cell == Cell::Gru ? 3
-                                  : 1),
-        kept(gates > 1 ? 4 : 0),
-        reverse(reverse),
-        batch_first(batch_first),
-        sizes(batch_sizes) {
-    units = weight_hh.size(0) / gates;
-    for (const int64_t n : sizes) {
-      offsets.push_back(rows);
-      rows += n;
-    }
-  }
-  int64_t offset(int64_t t) const { return offsets[static_cast<size_t>(t)]; }
-  int64_t size(int64_t t) const { return sizes[static_cast<size_t>(t)]; }
-  // The step that is computed as number i.
-  int64_t step(int64_t i) const { return reverse ? steps - 1 - i : i; }
-  // The step computed before, and how many sequences it shares with step t (0: t is the first).
-  int64_t before(int64_t t) const { return reverse ? t + 1 : t - 1; }
-  int64_t came_from(int64_t t) const {
-    const int64_t p = before(t);
-    return p < 0 || p >= steps ? 0 : std::min(size(p), size(t));
-  }
+struct Layer : recurrent::Layer {
+  using recurrent::Layer::Layer;
   // Rows of sequences begin … end of step t: as tensors have them, and in the order of the steps.
   Tensor rows_of(const Tensor& t, int64_t at, int64_t begin, int64_t end) const {
     const int64_t width = t.size(1);
-    const int64_t first = batch_first ? begin * steps + at : offset(at) + begin;
     return make_view(t, {{end - begin, width},
-                         {(batch_first ? steps : 1) * width, 1},
-                         t.storage_offset() + first * width});
+                         {row_step() * width, 1},
+                         t.storage_offset() + row(at, begin) * width});
   }
   Tensor own_rows_of(const Tensor& t, int64_t at) const {
     const int64_t width = t.numel() / std::max<int64_t>(rows, 1);
-    return make_view(t, {{size(at), width}, {width, 1}, t.storage_offset() + offset(at) * width});
+    return make_view(t,
+                     {{sizes[at], width}, {width, 1}, t.storage_offset() + own_row(at, 0) * width});
   }
 };
 
@@ -257,7 +214,7 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
   const Tensor sums = room(z.batch, wide, dtype_of_v<T>);
   for (int64_t i = 0; i < z.steps; i++) {
     const int64_t t = z.step(i);
-    const int64_t m = z.size(t);
+    const int64_t m = z.sizes[t];
     if (m == 0) {
       continue;
     }
@@ -266,7 +223,7 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
     const auto step = [&](auto tag) {
       using H = typename decltype(tag)::type;
       each(launch, cells_of(m, z.units),
-           Step<S, H>{z.cell, z.units, z.gates, z.batch_first ? z.steps : 1,
+           Step<S, H>{z.cell, z.units, z.gates, z.row_step(),
                       z.rows_of(given, t, 0, m).template data<S>(), sums.data<T>(),
                       bias_hh.defined() ? bias_hh.data<S>() : nullptr, made.data<H>(),
                       data_or_null<T>(cell),
@@ -329,7 +286,7 @@ void backward(const Layer& z, const Gradients& to, const Tensor& grad_output,
   const Tensor terms = cast_raw(grad_output, dtype_of_v<T>);
   for (int64_t i = z.steps; i-- > 0;) {
     const int64_t t = z.step(i);
-    const int64_t m = z.size(t);
+    const int64_t m = z.sizes[t];
     const int64_t came = z.came_from(t);
     if (m == 0) {
       continue;
@@ -358,7 +315,7 @@ void backward(const Layer& z, const Gradients& to, const Tensor& grad_output,
     const Tensor gates_here = z.rows_of(inner, t, 0, m);
     each(launch, cells_of(m, z.units),
          StepBackward<S>{
-             z.cell, z.units, z.gates, z.batch_first ? z.steps : 1, units_grad.data<T>(),
+             z.cell, z.units, z.gates, z.row_step(), units_grad.data<T>(),
              projected ? nullptr : mine.data<T>(), data_or_null<T>(through_cell),
              z.kept > 0 ? z.own_rows_of(kept_gates, t).template data<T>() : nullptr,
              lstm ? z.own_rows_of(kept_cells, t).template data<T>() : nullptr,

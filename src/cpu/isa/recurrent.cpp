@@ -11,68 +11,16 @@
 #include "cpu/isa/gemm_engine.h"
 #include "generated/kernels.h"
 #include "kernels/math.h"
+#include "kernels/recurrent.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {
 
-enum class Cell { Lstm, Gru, Tanh, Relu };
-
-Cell cell_of(std::string_view mode) {
-  return mode == "lstm"   ? Cell::Lstm
-         : mode == "gru"  ? Cell::Gru
-         : mode == "tanh" ? Cell::Tanh
-                          : Cell::Relu;
-}
+using recurrent::Cell;
+using recurrent::Layer;
 
 // Multiplications that are worth a thread's while.
 constexpr int64_t least_work = int64_t{1} << 17;
-
-struct Layer {
-  Cell cell;
-  int64_t steps;
-  int64_t batch;     // of the first step, the largest
-  int64_t units;     // of the cell
-  int64_t hidden;    // width of the hidden state: units, or that of the projection
-  int64_t gates;     // blocks of units rows in weight_hh
-  int64_t kept;      // values kept of each unit and step
-  int64_t rows = 0;  // of all steps
-  bool reverse;
-  bool batch_first;
-  const int64_t* sizes;
-  Scratch<int64_t> offsets;  // first row of each step where steps follow each other
-
-  Layer(const Tensor& first_hidden, const Tensor& weight_hh, IntArrayRef batch_sizes,
-        std::string_view mode, bool reverse, bool batch_first)
-      : cell(cell_of(mode)),
-        steps(static_cast<int64_t>(batch_sizes.size())),
-        batch(first_hidden.size(0)),
-        hidden(first_hidden.size(1)),
-        gates(cell == Cell::Lstm  ? 4
-              : cell == Cell::Gru ? 3
-                                  : 1),
-        kept(cell == Cell::Lstm || cell == Cell::Gru ? 4 : 0),
-        reverse(reverse),
-        batch_first(batch_first),
-        sizes(batch_sizes.data()),
-        offsets(steps) {
-    units = weight_hh.size(0) / gates;
-    for (int64_t t = 0; t < steps; t++) {
-      offsets[t] = rows;
-      rows += sizes[t];
-    }
-  }
-  // The row of the tensors in which step t of sequence b stands, and in the kernel's own order.
-  int64_t row(int64_t t, int64_t b) const { return batch_first ? b * steps + t : offsets[t] + b; }
-  int64_t own_row(int64_t t, int64_t b) const { return offsets[t] + b; }
-  // Between the rows of neighbouring sequences.
-  int64_t row_step() const { return batch_first ? steps : 1; }
-  // The step before, in the order of computing, and how many sequences it had (0: the first).
-  int64_t before(int64_t t) const { return reverse ? t + 1 : t - 1; }
-  int64_t came_from(int64_t t) const {
-    const int64_t p = before(t);
-    return p < 0 || p >= steps ? 0 : std::min(sizes[p], sizes[t]);
-  }
-};
 
 template <class S, class T>
 void read_run(T* to, const S* from, int64_t n) {
@@ -278,7 +226,7 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
   T* const keep = z.kept > 0 ? kept_gates.data<T>() : nullptr;
   T* const keep_cells = z.cell == Cell::Lstm ? kept_cells.data<T>() : nullptr;
   for (int64_t step = 0; step < z.steps; step++) {
-    const int64_t t = z.reverse ? z.steps - 1 - step : step;
+    const int64_t t = z.step(step);
     const int64_t m = z.sizes[t];
     pack_state(packed.data(), hidden.data(), z.hidden, m, z.hidden);
     const int64_t work = m * z.gates * z.hidden * nr;
@@ -493,7 +441,7 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
     }
   }
   for (int64_t step = 0; step < z.steps; step++) {
-    const int64_t t = z.reverse ? step : z.steps - 1 - step;
+    const int64_t t = z.step(z.steps - 1 - step);
     const int64_t m = z.sizes[t];
     const int64_t came = z.came_from(t);
     for (int64_t b = 0; b < m; b++) {
