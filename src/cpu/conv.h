@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-#include <rushlight/dtype.h>
+#include <rushlight/tensor.h>
 
 #include "cpu/isa_level.h"
 
@@ -50,6 +50,10 @@ void convolve(const Conv& problem);
 // transposed convolutions, whose weight gradient is that of the convolution with input and output
 // exchanged.
 void convolve_weight_backward(const Conv& problem);
+
+// Sums without terms, of no channels or no pixels: writes the bias alone. On any device.
+RL_API bool convolve_nothing(const Tensor& out, const Tensor& input, const Tensor& weight,
+                             const Tensor& bias);
 
 // One product for the whole batch (conv_columns.cpp): done, or the reason why not.
 const char* convolve_by_columns(const Conv& problem);

@@ -349,3 +349,20 @@ def test_padding_by_name_with_a_dilation_too_large(dilation):
     x, w = torch.ones(1, 1, 4, 4), torch.ones(1, 1, 2, 3)
     with pytest.raises(RuntimeError, match="dilation .* too large"):
         torch.nn.functional.conv2d(x, w, padding="same", dilation=dilation)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.complex64])
+def test_no_channels_give_the_bias(dtype):
+    bias = torch.arange(1, 4).to(dtype)
+    y = torch.nn.functional.conv2d(torch.ones(2, 0, 5, 4, dtype=dtype), torch.ones(3, 0, 2, 2, dtype=dtype), bias)
+    assert y.shape == (2, 3, 4, 3)
+    assert y.eq(bias.reshape(3, 1, 1)).all()
+
+
+def test_gradients_of_no_channels():
+    x = torch.ones(2, 0, 5, 4, dtype=torch.float64, requires_grad=True)
+    weight = torch.ones(3, 0, 2, 2, dtype=torch.float64, requires_grad=True)
+    bias = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    torch.nn.functional.conv2d(x, weight, bias).sum().backward()
+    assert x.grad.shape == x.shape and weight.grad.shape == weight.shape
+    assert bias.grad.tolist() == [24.0, 24.0, 24.0]
