@@ -291,10 +291,18 @@ Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, std::opti
   return source.unsqueeze(d + 1).expand(wide).clone(MemoryFormat::Contiguous).reshape(sizes);
 }
 
-Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
-  RL_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+namespace {
+
+void check_counts(const Tensor& repeats) {
   RL_CHECK(repeats.dtype() == kInt64 || repeats.dtype() == kInt32,
            "repeats has to be Long or Int tensor");
+}
+
+}  // namespace
+
+Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
+  RL_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+  check_counts(repeats);
   RL_CHECK(repeats.numel() == 0 || repeats.min().item<int64_t>() >= 0,
            "repeats can not be negative");
   const Tensor ends = repeats.cumsum(0);
@@ -310,19 +318,19 @@ Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> ou
 Tensor repeat_interleave_self_Tensor(const Tensor& self, const Tensor& repeats,
                                      std::optional<int64_t> dim,
                                      std::optional<int64_t> output_size) {
+  if (repeats.dim() == 0 || (repeats.dim() == 1 && repeats.numel() == 1)) {
+    check_counts(repeats);
+    return rushlight::repeat_interleave(self, repeats.item<int64_t>(), dim, output_size);
+  }
   const Tensor t = dim.has_value() ? self : self.reshape({-1});
   const int64_t d = wrap_dim(dim.value_or(0), t.dim());
   const Tensor source = t.dim() == 0 ? t.reshape({1}) : t;
-  Tensor counts = repeats;
-  if (repeats.dim() == 0 || (repeats.dim() == 1 && repeats.numel() == 1)) {
-    counts = repeats.reshape({1}).expand({source.size(d)});
-  }
-  RL_CHECK(counts.dim() == 1, "repeats must be 0-dim or 1-dim tensor");
-  RL_CHECK(counts.size(0) == source.size(d),
+  RL_CHECK(repeats.dim() == 1, "repeats must be 0-dim or 1-dim tensor");
+  RL_CHECK(repeats.size(0) == source.size(d),
            "repeats must have the same size as input along dim, but got "
            "repeats.size(0) = ",
-           counts.size(0), " and input.size(", d, ") = ", source.size(d));
-  return source.index_select(d, rushlight::repeat_interleave(counts, output_size));
+           repeats.size(0), " and input.size(", d, ") = ", source.size(d));
+  return source.index_select(d, rushlight::repeat_interleave(repeats, output_size));
 }
 
 Tensor one_hot(const Tensor& self, int64_t num_classes) {

@@ -246,3 +246,13 @@ def test_an_index_without_elements_may_have_any_rank(shape):
         x.scatter_reduce(1, index, x, "amax"),
     ):
         assert torch.equal(same, x)
+
+
+def test_one_count_for_all_does_not_look_at_each():
+    x = torch.empty(2**40, device="meta")
+    assert x.repeat_interleave(torch.tensor([2])).shape == (2**41,)
+    assert torch.ones(2, 3).repeat_interleave(torch.tensor(2, dtype=torch.int32), 1).shape == (2, 6)
+    with pytest.raises(RuntimeError, match="negative"):
+        torch.ones(2).repeat_interleave(torch.tensor([-1]))
+    with pytest.raises(RuntimeError, match="Long or Int"):
+        torch.ones(2).repeat_interleave(torch.tensor([1.0]))
