@@ -149,7 +149,7 @@ std::tuple<Tensor, Tensor> solve_any(const Tensor& A, const Tensor& B, bool left
       A.size(-2), "x", A.size(-1), " and ", B.numel(), "x1)");
   const auto [x, info] = rushlight::_linalg_solve(A, vectors ? B.unsqueeze(-1) : B, left);
   // A matrix that was repeated has one `info`.
-  Tensor own = info.numel() != 0 || info.is_meta()
+  Tensor own = info.numel() != 0
                    ? info
                    : rushlight::zeros(leading_sizes(A), TensorOptions(kInt32).device(A.device()));
   const int64_t batch = A.dim() - 2;

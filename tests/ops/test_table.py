@@ -4,6 +4,7 @@ Each test is one mode over one op; modes that do not apply to an op are not coll
 """
 
 import operator
+import re
 
 import numpy as np
 import pytest
@@ -161,6 +162,42 @@ def test_meta_tells_shape_and_dtype(case):
             actual = tensors_of(function_of(rushlight, case.op)(*meta, **{k: to_meta(v) for k, v in kwargs.items()}))
             assert [(t.shape, t.dtype) for t in actual] == [(t.shape, t.dtype) for t in expected]
             assert all(t.device.type == "meta" for t in actual)
+
+
+REFUSALS = (RuntimeError, ValueError, TypeError, IndexError, rushlight.linalg.LinAlgError)
+
+
+def resized(text):
+    """Samples with every number that stands in one replaced by 0, 1 and -1: in all places, then in each alone."""
+    number = r"(?<![\w.-])-?\d+(?![\w.])"
+    for new in ("0", "1", "-1"):
+        for old in sorted(set(re.findall(number, text))):
+            yield re.sub(number, lambda m, new=new, old=old: new if m.group() == old else m.group(), text)
+        for m in re.finditer(number, text):
+            yield text[: m.start()] + new + text[m.end() :]
+
+
+@over(deterministic)
+def test_numbers_may_be_zero_one_and_less(case):
+    """Sizes and settings of 0, 1 and -1 are taken or refused properly, and alike on meta."""
+
+    def outcome(args, kwargs):
+        try:
+            found = tensors_of(function_of(rushlight, case.op)(*args, **kwargs))
+        except REFUSALS as error:
+            return type(error)
+        return [(t.shape, t.dtype) for t in found]
+
+    on_meta = case.op.kernel.kind != "dynamic" and "meta" not in case.skips
+    for text in dict.fromkeys(changed for sample in case.samples for changed in resized(sample)):
+        try:
+            args, kwargs = Makers(rushlight, case.dtypes[0], case.key + text).arguments(text)
+        except (*REFUSALS, KeyError, np.linalg.LinAlgError):
+            continue  # no such inputs can be made
+        meta = [to_meta(a) for a in args], {k: to_meta(v) for k, v in kwargs.items()}
+        result = outcome(args, kwargs)
+        if on_meta and isinstance(result, list) and tensors_of(args):
+            assert outcome(*meta) == result, text
 
 
 def to_meta(value):

@@ -351,10 +351,14 @@ def test_padding_by_name_with_a_dilation_too_large(dilation):
         torch.nn.functional.conv2d(x, w, padding="same", dilation=dilation)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.complex64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.complex64]
+)
 def test_no_channels_give_the_bias(dtype):
     bias = torch.arange(1, 4).to(dtype)
-    y = torch.nn.functional.conv2d(torch.ones(2, 0, 5, 4, dtype=dtype), torch.ones(3, 0, 2, 2, dtype=dtype), bias)
+    y = torch.nn.functional.conv2d(
+        torch.ones(2, 0, 5, 4, dtype=dtype), torch.ones(3, 0, 2, 2, dtype=dtype), bias
+    )
     assert y.shape == (2, 3, 4, 3)
     assert y.eq(bias.reshape(3, 1, 1)).all()
 
