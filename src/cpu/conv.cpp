@@ -114,10 +114,10 @@ const char* run_reference_weight(const Conv& c) {
 
 // ---- as a plain matrix product ----
 
-// Kernels of one element at stride 1: pixels do not meet.
+// Kernels of one element at stride 1: pixels do not meet. An output may be padded beyond the input.
 bool is_pointwise(const Conv& c) {
   for (int d = 0; d < 3; d++) {
-    if (c.kernel[d] != 1 || c.stride[d] != 1 || c.padding[d] != 0) {
+    if (c.kernel[d] != 1 || c.stride[d] != 1 || c.padding[d] != 0 || c.in[d] != c.out[d]) {
       return false;
     }
   }
