@@ -107,23 +107,9 @@ RL_INLINE float digamma_single(float argument) {
   return static_cast<float>(reflected ? low : x == inf ? inf : value);
 }
 
-// The sum of (q + k)^-s over k >= 0: some terms, then Euler and Maclaurin's formula, whose
-// coefficients are (2k)! / B(2k).
-RL_INLINE double zeta(double s, double q) {
-  if (s == 1) {
-    return inf;
-  }
-  if (!(s > 1) || q != q) {
-    return nan;
-  }
-  if (q <= 0) {
-    if (q == math::floor(q)) {
-      return inf;
-    }
-    if (s != math::floor(s)) {
-      return nan;
-    }
-  }
+// The sum of (q + k)^-s over k >= 0 for q > 0: some terms, then Euler and Maclaurin's formula,
+// whose coefficients are (2k)! / B(2k).
+RL_INLINE double zeta_above(double s, double q) {
   double sum = math::pow(q, -s);
   double a = q;
   double b = 0;
@@ -161,6 +147,36 @@ RL_INLINE double zeta(double s, double q) {
     factor *= s + k + 1;
     b /= a;
     k += 2;
+  }
+  return sum;
+}
+
+// The same for any q. Below 0 (s is an integer there) the terms on either side of the pole are two
+// sums away from it, and the one on the left ends at q.
+RL_INLINE double zeta(double s, double q) {
+  if (s == 1) {
+    return inf;
+  }
+  if (!(s > 1) || q != q) {
+    return nan;
+  }
+  if (q <= 0) {
+    if (q == math::floor(q)) {
+      return inf;
+    }
+    if (s != math::floor(s)) {
+      return nan;
+    }
+  }
+  const double first = q < 0 ? q - math::floor(q) : q;
+  const double sign = q > 0 ? 0 : math::fmod(s, 2.0) == 0 ? 1 : -1;
+  const double places[] = {first, 1 - first, 1 - q};
+  const double signs[] = {1, sign, -sign};
+  double sum = 0;
+  for (int i = 0; i < 3; i++) {
+    if (signs[i] != 0) {
+      sum += signs[i] * zeta_above(s, places[i]);
+    }
   }
   return sum;
 }

@@ -576,3 +576,11 @@ def test_fill_and_zero():
     assert x.tolist() == [[0.0, 2.0] * 3] * 4
     with pytest.raises(RuntimeError, match="fill_ only supports 0-dimension value tensor"):
         x.fill_(torch.ones(2))
+
+
+@pytest.mark.parametrize("x", [-0.25, -7.75, -500000.25, -1e12 - 0.25])
+def test_polygamma_far_below_zero(x):
+    """By reflection: psi'(x) + psi'(1 - x) = (pi / sin(pi x))^2."""
+    x = torch.tensor(x, dtype=torch.float64)
+    both = torch.polygamma(1, x) + torch.polygamma(1, 1 - x)
+    assert both.item() == pytest.approx(2 * math.pi**2, rel=1e-14)
