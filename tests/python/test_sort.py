@@ -145,3 +145,8 @@ def test_searching():
 def test_bad_arguments(call):
     with pytest.raises((RuntimeError, IndexError)):
         call()
+
+
+def test_searchsorted_of_bools_follows_the_sorter():
+    sequence, sorter = torch.tensor([True, False]), torch.tensor([1, 0])
+    assert torch.searchsorted(sequence, torch.tensor([False, True]), sorter=sorter).tolist() == [0, 1]
