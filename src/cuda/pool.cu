@@ -46,7 +46,9 @@ struct MaxPool {
       }
     }
     A best = fold::lowest_value<A>();
-    int64_t place = (begin[0] * from.size[1] + begin[1]) * from.size[2] + begin[2];
+    // A dilated window may pass by the image.
+    const bool inside = begin[0] < end[0] && begin[1] < end[1] && begin[2] < end[2];
+    int64_t place = inside ? (begin[0] * from.size[1] + begin[1]) * from.size[2] + begin[2] : -1;
     for (int64_t a = begin[0]; a < end[0]; a += step[0]) {
       for (int64_t b = begin[1]; b < end[1]; b += step[1]) {
         for (int64_t e = begin[2]; e < end[2]; e += step[2]) {

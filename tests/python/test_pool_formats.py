@@ -37,3 +37,26 @@ def test_batches(sizes):
     pool = F.max_pool2d if len(sizes) == 4 else F.max_pool3d
     assert torch.equal(pool(dense, 2), pool(other, 2))
     assert pool(other, 2).stride() != pool(dense, 2).stride()
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_windows_that_pass_by_the_image(layout):
+    """Taps of a dilated window at -1 and 1 of an image of one row: nothing is inside, and nothing has a gradient."""
+    x = torch.randn(2, 3, 1, 4).to(memory_format=layout).requires_grad_()
+    values, places = torch.nn.functional.max_pool2d(x, [2, 5], 5, 1, [2, 1], return_indices=True)
+    assert values.eq(-float("inf")).all() and places.eq(-1).all()
+    values.sum().backward()
+    assert x.grad.eq(0).all()
+
+
+@pytest.mark.parametrize("kind", ["max", "avg"])
+def test_windows_far_larger_than_images(kind):
+    x = torch.arange(36.0).reshape(1, 4, 3, 3).requires_grad_()
+    pool = getattr(torch.nn.functional, f"{kind}_pool2d")
+    y = pool(x, 2**31 - 2, padding=2**30 - 1, ceil_mode=True)
+    y.sum().backward()
+    if kind == "max":
+        assert y.flatten().tolist() == [8.0, 17.0, 26.0, 35.0]
+        assert x.grad.sum() == 4
+    else:
+        assert y.shape == (1, 4, 1, 1) and x.grad.unique().numel() == 1

@@ -245,7 +245,7 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
   Planes out = planes_of(values, dims);
   out.lanes = in.lanes;
   out.count = in.count;
-  const PoolAxis& aw = axes.axis[2];
+  const PoolAxis aw = clipped(axes.axis[2], in.size[2], out.size[2]);
   // Places of floats are counted in 32 bits there.
   const bool by_pairs = is_real_float_v<S> && sizeof(I) == 4 && in.lanes == 1 && aw.kernel == 2 &&
                         aw.stride == 2 && aw.padding == 0 && aw.dilation == 1 &&
@@ -255,23 +255,26 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
   const S* x = self.data<S>();
   S* y = values.data<S>();
   int64_t* z = indices.data<int64_t>();
-  const int64_t taps = axes.axis[0].kernel * axes.axis[1].kernel * aw.kernel;
+  const int64_t taps = most_rows(axes, in) * aw.kernel;
   const auto planes = [&](int64_t begin, int64_t end) {
     std::optional<Lines<T, I>> lines;
     if (by_lines) {
       lines.emplace(aw, in.size[2], out.size[2], taps);
     }
-    const Scratch<int64_t> image_rows(1 + std::min(axes.axis[0].kernel, in.size[0]) *
-                                              std::min(axes.axis[1].kernel, in.size[1]));
+    const Scratch<int64_t> image_rows(most_rows(axes, in));
     const Scratch<T> best(by_lines ? 0 : row);
     const Scratch<I> at(row);
-    // A window of nothing but the lowest value reports its first element.
+    // A window of nothing but the lowest value reports its first element, one that passes by the
+    // image -1.
     const Scratch<I> firsts(row);
     for (int64_t w = 0; w < out.size[2]; w++) {
       int64_t start = w * aw.stride - aw.padding;
       start += start < 0 ? (-start + aw.dilation - 1) / aw.dilation * aw.dilation : 0;
-      std::fill_n(firsts + w * in.lanes, in.lanes, static_cast<I>(start));
+      std::fill_n(firsts + w * in.lanes, in.lanes, static_cast<I>(start < in.size[2] ? start : -1));
     }
+    const auto first_of = [&](int64_t i, int64_t first_row) {
+      return firsts[i] < 0 ? I(-1) : static_cast<I>(firsts[i] + first_row);
+    };
     for (int64_t p = begin; p < end; p++) {
       const S* plane = x + p * in.area() * in.lanes;
       for (int64_t r = 0, d = 0, h = 0; r < out.size[0] * out.size[1]; r++, h++) {
@@ -280,12 +283,15 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
           d++;
         }
         const int64_t to = (p * out.area() + r * out.size[2]) * in.lanes;
+        if (!has_row_taps(axes, in, d, h)) {
+          std::fill_n(y + to, row, S(lowest<T>()));
+          std::fill_n(z + to, row, -1);
+          continue;
+        }
         if constexpr (is_real_float_v<S>) {
           if (by_pairs) {
             int64_t count = 0;
-            image_rows[0] = -1;
-            for_row_taps(axes, in, d, h,
-                         [&](int64_t, int64_t, int64_t offset) { image_rows[count++] = offset; });
+            for_row_taps(axes, in, d, h, [&](int64_t offset) { image_rows[count++] = offset; });
             largest_of_pairs(plane, image_rows.data(), count, out.size[2], y + to, z + to);
             continue;
           }
@@ -293,20 +299,20 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
         int64_t first_row = -1;
         if (by_lines) {
           lines->start();
-          for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
+          for_row_taps(axes, in, d, h, [&](int64_t offset) {
             first_row = first_row < 0 ? offset : first_row;
             lines->take(plane + offset, offset);
           });
           for (int64_t i = 0; i < row; i++) {
             y[to + i] = S(lines->best(i));
-            z[to + i] = lines->place(i, firsts[i] + static_cast<I>(first_row));
+            z[to + i] = lines->place(i, first_of(i, first_row));
           }
           continue;
         }
         std::fill_n(best.data(), row, lowest<T>());
-        for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
+        for_row_taps(axes, in, d, h, [&](int64_t offset) {
           for (int64_t i = 0; i < row && first_row < 0; i++) {
-            at[i] = firsts[i] + static_cast<I>(offset);
+            at[i] = first_of(i, offset);
           }
           first_row = offset;
           take_row<S, T, I>(best.data(), at.data(), plane, offset, aw, in, out.size[2]);
@@ -391,6 +397,9 @@ void _max_pool_backward(const Tensor& out, const Tensor& grad_output, const Tens
         }
         std::fill_n(sums, area * lanes, T(0));
         for (int64_t i = p * pooled.area() * lanes; i < (p + 1) * pooled.area() * lanes; i++) {
+          if (at[i] == -1) {
+            continue;  // a window that passed by the image
+          }
           if (at[i] < 0 || at[i] >= area) {
             raise_error("max pooling backward: an index is outside of the image");
           }

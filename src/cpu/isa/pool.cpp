@@ -1,6 +1,7 @@
 // Average pooling. A row of outputs is summed tap by tap: each tap reads a row of the image at one
 // stride, which vectorises. Rows run along the width, or along the channels where those are
 // innermost. Planes are independent, so any number of threads gives the same bits, backward too.
+#include <limits>
 #include <optional>
 
 #include "cpu/isa/pool.h"
@@ -25,7 +26,12 @@ struct Divisor {
     return include_padding ? end - start : std::min(end, in.size[d]) - std::max<int64_t>(start, 0);
   }
   int64_t operator()(int64_t d, int64_t h, int64_t w) const {
-    return given.value_or(0) != 0 ? *given : along(0, d) * along(1, h) * along(2, w);
+    if (given.value_or(0) != 0) {
+      return *given;
+    }
+    int64_t size = along(1, h) * along(2, w);  // each below 2^32
+    const bool fits = !__builtin_mul_overflow(size, along(0, d), &size);
+    return fits ? size : std::numeric_limits<int64_t>::max();
   }
 };
 
@@ -57,10 +63,10 @@ void avg_pool_typed(const Tensor& out_tensor, const Tensor& self, const PoolAxes
   out.count = in.count;
   const Divisor count{axes, in, include_padding, divisor};
   const int64_t row = out.size[2] * in.lanes;
-  const PoolAxis& aw = axes.axis[2];
+  const PoolAxis aw = clipped(axes.axis[2], in.size[2], out.size[2]);
   const S* x = self.data<S>();
   S* y = out_tensor.data<S>();
-  const int64_t taps = axes.axis[0].kernel * axes.axis[1].kernel * aw.kernel;
+  const int64_t taps = most_rows(axes, in) * aw.kernel;
   parallel_for(
       0, in.count, plane_grain(out.area() * in.lanes * taps), [&](int64_t begin, int64_t end) {
         const Scratch<T> sums(row);
@@ -70,7 +76,7 @@ void avg_pool_typed(const Tensor& out_tensor, const Tensor& self, const PoolAxes
             const int64_t d = r / out.size[1];
             const int64_t h = r % out.size[1];
             std::fill_n(sums.data(), row, T(0));
-            for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
+            for_row_taps(axes, in, d, h, [&](int64_t offset) {
               for (int64_t k = 0; k < aw.kernel; k++) {
                 const Span span = inside(aw, k, in.size[2], out.size[2]);
                 const int64_t start = offset + span.begin * aw.stride - aw.padding + k;
@@ -111,10 +117,10 @@ void avg_pool_backward_typed(const Tensor& out_tensor, const Tensor& grad, const
   const Divisor count{axes, in, include_padding, divisor};
   const int64_t row = out.size[2] * in.lanes;
   const int64_t image = in.area() * in.lanes;
-  const PoolAxis& aw = axes.axis[2];
+  const PoolAxis aw = clipped(axes.axis[2], in.size[2], out.size[2]);
   const S* g = grad.data<S>();
   S* dx = out_tensor.data<S>();
-  const int64_t taps = axes.axis[0].kernel * axes.axis[1].kernel * aw.kernel;
+  const int64_t taps = most_rows(axes, in) * aw.kernel;
   parallel_for(
       0, in.count, plane_grain(out.area() * in.lanes * taps), [&](int64_t begin, int64_t end) {
         const Scratch<T> share(row);
@@ -131,7 +137,7 @@ void avg_pool_backward_typed(const Tensor& out_tensor, const Tensor& grad, const
                 share[w * in.lanes + c] = static_cast<T>(from[w * in.lanes + c]) / n;
               }
             }
-            for_row_taps(axes, in, d, h, [&](int64_t, int64_t, int64_t offset) {
+            for_row_taps(axes, in, d, h, [&](int64_t offset) {
               for (int64_t k = 0; k < aw.kernel; k++) {
                 const Span span = inside(aw, k, in.size[2], out.size[2]);
                 const int64_t start = offset + span.begin * aw.stride - aw.padding + k;

@@ -41,6 +41,16 @@ struct PoolAxis {
   int64_t dilation = 1;
 };
 
+// The same windows without the taps that lie outside of an image of n elements for all `count` of
+// them: windows may be far larger than images.
+inline PoolAxis clipped(PoolAxis a, int64_t n, int64_t count) {
+  const int64_t first = std::max<int64_t>(0, a.padding - (count - 1) * a.stride) / a.dilation;
+  const int64_t end = std::min(a.kernel, (n + a.padding - 1) / a.dilation + 1);
+  a.kernel = end - first;
+  a.padding -= first * a.dilation;
+  return a;
+}
+
 struct PoolAxes {
   PoolAxis axis[3];
   PoolAxes(IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation = {}) {
@@ -63,6 +73,13 @@ inline Span inside(const PoolAxis& a, int64_t k, int64_t n, int64_t count) {
   return {std::min(begin, count), std::clamp(end, std::min(begin, count), count)};
 }
 
+// Taps k0..k1 of a window that starts at `start` which lie inside an image of n elements.
+inline Span taps_inside(const PoolAxis& a, int64_t start, int64_t n) {
+  const int64_t begin = start >= 0 ? 0 : (-start + a.dilation - 1) / a.dilation;
+  const int64_t end = start >= n ? 0 : (n - 1 - start) / a.dilation + 1;
+  return {begin, std::min(end, a.kernel)};
+}
+
 inline int64_t plane_grain(int64_t work) {
   return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, work));
 }
@@ -81,22 +98,34 @@ void for_rows(const Planes& out, int64_t work, const F& f) {
   });
 }
 
-// Calls f(d, h, offset of the image row) for the taps of an output row in depth and height that lie
+// Whether a row of outputs has taps inside: dilated windows may pass by an image.
+inline bool has_row_taps(const PoolAxes& axes, const Planes& in, int64_t d, int64_t h) {
+  const auto any = [&](int axis, int64_t i) {
+    const PoolAxis& a = axes.axis[axis];
+    const Span taps = taps_inside(a, i * a.stride - a.padding, in.size[axis]);
+    return taps.begin < taps.end;
+  };
+  return any(0, d) && any(1, h);
+}
+
+// How many image rows a row of outputs has at most.
+inline int64_t most_rows(const PoolAxes& axes, const Planes& in) {
+  return std::min(axes.axis[0].kernel, in.size[0]) * std::min(axes.axis[1].kernel, in.size[1]);
+}
+
+// Calls f(offset of the image row) for the taps of an output row in depth and height that lie
 // inside.
 template <class F>
 void for_row_taps(const PoolAxes& axes, const Planes& in, int64_t d, int64_t h, const F& f) {
   const PoolAxis& ad = axes.axis[0];
   const PoolAxis& ah = axes.axis[1];
-  for (int64_t kd = 0; kd < ad.kernel; kd++) {
-    const int64_t y = d * ad.stride - ad.padding + kd * ad.dilation;
-    if (y < 0 || y >= in.size[0]) {
-      continue;
-    }
-    for (int64_t kh = 0; kh < ah.kernel; kh++) {
-      const int64_t x = h * ah.stride - ah.padding + kh * ah.dilation;
-      if (x >= 0 && x < in.size[1]) {
-        f(kd, kh, (y * in.size[1] + x) * in.size[2]);
-      }
+  const int64_t y = d * ad.stride - ad.padding;
+  const int64_t x = h * ah.stride - ah.padding;
+  const Span deep = taps_inside(ad, y, in.size[0]);
+  const Span high = taps_inside(ah, x, in.size[1]);
+  for (int64_t kd = deep.begin; kd < deep.end; kd++) {
+    for (int64_t kh = high.begin; kh < high.end; kh++) {
+      f(((y + kd * ad.dilation) * in.size[1] + x + kh * ah.dilation) * in.size[2]);
     }
   }
 }
