@@ -198,7 +198,7 @@ def parts_of(text):
     for line in text.splitlines():
         if line.startswith('{"kind"'):
             findings.append(json.loads(line))
-        else:
+        elif "AddressSanitizer failed to allocate" not in line:  # it says so of every refused size
             rest.append(line)
     return findings, rest
 

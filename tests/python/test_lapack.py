@@ -205,3 +205,9 @@ def test_removed_functions_name_their_successors():
 def test_tensordot_names_what_is_no_tensor():
     with pytest.raises(TypeError, match=r"tensordot\(\): argument 'b' must be Tensor, not list"):
         torch.tensordot(torch.ones(2, 2), [1.0])
+
+
+@pytest.mark.parametrize("pivot", [-(2**31), 0, 4, 2**31 - 1])
+def test_pivots_out_of_range(pivot):
+    with pytest.raises(RuntimeError, match="between 1 and"):
+        torch.lu_unpack(torch.eye(3), torch.tensor([1, 2, pivot], dtype=torch.int32))
