@@ -69,8 +69,8 @@ op("neg(Tensor self) -> Tensor", kernel=pointwise(everything), manual=_by_hand, 
 composite("positive(Tensor self) -> Tensor", doc="self; bool is refused.")
 op("reciprocal(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * (result * result).conj()"},
    ref="numpy.reciprocal", doc="1 / self.")
-op("square(Tensor self) -> Tensor", kernel=pointwise(numbers), node="PowBackward0", grad={"self": "grad * (2 * self.conj())"},
-   ref="numpy.square", doc="self * self.")
+composite("square(Tensor self) -> Tensor", variants="function method out", ref="numpy.square", doc="self * self.")
+composite("square_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace", doc="`square` in place.")
 op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", kernel=pointwise(everything),
    manual=_by_hand,
    grad={"self": "grad", "tensor1": "scaled(grad * tensor2.conj(), value.conj())",
@@ -110,7 +110,7 @@ op("hypot(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    doc="The length of (self, other).")
 op("heaviside(Tensor self, Tensor values) -> Tensor", kernel=pointwise(real, boolean), grad="none", ref="numpy.heaviside",
    doc="0 below 0, values at 0, 1 above.")
-op("nextafter(Tensor self, Tensor other) -> Tensor", kernel=pointwise("set_floats"), grad="none", ref="numpy.nextafter",
+op("nextafter(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating), manual=_by_hand, grad="none", ref="numpy.nextafter",
    doc="The next number from self towards other.")
 
 # ---- exponentials and logarithms ----
@@ -134,8 +134,8 @@ op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
    grad={"self": "where(self.eq(0).logical_and(other.le(0)), 0, grad * other.log())",
          "other": "grad * self / other"}, doc="self * log(other), 0 where self is 0.")
 composite("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", variants="function", doc="`xlogy` of a number.")
-op("logaddexp(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
-   grad={"self": "grad / (1 + exp(other - self))", "other": "grad / (1 + exp(self - other))"},
+op("logaddexp(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating, complex_),
+   grad={"self": "grad / (1 + exp(other - self)).conj()", "other": "grad / (1 + exp(self - other)).conj()"},
    variants="function method out", ref="numpy.logaddexp", doc="log(exp(self) + exp(other)) without overflow.")
 op("logaddexp2(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    grad={"self": "grad / (1 + exp2(other - self))", "other": "grad / (1 + exp2(self - other))"},
@@ -164,7 +164,7 @@ op("acosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * ((self - 1)
    ref="numpy.arccosh", doc="Inverse hyperbolic cosine.")
 op("atanh(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (1 - self * self).conj()"}, ref="numpy.arctanh",
    doc="Inverse hyperbolic tangent.")
-op("sinc(Tensor self) -> Tensor", **_floats, grad={"self": "sinc_backward(grad, self)"}, ref="numpy.sinc",
+op("sinc(Tensor self) -> Tensor", **_complex, grad={"self": "sinc_backward(grad, self)"}, ref="numpy.sinc",
    doc="sin(pi self) / (pi self), 1 at 0.")
 composite("deg2rad(Tensor self) -> Tensor", variants="function method out", ref="numpy.deg2rad", doc="Degrees to radians.")
 composite("rad2deg(Tensor self) -> Tensor", variants="function method out", ref="numpy.rad2deg", doc="Radians to degrees.")
@@ -311,10 +311,10 @@ op("gelu(Tensor self, *, str approximate='none') -> Tensor", **_activation, manu
 op("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor", **_backward, manual=_by_hand,
    grad={"grad_output": "gelu_backward(grad, self, approximate)",
          "self": "gelu_double_backward(grad, grad_output, self, approximate)"}, doc="The gradient of `gelu`.")
-op("silu(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace", grad={"self": "silu_backward(grad, self)"},
+op("silu(Tensor self) -> Tensor", kernel=pointwise(floating, complex_), nn=True, variants="function inplace", grad={"self": "silu_backward(grad, self)"},
    doc="self * sigmoid(self).")
-op("silu_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward,
-   grad={"grad_output": "silu_backward(grad, self)", "self": "silu_double_backward(grad, grad_output, self)"},
+op("silu_backward(Tensor grad_output, Tensor self) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
+   grad={"grad_output": "silu_backward(grad.conj(), self).conj()", "self": "silu_double_backward(grad, grad_output, self)"},
    doc="The gradient of `silu`.")
 op("mish(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace", grad={"self": "mish_backward(grad, self)"},
    doc="self * tanh(softplus(self)).")

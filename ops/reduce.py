@@ -98,6 +98,7 @@ op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim
 composite("norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
           doc="`linalg_vector_norm`; None is 2.")
 composite("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", doc="The p-norm of self - other.")
-op("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", kernel=custom(),
-   grad={"self": "logsumexp_backward(grad, self, result, dim, keepdim)"},
-   doc="log(sum(exp(self))) over dimensions, without overflow.")
+op("_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", kernel=custom(), variants="", node="LogsumexpBackward0",
+   grad={"self": "logsumexp_backward(grad, self, result, dim, keepdim)"}, doc="`logsumexp` of real numbers.")
+composite("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", variants="function method out",
+          doc="log(sum(exp(self))) over dimensions, without overflow.")

@@ -110,6 +110,12 @@ void cuda::remainder(TensorIterator& it) {
   check_divisor(it);
   run_pointwise(it, remainder_kernel);
 }
+void cuda::nextafter(TensorIterator& it) {
+  const ScalarType t = it.common_dtype();
+  run_pointwise(it, t == kHalf       ? next_half_kernel
+                    : t == kBFloat16 ? next_bfloat16_kernel
+                                     : nextafter_kernel);
+}
 void cuda::fmod(TensorIterator& it) {
   check_divisor(it);
   run_pointwise(it, fmod_kernel);

@@ -183,7 +183,7 @@ void cuda::std_mean(const Tensor& out, const Tensor& mean, const Tensor& self,
   moments("std_mean", out, &mean, self, dim, correction, true);
 }
 
-void cuda::logsumexp(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
+void cuda::_logsumexp(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
   visit_dtype<set_floating>("logsumexp", out.dtype(), [&](auto tag) {
     using R = typename decltype(tag)::type;
     reduce<R>(self, dim, false, LogSumExp<R>{out.data<R>()});

@@ -98,6 +98,22 @@ RL_FORMULA(signbit, x) {
 RL_FORMULA(hypot, x, y) { return math::hypot(x, y); }
 RL_FORMULA(heaviside, x, y) { return x == T(0) ? y : x < T(0) ? T(0) : x != x ? x : T(1); }
 RL_FORMULA(nextafter, x, y) { return math::nextafter(x, y); }
+// Among the numbers of a 16-bit dtype, of which x is one.
+template <class S>
+RL_INLINE float next_of(float x, float y) {
+  if (x != x || y != y) {
+    return x + y;
+  }
+  S next(x);
+  if (x == 0) {
+    next.bits = y > 0 ? 1 : 0x8001;
+  } else {
+    next.bits = static_cast<uint16_t>((x < y) == (x > 0) ? next.bits + 1 : next.bits - 1);
+  }
+  return x == y ? y : static_cast<float>(next);
+}
+RL_FORMULA(next_half, x, y) { return next_of<Half>(x, y); }
+RL_FORMULA(next_bfloat16, x, y) { return next_of<BFloat16>(x, y); }
 
 // ---- exponentials and logarithms ----
 
@@ -115,9 +131,19 @@ RL_FORMULA(xlogy, x, y) {
   return y != y ? y : x == T(0) ? T(0) : product;
 }
 RL_FORMULA(logaddexp, x, y) {
-  const T high = math::maximum(x, y);
-  const T spread = math::log1p(math::exp(-math::abs(x - y)));
-  return x == y && math::abs(x) == math::infinity<T> ? x : high + spread;
+  if constexpr (is_complex_v<T>) {  // by real parts
+    const bool above = x.re > y.re || x.re != x.re;
+    const T top = above ? x : y;
+    const T low = above ? y : x;
+    if (top.re == low.re && math::abs(top.re) == math::infinity<real_t<T>>) {
+      return top.re < 0 ? top : math::log(math::exp(x) + math::exp(y));
+    }
+    return top + math::log1p(math::exp(low - top));
+  } else {
+    const T high = math::maximum(x, y);
+    const T spread = math::log1p(math::exp(-math::abs(x - y)));
+    return x == y && math::abs(x) == math::infinity<T> ? x : high + spread;
+  }
 }
 RL_FORMULA(logaddexp2, x, y) {
   const T high = math::maximum(x, y);
@@ -292,7 +318,12 @@ RL_FORMULA(gelu_tanh_backward, grad, x) {
 RL_FORMULA(silu, x) { return x / (T(1) + math::exp(-x)); }
 RL_FORMULA(silu_backward, grad, x) {
   const T s = sigmoid(x);
-  return grad * s * (T(1) + x * (T(1) - s));
+  if constexpr (is_complex_v<T>) {
+    const T slope = s * (T(1) + x * (T(1) - s));
+    return grad * T(slope.re, -slope.im);
+  } else {
+    return grad * s * (T(1) + x * (T(1) - s));
+  }
 }
 RL_FORMULA(mish, x) { return x * math::tanh(math::log1p(math::exp(x))); }
 RL_FORMULA(mish_backward, grad, x) {

@@ -62,6 +62,9 @@ struct result_of<T, Promote::Real> {
   _(rsqrt, 1, 0, set_floating)                          \
   _(reciprocal, 1, 0, set_floating | set_complexes)     \
   _(inverse_square, 1, 0, set_floating | set_complexes) \
+  _(nextafter, 2, 0, set_floats)                        \
+  _(next_half, 2, 0, set_Half)                          \
+  _(next_bfloat16, 2, 0, set_BFloat16)                  \
   _(round, 1, 0, set_real)                              \
   _(round_decimals, 1, 1, set_floating)                 \
   _(round_tens, 1, 1, set_floating)                     \

@@ -73,7 +73,8 @@ std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& A, bool pivot) {
 
 std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots,
                                              bool unpack_data, bool unpack_pivots) {
-  check_matrices("torch.lu_unpack", LU_data, "LU_data");
+  RL_CHECK(LU_data.dim() >= 2,
+           "torch.lu_unpack: The input tensor LU_data must have at least 2 dimensions.");
   const int64_t m = LU_data.size(-2);
   const int64_t n = LU_data.size(-1);
   const int64_t k = std::min(m, n);

@@ -234,6 +234,9 @@ Tensor matrix_power(const Tensor& self, int64_t n) {
 }
 
 Tensor linalg_matrix_exp(const Tensor& self) {
+  if (self.dtype() == kFloat16 || self.dtype() == kBFloat16) {
+    return composite::linalg_matrix_exp(self.to(kFloat32)).to(self.dtype());
+  }
   check_square("linalg.matrix_exp", self);
   const int64_t n = self.size(-1);
   if (self.numel() == 0) {

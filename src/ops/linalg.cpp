@@ -270,8 +270,13 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
             const Scalar& alpha) {
   RL_CHECK(vec1.dim() == 1, "addr: Expected 1-D argument vec1, but got ", vec1.dim(), "-D");
   RL_CHECK(vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
-  const Tensor product = scaled(vec1.outer(vec2), alpha);
-  const Tensor base = self.expand(product.sizes());
+  const Tensor outer = vec1.outer(vec2);
+  const Tensor base = self.expand(outer.sizes());
+  if (base.dtype() == kBool && outer.dtype() == kBool) {  // factors say whether a term counts
+    const Tensor product = alpha.equal(0) ? rushlight::zeros_like(outer) : outer;
+    return beta.equal(0) ? product : base.logical_or(product);
+  }
+  const Tensor product = scaled(outer, alpha);
   return beta.equal(0) ? product : scaled(base, beta) + product;
 }
 

@@ -393,6 +393,13 @@ Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bi
 
 Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
                 std::optional<double> eps) {
+  if (input.is_complex()) {
+    check_normalized_shape(input, normalized_shape, weight, Tensor());
+    const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
+    const double small = rms_eps(rushlight::real(input), eps);
+    const Tensor value = input * ((input * input).mean(dims, true) + small).rsqrt();
+    return weight.defined() ? value * weight : value;
+  }
   return std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
 }
 

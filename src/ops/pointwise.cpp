@@ -32,7 +32,8 @@ Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& e
     if (power.equal(2)) {
       return grad * (self * 2).conj();
     }
-    const Scalar less = power.is_integral(true) ? Scalar(power.as<int64_t>() - 1)
+    const bool whole = power.is_integral(true) && power.as<int64_t>() != INT64_MIN;
+    const Scalar less = whole ? Scalar(power.as<int64_t>() - 1)
                         : power.is_complex()
                             ? Scalar(power.as<complex<double>>() - complex<double>(1))
                             : Scalar(power.as<double>() - 1);
@@ -78,7 +79,7 @@ Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& r
 
 Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
   const Tensor t = self * M_PI;
-  return grad * where(self.eq(0), 0, (t * t.cos() - t.sin()) / (t * self));
+  return grad * where(self.eq(0), 0, (t * t.cos() - t.sin()) / (t * self)).conj();
 }
 
 namespace {
@@ -123,7 +124,7 @@ Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const
 
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self) {
   const Tensor s = self.sigmoid();
-  return grad * grad_output * s * (1 - s) * (2 + self * (1 - s * 2));
+  return grad.conj() * grad_output * (s * (1 - s) * (2 + self * (1 - s * 2))).conj();
 }
 
 Tensor mish_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self) {
@@ -179,6 +180,10 @@ Tensor bound(const Tensor& self, const Scalar& value) {
 }  // namespace
 
 namespace composite {
+
+Tensor square(const Tensor& self) { return self.pow(Scalar(2)); }
+
+Tensor& square_(const Tensor& self) { return self.pow_(Scalar(2)); }
 
 Tensor div_mode(const Tensor& self, const Tensor& other,
                 std::optional<std::string_view> rounding_mode) {

@@ -224,8 +224,8 @@ OutSpec linalg_vector_norm(Tensor& self, Scalar& ord, std::optional<DimVector>& 
   return spec;
 }
 
-OutSpec logsumexp(Tensor& self, DimVector& dim, bool& keepdim) {
-  RL_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "logsumexp(): complex input is not supported");
+OutSpec _logsumexp(Tensor& self, DimVector& dim, bool& keepdim) {
+  RL_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "_logsumexp(): complex input is not supported");
   dim = wrap_dims(dim, self.dim());
   return {reduced_sizes(self.sizes(), dim, keepdim), to_floating(self.dtype())};
 }
@@ -233,6 +233,18 @@ OutSpec logsumexp(Tensor& self, DimVector& dim, bool& keepdim) {
 }  // namespace shape
 
 namespace composite {
+
+Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
+  if (!self.is_complex()) {
+    return rushlight::_logsumexp(self, dim, keepdim);
+  }
+  // The largest real part is taken out where it is finite.
+  const Tensor largest = rushlight::real(self.detach()).amax(dim, true);
+  const Tensor top = largest.masked_fill(largest.isinf(), Scalar(0));
+  const Tensor sum = self.sub(top).exp().sum(dim, true).log().add(top);
+  return keepdim ? sum
+                 : sum.reshape(reduced_sizes(self.sizes(), wrap_dims(dim, self.dim()), false));
+}
 
 Tensor nanmean(const Tensor& self, OptionalIntArrayRef dim, bool keepdim,
                std::optional<ScalarType> dtype) {

@@ -67,7 +67,7 @@ Tensor special_modified_bessel_i1(const Tensor& self) {
 Tensor special_ndtr(const Tensor& self) { return (self * -M_SQRT1_2).erfc() * 0.5; }
 
 Tensor ldexp(const Tensor& self, const Tensor& other) {
-  return self * rushlight::pow(Scalar(2.0), other);
+  return (self * rushlight::pow(Scalar(2.0), other)).to(to_floating(result_type({self, other})));
 }
 
 Tensor& ldexp_(const Tensor& self, const Tensor& other) {

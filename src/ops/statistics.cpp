@@ -365,7 +365,7 @@ Tensor cumulative_trapezoid_x(const Tensor& y, const Tensor& x, int64_t dim) {
   check_integrand("cumulative_trapezoid", y, x);
   const int64_t d = wrap_dim(dim, y.dim());
   if (y.size(d) == 0) {
-    return y.clone();
+    return y.div(Scalar(2));
   }
   return (point_distances("cumulative_trapezoid", y, x, d) * pair_sums(y, d)).cumsum(d) / 2;
 }
@@ -374,7 +374,7 @@ Tensor cumulative_trapezoid_dx(const Tensor& y, const Scalar& dx, int64_t dim) {
   check_integrand("cumulative_trapezoid", y, Tensor());
   const int64_t d = wrap_dim(dim, y.dim());
   if (y.size(d) == 0) {
-    return y.clone();
+    return y.div(Scalar(2));
   }
   return pair_sums(y, d).cumsum(d) * dx / 2;
 }

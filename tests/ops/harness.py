@@ -40,6 +40,7 @@ DTYPES = {
     "float64": ["float64"],
     "float32": ["float32"],
     "complexes": ["complex64", "complex128"],
+    "differentiable": ["float32", "float64", "float16", "bfloat16", "complex64", "complex128"],
 }
 DTYPES["all"] = [*DTYPES["numbers"], "bool"]
 _SETS = {

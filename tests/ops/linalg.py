@@ -22,7 +22,7 @@ SAMPLES = {
     "inner": ["x(4), x(4)", "x(2, 3), x(4, 3)", "x(2, 3), x(3)", "x(), x(3)"],
     "outer": ["x(3), x(4)", "x(0), x(2)"],
     "ger": ["x(3), x(4)"],
-    "addr": ["x(3, 2), x(3), x(2)", "x(2), x(3), x(2), beta=2, alpha=3"],
+    "addr": ["x(3, 2), x(3), x(2)", "x(2), x(3), x(2), beta=2, alpha=3", "x(2), x(3), x(2), beta=0", "x(2), x(3), x(2), alpha=0"],
     "addbmm": ["x(3, 5), x(2, 3, 4), x(2, 4, 5)", "x(5), x(2, 3, 4), x(2, 4, 5), beta=2, alpha=3"],
     "bilinear": ["x(4, 2), x(4, 3), x(5, 2, 3), x(5)", "x(2), x(3), x(5, 2, 3)", "x(2, 4, 2), x(2, 4, 3), x(5, 2, 3)"],
     "chain_matmul": ["[x(2, 3), x(3, 4), x(4, 2)]"],
@@ -33,7 +33,7 @@ SAMPLES = {
         *("'bhqd,bhkd->bhqk', [x(2, 2, 3, 4), x(2, 2, 5, 4)]", "'...,...->...', [x(2, 3), x(3)]", "'a b , b c', [x(2, 3), x(3, 4)]"),
     ],
 }
-DTYPES = dict.fromkeys(SAMPLES, "numbers") | dict.fromkeys(("chain_matmul", "einsum", "bilinear"), "complex")
+DTYPES = dict.fromkeys(SAMPLES, "numbers") | dict.fromkeys(("chain_matmul", "einsum", "bilinear"), "complex") | {"addr": "all"}
 ERRORS = {
     "mm": [
         ("x(2, 3), x(4, 5)", RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 4x5\)"),

@@ -50,6 +50,7 @@ SAMPLES = {
     **dict.fromkeys([f"{n}.Tensor_Scalar" for n in ("linspace", "logspace")], ("m.tensor(0.5), 2, 9",)),
     **dict.fromkeys([f"{n}.Scalar_Tensor" for n in ("linspace", "logspace")], ("0.5, m.tensor(2), 9",)),
     # linalg, pad, resample
+    "_logsumexp": ["x(3, 4), [1]", "x(300, 400), [0], True"],
     "_matmul": ["x(2, 3, 4), x(2, 4, 5)"],
     "_pad_edges": ["x(2, 5, 6), [1, 2, 2, 1], 'reflect'", "x(2, 5, 6), [1, 2], 'replicate'"],
     "_pad_edges_backward": ["x(2, 8, 9), [2, 5, 6], [1, 2, 2, 1], 'reflect'"],

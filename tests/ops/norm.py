@@ -13,7 +13,7 @@ SAMPLES = {
     "instance_norm": ["x(2, 3, 9), None, None, None, None, True, 0.1, 1e-5", "x(2, 3, 4, 5), x(3), x(3), None, None, True, 0.1, 1e-5"],
     "rms_norm": ["x(4, 6), (6,)", "x(4, 6), (6,), x(6)", "x(2, 3, 20), (3, 20), x(3, 20), 1e-3"],
 }
-DTYPES = dict.fromkeys(SAMPLES, "floating")
+DTYPES = dict.fromkeys(SAMPLES, "floating") | {"rms_norm": "differentiable"}
 ERRORS = {
     "batch_norm": [
         ("x(2, 4), None, None, None, None, False, 0.1, 1e-5", RuntimeError, "running_mean must be defined in evaluation mode"),

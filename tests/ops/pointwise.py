@@ -45,10 +45,11 @@ SAMPLES |= {
     "rsub": ["x(3), x(3)", "x(3), 2"],
     "bitwise_left_shift": ["x(3, low=0, high=5), x(3, low=0, high=3)"],
     "bitwise_right_shift": ["x(3, low=0, high=5), x(3, low=0, high=3)"],
+    "square": ["x(3, 4)", "x()", "x(0, 2)", "x(37)"],
     "nan_to_num": ["same(nan, inf, -inf, 1.0)", "same(nan, 2.0), 3.0"],
 }
 DTYPES = dict.fromkeys(("log", "log2", "log10", "sqrt", "rsqrt", "reciprocal", "log1p"), "complex")
-DTYPES |= dict.fromkeys(("sub", "rsub", "neg"), "numbers") | {"addcdiv": "complex", "_where": "all"}
+DTYPES |= dict.fromkeys(("sub", "rsub", "neg"), "numbers") | {"addcdiv": "complex", "_where": "all", "square": "all"}
 DTYPES |= {"where.self": "all", "maximum": "real", "minimum": "real", "round": "floats", "float_power": "floats", "pow": "floats"}
 DTYPES |= dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), "integers")
 ERRORS = {

@@ -37,7 +37,7 @@ SAMPLES = {
 DTYPES = dict.fromkeys(("any", "all", "count_nonzero"), "all")
 DTYPES |= dict.fromkeys(("sum", "prod"), "all")
 DTYPES |= dict.fromkeys(("max", "min", "max.dim", "min.dim", "amax", "amin", "argmax", "argmin", "aminmax"), "real")
-DTYPES |= dict.fromkeys(("mean", "var", "std", "logsumexp", "linalg_vector_norm", "nansum"), "floating")
+DTYPES |= dict.fromkeys(("mean", "var", "std", "linalg_vector_norm", "nansum"), "floating") | {"logsumexp": "differentiable"}
 ERRORS = {
     "sum": [
         ("x(2, 3), 2", IndexError, "Dimension out of range"),

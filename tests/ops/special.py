@@ -30,7 +30,7 @@ SAMPLES |= {
     "frexp": ["x(3, 4)", "x()", "x(0, 2)", "same(0.7, 3.0, -9.0)"],
     "ldexp": ["x(3, 4), ints(4, high=5)", "x(3), ints(3, low=-3, high=3)"],
 }
-DTYPES = dict.fromkeys(("gcd", "lcm"), "integers") | {"frexp": "floats"}
+DTYPES = dict.fromkeys(("gcd", "lcm"), "integers") | {"frexp": "floats", "ldexp": "floating"}
 # 16-bit floats cannot hold some of these arguments.
 DTYPES |= dict.fromkeys([name for name in SAMPLES if name not in DTYPES], "floats")
 ERRORS = {

@@ -494,3 +494,9 @@ def test_checkpoint(reentrant):
     assert len(calls) == 2
     assert_close(x.grad, expected[0])
     assert_close(w.grad, expected[1])
+
+
+def test_gradient_of_the_lowest_power():
+    x = torch.tensor([2.0, 1.0], requires_grad=True)
+    x.pow(-(2**63)).sum().backward()
+    assert x.grad.tolist() == [0.0, -(2.0**63)]

@@ -211,3 +211,11 @@ def test_tensordot_names_what_is_no_tensor():
 def test_pivots_out_of_range(pivot):
     with pytest.raises(RuntimeError, match="between 1 and"):
         torch.lu_unpack(torch.eye(3), torch.tensor([1, 2, pivot], dtype=torch.int32))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_matrix_exp_of_16_bits(dtype):
+    a = torch.tensor([[0.5, 1.0], [-1.0, 0.25]])
+    assert torch.equal(a.to(dtype).matrix_exp(), a.matrix_exp().to(dtype))
+    _, lower, upper = torch.lu_unpack(a.to(dtype), torch.tensor([1, 2], dtype=torch.int32))
+    assert lower.tolist() == [[1, 0], [-1, 1]] and upper.tolist() == [[0.5, 1], [0, 0.25]]

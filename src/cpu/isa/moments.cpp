@@ -250,7 +250,7 @@ struct LogSumExp {
 
 }  // namespace
 
-void logsumexp(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
+void _logsumexp(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
   const char* name = "logsumexp";
   const ReducePlan plan = plan_reduction(self, dim, false);
   visit_dtype<set_floating>(name, out.dtype(), [&](auto tag) {

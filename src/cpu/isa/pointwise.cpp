@@ -175,6 +175,10 @@ void remainder(TensorIterator& it) {
   check_divisor(it);
   run(it, remainder_with_rests);
 }
+void nextafter(TensorIterator& it) {
+  const ScalarType t = it.common_dtype();
+  run(it, t == kHalf ? next_half_kernel : t == kBFloat16 ? next_bfloat16_kernel : nextafter_kernel);
+}
 void fmod(TensorIterator& it) {
   check_divisor(it);
   run(it, fmod_with_rests);
