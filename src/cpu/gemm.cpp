@@ -50,7 +50,7 @@ Tiles choose_tiles(const Gemm& g) {
   const bool wide = contains(set_reduced, g.dtype);
   int64_t columns = wide && g.n <= 2 * tile_side ? 1 : ceil_div(g.n, tile_side);
   // Few tiles keep many threads idle: cut further while the pieces stay worthwhile.
-  while (g.batch * rows * columns < fewest_tiles && work / (rows * columns) >= 4 * least_work) {
+  while (g.batch * rows * columns < fewest_tiles && work / (rows * columns) >= 2 * least_work) {
     if (wide && piece(g.m, rows) > 128) {
       rows *= 2;
     } else if (wide && g.m >= 128) {
@@ -212,6 +212,19 @@ const char* run_turned(const Gemm& g) {
   const char* refusal = onednn::sgemm_refusal(plain);
   if (refusal != nullptr) {
     return refusal;
+  }
+  constexpr int64_t small_copy = int64_t{1} << 16;
+  if (size <= small_copy && g.m >= 64) {  // a copy for each tile stays in its processor's caches
+    for_tiles(g, false, [](const Gemm& tile) {
+      const int64_t row = tile.n + 16;  // rows at powers of two would share few lines of a cache
+      const Scratch<float> turned(tile.k * row);
+      gemm_kernels().turn(turned, row, static_cast<const float*>(tile.b.data), tile.b.col, tile.n,
+                          tile.k);
+      Gemm plain = tile;
+      plain.b = {turned.data(), row, 1};
+      onednn::sgemm(plain);
+    });
+    return nullptr;
   }
   const Scratch<float> turned(matrices * size);
   plain.b.data = turned.data();
