@@ -149,4 +149,7 @@ def test_bad_arguments(call):
 
 def test_searchsorted_of_bools_follows_the_sorter():
     sequence, sorter = torch.tensor([True, False]), torch.tensor([1, 0])
-    assert torch.searchsorted(sequence, torch.tensor([False, True]), sorter=sorter).tolist() == [0, 1]
+    assert torch.searchsorted(sequence, torch.tensor([False, True]), sorter=sorter).tolist() == [
+        0,
+        1,
+    ]
