@@ -306,8 +306,19 @@ const char* run_batch_weight(const Conv& c) {
   return refusal != nullptr ? refusal : batch_conv_kernels().weight_backward(c);
 }
 
+// Window kernels copy all that lies between the taps; of a huge dilation that is far more than the
+// image.
+const char* not_for_windows(const Conv& c) {
+  double span = 1;
+  for (int d = 0; d < 3; d++) {
+    span *= static_cast<double>(c.dilation[d]) * static_cast<double>(c.kernel[d] - 1) +
+            static_cast<double>(c.stride[d]) * static_cast<double>(std::max(c.in[d], c.out[d]));
+  }
+  return span > 0x1p36 ? "the windows span too much" : not_floating(c);
+}
+
 const char* run_windows(const Conv& c) {
-  const char* refusal = not_floating(c);
+  const char* refusal = not_for_windows(c);
   if (refusal == nullptr) {
     conv_kernels().forward(c);
   }
@@ -315,7 +326,7 @@ const char* run_windows(const Conv& c) {
 }
 
 const char* run_windows_weight(const Conv& c) {
-  const char* refusal = not_floating(c);
+  const char* refusal = not_for_windows(c);
   if (refusal == nullptr) {
     conv_kernels().weight_backward(c);
   }

@@ -370,3 +370,16 @@ def test_gradients_of_no_channels():
     torch.nn.functional.conv2d(x, weight, bias).sum().backward()
     assert x.grad.shape == x.shape and weight.grad.shape == weight.shape
     assert bias.grad.tolist() == [24.0, 24.0, 24.0]
+
+
+@pytest.mark.parametrize("dilation", [2**20, 2**31, 2**33])
+def test_taps_far_outside_of_the_image(dilation):
+    """Padding by name lets the middle of three taps see the image, whatever the dilation."""
+    x = torch.randn(2, 2, 5, 6, requires_grad=True)
+    weight = torch.randn(3, 2, 3, 3, requires_grad=True)
+    y = torch.nn.functional.conv2d(x, weight, padding="same", dilation=dilation)
+    middle = torch.nn.functional.conv2d(x, weight[:, :, 1:2, 1:2])
+    assert torch.allclose(y, middle, atol=1e-6)
+    inner = torch.autograd.grad(y.sum(), (x, weight))
+    outer = torch.autograd.grad(middle.sum(), (x, weight))
+    assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(inner, outer, strict=True))
