@@ -66,7 +66,8 @@ __device__ void meet(T* p, T value) {
     unsigned before;
     do {
       before = seen;
-      const T old = std::bit_cast<T>(static_cast<Bits>((before & mask) >> shift));
+      const Bits stored = static_cast<Bits>((before & mask) >> shift);
+      const T old = read_element(reinterpret_cast<const T*>(&stored));
       const auto wide = How::combine(widen(old), widen(value));
       const T fresh = narrow<T>(wide);
       const unsigned bits = static_cast<unsigned>(std::bit_cast<Bits>(fresh)) << shift;
