@@ -218,11 +218,14 @@ Tensor& fill_diagonal_(const Tensor& self, const Scalar& fill_value, bool wrap) 
   }
   const int64_t first = self.storage_offset();
   self.as_strided(least, step, first).fill_(fill_value);
-  if (wrap && self.dim() == 2 && rows > cols + 1) {
-    // Below the square, after one free row, the diagonal starts again.
-    for (int64_t row = cols + 1; row < rows; row += cols + 1) {
-      const int64_t n = std::min(cols, rows - row);
-      self.as_strided(n, step, first + row * self.stride(0)).fill_(fill_value);
+  if (wrap && self.dim() == 2 && cols > 0 && rows > cols + 1) {
+    // Below the square, after one free row, the diagonal starts again: whole ones, then a part.
+    const int64_t period = (cols + 1) * self.stride(0);
+    const int64_t whole = (rows - cols) / (cols + 1);
+    self.as_strided({whole, cols}, {period, step}, first + period).fill_(fill_value);
+    const int64_t row = (whole + 1) * (cols + 1);
+    if (row < rows) {
+      self.as_strided(rows - row, step, first + row * self.stride(0)).fill_(fill_value);
     }
   }
   return const_cast<Tensor&>(self);
