@@ -53,6 +53,18 @@ void with_flag(bool flag, const F& f) {
   }
 }
 
+// The step of a rule that keeps the mean of gradients and that of their squares.
+template <class Step, class C, class Rule>
+RL_INLINE Step with_moments(const Rule& r) {
+  return {C(1 - r.beta1),
+          C(r.beta2),
+          C(1 - r.beta2),
+          C(r.eps),
+          C(r.decoupled ? 0 : r.weight_decay),
+          C(r.decoupled ? 1 - r.lr * r.weight_decay : 1),
+          C(r.maximize ? -1 : 1)};
+}
+
 // Each rule has visit<C>(f), which calls f with the Step for a compute type, and extra(count, to)
 // where something differs by parameter. Each Step has `lists`, a bit for every list that it
 // touches.
@@ -91,12 +103,12 @@ struct Adam {  // keeps the mean, the mean of squares and, with amsgrad, its max
   template <class C, bool Amsgrad>
   struct Step {
     static constexpr unsigned lists = Amsgrad ? 0b11111 : 0b01111;
-    C weight, beta2, share2, eps, decay, shrink, sign;
+    C share, beta2, share2, eps, decay, shrink, sign;
     RL_INLINE void operator()(C* x, const double* extra) const {
       const C g = penalised(decay, x[0], sign * x[1]);
       const C p = x[0] * shrink;
-      const bool near = weight < C(0.5);
-      x[2] = math::fused(near ? weight : weight - C(1), g - x[2], near ? x[2] : g);
+      const bool near = share < C(0.5);
+      x[2] = math::fused(near ? share : share - C(1), g - x[2], near ? x[2] : g);
       x[3] = math::fused(share2 * g, g, x[3] * beta2);
       C v = x[3];
       if constexpr (Amsgrad) {
@@ -109,14 +121,10 @@ struct Adam {  // keeps the mean, the mean of squares and, with amsgrad, its max
   };
   template <class C, class F>
   void visit(const F& f) const {
-    with_flag(amsgrad, [&]<bool Amsgrad>() {
-      f(Step<C, Amsgrad>{C(1 - beta1), C(beta2), C(1 - beta2), C(eps),
-                         C(decoupled ? 0 : weight_decay), C(decoupled ? 1 - lr * weight_decay : 1),
-                         C(maximize ? -1 : 1)});
-    });
+    with_flag(amsgrad, [&]<bool Amsgrad>() { f(with_moments<Step<C, Amsgrad>, C>(*this)); });
   }
-  RL_INLINE void extra(double count,
-                       double* to) const {  // the step's size, the root of the correction
+  // The step's size, the root of the correction.
+  RL_INLINE void extra(double count, double* to) const {
     to[0] = -(lr / (1 - ::pow(beta1, count)));
     to[1] = ::sqrt(1 - ::pow(beta2, count));
   }
@@ -247,8 +255,7 @@ struct Nadam {  // keeps the mean and the mean of squares
   };
   template <class C, class F>
   void visit(const F& f) const {
-    f(Step<C>{C(1 - beta1), C(beta2), C(1 - beta2), C(eps), C(decoupled ? 0 : weight_decay),
-              C(decoupled ? 1 - lr * weight_decay : 1), C(maximize ? -1 : 1)});
+    f(with_moments<Step<C>, C>(*this));
   }
   RL_INLINE double momentum_at(double count) const {
     return beta1 * (1 - 0.5 * ::pow(0.96, count * momentum_decay));
@@ -281,8 +288,7 @@ struct Radam {  // keeps the mean and the mean of squares
   };
   template <class C, class F>
   void visit(const F& f) const {
-    f(Step<C>{C(1 - beta1), C(beta2), C(1 - beta2), C(eps), C(decoupled ? 0 : weight_decay),
-              C(decoupled ? 1 - lr * weight_decay : 1), C(maximize ? -1 : 1)});
+    f(with_moments<Step<C>, C>(*this));
   }
   // The step's size; the root of the correction, or 0 while the averages are too short for their
   // variance to be relied on.
