@@ -1,8 +1,8 @@
 // The steps of all optimisers. A rule holds an optimiser's settings; its Step does one element:
 // x[k] is the element's value in list k (the parameter first, then its gradient, then what the rule
 // keeps) and is changed in place. What differs from parameter to parameter, with the count of its
-// steps, is worked out in double precision beforehand: `extra`. The arithmetic is rounded operation
-// by operation, so that every device and instruction set has the same bits.
+// steps, is worked out in double precision beforehand: `extra`. Nothing depends on how the elements
+// are shared out; bits are those of every processor with fused multiplications (math::fused).
 //
 // To add one: a rule here, an entry in ops/optim.py, its contract in src/ops/optim.cpp, and its
 // function in optim_ops.inc, which every column of kernels includes behind its run_steps.
