@@ -12,7 +12,7 @@ enum class IsaLevel : int { v2 = 2, v3 = 3, v4 = 4 };
 RL_API IsaLevel isa_level();
 
 // Code of src/cpu/isa that is reached from outside stands in a table of each build; this picks one
-// of the three. Sanitizer builds have one alone.
+// of the three. Sanitizer builds, and those with RUSHLIGHT_ISA, have one alone.
 #ifdef RL_ONE_ISA
 #define RL_ISA_TABLE(table) (RL_ONE_ISA::table)
 #else
