@@ -5,6 +5,7 @@ tensors and the gradients of all leaves and parameters must agree.
 """
 
 import importlib
+import itertools
 
 import numpy as np
 import pytest
@@ -250,6 +251,22 @@ LINES = [
         "utils.parametrizations.weight_norm(nn.Conv1d(3, 2, 2).double(), dim=None)", "r(1, 3, 4)"
     ),
     called("utils.parametrizations.spectral_norm(nn.Linear(3, 2))", "r(4, 3)"),
+    *(
+        called(
+            f"utils.parametrizations.orthogonal({layer}, orthogonal_map={name},"
+            f" use_trivialization={trivial})",
+            x,
+        )
+        for name, trivial in itertools.product(
+            ["None", "'matrix_exp'", "'cayley'", "'householder'"], [True, False]
+        )
+        for layer, x in [
+            ("nn.Linear(3, 5).double()", "r(2, 3)"),
+            ("nn.Linear(5, 3).double()", "r(2, 5)"),
+            ("nn.Linear(3, 3).double()", "r(2, 3)"),
+            ("nn.Bilinear(2, 3, 4).double()", "r(5, 2), r(5, 3)"),
+        ]
+    ),
     called("utils.weight_norm(nn.Linear(3, 2).double())", "r(4, 3)"),
     called("utils.remove_weight_norm(utils.weight_norm(nn.Linear(3, 2).double()))", "r(4, 3)"),
     "(lambda c, b: utils.fuse_conv_bn_eval(c.eval(), b.eval())(r(1, 2, 4, 4)))(nn.Conv2d(2, 3, 2).double(), nn.BatchNorm2d(3).double())",

@@ -1,7 +1,5 @@
 """Ready-made parametrizations: orthogonal matrices, weight and spectral normalisation."""
 
-from enum import Enum, auto
-
 import rushlight
 
 from .. import functional as F
@@ -16,25 +14,68 @@ _TRANSPOSED = (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
 
 
 # ---- orthogonal --------------------------------------------------------------------------------
+#
+# Each map takes a tall matrix (n rows, k columns) of free numbers to n x k orthonormal columns.
+# Only numbers on and under the diagonal count, nk - k(k-1)/2 of them, which is the dimension of
+# the set of such columns. With a base B, the columns are B times those of the map.
 
 
-def _is_orthogonal(q, eps=None):
-    n, k = q.size(-2), q.size(-1)
-    identity = rushlight.eye(k, dtype=q.dtype, device=q.device)
-    eps = 10.0 * n * rushlight.finfo(q.dtype).eps if eps is None else eps
-    return rushlight.allclose(q.mH @ q, identity, atol=eps)
+def _skew(x):
+    """The skew-Hermitian n x n matrix whose first k columns have x's lower triangle."""
+    n, k = x.shape[-2:]
+    lower = F.pad(x.tril(), (0, n - k))
+    return lower - lower.mH
 
 
-def _make_orthogonal(a):
-    """The factor Q of the decomposition in which R has a positive diagonal."""
-    q, r = rushlight.linalg.qr(a)
+def _by_exponential(x):
+    return rushlight.matrix_exp(_skew(x))[..., : x.size(-1)]
+
+
+def _by_cayley(x):
+    half = _skew(x) / 2
+    identity = rushlight.eye(half.size(-1), dtype=x.dtype, device=x.device)
+    return rushlight.linalg.solve(identity - half, identity + half)[..., : x.size(-1)]
+
+
+def _by_reflections(x):
+    """The product of k Householder reflections, and signs.
+
+    Reflection j turns over the direction (0, ..., 0, 1, x[j+1, j], ..., x[n-1, j]). The diagonal
+    has the signs of the columns, which are no subject of training.
+    """
+    below = x.tril(-1)
+    lengths = 1 + below.square().sum(-2)
+    signs = x.detach().diagonal(dim1=-2, dim2=-1).trunc()
+    return rushlight.linalg.householder_product(below, 2 / lengths) * signs.unsqueeze(-2)
+
+
+def _reflections_of(q):
+    """What `_by_reflections` makes orthonormal columns q of."""
+    packed, scales = rushlight.geqrf(q)
+    diagonal = packed.diagonal(dim1=-2, dim2=-1)
+    signs = diagonal.sign()
+    # LAPACK's scale 0 is no reflection; the map has one there, which turns the column over.
+    diagonal.copy_(signs.where(scales != 0, -signs))
+    return packed
+
+
+def _orthonormal(matrix):
+    """The columns of a tall matrix made orthonormal: Q of the QR in which R's diagonal is > 0."""
+    q, r = rushlight.linalg.qr(matrix)
     return q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
-class _OrthMaps(Enum):
-    matrix_exp = auto()
-    cayley = auto()
-    householder = auto()
+def _is_orthonormal(q):
+    n, k = q.shape[-2:]
+    identity = rushlight.eye(k, dtype=q.dtype, device=q.device)
+    return rushlight.allclose(q.mH @ q, identity, atol=10 * n * rushlight.finfo(q.dtype).eps)
+
+
+_ORTHOGONAL_MAPS = {
+    "matrix_exp": _by_exponential,
+    "cayley": _by_cayley,
+    "householder": _by_reflections,
+}
 
 
 class _Orthogonal(Module):
@@ -42,81 +83,56 @@ class _Orthogonal(Module):
 
     def __init__(self, weight, orthogonal_map, *, use_trivialization=True):
         super().__init__()
-        if weight.is_complex() and orthogonal_map == _OrthMaps.householder:
+        if weight.is_complex() and orthogonal_map == "householder":
             raise ValueError("The householder parametrization does not support complex tensors.")
         self.shape = weight.shape
         self.orthogonal_map = orthogonal_map
         if use_trivialization:
             self.register_buffer("base", None)
 
+    def _tall(self, matrix):
+        """The matrix, transposed if it is wide; and back."""
+        return matrix.mT if self.shape[-2] < self.shape[-1] else matrix
+
     def forward(self, x):
-        n, k = x.size(-2), x.size(-1)
-        wide = n < k
-        if wide:
-            x = x.mT
-            n, k = k, n
-        if self.orthogonal_map == _OrthMaps.householder:
-            tau = 2.0 / (1.0 + (x * x).sum(-2))
-            q = rushlight.linalg.householder_product(x, tau)
-            # The diagonal's signs are held by the trained matrix.
-            q = q * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
-        else:
-            a = x.tril()
-            if n != k:
-                # Zeros on the right make it square.
-                fill = a.new_zeros((n, n - k)).expand((*a.shape[:-2], n, n - k))
-                a = rushlight.cat([a, fill], dim=-1)
-            a = a - a.mH
-            if self.orthogonal_map == _OrthMaps.matrix_exp:
-                q = rushlight.matrix_exp(a)
-            else:
-                identity = rushlight.eye(n, dtype=a.dtype, device=a.device)
-                q = rushlight.linalg.solve(
-                    rushlight.add(identity, a, alpha=-0.5), rushlight.add(identity, a, alpha=0.5)
-                )
-            if n != k:
-                q = q[..., :k]
+        q = _ORTHOGONAL_MAPS[self.orthogonal_map](self._tall(x))
         if hasattr(self, "base"):
             q = self.base @ q
-        return q.mT if wide else q
+        return self._tall(q)
 
     @rushlight.no_grad()
     def right_inverse(self, q):
         if q.shape != self.shape:
             raise ValueError(
-                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of "
-                f"shape {q.shape}."
+                f"Expected a matrix or batch of matrices of shape {self.shape}, not {q.shape}."
             )
-        start = q
-        n, k = q.size(-2), q.size(-1)
-        wide = n < k
-        if wide:
-            q = q.mT
-            n, k = k, n
-        if not hasattr(self, "base"):
-            if self.orthogonal_map in (_OrthMaps.cayley, _OrthMaps.matrix_exp):
-                raise NotImplementedError(
-                    "It is not possible to assign to the matrix exponential or the Cayley "
-                    "parametrizations when use_trivialization=False."
-                )
-            a, tau = rushlight.geqrf(q)
-            # Signs of the diagonal, which an orthogonal matrix leaves open.
-            a.diagonal(dim1=-2, dim2=-1).sign_()
-            a.diagonal(dim1=-2, dim2=-1)[tau == 0.0] *= -1
-            return a.mT if wide else a
-        if n == k:
-            q = q.clone() if _is_orthogonal(q) else _make_orthogonal(q)
-        else:
-            more = rushlight.randn(*q.size()[:-2], n, n - k, dtype=q.dtype, device=q.device)
-            q = _make_orthogonal(rushlight.cat([q, more], dim=-1))
-        self.base = q
-        negative = rushlight.zeros_like(start)
-        negative.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
-        return negative
+        columns = self._tall(q)
+        if hasattr(self, "base"):
+            self.base = self._base_with(columns)
+            # Every map takes this to the first columns of the identity, so that they are B's.
+            start = rushlight.zeros_like(q)
+            start.diagonal(dim1=-2, dim2=-1).fill_(-1)
+            return start
+        if self.orthogonal_map != "householder":
+            raise NotImplementedError(
+                f"One cannot assign to a matrix made by {self.orthogonal_map!r} with "
+                "use_trivialization=False: the map has no known inverse."
+            )
+        return self._tall(_reflections_of(columns))
+
+    def _base_with(self, columns):
+        """An orthogonal square matrix that begins with the columns, made orthonormal."""
+        *batch, n, k = columns.shape
+        if n == k and _is_orthonormal(columns):
+            return columns.clone()
+        rest = rushlight.randn(*batch, n, n - k, dtype=columns.dtype, device=columns.device)
+        return _orthonormal(rushlight.cat([columns, rest], dim=-1))
 
 
 def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
     """Keep a matrix of a module orthogonal (unitary, where it is complex).
+
+    A tall matrix has orthonormal columns, a wide one orthonormal rows; so has each of a batch.
 
     Args:
         orthogonal_map: "matrix_exp", "cayley" or "householder"; by default the first for square
@@ -133,12 +149,10 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
     if orthogonal_map is None:
         square = weight.size(-2) == weight.size(-1)
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
-    if orthogonal_map not in _OrthMaps.__members__:
-        raise ValueError(
-            'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
-            f"Got: {orthogonal_map}"
-        )
-    made = _Orthogonal(weight, _OrthMaps[orthogonal_map], use_trivialization=use_trivialization)
+    if orthogonal_map not in _ORTHOGONAL_MAPS:
+        names = ", ".join(f'"{known}"' for known in _ORTHOGONAL_MAPS)
+        raise ValueError(f"orthogonal_map has to be one of {names}. Got: {orthogonal_map}")
+    made = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
     parametrize.register_parametrization(module, name, made, unsafe=True)
     return module
 

@@ -4,7 +4,6 @@ The trained tensors lie in `module.parametrizations.weight`, and the module's cl
 subclass of its own, in which the name is a property.
 """
 
-import copyreg
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
@@ -51,11 +50,7 @@ def _register(module, name, value):
 
 def _assign(tensor, value):
     """New values in the tensor's own object; an optimiser keeps hold of it."""
-    if value.dtype != tensor.dtype or value.shape != tensor.shape:
-        tensor.data = value.detach()
-    else:
-        with rushlight.no_grad():
-            tensor.set_(value.detach())
+    tensor.data = value.detach()
 
 
 class ParametrizationList(ModuleList):
@@ -182,23 +177,22 @@ def _inject_class(module):
     """Give the module a class of its own, for the properties."""
     cls = module.__class__
 
-    def refuse(self):
+    def refuse(self, protocol):
         raise RuntimeError(
             "Serialization of parametrized modules is only supported through state_dict()."
         )
 
     def copy(self, memo):
-        if id(self) in memo:
-            return memo[id(self)]
-        replica = self.__new__(self.__class__)
-        memo[id(self)] = replica
-        replica.__dict__ = deepcopy(self.__dict__, memo)
-        for slot in copyreg._slotnames(self.__class__):  # type: ignore[attr-defined]
-            if hasattr(self, slot):
-                setattr(replica, slot, deepcopy(getattr(self, slot), memo))
-        return replica
+        # Python's own way begins with __reduce_ex__, which is refused above but not by `cls`.
+        make, arguments, state, *_ = cls.__reduce_ex__(self, 4)
+        twin = memo[id(self)] = make(*arguments)
+        attributes, slots = state if isinstance(state, tuple) else (state, {})
+        vars(twin).update(deepcopy(attributes, memo))
+        for name, value in deepcopy(slots, memo).items():
+            setattr(twin, name, value)
+        return twin
 
-    members: dict[str, Any] = {"__getstate__": refuse}
+    members: dict[str, Any] = {"__reduce_ex__": refuse}
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = copy
     members["__module__"] = __name__
