@@ -19,7 +19,7 @@ NEEDED = [
     "rushlight/lib/librushlight.so",
     "rushlight/licenses/nanobind.txt",
     "rushlight/licenses/robin_map.txt",
-    "rushlight/nn/_stateless/activation.py",
+    "rushlight/nn/modules/_stateless/activation.py",
     "rushlight/py.typed",
     "rushlight/share/cmake/rushlight/rushlightConfig.cmake",
 ]

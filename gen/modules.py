@@ -1,6 +1,6 @@
 """Expands ops/modules.py into the Python classes of nn's stateless modules, one file a family.
 
-They become the package's `nn/_stateless/`, from where nn/modules re-exports them.
+They become the package's `nn/modules/_stateless/`, from where nn/modules re-exports them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from gen import table
 from gen.text import commas, fill
 
-FOLDER = "package/nn/_stateless"  # below the generated files; "package" is laid over the Python package
+FOLDER = "package/nn/modules/_stateless"  # below the generated files; "package" is laid over the Python package
 
 FAMILY = '''
 """Stateless modules of the family "$family". Generated from ops/modules.py; do not edit."""
@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from rushlight import Tensor
 
-from .. import functional as F
+from ... import functional as F
 $settings
-from ..modules.module import Module
+from ..module import Module
 
 __all__ = [
     $names
@@ -112,7 +112,7 @@ def generate() -> dict[str, str]:
         members = [c for c in classes if c.entry["family"] == family]
         body = [line for c in members for line in c.source()]
         used = sorted(set(re.findall(r"(?<![\w.])(_[a-z]\w*)\(", "\n".join(body))))
-        settings = [f"from ..modules._settings import {commas(used)}"] if used else []
+        settings = [f"from ..._arguments import {commas(used)}"] if used else []
         names = [f'"{c.name}",' for c in members]
         text = fill(FAMILY, family=family, settings=settings, names=names, classes=body)
         files[f"{FOLDER}/{family}.py"] = "\n".join([*text, ""])

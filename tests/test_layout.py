@@ -3,6 +3,7 @@
 Which way includes point, what headers pull in, how files open, and that facts written twice agree.
 """
 
+import ast
 import re
 import shutil
 import subprocess
@@ -182,3 +183,120 @@ def test_version_is_that_of_the_project():
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert rushlight.__version__ == project["project"]["version"]
+
+
+# ---- imports of Python files ---------------------------------------------------------------------
+
+PACKAGE = ROOT / "python"
+
+# An import in a function counts like one at the top of a file: a cycle is a cycle, whenever it
+# closes. Not so in what `import rushlight` loads, which leaves all else for later on purpose (as the
+# names do that a package loads on first use, `_lazy.py`), nor here, each with the reason.
+POSTPONED = {
+    ("rushlight._utils", "rushlight.nn"): "a parameter is rebuilt by the name that files use",
+    ("rushlight.nn.parameter", "rushlight._utils"): "the other way of the same",
+    ("rushlight.nn.modules._state", "rushlight.nn.modules.module"): "whether a method is Module's",
+    ("rushlight.serialization", "rushlight._legacy_files"): "old files are rare",
+    ("rushlight.compiler", "rushlight._dynamo"): "needed where a module is compiled",
+}
+
+
+def python_modules():
+    """Name → path of the modules of the package, the generated ones included."""
+    modules = {}
+    for path in PACKAGE.glob("rushlight/**/*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules
+
+
+def import_statements(node, inside=False):
+    """The imports below a node of a syntax tree, and whether each stands in a function."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            for other in child.orelse:
+                yield from import_statements(other, inside)
+        elif isinstance(child, ast.Import | ast.ImportFrom):
+            yield child, inside
+        else:
+            function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from import_statements(child, inside or function)
+
+
+def packages_of(name):
+    parts = name.split(".")
+    return {".".join(parts[:i]) for i in range(1, len(parts))}
+
+
+def imported(name, path, statement, modules):
+    """The modules of ours that a statement runs: those it names, and the packages they lie in."""
+    if isinstance(statement, ast.Import):
+        named = {alias.name for alias in statement.names}
+    else:
+        base = statement.module or ""
+        if statement.level:
+            package = name.split(".")[: None if path.name == "__init__.py" else -1]
+            package = package[: len(package) - statement.level + 1]
+            base = ".".join([*package, base]) if base else ".".join(package)
+        # `_C` is the extension, which imports nothing of ours.
+        full = {alias.name: f"{base}.{alias.name}" for alias in statement.names}
+        named = {f if f in modules or n == "_C" else base for n, f in full.items()}
+    # The packages that a module lies in itself run before it anyway.
+    around = set().union(*(packages_of(n) for n in named)) - packages_of(name)
+    return {n for n in named | around if n in modules and n != name}
+
+
+def import_graph(functions):
+    """Module → the modules that it imports; with those that its functions import, or without."""
+    modules = python_modules()
+    graph = {name: set() for name in modules}
+    late = {name: set() for name in modules}
+    for name, path in modules.items():
+        for statement, inside in import_statements(ast.parse(path.read_text())):
+            (late if inside else graph)[name] |= imported(name, path, statement, modules)
+    if functions:
+        base, found = set(), ["rushlight"]
+        while found:
+            base.add(name := found.pop())
+            found += graph[name] - base
+        for name in modules.keys() - base:
+            graph[name] |= {other for other in late[name] if (name, other) not in POSTPONED}
+    return graph
+
+
+def cycle_in(graph):
+    """One cycle of a graph, as a list of nodes, or None."""
+    done = set()
+
+    def search(node, path):
+        if node in path:
+            return path[path.index(node) :]
+        if node in done:
+            return None
+        for other in sorted(graph[node]):
+            cycle = search(other, [*path, node])
+            if cycle:
+                return cycle
+        done.add(node)
+        return None
+
+    return next(filter(None, (search(node, []) for node in sorted(graph))), None)
+
+
+@pytest.mark.parametrize("functions", [False, True], ids=["at the top", "anywhere"])
+def test_imports_of_the_package_have_no_cycle(functions):
+    cycle = cycle_in(import_graph(functions))
+    assert cycle is None, " imports ".join([*cycle, cycle[0]])
+
+
+def test_postponed_imports_are_there():
+    modules = python_modules()
+    for name, other in POSTPONED:
+        tree = ast.parse(modules[name].read_text())
+        late = (s for s, inside in import_statements(tree) if inside)
+        assert any(other in imported(name, modules[name], s, modules) for s in late), (name, other)
+
+
+def test_the_search_for_cycles_finds_one():
+    assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["b", "c"]
+    assert cycle_in({"a": {"b", "c"}, "b": {"c"}, "c": set()}) is None

@@ -4,16 +4,16 @@
 rest, `nn`, `optim`, `utils.data` and so on, when it is first used.
 """
 
-# ruff: noqa: F401, F403, SIM905  # names below are for type checkers and for those who import this
+# ruff: noqa: F401, F403  # names below are for type checkers and for those who import this
 
 from __future__ import annotations
 
 import importlib as _importlib
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
-from typing import Any as _Any
 
 from rushlight import _C, functional
+from rushlight._lazy import lazy
 from rushlight._tensor import Tensor
 
 __version__ = _C._version
@@ -30,32 +30,6 @@ globals().update({name: value for name, value in vars(_C.ops).items() if not nam
 
 complex = _C.ops._complex
 
-if TYPE_CHECKING:
-    from rushlight import autograd, nn, optim, random, utils
-    from rushlight._C import *
-    from rushlight._functions import *
-    from rushlight._info import finfo, iinfo
-    from rushlight._tensor_str import get_printoptions, set_printoptions
-    from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-    from rushlight.random import (
-        fork_rng,
-        get_rng_state,
-        initial_seed,
-        manual_seed,
-        seed,
-        set_rng_state,
-    )
-    from rushlight.serialization import load, save
-
-# Submodules, loaded when they are first used.
-_SUBMODULES = frozenset(
-    (
-        "__config__ _dynamo _inductor accelerator amp autograd backends compiler cpu cuda "
-        "distributed distributions fft func futures hub jit library linalg mps mtia "
-        "multiprocessing nn optim overrides profiler random safetensors serialization signal "
-        "sparse special storage testing types utils version vision xpu"
-    ).split()
-)
 # Old names of dtypes: FloatTensor, FloatStorage.
 _KINDS = {
     "Float": _C.float32,
@@ -71,38 +45,101 @@ _KINDS = {
     "ComplexFloat": _C.complex64,
     "ComplexDouble": _C.complex128,
 }
-# Names that live in submodules which need not be loaded before.
-_NAMES = {
-    "finfo": "_info",
-    "iinfo": "_info",
-    "ops": "_ops",
-    "set_printoptions": "_tensor_str",
-    "get_printoptions": "_tensor_str",
-    **dict.fromkeys(
-        ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"],
-        "random",
-    ),
-    **dict.fromkeys(["save", "load"], "serialization"),
-    **dict.fromkeys(["svd_lowrank", "pca_lowrank"], "_lowrank"),
-    **{f"{kind}Storage": "storage" for kind in _KINDS},
-    **dict.fromkeys(
-        ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode"], "autograd.grad_mode"
-    ),
-    "autocast": "amp",
-    "compile": "compiler",
-    "vmap": "func",
-    **dict.fromkeys(["from_dlpack", "to_dlpack"], "utils.dlpack"),
-    **dict.fromkeys(
-        (
-            "are_deterministic_algorithms_enabled get_deterministic_debug_mode "
-            "get_float32_matmul_precision is_deterministic_algorithms_warn_only_enabled "
-            "is_warn_always_enabled set_deterministic_debug_mode set_float32_matmul_precision "
-            "set_warn_always use_deterministic_algorithms"
-        ).split(),
-        "_settings",
-    ),
-}
-_TYPED_TENSORS = frozenset(f"{kind}Tensor" for kind in _KINDS)
+
+if TYPE_CHECKING:
+    from rushlight import (
+        __config__,
+        _dynamo,
+        _inductor,
+        accelerator,
+        autograd,
+        backends,
+        compiler,
+        cpu,
+        cuda,
+        fft,
+        func,
+        futures,
+        hub,
+        library,
+        linalg,
+        mps,
+        mtia,
+        multiprocessing,
+        nn,
+        optim,
+        overrides,
+        profiler,
+        random,
+        safetensors,
+        serialization,
+        signal,
+        special,
+        storage,
+        testing,
+        types,
+        utils,
+        version,
+        xpu,
+    )
+    from rushlight._C import *
+    from rushlight._functions import *
+    from rushlight._info import finfo, iinfo
+    from rushlight._lowrank import pca_lowrank, svd_lowrank
+    from rushlight._ops import ops
+    from rushlight._settings import (
+        are_deterministic_algorithms_enabled,
+        get_deterministic_debug_mode,
+        get_float32_matmul_precision,
+        is_deterministic_algorithms_warn_only_enabled,
+        is_warn_always_enabled,
+        set_deterministic_debug_mode,
+        set_float32_matmul_precision,
+        set_warn_always,
+        use_deterministic_algorithms,
+    )
+    from rushlight._tensor_str import get_printoptions, set_printoptions
+    from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+    from rushlight.compiler import compile
+    from rushlight.func import vmap
+    from rushlight.random import (
+        fork_rng,
+        get_rng_state,
+        initial_seed,
+        manual_seed,
+        seed,
+        set_rng_state,
+    )
+    from rushlight.serialization import load, save
+    from rushlight.storage import TypedStorage
+    from rushlight.utils.dlpack import from_dlpack, to_dlpack
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        "__config__ _dynamo _inductor accelerator autograd backends compiler cpu cuda fft func "
+        "futures hub library linalg mps mtia multiprocessing nn optim overrides profiler random "
+        "safetensors serialization signal special storage testing types utils version xpu",
+        {
+            "_info": "finfo iinfo",
+            "_legacy": " ".join(f"{kind}Tensor" for kind in _KINDS),
+            "_lowrank": "pca_lowrank svd_lowrank",
+            "_ops": "ops",
+            "_settings": (
+                "are_deterministic_algorithms_enabled get_deterministic_debug_mode "
+                "get_float32_matmul_precision is_deterministic_algorithms_warn_only_enabled "
+                "is_warn_always_enabled set_deterministic_debug_mode set_float32_matmul_precision "
+                "set_warn_always use_deterministic_algorithms"
+            ),
+            "_tensor_str": "get_printoptions set_printoptions",
+            "autograd.grad_mode": "enable_grad inference_mode no_grad set_grad_enabled",
+            "compiler": "compile",
+            "func": "vmap",
+            "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state",
+            "serialization": "load save",
+            "storage": "TypedStorage " + " ".join(f"{kind}Storage" for kind in _KINDS),
+            "utils.dlpack": "from_dlpack to_dlpack",
+        },
+    )
 
 newaxis = None
 
@@ -142,33 +179,3 @@ def get_device_module(device=None):
 def set_default_device(device):
     """Makes factories without a `device` use this one; None means the CPU."""
     _C._set_default_device(device)
-
-
-def __getattr__(name):
-    if name in _NAMES or name in _SUBMODULES:
-        module = f"rushlight.{_NAMES.get(name, name)}"
-        value: _Any
-        try:
-            value = _importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name != module:
-                raise
-            raise AttributeError(f"module 'rushlight' has no attribute '{name}'") from None
-        if name in _NAMES:
-            value = getattr(value, name)
-    elif name in _TYPED_TENSORS:
-        from rushlight import _legacy
-
-        value = _legacy.TYPES[name]
-    elif name.endswith("Storage"):
-        from rushlight import storage
-
-        value = storage.NAMES.get(name) or getattr(storage, name)
-    else:
-        raise AttributeError(f"module 'rushlight' has no attribute '{name}'")
-    globals()[name] = value
-    return value
-
-
-def __dir__():
-    return sorted({*globals(), *_NAMES, *_SUBMODULES, *_TYPED_TENSORS})

@@ -27,6 +27,7 @@ TYPES = {
     name: _TensorType(name, (), {"dtype": dtype, "__module__": "rushlight"})
     for name, dtype in _NAMES.items()
 }
+globals().update(TYPES)
 
 
 def type_name(dtype, place):

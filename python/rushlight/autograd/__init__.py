@@ -2,9 +2,11 @@
 
 import warnings
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight import _C
+from rushlight._lazy import lazy
 from rushlight.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from rushlight.autograd.function import Function, NestedIOFunction
 from rushlight.autograd.grad_mode import (
@@ -14,6 +16,7 @@ from rushlight.autograd.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from rushlight.autograd.gradcheck import gradcheck, gradgradcheck
 from rushlight.autograd.variable import Variable
 
 __all__ = [
@@ -182,15 +185,7 @@ def _batched(run, gradients, retain):
     )
 
 
-def __getattr__(name):
-    """Load the heavier parts when they are first used."""
-    import importlib
-
-    if name in ("functional", "graph", "forward_ad", "profiler"):
-        return importlib.import_module(f"rushlight.autograd.{name}")
-    if name in ("gradcheck", "gradgradcheck"):
-        module = importlib.import_module("rushlight.autograd.gradcheck")
-        # The functions take the place of the submodule of the same name, as in PyTorch.
-        globals().update(gradcheck=module.gradcheck, gradgradcheck=module.gradgradcheck)
-        return globals()[name]
-    raise AttributeError(f"module 'rushlight.autograd' has no attribute {name!r}")
+if TYPE_CHECKING:
+    from rushlight.autograd import forward_ad, functional, graph, profiler  # noqa: F401
+else:
+    __getattr__, __dir__ = lazy(__name__, "forward_ad functional graph profiler")

@@ -3,13 +3,30 @@
 Flags of libraries that are not there can be set and read; they change nothing.
 """
 
-import importlib
+from typing import TYPE_CHECKING
 
-_NAMES = frozenset(
-    "cpu cuda cudnn cusparselt mha mkl mkldnn mps nnpack openmp opt_einsum quantized".split()  # noqa: SIM905
-)
+from rushlight._lazy import lazy
 
-__all__ = ["flags_frozen", *sorted(_NAMES)]
+if TYPE_CHECKING:
+    from . import (  # noqa: F401
+        cpu,
+        cuda,
+        cudnn,
+        cusparselt,
+        mha,
+        mkl,
+        mkldnn,
+        mps,
+        nnpack,
+        openmp,
+        opt_einsum,
+        quantized,
+    )
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        "cpu cuda cudnn cusparselt mha mkl mkldnn mps nnpack openmp opt_einsum quantized",
+    )
 
 
 def flags_frozen():
@@ -19,13 +36,3 @@ def flags_frozen():
 
 def disable_global_flags():
     """Accepted: flags stay settable."""
-
-
-def __getattr__(name):
-    if name in _NAMES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted({*globals(), *_NAMES})

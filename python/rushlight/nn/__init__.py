@@ -1,6 +1,8 @@
 """Layers, losses and containers: `rushlight.nn`."""
 
-import importlib
+from typing import TYPE_CHECKING
+
+from rushlight._lazy import lazy
 
 from . import functional, init, modules, parameter
 from .modules import *  # noqa: F403
@@ -40,11 +42,8 @@ def factory_kwargs(kwargs):
     return result
 
 
-def __getattr__(name):
-    if name in ("attention", "parallel", "utils"):
-        return importlib.import_module(f"{__name__}.{name}")
-    if name == "DataParallel":
-        from .parallel import DataParallel
-
-        return DataParallel
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from . import attention, parallel, utils  # noqa: F401
+    from .parallel import DataParallel  # noqa: F401
+else:
+    __getattr__, __dir__ = lazy(__name__, "attention parallel utils", {"parallel": "DataParallel"})

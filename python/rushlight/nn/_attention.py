@@ -7,7 +7,7 @@ import warnings
 import rushlight
 from rushlight._table import ops
 
-from . import functional as F
+from ._arguments import _probability
 
 _INFINITY = float("inf")
 
@@ -68,14 +68,14 @@ def _project(query, key, value, weight, bias):
     width = query.shape[-1]
     if key is value:
         if query is key:
-            return F.linear(query, weight, bias).chunk(3, -1)
-        q = F.linear(query, weight[:width], None if bias is None else bias[:width])
-        k, v = F.linear(key, weight[width:], None if bias is None else bias[width:]).chunk(2, -1)
+            return ops.linear(query, weight, bias).chunk(3, -1)
+        q = ops.linear(query, weight[:width], None if bias is None else bias[:width])
+        k, v = ops.linear(key, weight[width:], None if bias is None else bias[width:]).chunk(2, -1)
         return q, k, v
     weights = weight.chunk(3)
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     inputs = (query, key, value)
-    return [F.linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
+    return [ops.linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
 
 
 def attend(
@@ -147,7 +147,7 @@ def attend(
             )
         biases = (None,) * 3 if bias is None else bias.chunk(3)
         parts = zip((query, key, value), weight, biases, strict=True)
-        q, k, v = (F.linear(x, w, b) for x, w, b in parts)
+        q, k, v = (ops.linear(x, w, b) for x, w, b in parts)
     else:
         if weight is None:
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
@@ -169,8 +169,8 @@ def attend(
         one = (batch, 1, width) if batch_first else (1, batch, width)
         k = rushlight.cat([k, bias_k.expand(one)], length_dim)
         v = rushlight.cat([v, bias_v.expand(one)], length_dim)
-        attn_mask = None if attn_mask is None else F.pad(attn_mask, (0, 1))
-        key_padding_mask = None if key_padding_mask is None else F.pad(key_padding_mask, (0, 1))
+        attn_mask = None if attn_mask is None else ops.pad(attn_mask, (0, 1))
+        key_padding_mask = None if key_padding_mask is None else ops.pad(key_padding_mask, (0, 1))
     elif bias_k is not None or bias_v is not None:
         raise AssertionError("bias_k and bias_v must be given together")
 
@@ -193,8 +193,8 @@ def attend(
     if add_zero_attn:
         nothing = k.new_zeros((batch, num_heads, 1, head_dim))
         k, v = rushlight.cat([k, nothing], 2), rushlight.cat([v, nothing], 2)
-        attn_mask = None if attn_mask is None else F.pad(attn_mask, (0, 1))
-        key_padding_mask = None if key_padding_mask is None else F.pad(key_padding_mask, (0, 1))
+        attn_mask = None if attn_mask is None else ops.pad(attn_mask, (0, 1))
+        key_padding_mask = None if key_padding_mask is None else ops.pad(key_padding_mask, (0, 1))
     if attn_mask is not None and attn_mask.dim() == 3:
         attn_mask = attn_mask.unflatten(0, (batch, num_heads))
     if key_padding_mask is not None:
@@ -212,16 +212,16 @@ def attend(
         scores = (q * math.sqrt(1.0 / head_dim)) @ k.transpose(-2, -1)
         weights = ops.softmax(scores if attn_mask is None else scores + attn_mask, -1)
         if dropout_p > 0.0:
-            weights = F.dropout(weights, dropout_p)
+            weights = ops.dropout(weights, _probability(dropout_p), True)
         joined = (weights @ v).transpose(1, 2)
         if average_attn_weights:
             weights = weights.mean(1)
     else:
-        joined = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
+        joined = ops.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
         joined = joined.transpose(1, 2)
     if not batch_first:
         joined = joined.transpose(0, 1)
-    output = F.linear(joined.reshape(*joined.shape[:2], width), *out_proj)
+    output = ops.linear(joined.reshape(*joined.shape[:2], width), *out_proj)
     if not batched:
         output = output.squeeze(batch_dim)
         weights = weights if weights is None else weights.squeeze(0)

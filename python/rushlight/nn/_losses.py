@@ -10,14 +10,14 @@ import warnings
 import rushlight
 from rushlight._table import ops
 
-from .modules import _settings
+from . import _arguments
 
 _REDUCTIONS = ("none", "mean", "sum")
 
 
 def _reduction(reduction, size_average=None, reduce=None):
     """The reduction that is meant, checked."""
-    reduction = _settings._reduction(reduction, size_average, reduce)
+    reduction = _arguments._reduction(reduction, size_average, reduce)
     if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
@@ -72,7 +72,7 @@ def nll_loss(
     reduction="mean",
 ):
     """The negative log likelihood of class indices; `input` holds log probabilities."""
-    reduction = _reduction(reduction, size_average, reduce)
+    reduction = _arguments._reduction(reduction, size_average, reduce)
     return ops.nll_loss_nd(input, target, weight, reduction, ignore_index)
 
 
@@ -92,7 +92,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """The squared difference over 2 beta where it is below beta, the absolute one beyond."""
-    reduction = _reduction(reduction, size_average, reduce)
+    reduction = _arguments._reduction(reduction, size_average, reduce)
     if beta == 0.0:
         return ops.l1_loss(input, target, reduction)
     return ops.smooth_l1_loss(input, target, reduction, beta)
@@ -109,7 +109,7 @@ def binary_cross_entropy(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean"
 ):
     """The cross entropy of probabilities `input` and targets in [0, 1], of the same shape."""
-    reduction = _reduction(reduction, size_average, reduce)
+    reduction = _arguments._reduction(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(
             f"Using a target size ({target.size()}) that is different to the input size "
@@ -130,7 +130,7 @@ def binary_cross_entropy_with_logits(
     pos_weight=None,
 ):
     """`binary_cross_entropy` of sigmoid(input), computed without losing digits."""
-    reduction = _reduction(reduction, size_average, reduce)
+    reduction = _arguments._reduction(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(
             f"Target size ({target.size()}) must be the same as input size ({input.size()})"
@@ -172,7 +172,7 @@ def poisson_nll_loss(
     reduction="mean",
 ):
     """The negative log likelihood of counts under a Poisson distribution."""
-    reduction = _reduction(reduction, size_average, reduce)
+    reduction = _arguments._reduction(reduction, size_average, reduce)
     return ops.poisson_nll_loss(input, target, log_input, full, eps, reduction)
 
 
@@ -210,7 +210,7 @@ def hinge_embedding_loss(
     input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"
 ):
     """x where the target is 1, max(0, margin - x) where it is -1."""
-    reduction = _reduction(reduction, size_average, reduce)
+    reduction = _arguments._reduction(reduction, size_average, reduce)
     return ops.hinge_embedding_loss(input, target, margin, reduction)
 
 
@@ -223,7 +223,7 @@ def margin_ranking_loss(
     input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
 ):
     """max(0, -target * (input1 - input2) + margin)."""
-    reduction = _reduction(reduction, size_average, reduce)
+    reduction = _arguments._reduction(reduction, size_average, reduce)
     return ops.margin_ranking_loss(input1, input2, target, margin, reduction)
 
 
@@ -231,7 +231,7 @@ def cosine_embedding_loss(
     input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
 ):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
-    reduction = _reduction(reduction, size_average, reduce)
+    reduction = _arguments._reduction(reduction, size_average, reduce)
     return ops.cosine_embedding_loss(input1, input2, target, margin, reduction)
 
 
@@ -248,7 +248,7 @@ def triplet_margin_loss(
     reduction="mean",
 ):
     """How much nearer the anchor should be to `positive` than to `negative`."""
-    reduction = _reduction(reduction, size_average, reduce)
+    reduction = _arguments._reduction(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     return ops.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction)
@@ -328,7 +328,7 @@ def multi_margin_loss(
     reduction="mean",
 ):
     """The hinge loss of many classes."""
-    reduction = _reduction(reduction, size_average, reduce)
+    reduction = _arguments._reduction(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
@@ -345,7 +345,7 @@ def multilabel_soft_margin_loss(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean"
 ):
     """The binary cross entropy with logits, averaged over the last dimension."""
-    reduction = _reduction(reduction, size_average, reduce)
+    reduction = _arguments._reduction(reduction, size_average, reduce)
     loss = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
     loss = loss.sum(dim=-1) / input.size(-1)
     return _reduced(loss, reduction)

@@ -8,7 +8,7 @@ import math
 import rushlight
 from rushlight._table import ops
 
-from .modules.utils import _list_with_default, _ntuple, _pair, _single, _triple
+from ._arguments import _list_with_default, _ntuple, _pair, _single, _triple
 
 # ---- maxima --------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """`nn.functional`: the functions behind the layers, in PyTorch's names and signatures.
 
 All computing is done by ops of the table. A function whose signature is the op's own is the op
-itself (`_OPS`, fetched on first use); the others translate flags such as `inplace`, `reduction` and
+itself (`_OPS`); the others translate flags such as `inplace`, `reduction` and
 `return_indices` into the op that is meant. Losses stand in `_losses.py`, pooling in `_pool.py`,
 resampling in `_resample.py`.
 """
@@ -14,6 +14,8 @@ import rushlight
 from rushlight import _C
 from rushlight._table import ops
 
+from ._arguments import _pair, _probability
+from ._attention import multi_head_attention_forward  # noqa: F401
 from ._losses import (  # noqa: F401
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -73,35 +75,17 @@ from ._resample import (  # noqa: F401
     upsample_bilinear,
     upsample_nearest,
 )
-from .modules import _settings
-from .modules.utils import _pair
 
-# Functions that are ops: the name here, the name of the op.
-_NAMES = (
+# Functions that are ops.
+_OPS = (
     "linear bilinear conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d "
     "conv_transpose3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d gelu relu_ celu_ elu_ "
     "selu_ leaky_relu_ hardtanh_ threshold_ rrelu_ prelu hardshrink softplus softshrink "
     "cosine_similarity pairwise_distance pdist pixel_shuffle pixel_unshuffle channel_shuffle "
     "native_channel_shuffle one_hot scaled_dot_product_attention"
 )
-_OPS = {name: name for name in _NAMES.split(" ")}
-_OPS["logsigmoid"] = "log_sigmoid"
-
-
-def __getattr__(name):
-    if name == "multi_head_attention_forward":
-        from ._attention import multi_head_attention_forward
-
-        return multi_head_attention_forward
-    if name in _OPS:
-        function = getattr(ops, _OPS[name])
-        globals()[name] = function
-        return function
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted([*globals(), *_OPS])
+globals().update({name: getattr(ops, name) for name in _OPS.split()})
+logsigmoid = ops.log_sigmoid
 
 
 # ---- activations -------------------------------------------------------------------------------
@@ -255,19 +239,19 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 
 def dropout(input, p=0.5, training=True, inplace=False):
     """Set each element to zero with probability `p` and scale the others by 1 / (1 - p)."""
-    _settings._probability(p)
+    _probability(p)
     return (ops.dropout_ if inplace else ops.dropout)(input, p, training)
 
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout that keeps mean and variance of `selu`'s results."""
-    _settings._probability(p)
+    _probability(p)
     return (ops.alpha_dropout_ if inplace else ops.alpha_dropout)(input, p, training)
 
 
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """`alpha_dropout` of whole channels."""
-    _settings._probability(p)
+    _probability(p)
     function = ops.feature_alpha_dropout_ if inplace else ops.feature_alpha_dropout
     return function(input, p, training)
 
@@ -278,7 +262,7 @@ def _feature_dropout(input, p, training, inplace):
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, L) or (C, L)."""
-    _settings._probability(p)
+    _probability(p)
     if input.dim() not in (2, 3):
         raise RuntimeError(
             f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that "
@@ -293,7 +277,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, H, W)."""
-    _settings._probability(p)
+    _probability(p)
     if input.dim() not in (3, 4):
         warnings.warn(
             f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and "
@@ -306,7 +290,7 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 
 def dropout3d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, D, H, W)."""
-    _settings._probability(p)
+    _probability(p)
     if input.dim() not in (4, 5):
         warnings.warn(
             f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated and "

@@ -1,6 +1,8 @@
 """Optimisers and learning rate schedules: `rushlight.optim`."""
 
-import importlib
+from typing import TYPE_CHECKING
+
+from rushlight._lazy import lazy
 
 from . import lr_scheduler
 from .adadelta import Adadelta
@@ -40,8 +42,7 @@ __all__ = [
     "lr_scheduler",
 ]
 
-
-def __getattr__(name):
-    if name == "swa_utils":
-        return importlib.import_module(f"{__name__}.swa_utils")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from . import swa_utils  # noqa: F401
+else:
+    __getattr__, __dir__ = lazy(__name__, "swa_utils")

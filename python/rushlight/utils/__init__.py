@@ -1,24 +1,34 @@
 """Helpers beside the framework: data loading and hook handles. Submodules load on first use."""
 
-import importlib
 import os
+from typing import TYPE_CHECKING
 
-_NAMES = (
-    "_python_dispatch _pytree benchmark checkpoint data deterministic dlpack flop_counter "
-    "hooks model_zoo tensorboard"
-)
-_SUBMODULES = frozenset(_NAMES.split())
+from rushlight._lazy import lazy
 
-__all__ = ["cmake_prefix_path", *sorted(_SUBMODULES)]
+if TYPE_CHECKING:
+    from . import (  # noqa: F401
+        _python_dispatch,
+        _pytree,
+        benchmark,
+        checkpoint,
+        collect_env,
+        data,
+        deterministic,
+        dlpack,
+        flop_counter,
+        hooks,
+        model_zoo,
+        tensorboard,
+    )
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        "_python_dispatch _pytree benchmark checkpoint collect_env data deterministic dlpack "
+        "flop_counter hooks model_zoo tensorboard",
+    )
 
 # Where CMake finds the package: CMAKE_PREFIX_PATH for `find_package(rushlight)`.
 cmake_prefix_path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "share", "cmake")
-
-
-def __getattr__(name):
-    if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def swap_tensors(t1, t2):

@@ -6,7 +6,9 @@ to rounding, so a choice is checked and remembered, and changes nothing else.
 
 import contextlib
 import enum
-import importlib
+from typing import TYPE_CHECKING
+
+from rushlight._lazy import lazy
 
 __all__ = ["WARN_FOR_UNFUSED_KERNELS", "SDPAParams", "SDPBackend", "sdpa_kernel"]
 
@@ -58,7 +60,7 @@ def sdpa_kernel(backends, set_priority=False):
         _chosen = before
 
 
-def __getattr__(name):
-    if name == "flex_attention":
-        return importlib.import_module(f"{__name__}.flex_attention")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from . import flex_attention  # noqa: F401
+else:
+    __getattr__, __dir__ = lazy(__name__, "flex_attention")

@@ -6,9 +6,9 @@ import warnings
 import rushlight
 
 from .. import functional as F
-from .._stateless.activation import *  # noqa: F403
-from .._stateless.activation import __all__ as _generated
 from ..parameter import new_parameter
+from ._stateless.activation import *  # noqa: F403
+from ._stateless.activation import __all__ as _generated
 from .attention import MultiheadAttention  # noqa: F401
 from .module import Module
 

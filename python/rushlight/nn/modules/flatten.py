@@ -1,6 +1,6 @@
 """Flatten (generated from ops/modules.py) and Unflatten."""
 
-from .._stateless.flatten import Flatten
+from ._stateless.flatten import Flatten
 from .module import Module
 
 __all__ = ["Flatten", "Unflatten"]

@@ -1,6 +1,6 @@
 """Windows of an image as columns, and back. Generated from ops/modules.py."""
 
-from .._stateless.fold import *  # noqa: F403
-from .._stateless.fold import __all__ as _generated
+from ._stateless.fold import *  # noqa: F403
+from ._stateless.fold import __all__ as _generated
 
 __all__ = [name for name in _generated if not name.startswith("_")]

@@ -1,9 +1,9 @@
 """Losses. Most are generated from ops/modules.py; the ones with rules of their own stand here."""
 
 from .. import functional as F
-from .._stateless.loss import *  # noqa: F403
-from .._stateless.loss import NLLLoss, _Loss
-from .._stateless.loss import __all__ as _generated
+from ._stateless.loss import *  # noqa: F403
+from ._stateless.loss import NLLLoss, _Loss
+from ._stateless.loss import __all__ as _generated
 from .distance import PairwiseDistance
 
 __all__ = [

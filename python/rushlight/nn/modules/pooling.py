@@ -1,8 +1,8 @@
 """Pooling over windows. Most are generated from ops/modules.py; the others stand here."""
 
 from .. import functional as F
-from .._stateless.pooling import *  # noqa: F403
-from .._stateless.pooling import __all__ as _generated
+from ._stateless.pooling import *  # noqa: F403
+from ._stateless.pooling import __all__ as _generated
 from .module import Module
 from .utils import _ntuple
 

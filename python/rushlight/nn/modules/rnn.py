@@ -9,8 +9,8 @@ import rushlight
 from rushlight._table import ops
 
 from .. import init
+from .._packed import PackedSequence
 from ..parameter import new_parameter
-from ..utils.rnn import PackedSequence
 from .module import Module
 from .utils import _changed
 

@@ -1,22 +1,13 @@
 """Small conversions that several layers share."""
 
-from collections.abc import Iterable
-
-
-def _ntuple(n, name="parse"):
-    def parse(value):
-        if isinstance(value, Iterable):
-            return tuple(value)
-        return (value,) * n
-
-    parse.__name__ = name
-    return parse
-
-
-_single = _ntuple(1, "_single")
-_pair = _ntuple(2, "_pair")
-_triple = _ntuple(3, "_triple")
-_quadruple = _ntuple(4, "_quadruple")
+from .._arguments import (  # noqa: F401
+    _list_with_default,
+    _ntuple,
+    _pair,
+    _quadruple,
+    _single,
+    _triple,
+)
 
 
 def _reverse_repeat_tuple(values, n):
@@ -28,17 +19,6 @@ def _changed(module, **defaults):
     """Settings that are not their defaults, as `extra_repr` shows them: ", name=value"."""
     values = {name: getattr(module, name) for name in defaults}
     return "".join(f", {name}={v}" for name, v in values.items() if v != defaults[name])
-
-
-def _list_with_default(out_size, defaults):
-    """The sizes of `out_size`, those that are None from the end of `defaults`."""
-    if isinstance(out_size, int):
-        return out_size
-    if len(defaults) <= len(out_size):
-        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
-    return [
-        d if v is None else v for v, d in zip(out_size, defaults[-len(out_size) :], strict=False)
-    ]
 
 
 def consume_prefix_in_state_dict_if_present(state_dict, prefix):

@@ -3,7 +3,9 @@
 `parametrize`, `parametrizations`, `prune` and `rnn` are modules of their own.
 """
 
-import importlib
+from typing import TYPE_CHECKING
+
+from rushlight._lazy import lazy
 
 from . import rnn
 from .clip_grad import (
@@ -50,8 +52,7 @@ __all__ = [
     "weight_norm",
 ]
 
-
-def __getattr__(name):
-    if name in ("parametrizations", "parametrize", "prune"):
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from . import parametrizations, parametrize, prune  # noqa: F401
+else:
+    __getattr__, __dir__ = lazy(__name__, "parametrizations parametrize prune")

@@ -4,11 +4,12 @@ A `PackedSequence` holds the rows of step after step: those of all sequences' fi
 second elements and so on, longest sequence first. Recurrent layers take it as it is.
 """
 
-from collections import namedtuple
 from itertools import pairwise
 
 import rushlight
 from rushlight import Tensor
+
+from .._packed import PackedSequence, PackedSequence_, bind, invert_permutation  # noqa: F401
 
 __all__ = [
     "PackedSequence",
@@ -20,125 +21,6 @@ __all__ = [
     "unpack_sequence",
     "unpad_sequence",
 ]
-
-PackedSequence_ = namedtuple(
-    "PackedSequence_", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"]
-)
-PackedSequence_.__annotations__ = {
-    "data": Tensor,
-    "batch_sizes": Tensor,
-    "sorted_indices": Tensor | None,
-    "unsorted_indices": Tensor | None,
-}
-
-
-def bind(optional, fn):
-    """`fn(optional)`, or None for None."""
-    return None if optional is None else fn(optional)
-
-
-class PackedSequence(PackedSequence_):
-    """Sequences without padding, made by the pack functions.
-
-    Fields:
-        data: (all elements, *), step after step.
-        batch_sizes: how many sequences reach each step; int64 on the CPU.
-        sorted_indices: which sequence stands where (None: they came sorted).
-        unsorted_indices: the way back.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
-        return super().__new__(
-            cls, *_packed_init_args(data, batch_sizes, sorted_indices, unsorted_indices)
-        )
-
-    def _with(self, data, move):
-        return type(self)(
-            data,
-            self.batch_sizes,
-            bind(self.sorted_indices, move),
-            bind(self.unsorted_indices, move),
-        )
-
-    def pin_memory(self):
-        """The same in page-locked memory."""
-        return self._with(self.data.pin_memory(), lambda t: t.pin_memory())
-
-    def to(self, *args, **kwargs):
-        """`Tensor.to` of the data; the indices follow to its device."""
-        data = self.data.to(*args, **kwargs)
-        if data is self.data:
-            return self
-        moved = {k: v for k, v in kwargs.items() if k in ("non_blocking", "copy")}
-        return self._with(data, lambda t: t.to(data.device, **moved))
-
-    def cuda(self, *args, **kwargs):
-        """The same on a GPU."""
-        example = rushlight.tensor((), dtype=self.data.dtype, device=self.data.device)
-        if example.to(*args, **kwargs).is_cuda:
-            return self.to(*args, **kwargs)
-        return self.to(*args, device="cuda", **kwargs)
-
-    def cpu(self, *args, **kwargs):
-        """The same on the CPU."""
-        return self.to(*args, device="cpu", **kwargs)
-
-    def double(self):
-        return self.to(dtype=rushlight.double)
-
-    def float(self):
-        return self.to(dtype=rushlight.float)
-
-    def half(self):
-        return self.to(dtype=rushlight.half)
-
-    def long(self):
-        return self.to(dtype=rushlight.long)
-
-    def int(self):
-        return self.to(dtype=rushlight.int)
-
-    def short(self):
-        return self.to(dtype=rushlight.short)
-
-    def char(self):
-        return self.to(dtype=rushlight.int8)
-
-    def byte(self):
-        return self.to(dtype=rushlight.uint8)
-
-    @property
-    def is_cuda(self):
-        return self.data.is_cuda
-
-    def is_pinned(self):
-        return self.data.is_pinned()
-
-
-def _packed_init_args(data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
-    if unsorted_indices is None:
-        unsorted_indices = invert_permutation(sorted_indices)
-    if batch_sizes is not None:
-        if batch_sizes.device.type != "cpu":
-            raise ValueError(
-                "batch_sizes should always be on CPU. Instances of PackedSequence should never be "
-                "created manually. They should be instantiated by functions like "
-                "pack_sequence and pack_padded_sequences in nn.utils.rnn. "
-            )
-        return data, batch_sizes, sorted_indices, unsorted_indices
-    if not isinstance(data, (list, tuple)) or len(data) != 2:
-        raise AssertionError("PackedSequence expects data and batch_sizes")
-    return data[0], data[1], sorted_indices, unsorted_indices
-
-
-def invert_permutation(permutation):
-    """The permutation that undoes another; None for None."""
-    if permutation is None:
-        return None
-    order = rushlight.arange(permutation.numel(), device=permutation.device)
-    return rushlight.empty_like(permutation).scatter_(0, permutation, order)
 
 
 def _places(lengths, steps, batch, device):

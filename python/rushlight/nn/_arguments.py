@@ -1,6 +1,7 @@
-"""What the constructors of the stateless modules compute."""
+"""Arguments that functions and modules check and convert alike."""
 
 import warnings
+from collections.abc import Iterable
 
 
 def _probability(p):
@@ -42,5 +43,32 @@ def _positive_margin(margin):
 
 
 def _repeated(value, n):
-    """A tuple of `n` for a single int; a tuple of what any iterable holds."""
-    return tuple(value) if hasattr(value, "__iter__") else (value,) * n
+    """A tuple of `n` for a single value; a tuple of what any iterable holds."""
+    return tuple(value) if isinstance(value, Iterable) else (value,) * n
+
+
+def _ntuple(n, name="parse"):
+    """`_repeated` for one `n`."""
+
+    def parse(value):
+        return _repeated(value, n)
+
+    parse.__name__ = name
+    return parse
+
+
+_single = _ntuple(1, "_single")
+_pair = _ntuple(2, "_pair")
+_triple = _ntuple(3, "_triple")
+_quadruple = _ntuple(4, "_quadruple")
+
+
+def _list_with_default(out_size, defaults):
+    """The sizes of `out_size`, those that are None from the end of `defaults`."""
+    if isinstance(out_size, int):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    return [
+        d if v is None else v for v, d in zip(out_size, defaults[-len(out_size) :], strict=False)
+    ]
