@@ -35,15 +35,6 @@ def call(case, dtype, text):
     return harness.function_of(rushlight, case.op)(*args, **kwargs)
 
 
-def accepts(case, dtype):
-    """Whether the first sample runs with this dtype; a refusal is one of PyTorch's exceptions."""
-    try:
-        call(case, dtype, case.samples[0])
-    except (RuntimeError, TypeError, ValueError, IndexError):
-        return False
-    return True
-
-
 def message_of(case, text, kind):
     """What an error says, on one line."""
     try:
@@ -57,10 +48,10 @@ def message_of(case, text, kind):
 def measure():
     """Facts of every op that has samples."""
     facts: dict[str, pages.Facts] = {}
-    for case in harness.cases():
+    for case in harness.cases().values():
         found = facts.setdefault(case.op.name, pages.Facts())
         if case.samples and not found.dtypes:
-            found.dtypes = [d for d in harness.DTYPES["all"] if accepts(case, d)]
+            found.dtypes = [d for d in harness.DTYPES["all"] if harness.accepts(rushlight, case, d)]
         for text in case.samples[:EXAMPLES]:
             found.shapes.append((text, shape_text(call(case, case.dtypes[0], text))))
         for text, kind, _ in case.errors:

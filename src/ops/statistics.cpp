@@ -215,7 +215,7 @@ std::tuple<Tensor, Tensor> histogram_bins_tensor(const Tensor& self, const Tenso
   if (density) {
     hist = hist / (hist.sum() * composite::diff(bins, 1, -1, Tensor(), Tensor()));
   }
-  return {hist, bins};
+  return {hist, bins.clone()};
 }
 
 std::tuple<Tensor, Tensor> histogram_bin_ct(const Tensor& self, int64_t bins,

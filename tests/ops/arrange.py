@@ -10,7 +10,7 @@ SAMPLES = {
     "vsplit.int": ["x(4, 6), 2"],
     "vsplit.array": ["x(4, 6), (1, 3)"],
     "dsplit.int": ["x(4, 6, 2), 2"],
-    "dsplit.array": ["x(4, 6, 4), (1, 3)"],
+    "dsplit.array": ["x(2, 2, 4), (1, 3)", "x(4, 6, 4), (1, 3)"],
     "tensor_split.tensor_indices_or_sections": ["x(5, 2), m.tensor(2, device='cpu')", "x(3, 6), m.tensor([1, 4], device='cpu'), 1"],
     "unsafe_chunk": ["x(5, 2), 2"],
     "unsafe_split": ["x(5, 2), 2"],
@@ -18,6 +18,18 @@ SAMPLES = {
     "fill": ["x(3, 4), 2", "x(3), x()"],
 }
 DTYPES = {"fill": "all", "combinations": "all", "unsafe_chunk": "all", "hsplit.int": "all"}
+_SPLITS = {"hsplit": "np.hsplit", "vsplit": "np.vsplit", "dsplit": "np.dsplit"}
+REFERENCES = {f"{name}.{kind}": f"{function}(self, {pieces})" for name, function in _SPLITS.items() for kind, pieces in (("int", "sections"), ("array", "indices"))}
+REFERENCES |= {
+    "combinations": "np.zeros(0) if r == 0 else self[np.array(list((itertools.combinations_with_replacement if with_replacement else itertools.combinations)(range(len(self)), r)), int).reshape(-1, r)]",
+    "nonzero_static": "np.concatenate((np.argwhere(self), np.full((size, self.ndim), fill_value)))[:size]",
+    "index_reduce": "combined(self, along(dim, index), source, reduce, include_self)",
+    "tensor_split.tensor_indices_or_sections": "np.array_split(self, tensor_indices_or_sections, dim)",
+    "unsafe_chunk": "np.split(self, range(-(-self.shape[dim] // chunks), self.shape[dim], -(-self.shape[dim] // chunks)), dim)",
+    "unsafe_split": "np.split(self, range(split_size, self.shape[dim], split_size), dim)",
+    "unsafe_split_with_sizes": "np.split(self, np.cumsum(split_sizes)[:-1], dim)",
+    "fill": "np.full(self.shape, value)",
+}
 ERRORS = {
     "combinations": [("x(2, 2)", RuntimeError, r"Expect a 1D vector, but got shape \[2, 2\]")],
     "hsplit.int": [("x(3, 4), 3", RuntimeError, "attempted to split along dimension 1, but the size of the dimension 4 is not divisible by the split_size 3!")],

@@ -15,8 +15,24 @@ SAMPLES = {
     "tril_indices": ["3, 3", "4, 3, 1"],
     "triu_indices": ["3, 3", "3, 4, -1"],
 }
+_ENDS = [f"{n}.{kinds}" for n in ("linspace", "logspace") for kinds in ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")]
+NO_GRADIENT = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", *_ENDS}
+SKIPS = {(op, "meta"): "the ends are read" for op in _ENDS}
 DTYPES = dict.fromkeys(("zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "eye"), "all") | {
     "arange": "real"
+}
+REFERENCES = {
+    **{f"{name}_like": f"np.{name}(self.shape)" for name in ("zeros", "ones")},
+    **{f"new_{name}": f"np.{name}(size)" for name in ("zeros", "ones")},
+    "full_like": "np.full(self.shape, fill_value)",
+    "new_full": "np.full(size, fill_value)",
+    "scalar_tensor": "s",
+    "range": "np.arange(start, end + step / 2, step)",
+    "logspace": "np.logspace(start, end, steps, base=base)",
+    **{key: "np.linspace(start, end, steps)" for key in _ENDS if key.startswith("linspace")},
+    **{key: "np.logspace(start, end, steps, base=base)" for key in _ENDS if key.startswith("logspace")},
+    "tril_indices": "np.stack(np.tril_indices(row, offset, col))",
+    "triu_indices": "np.stack(np.triu_indices(row, offset, col))",
 }
 ERRORS = {
     "full": [

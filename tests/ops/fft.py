@@ -29,6 +29,20 @@ _complex_only = {"_fft_c2c", "_fft_c2r", "istft"}
 DTYPES = {name: "complex" for name in SAMPLES if name.split("fft_")[-1].removesuffix("2").removesuffix("n") in ("fft", "ifft", "irfft", "hfft", "fftshift")}
 DTYPES |= dict.fromkeys(_complex_only, "complexes")
 DTYPES |= dict.fromkeys([name for name in SAMPLES if name.endswith("_window")], "float32")
+# By `normalization` of the kernels.
+_FORWARD = "('backward', 'ortho', 'forward')[normalization]"
+_BACKWARD = "('forward', 'ortho', 'backward')[normalization]"
+REFERENCES = {f"fft_{name}{n}": f"scipy.fft.{name}{n}(self, points(self, s, {name in ('irfft', 'hfft')}), axes(dim), norm)" for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for n in ("2", "n")}
+REFERENCES |= {
+    "_fft_c2c": f"np.fft.fftn(self, None, dim, {_FORWARD}) if forward else np.fft.ifftn(self, None, dim, {_BACKWARD})",
+    "_fft_r2c": f"(np.fft.rfftn if onesided else np.fft.fftn)(self, None, dim, {_FORWARD})",
+    "_fft_c2r": f"np.fft.irfftn(self, [*(self.shape[d] for d in dim[:-1]), last_dim_size], dim, {_BACKWARD})",
+    "fft_fftfreq": "np.fft.fftfreq(n, d)",
+    "fft_rfftfreq": "np.fft.rfftfreq(n, d)",
+    **{f"{name}_window": f"scipy.signal.windows.{name}(window_length, sym=not periodic)" for name in ("bartlett", "blackman", "hann")},
+    "hamming_window": "alpha - beta / 0.46 * (0.54 - scipy.signal.windows.hamming(window_length, sym=not periodic)) if window_length > 1 else np.ones(window_length)",
+    "kaiser_window": "scipy.signal.windows.kaiser(window_length, beta, sym=not periodic)",
+}
 ERRORS = {
     "fft_fft": [
         ("x(4), norm='x'", RuntimeError, 'Invalid normalization mode: "x"'),

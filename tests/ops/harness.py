@@ -1,25 +1,33 @@
-"""What the table-driven tests share: sample inputs by description, and calls in every form.
+"""What the table-driven tests share: sample inputs by description, calls in every form, comparisons that are counted.
 
 A sample is the text of a call's arguments, e.g. `"x(3, 4), dim=1"`. It is evaluated with makers of random inputs that
 are equal for every module and every run: `x` values of the tested dtype, `pos` positive ones, `unit` between -0.9 and
 0.9, `distinct` without ties, `ints` int64 indices below `high`, `mask` booleans. Families list samples by op, with
-overload if there is one, in tests/ops/<family>.py:
+overload if there is one, in tests/ops/<family>.py (those met mostly inside others in more.py):
 
     SAMPLES = {"cumsum": ["x(3, 4), 0", "x(), 0"]}
     DTYPES = {"cumsum": "real"}                 # default: floats
+    REFERENCES = {"cumsum": "np.cumsum(self, dim, dtype)"}  # over NumPy and SciPy; references.py says with what names
     ERRORS = {"cumsum": [("x(2, 3), 5", IndexError, "Dimension out of range")]}
+    NO_GRADIENT = {"argsort"}                   # composites whose results have none; others say so in the table
     SKIPS = {("cumsum", "meta"): "why"}         # strict: counted, and given a reason
+
+An op without samples gets some where its schema says enough: see `_automatic`.
 """
 
+import ast
 import contextlib
+import functools
 import importlib.util
 import os
 import zlib
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 
 from gen import table
+from tests.ops import more
 
 # Where the suite runs; conftest.py skips what the device has no kernel for.
 DEVICE = os.environ.get("RUSHLIGHT_TEST_DEVICE", "cpu")
@@ -43,6 +51,7 @@ DTYPES = {
     "differentiable": ["float32", "float64", "float16", "bfloat16", "complex64", "complex128"],
 }
 DTYPES["all"] = [*DTYPES["numbers"], "bool"]
+DTYPES["signed"] = [d for d in DTYPES["real"] if d != "uint8"]
 _SETS = {
     "set_Bool": ["bool"],
     "set_integers": DTYPES["integers"],
@@ -76,6 +85,8 @@ class Makers:
             t = wide[..., ::2]
         if self.layout == "transposed" and t.dim() > 1:
             t = t.transpose(0, 1).contiguous().transpose(0, 1)
+        if self.layout == "channels_last" and t.dim() in (4, 5):
+            t = t.to(memory_format=self.module.channels_last if t.dim() == 4 else self.module.channels_last_3d)
         if self.layout == "bytes" and dtype == "bool":  # true is any byte but 0, as memory of other dtypes has it
             t = (t.view(self.module.uint8) * 190).view(self.module.bool)
         if self.requires_grad and dtype in ("float32", "float64", "complex64", "complex128"):
@@ -158,14 +169,31 @@ class Case:
     """One op with what its family says of it."""
 
     op: table.Op
+    base: table.Op | None = None  # of an in-place name without its own samples: the function that it follows
     samples: list = field(default_factory=list)
     dtypes: list = field(default_factory=list)
+    reference: str | None = None
     errors: list = field(default_factory=list)
+    gradient: bool = True
     skips: dict = field(default_factory=dict)
 
     @property
     def key(self):
-        return f"{self.op.name}.{self.op.overload}" if self.op.overload else self.op.name
+        return key_of(self.op)
+
+    @property
+    def writes(self):
+        """Whether a call changes its arguments."""
+        return self.op.inplace_only or any(a.type.written for a in self.op.args)
+
+
+def key_of(op):
+    return f"{op.name}.{op.overload}" if op.overload else op.name
+
+
+def boxed_of(module, op):
+    """The boxed form of an op."""
+    return getattr(getattr(module.ops.aten, op.name), op.overload or "default")
 
 
 def function_of(module, op):
@@ -178,49 +206,122 @@ def function_of(module, op):
     for name in ("linalg", "fft", "special"):
         if op.name.startswith(name + "_") and hasattr(getattr(module, name), op.name.removeprefix(name + "_")):
             return getattr(getattr(module, name), op.name.removeprefix(name + "_"))
-    if "method" in op.variants and (hasattr(module.Tensor, op.name) or module.__name__ == "rushlight"):
+    if "method" in op.variants and (hasattr(module.Tensor, op.name) or ours):
         return lambda *args, **kwargs: getattr(args[0], op.name)(*args[1:], **kwargs)
-    return None
+    return boxed_of(module, op) if ours else None
+
+
+def _default(arg):
+    """The value of an argument that is not given."""
+    try:
+        return ast.literal_eval(arg.default or "None")
+    except ValueError:  # the name of a memory format
+        return arg.default
+
+
+def bound(op, args, kwargs):
+    """The arguments of a call by their names in the schema."""
+    names = [a.name for a in op.args]
+    given = dict(zip(names, args, strict=False)) | kwargs
+    return {a.name: _default(a) for a in op.args} | {"dtype": None} | given
 
 
 def _automatic(op):
-    """Samples of a pointwise op that its family does not list."""
+    """Samples of a pointwise op, and of a composite of tensors alone, that their families do not list."""
     inputs = [a for a in op.args if a.type.base == "Tensor"]
-    if op.kernel.kind != "pointwise" or len(inputs) > 3:
+    pointwise = op.kernel.kind == "pointwise"
+    if op.kind == "composite":
+        inputs = [a for a in inputs if not a.type.optional and not a.type.is_list]
+    elif not pointwise:
         return []
-    if any(a.default is None for a in op.args if a.type.base != "Tensor"):
+    if not 0 < len(inputs) <= 3 or any(a.default is None for a in op.args if a not in inputs):
         return []
     shapes = [["x(3, 4)"] * len(inputs), ["x()"] * len(inputs), ["x(0, 2)"] * len(inputs), ["x(37)"] * len(inputs)]
-    if len(inputs) > 1:
+    if len(inputs) > 1 and pointwise:
         shapes += [["x(3, 4)", *["x(4)"] * (len(inputs) - 1)], ["x(3, 1)", *["x(1, 4)"] * (len(inputs) - 1)]]
         shapes += [["x(3)", *["2"] * (len(inputs) - 1)]] if all(a.type.number for a in inputs[1:]) else []
     return [", ".join(s) for s in shapes]
 
 
+def _said(family):
+    """What the file of a family says, more.py behind it."""
+    name = f"tests.ops.{family}"
+    own = importlib.import_module(name) if importlib.util.find_spec(name) else None
+    said = {n: getattr(own, n, {}) for n in ("SAMPLES", "DTYPES", "REFERENCES", "ERRORS", "NO_GRADIENT", "SKIPS")}
+    for n in ("SAMPLES", "DTYPES"):
+        said[n] = getattr(more, n) | said[n]
+    return said
+
+
+def _case(op, said, found):
+    key = key_of(op)
+    case = Case(op, samples=said["SAMPLES"].get(key) or _automatic(op))
+    named = said["DTYPES"].get(key)
+    if named:
+        case.dtypes = DTYPES[named]
+    elif op.kernel.kind == "pointwise":
+        case.dtypes = [d for s in op.kernel.dtypes for d in _SETS[s]]
+    else:
+        case.dtypes = DTYPES["floats"]
+    base = found.get(key.replace("_.", ".", 1) if op.overload else key[:-1]) if op.inplace_only else None
+    if base and key not in said["SAMPLES"]:  # `foo_` takes what `foo` has
+        case.base, case.samples, case.dtypes = base.op, base.samples, base.dtypes
+    case.reference = said["REFERENCES"].get(key, op.ref)
+    case.errors = said["ERRORS"].get(key, [])
+    case.gradient = key not in said["NO_GRADIENT"]
+    case.skips = {mode: why for (k, mode), why in said["SKIPS"].items() if k == key}
+    return case
+
+
+@functools.cache
 def cases():
-    """Every op of the table that has samples."""
-    found = []
-    for family in FAMILIES:
-        name = f"tests.ops.{family}"
-        module = importlib.import_module(name) if importlib.util.find_spec(name) else None
-        said = {n: getattr(module, n, {}) for n in ("SAMPLES", "DTYPES", "ERRORS", "SKIPS")}
-        for op in table.load():
-            if op.family != family:
-                continue
-            case = Case(op)
-            case.samples = said["SAMPLES"].get(case.key, _automatic(op))
-            case.errors = said["ERRORS"].get(case.key, [])
-            named = said["DTYPES"].get(case.key)
-            if named:
-                case.dtypes = DTYPES[named]
-            elif op.kernel.kind == "pointwise":
-                case.dtypes = [d for s in op.kernel.dtypes for d in _SETS[s]]
-            else:
-                case.dtypes = DTYPES["floats"]
-            case.skips = {mode: why for (key, mode), why in said["SKIPS"].items() if key == case.key}
-            if case.samples or case.errors:
-                found.append(case)
+    """Every op of the table, by its key, in-place names behind the ops that they follow."""
+    found = {}
+    said = {family: _said(family) for family in FAMILIES}
+    for op in sorted(table.load(), key=lambda op: op.inplace_only):
+        if key_of(op) not in more.WITHOUT:
+            found[key_of(op)] = _case(op, said[op.family], found)
     return found
+
+
+def repeatable():
+    """The cases whose results are the same at each call."""
+    return [case for case in cases().values() if case.op.family != "random"]
+
+
+MODES = set()  # which an op may be excused from
+
+
+def over(*conditions, mode=None, among=lambda case: not case.writes):
+    """Runs a test over the ops for which all conditions hold, and fails it for those of which it compares nothing."""
+    MODES.add(mode)
+    chosen = [
+        pytest.param(c, id=c.key, marks=[pytest.mark.skip(reason=c.skips[mode])] if mode in c.skips else [])
+        for c in repeatable()
+        if all(holds(c) for holds in (among, *conditions))
+    ]
+
+    def decorate(test):
+        @pytest.mark.parametrize("case", chosen)
+        @functools.wraps(test)
+        def counted(case):
+            before = compared
+            test(case)
+            assert compared > before, "no sample lets this compare anything"
+
+        return counted
+
+    return decorate
+
+
+def accepts(module, case, dtype):
+    """Whether the first sample runs with this dtype; a refusal is one of PyTorch's exceptions."""
+    try:
+        args, kwargs = Makers(module, dtype, case.key).arguments(case.samples[0])
+        function_of(module, case.op)(*args, **kwargs)
+    except (RuntimeError, TypeError, ValueError, IndexError):
+        return False
+    return True
 
 
 def tensors_of(value):
@@ -232,12 +333,38 @@ def tensors_of(value):
 
 def array(t):
     """A tensor's values as numpy, 16-bit floats widened."""
-    name = str(t.dtype).split(".")[-1]
     t = t.detach().resolve_conj().cpu()
-    return (t.float() if name in ("float16", "bfloat16") else t).numpy()
+    return (t.float() if name_of(t.dtype) in ("float16", "bfloat16") else t).numpy()
 
 
-TOLERANCE = {"float64": 1e-10, "complex128": 1e-10, "float32": 2e-5, "complex64": 2e-5, "float16": 3e-3, "bfloat16": 2e-2}
+def name_of(dtype):
+    return str(dtype).split(".")[-1]
+
+
+# ---- comparing ----
+
+# A part of the largest magnitude that is compared: a few roundings of the dtype.
+TOLERANCE = {"float64": 1e-10, "complex128": 1e-10, "float32": 1e-5, "complex64": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2}
+
+compared = 0  # how many elements, since the program began
+
+
+def count(n=1):
+    """Adds to what has been compared; a test of an op that adds nothing fails."""
+    global compared
+    compared += n
+
+
+def assert_close(actual, expected, tolerance=0.0):
+    """Two arrays agree: in shape, and up to a part of the magnitude of what is expected (in all bits when it is 0)."""
+    assert actual.shape == expected.shape
+    count(actual.size)
+    if not tolerance:
+        np.testing.assert_array_equal(actual, expected)
+        return
+    finite = np.abs(expected[np.isfinite(expected)])
+    scale = finite.max() if finite.size else 0.0
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * scale)
 
 
 def assert_same(actual, expected, tolerance=0.0):
@@ -246,8 +373,8 @@ def assert_same(actual, expected, tolerance=0.0):
     assert len(a) == len(b)
     for s, t in zip(a, b, strict=True):
         assert tuple(s.shape) == tuple(t.shape)
-        assert str(s.dtype).split(".")[-1] == str(t.dtype).split(".")[-1]
-        if tolerance:
-            np.testing.assert_allclose(array(s), array(t), rtol=tolerance, atol=tolerance)
-        else:
-            np.testing.assert_array_equal(array(s), array(t))
+        assert name_of(s.dtype) == name_of(t.dtype)
+        assert_close(array(s), array(t), tolerance)
+    if isinstance(expected, (bool, int, float)):
+        assert actual == expected
+        count()

@@ -91,6 +91,37 @@ DTYPES = dict.fromkeys(
 )
 DTYPES |= dict.fromkeys(("index_add", "scatter_add", "index_copy", "index_fill.value", "scatter.src", "scatter.value", "put"), "numbers")
 _OUT = "IndexError"
+_PLACE = "places(index, dim)"
+_CROPPED = "src[tuple(map(slice, index.shape))]"
+REFERENCES = {
+    "index": "self[tuple(slice(None) if i is None else i for i in indices)]",
+    "index_put": "written(self, tuple(slice(None) if i is None else i for i in indices), values, np.add if accumulate else None)",
+    "index_select": "np.take(self, index, dim)",
+    "index_add": "written(self, along(dim, index), scaled(source, alpha), np.add)",
+    "index_copy": "written(self, along(dim, index), source)",
+    "index_fill.value": "written(self, along(dim, index), value)",
+    "index_fill": "written(self, along(dim, index), value)",
+    "gather": f"self[{_PLACE}]",
+    "scatter.src": f"written(self, {_PLACE}, {_CROPPED})",
+    "scatter.value": f"written(self, {_PLACE}, value)",
+    "scatter.src_reduce": f"written(self, {_PLACE}, {_CROPPED}, getattr(np, reduce))",
+    "scatter.value_reduce": f"written(self, {_PLACE}, value, getattr(np, reduce))",
+    "scatter_add": f"written(self, {_PLACE}, {_CROPPED}, np.add)",
+    "scatter_reduce": f"combined(self, {_PLACE}, {_CROPPED}, reduce, include_self)",
+    "put": "written(self.reshape(-1), index, source, np.add if accumulate else None).reshape(self.shape)",
+    "take_along_dim": "np.take_along_axis(self, indices, dim) if dim is not None else self.reshape(-1)[indices.reshape(-1)]",
+    "masked_fill": "np.where(mask, value, self)",
+    "masked_fill.value": "np.where(mask, value, self)",
+    "masked_scatter": "written(self, np.broadcast_to(mask, self.shape), source[: np.broadcast_to(mask, self.shape).sum()])",
+    "masked_select": "np.broadcast_arrays(self, mask)[0][np.broadcast_arrays(self, mask)[1]]",
+    "nonzero_numpy": "np.nonzero(np.atleast_1d(self))",
+    "where.single": "np.nonzero(condition)",
+    "cat": "np.concatenate([t for t in tensors if t.shape != (0,)], dim)",
+    "meshgrid": "np.meshgrid(*tensors, indexing=indexing)",
+    "diag_embed": "adjoint_of(lambda i: np.diagonal(i, offset, dim1, dim2), self, diagonals(self.shape, offset, dim1, dim2))",
+    "repeat_interleave.Tensor": "np.repeat(np.arange(len(repeats)), repeats)",
+    "one_hot": "np.eye(self.max() + 1 if num_classes < 0 else num_classes)[self]",
+}
 ERRORS = {
     "index": [
         ("x(3, 4), [m.tensor([3])]", IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
@@ -149,9 +180,9 @@ ERRORS = {
     "repeat_interleave.self_Tensor": [("x(2, 3), m.tensor([1, -2]), 0", RuntimeError, "repeats can not be negative")],
     "one_hot": [("m.tensor([-1])", RuntimeError, "must be non-negative"), ("m.tensor([3]), 2", RuntimeError, "smaller than num_classes")],
 }
+NO_GRADIENT = {"nonzero_numpy", "argwhere", "where.single", "repeat_interleave.Tensor", "one_hot"}
 _VALUES = "the shape depends on values"
 SKIPS = {(op, "meta"): _VALUES for op in ("nonzero_numpy", "argwhere", "where.single", "repeat_interleave.self_Tensor", "repeat_interleave.Tensor", "one_hot")}
+SKIPS |= {("index", "parity"): "Tensor.index is another function in PyTorch"}
 SKIPS |= {("index", "meta"): "masks select by value", ("index_put", "meta"): "masks select by value"}
-SKIPS |= {("take_along_dim", "reference"): "numpy wants equal dimensions"}
 SKIPS |= {("index_fill", "meta"): "reads the value", ("masked_fill", "meta"): "reads the value"}
-SKIPS |= {("where.single", "reference"): "numpy gives a tuple of arrays"}

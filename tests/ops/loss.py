@@ -62,7 +62,8 @@ ERRORS = {
         ("x(3, 2), x(2)", RuntimeError, "scalar types: Long, Int"),
     ],
 }
-SKIPS = {("nll_loss_nd", "parity"): "PyTorch's nll_loss has another signature"}
+SKIPS = {("_cross_entropy_backward", "grad"): "log_sum belongs to self: second gradients of cross_entropy_loss try it"}
+SKIPS |= {("nll_loss_nd", "parity"): "PyTorch's nll_loss has another signature"}
 SKIPS |= {(op, "parity"): "PyTorch's reduction is a number" for op in (
     "cross_entropy_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "hinge_embedding_loss",
     "cosine_embedding_loss", "margin_ranking_loss", "triplet_margin_loss", "soft_margin_loss", "multi_margin_loss", "multilabel_margin_loss")}

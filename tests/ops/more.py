@@ -1,11 +1,5 @@
-"""Samples of ops that the generic suite meets only inside others, for test_bits.py and for the fuzzer.
-
-These are backward kernels, the kernels behind composites, aliases, in-place names, random numbers and updates of
-parameters. An op with samples in its family's file needs none here; an in-place name `foo_` takes those of `foo`, and
-a composite of tensors alone gets the shapes of a pointwise op.
-"""
-
-from tests.ops import harness
+"""Samples of ops that are met mostly inside others: backward kernels, kernels behind composites, in-place names, random
+numbers, updates of parameters. What an op's family says in its own file goes before what stands here."""
 
 _GRAD = "x(3, 4), x(3, 4)"
 _LARGE_LISTS = "[x(300, 400)], [x(300, 400)]"
@@ -15,27 +9,23 @@ _POOL = "x(2, 3, 8, 9), [2, 2], [2, 2], [0, 0]"
 
 SAMPLES = {
     # attention, distance
-    "_attention": ["x(2, 3, 4, 5), x(2, 3, 6, 5), x(2, 3, 6, 5), None, False, 0.4"],
+    "_attention": ["x(1, 1, 4, 2), x(1, 1, 3, 2), x(1, 1, 3, 2), None, False, 0.4", "x(2, 3, 4, 5), x(2, 3, 6, 5), x(2, 3, 6, 5), None, False, 0.4"],
     "_attention_backward": [
         "x(2, 3, 4, 5), x(2, 3, 4, 5), x(2, 3, 6, 5), x(2, 3, 6, 5), None, True, 0.4, x(2, 3, 4, 5), pos(2, 3, 4)"
     ],
-    "_cdist": ["x(2, 3, 4), x(2, 5, 4), 2.0", "x(2, 3, 4), x(2, 5, 4), 1.5"],
+    "_cdist": ["x(1, 3, 2), x(1, 4, 2), 1.5", "x(2, 3, 4), x(2, 5, 4), 2.0", "x(2, 3, 4), x(2, 5, 4), 1.5"],
     "_cdist_backward": ["x(2, 3, 5), x(2, 3, 4), x(2, 5, 4), 2.0, pos(2, 3, 5)"],
-    # complex
-    "view_as_real": ["x(3, 4)"],
-    "view_as_complex": ["x(3, 4, 2)", "x(300, 400, 2)"],
-    "real": ["x(3, 4)"],
-    "imag": ["x(3, 4)"],
-    "_complex": [_GRAD],
-    "polar": ["pos(3, 4), x(3, 4)"],
     # conv
     "convolution": [
+        "x(1, 2, 3, 4), x(2, 1, 2, 2), x(2), [1, 1], [1, 0], [1, 1], False, [0, 0], 2",
         "x(2, 4, 7, 8), x(6, 2, 3, 3), x(6), [2, 1], [1, 1], [1, 1], False, [0, 0], 2",
         "x(2, 4, 5), x(4, 3, 3), None, [2], [1], [1], True, [1], 1",
     ],
-    "convolution_weight_backward": ["x(2, 6, 7, 8), x(2, 4, 7, 8), [6, 4, 3, 3], [1, 1], [1, 1], [1, 1], 1"],
-    "conv1d.padding": ["x(2, 3, 8), x(4, 3, 3), padding='same'"],
-    "conv3d.padding": ["x(1, 2, 4, 5, 6), x(3, 2, 3, 3, 3), padding='same'"],
+    "convolution_weight_backward": [
+        "x(1, 2, 2, 3), x(1, 1, 3, 4), [2, 1, 2, 2], [1, 1], [0, 0], [1, 1], 1",
+        "x(2, 6, 7, 8), x(2, 4, 7, 8), [6, 4, 3, 3], [1, 1], [1, 1], [1, 1], 1"],
+    "conv1d.padding": ["x(1, 1, 6), x(2, 1, 3), padding='same'", "x(2, 3, 8), x(4, 3, 3), padding='same'"],
+    "conv3d.padding": ["x(1, 1, 2, 3, 3), x(1, 1, 2, 2, 2), padding='same'", "x(1, 2, 4, 5, 6), x(3, 2, 3, 3, 3), padding='same'"],
     # arrange, special
     "fill_diagonal_": ["x(300, 400), 2.5", "x(9, 3), 1, wrap=True"],
     "float_power_": ["m.ones(3, 4, dtype=m.float64), 2.5"],
@@ -51,12 +41,12 @@ SAMPLES = {
     **dict.fromkeys([f"{n}.Scalar_Tensor" for n in ("linspace", "logspace")], ("0.5, m.tensor(2), 9",)),
     # linalg, pad, resample
     "_logsumexp": ["x(3, 4), [1]", "x(300, 400), [0], True"],
-    "_matmul": ["x(2, 3, 4), x(2, 4, 5)"],
+    "_matmul": ["x(2, 2, 3), x(2, 3, 2)", "x(2, 3, 4), x(2, 4, 5)"],
     "_pad_edges": ["x(2, 5, 6), [1, 2, 2, 1], 'reflect'", "x(2, 5, 6), [1, 2], 'replicate'"],
-    "_pad_edges_backward": ["x(2, 8, 9), [2, 5, 6], [1, 2, 2, 1], 'reflect'"],
+    "_pad_edges_backward": ["x(1, 5, 6), [1, 3, 4], [1, 1, 1, 1], 'reflect'", "x(2, 8, 9), [2, 5, 6], [1, 2, 2, 1], 'reflect'"],
     "_grid_sampler_backward": ["x(2, 3, 4, 5), x(2, 3, 6, 7), unit(2, 4, 5, 2), 0, 0, False"],
     # recurrent
-    "_recurrent_layer": [f"x(6, 20), x(2, 5), x(2, 5), x(20, 5), x(20), None, {_LSTM}"],
+    "_recurrent_layer": ["x(2, 8), x(1, 2), x(1, 2), x(8, 2), x(8), None, [1, 1], 'lstm', False, False", f"x(6, 20), x(2, 5), x(2, 5), x(20, 5), x(20), None, {_LSTM}"],
     "_recurrent_layer_backward": [
         "x(6, 5), x(2, 5), x(2, 5), x(2, 5), x(2, 5), x(20, 5), x(20), None, x(6, 5), unit(6, 4, 5), unit(6, 5), " + _LSTM
     ],
@@ -64,13 +54,15 @@ SAMPLES = {
     "_ctc_loss_backward": [
         "x(2), x(6, 2, 4).log_softmax(2), ints(2, 3, low=1, high=4), [6, 5], [3, 2], pos(2), x(2, 6, 7), 0, False"
     ],
-    "_nll_loss": ["x(3, 4), ints(3, high=4), None, 'mean', -100", "x(3, 4), ints(3, high=4), pos(4), 'none', 1"],
-    "_nll_loss_backward": ["x(), ints(3, high=4), None, pos(), [3, 4], 'mean', -100"],
+    "_nll_loss": ["x(3, 4), ints(3, high=4), None, 'mean', -100", "x(3, 4), ints(3, high=4), const(4), 'none', 1"],
+    "_nll_loss_backward": ["x(), ints(3, high=4), None, m.tensor(3.0, dtype=dtype), [3, 4], 'mean', -100"],
     "_cross_entropy": ["x(3, 4), ints(3, high=4), None, 'mean', -100, 0.1"],
-    "_cross_entropy_backward": ["x(), x(3, 4), ints(3, high=4), None, x(3), pos(), 'mean', -100, 0.1"],
+    "_cross_entropy_backward": ["x(), x(3, 4), ints(3, high=4), None, const(3), m.tensor(3.0, dtype=dtype), 'mean', -100, 0.1"],
     "embedding_renorm_": ["x(5, 3), ints(4, high=5), 1.0, 2.0"],
     # norm
     "native_batch_norm": [
+        "x(3, 2, 4), pos(2), x(2), const(2), const(2), True, 0.1, 1e-5",
+        "x(3, 2, 4), None, None, const(2), const(2), False, 0.1, 1e-5",
         "x(4, 3, 5), pos(3), x(3), x(3), pos(3), True, 0.1, 1e-5",
         "x(4, 3, 5), None, None, x(3), pos(3), False, 0.1, 1e-5",
     ],
@@ -80,7 +72,7 @@ SAMPLES = {
         "x(3, 4), x(3, 4), [4], x(3, 1), pos(3, 1), pos(4)",
         "x(300, 400), x(300, 400), [400], x(300, 1), pos(300, 1), pos(400)",
     ],
-    "native_group_norm": ["x(4, 6, 5), pos(6), x(6), 2, 1e-5"],
+    "native_group_norm": ["x(2, 4, 3), pos(4), x(4), 2, 1e-5", "x(4, 6, 5), pos(6), x(6), 2, 1e-5"],
     "native_group_norm_backward": ["x(4, 6, 5), x(4, 6, 5), x(4, 2), pos(4, 2), pos(6), 2"],
     "_fused_rms_norm": ["x(3, 4), [4], pos(4), 1e-5", "x(300, 400), [400], pos(400), None"],
     "_fused_rms_norm_backward": [
@@ -142,7 +134,7 @@ SAMPLES = {
     "elu_backward": [f"{_GRAD}, 1.0, 1.0, 1.0"],
     "softplus_backward": [f"{_GRAD}, 1, 20"],
     "hardshrink_backward": [f"{_GRAD}, 0.5"],
-    "prelu": ["x(3, 4, 5), x(4)"],
+    "prelu": ["x(2, 3, 4), x(3)", "x(3, 4, 5), x(4)"],
     "glu": ["x(3, 4)", "x(3, 4), 1"],
     "_smooth_l1": [f"{_GRAD}, 1.0"],
     "_smooth_l1_slope": [f"{_GRAD}, 1.0"],
@@ -151,15 +143,15 @@ SAMPLES = {
     "fill_": ["x(3, 4), 2"],
     "celu": ["x(3, 4)", "x(3, 4), 0.5"],
     # pool
-    "_max_pool": [f"{_POOL}, [1, 1], False"],
-    "_max_pool_backward": ["x(2, 3, 4, 4), ints(2, 3, 4, 4, high=72), [2, 3, 8, 9], 2"],
-    "_avg_pool": [f"{_POOL}, False, True, None"],
-    "_avg_pool_backward": ["x(2, 3, 4, 4), [2, 3, 8, 9], [2, 2], [2, 2], [0, 0], False, True, None"],
-    "_adaptive_avg_pool": ["x(2, 3, 8, 9), [3, 4]"],
-    "_adaptive_avg_pool_backward": ["x(2, 3, 3, 4), [2, 3, 8, 9], 2"],
-    "_adaptive_max_pool": ["x(2, 3, 8, 9), [3, 4]"],
+    "_max_pool": ["distinct(1, 2, 4, 5), [2, 2], [2, 2], [0, 0], [1, 1], False", f"{_POOL}, [1, 1], False"],
+    "_max_pool_backward": ["x(1, 2, 2, 2), ints(1, 2, 2, 2, high=20), [1, 2, 4, 5], 2", "x(2, 3, 4, 4), ints(2, 3, 4, 4, high=72), [2, 3, 8, 9], 2"],
+    "_avg_pool": ["x(1, 2, 4, 5), [2, 2], [2, 2], [0, 0], False, True, None", f"{_POOL}, False, True, None"],
+    "_avg_pool_backward": ["x(1, 2, 2, 2), [1, 2, 4, 5], [2, 2], [2, 2], [0, 0], False, True, None", "x(2, 3, 4, 4), [2, 3, 8, 9], [2, 2], [2, 2], [0, 0], False, True, None"],
+    "_adaptive_avg_pool": ["x(1, 2, 4, 5), [3, 2]", "x(2, 3, 8, 9), [3, 4]"],
+    "_adaptive_avg_pool_backward": ["x(1, 2, 3, 2), [1, 2, 4, 5], 2", "x(2, 3, 3, 4), [2, 3, 8, 9], 2"],
+    "_adaptive_max_pool": ["distinct(1, 2, 4, 5), [3, 2]", "x(2, 3, 8, 9), [3, 4]"],
     "max_pool1d_with_indices": ["x(2, 3, 9), 2"],
-    "max_pool3d_with_indices": ["x(1, 2, 4, 5, 6), 2"],
+    "max_pool3d_with_indices": ["distinct(1, 1, 3, 4, 4), 2, 1", "x(1, 2, 4, 5, 6), 2"],
     # random
     "uniform_": ["x(3, 4), 0.5, 2.0"],
     "normal_": ["x(3, 4), 1.0, 2.0"],
@@ -232,42 +224,10 @@ SAMPLES |= {f"{name}.Scalar_Tensor": ["5, x(3, 4, low=0, high=3)"] for name in _
 _DUNDERS = ("__and__", "__or__", "__xor__", "__lshift__", "__rshift__")
 SAMPLES |= {name: ["x(3, 4, low=0, high=3), x(3, 4, low=0, high=3)"] for name in _DUNDERS}
 
-DTYPES = dict.fromkeys(("view_as_real", "real", "imag"), ("complex64",))
-DTYPES |= dict.fromkeys([*_DUNDERS, *(f"{name}.Scalar_Tensor" for name in _BITS)], ("int64",))
+DTYPES = {"round.decimals": "floating"}
+DTYPES |= dict.fromkeys([*_DUNDERS, *(f"{name}.Scalar_Tensor" for name in _BITS)], "integers")
 
 # Ops that can have no sample here, and why.
 WITHOUT = dict.fromkeys(
     ("empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided"), "the values are what the memory held"
 )
-
-
-def key_of(op):
-    return f"{op.name}.{op.overload}" if op.overload else op.name
-
-
-def _automatic(op):
-    """Of a composite of one to three tensors, whose other arguments have defaults."""
-    tensors = [a for a in op.args if a.type.is_tensor and not a.type.optional]
-    rest = [a for a in op.args if a not in tensors]
-    if op.kind != "composite" or not 0 < len(tensors) < 4 or any(a.default is None for a in rest):
-        return []
-    return [", ".join(["x(3, 4)"] * len(tensors)), ", ".join(["x(0, 2)"] * len(tensors))]
-
-
-def samples():
-    """Samples and dtypes by key, of every op of the table that has any."""
-    cases = {c.key: c for c in harness.cases()}
-    ops = harness.table.load()
-    found = {}
-    for op in sorted(ops, key=lambda op: op.inplace_only):  # in-place names after the ops that they follow
-        key = key_of(op)
-        case = cases.get(key)
-        if case is not None and case.samples:
-            found[key] = (case.samples, case.dtypes)
-        elif key in SAMPLES:
-            found[key] = (SAMPLES[key], DTYPES.get(key, ["float32"]))
-        elif op.inplace_only and (base := key.replace("_.", ".", 1) if op.overload else key[:-1]) in found:
-            found[key] = found[base]
-        elif key not in WITHOUT and _automatic(op):
-            found[key] = (_automatic(op), ["float32"])
-    return found

@@ -3,14 +3,14 @@
 
 SAMPLES = {
     "batch_norm": [
-        *("x(4, 3), x(3), x(3), None, None, True, 0.1, 1e-5", "x(4, 3, 5), None, None, None, None, True, 0.1, 1e-5"),
-        *("x(2, 3, 4, 5), x(3), x(3), m.zeros(3, dtype=dtype), m.ones(3, dtype=dtype), True, 0.1, 1e-5",),
-        *("x(2, 3, 4, 5), x(3), x(3), m.zeros(3, dtype=dtype), m.ones(3, dtype=dtype), False, 0.1, 1e-5",),
-        *("x(2, 20, 3, 3, 3), x(20), x(20), None, None, True, 0.1, 1e-5", "x(40, 17), x(17), x(17), None, None, True, 0.1, 1e-5"),
+        *("x(4, 3), x(3), x(3), None, None, True, 0.1, 1e-5, False", "x(4, 3, 5), None, None, None, None, True, 0.1, 1e-5, False"),
+        *("x(2, 3, 4, 5), x(3), x(3), m.zeros(3, dtype=dtype), m.ones(3, dtype=dtype), True, 0.1, 1e-5, False",),
+        *("x(2, 3, 4, 5), x(3), x(3), m.zeros(3, dtype=dtype), m.ones(3, dtype=dtype), False, 0.1, 1e-5, False",),
+        *("x(2, 20, 3, 3, 3), x(20), x(20), None, None, True, 0.1, 1e-5, False", "x(40, 17), x(17), x(17), None, None, True, 0.1, 1e-5, False"),
     ],
     "layer_norm": ["x(4, 6), (6,)", "x(4, 6), (6,), x(6), x(6)", "x(2, 3, 20), (3, 20), x(3, 20), x(3, 20)", "x(0, 4), (4,)", "x(2, 37), (37,), x(37)"],
     "group_norm": ["x(2, 4, 3), 2", "x(2, 4, 3, 3), 4, x(4), x(4)", "x(2, 6), 3, x(6), x(6)", "x(1, 6, 5, 7), 1, x(6), x(6)"],
-    "instance_norm": ["x(2, 3, 9), None, None, None, None, True, 0.1, 1e-5", "x(2, 3, 4, 5), x(3), x(3), None, None, True, 0.1, 1e-5"],
+    "instance_norm": ["x(2, 3, 9), None, None, None, None, True, 0.1, 1e-5, False", "x(2, 3, 4, 5), x(3), x(3), None, None, True, 0.1, 1e-5, False"],
     "rms_norm": ["x(4, 6), (6,)", "x(4, 6), (6,), x(6)", "x(2, 3, 20), (3, 20), x(3, 20), 1e-3"],
 }
 DTYPES = dict.fromkeys(SAMPLES, "floating") | {"rms_norm": "differentiable"}

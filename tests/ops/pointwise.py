@@ -48,10 +48,96 @@ SAMPLES |= {
     "square": ["x(3, 4)", "x()", "x(0, 2)", "x(37)"],
     "nan_to_num": ["same(nan, inf, -inf, 1.0)", "same(nan, 2.0), 3.0"],
 }
+_ALIASES = {"arccos": "acos", "arcsin": "asin", "arctanh": "atanh", "arccosh": "acosh", "true_divide": "div", "divide": "div"}
+SAMPLES |= {alias: SAMPLES[name] for alias, name in _ALIASES.items()}
 DTYPES = dict.fromkeys(("log", "log2", "log10", "sqrt", "rsqrt", "reciprocal", "log1p"), "complex")
 DTYPES |= dict.fromkeys(("sub", "rsub", "neg"), "numbers") | {"addcdiv": "complex", "_where": "all", "square": "all"}
-DTYPES |= {"where.self": "all", "maximum": "real", "minimum": "real", "round": "floats", "float_power": "floats", "pow": "floats"}
+DTYPES |= {"hardtanh": "signed", "where.self": "all", "maximum": "real", "minimum": "real", "round": "floats", "float_power": "floats", "pow": "floats"}
 DTYPES |= dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), "integers")
+REFERENCES = {name: f"np.{name}(self, other)" for name in ("multiply", "true_divide", "greater", "greater_equal", "less", "less_equal", "not_equal", "arctan2")}
+REFERENCES |= {name: f"np.{name}(self)" for name in ("absolute", "negative", "arccos", "arcsin", "arctan", "arccosh", "arcsinh", "arctanh", "fix")}
+REFERENCES |= {f"bitwise_{name}.Scalar_Tensor": f"np.bitwise_{name}(self, other)" for name in ("and", "or", "xor")}
+REFERENCES |= {f"__{name}__": f"np.bitwise_{name}(self, other)" for name in ("and", "or", "xor")}
+REFERENCES |= {f"bitwise_{side}_shift.Scalar_Tensor": f"np.{side}_shift(self, other)" for side in ("left", "right")}
+REFERENCES |= {f"__{side[0]}shift__": f"np.{side}_shift(self, other)" for side in ("left", "right")}
+REFERENCES |= {name: f"scipy.special.{name}(self)" for name in ("erf", "erfc", "erfinv")}
+REFERENCES |= dict.fromkeys(("xlogy", "xlogy.Scalar_Self"), "scipy.special.xlogy(self, other)")
+REFERENCES |= dict.fromkeys(("div.mode", "divide"), "rounded(self / other, rounding_mode)")
+REFERENCES |= dict.fromkeys(("sub", "subtract"), "self - scaled(other, alpha)")
+REFERENCES |= {
+    "add": "self + scaled(other, alpha)",
+    "rsub": "other - scaled(self, alpha)",
+    "_div_trunc": "np.trunc(self / other)",
+    "remainder.Scalar_Tensor": "np.remainder(self, other)",
+    "pow.Scalar": "np.power(self, exponent)",
+    "float_power": "np.float_power(self, exponent)",
+    "positive": "self",
+    "addcmul": "self + scaled(tensor1 * tensor2, value)",
+    "addcdiv": "self + value * tensor1 / tensor2",
+    "lerp": "self + weight * (end - self)",
+    "sign": "self if self.dtype == bool else np.sign(self)",
+    "sgn": "self if self.dtype == bool else np.sign(self)",
+    "_angle": "np.angle(self)",
+    "rsqrt": "1 / np.sqrt(self)",
+    "logaddexp": "np.logaddexp(self, other) if self.dtype.kind == 'f' else np.log(np.exp(self) + np.exp(other))",
+    "sigmoid": "1 / (1 + np.exp(-self))",
+    "_logit": "scipy.special.logit(self)",
+    "logit": "scipy.special.logit(self if eps is None else np.clip(self, eps, 1 - eps))",
+    "round.decimals": "np.round(self, decimals)",
+    "frac": "self - np.trunc(self)",
+    "_where": "np.where(condition, self, other)",
+    "_clamp": "np.clip(self, min, max)",
+    "clamp_min": "np.maximum(self, min)",
+    "clamp_max": "np.minimum(self, max)",
+    # activations
+    "relu": "np.maximum(self, 0)",
+    "relu6": "np.clip(self, 0, 6)",
+    "threshold": "np.where(self > threshold, self, value)",
+    "hardtanh": "np.clip(self, min_val, max_val)",
+    "leaky_relu": "np.where(self > 0, self, negative_slope * self)",
+    "elu": "scale * np.where(self > 0, self, alpha * np.expm1(input_scale * self))",
+    "selu": "1.0507009873554805 * np.where(self > 0, self, 1.6732632423543772 * np.expm1(self))",
+    "celu": "np.maximum(self, 0) + np.minimum(0, alpha * np.expm1(self / alpha))",
+    "gelu": "self * (scipy.special.ndtr(self) if approximate == 'none' else 0.5 + 0.5 * np.tanh(np.sqrt(2 / np.pi) * (self + 0.044715 * self**3)))",
+    "silu": "self / (1 + np.exp(-self))",
+    "mish": "self * np.tanh(np.log1p(np.exp(self)))",
+    "softplus": "np.where(beta * self > threshold, self, np.log1p(np.exp(beta * self)) / beta)",
+    "log_sigmoid": "scipy.special.log_expit(self)",
+    "hardswish": "self * np.clip(self + 3, 0, 6) / 6",
+    "hardsigmoid": "np.clip(self + 3, 0, 6) / 6",
+    "hardshrink": "np.where(np.abs(self) <= lambd, 0, self)",
+    "softshrink": "np.sign(self) * np.maximum(np.abs(self) - lambd, 0)",
+    "softsign": "self / (1 + np.abs(self))",
+    "tanhshrink": "self - np.tanh(self)",
+    "prelu": "np.where(self > 0, self, self * (weight.reshape(-1, *[1] * (self.ndim - 2)) if self.ndim > 1 else weight))",
+    "glu": "np.split(self, 2, dim)[0] * scipy.special.expit(np.split(self, 2, dim)[1])",
+    # their derivatives
+    "threshold_backward": "np.where(self > threshold, grad_output, 0)",
+    "hardtanh_backward": "grad_output * ((self > min_val) & (self < max_val))",
+    "leaky_relu_backward": "grad_output * np.where(self > 0, 1, negative_slope)",
+    "elu_backward": "grad_output * scale * np.where(self > 0, 1, alpha * input_scale * np.exp(input_scale * self))",
+    "gelu_backward": "grad_output * (scipy.special.ndtr(self) + self * np.exp(-self * self / 2) / np.sqrt(2 * np.pi))",
+    "silu_backward": "grad_output * np.conj((1 + self / (1 + np.exp(self))) / (1 + np.exp(-self)))",
+    "mish_backward": "grad_output * (np.tanh(np.log1p(np.exp(self))) + self * scipy.special.expit(self) / np.cosh(np.log1p(np.exp(self)))**2)",
+    "softplus_backward": "grad_output * np.where(beta * self > threshold, 1, scipy.special.expit(beta * self))",
+    "hardswish_backward": "grad_output * np.where(self >= 3, 1, np.where(self <= -3, 0, self / 3 + 0.5))",
+    "hardsigmoid_backward": "grad_output * (np.abs(self) < 3) / 6",
+    "hardshrink_backward": "np.where(np.abs(self) <= lambd, 0, grad_output)",
+    "sigmoid_backward": "grad_output * np.conj(output * (1 - output))",
+    "tanh_backward": "grad_output * np.conj(1 - output * output)",
+    # losses
+    "_squared_error": "(self - target) ** 2",
+    "_smooth_l1": "huber(self - target, beta) / beta",
+    "_smooth_l1_slope": "np.clip((self - target) / beta, -1, 1)",
+    "_huber": "huber(self - target, delta)",
+    "_huber_slope": "np.clip(self - target, -delta, delta)",
+    "mse_loss": "reduced(np.abs(self - target) ** 2, reduction)",
+    "l1_loss": "reduced(np.abs(self - target), reduction)",
+    "smooth_l1_loss": "reduced(huber(self - target, beta) / beta, reduction)",
+    "huber_loss": "reduced(huber(self - target, delta), reduction)",
+}
+for _name in ("nan_to_num", "_nan_to_num"):
+    REFERENCES[_name] = "np.nan_to_num(self, nan=nan or 0.0, posinf=LARGEST[tested] if posinf is None else posinf, neginf=-LARGEST[tested] if neginf is None else neginf)"
 ERRORS = {
     "add": [
         ("x(2, 3), x(2, 4)", RuntimeError, "must match the size of tensor b"),
@@ -60,4 +146,6 @@ ERRORS = {
     "sub": [("mask(2), mask(2)", RuntimeError, "Subtraction, the `-` operator, with two bool tensors is not supported")],
     "bitwise_and": [("m.ones(1), m.ones(1)", RuntimeError, "not implemented for 'Float'")],
 }
-SKIPS = {("round", "grad"): "a step at the halves that the samples contain"}
+NO_GRADIENT = {"greater", "greater_equal", "less", "less_equal", "not_equal", "isreal", "isclose", "allclose", "equal"}
+SKIPS = {(op, "meta"): "reads values" for op in ("allclose", "equal")}
+SKIPS |= {("round", "grad"): "a step at the halves that the samples contain"}

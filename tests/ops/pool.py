@@ -3,23 +3,25 @@
 SAMPLES = {
     "max_pool1d": ["distinct(2, 3, 9), 2", "distinct(3, 9), 3, 2, 1", "distinct(2, 3, 9), 2, 3, 0, 2, True"],
     "max_pool2d": [
+        *("distinct(1, 2, 4, 5), 2", "distinct(1, 1, 5, 5), 3, 2, 1"),
         *("distinct(2, 3, 8, 9), 2", "distinct(2, 3, 8, 9), 3, 2, 1", "distinct(3, 8, 9), (2, 3), (1, 2)", "distinct(1, 2, 7, 40), 2, 2"),
         *("distinct(2, 3, 8, 9), 2, 2, 1, 2", "distinct(2, 3, 8, 9), 3, 2, 0, 1, True", "distinct(0, 3, 8, 9), 2", "distinct(1, 2, 9, 9), 3, 3"),
     ],
-    "max_pool3d": ["distinct(2, 3, 4, 5, 6), 2", "distinct(3, 4, 5, 6), (2, 3, 2), 2, 1"],
-    "max_pool2d_with_indices": ["distinct(2, 3, 8, 9), 2", "distinct(2, 3, 8, 9), 3, 2, 1, 1, True"],
+    "max_pool3d": ["distinct(1, 1, 3, 4, 4), 2", "distinct(2, 3, 4, 5, 6), 2", "distinct(3, 4, 5, 6), (2, 3, 2), 2, 1"],
+    "max_pool2d_with_indices": ["distinct(1, 2, 4, 5), 2, 1", "distinct(2, 3, 8, 9), 2", "distinct(2, 3, 8, 9), 3, 2, 1, 1, True"],
     "avg_pool1d": ["x(2, 3, 9), 2", "x(3, 9), 3, 2, 1", "x(2, 3, 9), 2, 3, 1, True, False"],
     "avg_pool2d": [
+        *("x(1, 2, 4, 5), 2", "x(1, 1, 5, 5), 3, 2, 1, True, False"),
         *("x(2, 3, 8, 9), 2", "x(2, 3, 8, 9), 3, 2, 1", "x(3, 8, 9), (2, 3), (1, 2)", "x(2, 3, 8, 9), 3, 2, 1, True"),
         *("x(2, 3, 8, 9), 3, 2, 1, False, False", "x(2, 3, 8, 9), 2, 2, 0, False, True, 3", "x(0, 3, 8, 9), 2"),
     ],
-    "avg_pool3d": ["x(2, 3, 4, 5, 6), 2", "x(2, 3, 4, 5, 6), 3, 2, 1, True, False"],
+    "avg_pool3d": ["x(1, 1, 3, 4, 4), 2, 1", "x(2, 3, 4, 5, 6), 2", "x(2, 3, 4, 5, 6), 3, 2, 1, True, False"],
     "adaptive_avg_pool1d": ["x(2, 3, 9), 4"],
-    "adaptive_avg_pool2d": ["x(2, 3, 8, 9), 1", "x(2, 3, 8, 9), (3, 4)", "x(3, 8, 9), (10, 2)", "x(0, 3, 8, 9), 2", "x(1, 2, 20, 20), 1"],
-    "adaptive_avg_pool3d": ["x(2, 3, 4, 5, 6), (2, 3, 1)"],
+    "adaptive_avg_pool2d": ["x(1, 2, 4, 5), (3, 2)", "x(2, 3, 8, 9), 1", "x(2, 3, 8, 9), (3, 4)", "x(3, 8, 9), (10, 2)", "x(0, 3, 8, 9), 2", "x(1, 2, 20, 20), 1"],
+    "adaptive_avg_pool3d": ["x(1, 1, 3, 4, 4), (2, 3, 1)", "x(2, 3, 4, 5, 6), (2, 3, 1)"],
     "adaptive_max_pool1d": ["distinct(2, 3, 9), 4"],
-    "adaptive_max_pool2d": ["distinct(2, 3, 8, 9), 1", "distinct(2, 3, 8, 9), (3, 4)"],
-    "adaptive_max_pool3d": ["distinct(2, 3, 4, 5, 6), (2, 3, 1)"],
+    "adaptive_max_pool2d": ["distinct(1, 2, 4, 5), (3, 2)", "distinct(2, 3, 8, 9), 1", "distinct(2, 3, 8, 9), (3, 4)"],
+    "adaptive_max_pool3d": ["distinct(1, 1, 3, 4, 4), (2, 3, 1)", "distinct(2, 3, 4, 5, 6), (2, 3, 1)"],
 }
 DTYPES = dict.fromkeys(SAMPLES, "floating")
 ERRORS = {

@@ -38,6 +38,33 @@ DTYPES = dict.fromkeys(("any", "all", "count_nonzero"), "all")
 DTYPES |= dict.fromkeys(("sum", "prod"), "all")
 DTYPES |= dict.fromkeys(("max", "min", "max.dim", "min.dim", "amax", "amin", "argmax", "argmin", "aminmax"), "real")
 DTYPES |= dict.fromkeys(("mean", "var", "std", "linalg_vector_norm", "nansum"), "floating") | {"logsumexp": "differentiable"}
+_OVER = "axes(dim), keepdims=keepdim"
+_SPREAD = f"{_OVER}, ddof=1 if correction is None else correction"
+_BIASED = f"{_OVER}, ddof=int(unbiased)"
+REFERENCES = {name: f"np.{name}(self if dtype is None else self.astype(dtype), {_OVER})" for name in ("sum", "nansum", "mean", "nanmean", "prod")}
+REFERENCES |= {name: f"np.{name}(self, {_OVER})" for name in ("any", "all")}
+REFERENCES |= {
+    "max": "np.max(self)",
+    "min": "np.min(self)",
+    "amax": f"np.max(self, {_OVER})",
+    "amin": f"np.min(self, {_OVER})",
+    "max.dim": f"(np.max(self, {_OVER}), np.argmax(self, {_OVER}))",
+    "min.dim": f"(np.min(self, {_OVER}), np.argmin(self, {_OVER}))",
+    "aminmax": f"(np.min(self, {_OVER}), np.max(self, {_OVER}))",
+    "argmax": "np.argmax(self, dim, keepdims=keepdim)",
+    "argmin": "np.argmin(self, dim, keepdims=keepdim)",
+    "count_nonzero": "np.count_nonzero(self, axes(dim))",
+    **{name: f"np.{name}(self, {_SPREAD})" for name in ("var", "std")},
+    **{f"{name}_mean": f"(np.{name}(self, {_SPREAD}), np.mean(self, {_OVER}))" for name in ("var", "std")},
+    **{f"{name}.unbiased": f"np.{name}(self, ddof=int(unbiased))" for name in ("var", "std")},
+    **{f"{name}_mean.unbiased": f"(np.{name}(self, ddof=int(unbiased)), np.mean(self))" for name in ("var", "std")},
+    **{f"{name}.dim": f"np.{name}(self, {_BIASED})" for name in ("var", "std")},
+    **{f"{name}_mean.dim": f"(np.{name}(self, {_BIASED}), np.mean(self, {_OVER}))" for name in ("var", "std")},
+    "linalg_vector_norm": "vector_norm(self, ord, dim, keepdim)",
+    "norm": "vector_norm(self, 2 if p is None else p, dim, keepdim)",
+    "dist": "vector_norm(self - other, p)",
+    **dict.fromkeys(("logsumexp", "_logsumexp"), f"scipy.special.logsumexp(self, {_OVER})"),
+}
 ERRORS = {
     "sum": [
         ("x(2, 3), 2", IndexError, "Dimension out of range"),
@@ -49,4 +76,3 @@ ERRORS = {
     "max": [("x(0)", RuntimeError, "Expected reduction dim to be specified for input.numel\\(\\) == 0")],
     "argmax": [("x(0, 3), 0", IndexError, "non-zero size")],
 }
-SKIPS = {(op, "reference"): "numpy divides by n" for op in ("var", "std")}

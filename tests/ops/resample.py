@@ -39,6 +39,16 @@ _BACKWARD = [
 ]
 _PLACES = "x(2, 4, 3, 2, low=-1.3, high=1.3)"
 _PLACES_3D = "x(1, 2, 3, 4, 3, low=-1.3, high=1.3)"
+_FEW_PLACES = "x(1, 2, 2, 2, low=-1.3, high=1.3)"
+_FEW_GRID = [
+    f"x(1, 1, 3, 3), {_FEW_PLACES}, {mode}, {padding}, {align}"
+    for mode in (0, 1, 2)
+    for padding in (0, 1, 2)
+    for align in (True, False)
+]
+_FEW_GRID_3D = [
+    f"x(1, 1, 2, 3, 2), x(1, 1, 2, 2, 3, low=-1.3, high=1.3), {mode}, {padding}, True" for mode in (0, 1) for padding in (0, 1, 2)
+]
 _GRID = [
     *(
         f"x(2, 3, 5, 6), {_PLACES}, {mode}, {padding}, {align}"
@@ -54,9 +64,9 @@ _GRID = [
 SAMPLES = {
     "_interpolate": _PLAIN,
     "_interpolate_backward": _BACKWARD,
-    "grid_sampler": _GRID,
-    "grid_sampler_2d": _GRID[:2],
-    "grid_sampler_3d": _GRID[18:20],
+    "grid_sampler": [*_FEW_GRID, *_FEW_GRID_3D, *_GRID],
+    "grid_sampler_2d": [*_FEW_GRID[:2], *_GRID[:2]],
+    "grid_sampler_3d": [*_FEW_GRID_3D[:2], *_GRID[18:20]],
     "affine_grid_generator": [
         *("x(2, 2, 3), (2, 1, 4, 5), True", "x(2, 2, 3), (2, 1, 4, 5), False", "x(1, 3, 4), (1, 1, 2, 3, 4), False"),
         "x(1, 2, 3), (1, 1, 1, 3), False",

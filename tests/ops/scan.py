@@ -9,4 +9,11 @@ SAMPLES = {
     "cummin": ["distinct(3, 4), 1", "distinct(3, 4), 0", "x(), 0"],
 }
 DTYPES = {"cumsum": "all", "cumprod": "real", "cummax": "real", "cummin": "real"}
+REFERENCES = {
+    "cumsum": "np.cumsum(self if dtype is None else self.astype(dtype), dim)",
+    "cumprod": "np.cumprod(self if dtype is None else self.astype(dtype), dim)",
+    "logcumsumexp": "np.logaddexp.accumulate(self, dim)",
+    "cummax": "(np.maximum.accumulate(self, dim), last_extreme(np.maximum, self, dim))",
+    "cummin": "(np.minimum.accumulate(self, dim), last_extreme(np.minimum, self, dim))",
+}
 ERRORS = {"cumsum": [("x(2, 3), 2", IndexError, "Dimension out of range")]}

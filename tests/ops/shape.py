@@ -22,7 +22,6 @@ SAMPLES = {
     "ravel": ["x(2, 3)", "x()"],
     "expand_as": ["x(3, 1), x(3, 4)"],
     "broadcast_to": ["x(3), (2, 3)"],
-    "broadcast_tensors": [],
     "swapaxes": ["x(2, 3, 4), 0, 2"],
     "swapdims": ["x(2, 3, 4), 0, 2"],
     "movedim": ["x(2, 3, 4), 0, 2", "x(2, 3, 4), (0, 1), (1, 2)"],
@@ -40,6 +39,38 @@ SAMPLES = {
 }
 ALL = "transpose t permute view expand squeeze unsqueeze select unfold diagonal clone reshape flatten narrow split chunk"
 DTYPES = dict.fromkeys(ALL.split(), "all")
+_SAME = ("alias", "contiguous", "detach", "clone", "_to_copy", "to.dtype", "to.device", "to.other", "type_as")
+REFERENCES = {
+    **dict.fromkeys(_SAME, "self"),
+    **dict.fromkeys(("transpose", "swapdims"), "np.swapaxes(self, dim0, dim1) if self.ndim else self"),
+    **dict.fromkeys(("reshape_as", "view_as"), "self.reshape(other.shape)"),
+    **dict.fromkeys(("split.sizes", "split_with_sizes"), "np.split(self, np.cumsum(split_sizes)[:-1], dim)"),
+    "view": "self.reshape(size)",
+    "t": "self.T",
+    "adjoint": "np.conj(np.swapaxes(self, -1, -2))",
+    "expand": "np.broadcast_to(self, [n if n >= 0 else self.shape[i - len(size)] for i, n in enumerate(size)])",
+    "expand_as": "np.broadcast_to(self, other.shape)",
+    "broadcast_tensors": "np.broadcast_arrays(*tensors)",
+    "sum_to_size": "np.sum(self, tuple(i for i, n in enumerate(size) if n == 1 != self.shape[i]), keepdims=True)",
+    "squeeze.dim": "self.squeeze(dim) if self.shape[dim] == 1 else self",
+    "squeeze.dims": "self.squeeze(tuple(d for d in dim if self.shape[d] == 1))",
+    "select": "np.take(self, index, dim)",
+    "slice": "self[along(dim, slice(start, end, step))]",
+    "narrow": "np.take(self, np.arange(start, start + length), dim)",
+    "unfold": "windows(self, dimension, size, step)",
+    "as_strided": "np.lib.stride_tricks.as_strided(self.reshape(-1)[storage_offset or 0:], size, [n * self.itemsize for n in stride])",
+    "unbind": "list(np.moveaxis(self, dim, 0))",
+    "split": "np.split(self, range(split_size, self.shape[dim], split_size), dim)",
+    "chunk": "np.split(self, range(-(-self.shape[dim] // chunks), self.shape[dim], -(-self.shape[dim] // chunks)), dim)",
+    "tensor_split": "np.array_split(self, sections, dim)",
+    "tensor_split.indices": "np.array_split(self, indices, dim)",
+    "flatten": "self.reshape(*self.shape[:start_dim], -1, *self.shape[end_dim % max(self.ndim, 1) + 1:])",
+    "unflatten": "self.reshape(*self.shape[:dim], *sizes, *self.shape[dim % self.ndim + 1:])",
+    "select_backward": "adjoint_of(lambda i: np.take(i, index, dim), grad, input_sizes)",
+    "slice_backward": "adjoint_of(lambda i: i[along(dim, slice(start, end, step))], grad, input_sizes)",
+    "diagonal_backward": "adjoint_of(lambda i: np.diagonal(i, offset, dim1, dim2), grad, input_sizes)",
+    "unfold_backward": "adjoint_of(lambda i: windows(i, dim, size, step), grad, input_sizes)",
+}
 ERRORS = {
     "transpose": [("x(2, 3), 0, 2", IndexError, "Dimension out of range")],
     "t": [("x(2, 3, 4)", RuntimeError, "expects a tensor with <= 2 dimensions")],
@@ -68,7 +99,14 @@ ERRORS = {
     "unfold": [("x(5), 0, 6, 1", RuntimeError, "maximum size")],
     "unflatten": [("x(2, 6), 1, (2, 2)", RuntimeError, "don't multiply up")],
 }
+_AS_IT_LIES = "refuses inputs whose strides do not allow it"
+NO_GRADIENT = {"detach", "view.dtype"}
 SKIPS = {
+    ("broadcast_tensors", "parity"): "PyTorch takes the tensors one by one",
+    ("view_as", "layout"): _AS_IT_LIES,
+    ("view_dtype", "layout"): _AS_IT_LIES,
+    ("view.dtype", "layout"): _AS_IT_LIES,
+    ("to.device", "meta"): "its samples move to the CPU",
     ("as_strided", "layout"): "what it shows depends on how its input lies in memory",
-    ("view", "layout"): "refuses inputs whose strides do not allow the shape",
+    ("view", "layout"): _AS_IT_LIES,
 }

@@ -33,6 +33,33 @@ SAMPLES |= {
 DTYPES = dict.fromkeys(("gcd", "lcm"), "integers") | {"frexp": "floats", "ldexp": "floating"}
 # 16-bit floats cannot hold some of these arguments.
 DTYPES |= dict.fromkeys([name for name in SAMPLES if name not in DTYPES], "floats")
+_POLYNOMIALS = {"hermite_polynomial_h": "eval_hermite", "hermite_polynomial_he": "eval_hermitenorm", "laguerre_polynomial_l": "eval_laguerre",
+                "legendre_polynomial_p": "eval_legendre", "chebyshev_polynomial_t": "eval_chebyt", "chebyshev_polynomial_u": "eval_chebyu",
+                "shifted_chebyshev_polynomial_t": "eval_sh_chebyt", "shifted_chebyshev_polynomial_u": "eval_sh_chebyu"}
+_SAME = {"lgamma": "gammaln", "digamma": "digamma", "special_i0e": "i0e", "special_i1": "i1", "special_i1e": "i1e", "special_bessel_j0": "j0",
+         "special_bessel_j1": "j1", "special_bessel_y0": "y0", "special_bessel_y1": "y1", "special_modified_bessel_i0": "i0",
+         "special_modified_bessel_i1": "i1", "special_modified_bessel_k0": "k0", "special_modified_bessel_k1": "k1", "special_erfcx": "erfcx",
+         "special_ndtr": "ndtr", "special_log_ndtr": "log_ndtr", "special_ndtri": "ndtri", "special_entr": "entr", "i0": "i0"}
+REFERENCES = {name: f"scipy.special.{function}(self)" for name, function in _SAME.items()}
+REFERENCES |= {f"special_{name}": f"scipy.special.{function}(np.asarray(n).astype(int), x)" for name, function in _POLYNOMIALS.items()}
+REFERENCES |= {
+    f"special_{shift}chebyshev_polynomial_{kind}": f"scipy.special.eval_chebyu(np.asarray(n).astype(int), {x}) {sign} scipy.special.eval_chebyu(np.asarray(n).astype(int) - 1, {x})"
+    for shift, x in (("", "x"), ("shifted_", "2 * x - 1"))
+    for kind, sign in (("v", "-"), ("w", "+"))
+}
+REFERENCES |= {
+    **dict.fromkeys(("polygamma", "_polygamma"), "scipy.special.polygamma(n, self)"),
+    "mvlgamma": "p * (p - 1) / 4 * np.log(np.pi) + sum(scipy.special.gammaln(self - k / 2) for k in range(p))",
+    "igamma": "scipy.special.gammainc(self, other)",
+    "igammac": "scipy.special.gammaincc(self, other)",
+    **dict.fromkeys(("special_zeta", "special_zeta.self_scalar"), "scipy.special.zeta(self, other)"),
+    **dict.fromkeys(("special_xlog1py", "special_xlog1py.self_scalar"), "scipy.special.xlog1py(self, other)"),
+    "special_scaled_modified_bessel_k0": "scipy.special.k0e(x)",
+    "special_scaled_modified_bessel_k1": "scipy.special.k1e(x)",
+    "special_spherical_bessel_j0": "np.sinc(x / np.pi)",
+    "special_airy_ai": "scipy.special.airy(x)[0]",
+    "frexp": "np.frexp(self)",
+}
 ERRORS = {
     "polygamma": [("-1, x(2)", RuntimeError, r"polygamma\(n, x\) does not support negative n.")],
     "mvlgamma": [("x(2), 0", RuntimeError, "p has to be greater than or equal to 1")],
@@ -42,7 +69,7 @@ ERRORS = {
 }
 SKIPS = {(name, "grad"): "PyTorch has no derivative by the first argument either" for name in ("igamma", "igammac", "special_zeta")}
 SKIPS |= {("special_zeta.self_scalar", "gradgrad"): "zeta has no derivative by its first argument"}
-_approximate = "PyTorch's approximation is good to 1e-8: tests/parity/test_special.py holds these to SciPy's"
+_approximate = "PyTorch's approximation is good to 1e-8: tests/python/test_special.py holds these to SciPy's"
 SKIPS |= {(name, "parity"): _approximate for name in ("polygamma", "_polygamma", "igamma", "igammac", "special_bessel_j0", "special_bessel_j1",
                                                       "special_bessel_y0", "special_bessel_y1")}
 SKIPS |= {(name, "backward"): "no derivative by the first argument" for name in ("igamma", "igammac", "special_zeta", "special_zeta.self_scalar")}

@@ -28,6 +28,17 @@ SAMPLES = {
 }
 DTYPES = {"diff": "numbers", "isin.Tensor_Tensor": "integers", "isin.Tensor_Scalar": "integers",
           "cov": "complex", "corrcoef": "complex", "nonzero_static": "floats", "trapezoid.dx": "complex"}
+REFERENCES = {
+    **{f"{name}{kind}": f"np.{name}(self, q, dim, method=interpolation, keepdims=keepdim)" for name in ("quantile", "nanquantile") for kind in ("", ".scalar")},
+    "cov": "np.cov(self, ddof=correction, fweights=fweights, aweights=aweights)",
+    "histogram.bin_ct": "np.histogram(self, bins, range, density=density, weights=weight)",
+    "histogram.bins_tensor": "np.histogram(self, bins, density=density, weights=weight)",
+    **dict.fromkeys(("trapezoid.x", "trapz.x"), "np.trapezoid(y, x, axis=dim)"),
+    **dict.fromkeys(("trapezoid.dx", "trapz.dx"), "np.trapezoid(y, dx=dx, axis=dim)"),
+    "cumulative_trapezoid.x": "scipy.integrate.cumulative_trapezoid(y, x, axis=dim)",
+    "cumulative_trapezoid.dx": "scipy.integrate.cumulative_trapezoid(y, dx=dx, axis=dim) if y.size else y",
+    "renorm": "self * np.minimum(1, maxnorm / (1e-7 + vector_norm(self, p, [d for d in range(self.ndim) if d != dim], True)))",
+}
 ERRORS = {
     "quantile.scalar": [("x(3), 1.5", RuntimeError, r"quantile\(\) q must be in the range \[0, 1\] but got 1.5"),
                         ("x(3).long(), 0.5", RuntimeError, "input tensor must be either float or double dtype"),

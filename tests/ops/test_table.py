@@ -1,9 +1,9 @@
 """The generic suite: what must hold of every op, for every sample that its family lists.
 
-Each test is one mode over one op; modes that do not apply to an op are not collected for it.
+Each test is one mode over one op; modes that do not apply to an op are not collected for it, and a test that compared
+nothing fails (`harness.over`). `case.skips` are the modes that an op is excused from, with the reason.
 """
 
-import operator
 import re
 
 import numpy as np
@@ -12,54 +12,74 @@ import pytest
 import rushlight
 from rushlight.autograd import gradcheck, gradgradcheck
 from tests.ops import harness
-from tests.ops.harness import Makers, array, assert_same, function_of, tensors_of
+from tests.ops.harness import (
+    Makers,
+    array,
+    assert_close,
+    assert_same,
+    boxed_of,
+    count,
+    function_of,
+    over,
+    tensors_of,
+)
+from tests.ops.references import expected_of
 
-CASES = harness.cases()
-RANDOM = {"random"}  # families whose results differ from call to call
-
-
-def over(*conditions):
-    """Parametrises a test over the ops for which all conditions hold."""
-    chosen = [c for c in CASES if c.samples and all(f(c) for f in conditions)]
-    return pytest.mark.parametrize("case", chosen, ids=[c.key for c in chosen])
-
-
-def deterministic(case):
-    return case.op.family not in RANDOM
+CASES = harness.repeatable()
 
 
 def has_form(form):
     return lambda case: form in case.op.variants
 
 
+def has_shape_function(case):
+    return case.op.kernel.kind != "dynamic"
+
+
+def takes_tensors(case):
+    return bool(case.op.tensors)
+
+
+def gives_tensors(case):
+    return any(r.type.base == "Tensor" for r in case.op.results)
+
+
+def takes_bools(case):
+    return any("mask(" in text for text in case.samples) or harness.accepts(rushlight, case, "bool")
+
+
 def differentiable(case):
-    return isinstance(case.op.grad, dict) or (case.op.kind == "composite" and case.op.grad != "none")
+    if case.op.kind == "composite":
+        return case.op.grad != "none" and takes_tensors(case) and case.gradient
+    return isinstance(case.op.grad, dict)
 
 
-def skip_if_said(case, mode):
-    if mode in case.skips:
-        pytest.skip(case.skips[mode])
+def inputs_of(case, dtype, text, **how):
+    return Makers(rushlight, dtype, case.key + text, **how).arguments(text)
 
 
-def run(case, dtype, text, layout="contiguous"):
-    args, kwargs = Makers(rushlight, dtype, case.key + text, layout=layout).arguments(text)
-    return function_of(rushlight, case.op)(*args, **kwargs)
+def run(case, dtype, text, op=None, **how):
+    args, kwargs = inputs_of(case, dtype, text, **how)
+    return function_of(rushlight, op or case.op)(*args, **kwargs)
 
 
-@over(deterministic)
+# ---- values ----
+
+
+@over(takes_tensors, mode="layout")
 def test_runs_alike_on_any_layout(case):
-    skip_if_said(case, "layout")
     for dtype in case.dtypes:
         for text in case.samples:
             expected = run(case, dtype, text)
-            for layout in ("strided", "transposed"):
-                tolerance = harness.TOLERANCE.get(dtype, 0)
-                assert_same(run(case, dtype, text, layout), expected, tolerance)
+            for layout in ("strided", "transposed", "channels_last"):
+                assert_same(run(case, dtype, text, layout=layout), expected, harness.TOLERANCE.get(dtype, 0))
 
 
-@over(deterministic)
+REFUSALS = (RuntimeError, ValueError, TypeError, IndexError, rushlight.linalg.LinAlgError)
+
+
+@over(takes_tensors, takes_bools, mode="layout")
 def test_true_is_any_byte_but_zero(case):
-    skip_if_said(case, "layout")
     truth = lambda t: t.detach().view(rushlight.uint8).ne(0) if t.dtype == rushlight.bool else t
     for dtype in {*case.dtypes[:1], "bool"}:
         for text in case.samples:
@@ -67,81 +87,115 @@ def test_true_is_any_byte_but_zero(case):
                 continue
             try:
                 expected = run(case, dtype, text)
-            except (RuntimeError, ValueError, TypeError, IndexError):
-                continue  # an op that takes no bools
-            actual = run(case, dtype, text, "bytes")
+            except REFUSALS:
+                assert dtype not in case.dtypes, text
+                continue
+            actual = run(case, dtype, text, layout="bytes")
+            if isinstance(expected, bool):
+                assert_same(actual, expected)
             assert_same([truth(t) for t in tensors_of(actual)], [truth(t) for t in tensors_of(expected)])
 
 
-@over(deterministic, lambda c: isinstance(c.op.ref, str))
-def test_equals_numpy(case):
-    skip_if_said(case, "reference")
-    reference = operator.attrgetter(case.op.ref.removeprefix("numpy."))(np)
-    for dtype in ("float64", "float32"):
-        if dtype not in case.dtypes:
-            continue
+def tolerance_of(case, dtype, result):
+    """Of a result: that of its dtype, or of the inputs' if they are rougher."""
+    return max(harness.TOLERANCE.get(name, 0) for name in (dtype, harness.name_of(result.dtype)))
+
+
+def assert_equals_reference(case, dtype, text, **how):
+    args, kwargs = inputs_of(case, dtype, text, **how)
+    with np.errstate(all="ignore"):
+        expected = expected_of(case, dtype, args, kwargs)
+    result = function_of(rushlight, case.op)(*args, **kwargs)
+    if isinstance(result, bool):
+        assert [result] == expected
+        count()
+        return
+    result = tensors_of(result)
+    assert len(result) == len(expected)
+    for ours, theirs in zip(result, expected, strict=True):
+        if theirs is not None:
+            actual = array(ours)
+            if (actual.dtype.kind == "c") == (theirs.dtype.kind == "c"):
+                with np.errstate(all="ignore"):  # wraps round and overflows as the result does
+                    theirs = theirs.astype(actual.dtype)
+            assert_close(actual, theirs, tolerance_of(case, dtype, ours))
+
+
+def has_reference(case):
+    return case.reference is not None
+
+
+@over(has_reference, mode="reference")
+def test_equals_reference(case):
+    for dtype in case.dtypes:
         for text in case.samples:
-            args, kwargs = Makers(rushlight, dtype, case.key + text).arguments(text)
-            if kwargs or not all(hasattr(a, "numpy") for a in args):
-                continue
-            with np.errstate(all="ignore"):
-                expected = reference(*[array(a) for a in args])
-            actual = array(function_of(rushlight, case.op)(*args))
-            tolerance = harness.TOLERANCE[dtype]
-            np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+            assert_equals_reference(case, dtype, text)
 
 
 @pytest.mark.skipif(harness.DEVICE == "cpu", reason="compares another device with the CPU")
-@over(deterministic)
+@over(lambda case: harness.DEVICE != "cpu" and takes_tensors(case), mode="device")
 def test_equals_the_cpu(case):
-    skip_if_said(case, "device")
     for dtype in case.dtypes:
         for text in case.samples:
             makers = Makers(rushlight, dtype, case.key + text)
             makers.device = "cpu"
             with rushlight.device("cpu"):
                 args, kwargs = makers.arguments(text)
-                if not tensors_of(args):  # a factory
-                    continue
                 expected = function_of(rushlight, case.op)(*args, **kwargs)
             assert_same(run(case, dtype, text), expected, harness.TOLERANCE.get(dtype, 0))
 
 
-@over(deterministic, has_form("function"), has_form("method"))
+# ---- forms ----
+
+
+@over(has_form("function"), has_form("method"))
 def test_method_equals_function(case):
     for text in case.samples:
-        args, kwargs = Makers(rushlight, case.dtypes[0], case.key + text).arguments(text)
+        args, kwargs = inputs_of(case, case.dtypes[0], text)
         receiver = args.pop(case.op.receiver)
         if isinstance(receiver, rushlight.Tensor):
-            expected = run(case, case.dtypes[0], text)
-            assert_same(getattr(receiver, case.op.name)(*args, **kwargs), expected)
+            assert_same(getattr(receiver, case.op.name)(*args, **kwargs), run(case, case.dtypes[0], text))
 
 
-@over(deterministic, has_form("inplace"), has_form("function"), has_form("method"))
+@over(has_form("inplace"), has_form("function"), has_form("method"), mode="inplace")
 def test_inplace_equals_function(case):
-    skip_if_said(case, "inplace")
     for dtype in case.dtypes:
         for text in case.samples:
-            args, kwargs = Makers(rushlight, dtype, case.key + text).arguments(text)
-            expected = run(case, dtype, text)
-            target = args[0]
-            if not isinstance(target, rushlight.Tensor) or target.shape != expected.shape:
-                continue
-            if target.dtype != expected.dtype and not rushlight.can_cast(expected.dtype, target.dtype):
-                with pytest.raises(RuntimeError, match="can't be cast"):
-                    getattr(target, case.op.name + "_")(*args[1:], **kwargs)
-                continue
-            version, address = target._version, target.data_ptr()
-            result = getattr(target, case.op.name + "_")(*args[1:], **kwargs)
-            assert result is target and target.data_ptr() == address and target._version > version
-            assert_same(target, expected.to(target.dtype))
+            assert_in_place(case, dtype, text, run(case, dtype, text))
 
 
-@over(deterministic, has_form("out"), has_form("function"))
-def test_out_equals_function(case):
-    skip_if_said(case, "out")
+@over(has_form("method"), among=lambda case: case.base is not None, mode="inplace")
+def test_inplace_name_equals_function(case):
     for text in case.samples:
-        args, kwargs = Makers(rushlight, case.dtypes[0], case.key + text).arguments(text)
+        expected = run(case, case.dtypes[0], text, case.base)
+        if case.op.family != "shape":
+            assert_in_place(case, case.dtypes[0], text, expected)
+            continue
+        (target, *args), kwargs = inputs_of(case, case.dtypes[0], text)  # other sizes and strides, the same memory
+        assert getattr(target, case.op.name)(*args, **kwargs) is target
+        assert_same(target, expected)
+
+
+def assert_in_place(case, dtype, text, expected):
+    args, kwargs = inputs_of(case, dtype, text)
+    target, *args = args
+    if not isinstance(target, rushlight.Tensor) or target.shape != expected.shape:
+        return
+    method = getattr(target, case.op.inplace_name)
+    if not rushlight.can_cast(expected.dtype, target.dtype):
+        with pytest.raises(RuntimeError, match="can't be cast"):
+            method(*args, **kwargs)
+        return
+    version, address = target._version, target.data_ptr()
+    result = method(*args, **kwargs)
+    assert result is target and target.data_ptr() == address and target._version > version
+    assert_same(target, expected.to(target.dtype))
+
+
+@over(has_form("out"), has_form("function"), mode="out")
+def test_out_equals_function(case):
+    for text in case.samples:
+        args, kwargs = inputs_of(case, case.dtypes[0], text)
         expected = run(case, case.dtypes[0], text)
         outs = [rushlight.empty(0, dtype=t.dtype) for t in tensors_of(expected)]
         out = outs[0] if len(outs) == 1 and not isinstance(expected, tuple) else tuple(outs)
@@ -149,22 +203,29 @@ def test_out_equals_function(case):
         assert_same(outs, tensors_of(expected))
 
 
-@over(deterministic, lambda c: c.op.kernel.kind != "dynamic")
+@over(mode="boxed")
+def test_boxed_form_equals_function(case):
+    for text in case.samples:
+        args, kwargs = inputs_of(case, case.dtypes[0], text)
+        assert_same(boxed_of(rushlight, case.op)(*args, **kwargs), run(case, case.dtypes[0], text))
+
+
+# ---- shapes ----
+
+
+@over(has_shape_function, takes_tensors, gives_tensors, mode="meta")
 def test_meta_tells_shape_and_dtype(case):
-    skip_if_said(case, "meta")
     for dtype in case.dtypes:
         for text in case.samples:
-            args, kwargs = Makers(rushlight, dtype, case.key + text).arguments(text)
-            if not tensors_of(args):  # a factory: nothing says meta
-                continue
+            args, kwargs = inputs_of(case, dtype, text)
             expected = tensors_of(function_of(rushlight, case.op)(*args, **kwargs))
+            if not tensors_of([*args, *kwargs.values()]):
+                continue
             meta = [to_meta(a) for a in args]
             actual = tensors_of(function_of(rushlight, case.op)(*meta, **{k: to_meta(v) for k, v in kwargs.items()}))
             assert [(t.shape, t.dtype) for t in actual] == [(t.shape, t.dtype) for t in expected]
             assert all(t.device.type == "meta" for t in actual)
-
-
-REFUSALS = (RuntimeError, ValueError, TypeError, IndexError, rushlight.linalg.LinAlgError)
+            count(len(expected))
 
 
 def resized(text):
@@ -177,7 +238,7 @@ def resized(text):
             yield text[: m.start()] + new + text[m.end() :]
 
 
-@over(deterministic)
+@over(lambda case: any(list(resized(text)) for text in case.samples))
 def test_numbers_may_be_zero_one_and_less(case):
     """Sizes and settings of 0, 1 and -1 are taken or refused properly, and alike on meta."""
 
@@ -188,14 +249,15 @@ def test_numbers_may_be_zero_one_and_less(case):
             return type(error)
         return [(t.shape, t.dtype) for t in found]
 
-    on_meta = case.op.kernel.kind != "dynamic" and "meta" not in case.skips
+    on_meta = has_shape_function(case) and "meta" not in case.skips
     for text in dict.fromkeys(changed for sample in case.samples for changed in resized(sample)):
         try:
-            args, kwargs = Makers(rushlight, case.dtypes[0], case.key + text).arguments(text)
+            args, kwargs = inputs_of(case, case.dtypes[0], text)
         except (*REFUSALS, KeyError, np.linalg.LinAlgError):
             continue  # no such inputs can be made
         meta = [to_meta(a) for a in args], {k: to_meta(v) for k, v in kwargs.items()}
         result = outcome(args, kwargs)
+        count()
         if on_meta and isinstance(result, list) and tensors_of(args):
             assert outcome(*meta) == result, text
 
@@ -208,45 +270,54 @@ def to_meta(value):
     return value
 
 
-@over(deterministic, differentiable, lambda c: "float64" in c.dtypes)
+# ---- gradients ----
+
+
+def call_of_inputs(case, args, kwargs):
+    """The op as a function of the tensors of a sample that require a gradient, in order."""
+
+    def function(*inputs):
+        given = iter(inputs)
+        replace = lambda v: next(given) if isinstance(v, rushlight.Tensor) and v.requires_grad else v
+        fresh = [[replace(e) for e in a] if isinstance(a, (list, tuple)) else replace(a) for a in args]
+        result = function_of(rushlight, case.op)(*fresh, **{k: replace(v) for k, v in kwargs.items()})
+        return tuple(t for t in tensors_of(result) if t.requires_grad)
+
+    return function
+
+
+# Differences cost a call per element: larger samples are for the other modes.
+MOST_ELEMENTS = 60
+
+
+@over(differentiable, lambda case: "float64" in case.dtypes, mode="grad")
 def test_gradients(case):
-    skip_if_said(case, "grad")
     for text in case.samples:
         makers = Makers(rushlight, "float64", case.key + text, requires_grad=True)
         args, kwargs = makers.arguments(text)
-        # Differences cost a call per element: larger samples are for the other modes.
-        if not makers.inputs or not 0 < sum(t.numel() for t in makers.inputs) <= 60:
+        elements = [t.numel() for t in makers.inputs]
+        if not elements or min(elements) == 0 or sum(elements) > MOST_ELEMENTS:
             continue
-        if any(t.numel() == 0 for t in makers.inputs):
-            continue
-
-        def function(*inputs, args=args, kwargs=kwargs):
-            # The sample's own tensors are replaced, in order, by what the checker gives.
-            given = iter(inputs)
-            replace = lambda v: next(given) if isinstance(v, rushlight.Tensor) and v.requires_grad else v
-            fresh = [[replace(e) for e in a] if isinstance(a, (list, tuple)) else replace(a) for a in args]
-            result = function_of(rushlight, case.op)(*fresh, **{k: replace(v) for k, v in kwargs.items()})
-            return tuple(t for t in tensors_of(result) if t.requires_grad)
-
+        function = call_of_inputs(case, args, kwargs)
         if not function(*makers.inputs):
             continue
         assert gradcheck(function, tuple(makers.inputs))
+        count(sum(elements))
         if "gradgrad" not in case.skips:
             assert gradgradcheck(function, tuple(makers.inputs))
 
 
-@over(deterministic, lambda c: not any(a.type.base in ("options", "Generator") for a in c.op.args))
-def test_boxed_form_equals_function(case):
-    skip_if_said(case, "boxed")
+@over(takes_tensors, gives_tensors, lambda case: not differentiable(case))
+def test_without_gradient(case):
     for text in case.samples:
-        args, kwargs = Makers(rushlight, case.dtypes[0], case.key + text).arguments(text)
-        if kwargs or len(args) != len(case.op.args):
-            continue
-        if any(a.type.number and not isinstance(v, rushlight.Tensor) for a, v in zip(case.op.args, args, strict=True)):
-            continue
-        boxed = getattr(getattr(rushlight.ops.aten, case.op.name), case.op.overload or "default")
-        assert_same(boxed(*args), run(case, case.dtypes[0], text))
+        makers = Makers(rushlight, case.dtypes[0], case.key + text, requires_grad=True)
+        args, kwargs = makers.arguments(text)
+        results = tensors_of(function_of(rushlight, case.op)(*args, **kwargs))
+        assert not any(t.requires_grad for t in results)
+        count(1 + len(results))
 
+
+# ---- errors ----
 
 ERRORS = [(c, *e) for c in CASES for e in c.errors]
 
@@ -258,5 +329,7 @@ def test_declared_errors(case, text, error, message):
 
 
 def test_skips_have_reasons():
+    elsewhere = {"parity", "backward", "gradgrad"}  # tests/parity/test_ops.py, test_bits.py, test_gradients
     for case in CASES:
         assert all(isinstance(why, str) and len(why) > 10 for why in case.skips.values())
+        assert case.skips.keys() <= harness.MODES | elsewhere

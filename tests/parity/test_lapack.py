@@ -53,11 +53,12 @@ PIPELINES = {
 }
 
 
-@pytest.mark.parametrize("name", PIPELINES)
-@pytest.mark.parametrize("shape", MATRICES)
+# Of the wide matrix, "householder" takes the same slice as of the square one.
+CASES = [(n, s) for n in PIPELINES for s in MATRICES if (n, s) != ("householder", "wide")]
+
+
+@pytest.mark.parametrize(("name", "shape"), CASES)
 def test_values_and_gradients(name, shape):
-    if name == "householder" and shape == "wide":
-        pytest.skip("the same slice as of the square one")
     (ours, our_grad), (theirs, their_grad) = both(PIPELINES[name], MATRICES[shape])
     np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(our_grad, their_grad, rtol=1e-6, atol=1e-7)

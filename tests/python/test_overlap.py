@@ -3,30 +3,23 @@
 import pytest
 
 import rushlight as torch
-from gen import table
 from rushlight._table import ops
-from tests.ops import more
-from tests.ops.harness import Makers, array, assert_same, function_of, tensors_of
+from tests.ops.harness import Makers, array, assert_same, cases, function_of, tensors_of
 
 SHARED = "unsupported operation: some elements of the input tensor and the written-to tensor"
 REPEATED = "unsupported operation: more than one element of the written-to tensor"
-OPS = {more.key_of(op): op for op in table.load()}
-SAMPLES = more.samples()
+CASES = cases()
 # Every element gets one value: PyTorch, too, lets these write a place several times.
 CONSTANT = {"fill_", "zero_", "fill_diagonal_"}
 
 
 def call(key, text):
-    args, kwargs = Makers(torch, SAMPLES[key][1][0], key + text).arguments(text)
-    return function_of(torch, OPS[key]), args, kwargs
+    args, kwargs = Makers(torch, CASES[key].dtypes[0], key + text).arguments(text)
+    return function_of(torch, CASES[key].op), args, kwargs
 
 
 def with_form(form):
-    return [
-        k
-        for k, op in OPS.items()
-        if form in op.variants and k in SAMPLES and function_of(torch, op) is not None
-    ]
+    return [key for key, case in CASES.items() if form in case.op.variants]
 
 
 def expanded(t):
@@ -38,17 +31,25 @@ def is_view_op(op):
     return op.inplace_only and op.family == "shape" and op.name != "copy_"
 
 
-@pytest.mark.parametrize("key", with_form("inplace"))
+def in_place(op):
+    """The in-place form of an op, None where Python has none."""
+    return getattr(torch.Tensor if "method" in op.variants else ops, op.inplace_name, None)
+
+
+def writes_elements(op):
+    """Not one value, nor geometry alone, nor into lists."""
+    return op.name not in CONSTANT and not is_view_op(op) and op.args[0].type.is_tensor
+
+
+WRITTEN = [
+    k for k in with_form("inplace") if writes_elements(CASES[k].op) and in_place(CASES[k].op)
+]
+
+
+@pytest.mark.parametrize("key", WRITTEN)
 def test_in_place_on_an_expanded_tensor_raises(key):
-    op = OPS[key]
-    name = op.name if op.inplace_only else op.name + "_"
-    place = torch.Tensor if "method" in op.variants else ops
-    if not hasattr(place, name):
-        pytest.skip("has no in-place form in Python")
-    if op.name in CONSTANT or is_view_op(op) or not op.args[0].type.is_tensor:
-        pytest.skip("writes one value, or only geometry, or into lists")
-    tried = 0
-    for text in SAMPLES[key][0]:
+    op, tried = CASES[key].op, 0
+    for text in CASES[key].samples:
         _, args, kwargs = call(key, text)
         if (
             not isinstance(args[0], torch.Tensor)
@@ -60,25 +61,25 @@ def test_in_place_on_an_expanded_tensor_raises(key):
         args[0] = target = expanded(args[0])
         before = target.clone()
         try:
-            getattr(place, name)(*args, **kwargs)
+            in_place(op)(*args, **kwargs)
         except RuntimeError as error:
             tried += REPEATED in str(error)
             assert torch.equal(target, before) or target.isnan().any()
         else:
-            pytest.fail(f"{name}({text}) wrote into an expanded tensor")
-    assert tried or "random" in op.family or not any("x(3, 4)" in t for t in SAMPLES[key][0])
+            pytest.fail(f"{op.inplace_name}({text}) wrote into an expanded tensor")
+    assert tried or "random" in op.family or not any("x(3, 4)" in t for t in CASES[key].samples)
 
 
 @pytest.mark.parametrize("key", with_form("out"))
 def test_out_that_overlaps_an_input_in_part_raises(key):
-    for text in SAMPLES[key][0][:4]:
+    for text in CASES[key].samples[:4]:
         function, args, kwargs = call(key, text)
         expected = function(*args, **kwargs)
         inputs = [i for i, a in enumerate(args) if isinstance(a, torch.Tensor) and a.numel() > 1]
         if not isinstance(expected, torch.Tensor) or expected.numel() < 2:
             continue
         same = [i for i in inputs if args[i].dtype == expected.dtype]
-        if not same or OPS[key].kind == "composite" or OPS[key].kernel.kind == "update":
+        if not same or CASES[key].op.kind == "composite" or CASES[key].op.kernel.kind == "update":
             continue
         n = args[same[0]].numel()
         both = torch.zeros(n + expected.numel() - 1, dtype=expected.dtype)
@@ -90,7 +91,7 @@ def test_out_that_overlaps_an_input_in_part_raises(key):
 
 @pytest.mark.parametrize("key", with_form("out"))
 def test_out_on_another_device_raises(key):
-    for text in SAMPLES[key][0][:3]:
+    for text in CASES[key].samples[:3]:
         function, args, kwargs = call(key, text)
         expected = tensors_of(function(*args, **kwargs))
         if "device" in kwargs or not tensors_of([*args, *kwargs.values()]):
@@ -100,9 +101,9 @@ def test_out_on_another_device_raises(key):
             function(*args, **kwargs, out=outs[0] if len(outs) == 1 else outs)
 
 
-@pytest.mark.parametrize("key", [k for k in with_form("out") if len(OPS[k].results) > 1])
+@pytest.mark.parametrize("key", [k for k in with_form("out") if len(CASES[k].op.results) > 1])
 def test_outputs_that_share_memory_raise(key):
-    for text in SAMPLES[key][0][:3]:
+    for text in CASES[key].samples[:3]:
         function, args, kwargs = call(key, text)
         expected = function(*args, **kwargs)
         if len({t.dtype for t in expected}) > 1 or expected[0].numel() == 0:

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 import rushlight
 
-special = pytest.importorskip("scipy.special")
 RNG = np.random.default_rng(11)
 ALL = np.concatenate([RNG.normal(size=200) * 5, [-30.0, -12.5, -1e-3, 1e-8, 2.0, 25.0]])
 POSITIVE = np.concatenate([RNG.gamma(1.0, 5.0, size=200), [1e-6, 0.5, 2.0, 100.0]])
