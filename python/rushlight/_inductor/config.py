@@ -2,12 +2,7 @@
 
 import types
 
-coordinate_descent_tuning = False
-coordinate_descent_check_all_directions = False
-epilogue_fusion = True
-max_autotune = False
-conv_1x1_as_mm = False
-fx_graph_cache = True
-force_fuse_int_mm_with_mul = False
-use_mixed_mm = False
+from rushlight._accepted import flags_of
+
+globals().update(flags_of("_inductor.config"))
 triton = types.SimpleNamespace(unique_kernel_names=False, cudagraphs=False)

@@ -4,6 +4,7 @@ import contextlib
 import types
 
 import rushlight
+from rushlight._accepted import flags_of
 
 __all__ = [
     "can_use_efficient_attention",
@@ -32,9 +33,12 @@ def is_built():
 class _Matmul:
     """Flags of matrix products."""
 
-    allow_fp16_reduced_precision_reduction = True
-    allow_bf16_reduced_precision_reduction = True
-    allow_fp16_accumulation = False
+    allow_fp16_reduced_precision_reduction: bool
+    allow_bf16_reduced_precision_reduction: bool
+    allow_fp16_accumulation: bool
+
+    def __init__(self):
+        vars(self).update(flags_of("backends.cuda.matmul"))
 
     @property
     def allow_tf32(self):

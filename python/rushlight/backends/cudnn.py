@@ -1,17 +1,19 @@
 """cuDNN: its flags can be set; it is used where there is a GPU."""
 
 import rushlight
+from rushlight._accepted import flags_of
 
 from . import _flags
 
 __all__ = ["flags", "is_available", "version"]
 
-enabled = True
-benchmark = False
-benchmark_limit = 10
-deterministic = False
-allow_tf32 = True
-fp32_precision = "none"
+enabled: bool
+benchmark: bool
+benchmark_limit: int
+deterministic: bool
+allow_tf32: bool
+fp32_precision: str
+globals().update(flags_of("backends.cudnn"))
 
 
 def is_available():
@@ -26,7 +28,7 @@ def version():
 
 def is_acceptable(tensor):
     """Whether it would compute with this tensor."""
-    return enabled and is_available() and tensor.device.type == "cuda"
+    return bool(globals()["enabled"]) and is_available() and tensor.device.type == "cuda"
 
 
 def set_flags(
@@ -35,7 +37,7 @@ def set_flags(
     _benchmark_limit=None,
     _deterministic=None,
     _allow_tf32=None,
-    _fp32_precision="none",
+    _fp32_precision=None,
 ):
     """Sets those that are given; returns what they were."""
     given = {
@@ -44,6 +46,7 @@ def set_flags(
         "benchmark_limit": _benchmark_limit,
         "deterministic": _deterministic,
         "allow_tf32": _allow_tf32,
+        "fp32_precision": _fp32_precision,
     }
     return _flags.replace(globals(), given)
 
@@ -63,5 +66,6 @@ def flags(
         "benchmark_limit": benchmark_limit,
         "deterministic": deterministic,
         "allow_tf32": allow_tf32,
+        "fp32_precision": fp32_precision,
     }
     return _flags.held(globals(), given)

@@ -1,5 +1,7 @@
 """oneDNN by its former name: products, convolutions and pooling use it."""
 
+from rushlight._accepted import flags_of
+
 from . import _flags
 
 __all__ = ["flags", "is_available", "verbose"]
@@ -8,9 +10,11 @@ VERBOSE_OFF = 0
 VERBOSE_ON = 1
 VERBOSE_ON_CREATION = 2
 
-enabled = True
-deterministic = False
-allow_tf32 = True
+enabled: bool
+deterministic: bool
+allow_tf32: bool
+fp32_precision: str
+globals().update(flags_of("backends.mkldnn"))
 
 
 def is_available():
@@ -23,15 +27,25 @@ def is_acl_available():
     return False
 
 
-def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none"):
+def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precision=None):
     """Sets those that are given; returns what they were."""
-    given = {"enabled": _enabled, "deterministic": _deterministic, "allow_tf32": _allow_tf32}
+    given = {
+        "enabled": _enabled,
+        "deterministic": _deterministic,
+        "allow_tf32": _allow_tf32,
+        "fp32_precision": _fp32_precision,
+    }
     return _flags.replace(globals(), given)
 
 
 def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none"):
     """Within it these flags hold."""
-    given = {"enabled": enabled, "deterministic": deterministic, "allow_tf32": allow_tf32}
+    given = {
+        "enabled": enabled,
+        "deterministic": deterministic,
+        "allow_tf32": allow_tf32,
+        "fp32_precision": fp32_precision,
+    }
     return _flags.held(globals(), given)
 
 

@@ -1,8 +1,13 @@
 """NNPACK, which is not used."""
 
-import contextlib
+from rushlight._accepted import flags_of
+
+from . import _flags
 
 __all__ = ["flags", "is_available", "set_flags"]
+
+enabled: bool
+globals().update(flags_of("backends.nnpack"))
 
 
 def is_available():
@@ -11,11 +16,10 @@ def is_available():
 
 
 def set_flags(_enabled):
-    """Accepted; returns what was set before."""
-    return (False,)
+    """Sets the flag; returns what it was."""
+    return _flags.replace(globals(), {"enabled": _enabled})
 
 
-@contextlib.contextmanager
 def flags(enabled=False):
-    """Accepted."""
-    yield
+    """Within it the flag holds."""
+    return _flags.held(globals(), {"enabled": enabled})

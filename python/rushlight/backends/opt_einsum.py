@@ -1,11 +1,14 @@
 """The order in which `einsum` multiplies more than two operands: flags."""
 
+from rushlight._accepted import flags_of
+
 from . import _flags
 
 __all__ = ["flags", "get_opt_einsum", "is_available"]
 
-enabled = False
-strategy: str | None = None
+enabled: bool
+strategy: str | None
+globals().update(flags_of("backends.opt_einsum"))
 
 
 def is_available():

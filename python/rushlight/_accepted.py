@@ -1,0 +1,476 @@
+"""What is accepted because PyTorch's programs say it: one list of names, with what each does here.
+
+A parameter, flag or function of PyTorch's that is taken but does not do what it does there has a
+row in `ROWS`; a test finds those without one. From the list come the values of flags
+(`backends/cudnn.py`), the page docs/accepted.md (`python -m rushlight._accepted`), and, with
+RUSHLIGHT_VERBOSE=1, a line on stderr where a program uses what has no effect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import functools
+import importlib.abc
+import importlib.machinery
+import inspect
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+NO_EFFECT = "no effect"  # taken; everything stays as it is
+FIXED = "fixed value"  # gives the same whatever happens
+REFUSED = "refused"  # any value but the default raises
+EFFECT = "takes effect"  # listed because its neighbours do not
+
+
+class Row(NamedTuple):
+    """One thing or several that are accepted alike.
+
+    Args:
+        where: functions, classes or modules by where they are defined, below `rushlight`; patterns
+            with `*`, separated by spaces.
+        names: their parameters, separated by spaces; "" for the functions themselves; the values of
+            a module's flags as a dict.
+        effect: one of the four above.
+        reason: why, or what counts instead.
+    """
+
+    where: str
+    names: str | dict[str, Any]
+    effect: str
+    reason: str
+
+
+_AS_WRITTEN = "programs run as they are written"
+_ONE_KERNEL = "attention has one kernel"
+_NO_DEVICE = "there is no support for these devices"
+_PROTOCOL = "all functions of the kind are called with the same arguments"
+
+ROWS = (
+    # compiling
+    Row("compiler.compile", "fullgraph dynamic backend mode options name", NO_EFFECT, _AS_WRITTEN),
+    Row("compiler.disable", "recursive reason", NO_EFFECT, _AS_WRITTEN),
+    Row(
+        "compiler.allow_in_graph compiler.assume_constant_result compiler.substitute_in_graph "
+        "compiler.set_stance.* compiler.reset compiler.cudagraph_mark_step_begin "
+        "_dynamo.run _dynamo.forbid_in_graph _dynamo.graph_break",
+        "",
+        NO_EFFECT,
+        _AS_WRITTEN,
+    ),
+    Row("_dynamo.optimize", "backend nopython options", NO_EFFECT, _AS_WRITTEN),
+    Row("_dynamo.mark_* _dynamo.maybe_mark_*", "", NO_EFFECT, "sizes are never assumed"),
+    Row(
+        "compiler.is_* compiler.list_backends _dynamo.eval_frame.is_dynamo_supported",
+        "",
+        FIXED,
+        "nothing is compiled",
+    ),
+    Row(
+        "_dynamo.config",
+        {
+            "cache_size_limit": 8,
+            "recompile_limit": 8,
+            "accumulated_cache_size_limit": 256,
+            "suppress_errors": False,
+            "verbose": False,
+            "disable": False,
+            "dynamic_shapes": True,
+            "automatic_dynamic_shapes": True,
+            "assume_static_by_default": True,
+            "capture_scalar_outputs": False,
+            "capture_dynamic_output_shape_ops": False,
+            "optimize_ddp": True,
+            "inline_inbuilt_nn_modules": True,
+            "skip_fwd_side_effects_in_bwd_under_checkpoint": False,
+            "_experimental_support_context_fn_in_torch_utils_checkpoint": False,
+        },
+        NO_EFFECT,
+        "nothing is compiled; other names can be set, too",
+    ),
+    Row(
+        "_inductor.config",
+        {
+            "coordinate_descent_tuning": False,
+            "coordinate_descent_check_all_directions": False,
+            "epilogue_fusion": True,
+            "max_autotune": False,
+            "conv_1x1_as_mm": False,
+            "fx_graph_cache": True,
+            "force_fuse_int_mm_with_mul": False,
+            "use_mixed_mm": False,
+        },
+        NO_EFFECT,
+        "nothing is compiled; other names can be set, too",
+    ),
+    # libraries behind ops
+    Row(
+        "backends.cudnn",
+        {
+            "enabled": True,
+            "benchmark": False,
+            "benchmark_limit": 10,
+            "deterministic": False,
+            "allow_tf32": True,
+            "fp32_precision": "none",
+        },
+        NO_EFFECT,
+        "cuDNN is not used",
+    ),
+    Row(
+        "backends.mkldnn",
+        {"enabled": True, "deterministic": False, "allow_tf32": True, "fp32_precision": "none"},
+        NO_EFFECT,
+        "oneDNN is used where it is the fastest; results do not depend on the run",
+    ),
+    Row(
+        "backends.opt_einsum",
+        {"enabled": False, "strategy": None},
+        NO_EFFECT,
+        "operands are multiplied from left to right",
+    ),
+    Row("backends.nnpack", {"enabled": False}, NO_EFFECT, "NNPACK is not used"),
+    Row(
+        "backends.mkl.verbose.* backends.mkldnn.verbose.*",
+        "",
+        NO_EFFECT,
+        "RUSHLIGHT_VERBOSE=1 tells which kernels run",
+    ),
+    Row(
+        "backends.cuda.matmul",
+        {
+            "allow_fp16_reduced_precision_reduction": True,
+            "allow_bf16_reduced_precision_reduction": True,
+            "allow_fp16_accumulation": False,
+        },
+        NO_EFFECT,
+        "16-bit floats are summed in float32",
+    ),
+    Row("backends.mha.set_fastpath_enabled", "", NO_EFFECT, _ONE_KERNEL),
+    Row(
+        "backends.cuda.enable_* backends.cuda.sdp_kernel nn.attention.sdpa_kernel",
+        "",
+        NO_EFFECT,
+        _ONE_KERNEL,
+    ),
+    Row("backends.cuda.can_use_* backends.cuda.is_flash_*", "", FIXED, _ONE_KERNEL),
+    Row(
+        "backends.cuda.preferred_*",
+        "backend",
+        NO_EFFECT,
+        "each device has one library for a job",
+    ),
+    Row("backends.disable_global_flags", "", NO_EFFECT, "flags can always be set"),
+    Row("backends.flags_frozen", "", FIXED, "flags can always be set"),
+    Row("backends.mps.* backends.cusparselt.*", "", FIXED, "the library is not used"),
+    # settings
+    Row(
+        "_settings.set_float32_matmul_precision",
+        "",
+        NO_EFFECT,
+        "float32 is multiplied in float32; the setting can be read again",
+    ),
+    Row(
+        "_settings.use_deterministic_algorithms _settings.set_deterministic_debug_mode",
+        "",
+        NO_EFFECT,
+        "there is one algorithm for each op; the setting can be read again",
+    ),
+    Row(
+        "utils.deterministic",
+        {"fill_uninitialized_memory": False},
+        NO_EFFECT,
+        "new memory is never filled unless asked for",
+    ),
+    # devices
+    Row("_absent.is_available _absent.device_count", "", FIXED, _NO_DEVICE),
+    Row("_absent.manual_seed _absent.empty_cache", "", NO_EFFECT, _NO_DEVICE),
+    Row("cpu.*", "device", NO_EFFECT, "there is one CPU"),
+    Row("_tensor.Tensor.pin_memory", "device", NO_EFFECT, "there is one kind of accelerator"),
+    Row("_tensor.Tensor.type", "kwargs", NO_EFFECT, "only `async` is meant, an old non_blocking"),
+    Row("futures.Future.*", "devices", NO_EFFECT, "values are not moved between devices"),
+    Row("utils.checkpoint.set_device_states", "device_type", NO_EFFECT, "devices tell their type"),
+    # gradients
+    Row("autograd.forward_ad.*", "level", NO_EFFECT, "there is one level of forward mode"),
+    Row("autograd.gradcheck.*", "masked", NO_EFFECT, "there are no sparse tensors"),
+    Row(
+        "autograd.gradcheck.gradcheck",
+        "check_forward_ad check_batched_grad check_batched_forward_grad",
+        REFUSED,
+        "backward mode is checked, without batches",
+    ),
+    Row("autograd.graph.save_on_cpu.*", "device_type", NO_EFFECT, "a tensor knows its device"),
+    Row(
+        "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch",
+        "",
+        NO_EFFECT,
+        "there is no such warning",
+    ),
+    Row("autograd.variable.Variable.*", "volatile", NO_EFFECT, "`no_grad` took its place"),
+    Row("autograd.function.Function.__init__", "args kwargs", NO_EFFECT, "classes are called"),
+    Row("autograd.function.FunctionCtx.mark_shared_storage", "", NO_EFFECT, "views are found"),
+    Row("autograd.functional.jacobian", "vectorize", NO_EFFECT, "rows are computed one by one"),
+    Row("func.jvp", "strict", NO_EFFECT, "an output that does not depend on an input counts as 0"),
+    Row(
+        "func.jacrev func.vmap",
+        "chunk_size _preallocate_and_copy",
+        NO_EFFECT,
+        "rows are computed one by one",
+    ),
+    Row("func.jacfwd", "randomness", NO_EFFECT, "columns are computed one by one"),
+    # nn
+    Row(
+        "nn.modules.transformer.TransformerEncoder.*",
+        "enable_nested_tensor mask_check",
+        NO_EFFECT,
+        "padded places are computed like all others",
+    ),
+    Row(
+        "nn.parallel.data_parallel.DataParallel.*",
+        "output_device",
+        NO_EFFECT,
+        "it runs on one device",
+    ),
+    Row("nn.utils.clip_grad.*", "foreach", NO_EFFECT, "there is one way to compute it"),
+    Row("nn.attention.flex_attention.flex_attention", "kernel_options", NO_EFFECT, _ONE_KERNEL),
+    Row(
+        "nn.attention.flex_attention.create_block_mask "
+        "nn.attention.flex_attention.BlockMask.from_kv_blocks",
+        "_compile compute_dq_write_order dq_kv_order _",
+        NO_EFFECT,
+        "the mask is made whole, block after block",
+    ),
+    Row(
+        "nn.attention.flex_attention.noop_mask nn.utils.prune.*.compute_mask", "", EFFECT, _PROTOCOL
+    ),
+    Row("nn._pool.*_with_indices", "return_indices", NO_EFFECT, "the name says it"),
+    Row("nn.modules.linear.Identity.*", "args kwargs", NO_EFFECT, "any arguments will do"),
+    Row("nn.modules.lazy.*.initialize_parameters", "", EFFECT, "subclasses use them"),
+    # optim
+    Row("optim.*", "foreach fused", NO_EFFECT, "all parameters are stepped in one pass"),
+    Row("optim.*", "capturable", NO_EFFECT, "there are no graphs that a step could be part of"),
+    Row("optim.*", "differentiable", REFUSED, "steps are not recorded"),
+    # data
+    Row(
+        "utils.data.dataloader.DataLoader.*",
+        "num_workers prefetch_factor persistent_workers",
+        REFUSED,
+        "there are no worker processes yet",
+    ),
+    Row(
+        "utils.data.dataloader.DataLoader.*",
+        "timeout worker_init_fn multiprocessing_context in_order",
+        NO_EFFECT,
+        "there are no worker processes yet",
+    ),
+    Row(
+        "utils.data.dataloader.DataLoader.*",
+        "pin_memory pin_memory_device",
+        NO_EFFECT,
+        "batches stay where the collation puts them",
+    ),
+    Row("utils.data._utils.collate.collate_*_fn", "collate_fn_map", EFFECT, _PROTOCOL),
+    # profiling
+    Row(
+        "autograd.profiler.profile.*",
+        "use_cuda use_device with_flops with_stack with_modules use_kineto use_cpu "
+        "experimental_config acc_events custom_trace_id_callback",
+        NO_EFFECT,
+        "ops on the CPU are recorded, with their ranges, shapes and memory",
+    ),
+    Row(
+        "profiler.profiler.profile.*",
+        "with_stack with_flops with_modules experimental_config execution_trace_observer "
+        "acc_events use_cuda custom_trace_id_callback post_processing_timeout_s",
+        NO_EFFECT,
+        "ops on the CPU are recorded, with their ranges, shapes and memory",
+    ),
+    Row(
+        "profiler.profiler.profile.toggle_collection_dynamic",
+        "",
+        NO_EFFECT,
+        "what is recorded does not change in between",
+    ),
+    Row(
+        "autograd.profiler.emit_*",
+        "enabled",
+        REFUSED,
+        "the profilers of NVIDIA and Intel are not told",
+    ),
+    Row("autograd.profiler.emit_*", "record_shapes", NO_EFFECT, "the same"),
+    Row(
+        "autograd.profiler.profile.* profiler.profiler.profile.* profiler._events.EventList.*",
+        "options with_flops use_device group_by_stack_n max_src_column_width time_unit",
+        NO_EFFECT,
+        "tables have one form",
+    ),
+    Row("utils.flop_counter.*_flop", "", EFFECT, _PROTOCOL),
+    Row("utils.flop_counter.FlopCounterMode.*", "mods", NO_EFFECT, "modules are found by calls"),
+    Row("utils.benchmark.utils.compare.Compare.colorize", "rowwise", NO_EFFECT, "columns alone"),
+    Row("utils.tensorboard.*", "max_bins", NO_EFFECT, "all buckets are written"),
+    Row("utils.tensorboard.*", "hparam_domain_discrete", NO_EFFECT, "domains are not written"),
+    Row("utils.tensorboard.*", "max_queue", NO_EFFECT, "events are written at once"),
+    Row("utils.tensorboard.*", "new_style double_precision", NO_EFFECT, "scalars have one form"),
+    # the rest
+    Row("random.fork_rng", "devices device_type", NO_EFFECT, "the CPU's state alone is kept"),
+    Row("hub.*", "skip_validation", NO_EFFECT, "nothing is asked of a server before"),
+    Row("hub.load_state_dict_from_url", "weights_only", FIXED, "files are read as data"),
+    Row("library.*", "tags alias_analysis with_keyset _stacklevel", NO_EFFECT, "nobody reads them"),
+    Row("library.*", "lib allow_override", NO_EFFECT, "registrations last; the latest counts"),
+    Row(
+        "library.CustomOpDef.register_torch_dispatch",
+        "torch_dispatch_class",
+        NO_EFFECT,
+        "asked by class alone",
+    ),
+    Row("multiprocessing.spawn.start_processes", "numa_options", NO_EFFECT, "the system decides"),
+    Row(
+        "utils._pytree.register_*",
+        "serialized_type_name to_dumpable_context from_dumpable_context",
+        NO_EFFECT,
+        "specs are not written to files",
+    ),
+    Row(
+        "utils.checkpoint.create_selective_checkpoint_contexts",
+        "allow_cache_entry_mutation",
+        NO_EFFECT,
+        "what is kept is not checked for changes",
+    ),
+)
+
+
+def rows_of(path: str) -> Iterator[Row]:
+    """The rows of a function, class or module, by its path below `rushlight`."""
+    for row in ROWS:
+        if any(fnmatch.fnmatchcase(path, pattern) for pattern in row.where.split()):
+            yield row
+
+
+def flags_of(path: str) -> dict[str, Any]:
+    """The flags of a module, with the values that they have at first."""
+    return next(dict(row.names) for row in rows_of(path) if isinstance(row.names, dict))
+
+
+# ---- the page ----
+
+
+def page() -> str:
+    """The list as Markdown."""
+    lines = [
+        "# What is accepted",
+        "",
+        "Names of PyTorch's that are taken here but do not do, or do not all, what they do there. "
+        "Written by `python -m rushlight._accepted`",
+        "from the list in `python/rushlight/_accepted.py`. With `RUSHLIGHT_VERBOSE=1` a program "
+        "says on stderr which of those without effect it uses.",
+        "",
+        "| where | what | | why, or what counts instead |",
+        "|---|---|---|---|",
+    ]
+    for row in ROWS:
+        # Where things are public: modules that begin with _ are not, but for two of PyTorch's.
+        places = row.where.replace("_absent", "{mps,mtia,xpu}")
+        places = re.sub(r"(?<![\w.])_(?!dynamo|inductor)\w+\.|\._\w+(?=\.)", "", places)
+        where = ", ".join(f"`{place.removesuffix('.*')}`" for place in places.split())
+        names = row.names if isinstance(row.names, dict) else row.names.split()
+        what = ", ".join(f"`{name}`" for name in names)
+        lines.append(f"| {where} | {what} | {row.effect} | {row.reason} |")
+    return "\n".join([*lines, ""])
+
+
+# ---- notes of RUSHLIGHT_VERBOSE ----
+
+_noted: set[tuple[str, str]] = set()
+
+
+def _note(row: Row, name: str, what: str) -> None:
+    """Says once for a name of a row that it has no effect."""
+    if (row.where, name) not in _noted:
+        _noted.add((row.where, name))
+        print(f"rushlight: {what} has no effect: {row.reason}", file=sys.stderr)
+
+
+def _with_notes(path: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that says so when it is given what has no effect."""
+    rows = [r for r in rows_of(path) if r.effect == NO_EFFECT and isinstance(r.names, str)]
+    if not rows:
+        return function
+    signature = inspect.signature(function)
+    path = path.removesuffix(".__init__")
+
+    @functools.wraps(function)
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        with contextlib.suppress(TypeError):  # of arguments that do not fit: the function raises it
+            given = signature.bind(*args, **kwargs).arguments
+            for row in rows:
+                if not row.names:
+                    _note(row, path, f"{path}()")
+                for name in given.keys() & str(row.names).split():
+                    if given[name] is not signature.parameters[name].default:
+                        _note(row, name, f"{path}({name}=...)")
+        return function(*args, **kwargs)
+
+    return noting
+
+
+class _Flags(types.ModuleType):
+    """A module whose flags say so when they are set."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        path = self.__name__.removeprefix("rushlight.")
+        for row in rows_of(path):
+            if isinstance(row.names, dict) and name in row.names:
+                _note(row, name, f"{path}.{name}")
+        super().__setattr__(name, value)
+
+
+def _put_notes(module: types.ModuleType) -> None:
+    path = module.__name__.removeprefix("rushlight.")
+    if any(isinstance(row.names, dict) for row in rows_of(path)):
+        module.__class__ = _Flags
+    spaces: list[tuple[str, Any]] = [(path, module)]
+    for name, value in vars(module).items():
+        if inspect.isclass(value) and value.__module__ == module.__name__:
+            spaces.append((f"{path}.{name}", value))
+    for prefix, space in spaces:
+        for name, value in list(vars(space).items()):
+            own = inspect.isfunction(value) and value.__module__ == module.__name__
+            if own and (name[0] != "_" or name in ("__init__", "__new__")):
+                noting = _with_notes(f"{prefix}.{name}", value)
+                if noting is not value:
+                    setattr(space, name, noting)
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Runs a module, then puts notes into it."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        super().exec_module(module)
+        _put_notes(module)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds the modules of this package as Python does."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if not fullname.startswith("rushlight."):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and type(spec.loader) is importlib.machinery.SourceFileLoader:
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+def watch() -> None:
+    """Puts notes into all modules of the package, those that are loaded later, too."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("rushlight."):
+            _put_notes(module)
+    sys.meta_path.insert(0, _Finder())
+
+
+if __name__ == "__main__":
+    print(page(), end="")
