@@ -306,6 +306,16 @@ const char* run_batch_weight(const Conv& c) {
   return refusal != nullptr ? refusal : batch_conv_kernels().weight_backward(c);
 }
 
+const char* run_depthwise(const Conv& c) {
+  const char* refusal = not_floating(c);
+  return refusal != nullptr ? refusal : depthwise_conv_kernels().forward(c);
+}
+
+const char* run_depthwise_weight(const Conv& c) {
+  const char* refusal = not_floating(c);
+  return refusal != nullptr ? refusal : depthwise_conv_kernels().weight_backward(c);
+}
+
 // Window kernels copy all that lies between the taps; of a huge dilation that is far more than the
 // image.
 const char* not_for_windows(const Conv& c) {
@@ -334,16 +344,17 @@ const char* run_windows_weight(const Conv& c) {
 }
 
 constexpr Candidate<Conv> forward_candidates[] = {
-    {"matrix product", run_product},    {"one window", run_whole}, {"columns", convolve_by_columns},
-    {"images side by side", run_batch}, {"oneDNN", run_onednn},    {"windows", run_windows},
-    {"reference", run_reference},
+    {"matrix product", run_product},    {"one window", run_whole},
+    {"depthwise", run_depthwise},       {"columns", convolve_by_columns},
+    {"images side by side", run_batch}, {"oneDNN", run_onednn},
+    {"windows", run_windows},           {"reference", run_reference},
 };
 
 constexpr Candidate<Conv> weight_candidates[] = {
-    {"matrix product", run_product_weight},  {"one window", run_whole_weight},
-    {"columns", convolve_weight_by_columns}, {"images side by side", run_batch_weight},
-    {"oneDNN", run_onednn_weight},           {"windows", run_windows_weight},
-    {"reference", run_reference_weight},
+    {"matrix product", run_product_weight},    {"one window", run_whole_weight},
+    {"depthwise", run_depthwise_weight},       {"columns", convolve_weight_by_columns},
+    {"images side by side", run_batch_weight}, {"oneDNN", run_onednn_weight},
+    {"windows", run_windows_weight},           {"reference", run_reference_weight},
 };
 
 }  // namespace

@@ -90,4 +90,22 @@ extern const BatchConvKernels batch_conv_kernels;
 }
 inline const BatchConvKernels& batch_conv_kernels() { return RL_ISA_TABLE(batch_conv_kernels); }
 
+// Groups of one or few channels (isa/conv_depthwise.cpp): done, or the reason why not.
+struct DepthwiseConvKernels {
+  const char* (*forward)(const Conv& problem);
+  const char* (*weight_backward)(const Conv& problem);
+};
+namespace v2 {
+extern const DepthwiseConvKernels depthwise_conv_kernels;
+}
+namespace v3 {
+extern const DepthwiseConvKernels depthwise_conv_kernels;
+}
+namespace v4 {
+extern const DepthwiseConvKernels depthwise_conv_kernels;
+}
+inline const DepthwiseConvKernels& depthwise_conv_kernels() {
+  return RL_ISA_TABLE(depthwise_conv_kernels);
+}
+
 }  // namespace rushlight::cpu

@@ -20,6 +20,11 @@ CASES = [
     ((6, 1, 28, 28), (6, 1, 5, 5), {"padding": 2}),
     ((3, 12, 19, 21), (12, 1, 3, 3), {"padding": 1, "groups": 12}),
     ((3, 12, 19, 21), (24, 1, 3, 3), {"padding": 1, "groups": 12, "stride": 2}),
+    # Depthwise: several parts of an image, strides and dilations that split the frame, two outputs each.
+    ((2, 5, 130, 90), (5, 1, 5, 3), {"padding": 2, "groups": 5}),
+    ((1, 33, 10, 10), (33, 1, 5, 5), {"padding": 2, "stride": 2, "groups": 33}),
+    ((2, 6, 21, 30), (12, 1, 3, 3), {"padding": 3, "stride": 3, "dilation": 2, "groups": 6}),
+    ((1, 7, 5, 5), (7, 1, 7, 7), {"padding": 3, "groups": 7}),
     ((4, 12, 9, 11), (18, 4, 2, 3), {"groups": 3}),
     ((5, 30, 8, 9), (20, 30, 1, 1), {}),
     ((5, 30, 8, 9), (20, 30, 1, 1), {"stride": 2}),
@@ -51,6 +56,8 @@ TRANSPOSED = [
     ((4, 130, 4, 4), (130, 20, 4, 4), {"stride": 2, "padding": 1}),
     ((6, 50, 1, 1), (50, 20, 4, 3), {}),
     ((40, 7, 5, 6), (7, 5, 4, 3), {"stride": 3, "padding": 1, "output_padding": 2}),
+    ((2, 6, 70, 80), (6, 2, 4, 3), {"groups": 6, "stride": 2, "padding": 1, "output_padding": 1}),
+    ((1, 9, 12, 7), (9, 1, 2, 3), {"groups": 9, "stride": 3, "dilation": 2}),
     ((46, 4, 5, 3), (4, 6, 2, 4), {"groups": 2, "dilation": 2, "padding": 1, "stride": 3}),
 ]
 
@@ -217,6 +224,17 @@ def test_second_derivatives_of_complex_convolutions(function):
     for second, more, less in zip((hx, hw), with_more, with_less, strict=True):
         close_complex = ((more - less) / (2 * h) - second).abs().max().item()
         assert close_complex < 1e-5 * max(1.0, second.abs().max().item())
+
+
+@pytest.mark.parametrize("size", [6, 40])
+def test_weight_gradients_where_an_element_is_infinite(size):
+    """Only the taps that it lies under, of its channel, are infinite."""
+    x = torch.randn(2, 3, size, size)
+    x[0, 1, 0, size - 1] = float("inf")
+    w = torch.randn(3, 1, 3, 3, requires_grad=True)
+    y = F.conv2d(x, w, groups=3)
+    (dw,) = torch.autograd.grad(y, w, torch.ones_like(y))
+    assert dw.isinf().nonzero().tolist() == [[1, 0, 0, 2]] and not dw.isnan().any()
 
 
 def test_infinite_elements_stay_where_they_are():

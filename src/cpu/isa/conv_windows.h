@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cpu/isa/conv_axes.h"
+#include "cpu/isa/conv_rows.h"
 #include "cpu/isa/gemm_engine.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -45,26 +46,6 @@ struct Windows {
     }
   }
 };
-
-template <class S, class T>
-void copy_row(T* dst, const S* from, int64_t stride, int64_t n) {
-  if (std::is_same_v<S, T> && stride == 1) {
-    std::memcpy(dst, from, static_cast<size_t>(n) * sizeof(T));
-  } else if (stride == 1) {
-    using V = Simd<T>;
-    int64_t i = 0;
-    for (; i + V::width <= n; i += V::width) {
-      V::store(dst + i, V::load(from + i));
-    }
-    for (; i < n; i++) {
-      dst[i] = static_cast<T>(from[i]);
-    }
-  } else {
-    for (int64_t i = 0; i < n; i++) {
-      dst[i] = static_cast<T>(from[i * stride]);
-    }
-  }
-}
 
 // Slab coordinates of one dimension that a part needs.
 struct Range {
