@@ -43,6 +43,9 @@ file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.cpp src/cuda/*.cu)
 file(GLOB generated_cuda_sources ${RL_GENERATED_DIR}/cuda/*.cu)
 
 add_library(rushlight_cuda SHARED EXCLUDE_FROM_ALL ${cuda_sources} ${generated_cuda_sources})
+add_dependencies(rushlight_cuda interface_hash)
+string(REPLACE ";" " " arch_list "${RUSHLIGHT_CUDA_ARCH}")
+set_source_files_properties(src/cuda/api.cpp PROPERTIES COMPILE_DEFINITIONS "RL_CUDA_ARCH=\"${arch_list}\"")
 target_link_libraries(rushlight_cuda PRIVATE rl_headers rushlight CUDA::cudart_static)
 target_include_directories(rushlight_cuda SYSTEM PRIVATE ${cublas_include} ${CUDAToolkit_INCLUDE_DIRS})
 # -fmad=false: multiplications and additions are fused only where the formulas say so, as on the CPU.

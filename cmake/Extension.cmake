@@ -15,6 +15,8 @@ file(GLOB python_sources CONFIGURE_DEPENDS src/python/*.cpp)
 nanobind_add_module(_C NB_STATIC NOMINSIZE NB_DOMAIN rushlight ${python_sources} ${generated_python_sources})
 target_link_libraries(_C PRIVATE rl_headers rushlight)
 rl_instrument(_C)
+# src/python/ending.cpp: what happens to threads that Python ends.
+target_link_options(_C PRIVATE -Wl,--wrap=__gxx_personality_v0)
 set_target_properties(_C PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/lib")
 # Types name the slots that they fill and leave out the others on purpose.
 target_compile_options(_C PRIVATE -Wno-missing-field-initializers)

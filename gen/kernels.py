@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 
 from gen import types
@@ -77,7 +76,6 @@ $composites
 struct KernelTable {
   $pointers
 };
-inline constexpr const char* kernel_table_hash = "$hash";
 
 }  // namespace rushlight
 
@@ -87,11 +85,6 @@ $lists
 """
 
 PLACES = ("ISA", "ONCE", "ANYWHERE")  # the order of the struct
-
-
-def table_hash(ops: list[Op]) -> str:
-    """Of all that the struct's layout depends on: libraries of kernels must have been built for the same."""
-    return hashlib.sha256("\n".join(f"{op.kernel.place} {op.text}" for op in ops).encode()).hexdigest()[:16]
 
 
 def kernels_header(ops: list[Op]) -> str:
@@ -106,7 +99,6 @@ def kernels_header(ops: list[Op]) -> str:
         views=[f"{view_function(op)};" for op in ops if op.kind == "view"],
         composites=[f"{composite_function(op)};" for op in ops if op.kind == "composite"],
         pointers=[f"{declaration(op, f'(*{op.symbol})')};" for _, members in kernels for op in members],
-        hash=table_hash(ops),
         lists=[line for lines in lists for line in lines],
     )
     return "\n".join([HEADER, *lines, ""])

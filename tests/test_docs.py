@@ -46,13 +46,18 @@ def test_python_on_the_page_runs(page, tmp_path):
 def test_the_guide_in_cpp_builds_and_learns(tmp_path):
     page = ROOT / "docs" / "guide.md"
     (program,), (project,) = blocks(page, "cpp"), blocks(page, "cmake")
+    commands = blocks(page, "sh")[-1]
     (tmp_path / "spirals.cpp").write_text(program)
     (tmp_path / "CMakeLists.txt").write_text(project)
-    prefix = f"-DCMAKE_PREFIX_PATH={rushlight.utils.cmake_prefix_path}"
-    subprocess.run(["cmake", "-B", "build", prefix], cwd=tmp_path, check=True)
-    subprocess.run(["cmake", "--build", "build"], cwd=tmp_path, check=True)
+    package = str(Path(rushlight.__file__).parent.parent)
+    tools = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     run = subprocess.run(
-        ["build/spirals"], cwd=tmp_path, check=True, capture_output=True, text=True
+        ["sh", "-ec", commands],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": tools, "PYTHONPATH": package},
+        check=True,
+        capture_output=True,
+        text=True,
     )
     assert int(re.findall(r"(\d+) of 1000", run.stdout)[-1]) > 950
     assert set(rushlight.load(tmp_path / "first.pt")) == {"first.weight", "first.bias"}

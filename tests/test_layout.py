@@ -120,6 +120,7 @@ SPELL_THE_DEVICE = {
     "src/python/dlpack.cpp",
     "src/python/methods.cpp",
     "src/python/properties.cpp",
+    "src/python/storage.cpp",
     "src/python/types.cpp",
 }
 
@@ -198,6 +199,7 @@ POSTPONED = {
     ("rushlight.nn.modules._state", "rushlight.nn.modules.module"): "whether a method is Module's",
     ("rushlight.serialization", "rushlight._legacy_files"): "old files are rare",
     ("rushlight.compiler", "rushlight._dynamo"): "needed where a module is compiled",
+    ("rushlight.nn.modules.module", "rushlight.compiler"): "the other way of the same",
 }
 
 

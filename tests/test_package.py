@@ -46,7 +46,7 @@ def test_another_project_finds_the_package(tmp_path):
     (tmp_path / "digits.csv").write_bytes(gzip.decompress(images.read_bytes()))
     build = tmp_path / "build"
     prefix = f"-DCMAKE_PREFIX_PATH={rushlight.utils.cmake_prefix_path}"
-    subprocess.run(["cmake", "-S", EXAMPLE, "-B", build, prefix], check=True)
+    subprocess.run(["cmake", "-S", EXAMPLE, "-B", build, "-G", "Ninja", prefix], check=True)
     subprocess.run(["cmake", "--build", build], check=True)
     command = [build / "digits", tmp_path / "digits.csv"]
     run = subprocess.run(command, check=True, capture_output=True, text=True)

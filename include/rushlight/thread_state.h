@@ -26,6 +26,9 @@ struct ThreadState {
   Run* run = nullptr;                       // the innermost backward run
   Run* wanted_by = nullptr;     // the same where it wants only some gradients; null as a rule
   uint32_t backward_depth = 0;  // backward runs nested on this thread
+  // Where a gradient is being added to a leaf further up: what tells this thread's additions from
+  // those of others.
+  const void* accumulating = nullptr;
 };
 extern RL_API constinit thread_local ThreadState tls __attribute__((tls_model("initial-exec")));
 

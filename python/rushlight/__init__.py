@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         __config__,
         _dynamo,
         _inductor,
+        _utils,
         accelerator,
         autograd,
         backends,
@@ -93,10 +94,8 @@ if TYPE_CHECKING:
         get_deterministic_debug_mode,
         get_float32_matmul_precision,
         is_deterministic_algorithms_warn_only_enabled,
-        is_warn_always_enabled,
         set_deterministic_debug_mode,
         set_float32_matmul_precision,
-        set_warn_always,
         use_deterministic_algorithms,
     )
     from rushlight._tensor_str import get_printoptions, set_printoptions
@@ -117,9 +116,9 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "__config__ _dynamo _inductor accelerator autograd backends compiler cpu cuda fft func "
-        "futures hub library linalg mps mtia multiprocessing nn optim overrides profiler random "
-        "safetensors serialization signal special storage testing types utils version xpu",
+        "__config__ _dynamo _inductor _utils accelerator autograd backends compiler cpu cuda fft "
+        "func futures hub library linalg mps mtia multiprocessing nn optim overrides profiler "
+        "random safetensors serialization signal special storage testing types utils version xpu",
         {
             "_info": "finfo iinfo",
             "_legacy": " ".join(f"{kind}Tensor" for kind in _KINDS),
@@ -128,8 +127,8 @@ else:
             "_settings": (
                 "are_deterministic_algorithms_enabled get_deterministic_debug_mode "
                 "get_float32_matmul_precision is_deterministic_algorithms_warn_only_enabled "
-                "is_warn_always_enabled set_deterministic_debug_mode set_float32_matmul_precision "
-                "set_warn_always use_deterministic_algorithms"
+                "set_deterministic_debug_mode set_float32_matmul_precision "
+                "use_deterministic_algorithms"
             ),
             "_tensor_str": "get_printoptions set_printoptions",
             "autograd.grad_mode": "enable_grad inference_mode no_grad set_grad_enabled",
@@ -159,7 +158,9 @@ def typename(obj):
 
 def is_storage(obj):
     """Whether an object is a storage."""
-    return isinstance(obj, _C.UntypedStorage)
+    from rushlight.storage import TypedStorage
+
+    return isinstance(obj, _C.UntypedStorage | TypedStorage)
 
 
 def _assert(condition, message):

@@ -120,6 +120,7 @@ ROWS = (
         NO_EFFECT,
         "cuDNN is not used",
     ),
+    Row("backends.cudnn.is_acceptable", "", FIXED, "cuDNN is not used"),
     Row(
         "backends.mkldnn",
         {"enabled": True, "deterministic": False, "allow_tf32": True, "fp32_precision": "none"},
@@ -177,7 +178,7 @@ ROWS = (
         "_settings.use_deterministic_algorithms _settings.set_deterministic_debug_mode",
         "",
         NO_EFFECT,
-        "there is one algorithm for each op; the setting can be read again",
+        "there is one algorithm for each op, on GPUs for some with atomic additions",
     ),
     Row(
         "utils.deterministic",
@@ -315,7 +316,6 @@ ROWS = (
     Row("utils.tensorboard.*", "max_queue", NO_EFFECT, "events are written at once"),
     Row("utils.tensorboard.*", "new_style double_precision", NO_EFFECT, "scalars have one form"),
     # the rest
-    Row("random.fork_rng", "devices device_type", NO_EFFECT, "the CPU's state alone is kept"),
     Row("hub.*", "skip_validation", NO_EFFECT, "nothing is asked of a server before"),
     Row("hub.load_state_dict_from_url", "weights_only", FIXED, "files are read as data"),
     Row("library.*", "tags alias_analysis with_keyset _stacklevel", NO_EFFECT, "nobody reads them"),

@@ -131,4 +131,7 @@ class _LegacyStorages:
             if len(data) < 8 + size or struct.unpack_from("<q", data)[0] * dtype.itemsize != size:
                 raise RuntimeError(f"storage '{key}' has wrong byte size; corrupt file?")
             _C._fill_storage(item, dtype, data[8 : 8 + size])
+            placed = self._storages.placed(key)
+            if placed != item and placed.device.type != "meta":
+                placed.copy_(item)
             data = data[8 + size :]

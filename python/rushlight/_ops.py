@@ -241,4 +241,4 @@ class _Ops(types.ModuleType):
         return made
 
 
-ops = _Ops()
+ops: _Ops = _Ops()

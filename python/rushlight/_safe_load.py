@@ -11,7 +11,7 @@ import pickle
 from collections import Counter, OrderedDict
 from typing import Any
 
-from rushlight import _C, Tensor, _rebuild, _utils, storage
+from rushlight import _C, Tensor, _tensor, _utils, storage
 from rushlight.nn.parameter import Parameter
 
 _safe_globals: dict[str, Any] = {}
@@ -114,13 +114,13 @@ _NAMES = {
     "torch.UntypedStorage": _C.UntypedStorage,
     "torch.serialization._get_layout": get_layout,
     "torch.strided": _C.strided,
-    "torch._utils._rebuild_tensor": _rebuild._rebuild_tensor,
-    "torch._utils._rebuild_tensor_v2": _rebuild._rebuild_tensor_v2,
-    "torch._utils._rebuild_tensor_v3": _rebuild._rebuild_tensor_v3,
+    "torch._utils._rebuild_tensor": _utils._rebuild_tensor,
+    "torch._utils._rebuild_tensor_v2": _utils._rebuild_tensor_v2,
+    "torch._utils._rebuild_tensor_v3": _utils._rebuild_tensor_v3,
     "torch._utils._rebuild_parameter": _utils._rebuild_parameter,
     "torch._utils._rebuild_parameter_with_state": _utils._rebuild_parameter_with_state,
-    "torch._utils._rebuild_meta_tensor_no_storage": _rebuild._rebuild_meta_tensor_no_storage,
-    "torch._tensor._rebuild_from_type_v2": _rebuild._rebuild_from_type_v2,
+    "torch._utils._rebuild_meta_tensor_no_storage": _utils._rebuild_meta_tensor_no_storage,
+    "torch._tensor._rebuild_from_type_v2": _tensor._rebuild_from_type_v2,
     **{f"torch.{name}": kind for name, kind in storage.NAMES.items()},
     **{str(dtype): dtype for dtype in storage.OF_DTYPE},
 }
@@ -172,7 +172,7 @@ class SafeObjects:
         for item in _safe_globals.values():
             if item is function:
                 return function.__new__(function, *arguments) if new else function(*arguments)
-        if function is _rebuild._rebuild_from_type_v2:
+        if function is _tensor._rebuild_from_type_v2:
             return self._rebuild_from_type(*arguments)
         known = _CALLS.get(id(function))
         if known is None:
@@ -188,7 +188,7 @@ class SafeObjects:
         ):
             raise pickle.UnpicklingError(f"tensors of the type {kind!r} are not allowed by default")
         result = self.call(function, arguments, False)
-        return _rebuild._rebuild_from_type_v2(lambda: result, kind, (), state)
+        return _tensor._rebuild_from_type_v2(lambda: result, kind, (), state)
 
     def persistent(self, pid):
         return self.load_storage(pid)

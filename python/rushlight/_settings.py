@@ -1,7 +1,8 @@
 """Settings that programs make and that change nothing here, but can be read again.
 
-Every op of rushlight is deterministic, whatever the number of threads; float32 products are
-computed in float32.
+On the CPU every op is deterministic, whatever the number of threads. On GPUs, ops that add by
+atomic operations (docs/cuda.md lists them) may differ in the last bits from run to run, and there
+is no other way to compute them. float32 products are computed in float32.
 """
 
 from __future__ import annotations
@@ -13,10 +14,8 @@ __all__ = [
     "get_deterministic_debug_mode",
     "get_float32_matmul_precision",
     "is_deterministic_algorithms_warn_only_enabled",
-    "is_warn_always_enabled",
     "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
-    "set_warn_always",
     "use_deterministic_algorithms",
 ]
 
@@ -27,7 +26,10 @@ _MODES = {"default": 0, "warn": 1, "error": 2}
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Ask for deterministic algorithms: there are no others here."""
+    """Note that deterministic algorithms are wanted; it changes no result, and no op refuses.
+
+    On the CPU there are no others. On GPUs some sums keep their atomic additions.
+    """
     global _deterministic, _warn_only
     if not isinstance(mode, bool) or not isinstance(warn_only, bool):
         raise TypeError(
@@ -86,19 +88,3 @@ def set_float32_matmul_precision(precision):
 def get_float32_matmul_precision():
     """What was last set."""
     return _precision
-
-
-_warn_always = False
-
-
-def set_warn_always(b):
-    """Accepted; warnings that PyTorch gives once are given once."""
-    global _warn_always
-    if not isinstance(b, bool):
-        raise TypeError(f"set_warn_always(): argument 'b' must be bool, not {type(b).__name__}")
-    _warn_always = b
-
-
-def is_warn_always_enabled():
-    """What was last set."""
-    return _warn_always

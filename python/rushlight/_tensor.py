@@ -64,8 +64,8 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment. If you were attempting to deepcopy a module, this may be "
-                "because of a torch.nn.utils.weight_norm usage."
+                "protocol, and this one was computed; detach() gives one that can be copied. In a "
+                "module it may be an attribute that a forward pass or weight_norm has left."
             )
         if id(self) in memo:
             return memo[id(self)]
@@ -85,19 +85,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def __reduce_ex__(self, protocol):
         from rushlight import _utils
 
-        if self.device.type == "meta":
-            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        parts = (
-            self.untyped_storage(),
-            self.dtype,
-            self.storage_offset(),
-            tuple(self.size()),
-            self.stride(),
-            self.requires_grad,
-        )
+        function, parts = _utils.reduce_tensor(self)
         if type(self) is Tensor and not self.__dict__:
-            return _utils._rebuild_tensor, parts
-        return _utils._rebuild_subclass, (type(self), parts, self.__dict__)
+            return function, parts
+        return _rebuild_from_type_v2, (function, type(self), parts, self.__dict__)
 
     # ---- numpy ----
 
@@ -156,8 +147,11 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return self._base is not None
 
     def storage(self):
-        """The memory below it."""
-        return self.untyped_storage()
+        """The memory below it, as elements of its dtype."""
+        from rushlight.storage import TypedStorage, warn_of_removal
+
+        warn_of_removal()
+        return TypedStorage._over(self.untyped_storage(), self.dtype)
 
     def share_memory_(self):
         """Move it to memory that other processes see once it is sent to them, in place."""
@@ -200,6 +194,18 @@ def _as_class(result, cls):
     if isinstance(result, tuple) and hasattr(result, "n_sequence_fields"):  # a named result
         return type(result)(_as_class(r, cls) for r in result)
     return result
+
+
+def _rebuild_from_type_v2(func, new_type, args, state):
+    """What pickles call to make a tensor of a subclass, or one with attributes."""
+    tensor = func(*args)
+    if type(tensor) is not new_type:
+        tensor = tensor.as_subclass(new_type)
+    if isinstance(state, tuple):  # a dict and what lies in slots
+        state = state[0]
+    if state:
+        vars(tensor).update(state)
+    return tensor
 
 
 def _on_copied_storage(tensor, memo):

@@ -1,24 +1,66 @@
-"""Functions that saved files name: they rebuild objects while unpickling."""
+"""What saved files and pickles call to make tensors, with PyTorch's names and signatures.
 
-from rushlight import _C
+Arguments of the functions that `load` lets a file call come from that file: they are not trusted.
+"""
 
+from collections import OrderedDict
 
-def _rebuild_tensor(storage, dtype, offset, size, stride, requires_grad):
-    return _C._tensor_on(storage, dtype, offset, size, stride).requires_grad_(requires_grad)
-
-
-def _rebuild_subclass(kind, parts, state):
-    from rushlight import Tensor
-
-    tensor = _rebuild_tensor(*parts)
-    if kind is not Tensor:
-        tensor = tensor.as_subclass(kind)
-    vars(tensor).update(state)
-    return tensor
+from rushlight import _C, storage
 
 
-def _rebuild_generator(device, state):
-    return _C.Generator(device).set_state(state)
+def _typed(item):
+    if not isinstance(item, storage.TypedStorage):
+        raise TypeError(f"expected a storage with a dtype, but got {type(item).__name__}")
+    return item
+
+
+def _integers(values):
+    values = tuple(values)
+    if not all(type(value) is int for value in values):
+        raise TypeError("sizes and strides must be ints")
+    return values
+
+
+def _with_grad(tensor, requires_grad):
+    return tensor.requires_grad_() if requires_grad is True else tensor
+
+
+def _rebuild_tensor(storage, storage_offset, size, stride):
+    item = _typed(storage)
+    size, stride = _integers(size), _integers(stride)
+    return _C._tensor_on(item.untyped(), item.dtype, storage_offset, size, stride)
+
+
+def _rebuild_tensor_v2(
+    storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None
+):
+    tensor = _rebuild_tensor(storage, storage_offset, size, stride)
+    if isinstance(metadata, dict):
+        # PyTorch keeps these operations undone; here they are carried out.
+        if metadata.get("conj"):
+            tensor = tensor.conj()
+        if metadata.get("neg"):
+            tensor = -tensor
+    return _with_grad(tensor, requires_grad)
+
+
+def _rebuild_tensor_v3(
+    storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None
+):
+    if not isinstance(storage, _C.UntypedStorage | _TypedStorage) or dtype is _C.bool:
+        raise TypeError("this form of a tensor is not supported")
+    typed = _TypedStorage._over(storage.untyped(), dtype)
+    return _rebuild_tensor_v2(
+        typed, storage_offset, size, stride, requires_grad, backward_hooks, metadata
+    )
+
+
+_TypedStorage = storage.TypedStorage  # `storage` is a parameter's name above
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    tensor = _C.ops.empty_strided(_integers(size), _integers(stride), dtype=dtype, device="meta")
+    return _with_grad(tensor, requires_grad)
 
 
 def _rebuild_parameter(data, requires_grad, backward_hooks):
@@ -31,3 +73,63 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
     parameter = _rebuild_parameter(data, requires_grad, backward_hooks)
     vars(parameter).update(state)
     return parameter
+
+
+def _rebuild_generator(device, state):
+    return _C.Generator(device).set_state(state)
+
+
+def reduce_tensor(tensor):
+    """A function and arguments that make a plain tensor with this one's memory again."""
+    if tensor.device.type == "meta":
+        parts = (tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.requires_grad)
+        return _rebuild_meta_tensor_no_storage, parts
+    typed = _TypedStorage._over(tensor.untyped_storage(), tensor.dtype)
+    place = (tensor.storage_offset(), tuple(tensor.size()), tensor.stride())
+    # Hooks are not saved; their place is part of the format.
+    return _rebuild_tensor_v2, (typed, *place, tensor.requires_grad, OrderedDict())
+
+
+# ---- other helpers that programs reach for ----
+
+
+def _element_size(dtype):
+    """The bytes of an element."""
+    return dtype.itemsize
+
+
+def _get_device_index(device, optional=False, allow_cpu=False):
+    """The number of a device that is given as a number, a name or a device.
+
+    Args:
+        optional: None, and a device without a number, mean the current one.
+        allow_cpu: a CPU is -1 instead of an error.
+    """
+    if isinstance(device, str):
+        device = _C.device(device)
+    if isinstance(device, _C.device):
+        if device.type == "cpu" and allow_cpu:
+            return -1
+        if device.type == "cpu":
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        index = device.index
+    else:
+        index = device
+    if isinstance(index, int):
+        return index
+    if not optional:
+        raise ValueError(f"Expected a torch.device with a specified index or an integer: {device}")
+    from rushlight import cuda
+
+    return cuda.current_device()
+
+
+def _flatten_dense_tensors(tensors):
+    """All elements in one row."""
+    return _C.ops.cat([tensor.contiguous().view(-1) for tensor in tensors])
+
+
+def _unflatten_dense_tensors(flat, tensors):
+    """Pieces of a row with the sizes of the tensors."""
+    pieces = flat.split([tensor.numel() for tensor in tensors])
+    return tuple(piece.view_as(tensor) for piece, tensor in zip(pieces, tensors, strict=True))

@@ -26,9 +26,8 @@ def is_available():
 
 def current_accelerator(check_available=False):
     """Its device, without a number; None where this build has none (or there is none now)."""
-    if rushlight.version.cuda is None or (check_available and not is_available()):
-        return None
-    return rushlight.device("cuda")
+    there = is_available() if check_available else rushlight.backends.cuda.is_built()
+    return rushlight.device("cuda") if there else None
 
 
 def device_count():

@@ -1,7 +1,8 @@
 """`import rushlight.as_torch` lets `import torch` find rushlight.
 
 For programs that cannot be changed: `torch`, `torch.nn.functional` and so on are then this package
-and its modules. Raises ImportError where PyTorch itself is loaded already.
+and its modules, also for `importlib.util.find_spec` and `importlib.metadata.version`. Raises
+ImportError where PyTorch itself is loaded already.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import sys
 import types
+from pathlib import Path
 
 import rushlight
 
@@ -39,7 +42,19 @@ class _Alias(types.ModuleType):
 _ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Distribution(importlib.metadata.Distribution):
+    """What `importlib.metadata` tells of torch."""
+
+    def read_text(self, filename):
+        if filename != "METADATA":
+            return None
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {VERSION}\n"
+
+    def locate_file(self, path):
+        return Path(rushlight.__path__[0]).parent / path
+
+
+class _Finder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
     """Finds torch.X where rushlight.X is, torchvision.X where rushlight.vision.X is."""
 
     def find_spec(self, name, path=None, target=None):
@@ -47,17 +62,24 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if root not in _ROOTS:
             return None
         source = _ROOTS[root] + ("." + rest if rest else "")
-        if name == "torch" or importlib.util.find_spec(source) is None:
+        if importlib.util.find_spec(source) is None:
             return None
         return importlib.machinery.ModuleSpec(name, self, origin=source, is_package=True)
 
     def create_module(self, spec):
+        if spec.name == "torch":
+            return _Alias("torch", rushlight.__doc__)
         module = importlib.import_module(spec.origin)
-        self._spec = module.__spec__  # the import system is about to replace it
+        spec.loader_state = module.__spec__  # the import system is about to replace it
         return module
 
     def exec_module(self, module):
-        module.__spec__ = self._spec
+        if not isinstance(module, _Alias):
+            module.__spec__ = module.__spec__.loader_state
+
+    def find_distributions(self, context=importlib.metadata.DistributionFinder.Context()):  # noqa: B008
+        if context.name in (None, "torch"):
+            yield _Distribution()
 
 
 def install():
@@ -67,10 +89,8 @@ def install():
         return
     if loaded is not None:
         raise ImportError("rushlight.as_torch must be imported before torch")
-    alias = _Alias("torch", rushlight.__doc__)
-    alias.__path__ = []
-    sys.modules["torch"] = alias
     sys.meta_path.insert(0, _Finder())
+    importlib.import_module("torch").__file__ = rushlight.__file__
 
 
 install()

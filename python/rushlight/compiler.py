@@ -151,8 +151,8 @@ def reset():
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    """The backends that PyTorch programs name; none changes anything."""
-    return ["cudagraphs", "inductor", "onnxrt", "openxla", "tvm"]
+    """The compilers there are: none. `compile` takes every name and runs programs as they are."""
+    return []
 
 
 class set_stance:

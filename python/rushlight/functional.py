@@ -478,7 +478,7 @@ def _removed(name, other):
 
     def function(*args, **kwargs):
         raise RuntimeError(
-            "This function was deprecated since version 1.9 and is now removed. "
+            "This function was deprecated and is now removed. "
             f"`torch.{name}` is deprecated in favor of `torch.{other}`."
         )
 

@@ -7,6 +7,7 @@ function for each device type, one for the meta device, and a backward.
 from __future__ import annotations
 
 import inspect
+import threading
 import typing
 
 import rushlight
@@ -90,9 +91,11 @@ class CustomOpDef:
     def __init__(self, namespace, name, schema, fn=None):
         self._namespace, self._name, self._schema = namespace, name, schema
         self._qualname = f"{namespace}::{name}"
+        # What it does, by device type; None for all others.
         self._kernels: dict[typing.Any, typing.Any] = {} if fn is None else {None: fn}
         self._fake = None
-        self._function = None
+        self._composite = None  # made of other ops, which record themselves
+        self._autograd = None  # called first, with recording
         self.__name__ = name
         _definitions[self._qualname] = self
         ops._add(namespace, name, self)
@@ -146,7 +149,7 @@ class CustomOpDef:
                 return backward(ctx, *grads)
 
         _Function.__name__ = self._name
-        self._function = _Function
+        self._autograd = _Function.apply
 
     def register_vmap(self, func=None):
         """Accepted: vmap goes through the op one slice at a time."""
@@ -156,10 +159,17 @@ class CustomOpDef:
         """Accepted: dispatch modes see what the op is made of."""
         return fn if fn is not None else lambda function: function
 
+    def _has_kernel(self, args):
+        """Whether some function is there for the devices of these arguments alone."""
+        if None in self._kernels:
+            return True
+        devices = _devices(args)
+        return ("meta" in devices and self._fake is not None) or not devices.isdisjoint(
+            self._kernels
+        )
+
     def _run(self, args):
-        devices = {
-            t.device.type for t in _pytree.tree_iter(list(args)) if isinstance(t, _C.TensorBase)
-        }
+        devices = _devices(args)
         if "meta" in devices:
             if self._fake is None:
                 raise NotImplementedError(
@@ -175,13 +185,15 @@ class CustomOpDef:
         )
 
     def __call__(self, *args, **kwargs):
-        function = next(iter(self._kernels.values()), self._fake)
+        function = next(iter(self._kernels.values()), self._composite or self._fake)
         if function is not None and (kwargs or self._has_defaults(function)):
             bound = inspect.signature(function).bind(*args, **kwargs)
             bound.apply_defaults()
             args = (*bound.args, *bound.kwargs.values())
-        if self._function is not None:
-            return self._function.apply(*args)
+        if self._autograd is not None and not _AutoDispatchBelowAutograd._inside():
+            return self._autograd(*args)
+        if self._composite is not None and not self._has_kernel(args):
+            return self._composite(*args)
         with rushlight.no_grad():
             result = self._run(args)
         if not _C.is_grad_enabled() or not any(
@@ -208,6 +220,38 @@ class CustomOpDef:
         return any(
             p.default is not p.empty for p in inspect.signature(function).parameters.values()
         )
+
+
+def _devices(args):
+    return {t.device.type for t in _pytree.tree_iter(list(args)) if isinstance(t, _C.TensorBase)}
+
+
+class _AutoDispatchBelowAutograd:
+    """Within it nothing is recorded, and ops of one's own skip their function for autograd.
+
+    Such a function calls the op itself in it, to get at what the op does on the device.
+    """
+
+    _thread = threading.local()
+
+    def __init__(self):
+        self._no_grad = rushlight.no_grad()
+
+    @classmethod
+    def _inside(cls):
+        return getattr(cls._thread, "depth", 0) > 0
+
+    def __enter__(self):
+        self._thread.depth = getattr(self._thread, "depth", 0) + 1
+        self._no_grad.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self._no_grad.__exit__(*error)
+        self._thread.depth -= 1
+
+
+_C._AutoDispatchBelowAutograd = _AutoDispatchBelowAutograd
 
 
 def _parts(qualname):
@@ -249,14 +293,31 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
     return define_op if fn is None else define_op(fn)
 
 
-def define(qualname, schema, *, lib=None, tags=()):
-    """Name an op, "namespace::name", with its schema; `impl` gives what it does."""
+def define(qualname, schema, alias_analysis="", *, lib=None, tags=()):
+    """Name an op, "namespace::name", with its schema; `impl` gives what it does.
+
+    With a `Library` instead of a name, a decorator of what the op does on all devices.
+    """
+    if isinstance(qualname, Library):
+        name = qualname.define(schema, alias_analysis)
+        return impl(qualname, name, "CompositeImplicitAutograd")
     namespace, name = _parts(qualname)
     CustomOpDef(namespace, name, schema)
+    return None
 
 
 def impl(qualname, types, func=None, *, lib=None):
-    """Decorates what a named op does on devices: "cpu", "cuda", "default" or several of them."""
+    """Decorates what a named op does on devices: "cpu", "cuda", "default" or several of them.
+
+    With a `Library`, the name of its op and a dispatch key, a decorator for `Library.impl`.
+    """
+    if isinstance(qualname, Library):
+
+        def register(function):
+            qualname.impl(types, function, func or "")
+            return function
+
+        return register
     kinds = (types,) if isinstance(types, str) else tuple(types)
     devices = [None if t.lower() in ("default", "compositeexplicitautograd") else t for t in kinds]
     return _defined(qualname).register_kernel([d and d.lower() for d in devices], func)
@@ -312,14 +373,34 @@ class Library:
         return name
 
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
-        """Say what an op does; the dispatch key names a device, or all."""
+        """Say what an op does.
+
+        Args:
+            dispatch_key: a device ("CPU", "CUDA", "Meta"); "CompositeExplicitAutograd" for all of
+                them; "CompositeImplicitAutograd" (the default) for a function made of other ops,
+                whose gradients follow from theirs; "Autograd" for what is called first, while
+                gradients are recorded: as a rule `apply` of an `autograd.Function`.
+
+        Raises:
+            RuntimeError: another dispatch key.
+        """
+        if with_keyset:
+            raise NotImplementedError("there are no sets of dispatch keys to pass on")
         name = op_name if isinstance(op_name, str) else op_name._name
-        key = (dispatch_key or self.dispatch_key or "default").lower()
         definition = _defined(f"{self.ns}::{name.rpartition('::')[2]}")
-        if key == "meta":
+        key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+        if key == "CompositeImplicitAutograd":
+            definition._composite = fn
+        elif key in ("Autograd", "AutogradCPU", "AutogradCUDA"):
+            definition._autograd = fn
+        elif key == "Meta":
             definition.register_fake(fn)
+        elif key == "CompositeExplicitAutograd":
+            definition.register_kernel(None, fn)
+        elif key in ("CPU", "CUDA"):
+            definition.register_kernel(key.lower(), fn)
         else:
-            definition.register_kernel(key if key in ("cpu", "cuda") else None, fn)
+            raise RuntimeError(f"could not parse dispatch key: {key}")
 
     def _destroy(self):
         """Accepted: names stay."""

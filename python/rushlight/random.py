@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 
 from rushlight import _C
@@ -40,13 +41,40 @@ def set_rng_state(new_state):
 
 
 @contextmanager
-def fork_rng(devices=None, enabled=True, device_type="cuda"):
-    """Leaves the default generator after the `with` block as it was before."""
+def fork_rng(
+    devices=None,
+    enabled=True,
+    _caller="fork_rng",
+    _devices_kw="devices",
+    device_type=None,
+):
+    """Leaves generators after the `with` block as they were before: the CPU's and those of devices.
+
+    Args:
+        devices: numbers, names or devices; by default all there are.
+        enabled: False does nothing.
+        device_type: their type: GPUs by default, which alone have generators beside the CPU's.
+    """
     if not enabled:
         yield
         return
-    state = default_generator.get_state()
+    generators = [default_generator]
+    if device_type is None or _C.device(device_type).type == "cuda":
+        from rushlight import cuda
+
+        chosen = range(cuda.device_count()) if devices is None else list(devices)
+        if devices is None and len(chosen) > 1:
+            warnings.warn(
+                f"{_caller} keeps the generators of all {len(chosen)} GPUs; {_devices_kw} says "
+                "which ones are used.",
+                stacklevel=3,
+            )
+        generators += [cuda.random.generator_of(device) for device in chosen]
+    elif devices:
+        raise RuntimeError(f"devices of the type {device_type!r} have no generators to keep")
+    states = [generator.get_state() for generator in generators]
     try:
         yield
     finally:
-        default_generator.set_state(state)
+        for generator, state in zip(generators, states, strict=True):
+            generator.set_state(state)

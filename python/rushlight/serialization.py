@@ -10,10 +10,9 @@ from __future__ import annotations
 import io
 import os
 import pickle
-from collections import OrderedDict
 from typing import Any
 
-from rushlight import _C, Tensor, _rebuild, storage
+from rushlight import _C, Tensor, _tensor, _utils, storage
 from rushlight._safe_load import (
     SafeObjects,
     add_safe_globals,
@@ -39,8 +38,6 @@ DEFAULT_PROTOCOL = 2
 _LAST_PROTOCOL = 3
 _RENAMES = (
     ("rushlight\nUntypedStorage", "torch.storage\nUntypedStorage"),
-    ("rushlight._rebuild\n_rebuild_from_type_v2", "torch._tensor\n_rebuild_from_type_v2"),
-    ("rushlight._rebuild", "torch._utils"),
     ("rushlight._safe_load\nget_layout", "torch.serialization\n_get_layout"),
     ("rushlight", "torch"),
 )
@@ -59,7 +56,7 @@ class _Saved:
     def persistent_id(self, obj):
         """What stands for a storage in the pickle; None for all else."""
         if isinstance(obj, storage.TypedStorage):
-            untyped, dtype = obj.untyped, obj.dtype
+            untyped, dtype = obj.untyped(), obj.dtype
             kind = storage.OF_DTYPE[dtype]
         elif isinstance(obj, _C.UntypedStorage):
             untyped, dtype, kind = obj, None, _C.UntypedStorage
@@ -88,24 +85,14 @@ class _PicklerMixin:
     def reducer_override(self, obj):
         kind = type(obj)
         if kind is Tensor and not obj.__dict__:
-            return _reduce_tensor(obj)
+            return _utils.reduce_tensor(obj)
         if isinstance(obj, Tensor) and kind.__reduce_ex__ is Tensor.__reduce_ex__:
-            function, parts = _reduce_tensor(obj)
-            return _rebuild._rebuild_from_type_v2, (function, kind, parts, obj.__dict__)
+            function, parts = _utils.reduce_tensor(obj)
+            return _tensor._rebuild_from_type_v2, (function, kind, parts, obj.__dict__)
         if kind is _C.layout:
             return get_layout, (str(obj),)
         other = getattr(super(), "reducer_override", None)
         return NotImplemented if other is None else other(obj)
-
-
-def _reduce_tensor(t):
-    if t.device.type == "meta":
-        parts = (t.dtype, tuple(t.size()), tuple(t.stride()), t.requires_grad)
-        return _rebuild._rebuild_meta_tensor_no_storage, parts
-    typed = storage.TypedStorage(t.untyped_storage(), t.dtype)
-    place = (t.storage_offset(), tuple(t.size()), tuple(t.stride()))
-    # Hooks are not saved; their place is part of the format.
-    return _rebuild._rebuild_tensor_v2, (typed, *place, t.requires_grad, OrderedDict())
 
 
 def _pickled(obj, saved, pickle_module, protocol):
@@ -178,14 +165,28 @@ def _default_location(item, location):
     if kind == "meta":
         return _C._meta_storage(item.nbytes())
     if kind == "cuda":
-        raise RuntimeError(
-            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
-            "False. On a machine with a CPU only, use torch.load with "
-            "map_location=torch.device('cpu') to map your storages to the CPU."
-        )
+        _check_cuda(location)
+        return item.to(device=location)
     raise RuntimeError(
         f"don't know how to restore data location of a storage (tagged with {location})"
     )
+
+
+def _check_cuda(location):
+    from rushlight import cuda
+
+    remedy = "Give map_location, for example torch.device('cpu'), to load on what there is."
+    if not cuda.is_available():
+        raise RuntimeError(
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+            f"False. {remedy}"
+        )
+    index = _C.device(location).index or 0
+    if index >= cuda.device_count():
+        raise RuntimeError(
+            f"Attempting to deserialize object on CUDA device {index} but "
+            f"torch.cuda.device_count() is {cuda.device_count()}. {remedy}"
+        )
 
 
 def _locator(map_location):
@@ -225,6 +226,10 @@ class _Storages:
         self._place = _locator(map_location)
         self._known = {}
 
+    def placed(self, key):
+        """The storage of a key that has been loaded."""
+        return self._known[key]
+
     def load(self, pid):
         if not isinstance(pid, tuple) or len(pid) != 5 or pid[0] != "storage":
             raise pickle.UnpicklingError("persistent_load: expected the id of a storage")
@@ -239,7 +244,7 @@ class _Storages:
         if key not in self._known:
             self._known[key] = self._place(item, location)
         item = self._known[key]
-        return storage.TypedStorage(item, dtype) if typed else item
+        return storage.TypedStorage._over(item, dtype) if typed else item
 
 
 # ---- loading ----

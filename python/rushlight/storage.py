@@ -1,41 +1,313 @@
-"""`UntypedStorage`, and the names of storages with a dtype in saved files (`FloatStorage`)."""
+"""Storages: `UntypedStorage`, bytes; `TypedStorage`, elements; `FloatStorage` and its like."""
 
+import warnings
 from typing import Any
 
 from rushlight import _C, _KINDS
 
+__all__ = ["TypedStorage", "UntypedStorage"]
+
 UntypedStorage = _C.UntypedStorage
 
 
-class _StorageName:
-    """A dtype under the name that files use. Storages here have no dtype, so it makes none."""
+def warn_of_removal():
+    """Says that typed storages are on their way out, as in PyTorch."""
+    warnings.warn(
+        "TypedStorage is deprecated, as in PyTorch, which will remove it: "
+        "tensor.untyped_storage() gives the bytes.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+class TypedStorage:
+    """The memory below tensors as elements of one dtype.
+
+    `TypedStorage(3)` makes an uninitialised one, `TypedStorage([1, 2])` one with these values.
+
+    Args:
+        wrap_storage: an `UntypedStorage` to look at, instead of a size or values.
+        dtype: of the elements; by default the default dtype.
+        device: where new memory lies.
+    """
 
     dtype: _C.dtype
 
-    def __new__(cls, *args, **kwargs):
-        raise TypeError(
-            f"{cls.__name__} is a name in saved files; storages are UntypedStorage, without a dtype"
-        )
+    def __init__(self, *args, wrap_storage=None, dtype=None, device=None):
+        warn_of_removal()
+        dtype = _C.ops.get_default_dtype() if dtype is None else dtype
+        if len(args) > 1:
+            raise RuntimeError(
+                f"TypedStorage takes a size or values, but got {len(args)} arguments"
+            )
+        if wrap_storage is None:
+            content = args[0] if args else 0
+            make = _C.ops.empty if isinstance(content, int) else _C.ops.tensor
+            tensor = make(content, dtype=dtype, device=device)
+            wrap_storage = tensor.untyped_storage()
+        elif args or device is not None:
+            raise RuntimeError(
+                "TypedStorage takes either wrap_storage or what new memory is made of"
+            )
+        elif not isinstance(wrap_storage, UntypedStorage):
+            raise TypeError(
+                f"wrap_storage must be an UntypedStorage, but got {type(wrap_storage).__name__}"
+            )
+        self._untyped = wrap_storage
+        self.dtype = dtype
+
+    @classmethod
+    def _over(cls, untyped, dtype):
+        """Of bytes that are there, without a warning."""
+        new = cls.__new__(cls)
+        new._untyped = untyped
+        new.dtype = dtype
+        return new
+
+    @property
+    def _elements(self):
+        """The elements as a tensor of one dimension."""
+        return _C._tensor_on(self._untyped, self.dtype, 0, (self.size(),), (1,))
+
+    def untyped(self):
+        """The bytes."""
+        return self._untyped
+
+    # ---- what it is ----
+
+    @property
+    def device(self):
+        """Where it lies."""
+        return self._untyped.device
+
+    @property
+    def is_cuda(self):
+        """Whether it lies on a GPU."""
+        return self.device.type == "cuda"
+
+    @property
+    def _cdata(self):
+        return self._untyped._cdata
+
+    def size(self):
+        """The number of elements."""
+        return self._untyped.nbytes() // self.dtype.itemsize
+
+    def nbytes(self):
+        """The number of bytes."""
+        return self._untyped.nbytes()
+
+    def element_size(self):
+        """The bytes of an element."""
+        return self.dtype.itemsize
+
+    def data_ptr(self):
+        """The address of the first element."""
+        return self._untyped.data_ptr()
+
+    def get_device(self):
+        """The number of its GPU, -1 in main memory."""
+        return self.device.index if self.is_cuda else -1
+
+    def resizable(self):
+        """Whether `resize_` works."""
+        return self._untyped.resizable()
+
+    def is_shared(self):
+        """Whether it lies in memory that other processes may see."""
+        return self._elements.is_shared()
+
+    def type(self, dtype=None, non_blocking=False):
+        """The name of its class; with a dtype or such a name a storage of that dtype."""
+        kind = f"{OF_DTYPE[self.dtype].__name__}"
+        if dtype is None:
+            return f"torch.cuda.{kind}" if self.is_cuda else f"torch.{kind}"
+        if isinstance(dtype, str):
+            name = dtype.removeprefix("torch.")
+            if name not in NAMES:
+                raise ValueError(f"invalid type: '{dtype}'")
+            dtype = NAMES[name]
+        if isinstance(dtype, type) and issubclass(dtype, _StorageName):
+            dtype = dtype.dtype
+        return self._converted(dtype, non_blocking=non_blocking)
+
+    # ---- its elements ----
+
+    def __len__(self):
+        return self.size()
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            raise RuntimeError("a TypedStorage gives single elements, not slices")
+        return self._elements[self._checked(index)].item()
+
+    def __setitem__(self, index, value):
+        if not isinstance(index, slice):
+            index = self._checked(index)
+        self._elements[index] = value
+
+    def _checked(self, index):
+        if not isinstance(index, int):
+            raise TypeError(
+                f"can't index a {type(self).__name__} with {type(index).__name__}: an int is needed"
+            )
+        if not -self.size() <= index < self.size():
+            raise IndexError(f"index {index} out of range for storage of size {self.size()}")
+        return index
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def tolist(self):
+        """The elements as Python numbers."""
+        return self._elements.tolist()
+
+    def fill_(self, value):
+        """Gives all elements one value."""
+        self._elements.fill_(value)
+        return self
+
+    def copy_(self, source, non_blocking=False):
+        """Takes the elements of another storage of the same size, converted."""
+        if len(source) != self.size():
+            raise RuntimeError(f"size does not match, self was {self.size()}, source {len(source)}")
+        self._elements.copy_(_as_typed(source)._elements, non_blocking=non_blocking)
+        return self
+
+    def resize_(self, size):
+        """Grows the memory to this number of elements, keeping what it holds."""
+        self._untyped.resize_(size * self.dtype.itemsize)
+        return self
+
+    # ---- copies ----
+
+    def _converted(self, dtype=None, device=None, non_blocking=False):
+        """A storage with other elements or elsewhere; this one where nothing is to be done."""
+        dtype, device = dtype or self.dtype, device or self.device
+        moved = self._elements.to(dtype=dtype, device=device, non_blocking=non_blocking)
+        untyped = moved.untyped_storage()
+        return self if untyped == self._untyped else TypedStorage._over(untyped, dtype)
+
+    def clone(self):
+        """A copy."""
+        return TypedStorage._over(self._elements.clone().untyped_storage(), self.dtype)
+
+    def __copy__(self):
+        return self.clone()
+
+    def __deepcopy__(self, memo):
+        # Tensors note their storages under this key, too.
+        key = ("storage", self._cdata)
+        if key not in memo:
+            memo[key] = (self._untyped.clone(), self._untyped)
+        return TypedStorage._over(memo[key][0], self.dtype)
+
+    def __reduce__(self):
+        return TypedStorage._over, (self._untyped, self.dtype)
+
+    def cpu(self):
+        """A copy in main memory; the storage itself where it lies there."""
+        return self._converted(device="cpu")
+
+    def cuda(self, device=None, non_blocking=False):
+        """A copy on a GPU; the storage itself where it lies there."""
+        return self._converted(device=device or "cuda", non_blocking=non_blocking)
+
+    def to(self, *, device, non_blocking=False):
+        """A copy on a device; the storage itself where it lies there."""
+        return self._converted(device=device, non_blocking=non_blocking)
+
+    def pin_memory(self, device=None):
+        """A copy in memory that a GPU reads by itself; RuntimeError on a machine without one."""
+        pinned = self._elements.pin_memory(device)
+        return TypedStorage._over(pinned.untyped_storage(), self.dtype)
+
+    def is_pinned(self, device=None):
+        """Whether it lies in memory that a GPU reads by itself."""
+        return self._elements.is_pinned(device)
+
+    def share_memory_(self):
+        """Moves it to memory that other processes see once it is sent to them.
+
+        Tensors that were made on it before keep the old memory.
+        """
+        self._untyped = self._elements.share_memory_().untyped_storage()
+        return self
+
+    # ---- as an object ----
+
+    def __eq__(self, other):
+        if not isinstance(other, TypedStorage):
+            return NotImplemented
+        return self._untyped == other._untyped and self.dtype == other.dtype
+
+    def __hash__(self):
+        return hash((self._untyped, self.dtype))
+
+    def __str__(self):
+        about = f"{self.dtype}, device={self.device}) of size {len(self)}"
+        values = "...\n" if self.device.type == "meta" else "".join(f" {v}\n" for v in self)
+        return f"{values}[torch.storage.TypedStorage(dtype={about}]"
+
+    __repr__ = __str__
+
+
+def _as_typed(source):
+    if isinstance(source, TypedStorage):
+        return source
+    return TypedStorage._over(source, _C.uint8)
+
+
+def _add_conversions():
+    """`float()`, `half()` and such: a storage of that dtype."""
+    for name, dtype in {
+        "float": _C.float32,
+        "double": _C.float64,
+        "half": _C.float16,
+        "bfloat16": _C.bfloat16,
+        "byte": _C.uint8,
+        "char": _C.int8,
+        "short": _C.int16,
+        "int": _C.int32,
+        "long": _C.int64,
+        "bool": _C.bool,
+        "complex_float": _C.complex64,
+        "complex_double": _C.complex128,
+    }.items():
+
+        def convert(self, dtype=dtype):
+            return self._converted(dtype)
+
+        convert.__name__ = name
+        convert.__qualname__ = f"TypedStorage.{name}"
+        convert.__doc__ = f"A storage of {dtype} with these elements; itself where it is one."
+        setattr(TypedStorage, name, convert)
+
+
+_add_conversions()
+
+
+class _StorageKind(type):
+    """The class of `FloatStorage` and its like: a TypedStorage of its dtype is an instance."""
+
+    dtype: _C.dtype
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+
+
+class _StorageName(metaclass=_StorageKind):
+    """A dtype under the name that files use; calling it makes a `TypedStorage`."""
+
+    def __new__(cls, *args, wrap_storage=None):
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 
 
 NAMES: dict[str, Any] = {
-    f"{kind}Storage": type(
+    f"{kind}Storage": _StorageKind(
         f"{kind}Storage", (_StorageName,), {"dtype": dtype, "__module__": "rushlight"}
     )
     for kind, dtype in _KINDS.items()
 }
 globals().update(NAMES)
 OF_DTYPE = {kind.dtype: kind for kind in NAMES.values()}
-
-
-class TypedStorage:
-    """A storage with the dtype that a file gave it; what tensors are rebuilt from.
-
-    Args:
-        untyped: the bytes.
-        dtype: what they are.
-    """
-
-    def __init__(self, untyped, dtype):
-        self.untyped = untyped
-        self.dtype = dtype

@@ -1,6 +1,9 @@
 // What a tensor knows of autograd: whether it wants a gradient, its grad, its leaf's accumulator,
 // its hooks.
+#include <condition_variable>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include <rushlight/ops.h>
 
@@ -32,13 +35,6 @@ bool any_requires_grad(TensorList list) {
 
 namespace {
 
-// Gradients of different leaves are added at the same time; one leaf takes them one after the
-// other.
-std::mutex& accumulation_lock(const TensorImpl* leaf) {
-  static std::mutex locks[64];
-  return locks[(reinterpret_cast<uintptr_t>(leaf) >> 6) % 64];
-}
-
 // A leaf's grad has the leaf's strides where these are dense, else it is contiguous.
 bool has_form_of(const Tensor& grad, const Tensor& leaf) {
   if (!leaf.impl()->is_non_overlapping_and_dense()) {
@@ -69,34 +65,153 @@ bool is_sole_owner(const Tensor& grad) {
   return grad.use_count() == 1 && grad.storage()->use_count() == (owns_root ? 2 : 1);
 }
 
-void accumulate(const Tensor& leaf, const Tensor& grad) {
-  const std::lock_guard guard(accumulation_lock(leaf.impl()));
+// Turns the modes off for a scope.
+class WithoutModes {
+ public:
+  WithoutModes()
+      : upper_(std::exchange(tls.upper, nullptr)), lower_(std::exchange(tls.lower, nullptr)) {}
+  ~WithoutModes() {
+    tls.upper = upper_;
+    tls.lower = lower_;
+  }
+  WithoutModes(const WithoutModes&) = delete;
+  WithoutModes& operator=(const WithoutModes&) = delete;
+
+ private:
+  Mode* upper_;
+  Mode* lower_;
+};
+
+// A mode may see the ops below and run a backward to the same leaf meanwhile; what that has added
+// must stay.
+void add_to_grad(const Tensor& leaf, const Tensor& grad) {
   AutogradMeta& meta = leaf.impl()->autograd_or_make();
   if (!meta.grad.defined()) {
-    if (!tls.grad_mode && is_sole_owner(grad) && has_form_of(grad, leaf)) {
-      meta.grad = grad.is_view() || grad.requires_grad() ? grad.variable_data() : grad;
-    } else {
-      meta.grad = copy_in_form_of(grad, leaf);
+    const bool take = !tls.grad_mode && is_sole_owner(grad) && has_form_of(grad, leaf);
+    Tensor first = !take                                    ? copy_in_form_of(grad, leaf)
+                   : grad.is_view() || grad.requires_grad() ? grad.variable_data()
+                                                            : grad;
+    if (!meta.grad.defined()) {
+      meta.grad = std::move(first);
+      return;
     }
-  } else if (!tls.grad_mode) {
-    meta.grad.add_(grad);
-  } else {
-    meta.grad = add(meta.grad, grad);
   }
-}
-
-void accumulate_grad_backward(Node& node, const Tensor* grads, Tensor*) {
-  const Tensor leaf = accumulated_leaf(node);
-  if (!grads[0].defined() || !leaf.requires_grad()) {
+  const Tensor before = meta.grad;
+  if (!tls.grad_mode) {
+    before.add_(grad);
     return;
   }
-  accumulate(leaf, grads[0]);
+  const uint32_t version = before.impl()->version();
+  Tensor sum = add(before, grad);
+  if (!meta.grad.is_same(before) || before.impl()->version() != version) {
+    const WithoutModes without;
+    sum = add(meta.grad, grad);
+  }
+  meta.grad = std::move(sum);
+}
+
+// Different leaves take gradients at the same time, one leaf (and those with the same hash) takes
+// them one after the other: one thread adds, others wait. No lock is held while ops run, for a mode
+// may see them and run a backward of its own. In such a backward the thread goes straight on where
+// it is the one that adds; where another is, it does not wait, as that one may be waiting for it,
+// but leaves its gradient there.
+class AccumulationQueue {
+ public:
+  struct Left {
+    Tensor leaf;
+    Tensor grad;
+    bool grad_mode;
+  };
+
+  static AccumulationQueue& of(const TensorImpl* leaf) {
+    static AccumulationQueue queues[64];
+    return queues[(reinterpret_cast<uintptr_t>(leaf) >> 6) % 64];
+  }
+  enum class Turn : uint8_t { Mine, MineAlready, Left };
+  Turn enter(const void* who, const Tensor& leaf, const Tensor& grad) {
+    std::unique_lock lock(mutex_);
+    if (who_ == who) {
+      return Turn::MineAlready;
+    }
+    if (who_ != nullptr && tls.accumulating != nullptr) {
+      left_.push_back({leaf, grad, tls.grad_mode});
+      return Turn::Left;
+    }
+    free_.wait(lock, [&] { return who_ == nullptr; });
+    who_ = who;
+    return Turn::Mine;
+  }
+  // What others have left; with nothing left, the next may enter.
+  std::vector<Left> take_or_leave() {
+    const std::lock_guard lock(mutex_);
+    if (left_.empty()) {
+      who_ = nullptr;
+      free_.notify_one();
+    }
+    return std::exchange(left_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable free_;
+  const void* who_ = nullptr;  // adds now
+  std::vector<Left> left_;
+};
+
+void run_accumulate_hooks(const Tensor& leaf) {
   const AutogradMeta* meta = leaf.impl()->autograd();
   if (meta->hooks != nullptr) {
     const auto hooks = meta->hooks->accumulate_hooks;
     for (const auto& hook : hooks) {
       (*hook)(leaf);
     }
+  }
+}
+
+void accumulate(const Tensor& leaf, const Tensor& grad) {
+  using Turn = AccumulationQueue::Turn;
+  AccumulationQueue& queue = AccumulationQueue::of(leaf.impl());
+  const void* const before = tls.accumulating;
+  const void* const who = before != nullptr ? before : &tls;
+  const Turn turn = queue.enter(who, leaf, grad);
+  if (turn == Turn::Left) {
+    return;
+  }
+  std::exception_ptr error;
+  const auto add = [&](const Tensor& to, const Tensor& what) {
+    try {
+      add_to_grad(to, what);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  };
+  std::vector<Tensor> others;
+  tls.accumulating = who;
+  add(leaf, grad);
+  if (turn == Turn::Mine) {
+    for (auto left = queue.take_or_leave(); !left.empty(); left = queue.take_or_leave()) {
+      const WithoutModes without;  // which belong to this thread
+      for (const AccumulationQueue::Left& other : left) {
+        const GradMode mode(other.grad_mode);
+        add(other.leaf, other.grad);
+        others.push_back(other.leaf);
+      }
+    }
+  }
+  tls.accumulating = before;
+  if (error != nullptr) {
+    std::rethrow_exception(error);
+  }
+  run_accumulate_hooks(leaf);
+  for (const Tensor& other : others) {
+    run_accumulate_hooks(other);
+  }
+}
+
+void accumulate_grad_backward(Node& node, const Tensor* grads, Tensor*) {
+  const Tensor leaf = accumulated_leaf(node);
+  if (grads[0].defined() && leaf.requires_grad()) {
+    accumulate(leaf, grads[0]);
   }
 }
 

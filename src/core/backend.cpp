@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "core/interface_hash.h"
 #include "core/op_support.h"
 #include "generated/kernels.h"
 
@@ -45,9 +46,10 @@ const Backend& load(DeviceType type) {
   const auto entry = reinterpret_cast<Entry>(dlsym(library, "rushlight_backend"));
   RL_CHECK(entry != nullptr, path, " is no library of a device: it lacks rushlight_backend()");
   const Backend* const found = entry();
-  RL_CHECK(std::string_view(found->schema_hash) == kernel_table_hash, path,
-           " was built for another table of ops (", found->schema_hash, ", this is ",
-           kernel_table_hash, "); install the version that belongs to this rushlight");
+  // The first field, so that it can be read whatever has become of the others.
+  RL_CHECK(std::string_view(found->interface_hash) == interface_hash, path,
+           " was built for another rushlight (", found->interface_hash, ", this is ",
+           interface_hash, "); install the version that belongs to this one");
   return *found;
 }
 

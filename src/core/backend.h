@@ -13,7 +13,7 @@ namespace rushlight {
 struct KernelTable;
 
 struct Backend {
-  const char* schema_hash;  // of the op table that it was built for
+  const char* interface_hash;  // of the headers that it was built with
   const KernelTable* kernels;
   // How many devices there are; 0 where the driver is missing. Never raises.
   int (*device_count)();

@@ -149,9 +149,8 @@ int64_t span_of(IntArrayRef sizes, IntArrayRef strides) {
       return 0;
     }
     int64_t reach = 0;
-    RL_CHECK(
-        strides[i] >= 0,
-        "as_strided: Negative strides are not supported at the moment, got strides: ", strides);
+    RL_CHECK(strides[i] >= 0,
+             "as_strided: Negative strides are not supported, got strides: ", strides);
     const bool overflow = __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
                           __builtin_add_overflow(span, reach, &span);
     RL_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes,
@@ -279,8 +278,7 @@ void resize_out(const Tensor& out, IntArrayRef sizes) {
   if (out.numel() != 0) {
     warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
              ", which does not match the required output shape ", sizes,
-             ". This behavior is deprecated, and in a future release outputs will not be resized "
-             "unless they have zero elements."));
+             ". That is deprecated: give an output of this shape, or one without elements."));
   }
   resize_raw(out, sizes);
 }

@@ -16,6 +16,7 @@ namespace {
 #define RL_BLAS(name) RL_BLAS_JOIN(RL_BLAS_PREFIX, name)
 
 extern "C" void RL_BLAS(openblas_set_num_threads)(int);
+extern "C" char* RL_BLAS(openblas_get_config)();
 
 void set_up() {
   static const bool done = [] {
@@ -77,12 +78,15 @@ void gemm(const Gemm& g) {
   }
 }
 
+std::string config() { return RL_BLAS(openblas_get_config)(); }
+
 }  // namespace rushlight::cpu::blas
 
 #else
 
 namespace rushlight::cpu::blas {
 
+std::string config() { return ""; }
 const char* gemm_refusal(const Gemm&) { return "built without OpenBLAS"; }
 void gemm(const Gemm& g) { gemm_reference(g); }
 

@@ -127,6 +127,11 @@ void matmul(const Gemm& g) {
                                         {DNNL_ARG_SCRATCHPAD, scratchpad.memory}});
 }
 
+std::string version() {
+  const dnnl_version_t* const v = dnnl_version();
+  return str(v->major, ".", v->minor, ".", v->patch);
+}
+
 }  // namespace rushlight::cpu::onednn
 
 #else
@@ -137,6 +142,7 @@ namespace {
 constexpr const char* absent = "built without oneDNN";
 }
 
+std::string version() { return ""; }
 const char* sgemm_refusal(const Gemm&) { return absent; }
 void sgemm(const Gemm& g) { gemm_reference(g); }
 const char* matmul_refusal(const Gemm&) { return absent; }

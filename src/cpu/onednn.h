@@ -3,10 +3,15 @@
 // not.
 #pragma once
 
+#include <string>
+
 #include "cpu/conv.h"
 #include "cpu/gemm.h"
 
 namespace rushlight::cpu::onednn {
+
+// "3.5.1"; "" where the build has none.
+RL_API std::string version();
 
 // float32, one matrix, on the calling thread. With a transposed second factor, slow from so many
 // rows on.

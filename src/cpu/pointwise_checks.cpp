@@ -40,10 +40,8 @@ void check_no_bool(const TensorIterator& it) {
 
 void check_true_division(const TensorIterator& it) {
   RL_CHECK(is_differentiable(it.common_dtype()),
-           "Integer division with addcdiv is no longer supported, and in a future release addcdiv "
-           "will perform a true division of tensor1 and tensor2. The historic addcdiv behavior can "
-           "be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for "
-           "integer inputs and as (input + value * tensor1 / tensor2) for float inputs.");
+           "Integer division with addcdiv is no longer supported: for integers write "
+           "input + value * torch.div(tensor1, tensor2, rounding_mode='trunc')");
 }
 
 void check_one_dtype(const TensorIterator& it) {

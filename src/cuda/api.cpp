@@ -11,8 +11,6 @@
 #include "cuda/memory.h"
 #include "cuda/runtime.h"
 
-extern "C" RL_API const rushlight::Backend* rushlight_backend();
-
 namespace rushlight::cuda {
 namespace {
 
@@ -228,6 +226,11 @@ RL_CUDA_API int rushlight_cuda_record_use(void* p, int device, void* stream) {
 
 // ---- the column ----
 
+// The toolkit's version as CUDA writes it: 13000 for 13.0.
+RL_CUDA_API int rushlight_cuda_toolkit_version() { return CUDART_VERSION; }
+// What there are kernels for, as CMake's CUDA_ARCHITECTURES has it, with spaces: "80-virtual 90-real".
+RL_CUDA_API const char* rushlight_cuda_arch_list() { return RL_CUDA_ARCH; }
+
 // Lines of "name 1" for the kernels there are and "name 0" for those missing; needs no GPU.
 RL_CUDA_API const char* rushlight_cuda_column() {
   text.clear();
@@ -237,4 +240,3 @@ RL_CUDA_API const char* rushlight_cuda_column() {
   }
   return text.c_str();
 }
-RL_CUDA_API const char* rushlight_cuda_schema_hash() { return rushlight_backend()->schema_hash; }

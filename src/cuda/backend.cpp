@@ -1,6 +1,7 @@
 // What the core asks for when it has loaded this library.
 #include "core/backend.h"
 
+#include "core/interface_hash.h"
 #include "cuda/column.h"
 #include "cuda/copy.h"
 #include "cuda/memory.h"
@@ -9,7 +10,7 @@
 extern "C" RL_API const rushlight::Backend* rushlight_backend() {
   namespace cuda = rushlight::cuda;
   static const rushlight::Backend backend = {
-      .schema_hash = rushlight::kernel_table_hash,
+      .interface_hash = rushlight::interface_hash,
       .kernels = &cuda::table,
       .device_count = cuda::device_count,
       .resolve = cuda::resolve,

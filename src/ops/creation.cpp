@@ -218,9 +218,8 @@ Tensor arange_start(const Scalar& start, const Scalar& end, const Scalar& step,
 Tensor range(const Scalar& start, const Scalar& end, const Scalar& step,
              const TensorOptions& options) {
   warn(
-      "torch.range is deprecated and will be removed in a future release because its behavior is "
-      "inconsistent with "
-      "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).");
+      "torch.range is deprecated: it includes the end, unlike Python's range; torch.arange does "
+      "not.");
   return arithmetic_range("range", start, end, step, true, options.dtype(), options.device());
 }
 

@@ -87,8 +87,9 @@ ScalarType join(ScalarType a, ScalarType b) {
   return a == ScalarType::Undefined ? b : promote_types(a, b);
 }
 
-// The dtype in which all values meet. Python's floats count as the default dtype.
-ScalarType infer_dtype(PyObject* o) {
+// The dtype in which all values meet. Python's floats count as the default dtype. `depth` is that
+// of `o`: a list may hold itself behind its first item, where no shape shows it.
+ScalarType infer_dtype(PyObject* o, size_t depth = 0) {
   if (PyFloat_CheckExact(o)) {
     return get_default_dtype();
   }
@@ -120,16 +121,13 @@ ScalarType infer_dtype(PyObject* o) {
     throw TypeError(str("new(): invalid data type '", type_name(o), "'"));
   }
   RL_CHECK(is_nested(o), "Could not infer dtype of ", type_name(o));
+  RL_CHECK_TYPE(depth < max_dims, "new(): lists nested deeper than ", max_dims,
+                " levels, self-referential ones among them, are no tensors");
   const Object items = fast(o);
   ScalarType all = ScalarType::Undefined;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
     const Object item = Object::borrow(PySequence_Fast_GET_ITEM(items.get(), i));
-    if (Py_EnterRecursiveCall(" while reading nested data")) {
-      throw PythonError();
-    }
-    const ScalarType one = infer_dtype(item.get());
-    Py_LeaveRecursiveCall();
-    all = join(all, one);
+    all = join(all, infer_dtype(item.get(), depth + 1));
   }
   return all == ScalarType::Undefined ? get_default_dtype() : all;
 }

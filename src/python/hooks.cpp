@@ -286,9 +286,12 @@ PyMethodDef functions[] = {
 
 std::unique_ptr<PackedTensor> PythonSavedHooks::pack(const Tensor& t) {
   return in_python([&] {
+    // References of its own: the function may leave the context that it belongs to.
+    const Object function = pack_;
+    Object unpack = unpack_;
     const Object wrapped = Object::check(wrap(t));
     return std::make_unique<PythonPacked>(
-        Object::check(PyObject_CallOneArg(pack_.get(), wrapped.get())), unpack_);
+        Object::check(PyObject_CallOneArg(function.get(), wrapped.get())), std::move(unpack));
   });
 }
 

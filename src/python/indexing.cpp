@@ -138,8 +138,8 @@ bool is_tuple_of_indices(PyObject* index) {
       static bool warned = false;
       if (!PySlice_Check(o) && o != Py_None && o != Py_Ellipsis) {
         warn_once(warned,
-                  "Using a non-tuple sequence for multidimensional indexing is deprecated and will "
-                  "be changed; use x[tuple(seq)] instead of x[seq].");
+                  "Using a non-tuple sequence for multidimensional indexing is deprecated: "
+                  "use x[tuple(seq)] instead of x[seq].");
       }
       return true;
     }

@@ -169,8 +169,8 @@ Tensor from_view(Py_buffer* view, PyObject* object) {
   }
   if (swapped && view->itemsize > 1) {
     fail(PyExc_ValueError,
-         "given numpy array has byte order different from the native byte order. Conversion "
-         "between byte orders is currently not supported.");
+         "given numpy array has byte order different from the native byte order. array.astype("
+         "array.dtype.newbyteorder('=')) converts it.");
   }
   DimVector sizes;
   DimVector strides;
@@ -182,8 +182,7 @@ Tensor from_view(Py_buffer* view, PyObject* object) {
     if (step < 0) {
       fail(PyExc_ValueError,
            "At least one stride in the given numpy array is negative, and tensors with negative "
-           "strides are not currently supported. (You can probably work around this by making a "
-           "copy of your array  with array.copy().)");
+           "strides are not supported: array.copy() has positive ones.");
     }
     if (step % view->itemsize != 0) {
       fail(PyExc_ValueError,

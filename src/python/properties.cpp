@@ -77,8 +77,7 @@ PyObject* transposed(const Tensor& t) {
     warn_once(
         warned,
         "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
-        "deprecated and it will "
-        "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+        "deprecated. Consider `x.mT` to transpose batches of matrices or "
         "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.");
   }
   return wrap(reversed(t));

@@ -6,7 +6,9 @@
 
 #include "core/iterator.h"
 #include "core/parallel.h"
+#include "cpu/blas.h"
 #include "cpu/isa_level.h"
+#include "cpu/onednn.h"
 #include "python/bindings.h"
 #include "python/parser.h"
 
@@ -128,9 +130,28 @@ PyMethodDef functions[] = {
 PyObject* cpu_level(PyObject*, PyObject*) {
   return PyUnicode_FromFormat("v%d", static_cast<int>(cpu::isa_level()));
 }
+// What the build has of libraries: name → what it says of itself, None where it is absent.
+PyObject* libraries(PyObject*, PyObject*) {
+  return guarded([&] {
+    Object dict = Object::check(PyDict_New());
+    const auto put = [&](const char* name, const std::string& about) {
+      const Object value = about.empty() ? Object::borrow(Py_None) : text(about);
+      check(PyDict_SetItemString(dict.get(), name, value.get()));
+    };
+#ifdef __clang__
+    put("compiler", __VERSION__);
+#else
+    put("compiler", "GCC " __VERSION__);
+#endif
+    put("oneDNN", cpu::onednn::version());
+    put("OpenBLAS", cpu::blas::config());
+    return dict.release();
+  });
+}
 
 PyMethodDef module_functions[] = {
     {"_cpu_level", cpu_level, METH_NOARGS, nullptr},
+    {"_libraries", libraries, METH_NOARGS, nullptr},
     {"_warn_once", warn_once_for, METH_O, nullptr},
     {},
 };

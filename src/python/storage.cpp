@@ -3,6 +3,9 @@
 
 #include <cstring>
 
+#include <rushlight/ops.h>
+
+#include "core/backend.h"
 #include "core/op_support.h"
 #include "python/bindings.h"
 #include "python/convert.h"
@@ -87,15 +90,83 @@ PyObject* tolist(PyObject* self, PyObject*) {
   });
 }
 
+// The bytes as a tensor of one dimension.
+Tensor bytes_of(const Storage& s) {
+  auto impl = TensorImpl::make(s, kByte, s->device());
+  impl->set_sizes_contiguous({static_cast<int64_t>(s->nbytes())});
+  return Tensor(std::move(impl));
+}
+
 PyObject* clone(PyObject* self, PyObject*) {
   return guarded([&] {
-    const Storage& s = storage_of(self);
-    Storage copy = StorageImpl::allocate(s->nbytes(), s->device());
-    if (s->nbytes() != 0 && s->data() != nullptr) {
-      std::memcpy(copy->data(), s->data(), s->nbytes());
-    }
-    return make(Py_TYPE(self), std::move(copy));
+    const NoGradGuard no_grad;
+    return make(Py_TYPE(self), rushlight::clone(bytes_of(storage_of(self))).storage());
   });
+}
+
+PyObject* copy_from(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    static const char* const names[] = {"source", "non_blocking", nullptr};
+    PyObject* source;
+    int non_blocking = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|p:copy_", const_cast<char**>(names),
+                                     &storage_type, &source, &non_blocking)) {
+      throw PythonError();
+    }
+    const Storage& from = storage_of(source);
+    RL_CHECK(from->nbytes() == storage_of(self)->nbytes(), "size does not match, self was ",
+             storage_of(self)->nbytes(), " bytes, source ", from->nbytes());
+    const NoGradGuard no_grad;
+    bytes_of(storage_of(self)).copy_(bytes_of(from), non_blocking != 0);
+    return Py_NewRef(self);
+  });
+}
+
+uint8_t to_byte(PyObject* o) {
+  RL_CHECK_TYPE(is_int(o), "a byte is an int, not ", type_name(o));
+  const int64_t value = to_int(o);
+  RL_CHECK_VALUE(value >= 0 && value < 256, "a byte is from 0 to 255, not ", value);
+  return static_cast<uint8_t>(value);
+}
+
+PyObject* fill(PyObject* self, PyObject* value) {
+  return guarded([&] {
+    const Scalar byte(static_cast<int64_t>(to_byte(value)));
+    const NoGradGuard no_grad;
+    bytes_of(storage_of(self)).fill_(byte);
+    return Py_NewRef(self);
+  });
+}
+
+PyObject* on_device(PyObject* self, Device device, bool non_blocking) {
+  const Storage& s = storage_of(self);
+  if (resolve_device(device) == s->device()) {
+    return Py_NewRef(self);
+  }
+  const NoGradGuard no_grad;
+  return make(Py_TYPE(self),
+              rushlight::to(bytes_of(s), device, std::nullopt, non_blocking, false).storage());
+}
+PyObject* to_device(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    static const char* const names[] = {"device", "non_blocking", nullptr};
+    PyObject* device = nullptr;
+    int non_blocking = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$Op:to", const_cast<char**>(names), &device,
+                                     &non_blocking)) {
+      throw PythonError();
+    }
+    RL_CHECK_TYPE(device != nullptr, "to() missing the keyword argument 'device'");
+    return on_device(self, as_device(device), non_blocking != 0);
+  });
+}
+PyObject* to_cpu(PyObject* self, PyObject*) {
+  return guarded([&] { return on_device(self, kCPU, false); });
+}
+PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
+PyObject* one(PyObject*, PyObject*) { return PyLong_FromLong(1); }
+PyObject* is_cuda(PyObject* self, void*) {
+  return PyBool_FromLong(storage_of(self)->device().is_cuda());
 }
 
 Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(storage_of(self)->nbytes()); }
@@ -106,6 +177,16 @@ PyObject* item(PyObject* self, Py_ssize_t i) {
     return nullptr;
   }
   return PyLong_FromLong(static_cast<const uint8_t*>(s->data())[i]);
+}
+
+int set_item(PyObject* self, Py_ssize_t i, PyObject* value) {
+  return guarded_status([&] {
+    const Storage& s = storage_of(self);
+    RL_CHECK_TYPE(value != nullptr, "the bytes of a storage cannot be deleted");
+    RL_CHECK_INDEX(i >= 0 && static_cast<size_t>(i) < s->nbytes(), "storage index out of range");
+    RL_CHECK(s->device().is_cpu(), "single bytes are written in main memory, not on ", s->device());
+    static_cast<uint8_t*>(s->data())[i] = to_byte(value);
+  });
 }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
@@ -180,14 +261,23 @@ PyMethodDef methods[] = {
     {"resize_", resize, METH_O, "Grows the memory, keeping what it holds."},
     {"tolist", tolist, METH_NOARGS, "The bytes as a list of ints."},
     {"clone", clone, METH_NOARGS, "A copy."},
+    {"copy_", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(copy_from)),
+     METH_VARARGS | METH_KEYWORDS, "Takes the bytes of another storage of the same size."},
+    {"fill_", fill, METH_O, "Gives all bytes one value."},
+    {"to", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(to_device)),
+     METH_VARARGS | METH_KEYWORDS, "A copy on a device; itself where it lies there."},
+    {"cpu", to_cpu, METH_NOARGS, "A copy in main memory; itself where it lies there."},
+    {"untyped", itself, METH_NOARGS, "Itself."},
+    {"element_size", one, METH_NOARGS, "1: its elements are bytes."},
     {},
 };
 PyGetSetDef getset[] = {
     {"device", device, nullptr, "Where it lies.", nullptr},
+    {"is_cuda", is_cuda, nullptr, "Whether it lies on a GPU.", nullptr},
     {"_cdata", identity, nullptr, "Its identity as an int.", nullptr},
     {},
 };
-PySequenceMethods sequence = {.sq_length = length, .sq_item = item};
+PySequenceMethods sequence = {.sq_length = length, .sq_item = item, .sq_ass_item = set_item};
 
 PyTypeObject storage_type = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight.UntypedStorage",

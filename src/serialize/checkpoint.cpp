@@ -84,9 +84,8 @@ Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntAr
   for (size_t d = 0; d < sizes.size(); d++) {
     RL_CHECK(sizes[d] >= 0, "Trying to create tensor with negative dimension ", sizes[d], ": ",
              sizes);
-    RL_CHECK(
-        strides[d] >= 0,
-        "as_strided: Negative strides are not supported at the moment, got strides: ", strides);
+    RL_CHECK(strides[d] >= 0,
+             "as_strided: Negative strides are not supported, got strides: ", strides);
     empty |= sizes[d] == 0;
     int64_t extent = 0;
     // The full product, although one stride less is spanned: layouts are computed from it.

@@ -17,7 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-FLAGS = "-std=c++20 -O1 -w -fPIC -fvisibility=hidden -ffp-contract=off -mfma -include host.h"
+FLAGS = "-DRL_CUDA_ARCH='\"host\"' -std=c++20 -O1 -w -fPIC -fvisibility=hidden -ffp-contract=off -mfma -include host.h"
 REPLACED = {"prelude.h", "cublas.cpp"}
 ASSEMBLY = {
     r"float f;\s*asm\(.*?\);\s*return f;": "return static_cast<float>(h);",

@@ -75,7 +75,6 @@ namespace composite {
 struct KernelTable {
   void (*fused_scale)(TensorIterator& it, const Scalar& alpha);
 };
-inline constexpr const char* kernel_table_hash = "e8159750668950b6";
 
 }  // namespace rushlight
 

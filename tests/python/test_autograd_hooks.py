@@ -148,6 +148,20 @@ def test_saved_tensors_hooks():
     assert_close(x.grad, e * x.detach() + e)
 
 
+def test_a_saved_tensors_hook_may_leave_its_own_context():
+    def pack(t):
+        hooks.__exit__()
+        return t.clone()
+
+    hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t * 1)
+    x = torch.tensor([3.0], requires_grad=True)
+    hooks.__enter__()
+    y = x.square()
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0, lambda t: t):
+        pass  # the stack is whole: entering and leaving find what they expect
+    assert torch.autograd.grad(y, x)[0].item() == 6
+
+
 def test_saved_tensors_hooks_keep_double_backward():
     x = leaf(2.0)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):

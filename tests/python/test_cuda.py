@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import rushlight as torch
-from gen import kernels, table
+from gen import table
 from rushlight import nn
 from rushlight.cuda import _library
 
@@ -85,11 +85,6 @@ def test_importing_loads_no_library():
         check=True,
     )
     assert done.stdout.strip() == "False"
-
-
-@built
-def test_schema_hash_is_that_of_the_table():
-    assert _library.text("schema_hash") == kernels.table_hash(table.load())
 
 
 @built

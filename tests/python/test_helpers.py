@@ -1,10 +1,15 @@
 """What stands around the framework: comparison, trees, profiles, timers, compile, processes."""
 
+import copy
 import json
 import os
+import pickle
 import signal
+import subprocess
+import sys
 import threading
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -165,13 +170,132 @@ def test_settings_are_kept():
     torch.use_deterministic_algorithms(True)
     assert torch.get_deterministic_debug_mode() == 2
     torch.use_deterministic_algorithms(False)
-    assert torch.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")
-    assert torch.backends.mkldnn.is_available() and not torch.backends.mps.is_available()
     with torch.backends.mkldnn.flags(enabled=False):
         assert not torch.backends.mkldnn.enabled
-    assert torch.backends.mkldnn.enabled and not torch.xpu.is_available()
+    assert torch.backends.mkldnn.enabled
+
+
+def test_what_is_said_of_the_build_and_the_machine_is_so():
+    folder = Path(torch.__file__).parent / "lib"
+    assert torch.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")
+    libraries = torch._C._libraries()
+    loaded = Path("/proc/self/maps").read_text()
+    assert torch.backends.mkldnn.is_available() == ("libdnnl" in loaded)
+    assert (libraries["OpenBLAS"] is not None) == ("openblas" in loaded)
+    assert (torch.version.cuda is not None) == (folder / "librushlight_cuda.so").exists()
+    shown = torch.__config__.show()
+    assert "CPU capability" in shown and f"oneDNN: {libraries['oneDNN'] or 'none'}\n" in shown
+    assert f"CUDA: {torch.version.cuda or 'none'}\n" in shown
+    assert f"get_num_threads() : {torch.get_num_threads()}\n" in torch.__config__.parallel_info()
+    assert shown in torch.utils.collect_env.get_pretty_env_info()
+    assert not torch.backends.cudnn.is_available() and torch.backends.cudnn.version() is None
+    assert not torch.backends.cudnn.is_acceptable(torch.ones(1))
+    assert not torch.backends.mps.is_available() and not torch.xpu.is_available()
+    assert torch.compiler.list_backends() == torch._dynamo.list_backends() == []
+
+
+def test_accelerators():
+    built = torch.backends.cuda.is_built()
+    there = torch.cuda.is_available()
+    expected = torch.device("cuda")
+    assert torch.accelerator.current_accelerator() == (expected if built else None)
+    assert torch.accelerator.current_accelerator(True) == (expected if there else None)
     assert torch.accelerator.device_count() == torch.cuda.device_count()
-    assert "CPU capability" in torch.__config__.show()
+    assert (torch.cuda.get_arch_list() != []) == there
+
+
+def test_the_accelerator_is_that_of_the_build(monkeypatch):
+    """Another build and machine, by what tells them apart."""
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
+    assert torch.accelerator.current_accelerator() == torch.device("cuda")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert torch.accelerator.current_accelerator(check_available=True) == torch.device("cuda")
+
+
+def test_modules_compile_in_place():
+    model = torch.nn.Linear(2, 2)
+    assert model.compile(backend="eager", fullgraph=True) is None
+    assert model._compiled_call_impl is not None and list(model.state_dict()) == ["weight", "bias"]
+    x = torch.ones(1, 2)
+    for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert torch.equal(twin(x), model(x)) and twin.weight is not model.weight
+    with pytest.raises(RuntimeError, match="mode or options"):
+        model.compile(mode="default", options={})
+
+
+def test_fork_rng():
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        torch.rand(3)
+    assert torch.equal(torch.get_rng_state(), before)
+    with pytest.raises(ZeroDivisionError), torch.random.fork_rng(device_type="cpu"):
+        torch.rand(3)
+        1 / 0  # noqa: B018
+    assert torch.equal(torch.get_rng_state(), before)
+    with torch.random.fork_rng(enabled=False):
+        torch.rand(3)
+    assert not torch.equal(torch.get_rng_state(), before)
+    with pytest.raises(RuntimeError, match="no generators"):
+        torch.random.fork_rng(devices=[0], device_type="meta").__enter__()
+
+
+def test_fork_rng_keeps_the_generators_of_the_devices_that_are_named(monkeypatch):
+    numbers = {f"cuda:{i}": torch.Generator().manual_seed(i) for i in range(3)}
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(torch._C, "_device_generator", numbers.get)
+
+    def drawn(**options):
+        before = [g.get_state() for g in numbers.values()]
+        with torch.random.fork_rng(**options):
+            for generator in numbers.values():
+                torch.rand(2, generator=generator)
+        after = [g.get_state() for g in numbers.values()]
+        return [not torch.equal(a, b) for a, b in zip(before, after, strict=True)]
+
+    assert drawn(devices=[0, "cuda:2"]) == [False, True, False]
+    assert drawn(devices=[torch.device("cuda", 1)], device_type="cuda") == [True, False, True]
+    assert drawn(devices=[]) == [True] * 3
+    with pytest.warns(UserWarning, match="all 3 GPUs"):
+        assert drawn() == [False] * 3
+
+
+def test_the_interface_hash_is_that_of_the_headers(tmp_path):
+    """Libraries of devices are compared by it: another kernel or another layout is another hash."""
+    root = Path(__file__).parent.parent.parent
+    script = root / "cmake" / "interface_hash.py"
+    header, out = tmp_path / "kernels.h", tmp_path / "out" / "hash.h"
+
+    def hash_of(text):
+        header.write_text(text)
+        subprocess.run([sys.executable, script, out, header], check=True)
+        return out.read_text().split('"')[1]
+
+    first = hash_of("struct Table { void (*add)(TensorIterator& it); };")
+    assert hash_of("struct Table { void (*add)(const Tensor& out); };") != first
+    assert hash_of("struct Table { void (*add)(TensorIterator& it); };") == first
+
+
+# ---- torch._utils ----
+
+
+def test_helpers_of_old():
+    a, b = torch.arange(6.0).view(2, 3), torch.ones(2)
+    flat = torch._utils._flatten_dense_tensors([a, b])
+    assert flat.tolist() == [0, 1, 2, 3, 4, 5, 1, 1]
+    back = torch._utils._unflatten_dense_tensors(flat, [a, b])
+    assert torch.equal(back[0], a) and torch.equal(back[1], b)
+    assert torch._utils._element_size(torch.complex64) == 8
+    assert torch._utils._get_device_index("cuda:2") == 2
+    assert torch._utils._get_device_index(torch.device("cpu"), allow_cpu=True) == -1
+    for wrong in ("cpu", "cuda"):
+        with pytest.raises(ValueError, match="Expected a"):
+            torch._utils._get_device_index(wrong)
+    typed = torch.TypedStorage._over(a.untyped_storage(), a.dtype)
+    assert torch._utils._rebuild_tensor(typed, 1, (2, 2), (3, 1)).tolist() == [[1, 2], [4, 5]]
+    rebuilt = torch._utils._rebuild_tensor_v2(typed, 0, (2,), (1,), True, {})
+    assert rebuilt.requires_grad and rebuilt.data_ptr() == a.data_ptr()
 
 
 def test_swap_tensors():
@@ -316,8 +440,62 @@ def test_libraries():
     assert torch.ops.tests2.twice(torch.ones(1)).item() == 2
     with pytest.raises(NotImplementedError):
         torch.library.Library("aten", "IMPL")
+    with pytest.raises(RuntimeError, match="could not parse dispatch key: Nonsense"):
+        lib.impl("twice", lambda x: x, "Nonsense")
     with pytest.raises(RuntimeError, match="does not exist"):
         torch.library.impl("tests2::nothing", "cpu", lambda: None)
+
+
+def test_an_autograd_kernel_stands_above_the_others():
+    lib = torch.library.Library("tests3", "DEF")
+    lib.define("twice(Tensor x) -> Tensor")
+    calls = []
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            with torch._C._AutoDispatchBelowAutograd():
+                return torch.ops.tests3.twice(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            calls.append("backward")
+            return grad * 2
+
+    lib.impl("twice", Twice.apply, "Autograd")
+    with pytest.raises(NotImplementedError, match="no implementation"):
+        torch.ops.tests3.twice(torch.ones(1))
+
+    @torch.library.impl(lib, "twice", "CPU")
+    def on_cpu(x):
+        calls.append("cpu")
+        return x * 2
+
+    x = torch.ones(2, requires_grad=True)
+    y = torch.ops.tests3.twice(x)
+    assert y.tolist() == [2, 2] and y.requires_grad
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2] and calls == ["cpu", "backward"]
+
+
+def test_a_composite_has_the_gradients_of_what_it_calls():
+    lib = torch.library.Library("tests4", "FRAGMENT")
+    lib.define("cubed(Tensor x, float scale=1.0) -> Tensor")
+    lib.impl("cubed", lambda x, scale=1.0: x**3 * scale, "CompositeImplicitAutograd")
+    x = torch.tensor([2.0], requires_grad=True)
+    torch.ops.tests4.cubed(x, scale=2.0).backward()
+    assert x.grad.item() == 24
+    assert torch.ops.tests4.cubed(torch.ones(2, device="meta")).is_meta
+    lib.impl("cubed", lambda x, scale=1.0: x * 0, "CPU")  # a device's own goes first
+    assert torch.ops.tests4.cubed(x.detach()).item() == 0
+    with pytest.raises(RuntimeError, match="no autograd formula"):
+        torch.ops.tests4.cubed(x).backward()
+
+    @torch.library.define(lib, "halved(Tensor x) -> Tensor")
+    def halved(x):
+        return x / 2
+
+    assert torch.ops.tests4.halved(x).grad_fn is not None
 
 
 # ---- TensorBoard ----

@@ -103,11 +103,12 @@ def test_ordered_dict_keeps_its_attributes():
 
 def test_storages():
     t = torch.arange(6.0)
-    whole, part, storage = round_trip(
-        [t, t[2:4], torch.ones(2, dtype=torch.uint8).untyped_storage()]
+    typed = torch.TypedStorage._over(t.untyped_storage(), t.dtype)
+    whole, part, storage, again = round_trip(
+        [t, t[2:4], torch.ones(2, dtype=torch.uint8).untyped_storage(), typed]
     )
-    assert whole.untyped_storage() == part.untyped_storage()
-    assert storage.tolist() == [1, 1]
+    assert whole.untyped_storage() == part.untyped_storage() == again.untyped()
+    assert storage.tolist() == [1, 1] and again.tolist() == whole.tolist()
     with pytest.raises(RuntimeError, match="as different types"):
         saved([t, t.view(torch.int32)])
 
@@ -178,6 +179,26 @@ def test_map_location():
         round_trip(t, map_location="cuda:0")
     with pytest.raises(TypeError, match="map_location"):
         round_trip(t, map_location=3)
+
+
+def test_cuda_storages_are_refused_for_what_is_missing(monkeypatch):
+    """Where there are GPUs, but not the one that was saved, that is what the error says."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    t = torch.ones(2)
+    for legacy in (False, True):
+        with pytest.raises(
+            RuntimeError, match=r"CUDA device 3 but torch.cuda.device_count\(\) is 1"
+        ):
+            source = io.BytesIO(saved(t, _use_new_zipfile_serialization=not legacy))
+            torch.load(source, map_location="cuda:3")
+
+
+def test_a_map_location_that_copies():
+    t = torch.arange(3.0)
+    for legacy in (False, True):
+        source = io.BytesIO(saved(t, _use_new_zipfile_serialization=not legacy))
+        assert torch.equal(torch.load(source, map_location=lambda s, place: s.clone()), t)
 
 
 @pytest.mark.parametrize("mmap", [None, False, True])

@@ -409,6 +409,109 @@ def test_storage():
         s[16]
     with pytest.raises(RuntimeError, match="tensors still use"):
         s.resize_(1)
+    s[4] = 7
+    assert t.tolist() == [0, 7, 2, 3]
+    copy = torch.UntypedStorage(16).copy_(s)
+    assert copy != s and copy.tolist() == s.tolist() and copy.untyped() is copy
+    assert s.fill_(255) is s and t.tolist() == [-1] * 4 and copy.cpu() is copy
+    assert s.to(device="meta").device.type == "meta" and len(s.to(device="meta")) == 16
+    for wrong in (lambda: s.fill_(256), lambda: s.__setitem__(0, -1)):
+        with pytest.raises(ValueError, match="from 0 to 255"):
+            wrong()
+    with pytest.raises(RuntimeError, match="size does not match"):
+        s.copy_(torch.UntypedStorage(1))
+
+
+def test_typed_storage_counts_elements():
+    t = torch.arange(6.0)
+    with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
+        s = t[2:].storage()
+    assert isinstance(s, torch.TypedStorage) and torch.is_storage(s)
+    assert (len(s), s.size(), s.nbytes(), s.element_size()) == (6, 6, 24, 4)
+    assert s.dtype is torch.float32 and s.type() == "torch.FloatStorage"
+    assert isinstance(s, torch.FloatStorage) and not isinstance(s, torch.DoubleStorage)
+    assert s[1] == 1.0 and s[-1] == 5.0 and list(s) == s.tolist() == [0, 1, 2, 3, 4, 5]
+    s[0] = 9
+    s[1:3] = 4
+    assert t.tolist() == [9, 4, 4, 3, 4, 5] and s.data_ptr() == t.data_ptr()
+    assert s.untyped() == t.untyped_storage() and s.device == t.device and not s.is_cuda
+    with pytest.raises(RuntimeError, match="slices"):
+        s[1:2]
+    with pytest.raises(IndexError, match="out of range for storage of size 6"):
+        s[6]
+    with pytest.raises(TypeError, match="can't index"):
+        s["a"]
+    assert "[torch.storage.TypedStorage(dtype=torch.float32, device=cpu) of size 6]" in repr(s)
+
+
+def test_typed_storages_are_converted_and_copied():
+    with pytest.warns(UserWarning, match="deprecated"):
+        s = torch.FloatStorage([1, 2, 3])
+        assert torch.LongStorage(2).dtype is torch.int64
+        shared = torch.TypedStorage(wrap_storage=s.untyped(), dtype=torch.int32)
+        assert len(torch.TypedStorage(5)) == 5 and len(torch.TypedStorage()) == 0
+        with pytest.raises(TypeError, match="UntypedStorage"):
+            torch.TypedStorage(wrap_storage=s)
+        with pytest.raises(RuntimeError, match="either"):
+            torch.TypedStorage(3, wrap_storage=s.untyped())
+    assert shared[0] == 0x3F800000 and shared != s
+    assert s.double().dtype is torch.float64 and s.float() is s and s.int().tolist() == [1, 2, 3]
+    assert s.type("torch.LongStorage").dtype is s.type(torch.int64).dtype is torch.int64
+    twins = [s.clone(), copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s))]
+    assert all(twin.tolist() == [1, 2, 3] and twin != s for twin in twins)
+    t = torch.ones(3)
+    held = copy.deepcopy(
+        [t, t.untyped_storage(), torch.TypedStorage._over(t.untyped_storage(), t.dtype)]
+    )
+    assert held[0].data_ptr() == held[2].data_ptr() != t.data_ptr()
+    assert s.copy_(shared.clone()).tolist() == [0x3F800000, 0x40000000, 0x40400000]
+    assert s.fill_(2) is s and s.tolist() == [2, 2, 2] and hash(s) != hash(shared)
+    assert s.resize_(4).size() == 4 and s.tolist()[:3] == [2, 2, 2]
+    assert s.cpu() is s and s.to(device="cpu") is s and s.get_device() == -1
+    with pytest.raises(RuntimeError, match="size does not match"):
+        s.copy_(shared.untyped())
+    shared = s.clone().share_memory_()
+    assert shared.is_shared() and not s.is_shared() and shared.tolist() == s.tolist()
+
+
+# ---- nested data ----
+
+
+def recursion_left(n=0):
+    try:
+        return recursion_left(n + 1)
+    except RecursionError:
+        return n
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        torch.tensor,
+        torch.as_tensor,
+        torch.Tensor,
+        torch.ones,
+        lambda z: torch.tensor([z, z]),
+        lambda z: torch.ones(3).new_tensor(z),
+        lambda z: torch.ones(3)[z],
+        lambda z: torch.ones(3)[[z]],
+        lambda z: torch.ones(3)[z, 0],
+        lambda z: torch.ones(3).__setitem__(z, 1),
+        lambda z: torch.ones(3).__setitem__(0, z),
+        lambda z: torch.ones(3).reshape(z),
+        lambda z: torch.ones(3) + z,
+    ],
+)
+def test_a_list_that_holds_itself_is_refused(use):
+    first, later = [], [0]
+    first.append(first)
+    later.append(later)
+    before = recursion_left()
+    for z in (first, later):
+        for _ in range(3):
+            with pytest.raises((TypeError, ValueError, IndexError)):
+                use(z)
+    assert recursion_left() == before
 
 
 # ---- the boxed form ----
@@ -440,6 +543,17 @@ def test_as_torch():
         "from torch.utils.data import DataLoader\n"
         "assert torch.ones is rushlight.ones and nn is rushlight.nn\n"
         "assert torch.__version__ == '2.8.0+rushlight' and rushlight.__version__ == '0.1.0'\n"
+        "import importlib.metadata, importlib.util, sys\n"
+        "assert importlib.util.find_spec('torch') is torch.__spec__\n"
+        "assert importlib.util.find_spec('torch.nn.utils').origin == 'rushlight.nn.utils'\n"
+        "assert importlib.util.find_spec('torch.no_such_module') is None\n"
+        "assert importlib.metadata.version('torch') == torch.__version__\n"
+        "assert importlib.metadata.distribution('torch').metadata['Name'] == 'torch'\n"
+        "assert importlib.metadata.version('numpy')\n"
+        "assert nn.__spec__.name == 'rushlight.nn' and torch.__file__ == rushlight.__file__\n"
+        "del sys.modules['torch']\n"
+        "import torch.nn\n"
+        "assert torch.nn is rushlight.nn and torch.__version__ == '2.8.0+rushlight'\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -3,11 +3,15 @@
 `./dev sanitize` runs this file under ThreadSanitizer, too.
 """
 
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
 
 import rushlight as torch
+from rushlight.utils._python_dispatch import TorchDispatchMode
 
 THREADS, ROUNDS = 4, 12
 
@@ -209,3 +213,66 @@ def test_large_work_in_several_threads():
             assert all(torch.equal(f, e) for f, e in zip(found, expected, strict=True))
 
     together(work)
+
+
+def test_gradients_of_a_shared_leaf_add_up_where_a_mode_computes_gradients():
+    """A dispatch mode that sees the additions into `.grad` runs a backward to the same leaf."""
+    leaf = torch.ones(3, requires_grad=True)
+    steps = []
+
+    class Nested(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if func.__name__.startswith("add_"):
+                with torch.enable_grad():
+                    (leaf * 10).sum().backward()
+                steps.append(1)
+            return func(*args, **(kwargs or {}))
+
+    def work(i):
+        with Nested():
+            for _ in range(ROUNDS):
+                leaf.sum().backward()
+                assert leaf.grad is not None
+
+    together(work)
+    assert leaf.grad.tolist() == [THREADS * ROUNDS + 10 * len(steps)] * 3 and steps
+
+
+DAEMONS = {
+    "ops": "a = torch.randn(300, 300)\n while True: (a @ a).sum().item()",
+    "hooks": """a = torch.randn(99, 99, requires_grad=True)
+ while True:
+  b = a * 2
+  b.register_hook(lambda g: g * sum(range(50)))
+  b.sum().backward()""",
+    "functions": """class Twice(torch.autograd.Function):
+  @staticmethod
+  def forward(ctx, x): return x * 2 + 0 * sum(range(50))
+  @staticmethod
+  def backward(ctx, g): return g * 2 + 0 * sum(range(50))
+ a = torch.randn(99, 99, requires_grad=True)
+ while True: Twice.apply(a).sum().backward()""",
+    "subclasses": """class Own(torch.Tensor):
+  @classmethod
+  def __torch_function__(cls, function, types, args=(), kwargs=None):
+   sum(range(50))
+   return super().__torch_function__(function, types, args, kwargs or {})
+ a = torch.randn(99, 99).as_subclass(Own)
+ while True: (a + a).sum()""",
+    "numbers": """class Number:
+  def __index__(self): return sum(range(500)) // 124750
+ a = torch.ones(3)
+ while True: a[Number()], torch.ones(Number(), Number())""",
+}
+
+
+@pytest.mark.parametrize("kind", DAEMONS)
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="threads that never end are leaks")
+def test_daemon_threads_may_compute_while_the_interpreter_ends(kind):
+    program = (
+        f"import rushlight as torch, threading, time\ndef work():\n {DAEMONS[kind]}\n"
+        "for _ in range(4): threading.Thread(target=work, daemon=True).start()\n"
+        "time.sleep(0.2)\nprint('end')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

@@ -38,9 +38,7 @@ def enter_dual_level():
     """Begin a level; returns its number. RuntimeError within one: they do not nest."""
     global _pairs
     if _pairs is not None:
-        raise RuntimeError(
-            "Nested forward mode AD is not supported at the moment: there is a dual level already"
-        )
+        raise RuntimeError("Nested forward mode AD is not supported: there is a dual level already")
     _pairs = []
     return 0
 

@@ -1,6 +1,8 @@
-"""cuDNN: its flags can be set; it is used where there is a GPU."""
+"""cuDNN, which is not used: convolutions on GPUs are kernels of this package.
 
-import rushlight
+Its flags can be set and read; they change nothing.
+"""
+
 from rushlight._accepted import flags_of
 
 from . import _flags
@@ -17,18 +19,18 @@ globals().update(flags_of("backends.cudnn"))
 
 
 def is_available():
-    """Whether there is a GPU that it works on."""
-    return rushlight.cuda.is_available()
+    """False."""
+    return False
 
 
 def version():
-    """Its version; None where it is not there."""
+    """None."""
     return
 
 
 def is_acceptable(tensor):
-    """Whether it would compute with this tensor."""
-    return bool(globals()["enabled"]) and is_available() and tensor.device.type == "cuda"
+    """Whether it would compute with this tensor: never."""
+    return False
 
 
 def set_flags(

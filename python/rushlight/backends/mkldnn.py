@@ -1,5 +1,9 @@
-"""oneDNN by its former name: products, convolutions and pooling use it."""
+"""oneDNN by its former name: products and convolutions use it where the build has it.
 
+Its flags can be set and read; they change nothing.
+"""
+
+from rushlight import _C
 from rushlight._accepted import flags_of
 
 from . import _flags
@@ -18,8 +22,8 @@ globals().update(flags_of("backends.mkldnn"))
 
 
 def is_available():
-    """True: it is part of the package."""
-    return True
+    """Whether this build has it."""
+    return _C._libraries()["oneDNN"] is not None
 
 
 def is_acl_available():

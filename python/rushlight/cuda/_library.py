@@ -21,9 +21,17 @@ def is_built() -> bool:
 def _library() -> ctypes.CDLL:
     _C._load_backend("cuda")  # AssertionError where there is none
     library = ctypes.CDLL(_C._backend_path("cuda"))
-    for name in ("error", "memory_stats", "column", "schema_hash"):
+    for name in ("error", "memory_stats", "column", "arch_list"):
         getattr(library, f"rushlight_cuda_{name}").restype = ctypes.c_char_p
     return library
+
+
+def toolkit_version() -> str | None:
+    """The version of the CUDA toolkit that the library was built with; None without a library."""
+    if not is_built():
+        return None
+    number = function("toolkit_version")()
+    return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def function(name: str):

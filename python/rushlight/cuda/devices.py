@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import warnings
 from typing import NamedTuple
 
 import rushlight
@@ -28,8 +29,17 @@ __all__ = [
 
 
 def device_count():
-    """How many GPUs can be used; 0 without a driver, or in a build without CUDA."""
-    return lib.function("device_count")() if lib.is_built() else 0
+    """How many GPUs can be used; 0 without a driver, or in a build without CUDA.
+
+    Where the library of CUDA kernels is there and cannot be loaded, a warning says why.
+    """
+    if not lib.is_built():
+        return 0
+    try:
+        return lib.function("device_count")()
+    except RuntimeError as error:
+        warnings.warn(str(error), stacklevel=2)
+        return 0
 
 
 def is_available():
@@ -154,5 +164,12 @@ def is_bf16_supported(including_emulation=True):
 
 
 def get_arch_list():
-    """What this build has kernels for; empty without a GPU."""
-    return ["compute_80", "sm_90"] if is_available() else []
+    """What this build has kernels ("sm_90") or code for ("compute_80"); empty without a GPU."""
+    if not is_available():
+        return []
+    found = []
+    for name in lib.text("arch_list").split():
+        number, _, kind = name.partition("-")
+        found += [f"compute_{number}"] if kind != "real" else []
+        found += [f"sm_{number}"] if kind != "virtual" else []
+    return sorted(found)

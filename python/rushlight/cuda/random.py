@@ -18,14 +18,15 @@ __all__ = [
 ]
 
 
-def _generator(device="cuda"):
+def generator_of(device="cuda"):
+    """The default generator of a GPU."""
     return _C._device_generator(f"cuda:{devices.index_of(device)}")
 
 
 def manual_seed(seed):
     """Seeds the current GPU; without one, those that are used later."""
     if devices.is_available():
-        _generator().manual_seed(int(seed))
+        generator_of().manual_seed(int(seed))
     else:
         _C._seed_devices(int(seed))
 
@@ -38,28 +39,28 @@ def manual_seed_all(seed):
 def seed():
     """Gives the current GPU, if there is one, a random seed."""
     if devices.is_available():
-        _generator().seed()
+        generator_of().seed()
 
 
 def seed_all():
     """Gives all GPUs there are one random seed."""
     if devices.is_available():
-        _C._seed_devices(_generator().seed())
+        _C._seed_devices(generator_of().seed())
 
 
 def initial_seed():
     """The seed that the current GPU last started from."""
-    return _generator().initial_seed()
+    return generator_of().initial_seed()
 
 
 def get_rng_state(device="cuda"):
     """The state of a GPU's generator: seed and offset in 16 bytes of a uint8 tensor."""
-    return _generator(device).get_state()
+    return generator_of(device).get_state()
 
 
 def set_rng_state(new_state, device="cuda"):
     """Puts a GPU's generator into a state that `get_rng_state` gave."""
-    _generator(device).set_state(new_state)
+    generator_of(device).set_state(new_state)
 
 
 def get_rng_state_all():

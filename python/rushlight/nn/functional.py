@@ -280,9 +280,8 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     _probability(p)
     if input.dim() not in (3, 4):
         warnings.warn(
-            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and "
-            "will result in an error in a future release. For 1D channel-wise dropout use "
-            "dropout1d.",
+            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated: "
+            "images have 3 or 4 dimensions, and for rows there is dropout1d.",
             stacklevel=2,
         )
     return _feature_dropout(input, p, training, inplace)
@@ -293,8 +292,8 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
     _probability(p)
     if input.dim() not in (4, 5):
         warnings.warn(
-            f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated and "
-            "will result in an error in a future release.",
+            f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated: "
+            "volumes have 4 or 5 dimensions.",
             stacklevel=2,
         )
     return _feature_dropout(input, p, training, inplace)
@@ -486,7 +485,7 @@ def embedding_bag(
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+            f"for mode='sum' (got mode='{mode}')."
         )
     if max_norm is not None:
         with rushlight.no_grad():

@@ -20,93 +20,98 @@ class _Point(NamedTuple):
     slope: float
 
 
-def _minimum_between(a, b, bounds=None):
-    """Where the cubic through two points with their slopes is least, within bounds."""
-    low, high = bounds or sorted((a.t, b.t))
-    if b.t == a.t:
-        return (low + high) / 2.0
-    bend = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
-    square = bend**2 - a.slope * b.slope
-    if not square >= 0:
-        return (low + high) / 2.0
-    root = math.sqrt(square)
-    if a.t <= b.t:
-        at = b.t - (b.t - a.t) * ((b.slope + root - bend) / (b.slope - a.slope + 2 * root))
-    else:
-        at = a.t - (a.t - b.t) * ((a.slope + root - bend) / (a.slope - b.slope + 2 * root))
-    return min(max(at, low), high)
+def _lowest_between(p, q, bounds):
+    """Where the cubic with the losses and slopes of two points is least, kept within bounds.
 
-
-def _strong_wolfe(
-    evaluate, start, t, largest, c1=1e-4, c2=0.9, tolerance_change=1e-9, most_steps=25
-):
-    """A point of the line that meets the strong Wolfe conditions, and the evaluations it took.
-
-    `evaluate(t)` gives a point, `start` is the one at 0, `largest` the direction's largest element.
+    Its slope at p.t + u (q.t - p.t) is a parabola in u. With e = p.slope + q.slope - 3 m, where m
+    is the slope of the chord, the root at which it rises is u = p.slope / (p.slope + e - r), where
+    r = sqrt(e^2 - p.slope q.slope). Without such a root the middle of the bounds serves.
     """
-    now = evaluate(t)
-    evaluations = 1
-    before = start
-    steps = 0
-    bracket = []
-    done = False
+    p, q = sorted((p, q), key=lambda point: point.t)
+    width = q.t - p.t
+    if width > 0:
+        e = p.slope + q.slope - 3 * (q.loss - p.loss) / width
+        square = e * e - p.slope * q.slope
+        divisor = p.slope + e - math.sqrt(square) if square >= 0 else 0
+        if divisor != 0:
+            return min(max(p.t + width * p.slope / divisor, bounds[0]), bounds[1])
+    return (bounds[0] + bounds[1]) / 2
 
-    def too_high(point):
-        return point.loss > start.loss + c1 * point.t * start.slope
 
-    def flat(point):
-        return abs(point.slope) <= -c2 * start.slope
+class _LineSearch:
+    """Finds a point of a line that meets the strong Wolfe conditions.
 
-    while steps < most_steps:
-        if too_high(now) or (steps > 1 and now.loss >= before.loss):
-            bracket = [before, now]
-            break
-        if flat(now):
-            bracket = [now]
-            done = True
-            break
-        if now.slope >= 0:
-            bracket = [before, now]
-            break
-        bounds = (now.t + 0.01 * (now.t - before.t), now.t * 10)
-        t = _minimum_between(before, now, bounds)
-        before = now
-        now = evaluate(t)
-        evaluations += 1
-        steps += 1
-    else:
-        bracket = [start, now]
+    These ask that the loss has become lower by a part of what the slope at the start promises, and
+    that the slope has become a part of that at the start, up or down.
 
-    stuck = False
-    low, high = (0, 1) if bracket[0].loss <= bracket[-1].loss else (1, 0)
-    while not done and steps < most_steps:
-        ends = (bracket[0].t, bracket[1].t)
-        if abs(ends[1] - ends[0]) * largest < tolerance_change:
-            break
-        t = _minimum_between(bracket[0], bracket[1])
-        margin = 0.1 * (max(ends) - min(ends))
-        if min(max(ends) - t, t - min(ends)) < margin:
-            if stuck or t >= max(ends) or t <= min(ends):
-                nearer_high = abs(t - max(ends)) < abs(t - min(ends))
-                t = max(ends) - margin if nearer_high else min(ends) + margin
-                stuck = False
+    Args:
+        evaluate: gives the point at a distance.
+        start: the point at 0.
+        largest: the largest element of the direction.
+        most: how many points may be looked at, after the first.
+    """
+
+    LOWER, FLATTER = 1e-4, 0.9
+    CLOSE = 1e-9  # no element of the parameters differs by more: not worth another point
+
+    def __init__(self, evaluate, start, largest, most):
+        self._evaluate = evaluate
+        self._start = start
+        self._largest = largest
+        self._left = most
+
+    def _too_high(self, point):
+        return point.loss > self._start.loss + self.LOWER * point.t * self._start.slope
+
+    def _is_flat(self, point):
+        return abs(point.slope) <= -self.FLATTER * self._start.slope
+
+    def find(self, t):
+        """The point, from a first guess on; the best one seen where time is up."""
+        interval = self._bracket(t)
+        return interval[0] if len(interval) == 1 else self._narrow(*interval)
+
+    def _bracket(self, t):
+        """Goes on until a point is found, or two with one that meets the conditions between."""
+        before, point = self._start, self._evaluate(t)
+        for i in range(self._left):
+            if self._too_high(point) or (i > 1 and point.loss >= before.loss):
+                return before, point
+            if self._is_flat(point):
+                return (point,)
+            if point.slope >= 0:
+                return before, point
+            bounds = (point.t + 0.01 * (point.t - before.t), 10 * point.t)
+            before, point = point, self._evaluate(_lowest_between(before, point, bounds))
+            self._left -= 1
+        return self._start, point
+
+    def _narrow(self, low, high):
+        """Narrows an interval that holds such a point; `low` is the end with the lower loss."""
+        if high.loss < low.loss:
+            low, high = high, low
+        was_near = False
+        while self._left > 0 and abs(high.t - low.t) * self._largest >= self.CLOSE:
+            left, right = sorted((low.t, high.t))
+            t = _lowest_between(low, high, (left, right))
+            # The second time in a row that the cubic leads to an end, or at once where it is the
+            # end itself: a tenth of the interval away from it.
+            margin = (right - left) / 10
+            is_near = min(t - left, right - t) < margin
+            if is_near and (was_near or not left < t < right):
+                t = right - margin if right - t < t - left else left + margin
+                is_near = False
+            was_near = is_near
+            point = self._evaluate(t)
+            self._left -= 1
+            if self._too_high(point) or point.loss >= low.loss:
+                low, high = (point, low) if point.loss < low.loss else (low, point)
+            elif self._is_flat(point):
+                return point
             else:
-                stuck = True
-        else:
-            stuck = False
-        now = evaluate(t)
-        evaluations += 1
-        steps += 1
-        if too_high(now) or now.loss >= bracket[low].loss:
-            bracket[high] = now
-            low, high = (0, 1) if bracket[0].loss <= bracket[1].loss else (1, 0)
-        else:
-            if flat(now):
-                done = True
-            elif now.slope * (bracket[high].t - bracket[low].t) >= 0:
-                bracket[high] = bracket[low]
-            bracket[low] = now
-    return bracket[low if len(bracket) > 1 else 0], evaluations
+                # Downhill from the new lower end lies the other end, or the old lower one.
+                low, high = point, low if point.slope * (high.t - low.t) >= 0 else high
+        return low
 
 
 class LBFGS(Optimizer):
@@ -169,31 +174,37 @@ class LBFGS(Optimizer):
         for p, value in zip(self._params, values, strict=True):
             p.copy_(value)
 
+    def _remember(self, state, grad, history_size):
+        """Takes the last step and the change of the gradient into the history."""
+        y = grad - state["prev_flat_grad"]
+        s = state["d"] * state["t"]
+        curvature = y.dot(s)
+        if curvature <= 1e-10:
+            return
+        for name, value in (("old_dirs", y), ("old_stps", s), ("ro", 1.0 / curvature)):
+            state[name].append(value)
+            del state[name][: max(len(state[name]) - history_size, 0)]
+        state["H_diag"] = curvature / y.dot(y)
+
     def _direction(self, state, grad, history_size):
-        """The next direction, after the history has taken in the last step."""
+        """-H grad, where H is the inverse Hessian that the history tells of.
+
+        Each step s with its change y of the gradient makes H from the one before it:
+        (1 - s y' / y's) H (1 - y s' / y's) + s s' / y's. The first is a multiple of the identity.
+        """
         if state["n_iter"] == 1:
-            state["old_dirs"], state["old_stps"], state["ro"] = [], [], []
-            state["H_diag"] = 1
+            state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return grad.neg()
-        dirs, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
-        y = grad.sub(state["prev_flat_grad"])
-        s = state["d"].mul(state["t"])
-        ys = y.dot(s)
-        if ys > 1e-10:
-            if len(dirs) == history_size:
-                del dirs[0], steps[0], ro[0]
-            dirs.append(y)
-            steps.append(s)
-            ro.append(1.0 / ys)
-            state["H_diag"] = ys / y.dot(y)
-        al = state.setdefault("al", [None] * history_size)
-        q = grad.neg()
-        for i in reversed(range(len(dirs))):
-            al[i] = steps[i].dot(q) * ro[i]
-            q.add_(dirs[i], alpha=-float(al[i]))
-        d = q.mul(state["H_diag"])
-        for i in range(len(dirs)):
-            d.add_(steps[i], alpha=float(al[i] - dirs[i].dot(d) * ro[i]))
+        self._remember(state, grad, history_size)
+        history = list(zip(state["old_stps"], state["old_dirs"], state["ro"], strict=True))
+        d = grad.neg()
+        along = []
+        for s, y, inverse in reversed(history):
+            along.append(s.dot(d) * inverse)
+            d.sub_(y * along[-1])
+        d.mul_(state["H_diag"])
+        for s, y, inverse in history:
+            d.add_(s * (along.pop() - y.dot(d) * inverse))
         return d
 
     def step(self, closure):  # type: ignore[override]  # it needs one
@@ -207,71 +218,57 @@ class LBFGS(Optimizer):
 
     def _step(self, closure):
         group = self.param_groups[0]
-        lr = float(group["lr"])
-        search = group["line_search_fn"]
-        if search not in (None, "strong_wolfe"):
+        if group["line_search_fn"] not in (None, "strong_wolfe"):
             raise RuntimeError("only 'strong_wolfe' is supported")
-        tolerance_grad, tolerance_change = group["tolerance_grad"], group["tolerance_change"]
+        lr, tolerance = float(group["lr"]), group["tolerance_change"]
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
+        limit = state["func_evals"] + group["max_eval"]
 
-        def loss_now():
+        def evaluate():
+            state["func_evals"] += 1
             with rushlight.enable_grad():
-                return closure()
+                value = closure()
+            return value, self._gather_grads()
 
-        first_loss = loss_now()
+        first_loss, grad = evaluate()
         loss = float(first_loss)
-        evaluations = 1
-        state["func_evals"] += 1
-        grad = self._gather_grads()
-        solved = grad.abs().max() <= tolerance_grad
-        if solved:
-            return first_loss
-        n_iter = 0
-        while n_iter < group["max_iter"]:
-            n_iter += 1
+        for left in reversed(range(group["max_iter"])):
+            if grad.abs().max() <= group["tolerance_grad"]:
+                break
             state["n_iter"] += 1
             d = state["d"] = self._direction(state, grad, group["history_size"])
             state["prev_flat_grad"] = grad.clone()
-            prev_loss = state["prev_loss"] = loss
-            is_first = state["n_iter"] == 1
-            t = min(1.0, float(1.0 / grad.abs().sum())) * lr if is_first else lr
-            state["t"] = t
+            before = state["prev_loss"] = loss
+            # Nothing is known of the curvature at first: a step of length one at most.
+            scale = min(1.0, float(1.0 / grad.abs().sum())) if state["n_iter"] == 1 else 1.0
+            t = state["t"] = scale * lr
             slope = float(grad.dot(d))
-            if slope > -tolerance_change:
+            if slope > -tolerance:
                 break
-            calls = 0
-            if search is not None:
-                before = [p.clone() for p in self._params]
-
-                def at(t, d=d, before=before):
-                    self._move(t, d)
-                    value = float(loss_now())
-                    there = self._gather_grads()
-                    self._put(before)
-                    return _Point(t, value, there, float(there.dot(d)))
-
+            if group["line_search_fn"] is not None:
                 start = _Point(0.0, loss, grad, slope)
-                found, calls = _strong_wolfe(at, start, t, float(d.abs().max()))
+                found = self._search(evaluate, start, d, t, limit - state["func_evals"])
                 loss, grad, t = found.loss, found.grad, found.t
                 state["t"] = t
-                self._move(t, d)
-                solved = grad.abs().max() <= tolerance_grad
-            else:
-                self._move(t, d)
-                if n_iter != group["max_iter"]:
-                    loss = float(loss_now())
-                    grad = self._gather_grads()
-                    solved = grad.abs().max() <= tolerance_grad
-                    calls = 1
-            evaluations += calls
-            state["func_evals"] += calls
-            if (
-                evaluations >= group["max_eval"]
-                or solved
-                or d.mul(t).abs().max() <= tolerance_change
-                or abs(loss - prev_loss) < tolerance_change
-            ):
+            self._move(t, d)
+            if group["line_search_fn"] is None and left > 0:
+                value, grad = evaluate()
+                loss = float(value)
+            small = d.mul(t).abs().max() <= tolerance or abs(loss - before) < tolerance
+            if small or state["func_evals"] >= limit:
                 break
         return first_loss
+
+    def _search(self, evaluate, start, d, t, most):
+        """The point of the line along d that is stepped to; the parameters stay."""
+        here = [p.clone() for p in self._params]
+
+        def look(t):
+            self._move(t, d)
+            value, grad = evaluate()
+            self._put(here)
+            return _Point(t, float(value), grad, float(grad.dot(d)))
+
+        return _LineSearch(look, start, float(d.abs().max()), most).find(t)

@@ -121,6 +121,13 @@ class Module(ModuleTree):
 
     _call_impl = _C._ModuleBase.__call__
 
+    def compile(self, *args, **kwargs):
+        """Check the arguments as `rushlight.compile` does; calls run the module as it is."""
+        from rushlight import compiler
+
+        compiler.compile(self._call_impl, *args, **kwargs)
+        self._compiled_call_impl = self._call_impl
+
     # ---- attributes ----------------------------------------------------------------------------
 
     def __setattr__(self, name, value):
@@ -391,7 +398,9 @@ class Module(ModuleTree):
         """
         if args:
             warnings.warn(
-                "Positional args are being deprecated, use kwargs instead.", FutureWarning, 2
+                "Positional arguments of state_dict are deprecated: give them by name.",
+                FutureWarning,
+                2,
             )
             given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
             destination = given["destination"]
@@ -497,9 +506,8 @@ class Module(ModuleTree):
                 )
             if dtype.is_complex:
                 warnings.warn(
-                    "Complex modules are a new feature under active development whose design may "
-                    "change, and some modules might not work as expected when using complex "
-                    "tensors as parameters or buffers.",
+                    "A complex dtype makes all floating-point parameters and buffers complex; "
+                    "modules whose ops take no complex numbers raise when they are called.",
                     stacklevel=2,
                 )
 

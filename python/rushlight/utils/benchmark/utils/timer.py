@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import math
+import statistics
 import textwrap
 import timeit
 
@@ -54,7 +56,7 @@ class Timer:
         if language not in (Language.PYTHON, "py", "python"):
             raise NotImplementedError("Timer times statements of Python only")
         if not isinstance(stmt, str):
-            raise ValueError("Currently only a `str` stmt is supported.")
+            raise ValueError(f"a statement is a `str`, not {type(stmt).__name__}")
         if global_setup:
             raise ValueError("global_setup is C++ only, got a Timer of Python with it")
         stmt = textwrap.dedent(stmt).strip("\n").rstrip()
@@ -95,34 +97,37 @@ class Timer:
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, min_run_time):
-        """So many calls that the clock's own cost is no part of a run's time."""
-        overhead = sorted(self._timer_cls("pass").timeit(1) for _ in range(5))[2]
-        number = 1
-        while True:
-            taken = self._timeit(number)
-            relative = overhead / taken
-            if relative <= 1e-4 and taken >= min_run_time / 1000:
-                return number
-            if taken > min_run_time:
-                return number
-            number *= 10
+        """The power of ten of calls in whose time the clock's own is lost: a part of 10,000.
 
-    def _run_blocks(self, number, finished):
+        Such a block takes a thousandth of `min_run_time` at least, and no more calls than
+        `min_run_time` has room for.
+        """
+        clock = statistics.median(self._timeit(0) for _ in range(5))
+        enough = min(max(1e4 * clock, min_run_time / 1000), min_run_time)
+        digits = 0
+        while digits < 9 and (taken := self._timeit(10**digits)) < enough:
+            digits += max(1, math.ceil(math.log10(enough / taken)))
+        return 10 ** min(digits, 9)
+
+    def _run_blocks(self, number, finished, callback):
         times: list[float] = []
         total = 0.0
         while not times or not finished(times, total):
             times.append(self._timeit(number))
             total += times[-1]
+            if callback is not None:
+                callback(number, times[-1])
         return common.Measurement(number_per_run=number, raw_times=times, task_spec=self._task_spec)
 
     def blocked_autorange(self, callback=None, min_run_time=0.2):
-        """Run in blocks until `min_run_time` seconds are over, so that the spread is seen."""
+        """Run in blocks until `min_run_time` seconds are over, so that the spread is seen.
+
+        Args:
+            callback: is told each block's number of calls and seconds.
+        """
         with common.set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
-            found = self._run_blocks(number, lambda times, total: total >= min_run_time)
-        for taken in found.raw_times if callback is not None else ():
-            callback(number, taken)
-        return found
+            return self._run_blocks(number, lambda times, total: total >= min_run_time, callback)
 
     def adaptive_autorange(
         self, threshold=0.1, *, min_run_time=0.01, max_run_time=10.0, callback=None
@@ -138,10 +143,7 @@ class Timer:
 
         with common.set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(0.05)
-            found = self._run_blocks(number, finished)
-        for taken in found.raw_times if callback is not None else ():
-            callback(number, taken)
-        return found
+            return self._run_blocks(number, finished, callback)
 
     def collect_callgrind(self, *args, **kwargs):
         raise NotImplementedError("run the program under valgrind --tool=callgrind instead")
