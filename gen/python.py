@@ -137,7 +137,9 @@ def name_source(name: str, overloads: list[Op]) -> list[str]:
         flags = commas([flag(has_varargs(op)), flag(op is not original)])
         signatures.append(f"{{{name}_params_{k}, {' | '.join(forms_of(op))}, {op.receiver}, {flags}}},")
         cases += block(f"case {k}:", run_case(op, original))
-    count, owner = len(signatures), "nn_owner" if overloads[0].nn else "ops_owner"
+    first = overloads[0]
+    owner = "nn_owner" if first.nn else "wrapped_owner" if first.wrapped else "ops_owner"
+    count = len(signatures)
     lists = {"tables": tables, "signatures": signatures, "cases": cases}
     return [*fill(NAME, name=name, count=count, owner=owner, **lists), ""]
 

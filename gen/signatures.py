@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Callable
+from dataclasses import replace
 
 from gen import types
 from gen.table import DTYPES, Arg, Op, Type
@@ -35,7 +36,8 @@ def forms_of(op: Op) -> list[str]:
         "FunctionForm": functional and function,
         "MethodForm": functional and "method" in op.variants,
         "InplaceForm": inplace and "method" in op.variants,
-        "InplaceFunctionForm": inplace and (op.nn or (function and (op.inplace_only or unary))),
+        "InplaceFunctionForm": inplace
+        and (op.nn or op.inplace_function or (function and (op.inplace_only or unary))),
     }
     return [form for form, exists in has.items() if exists]
 
@@ -45,9 +47,10 @@ def python_name(op: Op, form: str) -> str:
 
 
 def has_varargs(op: Op) -> bool:
-    """`view(2, 3)`: a list of ints is the only positional parameter besides self."""
+    """`view(2, 3)`: a list of ints is the only positional parameter besides self; or `varargs=True`."""
     positional = [a for a in op.args if not a.keyword_only and not (a.name == "self" and a.type.is_tensor)]
-    return len(positional) == 1 and positional[0].type.base == "int" and positional[0].type.is_list
+    ints = len(positional) == 1 and positional[0].type.base == "int" and positional[0].type.is_list
+    return op.varargs or ints
 
 
 def by_name(ops: list[Op]) -> dict[str, list[Op]]:
@@ -70,8 +73,9 @@ def signature(op: Op, form: str, *, defaults: bool = False) -> str:
     for i, row in enumerate(rows(op)):
         if (bound and i == op.receiver) or (row.name == "out" and form != "FunctionForm"):
             continue
-        if has_varargs(op) and not row.keyword_only and row.type.base == "int":
-            parts.append(f"*{row.name}: builtins.int | Sequence[builtins.int]")  # view(2, 3) and view((2, 3))
+        if has_varargs(op) and not row.keyword_only and row.type.is_list:
+            item = types.spelt(replace(row.type, is_list=False)).annotation
+            parts.append(f"*{row.name}: {item} | Sequence[{item}]")  # view(2, 3) and view((2, 3))
             star = True
             continue
         if row.keyword_only and not star:

@@ -40,7 +40,7 @@ def definitions(ops: list[Op], forms: tuple[str, ...]) -> list[str]:
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     template = (Path(__file__).parent / "_C.pyi.in").read_text()
-    functions = definitions([op for op in ops if not op.nn], FUNCTIONS)
+    functions = definitions([op for op in ops if not op.nn and not op.wrapped], FUNCTIONS)
     return {
         "stubs/_C.pyi": "\n".join([*fill(template, methods=definitions(ops, METHODS)), ""]),
         "stubs/_functions.pyi": "\n".join([*fill(FUNCTIONS_PYI, functions=functions), ""]),

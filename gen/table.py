@@ -96,6 +96,9 @@ class Op:
     variants: frozenset[str] = frozenset()
     manual: frozenset[str] = frozenset()
     nn: bool = False
+    wrapped: bool = False  # reached through the package's function of the same name only
+    inplace_function: bool = False  # NAME_(x) is a function, too
+    varargs: bool = False  # the last positional list of tensors takes f(a, b), too
     nondiff: tuple[str, ...] = ()
     undefined_grads: bool = False
     view_kind: str = "Normal"

@@ -7,32 +7,39 @@ l1_loss, ...) are in pointwise.py.
 from gen.table import composite, custom, floating, op, pointwise, update
 
 _loss = {"nn": True, "variants": "function"}
+_out = {"nn": True, "variants": "function out"}
+_torch = {"variants": "function"}  # also public as rushlight.NAME
 
 # ---- class indices ----
 
-op("_nll_loss(Tensor self, Tensor target, Tensor? weight, str reduction, int ignore_index) "
+op("_nll_loss(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) "
    "-> (Tensor loss, Tensor total_weight)", kernel=custom(), variants="function", nondiff=("total_weight",),
    grad={"self": "_nll_loss_backward(grad_loss, target, weight, total_weight, self.sizes(), reduction, ignore_index)"},
    doc="-weight[t] * self[t] for target t, over (N, C, d1, ...), and the weights' sum.")
 op("_nll_loss_backward(Tensor grad_output, Tensor target, Tensor? weight, Tensor total_weight, int[] sizes, "
-   "str reduction, int ignore_index) -> Tensor", kernel=custom(), variants="function",
+   "int reduction, int ignore_index) -> Tensor", kernel=custom(), variants="function",
    grad={"grad_output": "std::get<0>(_nll_loss(grad, target, weight, reduction, ignore_index))"},
    doc="Derivative of `_nll_loss`.")
-composite("nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, str reduction='mean', int ignore_index=-100) "
+composite("nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) "
           "-> Tensor", **_loss, doc="Negative log likelihood of classes, given log probabilities (N, C, d1, ...).")
-op("_cross_entropy(Tensor self, Tensor target, Tensor? weight, str reduction, int ignore_index, float label_smoothing) "
+for _name, _shape in (("nll_loss", "(C) or (N, C)"), ("nll_loss2d", "(N, C, H, W)")):
+    composite(f"{_name}(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
+              **_out, doc=f"`nll_loss_nd` of {_shape}.")
+    composite(f"{_name}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> "
+              "(Tensor output, Tensor total_weight)", **_loss, doc=f"`{_name}` and the sum of the targets' weights.")
+op("_cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, float label_smoothing) "
    "-> (Tensor loss, Tensor log_sum, Tensor total_weight)", kernel=custom(), variants="function",
    nondiff=("log_sum", "total_weight"),
    grad={"self": "_cross_entropy_backward(grad_loss, self, target, weight, log_sum, total_weight, reduction, "
                  "ignore_index, label_smoothing)"},
    doc="Cross entropy of logits and classes in one pass over the logits; log(sum(exp(self))) of each sample.")
 op("_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, Tensor log_sum, "
-   "Tensor total_weight, str reduction, int ignore_index, float label_smoothing) -> Tensor", kernel=custom(),
+   "Tensor total_weight, int reduction, int ignore_index, float label_smoothing) -> Tensor", kernel=custom(),
    variants="function",
    grad={"grad_output, self": "cross_entropy_double_backward(grad, grad_output, self, target, weight, log_sum, "
                               "total_weight, reduction, ignore_index, label_smoothing)"},
    doc="Derivative of `_cross_entropy`, written once.")
-composite("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, str reduction='mean', "
+composite("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
           "int ignore_index=-100, float label_smoothing=0.0) -> Tensor", **_loss,
           doc="Cross entropy of logits (N, C, d1, ...) and class indices, or class probabilities of the same shape.")
 
@@ -55,39 +62,45 @@ op("_bce_with_logits_backward(Tensor grad_output, Tensor self, Tensor target) ->
    grad={"grad_output": "grad * (self.sigmoid() - target)", "self": "sigmoid_backward(grad * grad_output, self.sigmoid())",
          "target": "-grad * grad_output"},
    doc="Derivative of `_bce_with_logits`.")
-composite("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, str reduction='mean') -> Tensor",
-          **_loss, doc="Cross entropy of probabilities and targets in [0, 1].")
+composite("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+          **_out, doc="Cross entropy of probabilities and targets in [0, 1].")
 composite("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
-          "str reduction='mean') -> Tensor", nn=True, variants="function",
-          doc="`binary_cross_entropy` of sigmoid(self).")
-composite("kl_div(Tensor self, Tensor target, str reduction='mean', *, bool log_target=False) -> Tensor", **_loss,
+          "int reduction=1) -> Tensor", variants="function out", doc="`binary_cross_entropy` of sigmoid(self).")
+composite("multilabel_soft_margin_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+          **_loss, doc="`binary_cross_entropy_with_logits`, averaged over the last dimension.")
+composite("kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor", **_torch,
           doc="target * (log(target) - self).")
-composite("poisson_nll_loss(Tensor self, Tensor target, bool log_input, bool full, float eps, str reduction) -> Tensor",
-          **_loss, doc="Negative log likelihood of counts under a Poisson distribution.")
+composite("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor",
+          **_torch, doc="Negative log likelihood of counts under a Poisson distribution.")
+composite("gaussian_nll_loss(Tensor input, Tensor target, Tensor|Scalar var, bool full=False, float eps=1e-06, "
+          "int reduction=1) -> Tensor", **_loss,
+          doc="Negative log likelihood under normal distributions of variance var, eps at least.")
+composite("_weighted_loss(Tensor losses, Tensor weight, int reduction=1) -> Tensor", **_torch,
+          doc="The losses of elements times weights, their sum, or the sum over that of the weights.")
 
 # ---- margins ----
 
-composite("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, str reduction='mean') -> Tensor", **_loss,
+composite("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor", **_torch,
           doc="self where the target is 1, max(0, margin - self) where it is -1.")
-composite("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean') "
-          "-> Tensor", **_loss, doc="1 - cosine where the target is 1, max(0, cosine - margin) where it is -1.")
-composite("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean') "
-          "-> Tensor", **_loss, doc="max(0, -target * (input1 - input2) + margin).")
+composite("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) "
+          "-> Tensor", **_torch, doc="1 - cosine where the target is 1, max(0, cosine - margin) where it is -1.")
+composite("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) "
+          "-> Tensor", **_torch, doc="max(0, -target * (input1 - input2) + margin).")
 composite("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, "
-          "float eps=1e-06, bool swap=False, str reduction='mean') -> Tensor", **_loss,
+          "float eps=1e-06, bool swap=False, int reduction=1) -> Tensor", **_torch,
           doc="max(0, |anchor - positive| - |anchor - negative| + margin).")
-composite("soft_margin_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor", **_loss,
+composite("soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", **_out,
           doc="log(1 + exp(-target * self)).")
 composite("multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, "
-          "str reduction='mean') -> Tensor", **_loss,
+          "int reduction=1) -> Tensor", **_out,
           doc="Mean over other classes of max(0, margin - self[target] + self[c]) to the power p.")
-composite("multilabel_margin_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor", **_loss,
+composite("multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", **_out,
           doc="Sum over targets t and other classes c of max(0, 1 - self[t] + self[c]), over the number of classes.")
 
 # ---- embeddings ----
 
 op("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) "
-   "-> Tensor", kernel=custom(), nn=True, variants="function",
+   "-> Tensor", kernel=custom(), variants="function",
    grad={"weight": "embedding_dense_backward(grad, indices, weight.size(0), padding_idx, scale_grad_by_freq)"},
    doc="The rows of weight at the indices.")
 op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, "
@@ -97,11 +110,20 @@ op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights
 op("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)",
    kernel=update(isa=False), variants="function inplace", grad="none",
    doc="Shortens the rows at the indices that are longer than max_norm.")
-composite("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
-          "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) "
-          "-> (Tensor, Tensor, Tensor, Tensor)", variants="function",
+_BAGS = "Tensor weight, Tensor indices, Tensor offsets"
+_FOUR = "(Tensor, Tensor, Tensor, Tensor)"
+composite(f"embedding_bag({_BAGS}, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
+          f"Tensor? per_sample_weights=None, bool include_last_offset=False) -> {_FOUR}", variants="function",
           doc="Sums (mode 0), means (1) or maxima (2) of the rows of bags of indices; also each index's bag, the bags' "
               "sizes and, for maxima, nothing more.")
+composite(f"embedding_bag.padding_idx({_BAGS}, bool scale_grad_by_freq, int mode, bool sparse, "
+          f"Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> {_FOUR}", variants="function",
+          doc="The same, without the indices that are padding_idx.")
+composite("_bags_of_embeddings(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, "
+          "float norm_type=2, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, "
+          "Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor",
+          **_torch, doc="`embedding_bag` of indices in rows, or in one row with offsets; rows of weight that are longer "
+                        "than max_norm are shortened first.")
 
 # ---- alignments ----
 

@@ -50,3 +50,8 @@ composite("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? run
           doc="Normalises each channel of each image.")
 composite("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
           variants="function", doc="input / sqrt(mean(input ** 2) + eps) * weight over the last dimensions.")
+composite("local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1) -> Tensor",
+          variants="function", nn=True,
+          doc="input over (k + alpha * the mean square of `size` neighbouring channels) to the power beta.")
+composite("normalize(Tensor input, float p=2, int[1] dim=1, float eps=1e-12) -> Tensor", variants="function out", nn=True,
+          doc="input over the larger of its p-norm along dim and eps.")

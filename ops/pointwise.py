@@ -354,7 +354,7 @@ op("tanh_backward(Tensor grad_output, Tensor output) -> Tensor", kernel=pointwis
    grad={"grad_output": "tanh_backward(grad, output.conj())",
          "output": "grad.conj() * (-2 * output.conj() * grad_output)"}, doc="The gradient of `tanh` from its result.")
 
-# ---- losses that are a formula and a mean; reduction is 'none', 'mean' or 'sum' ----
+# ---- losses that are a formula and a mean; reduction is 0 (none), 1 (mean) or 2 (sum) ----
 
 op("_squared_error(Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
    grad={"self": "grad * (2 * (self - target))", "target": "grad * (2 * (target - self))"}, doc="(self - target)^2.")
@@ -370,12 +370,14 @@ op("_huber(Tensor self, Tensor target, float delta) -> Tensor", kernel=pointwise
 op("_huber_slope(Tensor self, Tensor target, float delta) -> Tensor", kernel=pointwise(floating), variants="function",
    grad={"self": "grad * ((self - target).abs() < delta)", "target": "-grad * ((self - target).abs() < delta)"},
    doc="The derivative of `_huber`.")
-composite("mse_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor", nn=True, variants="function", doc="Mean squared error.")
-composite("l1_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor", nn=True, variants="function", doc="Mean absolute error.")
-composite("smooth_l1_loss(Tensor self, Tensor target, str reduction='mean', float beta=1.0) -> Tensor", nn=True,
-          variants="function", doc="Squared error near 0, absolute error beyond beta.")
-composite("huber_loss(Tensor self, Tensor target, str reduction='mean', float delta=1.0) -> Tensor", nn=True,
-          variants="function", doc="Squared error near 0, linear beyond delta.")
+composite("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nn=True, variants="function out",
+          doc="Mean squared error.")
+composite("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nn=True, variants="function",
+          doc="Mean absolute error.")
+composite("smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor", nn=True,
+          variants="function out", doc="Squared error near 0, absolute error beyond beta.")
+composite("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor", nn=True,
+          variants="function out", doc="Squared error near 0, linear beyond delta.")
 
 # ---- comparing tensors ----
 

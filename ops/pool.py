@@ -50,3 +50,30 @@ for _n in (1, 2, 3):
               doc=f"Means of nearly equal windows over {_dims}.")
     composite(f"adaptive_max_pool{_n}d(Tensor self, int[{_n}] output_size) -> (Tensor, Tensor)", variants="function",
               nn=_n > 1, doc=f"Largest elements of nearly equal windows over {_dims}, with their places.")
+    composite(f"lp_pool{_n}d(Tensor self, float norm_type, int[{_n}] kernel_size, int[{_n}]? stride=None, "
+              "bool ceil_mode=False) -> Tensor", variants="function", nn=True,
+              doc=f"The p-norm of each window over {_dims}.")
+
+# ---- windows at random places ----
+
+_windows = "int[{n}] kernel_size, int[{n}] output_size, Tensor random_samples"
+for _n in (2, 3):
+    composite(f"fractional_max_pool{_n}d(Tensor self, {_windows.format(n=_n)}) -> (Tensor, Tensor)", variants="function",
+              nn=True, doc="The largest elements of output_size windows, and their places. The distances of the windows "
+                           "are nearly equal; where they begin depends on a number in [0, 1) for each channel and dimension.")
+composite("_fractional_max_pool(Tensor self, int dims, int[] kernel_size, int[]? output_size=None, "
+          "float[]? output_ratio=None, Tensor? random_samples=None) -> (Tensor, Tensor)", variants="function",
+          doc="`fractional_max_pool` of output_size windows, or of output_ratio times as many as there are pixels; "
+              "random_samples are drawn where there are none.")
+
+# ---- maxima put back ----
+
+composite("max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor", variants="function out", nn=True,
+          doc="An image of zeros with elements where indices say.")
+composite("max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor",
+          variants="function out", nn=True,
+          doc="The same in three dimensions; stride and padding of the pooling that is undone are checked only.")
+composite("_max_unpool(Tensor self, Tensor indices, int dims, int[] kernel_size, int[]? stride=None, int[] padding=0, "
+          "int[]? output_size=None) -> Tensor", variants="function",
+          doc="Undoes `max_pool`: the maxima at their indices, zeros elsewhere. output_size chooses among the sizes that "
+              "pool to the input's.")

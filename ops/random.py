@@ -81,6 +81,13 @@ for _name, _doc in (
     composite(f"{_name}(Tensor input, float p, bool train) -> Tensor", variants="function", doc=_doc)
     composite(f"{_name}_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", variants="function inplace",
               doc=f"`{_name}` in place.")
+composite("dropout1d(Tensor input, float p, bool train) -> Tensor", variants="function", nn=True,
+          doc="`feature_dropout` of (N, C, L) or (C, L).")
+composite("dropout1d_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", variants="function inplace", nn=True,
+          doc="`dropout1d` in place.")
+composite("gumbel_softmax(Tensor logits, float tau=1, bool hard=False, int dim=-1) -> Tensor", variants="function", nn=True,
+          doc="A differentiable sample of the categorical distribution with these logits; hard: one-hot, with the soft "
+              "sample's gradient.")
 composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
           "Generator? generator=None) -> Tensor", variants="function",
           doc="leaky_relu with slopes drawn from [lower, upper] in training, their mean otherwise.")

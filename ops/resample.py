@@ -24,8 +24,39 @@ op("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_
 op("_grid_sampler_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
    "bool align_corners) -> (Tensor grad_input, Tensor grad_grid)", kernel=custom(), variants="", grad="none",
    doc="The gradients of `grid_sampler`.")
+
+# ---- interpolation, by aten's names ----
+
+_scales = {1: "float? scales=None", 2: "float? scales_h=None, float? scales_w=None",
+           3: "float? scales_d=None, float? scales_h=None, float? scales_w=None"}
+for _name, _corners in (("upsample_nearest", ""), ("_upsample_nearest_exact", ""),
+                        *((f"upsample_{_kind}", ", bool align_corners") for _kind in ("linear", "bilinear", "trilinear",
+                                                                                     "bicubic")),
+                        *((f"_upsample_{_kind}2d_aa", ", bool align_corners") for _kind in ("bilinear", "bicubic"))):
+    for _n in {"upsample_linear": (1,), "upsample_trilinear": (3,)}.get(_name, (2,) if _corners else (1, 2, 3)):
+        _whole = _name if _name.endswith("_aa") else f"{_name}{_n}d"
+        composite(f"{_whole}(Tensor self, int[{_n}] output_size{_corners}, {_scales[_n]}) -> Tensor",
+                  variants="function out", nn=True, doc="`interpolate` to a size; a scale that is given replaces its ratio.")
+        composite(f"{_whole}.vec(Tensor input, int[]? output_size{_corners}, float[]? scale_factors) -> Tensor",
+                  variants="function", nn=True, doc="The same to a size, or by factors.")
+composite("interpolate(Tensor input, int[]? size=None, float[]? scale_factor=None, str mode='nearest', "
+          "bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor",
+          variants="function", nn=True,
+          doc="Images (N, C, L), (N, C, H, W) or (N, C, D, H, W) at another size: size, or scale_factor times their own, "
+              "each one number or one for each dimension. Modes: nearest, nearest-exact, area, and as many dimensions "
+              "want linear, bilinear, bicubic, trilinear. align_corners: the middles of the outermost pixels stay where "
+              "they are. recompute_scale_factor: by the ratio of the sizes, not the given factor. antialias: smooth what "
+              "shrinks (bilinear and bicubic).")
+
+# ---- sampling ----
+
 for _n in (2, 3):
     composite(f"grid_sampler_{_n}d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
               "bool align_corners) -> Tensor", variants="function", doc=f"`grid_sampler` of {_n} dimensions.")
 composite("affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor", variants="function",
           doc="The places that affine maps theta send the pixels of images of a size to.")
+composite("grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None) "
+          "-> Tensor", variants="function", nn=True,
+          doc="`grid_sampler` with its modes in words: bilinear, nearest or bicubic; zeros, border or reflection.")
+composite("affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor", variants="function", nn=True,
+          doc="`affine_grid_generator` for floating theta (N, 2, 3) or (N, 3, 4) and sizes of images.")

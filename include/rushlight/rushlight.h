@@ -6,5 +6,6 @@
 #include <rushlight/function.h>
 #include <rushlight/mode.h>
 #include <rushlight/ops.h>
+#include <rushlight/reduction.h>
 #include <rushlight/serialize.h>
 #include <rushlight/thread_state.h>

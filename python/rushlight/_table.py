@@ -9,4 +9,4 @@ from typing import Any
 
 from rushlight import _C
 
-ops: Any = SimpleNamespace(**vars(_C.ops) | vars(_C._nn))
+ops: Any = SimpleNamespace(**vars(_C._wrapped) | vars(_C.ops) | vars(_C._nn))

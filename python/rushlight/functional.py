@@ -529,5 +529,5 @@ for _name in _METHODS.split(" "):
 for _function in (apply_, map_, map2_, dim_order, *_GONE):
     setattr(Tensor, _function.__name__, _function)
 # Public here as well as in nn.functional.
-for _name in ("embedding", "threshold", "threshold_"):
+for _name in ("threshold", "threshold_"):
     setattr(_ops, _name, getattr(_C._nn, _name))

@@ -1,6 +1,8 @@
 // nll_loss and cross_entropy with classes as targets, and their backward. A target out of bounds
 // stops the kernel by an assertion.
 #undef NDEBUG
+#include <rushlight/reduction.h>
+
 #include <cassert>
 
 #include "cuda/column.h"
@@ -141,16 +143,17 @@ struct Reduced {
 
 template <class T, class A>
 void write_losses(const Launch& launch, const Tensor& loss, const Tensor& total_weight,
-                  const Tensor& losses, const Tensor& weights, std::string_view reduction) {
+                  const Tensor& losses, const Tensor& weights, int64_t reduction) {
   cuda::sum(total_weight, weights, {}, false, {});
-  if (reduction == "none") {
+  if (reduction == Reduction::None) {
     copy_raw(loss, make_view(losses, {loss.sizes(), contiguous_strides(loss.sizes()), 0}));
     return;
   }
   const Tensor sum = make_empty({}, losses.dtype(), losses.device());
   cuda::sum(sum, losses, {}, false, {});
   each(launch, Space<1>{{1}, {DimVector{0}}},
-       Reduced<T, A>{loss.data<T>(), sum.data<A>(), total_weight.data<A>(), reduction == "mean"});
+       Reduced<T, A>{loss.data<T>(), sum.data<A>(), total_weight.data<A>(),
+                     reduction == Reduction::Mean});
 }
 
 // ---- gradients ----
@@ -170,10 +173,11 @@ struct HeldGradient {
   Tensor grad;
   Tensor total;
   SampleGradient<A> of;
-  HeldGradient(const Tensor& grad_output, const Tensor& total_weight, std::string_view reduction)
+  HeldGradient(const Tensor& grad_output, const Tensor& total_weight, int64_t reduction)
       : grad(contiguous_raw(cast_raw(grad_output, dtype_of_v<A>))),
         total(cast_raw(total_weight, dtype_of_v<A>)),
-        of{grad.data<A>(), reduction == "mean" ? total.data<A>() : nullptr, reduction == "none"} {}
+        of{grad.data<A>(), reduction == Reduction::Mean ? total.data<A>() : nullptr,
+           reduction == Reduction::None} {}
 };
 
 template <class T>
@@ -245,7 +249,7 @@ Space<1> samples(int64_t n) { return {{n}, {DimVector{1}}}; }
 }  // namespace cuda
 
 void cuda::_nll_loss(const Tensor& loss, const Tensor& total_weight, const Tensor& self,
-                     const Tensor& target, const Tensor& weight, std::string_view reduction,
+                     const Tensor& target, const Tensor& weight, int64_t reduction,
                      int64_t ignore_index) {
   const Tensor x = contiguous_raw(self);
   const Launch launch(loss.device());
@@ -265,7 +269,7 @@ void cuda::_nll_loss(const Tensor& loss, const Tensor& total_weight, const Tenso
 
 void cuda::_nll_loss_backward(const Tensor& out, const Tensor& grad_output, const Tensor& target,
                               const Tensor& weight, const Tensor& total_weight, IntArrayRef,
-                              std::string_view reduction, int64_t ignore_index) {
+                              int64_t reduction, int64_t ignore_index) {
   fill_raw(out, 0);
   const Launch launch(out.device());
   visit_dtype<set_floating>("nll_loss_backward", out.dtype(), [&](auto tag) {
@@ -281,8 +285,7 @@ void cuda::_nll_loss_backward(const Tensor& out, const Tensor& grad_output, cons
 
 void cuda::_cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& total_weight,
                           const Tensor& self, const Tensor& target, const Tensor& weight,
-                          std::string_view reduction, int64_t ignore_index,
-                          double label_smoothing) {
+                          int64_t reduction, int64_t ignore_index, double label_smoothing) {
   const Tensor x = contiguous_raw(self);
   const Launch launch(loss.device());
   visit_dtype<set_floating>("cross_entropy", x.dtype(), [&](auto tag) {
@@ -304,7 +307,7 @@ void cuda::_cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tenso
 void cuda::_cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const Tensor& self,
                                    const Tensor& target, const Tensor& weight,
                                    const Tensor& log_sum, const Tensor& total_weight,
-                                   std::string_view reduction, int64_t ignore_index,
+                                   int64_t reduction, int64_t ignore_index,
                                    double label_smoothing) {
   if (out.numel() == 0) {
     return;

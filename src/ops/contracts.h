@@ -1,6 +1,8 @@
 // What the contracts of several families ask and say.
 #pragma once
 
+#include <rushlight/reduction.h>
+
 #include "core/op_support.h"
 
 namespace rushlight {
@@ -16,14 +18,15 @@ inline void check_floating(const char* op, const Tensor& t, bool complex_too = f
   }
 }
 
-// How losses of elements become one: "none", "mean" or "sum"; ValueError for another word.
-inline void check_reduction(std::string_view reduction) {
-  RL_CHECK_VALUE(reduction == "none" || reduction == "mean" || reduction == "sum", reduction,
+inline void check_reduction(int64_t reduction) {
+  RL_CHECK_VALUE(reduction >= Reduction::None && reduction <= Reduction::Sum, reduction,
                  " is not a valid value for reduction");
 }
-inline Tensor reduced(const Tensor& losses, std::string_view reduction) {
+inline Tensor reduced(const Tensor& losses, int64_t reduction) {
   check_reduction(reduction);
-  return reduction == "mean" ? losses.mean() : reduction == "sum" ? losses.sum() : losses;
+  return reduction == Reduction::Mean  ? losses.mean()
+         : reduction == Reduction::Sum ? losses.sum()
+                                       : losses;
 }
 
 }  // namespace rushlight

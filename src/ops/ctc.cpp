@@ -136,7 +136,7 @@ Tensor ctc_loss_Tensor(const Tensor& log_probs, const Tensor& targets, const Ten
                                      zero_infinity);
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(
+std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding_idx(
     const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq,
     int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset,
     std::optional<int64_t> padding_idx) {
@@ -214,6 +214,52 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(
     }
   }
   return {result, bag, sizes, rushlight::empty({0}, places)};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(
+    const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq,
+    int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset) {
+  return composite::embedding_bag_padding_idx(weight, indices, offsets, scale_grad_by_freq, mode,
+                                              sparse, per_sample_weights, include_last_offset, {});
+}
+
+Tensor _bags_of_embeddings(const Tensor& input, const Tensor& weight, const Tensor& offsets,
+                           std::optional<double> max_norm, double norm_type,
+                           bool scale_grad_by_freq, std::string_view mode, bool sparse,
+                           const Tensor& per_sample_weights, bool include_last_offset,
+                           std::optional<int64_t> padding_idx) {
+  RL_CHECK_VALUE(!per_sample_weights.defined() || per_sample_weights.sizes() == input.sizes(),
+                 "embedding_bag: If per_sample_weights (", per_sample_weights.sizes(),
+                 ") is not None, then it must have the same shape as the input (", input.sizes(),
+                 ")");
+  RL_CHECK_VALUE(input.dim() == 1 || input.dim() == 2,
+                 "input has to be 1D or 2D Tensor, but got Tensor of dimension ", input.dim());
+  RL_CHECK_VALUE(input.dim() == 1 || !offsets.defined(),
+                 "if input is 2D, then offsets has to be None, for each row of the input is a bag");
+  RL_CHECK_VALUE(input.dim() == 2 || (offsets.defined() && offsets.dim() == 1),
+                 "offsets has to be a 1D Tensor", offsets.defined() ? "" : " but got None");
+  RL_CHECK_VALUE(mode == "sum" || mode == "mean" || mode == "max",
+                 "mode has to be one of sum, mean or max");
+  RL_CHECK_NOT_IMPLEMENTED(!per_sample_weights.defined() || mode == "sum",
+                           "embedding_bag: per_sample_weights was not None. per_sample_weights is "
+                           "only supported for mode='sum' (got mode='",
+                           mode, "').");
+  Tensor begins = offsets;
+  if (input.dim() == 2) {  // rows of equal length; without columns all begin at 0
+    const TensorOptions options = TensorOptions(input.dtype()).device(input.device());
+    begins = rushlight::arange(0, input.size(0), 1, options) * input.size(1);
+  }
+  if (max_norm.has_value()) {
+    const NoGradGuard no_grad;
+    rushlight::embedding_renorm_(weight, input.contiguous(), *max_norm, norm_type);
+  }
+  return std::get<0>(composite::embedding_bag_padding_idx(
+      weight, input.reshape({-1}), begins.to(input.dtype()), scale_grad_by_freq,
+      mode == "sum"    ? 0
+      : mode == "mean" ? 1
+                       : 2,
+      sparse, per_sample_weights.defined() ? per_sample_weights.reshape({-1}) : per_sample_weights,
+      include_last_offset, padding_idx));
 }
 
 }  // namespace composite

@@ -94,8 +94,8 @@ Tensor selected_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, con
 // ---- loss ----
 std::tuple<Tensor, Tensor> cross_entropy_double_backward(
     const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
-    const Tensor& weight, const Tensor& log_sum, const Tensor& total_weight,
-    std::string_view reduction, int64_t ignore_index, double label_smoothing);
+    const Tensor& weight, const Tensor& log_sum, const Tensor& total_weight, int64_t reduction,
+    int64_t ignore_index, double label_smoothing);
 Tensor bce_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
                            const Tensor& target);
 Tensor embedding_double_backward(const Tensor& grad, const Tensor& indices, int64_t padding_idx,

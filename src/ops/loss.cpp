@@ -1,4 +1,5 @@
 // Losses and embeddings above the kernels: contracts, composites, derivatives.
+#include <cmath>
 #include <numbers>
 
 #include "generated/kernels.h"
@@ -12,7 +13,7 @@ namespace {
 // Logits (C), (N, C) or (N, C, d1, ...) and classes without the dimension C. Returns the losses'
 // sizes.
 DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& weight,
-                        std::string_view reduction) {
+                        int64_t reduction) {
   check_reduction(reduction);
   RL_CHECK_VALUE(self.dim() >= 1, "Expected 1 or more dimensions (got 0)");
   RL_CHECK(target.dtype() == kInt64 || target.dtype() == kUInt8,
@@ -48,46 +49,44 @@ DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& 
 
 namespace shape {
 
-OutSpecs<2> _nll_loss(Tensor& self, Tensor& target, Tensor& weight, std::string& reduction,
-                      int64_t&) {
+OutSpecs<2> _nll_loss(Tensor& self, Tensor& target, Tensor& weight, int64_t& reduction, int64_t&) {
   check_floating("nll_loss", self);
   const DimVector losses = check_classes(self, target, weight, reduction);
-  return {OutSpec{reduction == "none" ? losses : DimVector(), self.dtype()},
+  return {OutSpec{reduction == Reduction::None ? losses : DimVector(), self.dtype()},
           OutSpec{{}, accumulated(self)}};
 }
 
 OutSpec _nll_loss_backward(Tensor& grad_output, Tensor& target, Tensor& weight,
-                           Tensor& total_weight, DimVector& sizes, std::string& reduction,
-                           int64_t&) {
+                           Tensor& total_weight, DimVector& sizes, int64_t& reduction, int64_t&) {
   RL_CHECK(total_weight.numel() == 1,
            "nll_loss_backward: expected total_weight to be a single element, got shape ",
            total_weight.sizes());
   check_floating("nll_loss_backward", grad_output);
   check_classes(make_empty(sizes, grad_output.dtype(), Device(kMeta)), target, weight, reduction);
-  RL_CHECK(grad_output.numel() == (reduction == "none" ? target.numel() : 1),
+  RL_CHECK(grad_output.numel() == (reduction == Reduction::None ? target.numel() : 1),
            "nll_loss_backward: the sizes of grad_output ", grad_output.sizes(), " and target ",
            target.sizes(), " do not belong together");
   return {sizes, grad_output.dtype()};
 }
 
-OutSpecs<3> _cross_entropy(Tensor& self, Tensor& target, Tensor& weight, std::string& reduction,
+OutSpecs<3> _cross_entropy(Tensor& self, Tensor& target, Tensor& weight, int64_t& reduction,
                            int64_t&, double& label_smoothing) {
   check_floating("cross_entropy", self);
   const DimVector losses = check_classes(self, target, weight, reduction);
   RL_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
            "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
   const ScalarType sums = accumulated(self);
-  return {OutSpec{reduction == "none" ? losses : DimVector(), self.dtype()}, OutSpec{losses, sums},
-          OutSpec{{}, sums}};
+  return {OutSpec{reduction == Reduction::None ? losses : DimVector(), self.dtype()},
+          OutSpec{losses, sums}, OutSpec{{}, sums}};
 }
 
 OutSpec _cross_entropy_backward(Tensor& grad_output, Tensor& self, Tensor& target, Tensor& weight,
-                                Tensor& log_sum, Tensor& total_weight, std::string& reduction,
-                                int64_t&, double&) {
+                                Tensor& log_sum, Tensor& total_weight, int64_t& reduction, int64_t&,
+                                double&) {
   const DimVector losses = check_classes(self, target, weight, reduction);
   RL_CHECK(log_sum.numel() == target.numel() && log_sum.dtype() == accumulated(self) &&
                total_weight.numel() == 1 &&
-               grad_output.numel() == (reduction == "none" ? target.numel() : 1),
+               grad_output.numel() == (reduction == Reduction::None ? target.numel() : 1),
            "_cross_entropy_backward: the tensors do not belong together");
   return {self.sizes(), self.dtype()};
 }
@@ -130,15 +129,29 @@ void embedding_renorm_(Tensor& self, Tensor& indices, double&, double&) {
 namespace composite {
 
 Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Tensor& weight,
-                   std::string_view reduction, int64_t ignore_index) {
+                   int64_t reduction, int64_t ignore_index) {
   return std::get<0>(rushlight::_nll_loss(self, target, weight, reduction, ignore_index));
 }
+
+#define RL_NLL_LOSS(name)                                                                        \
+  Tensor name(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, \
+              int64_t ignore_index) {                                                            \
+    return composite::nll_loss_nd(self, target, weight, reduction, ignore_index);                \
+  }                                                                                              \
+  std::tuple<Tensor, Tensor> name##_forward(const Tensor& self, const Tensor& target,            \
+                                            const Tensor& weight, int64_t reduction,             \
+                                            int64_t ignore_index) {                              \
+    return rushlight::_nll_loss(self, target, weight, reduction, ignore_index);                  \
+  }
+RL_NLL_LOSS(nll_loss)
+RL_NLL_LOSS(nll_loss2d)
+#undef RL_NLL_LOSS
 
 namespace {
 
 // Targets that are probabilities of the classes.
 Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& target,
-                                      const Tensor& weight, std::string_view reduction,
+                                      const Tensor& weight, int64_t reduction,
                                       double label_smoothing) {
   check_reduction(reduction);
   RL_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
@@ -159,11 +172,11 @@ Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& target,
     along[dim] = classes;
     losses = losses.mul(weight.reshape(along));
   }
-  if (reduction == "none") {
+  if (reduction == Reduction::None) {
     return losses.sum(dim);
   }
   const Tensor total = losses.sum();
-  return reduction == "sum"
+  return reduction == Reduction::Sum
              ? total
              : total.div(Scalar(static_cast<double>(self.numel()) / static_cast<double>(classes)));
 }
@@ -171,8 +184,7 @@ Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& target,
 }  // namespace
 
 Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
-                          std::string_view reduction, int64_t ignore_index,
-                          double label_smoothing) {
+                          int64_t reduction, int64_t ignore_index, double label_smoothing) {
   if (self.dim() > 0 && self.sizes() == target.sizes() &&
       (self.dim() > 1 || target.is_floating_point())) {
     RL_CHECK(target.is_floating_point(),
@@ -186,11 +198,11 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor
 }
 
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight,
-                            std::string_view reduction) {
+                            int64_t reduction) {
   check_reduction(reduction);
-  RL_CHECK_VALUE(self.sizes() == target.sizes(), "Using a target size (", target.sizes(),
-                 ") that is different to the input size (", self.sizes(),
-                 ") is deprecated. Please ensure they have the same size.");
+  RL_CHECK_VALUE(self.sizes() == target.sizes(), "Using a target size (torch.Size(", target.sizes(),
+                 ")) that is different to the input size (torch.Size(", self.sizes(),
+                 ")) is deprecated. Please ensure they have the same size.");
   if (self.numel() != 0 && !self.is_meta()) {
     const auto [low, high] = rushlight::aminmax(self.detach());
     const bool fits = low.item<double>() >= 0 && high.item<double>() <= 1;
@@ -202,10 +214,10 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tens
 
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
                                         const Tensor& weight, const Tensor& pos_weight,
-                                        std::string_view reduction) {
+                                        int64_t reduction) {
   check_reduction(reduction);
-  RL_CHECK_VALUE(self.sizes() == target.sizes(), "Target size (", target.sizes(),
-                 ") must be the same as input size (", self.sizes(), ")");
+  RL_CHECK_VALUE(self.sizes() == target.sizes(), "Target size (torch.Size(", target.sizes(),
+                 ")) must be the same as input size (torch.Size(", self.sizes(), "))");
   Tensor losses;
   if (pos_weight.defined()) {
     const Tensor scale = pos_weight.sub(Scalar(1)).mul(target).add(Scalar(1));
@@ -216,17 +228,24 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   return reduced(weight.defined() ? losses.mul(weight) : losses, reduction);
 }
 
-Tensor kl_div(const Tensor& self, const Tensor& target, std::string_view reduction,
-              bool log_target) {
+Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
+                                   int64_t reduction) {
+  RL_CHECK_INDEX(self.dim() > 0, "Dimension out of range (expected to be in range of [-1, 0])");
+  const Tensor losses =
+      composite::binary_cross_entropy_with_logits(self, target, weight, Tensor(), Reduction::None);
+  return reduced(losses.sum(-1) / static_cast<double>(self.size(-1)), reduction);
+}
+
+Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
   const Tensor losses = log_target ? target.exp().mul(target.sub(self))
                                    : rushlight::xlogy(target, target).sub(target.mul(self));
   return reduced(losses, reduction);
 }
 
-Tensor poisson_nll_loss(const Tensor& self, const Tensor& target, bool log_input, bool full,
-                        double eps, std::string_view reduction) {
-  Tensor losses = log_input ? self.exp().sub(target.mul(self))
-                            : self.sub(target.mul(self.add(Scalar(eps)).log()));
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
+                        double eps, int64_t reduction) {
+  Tensor losses = log_input ? input.exp().sub(target.mul(input))
+                            : input.sub(target.mul(input.add(Scalar(eps)).log()));
   if (full) {  // Stirling's approximation of log(target!)
     const Tensor log_factorial =
         target.mul(target.log())
@@ -237,8 +256,47 @@ Tensor poisson_nll_loss(const Tensor& self, const Tensor& target, bool log_input
   return reduced(losses, reduction);
 }
 
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full,
+                         double eps, int64_t reduction) {
+  check_reduction(reduction);
+  RL_CHECK_VALUE(var.is_meta() || !var.lt(0).any().item().toBool(),
+                 "var has negative entry/entries");
+  Tensor spread = var;
+  if (var.dim() == 0) {
+    spread = var.to(input.dtype()).expand(input.sizes());
+  } else if (var.dim() == input.dim() - 1) {
+    spread = var.unsqueeze(-1);  // one variance for the last dimension
+  }
+  const auto fits = [&] {
+    bool equal = spread.dim() == input.dim();
+    for (int64_t d = 0; equal && d < input.dim(); d++) {
+      equal = spread.size(d) == input.size(d) || (d == input.dim() - 1 && spread.size(d) == 1);
+    }
+    return equal;
+  };
+  RL_CHECK_VALUE(fits(), "var is of incorrect size: ", var.sizes(), " for an input of size ",
+                 input.sizes());
+  spread = spread.clone();
+  {
+    const NoGradGuard no_grad;  // a limit on the value that the gradient does not see
+    spread.clamp_min_(Scalar(eps));
+  }
+  Tensor losses = (spread.log() + (input - target).square() / spread) * 0.5;
+  if (full) {
+    losses = losses + 0.5 * std::log(2 * std::numbers::pi);
+  }
+  return reduced(losses, reduction);
+}
+
+Tensor _weighted_loss(const Tensor& losses, const Tensor& weight, int64_t reduction) {
+  check_reduction(reduction);
+  const Tensor weighted = losses * weight;
+  return reduction == Reduction::Mean ? weighted.sum() / weight.expand(weighted.sizes()).sum()
+                                      : reduced(weighted, reduction);
+}
+
 Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin,
-                            std::string_view reduction) {
+                            int64_t reduction) {
   const Tensor far = self.neg()
                          .add(Scalar(margin))
                          .clamp_min(Scalar(0))
@@ -248,7 +306,7 @@ Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double mar
 }
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
-                             double margin, std::string_view reduction) {
+                             double margin, int64_t reduction) {
   RL_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
   RL_CHECK(target.dim() == 1 ? input1.dim() == 2 && input2.dim() == 2
                              : input1.dim() == 1 && input2.dim() == 1,
@@ -268,7 +326,7 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
 }
 
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
-                           double margin, std::string_view reduction) {
+                           double margin, int64_t reduction) {
   RL_CHECK(
       input1.dim() == input2.dim() && input1.dim() == target.dim(),
       "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ",
@@ -278,8 +336,7 @@ Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Ten
 }
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
-                           double margin, double p, double eps, bool swap,
-                           std::string_view reduction) {
+                           double margin, double p, double eps, bool swap, int64_t reduction) {
   RL_CHECK(anchor.dim() == positive.dim() && positive.dim() == negative.dim(),
            "The anchor, positive, and negative tensors are expected to have the same number of "
            "dimensions, but got: anchor ",
@@ -297,13 +354,14 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
                  reduction);
 }
 
-Tensor soft_margin_loss(const Tensor& self, const Tensor& target, std::string_view reduction) {
+Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   return reduced(target.neg().mul(self).exp().log1p(), reduction);
 }
 
 Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p,
-                         const Scalar& margin, const Tensor& weight, std::string_view reduction) {
-  RL_CHECK(p.equal(1) || p.equal(2), "only p == 1 and p == 2 supported");
+                         const Scalar& margin, const Tensor& weight, int64_t reduction) {
+  RL_CHECK_VALUE(p.equal(1) || p.equal(2), "only p == 1 and p == 2 supported");
+  RL_CHECK_VALUE(!weight.defined() || weight.dim() == 1, "weight must be one-dimensional");
   RL_CHECK(self.dim() >= 1 && self.dim() <= 2 && self.size(-1) > 0,
            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
            self.sizes());
@@ -316,16 +374,15 @@ Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar&
   Tensor losses = x.sub(x.gather(1, t)).add(margin).clamp_min(Scalar(0));
   losses = p.equal(2) ? losses.square() : losses;
   if (weight.defined()) {
-    RL_CHECK(weight.dim() == 1 && weight.numel() == classes, "inconsistent weight size, expected ",
-             classes, " but got ", weight.sizes());
+    RL_CHECK(weight.numel() == classes, "inconsistent weight size, expected ", classes, " but got ",
+             weight.sizes());
     losses = losses.mul(weight.gather(0, target.reshape({batch})).reshape({batch, 1}));
   }
   losses = losses.scatter(1, t, Scalar(0)).sum(1).div(Scalar(classes));
   return reduced(self.dim() == 1 ? losses.reshape({}) : losses, reduction);
 }
 
-Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target,
-                              std::string_view reduction) {
+Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   RL_CHECK(self.dim() >= 1 && self.dim() <= 2 && self.size(-1) > 0,
            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
            self.sizes());
@@ -354,8 +411,8 @@ Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target,
 
 std::tuple<Tensor, Tensor> cross_entropy_double_backward(
     const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
-    const Tensor& weight, const Tensor& log_sum, const Tensor& total_weight,
-    std::string_view reduction, int64_t ignore_index, double label_smoothing) {
+    const Tensor& weight, const Tensor& log_sum, const Tensor& total_weight, int64_t reduction,
+    int64_t ignore_index, double label_smoothing) {
   const int64_t dim = self.dim() == 1 ? 0 : 1;
   const auto classes = static_cast<double>(self.size(dim));
   const Tensor unit = rushlight::_cross_entropy_backward(rushlight::ones_like(grad_output), self,
@@ -363,7 +420,7 @@ std::tuple<Tensor, Tensor> cross_entropy_double_backward(
                                                          reduction, ignore_index, label_smoothing);
   const Tensor along = grad.mul(unit);
   const Tensor for_grad =
-      reduction == "none" ? along.sum(dim).reshape(grad_output.sizes()) : along.sum();
+      reduction == Reduction::None ? along.sum(dim).reshape(grad_output.sizes()) : along.sum();
 
   // The factor of softmax in the gradient of each sample.
   const Tensor labels = target.to(kInt64);
@@ -378,7 +435,7 @@ std::tuple<Tensor, Tensor> cross_entropy_double_backward(
   scale =
       scale.mul(Scalar(1 - label_smoothing)).add(Scalar(label_smoothing / classes * all_weights));
   scale = scale.masked_fill(ignored, Scalar(0))
-              .mul(reduction == "mean" ? grad_output.div(total_weight) : grad_output);
+              .mul(reduction == Reduction::Mean ? grad_output.div(total_weight) : grad_output);
   DimVector sizes = self.sizes();
   sizes[dim] = 1;
   const Tensor p = self.softmax(dim);

@@ -238,7 +238,7 @@ struct Normalized {
   Tensor value;
 };
 
-Normalized normalize(const Tensor& input, IntArrayRef dims, double eps) {
+Normalized standardized(const Tensor& input, IntArrayRef dims, double eps) {
   const Tensor centred = input - input.mean(dims, true);
   const Tensor rstd = ((centred * centred).mean(dims, true) + eps).rsqrt();
   return {centred, rstd, centred * rstd};
@@ -272,7 +272,7 @@ ThreeTensors batch_norm_backward(const Tensor& grad, const Tensor& input, const 
   const DimVector dims = all_but_channels(input);
   Normalized x;
   if (training) {
-    x = normalize(input, dims, eps);
+    x = standardized(input, dims, eps);
   } else {
     x.centred = input - per_channel(running_mean, input);
     x.rstd = (per_channel(running_var, input) + eps).rsqrt();
@@ -293,7 +293,7 @@ ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input,
     return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
   }
   const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
-  const Normalized x = normalize(input, dims, eps);
+  const Normalized x = standardized(input, dims, eps);
   const Tensor weighted = weight.defined() ? grad * weight : grad;
   return {through_normalization(weighted, x, dims), (grad * x.value).sum_to_size(normalized_shape),
           grad.sum_to_size(normalized_shape)};
@@ -307,7 +307,7 @@ ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const 
     return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
   }
   const DimVector grouped = {input.size(0), num_groups, -1};
-  const Normalized x = normalize(input.reshape(grouped), {-1}, eps);
+  const Normalized x = standardized(input.reshape(grouped), {-1}, eps);
   const Tensor weighted = weight.defined() ? grad * per_channel(weight, input) : grad;
   const DimVector dims = all_but_channels(input);
   return {through_normalization(weighted.reshape(grouped), x, {-1}).reshape(input.sizes()),
@@ -401,6 +401,23 @@ Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor&
     return weight.defined() ? value * weight : value;
   }
   return std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
+}
+
+Tensor local_response_norm(const Tensor& input, int64_t size, double alpha, double beta, double k) {
+  RL_CHECK_VALUE(input.dim() >= 3, "Expected 3D or higher dimensionality input (got ", input.dim(),
+                 " dimensions)");
+  RL_CHECK(size >= 1, "local_response_norm: size must be at least 1, got ", size);
+  if (input.numel() == 0) {
+    return input;
+  }
+  const Tensor squares = input.square().flatten(2).unsqueeze(1);
+  const Tensor padded = rushlight::constant_pad_nd(squares, {0, 0, size / 2, (size - 1) / 2});
+  const Tensor means = rushlight::avg_pool2d(padded, {size, 1}, 1).squeeze(1);
+  return input / (means.reshape(input.sizes()) * alpha + k).pow(Scalar(beta));
+}
+
+Tensor normalize(const Tensor& input, double p, IntArrayRef dim, double eps) {
+  return input / input.norm(Scalar(p), dim, true).clamp_min(Scalar(eps));
 }
 
 }  // namespace composite

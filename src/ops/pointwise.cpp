@@ -357,30 +357,28 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
   return rushlight::where(self.gt(0), self, self * weight.reshape(shape));
 }
 Tensor glu(const Tensor& self, int64_t dim) {
-  RL_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
+  RL_CHECK(self.dim() > 0, "glu does not support scalars because halving size must be even");
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t size = self.size(d);
   RL_CHECK(size % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", size);
   return self.narrow(d, 0, size / 2) * self.narrow(d, size / 2, size / 2).sigmoid();
 }
 
-Tensor mse_loss(const Tensor& self, const Tensor& target, std::string_view reduction) {
+Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   check_target("mse_loss", self, target);
   return reduced(rushlight::_squared_error(self, target), reduction);
 }
-Tensor l1_loss(const Tensor& self, const Tensor& target, std::string_view reduction) {
+Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   check_target("l1_loss", self, target);
   return reduced((self - target).abs(), reduction);
 }
-Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, std::string_view reduction,
-                      double beta) {
+Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
   check_target("smooth_l1_loss", self, target);
   RL_CHECK(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
   return beta == 0 ? rushlight::l1_loss(self, target, reduction)
                    : reduced(rushlight::_smooth_l1(self, target, beta), reduction);
 }
-Tensor huber_loss(const Tensor& self, const Tensor& target, std::string_view reduction,
-                  double delta) {
+Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   check_target("huber_loss", self, target);
   RL_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
   return reduced(rushlight::_huber(self, target, delta), reduction);

@@ -1,5 +1,7 @@
 // The contract of pooling, and its public forms. An input has one or more dimensions before those
 // that are pooled.
+#include <limits>
+
 #include "generated/kernels.h"
 #include "ops/derivatives.h"
 
@@ -272,7 +274,218 @@ DimVector adaptive_output(const char* name, int64_t dims, const Tensor& self,
 
 }  // namespace
 
+// ---- windows at random places ----
+
+namespace {
+
+// (N, C, count): where the windows of one dimension begin; the last ends at the image's end.
+Tensor window_starts(const Tensor& samples, int64_t length, int64_t count, int64_t window) {
+  const Tensor last = rushlight::full({samples.size(0), samples.size(1), 1}, length - window,
+                                      TensorOptions(kInt64).device(samples.device()));
+  if (count == 1) {
+    return last;
+  }
+  const double step = static_cast<double>(length - window) / static_cast<double>(count - 1);
+  const Tensor place = rushlight::arange(0, count - 1, 1, samples.options());
+  const Tensor shift = samples.unsqueeze(-1);
+  const Tensor starts = ((shift + place) * step).to(kInt64) - (shift * step).to(kInt64);
+  return rushlight::cat({starts, last}, -1);
+}
+
+std::tuple<Tensor, Tensor> fractional_max_pool(const char* name, int64_t dims, const Tensor& self,
+                                               IntArrayRef kernel_size, IntArrayRef output_size,
+                                               const Tensor& samples) {
+  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, name, ": Expected ", dims + 1, "D or ",
+           dims + 2, "D tensor, but got ", self.sizes());
+  const DimVector window = repeated(name, "kernel_size", kernel_size, dims);
+  const DimVector size = repeated(name, "output_size", output_size, dims);
+  const bool batched = self.dim() == dims + 2;
+  const Tensor x = batched ? self : self.unsqueeze(0);
+  for (int64_t d = 0; d < dims; d++) {
+    const size_t i = static_cast<size_t>(d);
+    RL_CHECK(size[i] >= 1 && window[i] >= 1 && window[i] < largest && size[i] < largest &&
+                 size[i] + window[i] - 1 <= x.size(d + 2),
+             name, ": pool size ", window[i], " and output size ", size[i],
+             " are too large for an input size ", x.size(d + 2));
+  }
+  const int64_t batch = x.size(0);
+  const int64_t channels = x.size(1);
+  RL_CHECK(samples.dim() == 3 && samples.size(0) == batch && samples.size(1) == channels &&
+               samples.size(2) == dims,
+           name, ": expected _random_samples of shape ", DimVector{batch, channels, dims}, ", got ",
+           samples.sizes());
+  RL_CHECK(samples.dtype() == self.dtype(), name, ": expected _random_samples of dtype ",
+           self.dtype(), ", got ", samples.dtype());
+  // The places of all elements of all windows: (N, C, sizes..., windows...).
+  Tensor flat;
+  for (int64_t d = 0; d < dims; d++) {
+    const size_t i = static_cast<size_t>(d);
+    const int64_t sample = dims == 2 ? 1 - d : d;  // in two dimensions the width's stands first
+    const Tensor starts =
+        window_starts(samples.select(-1, sample), x.size(d + 2), size[i], window[i]);
+    const Tensor within =
+        rushlight::arange(0, window[i], 1, TensorOptions(kInt64).device(x.device()));
+    DimVector shape(static_cast<size_t>(2 + 2 * dims), 1);
+    shape[0] = batch;
+    shape[1] = channels;
+    shape[2 + i] = size[i];
+    shape[static_cast<size_t>(2 + dims) + i] = window[i];
+    const Tensor places = (starts.unsqueeze(-1) + within).reshape(shape);
+    flat = flat.defined() ? flat * x.size(d + 2) + places : places;
+  }
+  flat = flat.flatten(2 + dims);
+  const auto [values, chosen] =
+      x.flatten(2).gather(2, flat.flatten(2)).reshape(flat.sizes()).max(-1);
+  const Tensor indices = flat.gather(-1, chosen.unsqueeze(-1)).squeeze(-1);
+  return batched ? std::tuple(values, indices) : std::tuple(values.squeeze(0), indices.squeeze(0));
+}
+
+// ---- maxima put back ----
+
+Tensor put_back(const char* name, int64_t dims, const Tensor& self, const Tensor& indices,
+                IntArrayRef output_size) {
+  RL_CHECK(indices.dtype() == kInt64,
+           "elements in indices should be type int64 but got: ", indices.dtype());
+  RL_CHECK(self.sizes() == indices.sizes(),
+           "Expected shape of indices to be same as that of the input tensor (", self.sizes(),
+           ") but got indices tensor with shape: ", indices.sizes());
+  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "Input to max_unpooling", dims,
+           "d should be a ", dims + 1, "d or ", dims + 2, "d Tensor, but got a tensor with ",
+           self.dim(), " dims.");
+  const DimVector size = repeated(name, "output_size", output_size, dims);
+  int64_t area = 1;
+  for (const int64_t n : size) {
+    RL_CHECK(n >= 0 && n < largest, name, ": output sizes must not be negative, got ", size);
+    area = n == 0 ? 0 : area < std::numeric_limits<int64_t>::max() / n ? area * n : -1;
+    RL_CHECK(area >= 0, name, ": the image is too large");
+  }
+  if (indices.numel() != 0 && !indices.is_meta()) {
+    const auto [low, high] = rushlight::aminmax(indices);
+    const int64_t least = low.item<int64_t>();
+    const int64_t most = high.item<int64_t>();
+    RL_CHECK(least >= 0 && most < area, "Found an invalid max index: ", most >= area ? most : least,
+             " (output volumes are of size ", by(size), ")");
+  }
+  const size_t before = static_cast<size_t>(self.dim() - dims);
+  DimVector flat(self.sizes().slice(0, before));
+  DimVector sizes = flat;
+  flat.push_back(area);
+  for (const int64_t n : size) {
+    sizes.push_back(n);
+  }
+  const int64_t first = static_cast<int64_t>(before);
+  return rushlight::zeros(flat, self.options())
+      .scatter(-1, indices.flatten(first), self.flatten(first))
+      .reshape(sizes);
+}
+
+// Undoes x.pow(p), averaged over `count` elements.
+Tensor root_of_sum(const Tensor& mean, int64_t count, double p) {
+  return (mean.sign() * mean.abs().relu() * count).pow(Scalar(1.0 / p));
+}
+
+}  // namespace
+
 namespace composite {
+
+std::tuple<Tensor, Tensor> fractional_max_pool2d(const Tensor& self, IntArrayRef kernel_size,
+                                                 IntArrayRef output_size,
+                                                 const Tensor& random_samples) {
+  return fractional_max_pool("fractional_max_pool2d", 2, self, kernel_size, output_size,
+                             random_samples);
+}
+
+std::tuple<Tensor, Tensor> fractional_max_pool3d(const Tensor& self, IntArrayRef kernel_size,
+                                                 IntArrayRef output_size,
+                                                 const Tensor& random_samples) {
+  return fractional_max_pool("fractional_max_pool3d", 3, self, kernel_size, output_size,
+                             random_samples);
+}
+
+std::tuple<Tensor, Tensor> _fractional_max_pool(const Tensor& self, int64_t dims,
+                                                IntArrayRef kernel_size,
+                                                OptionalIntArrayRef output_size,
+                                                std::optional<ArrayRef<double>> output_ratio,
+                                                const Tensor& random_samples) {
+  RL_CHECK(dims == 2 || dims == 3, "fractional_max_pool is over 2 or 3 dimensions, not ", dims);
+  const std::string name = str("fractional_max_pool", dims, "d");
+  RL_CHECK_VALUE(output_size.has_value() || output_ratio.has_value(), name,
+                 " requires specifying either an output_size or an output_ratio");
+  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, name, ": Expected ", dims + 1, "D or ",
+           dims + 2, "D tensor, but got ", self.sizes());
+  DimVector size;
+  if (output_size.has_value()) {
+    size = DimVector(*output_size);
+  } else {
+    RL_CHECK(output_ratio->size() == 1 || static_cast<int64_t>(output_ratio->size()) == dims, name,
+             ": output_ratio must be one number or ", dims);
+    for (int64_t d = 0; d < dims; d++) {
+      const double ratio = (*output_ratio)[output_ratio->size() == 1 ? 0 : static_cast<size_t>(d)];
+      RL_CHECK(ratio > 0 && ratio < 1, name, ": output_ratio must be between 0 and 1, got ", ratio);
+      size.push_back(
+          static_cast<int64_t>(static_cast<double>(self.size(self.dim() - dims + d)) * ratio));
+    }
+  }
+  Tensor samples = random_samples;
+  if (!samples.defined()) {
+    const int64_t batch = self.dim() == dims + 2 ? self.size(0) : 1;
+    samples = rushlight::rand({batch, self.size(self.dim() - dims - 1), dims}, Generator(),
+                              self.options());
+  }
+  return fractional_max_pool(name.c_str(), dims, self, kernel_size, size, samples);
+}
+
+Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntArrayRef output_size) {
+  return put_back("max_unpool2d", 2, self, indices, output_size);
+}
+
+Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntArrayRef output_size,
+                    IntArrayRef stride, IntArrayRef padding) {
+  for (const int64_t s : repeated("max_unpool3d", "stride", stride, 3)) {
+    RL_CHECK(s > 0, "strides should be greater than zero, but got stride: ", stride);
+  }
+  repeated("max_unpool3d", "padding", padding, 3);
+  return put_back("max_unpool3d", 3, self, indices, output_size);
+}
+
+Tensor _max_unpool(const Tensor& self, const Tensor& indices, int64_t dims, IntArrayRef kernel_size,
+                   OptionalIntArrayRef stride_, IntArrayRef padding_,
+                   OptionalIntArrayRef output_size) {
+  RL_CHECK(dims >= 1 && dims <= 3, "max_unpool is over 1, 2 or 3 dimensions, not ", dims);
+  const std::string name = str("max_unpool", dims, "d");
+  const DimVector kernel = repeated(name.c_str(), "kernel_size", kernel_size, dims);
+  const DimVector stride =
+      stride_.has_value() ? strides_of(name.c_str(), *stride_, kernel) : kernel;
+  const DimVector padding = repeated(name.c_str(), "padding", padding_, dims);
+  RL_CHECK(self.dim() >= dims, "Input to max_unpooling", dims, "d should be a ", dims + 1, "d or ",
+           dims + 2, "d Tensor, but got a tensor with ", self.dim(), " dims.");
+  DimVector size;
+  for (int64_t d = 0; d < dims; d++) {
+    const size_t i = static_cast<size_t>(d);
+    for (const int64_t n : {kernel[i], stride[i], padding[i]}) {
+      RL_CHECK(n > -largest && n < largest, name, ": the window is too large");
+    }
+    const int64_t n = self.size(self.dim() - dims + d);
+    RL_CHECK(n < largest, name, ": the image is too large");
+    size.push_back((n - 1) * stride[i] - 2 * padding[i] + kernel[i]);
+  }
+  if (output_size.has_value()) {
+    IntArrayRef wanted = *output_size;
+    RL_CHECK_VALUE(static_cast<int64_t>(wanted.size()) == dims ||
+                       static_cast<int64_t>(wanted.size()) == dims + 2,
+                   "output_size should be a sequence containing ", dims, " or ", dims + 2,
+                   " elements, but it has a length of '", wanted.size(), "'");
+    wanted = wanted.slice(wanted.size() - static_cast<size_t>(dims), static_cast<size_t>(dims));
+    for (int64_t d = 0; d < dims; d++) {
+      const size_t i = static_cast<size_t>(d);
+      RL_CHECK_VALUE(size[i] - stride[i] < wanted[i] && wanted[i] < size[i] + stride[i],
+                     "invalid output_size '", wanted, "' (dim ", d, " must be between ",
+                     size[i] - stride[i], " and ", size[i] + stride[i], ")");
+    }
+    size = DimVector(wanted);
+  }
+  return put_back(name.c_str(), dims, self, indices, size);
+}
 
 #define RL_POOL(n)                                                                                \
   Tensor max_pool##n##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,          \
@@ -294,6 +507,13 @@ namespace composite {
                                                      IntArrayRef output_size) {                   \
     return _adaptive_max_pool(self,                                                               \
                               adaptive_output("adaptive_max_pool" #n "d", n, self, output_size)); \
+  }                                                                                               \
+  Tensor lp_pool##n##d(const Tensor& self, double norm_type, IntArrayRef kernel_size,             \
+                       OptionalIntArrayRef stride, bool ceil_mode) {                              \
+    const DimVector kernel = repeated("lp_pool" #n "d", "kernel_size", kernel_size, n);           \
+    const Tensor mean = rushlight::avg_pool##n##d(self.pow(Scalar(norm_type)), kernel,            \
+                                                  stride.value_or({}), 0, ceil_mode);             \
+    return root_of_sum(mean, product(kernel), norm_type);                                         \
   }
 RL_POOL(1)
 RL_POOL(2)

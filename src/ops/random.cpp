@@ -242,6 +242,12 @@ bool does_nothing(const Tensor& input, double p, bool train) {
   return p == 0 || !train || input.numel() == 0;
 }
 
+void check_vectors_of_channels(const Tensor& input) {
+  RL_CHECK(input.dim() == 2 || input.dim() == 3,
+           "dropout1d: Expected 2D or 3D input, but received a ", input.dim(),
+           "D input: (N, C, L) or (C, L)");
+}
+
 Tensor drop(const Tensor& input, double p, bool train, bool whole_channels) {
   check_p(p);
   if (does_nothing(input, p, train)) {
@@ -318,6 +324,28 @@ Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) {
 }
 Tensor& feature_alpha_dropout_(const Tensor& self, double p, bool train) {
   return alpha_drop_(self, p, train, true);
+}
+
+Tensor dropout1d(const Tensor& input, double p, bool train) {
+  check_vectors_of_channels(input);
+  return input.dim() == 3 ? composite::feature_dropout(input, p, train)
+                          : composite::feature_dropout(input.unsqueeze(0), p, train).squeeze(0);
+}
+Tensor& dropout1d_(const Tensor& self, double p, bool train) {
+  check_vectors_of_channels(self);
+  composite::feature_dropout_(self.dim() == 3 ? self : self.unsqueeze(0), p, train);
+  return const_cast<Tensor&>(self);
+}
+
+Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int64_t dim) {
+  const Tensor noise = rushlight::empty_like(logits).exponential_().log().neg();
+  const Tensor soft = ((logits + noise) / tau).softmax(dim);
+  if (!hard) {
+    return soft;
+  }
+  const Tensor one_hot =
+      rushlight::zeros_like(logits).scatter(dim, soft.argmax(dim, true), Scalar(1));
+  return one_hot - soft.detach() + soft;
 }
 
 // ---- random slopes ----

@@ -1,5 +1,8 @@
 // The contract of interpolation and of sampling at given places, and what is written over other
 // ops.
+#include <algorithm>
+#include <cmath>
+
 #include "generated/kernels.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
@@ -152,7 +155,235 @@ std::tuple<Tensor, Tensor> grid_sampler_gradients(const Tensor& grad, const Tens
   return {mask[0] ? of_input : Tensor(), mask[1] ? of_grid : Tensor()};
 }
 
+// ---- interpolation by the names of public functions ----
+
+namespace {
+
+using Scales = std::optional<ArrayRef<double>>;
+
+IntArrayRef image_sizes(const Tensor& input) {
+  const size_t dims = input.sizes().size();
+  return dims < 2 ? IntArrayRef() : input.sizes().slice(2, dims - 2);
+}
+
+// One item for each dimension of the image: a single one is repeated.
+template <class T>
+std::vector<T> for_each_dim(const char* name, ArrayRef<T> given, const Tensor& input) {
+  const size_t dims = image_sizes(input).size();
+  if (given.size() == 1) {
+    return std::vector<T>(dims, given[0]);
+  }
+  RL_CHECK_VALUE(given.size() == dims,
+                 "Input and output must have the same number of spatial dimensions, but got input "
+                 "with spatial dimensions of ",
+                 image_sizes(input), " and ", name, " of ", given.size(),
+                 " values. Please provide input tensor in (N, C, d1, d2, ...,dK) format and one "
+                 "value for each of d1 to dK.");
+  return std::vector<T>(given.begin(), given.end());
+}
+
+DimVector scaled_sizes(const Tensor& input, const std::vector<double>& scales) {
+  DimVector size;
+  for (size_t d = 0; d < scales.size(); d++) {
+    const double wanted =
+        std::floor(static_cast<double>(input.size(static_cast<int64_t>(d) + 2)) * scales[d]);
+    RL_CHECK(wanted >= 0 && wanted < static_cast<double>(largest),
+             "Input and output sizes should be greater than 0, but got scale_factor ", scales[d]);
+    size.push_back(static_cast<int64_t>(wanted));
+  }
+  return size;
+}
+
+// The kernel's scales stand for depth, height and width; images of fewer dimensions have the last.
+Tensor resize(const Tensor& input, IntArrayRef size, std::string_view mode, bool align_corners,
+              bool antialias, std::initializer_list<std::optional<double>> scales) {
+  std::optional<double> of[3];
+  std::copy(scales.begin(), scales.end(), of + 3 - scales.size());
+  return rushlight::_interpolate(input, size, mode, align_corners, antialias, of[0], of[1], of[2]);
+}
+
+Tensor resize_by(const Tensor& input, IntArrayRef size, std::string_view mode, bool align_corners,
+                 bool antialias, const std::vector<double>& s) {
+  switch (s.size()) {
+    case 1:
+      return resize(input, size, mode, align_corners, antialias, {s[0]});
+    case 2:
+      return resize(input, size, mode, align_corners, antialias, {s[0], s[1]});
+    case 3:
+      return resize(input, size, mode, align_corners, antialias, {s[0], s[1], s[2]});
+    default:
+      return resize(input, size, mode, align_corners, antialias, {});
+  }
+}
+
+// Either a size or factors.
+Tensor resize_to_or_by(const Tensor& input, OptionalIntArrayRef size, Scales factors,
+                       std::string_view mode, bool align_corners, bool antialias) {
+  RL_CHECK(size.has_value() != factors.has_value(),
+           "Must specify exactly one of output_size and scale_factors");
+  if (size.has_value()) {
+    return resize_by(input, *size, mode, align_corners, antialias, {});
+  }
+  const std::vector<double> scales = for_each_dim("scale_factors", *factors, input);
+  return resize_by(input, scaled_sizes(input, scales), mode, align_corners, antialias, scales);
+}
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool said_align_corners(const char* name, std::optional<bool> given) {
+  if (!given.has_value()) {
+    warn(str(name, " uses align_corners=False by default; say which you mean."));
+  }
+  return given.value_or(false);
+}
+
+}  // namespace
+
 namespace composite {
+
+#define RL_RESIZE_VEC(name, mode, antialias)                                         \
+  Tensor name##_vec(const Tensor& input, OptionalIntArrayRef size, Scales factors) { \
+    return resize_to_or_by(input, size, factors, mode, false, antialias);            \
+  }
+#define RL_RESIZE_CORNERS_VEC(name, mode, antialias)                                   \
+  Tensor name##_vec(const Tensor& input, OptionalIntArrayRef size, bool align_corners, \
+                    Scales factors) {                                                  \
+    return resize_to_or_by(input, size, factors, mode, align_corners, antialias);      \
+  }
+#define RL_NEAREST(name, mode)                                                     \
+  Tensor name##1d(const Tensor& self, IntArrayRef size, std::optional<double> w) { \
+    return resize(self, size, mode, false, false, {w});                            \
+  }                                                                                \
+  Tensor name##2d(const Tensor& self, IntArrayRef size, std::optional<double> h,   \
+                  std::optional<double> w) {                                       \
+    return resize(self, size, mode, false, false, {h, w});                         \
+  }                                                                                \
+  Tensor name##3d(const Tensor& self, IntArrayRef size, std::optional<double> d,   \
+                  std::optional<double> h, std::optional<double> w) {              \
+    return resize(self, size, mode, false, false, {d, h, w});                      \
+  }                                                                                \
+  RL_RESIZE_VEC(name##1d, mode, false)                                             \
+  RL_RESIZE_VEC(name##2d, mode, false)                                             \
+  RL_RESIZE_VEC(name##3d, mode, false)
+#define RL_PLANE(name, mode, antialias)                                                          \
+  Tensor name(const Tensor& self, IntArrayRef size, bool align_corners, std::optional<double> h, \
+              std::optional<double> w) {                                                         \
+    return resize(self, size, mode, align_corners, antialias, {h, w});                           \
+  }                                                                                              \
+  RL_RESIZE_CORNERS_VEC(name, mode, antialias)
+
+RL_NEAREST(upsample_nearest, "nearest")
+RL_NEAREST(_upsample_nearest_exact, "nearest-exact")
+RL_PLANE(upsample_bilinear2d, "bilinear", false)
+RL_PLANE(upsample_bicubic2d, "bicubic", false)
+RL_PLANE(_upsample_bilinear2d_aa, "bilinear", true)
+RL_PLANE(_upsample_bicubic2d_aa, "bicubic", true)
+
+Tensor upsample_linear1d(const Tensor& self, IntArrayRef size, bool align_corners,
+                         std::optional<double> w) {
+  return resize(self, size, "linear", align_corners, false, {w});
+}
+RL_RESIZE_CORNERS_VEC(upsample_linear1d, "linear", false)
+
+Tensor upsample_trilinear3d(const Tensor& self, IntArrayRef size, bool align_corners,
+                            std::optional<double> d, std::optional<double> h,
+                            std::optional<double> w) {
+  return resize(self, size, "trilinear", align_corners, false, {d, h, w});
+}
+RL_RESIZE_CORNERS_VEC(upsample_trilinear3d, "trilinear", false)
+
+#undef RL_PLANE
+#undef RL_NEAREST
+#undef RL_RESIZE_CORNERS_VEC
+#undef RL_RESIZE_VEC
+
+Tensor interpolate(const Tensor& input, OptionalIntArrayRef size, Scales scale_factor,
+                   std::string_view mode, std::optional<bool> align_corners,
+                   std::optional<bool> recompute_scale_factor, bool antialias) {
+  const bool any_dims = is_one_of(mode, {"nearest", "nearest-exact", "area"});
+  const int64_t wanted = is_one_of(mode, {"bilinear", "bicubic"}) ? 4
+                         : mode == "linear"                       ? 3
+                         : mode == "trilinear"                    ? 5
+                                                                  : 0;
+  RL_CHECK_VALUE(!any_dims || !align_corners.has_value(),
+                 "align_corners option can only be set with the interpolating modes: linear | "
+                 "bilinear | bicubic | trilinear");
+  RL_CHECK_VALUE(!size.has_value() || !scale_factor.has_value(),
+                 "only one of size or scale_factor should be defined");
+  RL_CHECK_VALUE(size.has_value() || scale_factor.has_value(),
+                 "either size or scale_factor should be defined");
+  DimVector to;
+  std::vector<double> scales;
+  if (size.has_value()) {
+    to = DimVector(IntArrayRef(for_each_dim("output size", *size, input)));
+    RL_CHECK_VALUE(!recompute_scale_factor.value_or(false),
+                   "recompute_scale_factor is not meaningful with an explicit size.");
+  } else {
+    scales = for_each_dim("scale_factor", *scale_factor, input);
+    to = scaled_sizes(input, scales);
+    if (recompute_scale_factor.value_or(false)) {
+      scales.clear();
+    }
+  }
+  RL_CHECK_VALUE(!antialias || (wanted == 4 && input.dim() == 4),
+                 "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
+                 "tensor as input");
+  RL_CHECK_NOT_IMPLEMENTED(
+      input.dim() >= 3 && input.dim() <= 5 && (any_dims || wanted != 0),
+      "Input Error: Only 3D, 4D and 5D input Tensors supported (got ", input.dim(),
+      "D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact "
+      "(got ",
+      mode, ")");
+  RL_CHECK_NOT_IMPLEMENTED(any_dims || wanted == input.dim(), "Got ", input.dim(), "D input, but ",
+                           mode, " mode needs ", wanted, "D input");
+  if (mode == "area") {
+    return to.size() == 1   ? rushlight::adaptive_avg_pool1d(input, to)
+           : to.size() == 2 ? rushlight::adaptive_avg_pool2d(input, to)
+                            : rushlight::adaptive_avg_pool3d(input, to);
+  }
+  return resize_by(input, to, mode, align_corners.value_or(false), antialias, scales);
+}
+
+Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode,
+                   std::string_view padding_mode, std::optional<bool> align_corners) {
+  RL_CHECK_VALUE(is_one_of(mode, {"bilinear", "nearest", "bicubic"}),
+                 "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
+                 "'bicubic', but got: '",
+                 mode, "'");
+  RL_CHECK_VALUE(is_one_of(padding_mode, {"zeros", "border", "reflection"}),
+                 "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+                 "'reflection', but got: '",
+                 padding_mode, "'");
+  const bool corners = said_align_corners("grid_sample", align_corners);
+  return rushlight::grid_sampler(input, grid,
+                                 mode == "bilinear"  ? 0
+                                 : mode == "nearest" ? 1
+                                                     : 2,
+                                 padding_mode == "zeros"    ? 0
+                                 : padding_mode == "border" ? 1
+                                                            : 2,
+                                 corners);
+}
+
+Tensor affine_grid(const Tensor& theta, IntArrayRef size, std::optional<bool> align_corners) {
+  const bool corners = said_align_corners("affine_grid", align_corners);
+  RL_CHECK_VALUE(theta.is_floating_point(), "Expected theta to have floating point type, but got ",
+                 theta.dtype());
+  const int64_t dims = static_cast<int64_t>(size.size()) - 2;
+  RL_CHECK_NOT_IMPLEMENTED(
+      dims == 2 || dims == 3,
+      "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. "
+      "Got size ",
+      size, ".");
+  RL_CHECK_VALUE(theta.dim() == 3 && theta.size(1) == dims && theta.size(2) == dims + 1,
+                 "Expected a batch of ", dims, "D affine matrices of shape Nx", dims, "x", dims + 1,
+                 " for size ", size, ". Got ", theta.sizes(), ".");
+  RL_CHECK_VALUE(*std::min_element(size.begin(), size.end()) > 0,
+                 "Expected non-zero, positive output size. Got ", size);
+  return rushlight::affine_grid_generator(theta, size, corners);
+}
 
 Tensor grid_sampler_2d(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding,
                        bool align_corners) {

@@ -20,8 +20,9 @@ struct Bindings {
   inline static const Bindings* first = nullptr;
 };
 
-extern PyObject* ops_owner;  // _C.ops: every function of the op table
-extern PyObject* nn_owner;   // _C._nn: those that are not torch.NAME
+extern PyObject* ops_owner;      // _C.ops: every function of the op table
+extern PyObject* nn_owner;       // _C._nn: those that are not torch.NAME
+extern PyObject* wrapped_owner;  // _C._wrapped: those that a function of the package stands before
 
 // ---- the parts of TensorBase; each adds its methods, getters and slots before the type is made
 // ready ----

@@ -12,6 +12,7 @@ namespace rushlight::python {
 
 PyObject* ops_owner;
 PyObject* nn_owner;
+PyObject* wrapped_owner;
 
 namespace {
 
@@ -45,6 +46,7 @@ void init(PyObject* module) {
   }
   ops_owner = make_namespace(module, "ops", "rushlight");
   nn_owner = make_namespace(module, "_nn", "rushlight.nn.functional");
+  wrapped_owner = make_namespace(module, "_wrapped", "rushlight");
   init_errors(module);
   init_torch_function(module);
   init_types(module);

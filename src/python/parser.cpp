@@ -238,12 +238,13 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
     }
     PyObject* o = call.args[a];
     Py_ssize_t refused = -1;
-    if (s.varargs && param.kind == Kind::IntList && is_int(o)) {
+    const bool tensors = param.kind == Kind::TensorList;
+    if (s.varargs && (tensors ? is_tensor(o) : param.kind == Kind::IntList && is_int(o))) {
       const Items rest = {const_cast<PyObject**>(call.args + a), call.nargs - a};
-      refused = first_refused(rest, takes_int);
+      refused = first_refused(rest, tensors ? takes_tensor : takes_int);
       if (refused >= 0) {
-        return fail(call.name(), "(): argument '", shown_name(param),
-                    "' must be tuple of ints, but found element of type ",
+        return fail(call.name(), "(): argument '", shown_name(param), "' must be ",
+                    expected(param.kind), ", but found element of type ",
                     type_name(rest.data[refused]), " at pos ", refused);
       }
       b.varargs = call.args + a;

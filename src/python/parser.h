@@ -66,7 +66,7 @@ struct ParamList {
 struct Signature : ParamList {
   uint8_t forms;            // a set of Form
   int8_t self;              // index of the parameter that a method is called on; -1: none
-  bool varargs;             // the only positional parameter besides self takes `view(2, 3)`
+  bool varargs;             // the last positional parameter takes `view(2, 3)`, `block_diag(a, b)`
   bool deprecated = false;  // taken with a warning, and not listed in errors
 };
 
@@ -175,7 +175,7 @@ class Arguments {
   const Signature* table_;
   int signature_;
   Form form_;
-  PyObject* const* varargs_ = nullptr;  // the ints of view(2, 3)
+  PyObject* const* varargs_ = nullptr;  // the items of view(2, 3)
   Py_ssize_t varargs_count_ = 0;
   PyObject* slots_[max_params];
 };

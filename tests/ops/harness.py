@@ -198,9 +198,9 @@ def boxed_of(module, op):
 
 def function_of(module, op):
     """The Python callable of an op, with the op's own order of arguments; for PyTorch the public one of that name."""
-    own = getattr(module, "_C", None)
-    ours = (own.ops, own._nn) if hasattr(own, "ops") else ()
-    for place in (*ours, module, module.nn.functional):
+    own, ours = module._C, module.__name__ == "rushlight"
+    first = (own.ops, own._nn, own._wrapped) if ours else (own._nn,) if op.nn else ()
+    for place in (*first, module, module.nn.functional):
         if "function" in op.variants and hasattr(place, op.name):
             return getattr(place, op.name)
     for name in ("linalg", "fft", "special"):

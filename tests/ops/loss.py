@@ -1,41 +1,53 @@
 """Samples of losses and embeddings."""
 
-_PAIR = ["x(3, 4), x(3, 4)", "x(3, 4), x(3, 4), reduction='sum'", "x(3, 4), x(3, 4), reduction='none'"]
+_PAIR = ["x(3, 4), x(3, 4)", "x(3, 4), x(3, 4), reduction=2", "x(3, 4), x(3, 4), reduction=0"]
 _CLASSES = [
     "x(5, 4), ints(5, high=4)",
     "x(4), ints(high=4)",
     "x(2, 3, 4, 5), ints(2, 4, 5, high=3)",
     "x(5, 4), ints(5, high=4), const(4)",
-    "x(5, 4), ints(5, high=4), const(4), 'sum'",
-    "x(5, 4), ints(5, high=4), const(4), 'none', 1",
-    "x(2, 3, 200), ints(2, 200, high=3), None, 'mean', 2",
+    "x(5, 4), ints(5, high=4), const(4), 2",
+    "x(5, 4), ints(5, high=4), const(4), 0, 1",
+    "x(2, 3, 200), ints(2, 200, high=3), None, 1, 2",
     "x(3, 1500), ints(3, high=1500)",
 ]
 SAMPLES = {
     "_bce": ["x(3, 4, low=0.1, high=0.9), x(3, 4, low=0.1, high=0.9)"],
     "_bce_backward": ["x(3, 4), x(3, 4, low=0.1, high=0.9), x(3, 4, low=0.1, high=0.9)"],
     "nll_loss_nd": _CLASSES,
+    "nll_loss": _CLASSES[:2],
+    "nll_loss2d": _CLASSES[2:3],
+    "nll_loss_forward": ["x(5, 4), ints(5, high=4), const(4), 1, -100", "x(5, 4), ints(5, high=4), None, 0, 1"],
+    "nll_loss2d_forward": ["x(2, 3, 4, 5), ints(2, 4, 5, high=3), const(3), 2, 1"],
     "cross_entropy_loss": [
         *_CLASSES,
-        "x(5, 4), ints(5, high=4), const(4), 'mean', 1, 0.1",
-        "x(2, 3, 7), ints(2, 7, high=3), const(3), 'none', -100, 0.2",
+        "x(5, 4), ints(5, high=4), const(4), 1, 1, 0.1",
+        "x(2, 3, 7), ints(2, 7, high=3), const(3), 0, -100, 0.2",
         "x(5, 4), pos(5, 4)",
-        "x(5, 4), pos(5, 4), pos(4), 'sum', -100, 0.1",
+        "x(5, 4), pos(5, 4), pos(4), 2, -100, 0.1",
     ],
-    "binary_cross_entropy": ["x(3, 4, low=0.1, high=0.9), x(3, 4, low=0.1, high=0.9)", "x(3, 4, low=0.1, high=0.9), x(3, 4, low=0.1, high=0.9), pos(4), 'none'"],
+    "binary_cross_entropy": ["x(3, 4, low=0.1, high=0.9), x(3, 4, low=0.1, high=0.9)", "x(3, 4, low=0.1, high=0.9), x(3, 4, low=0.1, high=0.9), pos(4), 0"],
     "binary_cross_entropy_with_logits": [
         "x(3, 4), x(3, 4, low=0.1, high=0.9)",
-        "x(3, 4), x(3, 4, low=0.1, high=0.9), pos(4), pos(4), 'sum'",
-        "x(3, 4), x(3, 4, low=0.1, high=0.9), None, pos(4), 'none'",
+        "x(3, 4), x(3, 4, low=0.1, high=0.9), pos(4), pos(4), 2",
+        "x(3, 4), x(3, 4, low=0.1, high=0.9), None, pos(4), 0",
     ],
-    "kl_div": ["x(3, 4), pos(3, 4)", "x(3, 4), x(3, 4), 'none', log_target=True"],
-    "poisson_nll_loss": ["x(3, 4), pos(3, 4), True, True, 1e-8, 'mean'", "pos(3, 4), pos(3, 4), False, False, 1e-8, 'sum'"],
+    "kl_div": ["x(3, 4), pos(3, 4)", "x(3, 4), x(3, 4), 0, log_target=True"],
+    "poisson_nll_loss": ["x(3, 4), pos(3, 4), True, True, 1e-8, 1", "pos(3, 4), pos(3, 4), False, False, 1e-8, 2"],
+    "gaussian_nll_loss": [
+        *("x(3, 4), x(3, 4), pos(3, 4)", "x(3, 4), x(3, 4), pos(3), True, 1e-3, 0", "x(3, 4), x(3, 4), pos(3, 1), reduction=2"),
+        *("x(3, 4), x(3, 4), 2.5, True", "x(3, 4), x(3, 4), m.zeros(3, 4, dtype=dtype), False, 0.5"),
+    ],
+    "_weighted_loss": [f"pos(3, 4), const(4), {reduction}" for reduction in (0, 1, 2)],
+    "multilabel_soft_margin_loss": [
+        *("x(3, 4), x(3, 4, low=0.1, high=0.9)", "x(3, 4), mask(3, 4).to(dtype), const(4), 0", "x(4), mask(4).to(dtype), None, 2"),
+    ],
     "hinge_embedding_loss": ["x(4), same(1, -1, 1, -1)"],
     "cosine_embedding_loss": ["x(2, 3), x(2, 3), m.tensor([1, -1])"],
     "margin_ranking_loss": ["x(4), x(4), m.tensor([1, -1, 1, -1])"],
-    "triplet_margin_loss": ["x(3, 4), x(3, 4), x(3, 4)", "x(3, 4), x(3, 4), x(3, 4), 2.0, 1.0, 1e-6, True, 'none'"],
+    "triplet_margin_loss": ["x(3, 4), x(3, 4), x(3, 4)", "x(3, 4), x(3, 4), x(3, 4), 2.0, 1.0, 1e-6, True, 0"],
     "soft_margin_loss": ["x(4), m.tensor([1, -1, 1, -1])"],
-    "multi_margin_loss": ["x(3, 4), ints(3, high=4)", "x(3, 4), ints(3, high=4), 2, 0.5, const(4), 'none'", "x(4), ints(high=4)"],
+    "multi_margin_loss": ["x(3, 4), ints(3, high=4)", "x(3, 4), ints(3, high=4), 2, 0.5, const(4), 0", "x(4), ints(high=4)"],
     "multilabel_margin_loss": ["x(2, 4), m.tensor([[3, 0, -1, 1], [2, -1, 0, 0]])"],
     "embedding": ["x(5, 3), ints(2, 4, high=5)", "x(5, 3), ints(high=5)"],
     "embedding_dense_backward": ["x(7, 3), ints(7, high=4), 4, -1, False", "x(7, 3), ints(7, high=4), 5, 1, True"],
@@ -52,7 +64,18 @@ _BAD_CLASS = [
 ]
 ERRORS = {
     "nll_loss_nd": _BAD_CLASS,
-    "cross_entropy_loss": [*_BAD_CLASS, ("x(2, 3), ints(2, high=3), None, 'mean', -100, 2.0", RuntimeError, "label_smoothing must be")],
+    "cross_entropy_loss": [*_BAD_CLASS, ("x(2, 3), ints(2, high=3), None, 1, -100, 2.0", RuntimeError, "label_smoothing must be")],
+    "mse_loss": [("x(2), x(2), 3", ValueError, "3 is not a valid value for reduction")],
+    "gaussian_nll_loss": [
+        ("x(3, 4), x(3, 4), -1.0", ValueError, "var has negative entry/entries"),
+        ("x(3, 4), x(3, 4), pos(4)", ValueError, "var is of incorrect size"),
+        ("x(3, 4), x(3, 4), pos(3, 2)", ValueError, "var is of incorrect size"),
+        ("x(3, 4), x(3, 4), pos(3, 4), reduction=7", ValueError, "7 is not a valid value"),
+    ],
+    "multi_margin_loss": [
+        ("x(3, 4), ints(3, high=4), 3", ValueError, "only p == 1 and p == 2 supported"),
+        ("x(3, 4), ints(3, high=4), 1, 1.0, x(4, 1)", ValueError, "weight must be one-dimensional"),
+    ],
     "binary_cross_entropy": [("same(2.0), same(1.0)", RuntimeError, "should be between 0 and 1")],
     "binary_cross_entropy_with_logits": [("x(1), x(2)", ValueError, "must be the same as input size")],
     "embedding": [
@@ -63,11 +86,9 @@ ERRORS = {
     ],
 }
 SKIPS = {("_cross_entropy_backward", "grad"): "log_sum belongs to self: second gradients of cross_entropy_loss try it"}
-SKIPS |= {("nll_loss_nd", "parity"): "PyTorch's nll_loss has another signature"}
-SKIPS |= {(op, "parity"): "PyTorch's reduction is a number" for op in (
-    "cross_entropy_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "hinge_embedding_loss",
-    "cosine_embedding_loss", "margin_ranking_loss", "triplet_margin_loss", "soft_margin_loss", "multi_margin_loss", "multilabel_margin_loss")}
-SKIPS |= {("embedding", "parity"): "arguments stand in another order", ("binary_cross_entropy", "meta"): "looks at the values"}
+SKIPS |= {("binary_cross_entropy", "meta"): "looks at the values", ("gaussian_nll_loss", "meta"): "looks at the values"}
+SKIPS |= {(op, "parity"): "only nn.functional's form exists there: tests/parity/test_layers.py compares it"
+          for op in ("gaussian_nll_loss", "multilabel_soft_margin_loss")}
 
 # ---- bags of embeddings, alignments ----
 
@@ -75,7 +96,6 @@ _BAGS = "m.tensor([1, 2, 2, 0, 1, 3]), m.tensor([0, 2, 2, 5])"
 SAMPLES |= {
     "embedding_bag": [
         *(f"x(4, 3), {_BAGS}, False, {mode}" for mode in (0, 1, 2)),
-        *(f"x(4, 3), {_BAGS}, False, {mode}, False, None, False, 2" for mode in (0, 1, 2)),
         f"x(4, 3), {_BAGS}, False, 0, False, x(6)",
         "x(4, 3), m.tensor([1, 2, 2, 0]), m.tensor([0, 2, 4]), False, 1, False, None, True",
         "x(40, 2), m.tensor([1, 1, 2]).int(), m.tensor([0, 1]).int(), True, 1",
@@ -93,8 +113,27 @@ SAMPLES |= {
     ],
     "ctc_loss.Tensor": ["x(5, 2, 4).log_softmax(-1), m.tensor([[1, 2], [3, 3]]), m.tensor([5, 4]), m.tensor([2, 2])"],
 }
+SAMPLES["embedding_bag.padding_idx"] = [
+    *(f"x(4, 3), {_BAGS}, False, {mode}, False, None, False, 2" for mode in (0, 1, 2)),
+    f"x(4, 3), {_BAGS}, False, 0, False, x(6), False, None",
+]
+SAMPLES["_bags_of_embeddings"] = [
+    *(f"m.tensor([1, 2, 2, 0, 1, 3]), x(4, 3), m.tensor([0, 2, 2, 5]), mode='{mode}'" for mode in ("sum", "mean", "max")),
+    *("m.tensor([[1, 2], [0, 3]]), x(4, 3), None", "m.tensor([[1, 2], [0, 3]]), x(4, 3), mode='sum', per_sample_weights=x(2, 2)"),
+    *("m.zeros(2, 0).long(), x(4, 3)", "m.tensor([[1, 2], [0, 3]]), const(4, 3), None, 1.5, padding_idx=-2"),
+]
+DTYPES |= {"embedding_bag.padding_idx": "floating", "_bags_of_embeddings": "floating"}
 DTYPES |= {"embedding_bag": "floating", "_ctc_loss": "floats", "ctc_loss.IntList": "floats", "ctc_loss.Tensor": "floats"}
 ERRORS |= {
+    "_bags_of_embeddings": [
+        ("m.tensor([[1]]), x(4, 3), m.tensor([0])", ValueError, "if input is 2D, then offsets has to be None"),
+        ("m.tensor([1]), x(4, 3)", ValueError, "offsets has to be a 1D Tensor but got None"),
+        ("m.tensor([1]), x(4, 3), m.tensor([[0]])", ValueError, "offsets has to be a 1D Tensor"),
+        ("m.tensor(1), x(4, 3)", ValueError, "input has to be 1D or 2D Tensor"),
+        ("m.tensor([[1]]), x(4, 3), mode='most'", ValueError, "mode has to be one of sum, mean or max"),
+        ("m.tensor([[1]]), x(4, 3), per_sample_weights=x(2, 1)", ValueError, "must have the same shape as the input"),
+        ("m.tensor([[1]]), x(4, 3), per_sample_weights=x(1, 1)", NotImplementedError, "only supported for mode='sum'"),
+    ],
     "embedding_bag": [
         ("x(4, 3), m.tensor([1, 2]), m.tensor([1])", RuntimeError, r"offsets\[0\] has to be 0"),
         ("x(4, 3), m.tensor([1, 2]), m.tensor([0, 3])", RuntimeError, r"offsets\[-1\] can not be greater than input's length"),
@@ -113,7 +152,6 @@ ERRORS |= {
 }
 _CTC_GRAD = "the gradient is that of logits behind log_softmax, as in PyTorch: it is compared there"
 SKIPS |= {(op, "grad"): _CTC_GRAD for op in ("_ctc_loss", "ctc_loss.IntList", "ctc_loss.Tensor")}
-SKIPS |= {(op, "meta"): "labels and lengths are read" for op in ("_ctc_loss", "ctc_loss.IntList", "ctc_loss.Tensor", "embedding_bag")}
-SKIPS |= {("embedding_bag", "parity"): "PyTorch gives the maxima's indices, too"}
+SKIPS |= {(op, "meta"): "labels and lengths are read" for op in ("_ctc_loss", "ctc_loss.IntList", "ctc_loss.Tensor", "embedding_bag", "embedding_bag.padding_idx", "_bags_of_embeddings")}
+SKIPS |= {(op, "parity"): "PyTorch gives the maxima's indices, too" for op in ("embedding_bag", "embedding_bag.padding_idx")}
 SKIPS |= {("_ctc_loss", "parity"): "what PyTorch leaves of log_alpha where no path goes is its own"}
-SKIPS |= {(f"ctc_loss.{kind}", "parity"): "torch.ctc_loss does not reduce by default, against its schema" for kind in ("IntList", "Tensor")}

@@ -54,10 +54,10 @@ SAMPLES = {
     "_ctc_loss_backward": [
         "x(2), x(6, 2, 4).log_softmax(2), ints(2, 3, low=1, high=4), [6, 5], [3, 2], pos(2), x(2, 6, 7), 0, False"
     ],
-    "_nll_loss": ["x(3, 4), ints(3, high=4), None, 'mean', -100", "x(3, 4), ints(3, high=4), const(4), 'none', 1"],
-    "_nll_loss_backward": ["x(), ints(3, high=4), None, m.tensor(3.0, dtype=dtype), [3, 4], 'mean', -100"],
-    "_cross_entropy": ["x(3, 4), ints(3, high=4), None, 'mean', -100, 0.1"],
-    "_cross_entropy_backward": ["x(), x(3, 4), ints(3, high=4), None, const(3), m.tensor(3.0, dtype=dtype), 'mean', -100, 0.1"],
+    "_nll_loss": ["x(3, 4), ints(3, high=4), None, 1, -100", "x(3, 4), ints(3, high=4), const(4), 0, 1"],
+    "_nll_loss_backward": ["x(), ints(3, high=4), None, m.tensor(3.0, dtype=dtype), [3, 4], 1, -100"],
+    "_cross_entropy": ["x(3, 4), ints(3, high=4), None, 1, -100, 0.1"],
+    "_cross_entropy_backward": ["x(), x(3, 4), ints(3, high=4), None, const(3), m.tensor(3.0, dtype=dtype), 1, -100, 0.1"],
     "embedding_renorm_": ["x(5, 3), ints(4, high=5), 1.0, 2.0"],
     # norm
     "native_batch_norm": [
@@ -185,6 +185,8 @@ SAMPLES = {
     "_scaled_bernoulli_": ["x(3, 4), 0.5, 2.0"],
     "_draw_from_cumulative": ["pos(3, 4).cumsum(-1), 2"],
     **dict.fromkeys(("dropout", "alpha_dropout"), ("x(3, 4), 0.5, True",)),
+    "dropout1d": ["x(3, 4), 0.5, True", "x(2, 3, 4), 0.5, True"],
+    "gumbel_softmax": ["x(3, 4), 1.0, True", "x(3, 4)"],
     **dict.fromkeys(("feature_dropout", "feature_alpha_dropout"), ("x(3, 4, 5), 0.5, True",)),
     # reduce
     **dict.fromkeys(("var.unbiased", "std.unbiased", "var_mean.unbiased", "std_mean.unbiased"), ("x(3, 4), False",)),

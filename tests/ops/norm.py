@@ -13,8 +13,13 @@ SAMPLES = {
     "instance_norm": ["x(2, 3, 9), None, None, None, None, True, 0.1, 1e-5, False", "x(2, 3, 4, 5), x(3), x(3), None, None, True, 0.1, 1e-5, False"],
     "rms_norm": ["x(4, 6), (6,)", "x(4, 6), (6,), x(6)", "x(2, 3, 20), (3, 20), x(3, 20), 1e-3"],
 }
+SAMPLES |= {
+    "local_response_norm": ["x(2, 5, 3), 2", "x(2, 5, 3, 4), 3, 0.1, 0.5, 2.0", "x(2, 0, 3), 2"],
+    "normalize": ["x(3, 4)", "x(3, 4), 1, 0", "x(2, 3, 4), 2.0, (1, 2)", "x(4), 2.0, 0, 10.0"],
+}
 DTYPES = dict.fromkeys(SAMPLES, "floating") | {"rms_norm": "differentiable"}
 ERRORS = {
+    "local_response_norm": [("x(2, 5), 2", ValueError, "Expected 3D or higher dimensionality input")],
     "batch_norm": [
         ("x(2, 4), None, None, None, None, False, 0.1, 1e-5", RuntimeError, "running_mean must be defined in evaluation mode"),
         ("x(2, 4), None, None, x(3), x(3), True, 0.1, 1e-5", RuntimeError, "running_mean should contain 4 elements not 3"),

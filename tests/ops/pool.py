@@ -49,6 +49,51 @@ ERRORS = {
         ("x(1, 1, 0, 4), 2", RuntimeError, "Expected input to have non-zero size"),
     ],
 }
-_ALONE = "nn.functional gives the values alone unless asked for the places"
-SKIPS = {(f"adaptive_max_pool{n}d", "boxed"): _ALONE for n in (2, 3)}
-SKIPS |= {(f"adaptive_max_pool{n}d", "parity"): "PyTorch gives indices only when asked" for n in (2, 3)}
+
+# ---- norms, windows at random places, maxima put back ----
+
+_PLACED = "pos(2, 3, 2, 2), m.tensor([[0, 3], [9, 14]]).expand(2, 3, 2, 2)"
+_RANDOM = "m.tensor([[[0.3, 0.7], [0.9, 0.1]]], dtype=dtype)"
+SAMPLES |= {
+    "lp_pool1d": ["pos(2, 3, 9), 2, 3", "pos(3, 9), 3.0, 2, 1, True"],
+    "lp_pool2d": ["pos(2, 3, 8, 9), 2, 2", "pos(3, 8, 9), 1.5, (2, 3), (1, 2)", "x(2, 3, 8, 9), 2, 3, 2, True"],
+    "lp_pool3d": ["pos(2, 3, 4, 5, 6), 2, 2", "pos(3, 4, 5, 6), 3, (2, 3, 2), 2"],
+    "fractional_max_pool2d": [
+        *(f"distinct(1, 2, 7, 8), (2, 3), (3, 4), {_RANDOM}", f"distinct(2, 7, 8), 2, 1, {_RANDOM}"),
+        f"distinct(1, 2, 7, 8), 2, (6, 7), {_RANDOM}",
+    ],
+    "fractional_max_pool3d": ["distinct(1, 1, 5, 6, 7), 2, (2, 3, 3), m.tensor([[[0.3, 0.7, 0.5]]], dtype=dtype)"],
+    "_fractional_max_pool": [
+        *(f"distinct(1, 2, 7, 8), 2, (2, 3), (3, 4), None, {_RANDOM}", f"distinct(1, 2, 7, 8), 2, 2, None, [0.5], {_RANDOM}"),
+        f"distinct(2, 7, 8), 2, 2, None, (0.5, 0.7), {_RANDOM}",
+    ],
+    "max_unpool2d": [f"{_PLACED}, (4, 4)", f"{_PLACED}, (3, 5)", "pos(1, 2, 2), m.tensor([[[1, 2], [4, 3]]]), 4"],
+    "max_unpool3d": ["pos(2, 1, 2, 1), m.tensor([[3], [5]]).expand(2, 1, 2, 1), (2, 4, 2), 2, 0"],
+    "_max_unpool": [
+        *(f"{_PLACED}, 2, 2", f"{_PLACED}, 2, (2, 2), (2, 2), 0, (5, 4)", f"{_PLACED}, 2, 3, 2, 1, (2, 3, 4, 4)"),
+        "pos(2, 3), m.tensor([0, 3, 4]).expand(2, 3), 1, 2",
+    ],
+}
+DTYPES |= dict.fromkeys(("fractional_max_pool2d", "fractional_max_pool3d", "max_unpool2d", "max_unpool3d"), "floats")
+ERRORS |= {
+    "fractional_max_pool2d": [
+        (f"x(2, 7), 2, 2, {_RANDOM}", RuntimeError, r"Expected 3D or 4D tensor, but got \[2, 7\]"),
+        (f"x(1, 2, 3, 3), 3, 2, {_RANDOM}", RuntimeError, "pool size 3 and output size 2 are too large for an input size 3"),
+        ("x(1, 2, 7, 8), 2, 2, m.zeros(1, 1, 2, dtype=dtype)", RuntimeError, "expected _random_samples of shape"),
+    ],
+    "_fractional_max_pool": [
+        ("x(1, 2, 7, 8), 2, 2", ValueError, "fractional_max_pool2d requires specifying either an output_size or an output_ratio"),
+        ("x(1, 2, 7, 8), 4, 2, 2", RuntimeError, "over 2 or 3 dimensions"),
+        ("x(1, 2, 7, 8), 2, 2, None, [1.5]", RuntimeError, "output_ratio must be between 0 and 1"),
+    ],
+    "max_unpool2d": [
+        ("x(1, 2, 2), ints(1, 2, 2, high=4), (1, 2)", RuntimeError, "Found an invalid max index"),
+        ("x(1, 2, 2), x(1, 2, 2), (4, 4)", RuntimeError, "elements in indices should be type int64"),
+        ("x(1, 2, 2), ints(1, 2, 1, high=4), (4, 4)", RuntimeError, "Expected shape of indices to be same"),
+        ("x(2), ints(2, high=4), (4, 4)", RuntimeError, "should be a 3d or 4d Tensor, but got a tensor with 1 dims"),
+    ],
+    "_max_unpool": [
+        ("x(1, 2, 2), ints(1, 2, 2, high=4), 2, 2, None, 0, (2, 4)", ValueError, r"dim 0 must be between 2 and 6"),
+        ("x(1, 2, 2), ints(1, 2, 2, high=4), 2, 2, None, 0, (4,)", ValueError, "output_size should be a sequence containing 2 or 4"),
+    ],
+}

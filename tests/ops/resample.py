@@ -72,7 +72,35 @@ SAMPLES = {
         "x(1, 2, 3), (1, 1, 1, 3), False",
     ],
 }
-DTYPES = dict.fromkeys(SAMPLES, "floating") | {"affine_grid_generator": "floats"}
+_UP = {1: "x(2, 3, 5), (7,)", 2: "x(2, 3, 5, 4), (7, 9)", 3: "x(1, 2, 3, 4, 5), (6, 3, 7)"}
+_NAMES = {
+    **{f"upsample_nearest{n}d": (n, "") for n in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{n}d": (n, "") for n in (1, 2, 3)},
+    **{name: (int(name.removesuffix("_aa")[-2]), ", True") for name in (
+        "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d", "_upsample_bilinear2d_aa",
+        "_upsample_bicubic2d_aa")},
+}
+for _name, (_n, _corners) in _NAMES.items():
+    _image = _UP[_n].split(", (")[0]
+    SAMPLES[_name] = [f"{_UP[_n]}{_corners}", f"{_UP[_n]}{_corners.replace('True', 'False')}, {', '.join(['1.5'] * _n)}"]
+    SAMPLES[f"{_name}.vec"] = [f"{_UP[_n]}{_corners}, None", f"{_image}, None{_corners.replace('True', 'False')}, {[1.5, 2.0, 0.7][:_n]}"]
+SAMPLES |= {
+    "interpolate": [
+        *("x(2, 3, 5), 7", "x(2, 3, 5, 4), (7, 9)", "x(2, 3, 5, 4), None, 1.7", "x(1, 2, 3, 4, 5), scale_factor=(2, 1.0, 0.5)"),
+        *(f"x(2, 3, 5, 4), 3, mode='{mode}'" for mode in ("nearest-exact", "area", "bilinear", "bicubic")),
+        *("x(2, 3, 5), 9, mode='linear', align_corners=True", "x(1, 2, 3, 4, 5), 6, mode='trilinear'", "x(2, 3, 5), 3, mode='area'"),
+        "x(1, 2, 3, 4, 5), 2, mode='area'",
+        "x(2, 3, 5, 4), scale_factor=(1.7, 0.6), mode='bilinear', recompute_scale_factor=True",
+        "x(1, 2, 9, 11), (4, 5), mode='bicubic', antialias=True",
+    ],
+    "grid_sample": [
+        *(f"x(2, 3, 5, 6), {_PLACES}, '{mode}', 'border', True" for mode in ("bilinear", "nearest", "bicubic")),
+        *(f"x(2, 3, 5, 6), {_PLACES}, padding_mode='{how}', align_corners=False" for how in ("zeros", "reflection")),
+    ],
+    "affine_grid": ["x(2, 2, 3), (2, 1, 4, 5), True", "x(1, 3, 4), (1, 1, 2, 3, 4), False"],
+}
+DTYPES = dict.fromkeys(SAMPLES, "floating") | dict.fromkeys(("affine_grid_generator", "affine_grid"), "floats")
+DTYPES |= dict.fromkeys((name for name in SAMPLES if "upsample" in name), "floats")
 ERRORS = {
     "_interpolate": [
         (f"x(1, 1, 4), (2, 2), 'bilinear', False, False, {_NONE}", RuntimeError, "two dimensions more"),
@@ -90,14 +118,37 @@ ERRORS = {
         ("x(1, 1, 2, 2, 2), x(1, 2, 2, 2, 3), 2, 0, True", RuntimeError, "bicubic interpolation only supports 4D input"),
         ("x(1, 1, 4, 4), x(1, 2, 2, 2).double(), 0, 0, True", RuntimeError, "same dtype"),
     ],
+    "interpolate": [
+        ("x(1, 1, 4, 4)", ValueError, "either size or scale_factor should be defined"),
+        ("x(1, 1, 4, 4), 2, 2.0", ValueError, "only one of size or scale_factor should be defined"),
+        ("x(1, 1, 4, 4), (2, 2, 2)", ValueError, "must have the same number of spatial dimensions"),
+        ("x(1, 1, 4, 4), 2, align_corners=True", ValueError, "align_corners option can only be set with the interpolating modes"),
+        ("x(1, 1, 4, 4), 2, recompute_scale_factor=True", ValueError, "recompute_scale_factor is not meaningful"),
+        ("x(1, 1, 4, 4), 2, mode='nearest', antialias=True", ValueError, "Anti-alias option is restricted to bilinear and bicubic"),
+        ("x(1, 1, 4, 4), 2, mode='linear'", NotImplementedError, "Got 4D input, but linear mode needs 3D input"),
+        ("x(1, 1, 4, 4), 2, mode='none'", NotImplementedError, "Only 3D, 4D and 5D input Tensors supported"),
+        ("x(1, 4), ()", NotImplementedError, "Only 3D, 4D and 5D input Tensors supported"),
+    ],
+    "upsample_nearest2d.vec": [("x(1, 1, 4, 4), None, None", RuntimeError, "Must specify exactly one of output_size and scale_factors")],
+    "grid_sample": [
+        ("x(1, 1, 4, 4), x(1, 2, 2, 2), 'none'", ValueError, "expected mode to be 'bilinear', 'nearest' or 'bicubic'"),
+        ("x(1, 1, 4, 4), x(1, 2, 2, 2), 'nearest', 'none'", ValueError, "expected padding_mode to be 'zeros', 'border', or"),
+    ],
+    "affine_grid": [
+        ("ints(1, 2, 3, high=2), (1, 1, 4, 5), True", ValueError, "Expected theta to have floating point type"),
+        ("x(1, 2, 3), (1, 1, 4), True", NotImplementedError, "only supports 4D and 5D sizes"),
+        ("x(1, 2, 4), (1, 1, 4, 5), True", ValueError, "Expected a batch of 2D affine matrices"),
+        ("x(1, 2, 3), (1, 1, 0, 5), True", ValueError, "Expected non-zero, positive output size"),
+    ],
     "affine_grid_generator": [("x(1, 2, 3), (2, 1, 4, 5), True", RuntimeError, "Expected a batch of 2D affine matrices")],
 }
 SKIPS = {
     ("grid_sampler", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
     ("grid_sampler_2d", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
+    ("grid_sample", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
     ("grid_sampler_3d", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
 }
 SKIPS |= {
     (name, "parity"): "PyTorch computes places in 16 bits; tests/parity/test_layers.py compares in float64"
-    for name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
+    for name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "grid_sample")
 }

@@ -211,6 +211,22 @@ LINES = [
         for how in ("mean", "sum", "none")
         for lengths in ("(6, 5), (3, 2)", "m.tensor([6, 4]), m.tensor([2, 0])")
     ),
+    *(
+        f"F.{call}, reduction='{how}')"
+        for how in ("mean", "sum", "none")
+        for call in (
+            "gaussian_nll_loss(r(3, 4), r(3, 4), r(3, 4).abs(), full=True, eps=0.3",
+            "gaussian_nll_loss(r(3, 4), r(3, 4), r(3).abs()",
+            "gaussian_nll_loss(r(3, 4), r(3, 4), 0.7",
+            "multilabel_soft_margin_loss(r(3, 4), (r(3, 4) > 0).double(), r(4).abs()",
+            "mse_loss(r(3, 4), r(3, 4), weight=r(3, 4).abs()",
+            "l1_loss(r(3, 4), r(3, 4), weight=r(3, 4).abs()",
+            "huber_loss(r(3, 4), r(3, 4), delta=0.3, weight=r(3, 4).abs()",
+            "smooth_l1_loss(r(3, 4), r(3, 4), beta=0.0",
+        )
+    ),
+    "F.kl_div(r(3, 4), r(3, 4).abs(), reduction='batchmean')",
+    "F.kl_div(r(3, 4), r(3, 4), reduction='batchmean', log_target=True)",
     "F.ctc_loss(F.log_softmax(r(2, 1, 3), -1), m.tensor([1, 1]), [2], [2], zero_infinity=True)",
     "nn.CTCLoss(blank=3)(F.log_softmax(r(5, 4), -1), m.tensor([1, 2]), m.tensor(5), m.tensor(2))",
     *(
@@ -304,6 +320,11 @@ ERRORS = [
     "F.interpolate(m.ones(1, 1, 4, 4))",
     "F.interpolate(m.ones(1, 1, 4, 4), 2, 2)",
     "F.grid_sample(m.ones(1, 1, 4, 4), m.ones(1, 2, 2, 2), 'x')",
+    "F.mse_loss(m.ones(2), m.ones(2), reduction='all')",
+    "F.gaussian_nll_loss(m.ones(2, 3), m.ones(2, 3), -1.0)",
+    "F.multi_margin_loss(m.ones(2, 3), m.tensor([0, 1]), p=3)",
+    "F.fractional_max_pool2d(m.ones(1, 2, 7, 8), 2)",
+    "F.glu(m.tensor(1.0))",
     "nn.MultiheadAttention(5, 2)",
     "nn.MultiheadAttention(0, 2)",
     "nn.AdaptiveLogSoftmaxWithLoss(4, 8, [5, 3])",

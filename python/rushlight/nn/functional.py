@@ -14,7 +14,7 @@ import rushlight
 from rushlight import _C
 from rushlight._table import ops
 
-from ._arguments import _pair, _probability
+from ._arguments import _probability
 from ._attention import multi_head_attention_forward  # noqa: F401
 from ._losses import (  # noqa: F401
     binary_cross_entropy,
@@ -52,9 +52,6 @@ from ._pool import (  # noqa: F401
     fractional_max_pool2d_with_indices,
     fractional_max_pool3d,
     fractional_max_pool3d_with_indices,
-    lp_pool1d,
-    lp_pool2d,
-    lp_pool3d,
     max_pool1d,
     max_pool1d_with_indices,
     max_pool2d,
@@ -68,9 +65,6 @@ from ._pool import (  # noqa: F401
 from ._resample import (  # noqa: F401
     GRID_SAMPLE_INTERPOLATION_MODES,
     GRID_SAMPLE_PADDING_MODES,
-    affine_grid,
-    grid_sample,
-    interpolate,
     upsample,
     upsample_bilinear,
     upsample_nearest,
@@ -82,7 +76,9 @@ _OPS = (
     "conv_transpose3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d gelu relu_ celu_ elu_ "
     "selu_ leaky_relu_ hardtanh_ threshold_ rrelu_ prelu hardshrink softplus softshrink "
     "cosine_similarity pairwise_distance pdist pixel_shuffle pixel_unshuffle channel_shuffle "
-    "native_channel_shuffle one_hot scaled_dot_product_attention"
+    "native_channel_shuffle one_hot scaled_dot_product_attention sigmoid tanh tanhshrink softsign "
+    "glu lp_pool1d lp_pool2d lp_pool3d interpolate grid_sample affine_grid local_response_norm "
+    "normalize"
 )
 globals().update({name: getattr(ops, name) for name in _OPS.split()})
 logsigmoid = ops.log_sigmoid
@@ -158,33 +154,6 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     return (ops.rrelu_ if inplace else ops.rrelu)(input, lower, upper, training)
 
 
-def glu(input, dim=-1):
-    """The first half along `dim` times the sigmoid of the second."""
-    if input.dim() == 0:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
-    return ops.glu(input, dim)
-
-
-def sigmoid(input):
-    """1 / (1 + exp(-x))."""
-    return ops.sigmoid(input)
-
-
-def tanh(input):
-    """The hyperbolic tangent."""
-    return ops.tanh(input)
-
-
-def tanhshrink(input):
-    """x - tanh(x)."""
-    return input - ops.tanh(input)
-
-
-def softsign(input):
-    """x / (1 + |x|)."""
-    return input / (input.abs() + 1)
-
-
 def _softmax_dim(name, ndim, stacklevel):
     """The dim that softmax took before it was an argument, with PyTorch's warning."""
     warnings.warn(
@@ -225,13 +194,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    noise = -rushlight.empty_like(logits).exponential_().log()
-    soft = ((logits + noise) / tau).softmax(dim)
-    if not hard:
-        return soft
-    index = soft.max(dim, keepdim=True)[1]
-    one_hot = rushlight.zeros_like(logits).scatter_(dim, index, 1.0)
-    return one_hot - soft.detach() + soft
+    return ops.gumbel_softmax(logits, tau, hard, dim)
 
 
 # ---- dropout -----------------------------------------------------------------------------------
@@ -263,16 +226,7 @@ def _feature_dropout(input, p, training, inplace):
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, L) or (C, L)."""
     _probability(p)
-    if input.dim() not in (2, 3):
-        raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that "
-            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, "
-            "a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
-        )
-    if input.dim() == 3:
-        return _feature_dropout(input, p, training, inplace)
-    result = _feature_dropout(input.unsqueeze(0), p, training, inplace)
-    return input if inplace else result.squeeze(0)
+    return (ops.dropout1d_ if inplace else ops.dropout1d)(input, p, training)
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
@@ -373,28 +327,6 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     return ops.group_norm(input, num_groups, weight, bias, eps)
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
-    """x over the larger of its p-norm along `dim` and `eps`."""
-    denominator = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
-    if out is None:
-        return input / denominator
-    return rushlight.div(input, denominator, out=out)
-
-
-def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
-    """x over (k + alpha * the mean square of `size` neighbouring channels) to the power beta."""
-    if input.dim() < 3:
-        raise ValueError(
-            f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)"
-        )
-    if input.numel() == 0:
-        return input
-    squares = input.mul(input).flatten(2).unsqueeze(1)
-    padded = ops.constant_pad_nd(squares, (0, 0, size // 2, (size - 1) // 2))
-    means = ops.avg_pool2d(padded, (size, 1), 1).squeeze(1).reshape(input.shape)
-    return input / means.mul(alpha).add(k).pow(beta)
-
-
 # ---- lookup ------------------------------------------------------------------------------------
 
 
@@ -450,57 +382,19 @@ def embedding_bag(
         include_last_offset: the last offset is the end of the last bag.
         padding_idx: a row that counts for nothing and gets no gradient.
     """
-    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, "
-            f"then it must have the same shape as the input ({list(input.shape)})"
-        )
-    if input.dim() == 2:
-        if offsets is not None:
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
-                f"of fixed length sequences. However, found offsets of type {type(offsets)}"
-            )
-        step = max(input.size(1), 1)
-        offsets = rushlight.arange(
-            0, input.size(0) * step, step, dtype=input.dtype, device=input.device
-        )
-        if input.size(1) == 0:
-            offsets = offsets.zero_()
-        input = input.reshape(-1)
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights.reshape(-1)
-    elif input.dim() == 1:
-        if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
-        if offsets.dim() != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
-    else:
-        raise ValueError(
-            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
-        )
-    modes = {"sum": 0, "mean": 1, "max": 2}
-    if mode not in modes:
-        raise ValueError("mode has to be one of sum, mean or max")
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-            f"for mode='sum' (got mode='{mode}')."
-        )
-    if max_norm is not None:
-        with rushlight.no_grad():
-            ops.embedding_renorm_(weight, input, max_norm, norm_type)
-    return ops.embedding_bag(
-        weight,
+    return ops._bags_of_embeddings(
         input,
-        offsets.to(input.dtype),
+        weight,
+        offsets,
+        max_norm,
+        norm_type,
         scale_grad_by_freq,
-        modes[mode],
+        mode,
         sparse,
         per_sample_weights,
         include_last_offset,
         padding_idx,
-    )[0]
+    )
 
 
 # ---- windows and edges -------------------------------------------------------------------------
@@ -508,19 +402,12 @@ def embedding_bag(
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """The inverse of `unfold`: adds up overlapping windows into an image of `output_size`."""
-    return ops.col2im(
-        input,
-        _pair(output_size),
-        _pair(kernel_size),
-        _pair(dilation),
-        _pair(padding),
-        _pair(stride),
-    )
+    return ops.col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """The windows of an image as the columns of a matrix."""
-    return ops.im2col(input, _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride))
+    return ops.im2col(input, kernel_size, dilation, padding, stride)
 
 
 def pad(input, pad, mode="constant", value=None):

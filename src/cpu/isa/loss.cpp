@@ -1,6 +1,8 @@
 // nll_loss and cross_entropy over (N, C, d1, ...): one read of the logits forwards, one read and
 // one write backwards. The loss of each sample is computed apart; their sum is taken in a fixed
 // tree.
+#include <rushlight/reduction.h>
+
 #include <algorithm>
 
 #include "core/op_support.h"
@@ -56,18 +58,18 @@ struct Targets {
 // Writes the losses of samples, or their sum or mean, and the weights' sum.
 template <class A>
 void write_losses(const Tensor& loss, const Tensor& total_weight, const Targets<A>& targets,
-                  const A* losses, std::string_view reduction) {
+                  const A* losses, int64_t reduction) {
   const char* name = "nll_loss";
   const int64_t n = targets.classes.numel();
   const ConvertRun write = writer<A, set_floating>(name, loss.dtype());
   const ConvertRun write_total = writer<A, set_floating>(name, total_weight.dtype());
   write_total(total_weight.data_ptr(), &targets.total, sizeof(A), 1);
-  if (reduction == "none") {
+  if (reduction == Reduction::None) {
     write(loss.data_ptr(), losses, sizeof(A), n);
     return;
   }
   A sum = Targets<A>::sum(losses, n);
-  if (reduction == "mean") {
+  if (reduction == Reduction::Mean) {
     sum /= targets.total;
   }
   write(loss.data_ptr(), &sum, sizeof(A), 1);
@@ -75,15 +77,15 @@ void write_losses(const Tensor& loss, const Tensor& total_weight, const Targets<
 
 // What the derivative of the result with regard to each sample's loss is.
 template <class A>
-void sample_gradients(const Tensor& grad_output, const Tensor& total_weight,
-                      std::string_view reduction, int64_t n, A* gradients) {
+void sample_gradients(const Tensor& grad_output, const Tensor& total_weight, int64_t reduction,
+                      int64_t n, A* gradients) {
   const Tensor grad = contiguous_raw(cast_raw(grad_output, dtype_of_v<A>));
-  if (reduction == "none") {
+  if (reduction == Reduction::None) {
     std::copy_n(grad.data<A>(), n, gradients);
     return;
   }
   A g = *grad.data<A>();
-  if (reduction == "mean") {
+  if (reduction == Reduction::Mean) {
     g /= *cast_raw(total_weight, dtype_of_v<A>).template data<A>();
   }
   std::fill(gradients, gradients + n, g);
@@ -94,7 +96,7 @@ int64_t class_dim(const Tensor& logits) { return logits.dim() == 1 ? 0 : 1; }
 }  // namespace
 
 void _nll_loss(const Tensor& loss, const Tensor& total_weight, const Tensor& self,
-               const Tensor& target, const Tensor& weight, std::string_view reduction,
+               const Tensor& target, const Tensor& weight, int64_t reduction,
                int64_t ignore_index) {
   visit_dtype<set_floating>("nll_loss", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -117,7 +119,7 @@ void _nll_loss(const Tensor& loss, const Tensor& total_weight, const Tensor& sel
 
 void _nll_loss_backward(const Tensor& out, const Tensor& grad_output, const Tensor& target,
                         const Tensor& weight, const Tensor& total_weight, IntArrayRef,
-                        std::string_view reduction, int64_t ignore_index) {
+                        int64_t reduction, int64_t ignore_index) {
   fill_raw(out, Scalar(0));
   visit_dtype<set_floating>("nll_loss_backward", out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -204,7 +206,7 @@ A log_sum_exp(const A* x, int64_t n) {
 
 void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& total_weight,
                     const Tensor& self, const Tensor& target, const Tensor& weight,
-                    std::string_view reduction, int64_t ignore_index, double label_smoothing) {
+                    int64_t reduction, int64_t ignore_index, double label_smoothing) {
   visit_dtype<set_floating>("cross_entropy", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = compute_t<T>;
@@ -299,8 +301,8 @@ void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& tot
 
 void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const Tensor& self,
                              const Tensor& target, const Tensor& weight, const Tensor& log_sum,
-                             const Tensor& total_weight, std::string_view reduction,
-                             int64_t ignore_index, double label_smoothing) {
+                             const Tensor& total_weight, int64_t reduction, int64_t ignore_index,
+                             double label_smoothing) {
   if (out.numel() == 0) {
     return;
   }
