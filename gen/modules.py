@@ -46,6 +46,11 @@ def annotation(kind: table.Type) -> str:
     return f"{text} | None" if kind.optional else text
 
 
+def expression(value: str | int | tuple) -> str:
+    """What `sets` says: a name, a number, or a rule with what it is given."""
+    return f"_{value[0]}({commas([expression(v) for v in value[1:]])})" if isinstance(value, tuple) else str(value)
+
+
 class Class:
     """One entry with its signature parsed."""
 
@@ -69,7 +74,7 @@ class Class:
             if name in buffers:
                 lines += [f'self.register_buffer("{name}", {value})', f"self.{name}: Tensor | None"]
             elif value is not None:
-                lines.append(f"self.{name} = {value}")
+                lines.append(f"self.{name} = {expression(value)}")
         return ["", f"def __init__({self.parameters()}) -> None:", *(f"    {line}" for line in lines)]
 
     def parameters(self) -> str:
@@ -80,11 +85,26 @@ class Class:
             parts.append(f"{arg.name}: {annotation(arg.type)}" + (f" = {arg.default}" if arg.default else ""))
         return commas(parts)
 
+    def call(self) -> str:
+        """The function with its inputs and what is passed besides."""
+        inputs = self.inputs()
+        function = f"{inputs.pop(0)}." if self.entry.get("method") else "F."
+        by_place, _, by_name = self.entry["passes"].partition("*")
+        items = [item.strip() for item in by_place.split(",") if item.strip()]
+        passed = [item if item.startswith("'") else f"self.{item}" for item in items]
+        names = [name.strip() for name in by_name.split(",") if name.strip()]
+        passed += [f"{name}=self.{name}" for name in names]
+        passed += [f"{name}={value}" for name, value in self.entry.get("python", {}).items()]
+        return f"{function}{self.entry['function']}({commas(inputs, passed)})"
+
+    def inputs(self) -> list[str]:
+        return self.entry.get("inputs", "input").split(", ")
+
     def forward(self) -> list[str]:
-        if not self.entry["call"]:
+        if not self.entry["function"]:
             return []
-        inputs = [f"{name}: Tensor" for name in self.entry.get("inputs", "input").split(", ")]
-        return ["", f"def forward(self, {commas(inputs)}) -> Tensor:", f"    return {self.entry['call']}"]
+        inputs = [f"{name}: Tensor" for name in self.inputs()]
+        return ["", f"def forward(self, {commas(inputs)}) -> Tensor:", f"    return {self.call()}"]
 
     def extra_repr(self) -> list[str]:
         """What `show` says: `{name}` is an attribute, `{?name}` one that is shown where it is true."""

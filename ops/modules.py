@@ -1,107 +1,109 @@
-"""The stateless modules of nn: a name, constructor arguments, the functional that a call is.
+"""The stateless modules of nn: a name, constructor arguments, the function that a call is.
 
-An entry is plain data and expands to a class in Python (gen/modules.py); one in C++ can follow.
+An entry is plain data, from which classes are written in Python (gen/modules.py) and can be in C++:
 
-    module("LeakyReLU(float negative_slope=0.01, bool inplace=False)", "activation",
-           "F.leaky_relu(input, self.negative_slope, self.inplace)", show="negative_slope={negative_slope}{?inplace}",
+    module("LeakyReLU(float negative_slope=0.01, bool inplace=False)", "activation", "leaky_relu",
+           "negative_slope, inplace", show="negative_slope={negative_slope}{?inplace}",
            doc="x where it is positive, negative_slope * x elsewhere.")
 
 The signature is in the op table's schema language. Every argument becomes an attribute, a `Tensor?`
-a buffer; `sets` says where an attribute is an expression rather than its argument's value, or None
-for no attribute. The call is what `forward` returns; the arguments of `forward`, where they are not
-`input` alone, are listed in `inputs`. `show` is the text between the parentheses of `repr`, with
-attributes in braces; `{?flag}` gives `flag=True` where it is true and nothing elsewhere. A base
-without a call is abstract.
+a buffer. A call gives the inputs (`input`, or those listed in `inputs`) to a function of
+nn.functional, and then what `passes` lists: attributes in the order of the function's parameters,
+behind `*` those whose parameters have their names; `'word'` is the word itself. A class without a
+function is abstract.
 
-Other keys: `base` (a class of this table or "Module"), `fixed` (arguments of the base with a fixed
-value).
+Other keys:
+    sets: attributes that are not their arguments' values. None is no attribute, a name is another
+        argument's value, a tuple a rule of nn/_arguments.py with what it is given.
+    show: the text between the parentheses of `repr`, with attributes in braces; `{?flag}` gives
+        `flag=True` where it is true and nothing elsewhere.
+    base: a class of this table instead of Module; fixed: arguments of the base with a fixed value.
+    method: the function is a method of the input.
+    python: what Python passes besides, by name.
 """
 
 MODULES: list[dict] = []
 
 
-def module(signature: str, family: str, call: str = "", **keys) -> None:
-    MODULES.append({"signature": signature, "family": family, "call": call, **keys})
+def module(signature: str, family: str, function: str = "", passes: str = "", **keys) -> None:
+    MODULES.append({"signature": signature, "family": family, "function": function, "passes": passes, **keys})
 
 
 # ---- activations ----
 
 _SLOPE = "float alpha=1.0, bool inplace=False"
 
-module("ReLU(bool inplace=False)", "activation", "F.relu(input, self.inplace)",
+module("ReLU(bool inplace=False)", "activation", "relu", "inplace",
        show="{?inplace}", doc="max(x, 0).")
 module("LeakyReLU(float negative_slope=0.01, bool inplace=False)", "activation",
-       "F.leaky_relu(input, self.negative_slope, self.inplace)",
+       "leaky_relu", "negative_slope, inplace",
        show="negative_slope={negative_slope}{?inplace}",
        doc="x where it is positive, `negative_slope * x` elsewhere.")
-module(f"ELU({_SLOPE})", "activation", "F.elu(input, self.alpha, self.inplace)",
+module(f"ELU({_SLOPE})", "activation", "elu", "alpha, inplace",
        show="alpha={alpha}{?inplace}",
        doc="x where it is positive, `alpha * (exp(x) - 1)` elsewhere.")
-module(f"CELU({_SLOPE})", "activation", "F.celu(input, self.alpha, self.inplace)",
+module(f"CELU({_SLOPE})", "activation", "celu", "alpha, inplace",
        show="alpha={alpha}{?inplace}",
        doc="max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)).")
-module("SELU(bool inplace=False)", "activation", "F.selu(input, self.inplace)",
+module("SELU(bool inplace=False)", "activation", "selu", "inplace",
        show="{?inplace}", doc="ELU with the alpha and scale that keep mean 0 and variance 1.")
-module("SiLU(bool inplace=False)", "activation", "F.silu(input, self.inplace)",
+module("SiLU(bool inplace=False)", "activation", "silu", "inplace",
        show="{?inplace}", doc="x * sigmoid(x).")
-module("Mish(bool inplace=False)", "activation", "F.mish(input, self.inplace)",
+module("Mish(bool inplace=False)", "activation", "mish", "inplace",
        show="{?inplace}", doc="x * tanh(softplus(x)).")
-module("GELU(str approximate='none')", "activation", "F.gelu(input, approximate=self.approximate)",
+module("GELU(str approximate='none')", "activation", "gelu", "*, approximate",
        show="approximate={approximate!r}",
        doc='x times the normal distribution function of x, or its "tanh" approximation.')
-module("Hardswish(bool inplace=False)", "activation", "F.hardswish(input, self.inplace)",
+module("Hardswish(bool inplace=False)", "activation", "hardswish", "inplace",
        doc="x * relu6(x + 3) / 6.")
-module("Hardsigmoid(bool inplace=False)", "activation", "F.hardsigmoid(input, self.inplace)",
+module("Hardsigmoid(bool inplace=False)", "activation", "hardsigmoid", "inplace",
        doc="relu6(x + 3) / 6.")
-module("Sigmoid()", "activation", "F.sigmoid(input)", doc="1 / (1 + exp(-x)).")
-module("Tanh()", "activation", "F.tanh(input)", doc="The hyperbolic tangent.")
-module("LogSigmoid()", "activation", "F.logsigmoid(input)", doc="log(sigmoid(x)).")
-module("Softsign()", "activation", "F.softsign(input)", doc="x / (1 + |x|).")
-module("Tanhshrink()", "activation", "F.tanhshrink(input)", doc="x - tanh(x).")
+module("Sigmoid()", "activation", "sigmoid", doc="1 / (1 + exp(-x)).")
+module("Tanh()", "activation", "tanh", doc="The hyperbolic tangent.")
+module("LogSigmoid()", "activation", "logsigmoid", doc="log(sigmoid(x)).")
+module("Softsign()", "activation", "softsign", doc="x / (1 + |x|).")
+module("Tanhshrink()", "activation", "tanhshrink", doc="x - tanh(x).")
 module("Softplus(float beta=1.0, float threshold=20.0)", "activation",
-       "F.softplus(input, self.beta, self.threshold)", show="beta={beta}, threshold={threshold}",
+       "softplus", "beta, threshold", show="beta={beta}, threshold={threshold}",
        doc="log(1 + exp(beta * x)) / beta; x itself where beta * x is above `threshold`.")
-module("Softshrink(float lambd=0.5)", "activation", "F.softshrink(input, self.lambd)", show="{lambd}",
+module("Softshrink(float lambd=0.5)", "activation", "softshrink", "lambd", show="{lambd}",
        doc="x moved towards zero by `lambd`, zero where that crosses it.")
-module("Hardshrink(float lambd=0.5)", "activation", "F.hardshrink(input, self.lambd)", show="{lambd}",
+module("Hardshrink(float lambd=0.5)", "activation", "hardshrink", "lambd", show="{lambd}",
        doc="x where |x| is above `lambd`, zero elsewhere.")
 module("Threshold(float threshold, float value, bool inplace=False)", "activation",
-       "F.threshold(input, self.threshold, self.value, self.inplace)",
+       "threshold", "threshold, value, inplace",
        show="threshold={threshold}, value={value}{?inplace}",
        doc="x where it is above `threshold`, `value` elsewhere.")
 module("RReLU(float lower=0.125, float upper=0.3333333333333333, bool inplace=False)", "activation",
-       "F.rrelu(input, self.lower, self.upper, self.training, self.inplace)",
+       "rrelu", "lower, upper, training, inplace",
        show="lower={lower}, upper={upper}{?inplace}",
        doc="LeakyReLU with a random slope in training and the mean slope in evaluation.")
-module("GLU(int dim=-1)", "activation", "F.glu(input, self.dim)", show="dim={dim}",
+module("GLU(int dim=-1)", "activation", "glu", "dim", show="dim={dim}",
        doc="The first half along `dim` times the sigmoid of the second.")
-module("Softmax(int? dim=None)", "activation", "F.softmax(input, self.dim, _stacklevel=5)",
+module("Softmax(int? dim=None)", "activation", "softmax", "dim", python={"_stacklevel": 5},
        show="dim={dim}", doc="exp(x) over its sum along `dim`.")
-module("Softmin(int? dim=None)", "activation", "F.softmin(input, self.dim, _stacklevel=5)",
+module("Softmin(int? dim=None)", "activation", "softmin", "dim", python={"_stacklevel": 5},
        show="dim={dim}", doc="Softmax of -x along `dim`.")
-module("LogSoftmax(int? dim=None)", "activation", "F.log_softmax(input, self.dim, _stacklevel=5)",
+module("LogSoftmax(int? dim=None)", "activation", "log_softmax", "dim", python={"_stacklevel": 5},
        show="dim={dim}", doc="The logarithm of softmax along `dim`.")
 
 # ---- dropout ----
 
 module("_DropoutNd(float p=0.5, bool inplace=False)", "dropout", show="p={p}, inplace={inplace}",
-       sets={"p": "_probability(p)"}, doc="The settings that all kinds of dropout share.")
-for _name, _doc in {
-    "Dropout": "Sets elements to zero with probability p in training and scales the others.",
-    "Dropout1d": "Sets whole channels of (N, C, L) to zero with probability p in training.",
-    "Dropout2d": "Sets whole channels of (N, C, H, W) to zero with probability p in training.",
-    "Dropout3d": "Sets whole channels of (N, C, D, H, W) to zero with probability p in training.",
-}.items():
-    module(f"{_name}()", "dropout", f"F.{_name.lower()}(input, self.p, self.training, self.inplace)",
-           base="_DropoutNd", doc=_doc)
-module("AlphaDropout()", "dropout", "F.alpha_dropout(input, self.p, self.training, self.inplace)",
-       base="_DropoutNd", doc="Dropout that keeps mean and variance of SELU's results.")
-module("FeatureAlphaDropout()", "dropout", "F.feature_alpha_dropout(input, self.p, self.training, self.inplace)",
-       base="_DropoutNd", doc="AlphaDropout of whole channels.")
+       sets={"p": ("probability", "p")}, doc="The settings that all kinds of dropout share.")
+for _name, _function, _doc in (
+    ("Dropout", "dropout", "Sets elements to zero with probability p in training and scales the others."),
+    ("Dropout1d", "dropout1d", "Sets whole channels of (N, C, L) to zero with probability p in training."),
+    ("Dropout2d", "dropout2d", "Sets whole channels of (N, C, H, W) to zero with probability p in training."),
+    ("Dropout3d", "dropout3d", "Sets whole channels of (N, C, D, H, W) to zero with probability p in training."),
+    ("AlphaDropout", "alpha_dropout", "Dropout that keeps mean and variance of SELU's results."),
+    ("FeatureAlphaDropout", "feature_alpha_dropout", "AlphaDropout of whole channels."),
+):
+    module(f"{_name}()", "dropout", _function, "p, training, inplace", base="_DropoutNd", doc=_doc)
 
 # ---- pooling ----
 
-_STRIDE = "kernel_size if stride is None else stride"
+_STRIDE = ("or_else", "stride", "kernel_size")
 
 module("_MaxPoolNd(int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, "
        "bool return_indices=False, bool ceil_mode=False)", "pooling",
@@ -110,34 +112,32 @@ module("_MaxPoolNd(int[] kernel_size, int[]? stride=None, int[] padding=0, int[]
        sets={"stride": _STRIDE}, doc="The settings of max pooling.")
 for _n, _axes in ((1, "L"), (2, "H, W"), (3, "D, H, W")):
     module(f"MaxPool{_n}d()", "pooling",
-           f"F.max_pool{_n}d(input, self.kernel_size, self.stride, self.padding, self.dilation, ceil_mode=self.ceil_mode, "
-           "return_indices=self.return_indices)",
+           f"max_pool{_n}d", "kernel_size, stride, padding, dilation, *, ceil_mode, return_indices",
            base="_MaxPoolNd", doc=f"The largest value of each window of (N, C, {_axes}).")
 module("_AvgPoolNd()", "pooling",
        show="kernel_size={kernel_size}, stride={stride}, padding={padding}",
        doc="What average pooling shows.")
 module("AvgPool1d(int[1] kernel_size, int[1]? stride=None, int[1] padding=0, "
        "bool ceil_mode=False, bool count_include_pad=True)", "pooling",
-       "F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)",
-       base="_AvgPoolNd", sets={"kernel_size": "_repeated(kernel_size, 1)", "stride": f"_repeated({_STRIDE}, 1)",
-                                "padding": "_repeated(padding, 1)"},
+       "avg_pool1d", "kernel_size, stride, padding, ceil_mode, count_include_pad",
+       base="_AvgPoolNd", sets={"kernel_size": ("repeated", "kernel_size", 1), "stride": ("repeated", _STRIDE, 1),
+                                "padding": ("repeated", "padding", 1)},
        doc="The mean of each window of (N, C, L).")
 for _n, _axes in ((2, "H, W"), (3, "D, H, W")):
     module(f"AvgPool{_n}d(int[] kernel_size, int[]? stride=None, int[] padding=0, "
            "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None)",
            "pooling",
-           f"F.avg_pool{_n}d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, "
-           "self.divisor_override)",
+           f"avg_pool{_n}d", "kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override",
            base="_AvgPoolNd", sets={"stride": _STRIDE}, doc=f"The mean of each window of (N, C, {_axes}).")
 module("_AdaptiveAvgPoolNd(int?[] output_size)", "pooling", show="output_size={output_size}",
        doc="The setting of adaptive average pooling.")
 module("_AdaptiveMaxPoolNd(int?[] output_size, bool return_indices=False)", "pooling",
        show="output_size={output_size}", doc="The settings of adaptive max pooling.")
 for _n in (1, 2, 3):
-    module(f"AdaptiveAvgPool{_n}d()", "pooling", f"F.adaptive_avg_pool{_n}d(input, self.output_size)",
+    module(f"AdaptiveAvgPool{_n}d()", "pooling", f"adaptive_avg_pool{_n}d", "output_size",
            base="_AdaptiveAvgPoolNd", doc="The means of as many windows as `output_size` says.")
     module(f"AdaptiveMaxPool{_n}d()", "pooling",
-           f"F.adaptive_max_pool{_n}d(input, self.output_size, self.return_indices)",
+           f"adaptive_max_pool{_n}d", "output_size, return_indices",
            base="_AdaptiveMaxPoolNd",
            doc="The largest values of as many windows as `output_size` says.")
 module("_LPPoolNd(float norm_type, int[] kernel_size, int[]? stride=None, bool ceil_mode=False)",
@@ -147,7 +147,7 @@ module("_LPPoolNd(float norm_type, int[] kernel_size, int[]? stride=None, bool c
        doc="The settings of power-average pooling.")
 for _n in (1, 2):
     module(f"LPPool{_n}d()", "pooling",
-           f"F.lp_pool{_n}d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)",
+           f"lp_pool{_n}d", "norm_type, kernel_size, stride, ceil_mode",
            base="_LPPoolNd", doc="The p-norm of each window.")
 
 # ---- padding ----
@@ -159,46 +159,47 @@ for _mode in ("Reflection", "Replication", "Circular"):
 for _n in (1, 2, 3):
     _padding = f"int[{2 * _n}] padding"
     module(f"ConstantPad{_n}d({_padding}, float value)", "padding",
-           "F.pad(input, self.padding, 'constant', self.value)", base="_ConstantPadNd",
-           sets={"padding": f"_repeated(padding, {2 * _n})"},
+           "pad", "padding, 'constant', value", base="_ConstantPadNd",
+           sets={"padding": ("repeated", "padding", 2 * _n)},
            doc="Pads the spatial dimensions with a value.")
-    module(f"ZeroPad{_n}d({_padding})", "padding", base=f"ConstantPad{_n}d", fixed={"value": "0.0"},
+    module(f"ZeroPad{_n}d({_padding})", "padding", base=f"ConstantPad{_n}d", fixed={"value": 0.0},
            show="{padding}", doc="Pads the spatial dimensions with zeros.")
     for _mode, _with in (("reflection", "their mirror image"), ("replication", "their edge values"),
                          ("circular", "the values of their other end")):
         _key = {"reflection": "reflect", "replication": "replicate"}.get(_mode, _mode)
-        module(f"{_mode.title()}Pad{_n}d({_padding})", "padding", f"F.pad(input, self.padding, '{_key}')",
-               base=f"_{_mode.title()}PadNd", sets={"padding": f"_repeated(padding, {2 * _n})"},
+        module(f"{_mode.title()}Pad{_n}d({_padding})", "padding", "pad", f"padding, '{_key}'",
+               base=f"_{_mode.title()}PadNd", sets={"padding": ("repeated", "padding", 2 * _n)},
                doc=f"Pads the spatial dimensions with {_with}.")
+
 # ---- shapes ----
 
-module("Flatten(int start_dim=1, int end_dim=-1)", "flatten", "input.flatten(self.start_dim, self.end_dim)",
+module("Flatten(int start_dim=1, int end_dim=-1)", "flatten", "flatten", "start_dim, end_dim", method=True,
        show="start_dim={start_dim}, end_dim={end_dim}",
        doc="Makes one dimension of those from `start_dim` to `end_dim`.")
 module("Fold(int[] output_size, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] stride=1)",
-       "fold", "F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)",
+       "fold", "fold", "output_size, kernel_size, dilation, padding, stride",
        show="output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, "
             "padding={padding}, stride={stride}",
        doc="Adds up overlapping windows, the columns of a matrix, into an image.")
 module("Unfold(int[] kernel_size, int[] dilation=1, int[] padding=0, int[] stride=1)", "fold",
-       "F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)",
+       "unfold", "kernel_size, dilation, padding, stride",
        show="kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}",
        doc="The windows of an image as the columns of a matrix.")
-module("PixelShuffle(int upscale_factor)", "pixelshuffle", "F.pixel_shuffle(input, self.upscale_factor)",
+module("PixelShuffle(int upscale_factor)", "pixelshuffle", "pixel_shuffle", "upscale_factor",
        show="upscale_factor={upscale_factor}", doc="Turns channels into pixels: (C r², H, W) to (C, H r, W r).")
 module("PixelUnshuffle(int downscale_factor)", "pixelshuffle",
-       "F.pixel_unshuffle(input, self.downscale_factor)", show="downscale_factor={downscale_factor}",
+       "pixel_unshuffle", "downscale_factor", show="downscale_factor={downscale_factor}",
        doc="Turns pixels into channels: (C, H r, W r) to (C r², H, W).")
-module("ChannelShuffle(int groups)", "channelshuffle", "F.channel_shuffle(input, self.groups)",
+module("ChannelShuffle(int groups)", "channelshuffle", "channel_shuffle", "groups",
        show="groups={groups}", doc="Deals the channels of (N, C, …) out to `groups` in turn.")
 
 # ---- distances ----
 
 module("CosineSimilarity(int dim=1, float eps=1e-8)", "distance",
-       "F.cosine_similarity(x1, x2, self.dim, self.eps)", inputs="x1, x2",
+       "cosine_similarity", "dim, eps", inputs="x1, x2",
        doc="The cosine of the angle between vectors along `dim`.")
 module("PairwiseDistance(float p=2.0, float eps=1e-6, bool keepdim=False)", "distance",
-       "F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)", inputs="x1, x2", sets={"norm": "p", "p": None},
+       "pairwise_distance", "norm, eps, keepdim", inputs="x1, x2", sets={"norm": "p", "p": None},
        doc="The p-norm of the difference of vectors along the last dimension.")
 
 # ---- losses ----
@@ -206,81 +207,77 @@ module("PairwiseDistance(float p=2.0, float eps=1e-6, bool keepdim=False)", "dis
 _OLD = "bool? size_average=None, bool? reduce=None, str reduction='mean'"
 
 module(f"_Loss({_OLD})", "loss",
-       sets={"reduction": "_reduction(reduction, size_average, reduce)", "size_average": None, "reduce": None},
+       sets={"reduction": ("reduction", "reduction", "size_average", "reduce"), "size_average": None, "reduce": None},
        doc='How a loss is reduced: "mean", "sum" or "none".')
 module(f"_WeightedLoss(Tensor? weight=None, {_OLD})", "loss", base="_Loss",
        doc="A loss with a weight for each class or element.")
-module(f"L1Loss({_OLD})", "loss", "F.l1_loss(input, target, reduction=self.reduction)", base="_Loss",
+module(f"L1Loss({_OLD})", "loss", "l1_loss", "*, reduction", base="_Loss",
        inputs="input, target", doc="The absolute difference.")
-module(f"MSELoss({_OLD})", "loss", "F.mse_loss(input, target, reduction=self.reduction)", base="_Loss",
+module(f"MSELoss({_OLD})", "loss", "mse_loss", "*, reduction", base="_Loss",
        inputs="input, target", doc="The squared difference.")
 module("SmoothL1Loss(bool? size_average=None, bool? reduce=None, str reduction='mean', "
        "float beta=1.0)", "loss",
-       "F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)", base="_Loss",
+       "smooth_l1_loss", "*, reduction, beta", base="_Loss",
        inputs="input, target",
        doc="The squared difference over 2 beta where it is below beta, the absolute one beyond.")
 module("HuberLoss(str reduction='mean', float delta=1.0)", "loss",
-       "F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)", base="_Loss",
+       "huber_loss", "*, reduction, delta", base="_Loss",
        inputs="input, target", doc="Half the squared difference below delta, linear beyond.")
 module("NLLLoss(Tensor? weight=None, bool? size_average=None, int ignore_index=-100, "
        "bool? reduce=None, str reduction='mean')", "loss",
-       "F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)",
+       "nll_loss", "*, weight, ignore_index, reduction",
        base="_WeightedLoss", inputs="input, target",
        doc="The negative log likelihood of class indices, given log probabilities.")
 module("CrossEntropyLoss(Tensor? weight=None, bool? size_average=None, int ignore_index=-100, "
        "bool? reduce=None, str reduction='mean', float label_smoothing=0.0)", "loss",
-       "F.cross_entropy(input, target, weight=self.weight, ignore_index=self.ignore_index, "
-       "reduction=self.reduction, label_smoothing=self.label_smoothing)",
+       "cross_entropy", "*, weight, ignore_index, reduction, label_smoothing",
        base="_WeightedLoss", inputs="input, target",
        doc="The cross entropy of logits and class indices or class probabilities.")
 module(f"BCELoss(Tensor? weight=None, {_OLD})", "loss",
-       "F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)",
+       "binary_cross_entropy", "*, weight, reduction",
        base="_WeightedLoss", inputs="input, target",
        doc="The cross entropy of probabilities and targets in [0, 1].")
 module(f"BCEWithLogitsLoss(Tensor? weight=None, {_OLD}, Tensor? pos_weight=None)", "loss",
-       "F.binary_cross_entropy_with_logits(input, target, self.weight, pos_weight=self.pos_weight, "
-       "reduction=self.reduction)",
+       "binary_cross_entropy_with_logits", "weight, *, pos_weight, reduction",
        base="_Loss", inputs="input, target",
        doc="BCELoss of sigmoid(x), computed without losing digits.")
 module(f"KLDivLoss({_OLD}, bool log_target=False)", "loss",
-       "F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)", base="_Loss",
+       "kl_div", "*, reduction, log_target", base="_Loss",
        inputs="input, target", doc="The Kullback-Leibler divergence, given log probabilities.")
 module("PoissonNLLLoss(bool log_input=True, bool full=False, bool? size_average=None, "
        "float eps=1e-8, bool? reduce=None, str reduction='mean')", "loss",
-       "F.poisson_nll_loss(log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, "
-       "reduction=self.reduction)", base="_Loss", inputs="log_input, target",
+       "poisson_nll_loss", "*, log_input, full, eps, reduction", base="_Loss", inputs="log_input, target",
        doc="The negative log likelihood of counts under a Poisson distribution.")
 module("GaussianNLLLoss(*, bool full=False, float eps=1e-6, str reduction='mean')", "loss",
-       "F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)",
+       "gaussian_nll_loss", "*, full, eps, reduction",
        base="_Loss", inputs="input, target, var",
        doc="The negative log likelihood under normal distributions of given variance.")
 module(f"HingeEmbeddingLoss(float margin=1.0, {_OLD})", "loss",
-       "F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)", base="_Loss",
+       "hinge_embedding_loss", "*, margin, reduction", base="_Loss",
        inputs="input, target", doc="x where the target is 1, max(0, margin - x) where it is -1.")
-module(f"SoftMarginLoss({_OLD})", "loss", "F.soft_margin_loss(input, target, reduction=self.reduction)",
+module(f"SoftMarginLoss({_OLD})", "loss", "soft_margin_loss", "*, reduction",
        base="_Loss", inputs="input, target", doc="log(1 + exp(-target * x)).")
 module(f"MarginRankingLoss(float margin=0.0, {_OLD})", "loss",
-       "F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)",
+       "margin_ranking_loss", "*, margin, reduction",
        base="_Loss", inputs="input1, input2, target",
        doc="max(0, -target * (input1 - input2) + margin).")
 module(f"CosineEmbeddingLoss(float margin=0.0, {_OLD})", "loss",
-       "F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)",
+       "cosine_embedding_loss", "*, margin, reduction",
        base="_Loss", inputs="input1, input2, target",
        doc="1 - cos where the target is 1, max(0, cos - margin) where it is -1.")
 module(f"TripletMarginLoss(float margin=1.0, float p=2.0, float eps=1e-6, bool swap=False, {_OLD})",
        "loss",
-       "F.triplet_margin_loss(anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap, "
-       "reduction=self.reduction)", base="_Loss", inputs="anchor, positive, negative",
-       sets={"margin": "_positive_margin(margin)"},
+       "triplet_margin_loss", "*, margin, p, eps, swap, reduction", base="_Loss", inputs="anchor, positive, negative",
+       sets={"margin": ("positive_margin", "margin")},
        doc="How much nearer the anchor should be to `positive` than to `negative`.")
 module(f"MultiMarginLoss(int p=1, float margin=1.0, Tensor? weight=None, {_OLD})", "loss",
-       "F.multi_margin_loss(input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction)",
-       base="_WeightedLoss", inputs="input, target", sets={"p": "_one_or_two(p)"},
+       "multi_margin_loss", "*, p, margin, weight, reduction",
+       base="_WeightedLoss", inputs="input, target", sets={"p": ("one_or_two", "p")},
        doc="The hinge loss of many classes.")
 module(f"MultiLabelMarginLoss({_OLD})", "loss",
-       "F.multilabel_margin_loss(input, target, reduction=self.reduction)", base="_Loss",
+       "multilabel_margin_loss", "*, reduction", base="_Loss",
        inputs="input, target", doc="The hinge loss of samples with several classes each.")
 module(f"MultiLabelSoftMarginLoss(Tensor? weight=None, {_OLD})", "loss",
-       "F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)",
+       "multilabel_soft_margin_loss", "*, weight, reduction",
        base="_WeightedLoss", inputs="input, target",
        doc="The binary cross entropy with logits, averaged over the last dimension.")

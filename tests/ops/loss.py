@@ -16,9 +16,9 @@ SAMPLES = {
     "_bce_backward": ["x(3, 4), x(3, 4, low=0.1, high=0.9), x(3, 4, low=0.1, high=0.9)"],
     "nll_loss_nd": _CLASSES,
     "nll_loss": _CLASSES[:2],
-    "nll_loss2d": _CLASSES[2:3],
+    "nll_loss2d": ["x(1, 3, 2, 2), ints(1, 2, 2, high=3)", *_CLASSES[2:3]],
     "nll_loss_forward": ["x(5, 4), ints(5, high=4), const(4), 1, -100", "x(5, 4), ints(5, high=4), None, 0, 1"],
-    "nll_loss2d_forward": ["x(2, 3, 4, 5), ints(2, 4, 5, high=3), const(3), 2, 1"],
+    "nll_loss2d_forward": ["x(1, 3, 2, 2), ints(1, 2, 2, high=3), const(3), 2, 1"],
     "cross_entropy_loss": [
         *_CLASSES,
         "x(5, 4), ints(5, high=4), const(4), 1, 1, 0.1",

@@ -56,14 +56,19 @@ _PLACED = "pos(2, 3, 2, 2), m.tensor([[0, 3], [9, 14]]).expand(2, 3, 2, 2)"
 _RANDOM = "m.tensor([[[0.3, 0.7], [0.9, 0.1]]], dtype=dtype)"
 SAMPLES |= {
     "lp_pool1d": ["pos(2, 3, 9), 2, 3", "pos(3, 9), 3.0, 2, 1, True"],
-    "lp_pool2d": ["pos(2, 3, 8, 9), 2, 2", "pos(3, 8, 9), 1.5, (2, 3), (1, 2)", "x(2, 3, 8, 9), 2, 3, 2, True"],
-    "lp_pool3d": ["pos(2, 3, 4, 5, 6), 2, 2", "pos(3, 4, 5, 6), 3, (2, 3, 2), 2"],
+    "lp_pool2d": ["pos(1, 2, 4, 4), 2, 2", "pos(2, 3, 8, 9), 2, 2", "pos(3, 8, 9), 1.5, (2, 3), (1, 2)", "x(2, 3, 8, 9), 2, 3, 2, True"],
+    "lp_pool3d": ["pos(1, 1, 3, 3, 3), 3, 2, 1", "pos(2, 3, 4, 5, 6), 2, 2", "pos(3, 4, 5, 6), 3, (2, 3, 2), 2"],
     "fractional_max_pool2d": [
+        "distinct(1, 1, 4, 5), 2, (2, 3), m.tensor([[[0.3, 0.7]]], dtype=dtype)",
         *(f"distinct(1, 2, 7, 8), (2, 3), (3, 4), {_RANDOM}", f"distinct(2, 7, 8), 2, 1, {_RANDOM}"),
         f"distinct(1, 2, 7, 8), 2, (6, 7), {_RANDOM}",
     ],
-    "fractional_max_pool3d": ["distinct(1, 1, 5, 6, 7), 2, (2, 3, 3), m.tensor([[[0.3, 0.7, 0.5]]], dtype=dtype)"],
+    "fractional_max_pool3d": [
+        "distinct(1, 1, 3, 3, 3), 2, 1, m.tensor([[[0.3, 0.7, 0.5]]], dtype=dtype)",
+        "distinct(1, 1, 5, 6, 7), 2, (2, 3, 3), m.tensor([[[0.3, 0.7, 0.5]]], dtype=dtype)",
+    ],
     "_fractional_max_pool": [
+        "distinct(1, 1, 4, 5), 2, 2, (2, 3), None, m.tensor([[[0.3, 0.7]]], dtype=dtype)",
         *(f"distinct(1, 2, 7, 8), 2, (2, 3), (3, 4), None, {_RANDOM}", f"distinct(1, 2, 7, 8), 2, 2, None, [0.5], {_RANDOM}"),
         f"distinct(2, 7, 8), 2, 2, None, (0.5, 0.7), {_RANDOM}",
     ],

@@ -73,6 +73,7 @@ SAMPLES = {
     ],
 }
 _UP = {1: "x(2, 3, 5), (7,)", 2: "x(2, 3, 5, 4), (7, 9)", 3: "x(1, 2, 3, 4, 5), (6, 3, 7)"}
+_FEW_UP = {1: "x(1, 2, 4), (7,)", 2: "x(1, 1, 3, 4), (4, 3)", 3: "x(1, 1, 2, 3, 2), (3, 2, 3)"}
 _NAMES = {
     **{f"upsample_nearest{n}d": (n, "") for n in (1, 2, 3)},
     **{f"_upsample_nearest_exact{n}d": (n, "") for n in (1, 2, 3)},
@@ -82,11 +83,11 @@ _NAMES = {
 }
 for _name, (_n, _corners) in _NAMES.items():
     _image = _UP[_n].split(", (")[0]
-    SAMPLES[_name] = [f"{_UP[_n]}{_corners}", f"{_UP[_n]}{_corners.replace('True', 'False')}, {', '.join(['1.5'] * _n)}"]
-    SAMPLES[f"{_name}.vec"] = [f"{_UP[_n]}{_corners}, None", f"{_image}, None{_corners.replace('True', 'False')}, {[1.5, 2.0, 0.7][:_n]}"]
+    SAMPLES[_name] = [f"{_FEW_UP[_n]}{_corners}", f"{_UP[_n]}{_corners}", f"{_UP[_n]}{_corners.replace('True', 'False')}, {', '.join(['1.5'] * _n)}"]
+    SAMPLES[f"{_name}.vec"] = [f"{_FEW_UP[_n]}{_corners}, None", f"{_UP[_n]}{_corners}, None", f"{_image}, None{_corners.replace('True', 'False')}, {[1.5, 2.0, 0.7][:_n]}"]
 SAMPLES |= {
     "interpolate": [
-        *("x(2, 3, 5), 7", "x(2, 3, 5, 4), (7, 9)", "x(2, 3, 5, 4), None, 1.7", "x(1, 2, 3, 4, 5), scale_factor=(2, 1.0, 0.5)"),
+        *("x(1, 1, 4, 3), 5", "x(1, 1, 3, 4), 5, mode='bilinear'", "x(2, 3, 5), 7", "x(2, 3, 5, 4), (7, 9)", "x(2, 3, 5, 4), None, [1.7, 1.7]", "x(1, 2, 3, 4, 5), scale_factor=(2, 1.0, 0.5)"),
         *(f"x(2, 3, 5, 4), 3, mode='{mode}'" for mode in ("nearest-exact", "area", "bilinear", "bicubic")),
         *("x(2, 3, 5), 9, mode='linear', align_corners=True", "x(1, 2, 3, 4, 5), 6, mode='trilinear'", "x(2, 3, 5), 3, mode='area'"),
         "x(1, 2, 3, 4, 5), 2, mode='area'",
@@ -94,13 +95,14 @@ SAMPLES |= {
         "x(1, 2, 9, 11), (4, 5), mode='bicubic', antialias=True",
     ],
     "grid_sample": [
+        *(f"x(1, 1, 3, 3), {_FEW_PLACES}, '{mode}', 'border', True" for mode in ("bilinear", "nearest", "bicubic")),
         *(f"x(2, 3, 5, 6), {_PLACES}, '{mode}', 'border', True" for mode in ("bilinear", "nearest", "bicubic")),
         *(f"x(2, 3, 5, 6), {_PLACES}, padding_mode='{how}', align_corners=False" for how in ("zeros", "reflection")),
     ],
     "affine_grid": ["x(2, 2, 3), (2, 1, 4, 5), True", "x(1, 3, 4), (1, 1, 2, 3, 4), False"],
 }
 DTYPES = dict.fromkeys(SAMPLES, "floating") | dict.fromkeys(("affine_grid_generator", "affine_grid"), "floats")
-DTYPES |= dict.fromkeys((name for name in SAMPLES if "upsample" in name), "floats")
+DTYPES |= dict.fromkeys((name for name in SAMPLES if "upsample" in name or name == "interpolate"), "floats")
 ERRORS = {
     "_interpolate": [
         (f"x(1, 1, 4), (2, 2), 'bilinear', False, False, {_NONE}", RuntimeError, "two dimensions more"),

@@ -15,6 +15,7 @@ WIDER = {
     "conv2d": "not implemented for '(Int|Short|Char|Byte)'",
     "cdist": "not implemented for '(Half|BFloat16)'",
     "pdist": "not implemented for '(Half|BFloat16)'",
+    "local_response_norm": "not implemented for '(Half|BFloat16)'",
     "avg_pool3d": "not implemented for '(Half|BFloat16)'",
     "addcmul": "not implemented for 'Bool'",
     "linalg_vecdot": "Expected a floating point or complex tensor as input",

@@ -42,6 +42,11 @@ def _positive_margin(margin):
     return margin
 
 
+def _or_else(value, other):
+    """A value, or another one where it is None."""
+    return other if value is None else value
+
+
 def _repeated(value, n):
     """A tuple of `n` for a single value; a tuple of what any iterable holds."""
     return tuple(value) if isinstance(value, Iterable) else (value,) * n
