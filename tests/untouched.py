@@ -2,7 +2,8 @@
 
 A pytest plugin. Python's hook for profilers tells of every call in this process: of functions in
 Python by their code, of those in C by the object. A class counts once it is made or one of the
-methods that it defines has run. What tests run in other processes does not count.
+methods that it defines has run; of types that C defines nothing shows, they are left out. What
+tests run in other processes does not count.
 """
 
 import importlib
@@ -53,19 +54,27 @@ def public_callables():
                 continue
             value = inspect.unwrap(value)
             home = getattr(value, "__module__", None) or module_name
-            if home.partition(".")[0] == "rushlight" and hasattr(value, "__name__"):
+            is_ours = home.partition(".")[0] == "rushlight" and hasattr(value, "__name__")
+            if is_ours and (not inspect.isclass(value) or any(methods_of(value))):
                 full = f"{module_name}.{name}"
                 known = names.get(value)
                 names[value] = full if known is None else min(known, full, key=len)
     return names
 
 
+def methods_of(kind):
+    """The functions in Python that a class itself defines; types of C have none."""
+    for member in vars(kind).values():
+        member = member.fget if isinstance(member, property) else member
+        member = getattr(member, "__func__", member)
+        if inspect.isfunction(member):
+            yield member
+
+
 def is_touched(value):
     """Whether a test has called this function, or made or used this class."""
     if inspect.isclass(value):
-        own = [getattr(member, "__func__", member) for member in vars(value).values()]
-        own += [member.fget for member in vars(value).values() if isinstance(member, property)]
-        return value in _made or any(map(is_touched, filter(inspect.isfunction, own)))
+        return value in _made or any(map(is_touched, methods_of(value)))
     if inspect.isfunction(value):
         return id(value.__code__) in _codes
     return id(value) in _builtins
