@@ -119,7 +119,7 @@ class TypedStorage:
 
     def type(self, dtype=None, non_blocking=False):
         """The name of its class; with a dtype or such a name a storage of that dtype."""
-        kind = f"{OF_DTYPE[self.dtype].__name__}"
+        kind = OF_DTYPE[self.dtype].__name__
         if dtype is None:
             return f"torch.cuda.{kind}" if self.is_cuda else f"torch.{kind}"
         if isinstance(dtype, str):

@@ -228,7 +228,7 @@ RL_CUDA_API int rushlight_cuda_record_use(void* p, int device, void* stream) {
 
 // The toolkit's version as CUDA writes it: 13000 for 13.0.
 RL_CUDA_API int rushlight_cuda_toolkit_version() { return CUDART_VERSION; }
-// What there are kernels for, as CMake's CUDA_ARCHITECTURES has it, with spaces: "80-virtual 90-real".
+// What there are kernels for, as CUDA_ARCHITECTURES has it, with spaces: "80-virtual 90-real".
 RL_CUDA_API const char* rushlight_cuda_arch_list() { return RL_CUDA_ARCH; }
 
 // Lines of "name 1" for the kernels there are and "name 0" for those missing; needs no GPU.
