@@ -316,6 +316,8 @@ const char* run_depthwise_weight(const Conv& c) {
   return refusal != nullptr ? refusal : depthwise_conv_kernels().weight_backward(c);
 }
 
+const char* run_winograd(const Conv& c) { return winograd_conv_kernels().forward(c); }
+
 // Window kernels copy all that lies between the taps; of a huge dilation that is far more than the
 // image.
 const char* not_for_windows(const Conv& c) {
@@ -343,11 +345,21 @@ const char* run_windows_weight(const Conv& c) {
   return refusal;
 }
 
+// ---- the list ----
+
+// Best first, by measurements on some 500 shapes of common networks (docs/performance.md): what
+// each is there for.
 constexpr Candidate<Conv> forward_candidates[] = {
-    {"matrix product", run_product},    {"one window", run_whole},
-    {"depthwise", run_depthwise},       {"columns", convolve_by_columns},
-    {"images side by side", run_batch}, {"oneDNN", run_onednn},
-    {"windows", run_windows},           {"reference", run_reference},
+    {"matrix product", run_product},     // 1x1: the images are the matrix
+    {"one window", run_whole},           // a kernel as large as the image
+    {"depthwise", run_depthwise},        // groups of a channel: no products to share
+    {"Winograd", run_winograd},          // 3x3 at stride 1: a fourth of the multiplications
+    {"columns", convolve_by_columns},    // few pixels: the weight, not brought into an order,
+                                         // is most of the memory
+    {"images side by side", run_batch},  // many small images of few channels: no lane is idle
+    {"oneDNN", run_onednn},              // the rest of float32, 16-bit floats, channels last
+    {"windows", run_windows},            // few channels or one image; float64; wide dilations
+    {"reference", run_reference},        // integers and complex numbers
 };
 
 constexpr Candidate<Conv> weight_candidates[] = {

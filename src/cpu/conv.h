@@ -108,4 +108,21 @@ inline const DepthwiseConvKernels& depthwise_conv_kernels() {
   return RL_ISA_TABLE(depthwise_conv_kernels);
 }
 
+// Kernels of 3x3 by Winograd's algorithm (isa/conv_winograd.cpp): done, or the reason why not.
+struct WinogradConvKernels {
+  const char* (*forward)(const Conv& problem);
+};
+namespace v2 {
+extern const WinogradConvKernels winograd_conv_kernels;
+}
+namespace v3 {
+extern const WinogradConvKernels winograd_conv_kernels;
+}
+namespace v4 {
+extern const WinogradConvKernels winograd_conv_kernels;
+}
+inline const WinogradConvKernels& winograd_conv_kernels() {
+  return RL_ISA_TABLE(winograd_conv_kernels);
+}
+
 }  // namespace rushlight::cpu

@@ -89,37 +89,15 @@ void for_rows(const Shapes& s, const Frame& frame, int64_t channel, const F& f) 
 }
 
 // Calls f(a row's window at one tap, its pixels among the columns) for the rows of all small
-// images, then for the next tap; `width` and `step` (between windows) are constants for common
-// ones.
+// images, then for the next tap.
 template <class T, class F>
 void for_taps(const Shapes& s, const Frame& frame, T* plane, const F& f) {
-  const int64_t width = s.small_size[2];
-  const auto run = [&](auto fixed_width, auto fixed_step) {
-    constexpr int64_t w = decltype(fixed_width)::value;
-    constexpr int64_t d = decltype(fixed_step)::value;
-    int64_t p = 0;
-    for (const int32_t tap : frame.taps) {
-      T* at = plane + tap;
-      for (const int32_t start : frame.starts) {
-        f(at + start, p, w > 0 ? w : width, d > 0 ? d : s.c.stride[2]);
-        p += w > 0 ? w : width;
-      }
+  int64_t p = 0;
+  for (const int32_t tap : frame.taps) {
+    for (const int32_t start : frame.starts) {
+      f(plane + tap + start, p);
+      p += s.small_size[2];
     }
-  };
-  using std::integral_constant;
-  const auto with_step = [&](auto fixed_width) {
-    s.c.stride[2] == 1 ? run(fixed_width, integral_constant<int64_t, 1>())
-                       : run(fixed_width, integral_constant<int64_t, 0>());
-  };
-  switch (width) {
-    case 2:
-      return with_step(integral_constant<int64_t, 2>());
-    case 4:
-      return with_step(integral_constant<int64_t, 4>());
-    case 8:
-      return with_step(integral_constant<int64_t, 8>());
-    default:
-      return with_step(integral_constant<int64_t, 0>());
   }
 }
 
@@ -142,9 +120,9 @@ void gather_columns(const Shapes& s, const Frame& frame, T* columns) {
         }
       });
       T* to = columns + channel * s.c.taps() * s.pixels;
-      for_taps(s, frame, plane.data(), [&](const T* window, int64_t p, int64_t n, int64_t stride) {
-        for (int64_t x = 0; x < n; x++) {
-          to[p + x] = window[x * stride];
+      for_taps(s, frame, plane.data(), [&](const T* window, int64_t p) {
+        for (int64_t x = 0; x < s.small_size[2]; x++) {
+          to[p + x] = window[x * s.c.stride[2]];
         }
       });
     }
@@ -160,9 +138,9 @@ void add_columns(const Shapes& s, const Frame& frame, const T* columns, const T*
     for (int64_t channel = begin; channel < end; channel++) {
       std::fill_n(plane.data(), frame.total, bias != nullptr ? bias[channel] : T(0));
       const T* from = columns + channel * s.c.taps() * s.pixels;
-      for_taps(s, frame, plane.data(), [&](T* window, int64_t p, int64_t n, int64_t stride) {
-        for (int64_t x = 0; x < n; x++) {
-          window[x * stride] += from[p + x];
+      for_taps(s, frame, plane.data(), [&](T* window, int64_t p) {
+        for (int64_t x = 0; x < s.small_size[2]; x++) {
+          window[x * s.c.stride[2]] += from[p + x];
         }
       });
       for_rows(s, frame, channel, [&](int64_t at, int64_t to, int64_t n) {

@@ -20,6 +20,10 @@ CASES = [
     ((6, 1, 28, 28), (6, 1, 5, 5), {"padding": 2}),
     ((3, 12, 19, 21), (12, 1, 3, 3), {"padding": 1, "groups": 12}),
     ((3, 12, 19, 21), (24, 1, 3, 3), {"padding": 1, "groups": 12, "stride": 2}),
+    # Winograd: tiles of several images in a panel, over the edges, several blocks of rows.
+    ((3, 20, 17, 20), (24, 20, 3, 3), {}),
+    ((2, 18, 33, 30), (33, 18, 3, 3), {"padding": 2}),
+    ((1, 300, 60, 70), (16, 300, 3, 3), {"padding": 1}),
     # Depthwise: several parts of an image, strides and dilations that split the frame, two outputs each.
     ((2, 5, 130, 90), (5, 1, 5, 3), {"padding": 2, "groups": 5}),
     ((1, 33, 10, 10), (33, 1, 5, 5), {"padding": 2, "stride": 2, "groups": 33}),
@@ -50,6 +54,8 @@ TRANSPOSED = [
     ((2, 6, 7, 7), (6, 5, 3, 3), {"stride": 3, "padding": 1, "output_padding": 2}),
     ((2, 6, 7, 7), (6, 5, 3, 3), {"dilation": 2, "groups": 2, "stride": 2}),
     ((4, 32, 16, 16), (32, 32, 3, 3), {"padding": 1}),
+    ((2, 33, 23, 20), (33, 17, 3, 3), {"padding": 2}),
+    ((2, 33, 23, 20), (33, 17, 3, 3), {}),
     ((1, 3, 5, 5), (3, 4, 2, 2), {"stride": 5}),
     # More output padding than the stride: the last elements belong to no window.
     ((2, 6, 7, 6), (6, 5, 3, 3), {"dilation": 3, "stride": 2, "output_padding": 2}),
@@ -237,11 +243,36 @@ def test_weight_gradients_where_an_element_is_infinite(size):
     assert dw.isinf().nonzero().tolist() == [[1, 0, 0, 2]] and not dw.isnan().any()
 
 
-def test_infinite_elements_stay_where_they_are():
-    x = torch.zeros(2, 8, 20, 40)
+@pytest.mark.parametrize("channels", [8, 32])
+def test_infinite_elements_stay_where_they_are(channels):
+    x = torch.zeros(2, channels, 20, 40)
     x[0, 0, 10, 10] = float("inf")
-    y = F.conv2d(x, torch.ones(12, 8, 3, 3), padding=1)
-    assert y.isinf().sum().item() == 12 * 9 and not y.isnan().any()
+    y = F.conv2d(x, torch.ones(24, channels, 3, 3), padding=1)
+    assert y.isinf().sum().item() == 24 * 9 and not y.isnan().any()
+
+
+def test_each_way_runs():
+    """The shapes of this file reach every candidate that the list names."""
+    code = """
+def run(x, w, **options):
+    x, w = torch.ones(*x, requires_grad=True), torch.ones(*w, requires_grad=True)
+    F.conv2d(x, w, **options).sum().backward()
+run((2, 8, 9, 9), (8, 8, 1, 1))
+run((2, 8, 4, 4), (8, 8, 4, 4))
+run((2, 8, 9, 9), (8, 1, 3, 3), groups=8)
+run((2, 32, 20, 20), (32, 32, 3, 3))
+run((2, 200, 6, 6), (200, 200, 3, 3), stride=2)
+run((64, 3, 9, 9), (8, 3, 3, 3), stride=2)
+run((2, 64, 30, 30), (64, 64, 5, 5))
+run((1, 3, 40, 40), (8, 3, 5, 5))
+"""
+    lines = [line for line in choices.run(code)[1] if "convolution" in line]
+    ran = {
+        line[: line.rindex(" ran")].rpartition("),")[2].rpartition(":")[2].strip() for line in lines
+    }
+    expected = {"matrix product", "one window", "depthwise", "Winograd", "columns"}
+    expected |= {"images side by side", "oneDNN", "windows"}
+    assert ran == expected
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
