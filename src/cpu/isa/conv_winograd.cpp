@@ -371,7 +371,7 @@ const char* forward(const Conv& c) {
   const double in = static_cast<double>(c.in_channels);
   const double out = static_cast<double>(c.out_channels);
   const double padded = static_cast<double>(panels_of(tiles.all_rows * tiles.width) * B::nr);
-  const double own = places * in * out * padded + 600 * (in + out) * count + 300 * in * out;
+  const double own = places * in * out * padded + 600 * (in + out) * count + 600 * in * out;
   const double plain = 9 * in * out * static_cast<double>(c.batch * c.out[1] * c.out[2]);
   if (own > plain * 0.9) {
     return "few tiles or channels";
