@@ -16,7 +16,7 @@ op("index_select(Tensor self, int dim, Tensor index) -> Tensor", kernel=custom()
    grad={"self": "index_select_backward(grad, self.sizes(), dim, index)"}, ref="numpy.take",
    doc="The slices along a dimension that `index` lists.")
 op("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", kernel=update(),
-   grad={"self": "grad", "source": "index_select_like(grad, dim, index, source.sizes()).mul(alpha)"},
+   grad={"self": "grad", "source": "scaled(index_select_like(grad, dim, index, source.sizes()), alpha.conj())"},
    doc="Adds alpha * source to the slices that `index` lists.")
 op("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", kernel=update(),
    grad={"self": "grad.index_fill(dim, index, Scalar(0))",

@@ -357,7 +357,7 @@ op("tanh_backward(Tensor grad_output, Tensor output) -> Tensor", kernel=pointwis
 # ---- losses that are a formula and a mean; reduction is 0 (none), 1 (mean) or 2 (sum) ----
 
 op("_squared_error(Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
-   grad={"self": "grad * (2 * (self - target))", "target": "grad * (2 * (target - self))"}, doc="(self - target)^2.")
+   grad={"self": "grad * (2 * (self - target)).conj()", "target": "grad * (2 * (target - self)).conj()"}, doc="(self - target)^2.")
 op("_smooth_l1(Tensor self, Tensor target, float beta) -> Tensor", kernel=pointwise(floating), variants="function",
    grad={"self": "grad * _smooth_l1_slope(self, target, beta)", "target": "-grad * _smooth_l1_slope(self, target, beta)"},
    doc="Squared error / (2 beta) below beta, absolute error above.")

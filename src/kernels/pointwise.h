@@ -96,7 +96,7 @@ RL_FORMULA(signbit, x) {
   }
 }
 RL_FORMULA(hypot, x, y) { return math::hypot(x, y); }
-RL_FORMULA(heaviside, x, y) { return x == T(0) ? y : x < T(0) ? T(0) : x != x ? x : T(1); }
+RL_FORMULA(heaviside, x, y) { return x == T(0) ? y : x > T(0) ? T(1) : T(0); }
 RL_FORMULA(nextafter, x, y) { return math::nextafter(x, y); }
 // Among the numbers of a 16-bit dtype, of which x is one.
 template <class S>

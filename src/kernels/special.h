@@ -160,6 +160,9 @@ RL_INLINE double zeta(double s, double q) {
   if (!(s > 1) || q != q) {
     return nan;
   }
+  if (q == inf) {
+    return 0;
+  }
   if (q <= 0) {
     if (q == math::floor(q)) {
       return inf;

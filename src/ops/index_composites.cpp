@@ -25,11 +25,16 @@ Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Te
   if (!grad_enabled() || !value.requires_grad()) {
     return self.index_fill(dim, index, value.item());
   }
-  DimVector sizes = self.sizes();
-  if (!sizes.empty()) {
-    sizes[wrap_dim(dim, self.dim())] = index.numel();
+  // Not by index_copy, which would count the gradient of the value twice for an index that occurs
+  // twice.
+  DimVector line(self.dim(), 1);
+  if (!line.empty()) {
+    const int64_t d = wrap_dim(dim, self.dim());
+    line[d] = self.size(d);
   }
-  return self.index_copy(dim, index, value.to(self.dtype()).expand(sizes));
+  const Tensor chosen = rushlight::zeros({product(line)}, self.options().dtype(kBool));
+  return rushlight::where(chosen.index_fill(0, index, Scalar(true)).reshape(line),
+                          value.to(self.dtype()), self);
 }
 
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
@@ -410,16 +415,18 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
     for_self = grad;
     for_src = grad.gather(dim, index);
   } else if (reduce == "mean") {
-    Tensor count = include_self ? rushlight::ones_like(grad) : rushlight::zeros_like(grad);
-    count = count.scatter_add(dim, index, rushlight::ones(index.sizes(), grad.options()))
-                .clamp_min(Scalar(1));
+    const TensorOptions real = grad.options().dtype(to_real(grad.dtype()));
+    const Tensor count = rushlight::full(grad.sizes(), Scalar(include_self ? 1 : 0), real)
+                             .scatter_add(dim, index, rushlight::ones(index.sizes(), real))
+                             .clamp_min(Scalar(1));
     for_self = grad.div(count);
     for_src = for_self.gather(dim, index);
   } else if (reduce == "prod") {
     RL_CHECK(!self.eq(Scalar(0)).any().item<bool>() && !reached.eq(Scalar(0)).any().item<bool>(),
              "scatter_reduce(): the derivative of prod is not defined here for zeros");
-    for_self = grad.mul(result).div(self);
-    for_src = grad.mul(result).gather(dim, index).div(reached);
+    const Tensor whole = grad.mul(result.conj());
+    for_self = whole.div(self.conj());
+    for_src = whole.gather(dim, index).div(reached.conj());
   } else {
     const Tensor self_is = self.eq(result).to(grad.dtype());
     const Tensor src_is = reached.eq(result.gather(dim, index)).to(grad.dtype());

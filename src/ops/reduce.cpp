@@ -347,7 +347,7 @@ Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& resul
   }
   const Tensor wide = expand_reduced(grad, self.sizes(), dim, keepdim);
   if (!self.detach().eq(Scalar(0)).any().item<bool>()) {
-    return wide.mul(expand_reduced(result, self.sizes(), dim, keepdim)).div(self).conj();
+    return wide.mul(expand_reduced(result, self.sizes(), dim, keepdim).conj()).div(self.conj());
   }
   // Reduced dimensions go last and become one.
   const DimVector reduced = wrap_dims(dim.value_or({}), self.dim());
@@ -435,8 +435,13 @@ Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar
   }
   if (std::isinf(p)) {
     const Tensor size = self.abs();
-    const Tensor chosen = size.eq(norm).logical_or(size.isnan());
-    const Tensor count = chosen.sum(wrap_dims(dim.value_or({}), self.dim()), true);
+    const DimVector dims = wrap_dims(dim.value_or({}), self.dim());
+    // The norm of complex numbers may differ from their largest size by a rounding.
+    const Tensor extreme = !self.is_complex() ? norm
+                           : p > 0            ? size.amax(dims, true)
+                                              : size.amin(dims, true);
+    const Tensor chosen = size.eq(extreme).logical_or(size.isnan());
+    const Tensor count = chosen.sum(dims, true);
     return self.sgn().mul(chosen).mul(g.div(count));
   }
   // Where self or the norm is zero the powers below may be infinite.

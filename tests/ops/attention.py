@@ -20,6 +20,10 @@ SAMPLES = {
     ],
 }
 DTYPES = dict.fromkeys(SAMPLES, "floating")
+REFERENCES = {
+    "scaled_dot_product_attention": "attention(query, key, value, attn_mask, is_causal, scale, enable_gqa)",
+    "_attention": "(attention(query, key, value, attn_mask, is_causal, scale), None)",
+}
 ERRORS = {
     "scaled_dot_product_attention": [
         ("x(4), x(4), x(4)", RuntimeError, "to all be  at least 2 dimensional"),

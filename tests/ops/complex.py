@@ -15,7 +15,7 @@ REFERENCES = {
     **dict.fromkeys(("resolve_conj", "resolve_neg"), "self"),
     **dict.fromkeys(("is_conj", "is_neg"), "False"),
     "view_as_real": "np.stack((self.real, self.imag), -1)",
-    "view_as_complex": "self[..., 0] + 1j * self[..., 1]",
-    "_complex": "real + 1j * imag",
+    "view_as_complex": "complex_of(self[..., 0], self[..., 1])",
+    "_complex": "complex_of(real, imag)",
     "polar": "abs * np.exp(1j * angle)",
 }

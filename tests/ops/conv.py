@@ -27,6 +27,17 @@ SAMPLES = {
     "col2im": ["x(1, 4, 6), (3, 4), 2, 1, 0, 1", "x(2, 12, 20), (5, 6), 2, 1, 0, 1", "x(18, 12), (5, 6), (2, 3), (2, 1), (1, 0), (2, 1)"],
 }
 DTYPES = dict.fromkeys(SAMPLES, "floating") | {"conv2d": "numbers"}
+_GEOMETRY = "stride, padding, dilation, groups"
+REFERENCES = {
+    "convolution": "conv_transposed(input, weight, bias, stride, padding, output_padding, groups, dilation) if transposed else"
+    f" convolved(input, weight, bias, {_GEOMETRY})",
+    **{f"conv{n}d{kind}": f"convolved(input, weight, bias, {_GEOMETRY})" for n in (1, 2, 3) for kind in ("", ".padding")},
+    **{f"conv_transpose{n}d": "conv_transposed(input, weight, bias, stride, padding, output_padding, groups, dilation)" for n in (1, 2, 3)},
+    "conv_tbc": "np.moveaxis(convolved(np.moveaxis(self, 0, -1), np.transpose(weight, (2, 1, 0)), bias, 1, pad), -1, 0)",
+    "im2col": "unfolded(self, kernel_size, dilation, padding, stride)",
+    "col2im": "adjoint_of(lambda i: unfolded(i, kernel_size, dilation, padding, stride, -1), self,"
+    " [*self.shape[:-2], self.shape[-2] // np.prod(np.broadcast_to(kernel_size, 2)), *np.broadcast_to(output_size, 2)])",
+}
 ERRORS = {
     "conv2d": [
         ("x(2), x(1, 1, 2, 2)", RuntimeError, r"Expected 3D \(unbatched\) or 4D \(batched\) input to conv2d, but got input of size: \[2\]"),

@@ -19,6 +19,20 @@ SAMPLES = {
 DTYPES = dict.fromkeys(("cosine_similarity", "pairwise_distance", "cdist", "pdist"), "floating")
 DTYPES |= dict.fromkeys(("pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle"), "all")
 DTYPES["cosine_similarity"] = DTYPES["pairwise_distance"] = "floats"
+_COSINE = "np.sum(x1 * x2, dim) / (np.maximum(vector_norm(x1, 2, dim), eps) * np.maximum(vector_norm(x2, 2, dim), eps))"
+_PAIRS = "np.triu_indices(len(self), 1)"
+REFERENCES = {
+    "cosine_similarity": f"(lambda x1, x2: {_COSINE})(*np.broadcast_arrays(x1, x2))",
+    "pairwise_distance": "vector_norm(x1 - x2 + eps, p, -1, keepdim)",
+    **dict.fromkeys(("cdist", "_cdist"), "vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1)"),
+    "pdist": f"vector_norm(self[{_PAIRS}[0]] - self[{_PAIRS}[1]], p, -1)",
+    "pixel_shuffle": "(lambda x, r: np.moveaxis(x.reshape(*x.shape[:-3], -1, r, r, *x.shape[-2:]), (-4, -3), (-3, -1))"
+    ".reshape(*x.shape[:-3], -1, x.shape[-2] * r, x.shape[-1] * r))(self, upscale_factor)",
+    "pixel_unshuffle": "(lambda x, r: np.moveaxis(x.reshape(*x.shape[:-2], x.shape[-2] // r, r, x.shape[-1] // r, r), (-3, -1), (-4, -3))"
+    ".reshape(*x.shape[:-3], -1, x.shape[-2] // r, x.shape[-1] // r))(self, downscale_factor)",
+    **dict.fromkeys(("channel_shuffle", "native_channel_shuffle"),
+                    "np.swapaxes(self.reshape(len(self), groups, -1, *self.shape[2:]), 1, 2).reshape(self.shape)"),
+}
 ERRORS = {
     "cosine_similarity": [("ints(3, 4, high=3), ints(3, 4, high=3)", RuntimeError, "expected common dtype to be floating point")],
     "cdist": [

@@ -8,6 +8,7 @@ overload if there is one, in tests/ops/<family>.py (those met mostly inside othe
     SAMPLES = {"cumsum": ["x(3, 4), 0", "x(), 0"]}
     DTYPES = {"cumsum": "real"}                 # default: floats
     REFERENCES = {"cumsum": "np.cumsum(self, dim, dtype)"}  # over NumPy and SciPy; references.py says with what names
+    LOOSER = {"gru.input": 10}                  # times the usual tolerance, where an op rounds again and again
     ERRORS = {"cumsum": [("x(2, 3), 5", IndexError, "Dimension out of range")]}
     NO_GRADIENT = {"argsort"}                   # composites whose results have none; others say so in the table
     SKIPS = {("cumsum", "meta"): "why"}         # strict: counted, and given a reason
@@ -65,11 +66,18 @@ _SETS = {
 }
 
 
-class Makers:
-    """Makes the inputs of one sample for one module and dtype."""
+# What hides mistakes among ordinary numbers.
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan]
 
-    def __init__(self, module, dtype, key, requires_grad=False, layout="contiguous"):
-        self.module, self.dtype, self.layout = module, dtype, layout
+
+class Makers:
+    """Makes the inputs of one sample for one module and dtype.
+
+    `special` puts zeros, ones, infinities and NaN among floating-point numbers, `repeated` draws one index again and again.
+    """
+
+    def __init__(self, module, dtype, key, requires_grad=False, layout="contiguous", special=False, repeated=False):
+        self.module, self.dtype, self.layout, self.special, self.repeated = module, dtype, layout, special, repeated
         self.device = DEVICE if module.__name__ == "rushlight" else "cpu"
         self.requires_grad = requires_grad
         self.rng = np.random.default_rng(zlib.crc32(key.encode()))
@@ -108,7 +116,8 @@ class Makers:
         if "int" in self.dtype:
             low = max(int(np.floor(low)), 0) if self.dtype == "uint8" else int(np.floor(low))
             return self.rng.integers(low, max(int(np.ceil(high)), low + 1), shape, endpoint=True)
-        return self.rng.uniform(low, high, shape)
+        found = self.rng.uniform(low, high, shape)
+        return np.where(self.rng.random(shape) < 0.6, self.rng.choice(SPECIAL, shape), found) if self.special else found
 
     def x(self, *shape, low=-2.0, high=2.0):
         return self._tensor(np.asarray(self._draw(shape, low, high)), self.dtype)
@@ -149,6 +158,7 @@ class Makers:
         return self._tensor(a @ np.conj(np.swapaxes(a, -1, -2)) + np.eye(shape[-1]), self.dtype)
 
     def ints(self, *shape, high, low=0):
+        high = low + 1 if self.repeated else high
         return self._tensor(np.asarray(self.rng.integers(low, high, shape)), "int64")
 
     def mask(self, *shape):
@@ -173,6 +183,7 @@ class Case:
     samples: list = field(default_factory=list)
     dtypes: list = field(default_factory=list)
     reference: str | None = None
+    looser: float = 1.0
     errors: list = field(default_factory=list)
     gradient: bool = True
     skips: dict = field(default_factory=dict)
@@ -247,7 +258,7 @@ def _said(family):
     """What the file of a family says, more.py behind it."""
     name = f"tests.ops.{family}"
     own = importlib.import_module(name) if importlib.util.find_spec(name) else None
-    said = {n: getattr(own, n, {}) for n in ("SAMPLES", "DTYPES", "REFERENCES", "ERRORS", "NO_GRADIENT", "SKIPS")}
+    said = {n: getattr(own, n, {}) for n in ("SAMPLES", "DTYPES", "REFERENCES", "LOOSER", "ERRORS", "NO_GRADIENT", "SKIPS")}
     for n in ("SAMPLES", "DTYPES"):
         said[n] = getattr(more, n) | said[n]
     return said
@@ -267,6 +278,7 @@ def _case(op, said, found):
     if base and key not in said["SAMPLES"]:  # `foo_` takes what `foo` has
         case.base, case.samples, case.dtypes = base.op, base.samples, base.dtypes
     case.reference = said["REFERENCES"].get(key, op.ref)
+    case.looser = said["LOOSER"].get(key, 1.0)
     case.errors = said["ERRORS"].get(key, [])
     case.gradient = key not in said["NO_GRADIENT"]
     case.skips = {mode: why for (k, mode), why in said["SKIPS"].items() if k == key}

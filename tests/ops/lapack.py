@@ -102,6 +102,59 @@ SAMPLES = {
 }
 DTYPES = dict.fromkeys(SAMPLES, "complex") | dict.fromkeys(("kron", "trace", "linalg_cross", "vander", "linalg_vecdot"), "numbers")
 DTYPES |= dict.fromkeys(("logdet", "linalg_matrix_rank.atol_rtol_float", "linalg_matrix_rank"), "floats")
+# Factors that are unique only up to signs, phases or LAPACK's ways are not told; tests/python/test_lapack.py multiplies them.
+_SOLVED = "solved(A, B, left)"
+_NORMS = {
+    "linalg_matrix_norm": "matrix_norm(self, ord, dim, keepdim)",
+    "linalg_matrix_norm.str_ord": "matrix_norm(self, ord, dim, keepdim)",
+    "linalg_norm": "np.linalg.norm(self, ord, axes(dim), keepdim) if ord is not None else vector_norm(self, 2, dim, keepdim)",
+    "linalg_norm.ord_str": "matrix_norm(self, ord, (0, 1) if dim is None else dim, keepdim)",
+    "frobenius_norm": "vector_norm(self, 2, dim, keepdim)",
+    "nuclear_norm": "np.linalg.norm(self, 'nuc', keepdims=keepdim)",
+    "nuclear_norm.dim": "matrix_norm(self, 'nuc', dim, keepdim)",
+    "linalg_cond": "np.linalg.cond(self, p)",
+    "linalg_cond.p_str": "np.linalg.cond(self, p)",
+}
+REFERENCES = {
+    **_NORMS,
+    "linalg_cholesky_ex": "(factor(self, upper), None)",
+    "linalg_cholesky": "factor(self, upper)",
+    "cholesky": "factor(self, upper)",
+    "cholesky_solve": "np.linalg.solve(from_factor(input2, upper), self)",
+    "cholesky_inverse": "np.linalg.inv(from_factor(self, upper))",
+    "_linalg_solve": f"({_SOLVED}, None)",
+    "linalg_solve_ex": f"({_SOLVED}, None)",
+    "linalg_solve": _SOLVED,
+    "linalg_solve_triangular": "solved(triangle(self, upper, unitriangular), B, left, False)",
+    "triangular_solve": "(solved(np.swapaxes(triangle(A, upper, unitriangular), -1, -2) if transpose else triangle(A, upper, unitriangular), self), A)",
+    "linalg_inv_ex": "(np.linalg.inv(A), None)",
+    "inverse": "np.linalg.inv(self)",
+    **dict.fromkeys(("_linalg_pinv", "linalg_pinv", "linalg_pinv.atol_rtol_tensor", "linalg_pinv.atol_rtol_float", "linalg_pinv.rcond_tensor"),
+                    "np.linalg.pinv(self, hermitian=hermitian)"),
+    "pinverse": "np.linalg.pinv(self)",
+    **dict.fromkeys(("linalg_svd", "_linalg_svd"), "(None, np.linalg.svd(A, compute_uv=False), None)"),
+    "svd": "(None, np.linalg.svd(self, compute_uv=False), None)",
+    "linalg_svdvals": "np.linalg.svd(A, compute_uv=False)",
+    **dict.fromkeys(("linalg_eigh", "_linalg_eigh"), "(np.linalg.eigvalsh(self), None)"),
+    "det": "np.linalg.det(self)",
+    "linalg_slogdet": "tuple(np.linalg.slogdet(A))",
+    "slogdet": "tuple(np.linalg.slogdet(self))",
+    "logdet": "np.log(np.linalg.det(self))",
+    "linalg_matrix_rank": "np.linalg.matrix_rank(self, tol, hermitian)",
+    "linalg_matrix_rank.tol_tensor": "np.linalg.matrix_rank(self, tol, hermitian)",
+    "linalg_matrix_rank.atol_rtol_float": "np.sum(np.linalg.svd(self, compute_uv=False) > (atol or 1e-5), -1)",
+    "linalg_matrix_rank.atol_rtol_tensor": "np.linalg.matrix_rank(self, rtol=rtol, hermitian=hermitian)",
+    "linalg_matrix_power": "np.linalg.matrix_power(self, n)",
+    "matrix_power": "np.linalg.matrix_power(self, n)",
+    "linalg_matrix_exp": "scipy.linalg.expm(self)",
+    "matrix_exp": "scipy.linalg.expm(self)",
+    "linalg_multi_dot": "np.linalg.multi_dot(tensors)",
+    "linalg_vecdot": "np.sum(np.conj(x) * y, dim)",
+    "cross": "np.cross(self, other, axis=dim)",
+    "linalg_vander": "x[..., None] ** np.arange(x.shape[-1] if N is None else N)",
+    "linalg_diagonal": "np.diagonal(A, offset, dim1, dim2)",
+    "_lu_permutation": "swapped(pivots, n)",
+}
 _dims = "The input tensor A must have at least 2 dimensions"
 _square = "A must be batches of square matrices, but they are 2 by 3 matrices"
 ERRORS = {
@@ -172,6 +225,7 @@ SKIPS = {(name, "grad"): _triangle for name in ("linalg_cholesky_ex", "linalg_ch
                                                 "linalg_matrix_rank.atol_rtol_float")}
 SKIPS |= {(name, "grad"): _phase for name in ("linalg_eig", "_linalg_eig", "_linalg_svd", "linalg_svd", "svd", "linalg_qr", "qr")}
 SKIPS |= {(name, "grad"): "PyTorch has no derivative either" for name in ("geqrf", "linalg_ldl_factor_ex", "linalg_ldl_factor", "linalg_ldl_solve")}
+SKIPS |= {(name, "precision"): "several orders and phases are right" for name in ("linalg_eig", "linalg_eigvals")}
 SKIPS |= {(name, "layout"): "several vectors are right, and strides decide which" for name in ("linalg_eig",)}
 SKIPS |= {(name, "parity"): "another library chooses other signs or phases: tests/parity/test_lapack.py" for name in (
     "_linalg_svd", "linalg_svd", "svd", "_linalg_eigh", "linalg_eigh", "_linalg_eig", "linalg_eig", "linalg_eigvals")}

@@ -53,6 +53,40 @@ SAMPLES = {
     "embedding_dense_backward": ["x(7, 3), ints(7, high=4), 4, -1, False", "x(7, 3), ints(7, high=4), 5, 1, True"],
 }
 DTYPES = dict.fromkeys(("nll_loss_nd", "cross_entropy_loss", "embedding"), "floating")
+_PLUS = "np.log1p(np.exp(-np.abs(self)))"
+_LOGITS = f"np.maximum(self, 0) - self * target + {_PLUS}"
+_COSINE = "np.sum(input1 * input2, -1) / (vector_norm(input1, 2, -1) * vector_norm(input2, 2, -1))"
+_CTC = "ctc(log_probs, targets, input_lengths, target_lengths, blank)"
+REFERENCES = {
+    "nll_loss_nd": "nll(self, target, weight, reduction, ignore_index)",
+    "_nll_loss": "(nll(self, target, weight, reduction, ignore_index), None)",
+    "_nll_loss_backward": "adjoint_of(lambda i: np.take_along_axis(i, target[:, None], 1)[:, 0], -grad_output / total_weight * np.ones(len(target)), sizes)",
+    "cross_entropy_loss": "cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing)",
+    "_cross_entropy": "(cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing), scipy.special.logsumexp(self, 1), None)",
+    "_bce": "-(target * np.maximum(np.log(self), -100) + (1 - target) * np.maximum(np.log(1 - self), -100))",
+    "_bce_backward": "grad_output * (self - target) / np.maximum((1 - self) * self, 1e-12)",
+    "_bce_with_logits": _LOGITS,
+    "_bce_with_logits_backward": "grad_output * (scipy.special.expit(self) - target)",
+    "binary_cross_entropy": "reduced((1 if weight is None else weight) * -(scipy.special.xlogy(target, self) + scipy.special.xlogy(1 - target, 1 - self)), reduction)",
+    "binary_cross_entropy_with_logits": "reduced((1 if weight is None else weight) * ((1 - target) * self + (1 + ((1 if pos_weight is None else pos_weight) - 1) * target)"
+    f" * ({_PLUS} + np.maximum(-self, 0))), reduction)",
+    "kl_div": "reduced(np.exp(target) * (target - self) if log_target else scipy.special.xlogy(target, target) - target * self, reduction)",
+    "poisson_nll_loss": "reduced(poisson_nll(input, target, log_input, full, eps), reduction)",
+    "hinge_embedding_loss": "reduced(np.where(target == 1, self, np.maximum(0, margin - self)), reduction)",
+    "cosine_embedding_loss": f"reduced(np.where(target == 1, 1 - {_COSINE}, np.maximum(0, {_COSINE} - margin)), reduction)",
+    "margin_ranking_loss": "reduced(np.maximum(0, -target * (input1 - input2) + margin), reduction)",
+    "triplet_margin_loss": "reduced(triplet(anchor, positive, negative, margin, p, eps, swap), reduction)",
+    "soft_margin_loss": "reduced(np.log1p(np.exp(-target * self)), reduction)",
+    "multi_margin_loss": "reduced(multi_margin(self, target, p, margin, weight), reduction)",
+    "multilabel_margin_loss": "reduced(multilabel_margin(self, target), reduction)",
+    "embedding": "weight[indices]",
+    "embedding_dense_backward": "adjoint_of(lambda i: i[indices], grad_output * ((indices != padding_idx) / (np.bincount(indices)[indices] if scale_grad_by_freq else 1))[:, None],"
+    " (num_weights, grad_output.shape[-1]))",
+    "embedding_bag": "(bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, None), None, None, None)",
+    "embedding_bag.padding_idx": "(bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx), None, None, None)",
+    "_ctc_loss": f"({_CTC}, None)",
+    **dict.fromkeys(("ctc_loss.IntList", "ctc_loss.Tensor"), f"ctc_reduced({_CTC}, target_lengths, reduction, zero_infinity)"),
+}
 _BAD_CLASS = [
     ("x(2, 3), m.tensor([0, 5])", IndexError, "Target 5 is out of bounds"),
     ("x(2, 3), m.tensor([0, -1])", IndexError, "Target -1 is out of bounds"),
@@ -89,6 +123,8 @@ SKIPS = {("_cross_entropy_backward", "grad"): "log_sum belongs to self: second g
 SKIPS |= {("binary_cross_entropy", "meta"): "looks at the values", ("gaussian_nll_loss", "meta"): "looks at the values"}
 SKIPS |= {(op, "parity"): "only nn.functional's form exists there: tests/parity/test_layers.py compares it"
           for op in ("gaussian_nll_loss", "multilabel_soft_margin_loss")}
+SKIPS |= {(op, "complex grad"): "PyTorch has no complex derivative either" for op in (
+    "embedding", "embedding_bag", "embedding_bag.padding_idx", "_bags_of_embeddings")}
 
 # ---- bags of embeddings, alignments ----
 

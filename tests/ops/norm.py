@@ -18,6 +18,19 @@ SAMPLES |= {
     "normalize": ["x(3, 4)", "x(3, 4), 1, 0", "x(2, 3, 4), 2.0, (1, 2)", "x(4), 2.0, 0, 10.0"],
 }
 DTYPES = dict.fromkeys(SAMPLES, "floating") | {"rms_norm": "differentiable"}
+_LAST = "normalized(input, last(normalized_shape), eps)"
+_ROOT = "input / np.sqrt(np.mean(input**2, last(normalized_shape), keepdims=True) + (eps or 0))"
+REFERENCES = {
+    "batch_norm": "channel_norm(input, weight, bias, running_mean, running_var, training, eps)",
+    "native_batch_norm": "(channel_norm(input, weight, bias, running_mean, running_var, training, eps), None, None)",
+    "layer_norm": f"affine({_LAST}[0], weight, bias, False)",
+    "native_layer_norm": f"(affine({_LAST}[0], weight, bias, False), *{_LAST}[1:])",
+    "group_norm": "affine(grouped_norm(input, num_groups, eps)[0], weight, bias)",
+    "native_group_norm": "(affine(grouped_norm(input, num_groups, eps)[0], weight, bias), *grouped_norm(input, num_groups, eps)[1:])",
+    "instance_norm": "affine(normalized(input, tuple(range(2, input.ndim)), eps)[0], weight, bias)",
+    "rms_norm": f"affine({_ROOT}, weight, None, False)",
+    "_fused_rms_norm": f"(affine({_ROOT}, weight, None, False), None)",
+}
 ERRORS = {
     "local_response_norm": [("x(2, 5), 2", ValueError, "Expected 3D or higher dimensionality input")],
     "batch_norm": [

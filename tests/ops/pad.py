@@ -11,6 +11,12 @@ SAMPLES = {
             "x(1, 2, 3, 4, 5), (1, 1, 1, 1, 1, 1), 'replicate'", "x(1, 2, 3), (1, -1), 'reflect'", "x(2, 3, 5), (7, 9), 'replicate'"],
 }
 DTYPES = {"constant_pad_nd": "all", "pad": "numbers"}
+REFERENCES = {
+    "pad": "padded(self, pad, mode, value)",
+    "constant_pad_nd": "padded(self, pad, 'constant', value)",
+    "_pad_edges": "padded(self, pad, mode)",
+    "_pad_edges_backward": "adjoint_of(lambda i: padded(i, pad, mode), grad_output, input_size)",
+}
 ERRORS = {
     "pad": [
         ("x(2, 3), (1,)", RuntimeError, "Padding length must be divisible by 2"),

@@ -24,6 +24,22 @@ SAMPLES = {
     "adaptive_max_pool3d": ["distinct(1, 1, 3, 4, 4), (2, 3, 1)", "distinct(2, 3, 4, 5, 6), (2, 3, 1)"],
 }
 DTYPES = dict.fromkeys(SAMPLES, "floating")
+_WINDOW = "kernel_size, stride, padding"
+_AVERAGE = f"{_WINDOW}, ceil_mode, count_include_pad"
+REFERENCES = {
+    "_max_pool": f"max_pool(self, len(kernel_size), {_WINDOW}, dilation, ceil_mode)",
+    "_max_pool_backward": "np.stack([adjoint_of(lambda i: i.reshape(-1)[at], g, input_size[-dims:]) for g, at in"
+    " zip(grad_output.reshape(-1, *grad_output.shape[-dims:]), indices.reshape(-1, *indices.shape[-dims:]))]).reshape(input_size)",
+    "_avg_pool": f"avg_pool(self, len(kernel_size), {_AVERAGE}, divisor_override)",
+    "_adaptive_avg_pool": "adaptive_avg_pool(self, len(output_size), output_size)",
+    "_adaptive_max_pool": "adaptive_max_pool(self, len(output_size), output_size)",
+    "avg_pool1d": f"avg_pool(self, 1, {_AVERAGE})",
+    **{f"avg_pool{n}d": f"avg_pool(self, {n}, {_AVERAGE}, divisor_override)" for n in (2, 3)},
+    **{f"max_pool{n}d": f"max_pool(self, {n}, {_WINDOW}, dilation, ceil_mode)[0]" for n in (1, 2, 3)},
+    **{f"max_pool{n}d_with_indices": f"max_pool(self, {n}, {_WINDOW}, dilation, ceil_mode)" for n in (1, 2, 3)},
+    **{f"adaptive_avg_pool{n}d": f"adaptive_avg_pool(self, {n}, output_size)" for n in (1, 2, 3)},
+    **{f"adaptive_max_pool{n}d": f"adaptive_max_pool(self, {n}, output_size)" for n in (1, 2, 3)},
+}
 ERRORS = {
     "max_pool2d": [
         ("x(2), 2", RuntimeError, "non-empty 3D or 4D"),

@@ -77,6 +77,14 @@ SAMPLES = {
     "rnn_relu_cell": _cells(1),
 }
 DTYPES = dict.fromkeys(SAMPLES, "floating")
+LOOSER = {name: 10 for name in SAMPLES if not name.endswith("cell")}  # each step rounds what the next one takes
+_MODES = {"lstm": "lstm", "gru": "gru", "rnn_tanh": "tanh", "rnn_relu": "relu"}
+_PARAMETERS = "hx, params, has_biases, num_layers, bidirectional"
+REFERENCES = {
+    **{f"{name}.input": f"recurrent_input({mode!r}, input, {_PARAMETERS}, batch_first)" for name, mode in _MODES.items()},
+    **{f"{name}.data": f"recurrent_data({mode!r}, data, batch_sizes, {_PARAMETERS})" for name, mode in _MODES.items()},
+    **{f"{name}_cell": f"cell({mode!r}, input, hx, w_ih, w_hh, b_ih, b_hh)" for name, mode in _MODES.items()},
+}
 ERRORS = {
     "lstm.input": [
         ("x(3, 2, 2), [x(1, 2, 2)], [x(8, 2), x(8, 2)], False, 1, 0.0, False, False, False", RuntimeError, "expects two hidden states"),

@@ -103,6 +103,9 @@ SAMPLES |= {
 }
 DTYPES = dict.fromkeys(SAMPLES, "floating") | dict.fromkeys(("affine_grid_generator", "affine_grid"), "floats")
 DTYPES |= dict.fromkeys((name for name in SAMPLES if "upsample" in name or name == "interpolate"), "floats")
+REFERENCES = {
+    "affine_grid_generator": "places_of_pixels(theta, size[2:], align_corners)",
+}
 ERRORS = {
     "_interpolate": [
         (f"x(1, 1, 4), (2, 2), 'bilinear', False, False, {_NONE}", RuntimeError, "two dimensions more"),

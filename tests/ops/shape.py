@@ -103,6 +103,8 @@ _AS_IT_LIES = "refuses inputs whose strides do not allow it"
 NO_GRADIENT = {"detach", "view.dtype"}
 SKIPS = {
     ("broadcast_tensors", "parity"): "PyTorch takes the tensors one by one",
+    ("view_dtype", "precision"): "its bytes are those of its dtype",
+    ("view.dtype", "precision"): "its bytes are those of its dtype",
     ("view_as", "layout"): _AS_IT_LIES,
     ("view_dtype", "layout"): _AS_IT_LIES,
     ("view.dtype", "layout"): _AS_IT_LIES,

@@ -56,4 +56,12 @@ ERRORS = {
     "renorm": [("x(3, 4), 0, 0, 1", RuntimeError, "non-positive-norm not supported"), ("x(3), 2, 0, 1", RuntimeError, "needs at least 2 dimensions")],
     "isin.Tensor_Tensor": [("mask(2), mask(2)", RuntimeError, "Unsupported input type encountered for isin")],
 }
-SKIPS = {}
+SKIPS = {
+    ("histogram.bin_ct", "special"): "refuses ranges that are not finite",
+    ("nanquantile", "special"): "NumPy interpolates between infinities",
+    ("nanquantile.scalar", "special"): "NumPy interpolates between infinities",
+    ("trapezoid.dx", "special"): "infinities of both signs cancel or not by the order of sums",
+    ("trapz.dx", "special"): "infinities of both signs cancel or not by the order of sums",
+    ("renorm", "complex numbers"): "an order and a length are real",
+    ("renorm", "special"): "a slice that is not finite stays as it is",
+}

@@ -44,6 +44,18 @@ def gives_tensors(case):
     return any(r.type.base == "Tensor" for r in case.op.results)
 
 
+# The wider dtype of each.
+WIDER = {"float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128"}
+
+
+def takes_floats(case):
+    return takes_tensors(case) and any(dtype in WIDER for dtype in case.dtypes)
+
+
+def takes_complex(case):
+    return harness.accepts(rushlight, case, "complex128")
+
+
 def takes_bools(case):
     return any("mask(" in text for text in case.samples) or harness.accepts(rushlight, case, "bool")
 
@@ -98,7 +110,11 @@ def test_true_is_any_byte_but_zero(case):
 
 def tolerance_of(case, dtype, result):
     """Of a result: that of its dtype, or of the inputs' if they are rougher."""
-    return max(harness.TOLERANCE.get(name, 0) for name in (dtype, harness.name_of(result.dtype)))
+    return case.looser * max(harness.TOLERANCE.get(name, 0) for name in (dtype, harness.name_of(result.dtype)))
+
+
+# Families whose elements stand for themselves or are reduced; sums of products with infinities depend on their order.
+WITH_SPECIAL = {"arrange", "complex", "creation", "index", "pad", "pointwise", "reduce", "scan", "shape", "softmax", "sort", "special", "statistics"}
 
 
 def assert_equals_reference(case, dtype, text, **how):
@@ -132,17 +148,51 @@ def test_equals_reference(case):
             assert_equals_reference(case, dtype, text)
 
 
-@pytest.mark.skipif(harness.DEVICE == "cpu", reason="compares another device with the CPU")
-@over(lambda case: harness.DEVICE != "cpu" and takes_tensors(case), mode="device")
-def test_equals_the_cpu(case):
-    for dtype in case.dtypes:
+def takes_special_values(case):
+    return case.op.family in WITH_SPECIAL and takes_tensors(case) and "float64" in case.dtypes
+
+
+@over(has_reference, takes_special_values, mode="special")
+def test_special_values_equal_the_reference(case):
+    """Zeros of both signs, ones, infinities and NaN."""
+    for dtype in {"float64", "float32"} & set(case.dtypes):
         for text in case.samples:
-            makers = Makers(rushlight, dtype, case.key + text)
-            makers.device = "cpu"
-            with rushlight.device("cpu"):
-                args, kwargs = makers.arguments(text)
-                expected = function_of(rushlight, case.op)(*args, **kwargs)
-            assert_same(run(case, dtype, text), expected, harness.TOLERANCE.get(dtype, 0))
+            assert_equals_reference(case, dtype, text, special=True)
+
+
+@over(takes_floats, lambda case: not has_reference(case), mode="precision")
+def test_float64_agrees(case):
+    """What has no reference is at least what the same op gives of the same numbers in float64."""
+    for dtype in set(case.dtypes) & set(WIDER):
+        for text in case.samples:
+            args, kwargs = inputs_of(case, dtype, text)
+            wide = lambda v, dtype=dtype: widened(v, dtype)
+            expected = tensors_of(function_of(rushlight, case.op)(*map(wide, args), **{k: wide(v) for k, v in kwargs.items()}))
+            actual = tensors_of(function_of(rushlight, case.op)(*args, **kwargs))
+            for ours, theirs in zip(actual, expected, strict=True):
+                assert_close(array(ours), array(theirs).astype(array(ours).dtype), tolerance_of(case, dtype, ours))
+
+
+def widened(value, dtype):
+    if isinstance(value, (list, tuple)):
+        return type(value)(widened(v, dtype) for v in value)
+    if isinstance(value, rushlight.Tensor) and harness.name_of(value.dtype) == dtype:
+        return value.to(getattr(rushlight, WIDER[dtype]))
+    return getattr(rushlight, WIDER[dtype]) if value == getattr(rushlight, dtype) else value
+
+
+if harness.DEVICE != "cpu":
+
+    @over(takes_tensors, mode="device")
+    def test_equals_the_cpu(case):
+        for dtype in case.dtypes:
+            for text in case.samples:
+                makers = Makers(rushlight, dtype, case.key + text)
+                makers.device = "cpu"
+                with rushlight.device("cpu"):
+                    args, kwargs = makers.arguments(text)
+                    expected = function_of(rushlight, case.op)(*args, **kwargs)
+                assert_same(run(case, dtype, text), expected, harness.TOLERANCE.get(dtype, 0))
 
 
 # ---- forms ----
@@ -290,21 +340,63 @@ def call_of_inputs(case, args, kwargs):
 MOST_ELEMENTS = 60
 
 
+def check_gradients(case, dtype, text, change=lambda case, args, kwargs: (args, kwargs), **how):
+    makers = Makers(rushlight, dtype, case.key + text, requires_grad=True, **how)
+    try:
+        function = call_of_inputs(case, *change(case, *makers.arguments(text)))
+        elements = sum(t.numel() for t in makers.inputs)
+        if not makers.inputs or min(t.numel() for t in makers.inputs) == 0 or elements > MOST_ELEMENTS:
+            return
+        results = function(*makers.inputs)
+    except REFUSALS:
+        assert "complex" in dtype, text  # an order, a window, or an extreme of complex numbers
+        return
+    if not results:
+        return
+    assert gradcheck(function, tuple(makers.inputs))
+    count(elements)
+    if "gradgrad" not in case.skips:
+        assert gradgradcheck(function, tuple(makers.inputs))
+
+
 @over(differentiable, lambda case: "float64" in case.dtypes, mode="grad")
 def test_gradients(case):
     for text in case.samples:
-        makers = Makers(rushlight, "float64", case.key + text, requires_grad=True)
-        args, kwargs = makers.arguments(text)
-        elements = [t.numel() for t in makers.inputs]
-        if not elements or min(elements) == 0 or sum(elements) > MOST_ELEMENTS:
+        check_gradients(case, "float64", text)
+        if "ints(" in text:
+            check_gradients(case, "float64", text, repeated=True)
+
+
+@over(differentiable, takes_complex, among=lambda case: not case.writes and "grad" not in case.skips, mode="complex grad")
+def test_complex_gradients(case):
+    for text in case.samples:
+        check_gradients(case, "complex128", text)
+
+
+def numbers_of(case):
+    """Arguments of an op that are numbers: alpha, beta, value …"""
+    return [a for a in case.op.args if a.type.base == "Scalar" or a.type.number]
+
+
+def with_complex_numbers(case, args, kwargs):
+    """A call whose numbers have imaginary parts."""
+    args, given = list(args), harness.bound(case.op, args, kwargs)
+    for place, arg in enumerate(case.op.args):
+        value = given[arg.name]
+        if arg not in numbers_of(case) or not isinstance(value, (int, float)):
             continue
-        function = call_of_inputs(case, args, kwargs)
-        if not function(*makers.inputs):
-            continue
-        assert gradcheck(function, tuple(makers.inputs))
-        count(sum(elements))
-        if "gradgrad" not in case.skips:
-            assert gradgradcheck(function, tuple(makers.inputs))
+        value = value * (0.8 - 0.6j) or 0.8 - 0.6j
+        if place < len(args):
+            args[place] = value
+        else:
+            kwargs[arg.name] = value
+    return args, kwargs
+
+
+@over(differentiable, takes_complex, numbers_of, among=lambda case: not case.writes and "grad" not in case.skips, mode="complex numbers")
+def test_gradients_with_complex_numbers(case):
+    for text in case.samples:
+        check_gradients(case, "complex128", text, with_complex_numbers)
 
 
 @over(takes_tensors, gives_tensors, lambda case: not differentiable(case))
@@ -329,7 +421,7 @@ def test_declared_errors(case, text, error, message):
 
 
 def test_skips_have_reasons():
-    elsewhere = {"parity", "backward", "gradgrad"}  # tests/parity/test_ops.py, test_bits.py, test_gradients
+    elsewhere = {"parity", "backward", "device", "gradgrad"}  # test_ops.py in parity, test_bits.py, other devices, check_gradients
     for case in CASES:
         assert all(isinstance(why, str) and len(why) > 10 for why in case.skips.values())
         assert case.skips.keys() <= harness.MODES | elsewhere
