@@ -8,21 +8,22 @@ import argparse
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits  # pyright: ignore[reportMissingTypeStubs]
 from tqdm import tqdm
 
 import rushlight as torch
-from rushlight import nn
+from rushlight import Tensor, nn
 from rushlight.nn import functional as F
-from rushlight.utils.data import DataLoader, TensorDataset, random_split
+from rushlight.utils.data import DataLoader, Subset, TensorDataset, random_split
 
 
 class DigitNet(nn.Module):
     """Two convolutions and two linear layers: 8x8 grey images in, ten logits out."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.features = nn.Sequential(
             nn.Conv2d(1, 32, 3, padding=1),
@@ -41,27 +42,30 @@ class DigitNet(nn.Module):
             nn.Linear(128, 10),
         )
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return self.classifier(self.features(x))
 
 
-def digits():
+def digits() -> list[Subset]:
     """The images, (1797, 1, 8, 8) in [0, 1], with their labels; a fixed fifth is held out."""
-    bunch = load_digits()
+    bunch: Any = load_digits()  # pyright: ignore[reportUnknownVariableType]
     images = torch.from_numpy(bunch.images).to(torch.float32).unsqueeze(1) / 16
     labels = torch.from_numpy(bunch.target).to(torch.int64)
     split = torch.Generator().manual_seed(0)
     return random_split(TensorDataset(images, labels), [0.8, 0.2], generator=split)
 
 
-def train(model, loader, epochs):
+def train(
+    model: DigitNet, loader: DataLoader, epochs: int
+) -> tuple[list[float], torch.optim.Optimizer]:
     """Train with AdamW and a falling learning rate; the loss of every step."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, max_lr=1e-2, epochs=epochs, steps_per_epoch=len(loader)
     )
-    losses = []
+    losses: list[float] = []
     model.train()
+    bar: Any
     with tqdm(total=epochs * len(loader), unit="step") as bar:
         for epoch in range(epochs):
             bar.set_description(f"epoch {epoch + 1}/{epochs}")
@@ -77,7 +81,7 @@ def train(model, loader, epochs):
     return losses, optimizer
 
 
-def predict(model, images):
+def predict(model: DigitNet, images: Tensor) -> tuple[Tensor, Tensor]:
     """The class of each image and how sure the network is of it."""
     model.eval()
     with torch.no_grad():
@@ -85,7 +89,14 @@ def predict(model, images):
     return classes, certainty
 
 
-def save_and_reload(path, model, optimizer, accuracy, losses, images):
+def save_and_reload(
+    path: Path,
+    model: DigitNet,
+    optimizer: torch.optim.Optimizer,
+    accuracy: float,
+    losses: list[float],
+    images: Tensor,
+) -> DigitNet:
     """Write a checkpoint, read it into a fresh network, and check that it answers the same."""
     state = {
         "model": model.state_dict(),
@@ -106,12 +117,14 @@ def save_and_reload(path, model, optimizer, accuracy, losses, images):
 # ---- the picture ----
 
 INK, PAPER, GRID, RIGHT, WRONG = "#1b2733", "#ffffff", "#dfe5ea", "#1a7f4b", "#c8322b"
+Font = ImageFont.ImageFont | ImageFont.FreeTypeFont
 SCALE = 3  # drawn this much larger and made smaller at the end, which smooths lines
 
 
-def smooth(values, weight=0.9):
+def smooth(values: list[float], weight: float = 0.9) -> list[float]:
     """A running mean, without its start's pull towards zero."""
-    result, mean, total = [], 0.0, 0.0
+    result: list[float] = []
+    mean, total = 0.0, 0.0
     for value in values:
         mean = weight * mean + (1 - weight) * value
         total = weight * total + (1 - weight)
@@ -119,13 +132,13 @@ def smooth(values, weight=0.9):
     return result
 
 
-def draw_curve(draw, box, losses, font):
+def draw_curve(draw: ImageDraw.ImageDraw, box: list[int], losses: list[float], font: Font) -> None:
     """The loss of every step and its running mean, on a logarithmic scale."""
     left, top, right, bottom = box
     low, high = 1e-4, 10.0
     decades = 5
 
-    def place(step, loss):
+    def place(step: int, loss: float) -> tuple[float, float]:
         # One step of the scale is a factor of ten.
         height = (bottom - top) / decades
         exponent = math.log10(min(max(loss, low), high))
@@ -147,7 +160,17 @@ def draw_curve(draw, box, losses, font):
     draw.text((right, bottom + 8 * SCALE), f"{len(losses)}", fill=INK, font=font, anchor="ra")
 
 
-def draw_digit(canvas, draw, place, size, image, label, answer, sure, font):
+def draw_digit(
+    canvas: Image.Image,
+    draw: ImageDraw.ImageDraw,
+    place: tuple[int, int],
+    size: int,
+    image: Tensor,
+    label: int,
+    answer: int,
+    sure: float,
+    font: Font,
+) -> None:
     """One digit with the network's answer: green where it is right, red where it is wrong."""
     x, y = place
     grey = ((1 - image) * 255).to(torch.uint8)
@@ -160,7 +183,15 @@ def draw_digit(canvas, draw, place, size, image, label, answer, sure, font):
     draw.text((x + size / 2, y + size + 4 * SCALE), text, fill=colour, font=font, anchor="ma")
 
 
-def picture(path, losses, images, labels, classes, certainty, accuracy):
+def picture(
+    path: Path,
+    losses: list[float],
+    images: Tensor,
+    labels: Tensor,
+    classes: Tensor,
+    certainty: Tensor,
+    accuracy: float,
+) -> None:
     """The loss curve above a grid of test digits; what the network got wrong comes first."""
     columns, rows, tile, gap = 10, 4, 64, 26
     width, curve = 60 + columns * (tile + 16) + 20, 300
@@ -192,8 +223,8 @@ def picture(path, losses, images, labels, classes, certainty, accuracy):
     canvas.resize((width, height), Image.Resampling.LANCZOS).save(path)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for the results")

@@ -129,7 +129,7 @@ def _wants(a: Arg) -> str:
 def _gradients(f: Formula) -> list[str]:
     """Statements that compute a formula and give its results to the edges of its arguments."""
     args, text = f.args, f.expression
-    if len(args) > 1:
+    if len(args) != 1:
         lines = [f"auto gradients = {text};"]
         if re.search(r"\bmask\b", text):
             lines.insert(0, f"const std::array<bool, {len(args)}> mask = {{{commas([_wants(a) for a in args])}}};")

@@ -36,8 +36,7 @@ def forms_of(op: Op) -> list[str]:
         "FunctionForm": functional and function,
         "MethodForm": functional and "method" in op.variants,
         "InplaceForm": inplace and "method" in op.variants,
-        "InplaceFunctionForm": inplace
-        and (op.nn or op.inplace_function or (function and (op.inplace_only or unary))),
+        "InplaceFunctionForm": inplace and (op.nn or op.inplace_function or (function and (op.inplace_only or unary))),
     }
     return [form for form, exists in has.items() if exists]
 

@@ -1,4 +1,5 @@
-"""Type stubs: `_C.pyi` (gen/_C.pyi.in with the methods of tensors) and `_functions.pyi`."""
+"""Type stubs: `_C.pyi` (gen/_C.pyi.in with the methods of tensors), `_functions.pyi`, and those of
+namespaces: `_linalg.pyi` and its like."""
 
 from __future__ import annotations
 
@@ -9,9 +10,11 @@ from gen.signatures import FUNCTIONS, METHODS, forms_of, python_name, signature
 from gen.table import Op
 from gen.text import fill
 
+# Modules of functions whose ops have its name before theirs: linalg.qr is linalg_qr.
+NAMESPACES = ("linalg", "fft", "special")
+
 FUNCTIONS_PYI = """
 # Generated from the op table by `python -m gen`. Do not edit.
-# mypy: ignore-errors
 import builtins
 from collections.abc import Sequence
 from typing import Any, overload
@@ -40,8 +43,11 @@ def definitions(ops: list[Op], forms: tuple[str, ...]) -> list[str]:
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     template = (Path(__file__).parent / "_C.pyi.in").read_text()
-    functions = definitions([op for op in ops if not op.nn and not op.wrapped], FUNCTIONS)
-    return {
-        "stubs/_C.pyi": "\n".join([*fill(template, methods=definitions(ops, METHODS)), ""]),
-        "stubs/_functions.pyi": "\n".join([*fill(FUNCTIONS_PYI, functions=functions), ""]),
+    functions = {"_functions": definitions([op for op in ops if not op.nn and not op.wrapped], FUNCTIONS)}
+    for space in NAMESPACES:
+        own = definitions([op for op in ops if op.name.startswith(f"{space}_")], FUNCTIONS)
+        functions[f"_{space}"] = [text.replace(f"def {space}_", "def ", 1) for text in own]
+    methods = fill(template, methods=definitions(ops, METHODS))
+    return {"stubs/_C.pyi": "\n".join([*methods, ""])} | {
+        f"stubs/{name}.pyi": "\n".join([*fill(FUNCTIONS_PYI, functions=texts), ""]) for name, texts in functions.items()
     }

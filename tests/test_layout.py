@@ -194,12 +194,7 @@ PACKAGE = ROOT / "python"
 # closes. Not so in what `import rushlight` loads, which leaves all else for later on purpose (as the
 # names do that a package loads on first use, `_lazy.py`), nor here, each with the reason.
 POSTPONED = {
-    ("rushlight._utils", "rushlight.nn"): "a parameter is rebuilt by the name that files use",
-    ("rushlight.nn.parameter", "rushlight._utils"): "the other way of the same",
-    ("rushlight.nn.modules._state", "rushlight.nn.modules.module"): "whether a method is Module's",
-    ("rushlight.serialization", "rushlight._legacy_files"): "old files are rare",
-    ("rushlight.compiler", "rushlight._dynamo"): "needed where a module is compiled",
-    ("rushlight.nn.modules.module", "rushlight.compiler"): "the other way of the same",
+    ("rushlight.nn.modules.module", "rushlight.compiler"): "modules compile themselves, to modules",
 }
 
 

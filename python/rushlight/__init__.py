@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
     from rushlight.compiler import compile
     from rushlight.func import vmap
+    from rushlight.functional import *
     from rushlight.random import (
         fork_rng,
         get_rng_state,

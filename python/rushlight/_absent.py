@@ -26,7 +26,7 @@ def device_count():
     return 0
 
 
-def manual_seed(seed):
+def manual_seed(seed: int):
     """Nothing: there is no generator to seed."""
 
 
@@ -37,7 +37,7 @@ def empty_cache():
     """Nothing: there is no memory."""
 
 
-def refusal(name):
+def refusal(name: str):
     """A function that raises RuntimeError: there is no device of that name."""
 
     def none(*args, **kwargs):

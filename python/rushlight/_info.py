@@ -18,7 +18,7 @@ _INTEGERS = (_C.uint8, _C.int8, _C.int16, _C.int32, _C.int64)
 class finfo:
     """Limits of a floating-point dtype: eps, max, min, tiny, smallest_normal, resolution, bits."""
 
-    def __init__(self, type=None):
+    def __init__(self, type=None) -> None:
         dtype = _C.ops.get_default_dtype() if type is None else type
         if not isinstance(dtype, _C.dtype):
             raise TypeError(
@@ -45,7 +45,7 @@ class finfo:
     def __hash__(self):
         return hash(self.dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
         return f"finfo({', '.join(f'{n}={getattr(self, n):g}' for n in names)}, dtype={self.dtype})"
 
@@ -53,7 +53,7 @@ class finfo:
 class iinfo:
     """Limits of an integer dtype: bits, max, min, dtype."""
 
-    def __init__(self, type):
+    def __init__(self, type) -> None:
         if not isinstance(type, _C.dtype):
             raise TypeError(
                 f"iinfo(): argument 'type' must be torch.dtype, not {type.__class__.__name__}"
@@ -75,5 +75,5 @@ class iinfo:
     def __hash__(self):
         return hash(self.dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -19,7 +19,7 @@ class _TensorType(type):
     def __instancecheck__(cls, instance):
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.is_cpu
 
-    def __repr__(cls):
+    def __repr__(cls) -> str:
         return f"<class 'torch.{cls.__name__}'>"
 
 

@@ -6,18 +6,20 @@ import io
 import pickle
 import struct
 import sys
+from typing import Any
 
-from rushlight import _C, serialization, storage
+from rushlight import _C, storage
+from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
 from rushlight._safe_load import SafeObjects
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
 
 
-def save(obj, f, pickle_module, protocol):
+def save(obj: object, f, pickle_module, protocol):
     """Writes `obj` to the path or stream `f`."""
     saved = _LegacySaved()
-    objects = serialization._pickled(obj, saved, pickle_module, protocol)
+    objects = pickled(obj, saved, pickle_module, protocol)
     system = {
         "protocol_version": PROTOCOL_VERSION,
         "little_endian": sys.byteorder == "little",
@@ -35,14 +37,14 @@ def save(obj, f, pickle_module, protocol):
         f.write(data)
 
 
-class _LegacySaved(serialization._Saved):
+class _LegacySaved(Saved):
     """Ids have one part more, for views, which is never used; sizes are counted in elements."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.sizes = []
 
-    def persistent_id(self, obj):
+    def persistent_id(self, obj: object):
         pid = super().persistent_id(obj)
         if pid is None:
             return None
@@ -54,7 +56,7 @@ class _LegacySaved(serialization._Saved):
 class _Parts:
     """Reads the parts of a file in turn."""
 
-    def __init__(self, data, read):
+    def __init__(self, data, read) -> None:
         self.data = memoryview(data)
         self.read = read
 
@@ -69,14 +71,17 @@ def load(data, map_location, pickle_module, weights_only, pickle_load_args):
     if len(data) == 0:
         raise EOFError("Ran out of input")
     storages = _LegacyStorages(len(data), map_location)
+    read: Any
     if weights_only:
         read = SafeObjects(storages.load, pickle_load_args["encoding"]).read
     else:
-        unpickler = serialization._unsafe_unpickler(pickle_module, storages.load)
+        unpickler = unsafe_unpickler(pickle_module, storages.load)
 
-        def read(view):
+        def read_all(view: memoryview) -> tuple[Any, int]:
             stream = io.BytesIO(view)
             return unpickler(stream, **pickle_load_args).load(), stream.tell()
+
+        read = read_all
 
     parts = _Parts(data, read)
     if parts.next() != MAGIC_NUMBER:
@@ -99,9 +104,9 @@ class _LegacyStorages:
         map_location: as `load` has it.
     """
 
-    def __init__(self, budget, map_location):
+    def __init__(self, budget, map_location) -> None:
         self._budget = budget
-        self._storages = serialization._Storages(self._make, map_location)
+        self._storages = Storages(self._make, map_location)
         self._made = {}
 
     def _make(self, key, dtype, numel):

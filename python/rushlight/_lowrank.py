@@ -7,7 +7,7 @@ from rushlight import _C
 _ops = _C.ops
 
 
-def get_approximate_basis(A, q, niter=2, M=None):
+def get_approximate_basis(A, q, niter: int = 2, M=None):
     """A matrix Q of q orthonormal columns such that Q Q^H A is nearly A (or A - M)."""
     niter = 2 if niter is None else niter
     dtype = A.dtype if A.is_floating_point() or A.is_complex() else _ops.get_default_dtype()
@@ -22,7 +22,7 @@ def get_approximate_basis(A, q, niter=2, M=None):
     return Q
 
 
-def svd_lowrank(A, q=6, niter=2, M=None):
+def svd_lowrank(A, q=6, niter: int = 2, M=None):
     """U, S, V of the best approximation of rank q to A (or A - M), about: A = U diag(S) V^H."""
     q = 6 if q is None else q
     m, n = A.shape[-2:]
@@ -35,7 +35,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
     return Q.matmul(U), S, Vh.mH
 
 
-def pca_lowrank(A, q=None, center=True, niter=2):
+def pca_lowrank(A, q=None, center: bool = True, niter: int = 2):
     """Principal components: `svd_lowrank` of the rows of A, their mean taken away if `center`.
 
     Raises:

@@ -12,7 +12,7 @@ from collections import Counter, OrderedDict
 from typing import Any
 
 from rushlight import _C, Tensor, _tensor, _utils, storage
-from rushlight.nn.parameter import Parameter
+from rushlight._parameter import Parameter
 
 _safe_globals: dict[str, Any] = {}
 

@@ -25,7 +25,7 @@ _precision = "highest"
 _MODES = {"default": 0, "warn": 1, "error": 2}
 
 
-def use_deterministic_algorithms(mode, *, warn_only=False):
+def use_deterministic_algorithms(mode, *, warn_only: bool = False):
     """Note that deterministic algorithms are wanted; it changes no result, and no op refuses.
 
     On the CPU there are no others. On GPUs some sums keep their atomic additions.

@@ -79,7 +79,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         if self.grad is not None:
             copy.grad = deepcopy(self.grad, memo)
         if self.__dict__:
-            copy.__dict__ = deepcopy(self.__dict__, memo)
+            vars(copy).update(deepcopy(self.__dict__, memo))
         return copy
 
     def __reduce_ex__(self, protocol):

@@ -5,6 +5,8 @@ in columns of one width. Everything is done with `detach`, `narrow`, `cat` and `
 a large tensor costs what printing its edges costs.
 """
 
+from __future__ import annotations
+
 import math
 from contextlib import contextmanager
 
@@ -22,7 +24,7 @@ _PROFILES: dict[str, dict] = {
 class _PrintOptions:
     """The settings in force, one set for the process."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.precision = 4
         self.threshold = 1000
         self.edgeitems = 3
@@ -79,7 +81,7 @@ def printoptions(**kwargs):
 class _FloatColumn:
     """One width and one notation for all floats of a tensor (or of its real or imaginary parts)."""
 
-    def __init__(self, values):
+    def __init__(self, values) -> None:
         self.integral = True
         self.scientific = False
         self.width = 1
@@ -110,7 +112,7 @@ class _FloatColumn:
 class _PlainColumn:
     """One width for all integers or truth values of a tensor."""
 
-    def __init__(self, values):
+    def __init__(self, values) -> None:
         self.width = max((len(str(v)) for v in values), default=1)
 
     def format(self, value):
@@ -120,7 +122,7 @@ class _PlainColumn:
 class _ComplexColumn:
     """Real and imaginary parts, each with a column of its own."""
 
-    def __init__(self, values):
+    def __init__(self, values) -> None:
         self.real = _FloatColumn([v.real for v in values])
         self.imag = _FloatColumn([v.imag for v in values])
         self.width = self.real.width + self.imag.width + 1

@@ -6,6 +6,7 @@ Arguments of the functions that `load` lets a file call come from that file: the
 from collections import OrderedDict
 
 from rushlight import _C, storage
+from rushlight._parameter import _rebuild_parameter, _rebuild_parameter_with_state  # noqa: F401
 
 
 def _typed(item):
@@ -61,18 +62,6 @@ _TypedStorage = storage.TypedStorage  # `storage` is a parameter's name above
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     tensor = _C.ops.empty_strided(_integers(size), _integers(stride), dtype=dtype, device="meta")
     return _with_grad(tensor, requires_grad)
-
-
-def _rebuild_parameter(data, requires_grad, backward_hooks):
-    from rushlight.nn import Parameter
-
-    return Parameter(data, requires_grad)  # hooks are never saved: the argument is an empty dict
-
-
-def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
-    parameter = _rebuild_parameter(data, requires_grad, backward_hooks)
-    vars(parameter).update(state)
-    return parameter
 
 
 def _rebuild_generator(device, state):

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import rushlight
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = [
     "current_accelerator",
@@ -24,7 +29,7 @@ def is_available():
     return rushlight.cuda.is_available()
 
 
-def current_accelerator(check_available=False):
+def current_accelerator(check_available: bool = False):
     """Its device, without a number; None where this build has none (or there is none now)."""
     there = is_available() if check_available else rushlight.backends.cuda.is_built()
     return rushlight.device("cuda") if there else None
@@ -57,12 +62,12 @@ def set_device_index(device):
 set_device_idx = set_device_index
 
 
-def current_stream(device=None):
+def current_stream(device: Device = None):
     """The stream that work goes to; RuntimeError where there is none."""
     return _module().current_stream(device)
 
 
-def synchronize(device=None):
+def synchronize(device: Device = None):
     """Wait for its work; RuntimeError where there is none."""
     _module().synchronize(device)
 
@@ -76,7 +81,7 @@ def empty_cache():
 class device_index:
     """Within it another one is current; None changes nothing."""
 
-    def __init__(self, device):
+    def __init__(self, device) -> None:
         self.index = device
 
     def __enter__(self):

@@ -15,6 +15,7 @@ import importlib.util
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import rushlight
 
@@ -57,7 +58,7 @@ class _Distribution(importlib.metadata.Distribution):
 class _Finder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
     """Finds torch.X where rushlight.X is, torchvision.X where rushlight.vision.X is."""
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path=None, target=None):
         root, _, rest = name.partition(".")
         if root not in _ROOTS:
             return None
@@ -66,14 +67,14 @@ class _Finder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
             return None
         return importlib.machinery.ModuleSpec(name, self, origin=source, is_package=True)
 
-    def create_module(self, spec):
+    def create_module(self, spec: Any) -> types.ModuleType:
         if spec.name == "torch":
             return _Alias("torch", rushlight.__doc__)
         module = importlib.import_module(spec.origin)
         spec.loader_state = module.__spec__  # the import system is about to replace it
         return module
 
-    def exec_module(self, module):
+    def exec_module(self, module: Any) -> None:
         if not isinstance(module, _Alias):
             module.__spec__ = module.__spec__.loader_state
 

@@ -9,6 +9,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
+from typing import Any
+
+import rushlight
+from rushlight import nn
+from rushlight.utils import _pytree
 
 __all__ = [
     "allow_in_graph",
@@ -33,12 +39,12 @@ _MORE_STANCES = ("eager_on_recompile", "fail_on_recompile")
 def compile(
     model=None,
     *,
-    fullgraph=False,
+    fullgraph: bool = False,
     dynamic=None,
     backend="inductor",
     mode=None,
     options=None,
-    disable=False,
+    disable: bool = False,
     name=None,
 ):
     """Return `model` in a wrapper that calls it as it is; without `model` a decorator.
@@ -67,11 +73,7 @@ def compile(
         raise RuntimeError(f"torch.compile expects a function or module, but got {type(model)}")
     if disable:
         return model
-    from rushlight import nn
-
     if isinstance(model, nn.Module):
-        from rushlight._dynamo.eval_frame import OptimizedModule
-
         return OptimizedModule(model)
     if inspect.isclass(model):
         return model
@@ -80,8 +82,58 @@ def compile(
     def compiled(*args, **kwargs):
         return model(*args, **kwargs)
 
-    compiled._torchdynamo_orig_callable = model  # type: ignore[attr-defined]
+    compiled._torchdynamo_orig_callable = model  # type: ignore
     return compiled
+
+
+class OptimizedModule(nn.Module):
+    """A module around another, `_orig_mod`, whose attributes it has too; calls go there."""
+
+    __module__ = "rushlight._dynamo.eval_frame"
+
+    def __init__(self, mod) -> None:
+        super().__init__()
+        # Shares what the wrapped module keeps, as its state is one's own under a prefix.
+        self._orig_mod = mod
+        self.training = mod.training
+
+    def forward(self, *args, **kwargs):
+        return self._orig_mod(*args, **kwargs)
+
+    def __getattr__(self, name):
+        if name == "_orig_mod":
+            return self._modules["_orig_mod"]
+        return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name, value):
+        if (
+            name in ("_orig_mod", "training")
+            or name.startswith("_")
+            or "_modules" not in vars(self)
+        ):
+            super().__setattr__(name, value)
+        elif "_orig_mod" in self._modules:
+            setattr(self._orig_mod, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name):
+        if name == "_orig_mod":
+            super().__delattr__(name)
+        else:
+            delattr(self._orig_mod, name)
+
+    def __len__(self) -> int:
+        return len(self._orig_mod)
+
+    def __getitem__(self, index):
+        return self._orig_mod[index]
+
+    def __iter__(self):
+        return iter(self._orig_mod)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
 
 def is_compiling():
@@ -99,38 +151,35 @@ def is_exporting():
     return False
 
 
-def disable(fn=None, recursive=True, *, reason=None):
+def disable(fn=None, recursive: bool = True, *, reason=None):
     """Return the function, which is not compiled anyway; a decorator."""
     if fn is None:
         return lambda function: disable(function, recursive)
     return fn
 
 
-def allow_in_graph(fn):
+def allow_in_graph(fn: Callable[..., Any]):
     """Return the function, or list of functions."""
     return fn
 
 
-def assume_constant_result(fn):
+def assume_constant_result(fn: Callable[..., Any]):
     """Return the function."""
     return fn
 
 
 def substitute_in_graph(
-    original_fn, *, can_constant_fold_through=False, skip_signature_check=False
+    original_fn, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False
 ):
     """A decorator that returns the function: the original is never replaced."""
     return lambda function: function
 
 
-def wrap_numpy(fn):
+def wrap_numpy(fn: Callable[..., Any]):
     """A function of arrays as one of tensors."""
 
     @functools.wraps(fn)
     def wrapped(*args, **kwargs):
-        import rushlight
-        from rushlight.utils import _pytree
-
         arrays = _pytree.tree_map_only(
             rushlight.Tensor, lambda t: t.detach().numpy(), (args, kwargs)
         )
@@ -158,7 +207,9 @@ def list_backends(exclude_tags=("debug", "experimental")):
 class set_stance:
     """Accepted, as a function, context manager or decorator."""
 
-    def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
+    def __init__(
+        self, stance="default", *, skip_guard_eval_unsafe: bool = False, force_backend=None
+    ) -> None:
         if stance not in _STANCES + _MORE_STANCES:
             raise RuntimeError(f"invalid torch.compile stance '{stance}'")
         self.stance = stance
@@ -169,5 +220,5 @@ class set_stance:
     def __exit__(self, kind, value, trace):
         return False
 
-    def __call__(self, function):
+    def __call__(self, function: Callable[..., Any]):
         return function

@@ -4,7 +4,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight import _C
+
+if TYPE_CHECKING:
+    from rushlight._fft import *  # noqa: F403
 
 _NAMES = (
     "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn irfftn "

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import rushlight
 from rushlight import _C
@@ -123,7 +125,7 @@ def _split_aux(result, has_aux):
     return result
 
 
-def grad_and_value(func, argnums=0, has_aux=False):
+def grad_and_value(func: Callable[..., Any], argnums=0, has_aux: bool = False):
     """A function that returns the gradient of `func`, a scalar, and its value.
 
     Args:
@@ -156,7 +158,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     return wrapped
 
 
-def grad(func, argnums=0, has_aux=False):
+def grad(func: Callable[..., Any], argnums=0, has_aux: bool = False):
     """A function that returns the gradient of `func`, a scalar (with `has_aux`: and aux)."""
     both = grad_and_value(func, argnums, has_aux)
 
@@ -168,7 +170,7 @@ def grad(func, argnums=0, has_aux=False):
     return wrapped
 
 
-def vjp(func, *primals, has_aux=False):
+def vjp(func: Callable[..., Any], *primals, has_aux: bool = False):
     """Return `func(*primals)` and a function from vectors of its form to products vᵀ J."""
     with _transform():
         values, fresh = _fresh(primals)
@@ -187,7 +189,9 @@ def vjp(func, *primals, has_aux=False):
     return (shown, product, aux) if has_aux else (shown, product)
 
 
-def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+def jvp(
+    func: Callable[..., Any], primals, tangents, *, strict: bool = False, has_aux: bool = False
+):
     """Return `func(*primals)` and J v for the tangents v, which have the form of the primals."""
     with _transform():
         values, fresh = _fresh(tuple(primals))
@@ -208,7 +212,14 @@ def _forward(outputs, inputs, vectors):
     return _gradients(rows, w, vectors)
 
 
-def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
+def jacrev(
+    func: Callable[..., Any],
+    argnums=0,
+    *,
+    has_aux: bool = False,
+    chunk_size=None,
+    _preallocate_and_copy: bool = False,
+):
     """A function that returns the Jacobian of `func`, computed by rows."""
 
     def compute(outputs, fresh):
@@ -220,7 +231,9 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     return _jacobian(func, argnums, has_aux, compute)
 
 
-def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
+def jacfwd(
+    func: Callable[..., Any], argnums=0, has_aux: bool = False, *, randomness: str = "error"
+):
     """A function that returns the Jacobian of `func`, computed by columns."""
 
     def compute(outputs, fresh):
@@ -255,7 +268,7 @@ def _jacobian(func, argnums, has_aux, compute):
     return wrapped
 
 
-def hessian(func, argnums=0):
+def hessian(func: Callable[..., Any], argnums=0):
     """A function that returns the second derivatives of `func`, a scalar."""
     return jacfwd(jacrev(func, argnums), argnums)
 
@@ -274,7 +287,9 @@ def _dims_of(tree, dims, what):
     return leaves, spec, flat
 
 
-def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+def vmap(
+    func: Callable[..., Any], in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=None
+):
     """A function that maps `func` over a dimension of its arguments, and stacks the results.
 
     Args:
@@ -355,7 +370,13 @@ def _stacked(results, out_dims):
 
 
 def functional_call(
-    module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False
+    module,
+    parameter_and_buffer_dicts,
+    args=None,
+    kwargs=None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
 ):
     """Call a module with other parameters and buffers, given by name.
 

@@ -7,7 +7,7 @@ is a method.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rushlight import _C
 from rushlight._tensor import Tensor
@@ -104,7 +104,7 @@ def nonzero(input, *, out=None, as_tuple=False):
     return _into(out, indices)
 
 
-def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+def norm(input, p: Any = "fro", dim: Any = None, keepdim=False, out=None, dtype=None) -> Tensor:
     """The norm of all elements, or along dimensions.
 
     "fro" is the 2-norm of the elements, "nuc" the sum of the singular values of matrices (in two
@@ -170,7 +170,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     return _chosen(results, return_inverse, return_counts)
 
 
-def tensordot(a, b, dims=2, out=None):
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sums of products over pairs of dimensions.
 
     `dims` is a number (the last of `a` with the first of `b`) or two lists of dimensions.
@@ -206,7 +206,7 @@ def cartesian_prod(*tensors):
 
 def block_diag(*tensors):
     """Matrices along the diagonal of a larger one, zeros elsewhere."""
-    blocks = [atleast_2d(t) for t in tensors]
+    blocks: list[Any] = [atleast_2d(t) for t in tensors]
     if any(b.dim() != 2 for b in blocks):
         raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions.")
     columns = sum(b.size(1) for b in blocks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
@@ -10,10 +11,10 @@ __all__ = ["Future", "collect_all", "wait_all"]
 class Future:
     """A result, or an error, that somebody sets once."""
 
-    def __init__(self, *, devices=None):
+    def __init__(self, *, devices=None) -> None:
         self._condition = threading.Condition()
         self._done = False
-        self._value = None
+        self._value: Any = None
         self._error = None
         self._callbacks = []
 

@@ -51,7 +51,7 @@ def set_dir(d):
     _hub_dir = os.path.expanduser(d)
 
 
-def download_url_to_file(url, dst, hash_prefix=None, progress=True):
+def download_url_to_file(url, dst, hash_prefix=None, progress: bool = True):
     """Write what an address has to a file, which is there only once it is complete.
 
     Raises:
@@ -101,10 +101,10 @@ def load_state_dict_from_url(
     url,
     model_dir=None,
     map_location=None,
-    progress=True,
-    check_hash=False,
+    progress: bool = True,
+    check_hash: bool = False,
     file_name=None,
-    weights_only=False,
+    weights_only: bool = False,
 ):
     """Load a file of weights, downloaded once into `hub/checkpoints`.
 
@@ -217,13 +217,19 @@ def _entry(module, name):
     return function
 
 
-def list(github, force_reload=False, skip_validation=False, trust_repo=None, verbose=True):
+def list(
+    github,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo=None,
+    verbose: bool = True,
+):
     """The names of the models of a repository."""
     module = _hubconf(github, "github", force_reload, verbose, trust_repo)
     return [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
 
 
-def help(github, model, force_reload=False, skip_validation=False, trust_repo=None):
+def help(github, model, force_reload: bool = False, skip_validation: bool = False, trust_repo=None):
     """The docstring of a model's entry."""
     return _entry(_hubconf(github, "github", force_reload, True, trust_repo), model).__doc__
 
@@ -232,11 +238,11 @@ def load(
     repo_or_dir,
     model,
     *args,
-    source="github",
+    source: str = "github",
     trust_repo=None,
-    force_reload=False,
-    verbose=True,
-    skip_validation=False,
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
     **kwargs,
 ):
     """What the function `model` of a repository's hubconf.py returns for these arguments.

@@ -9,6 +9,8 @@ from __future__ import annotations
 import inspect
 import threading
 import typing
+from collections.abc import Callable
+from typing import Any
 
 import rushlight
 from rushlight import _C
@@ -88,19 +90,19 @@ def _schema_type(hint):
 class CustomOpDef:
     """A custom op: call it, or register what it does elsewhere."""
 
-    def __init__(self, namespace, name, schema, fn=None):
+    def __init__(self, namespace, name: str, schema, fn=None) -> None:
         self._namespace, self._name, self._schema = namespace, name, schema
         self._qualname = f"{namespace}::{name}"
         # What it does, by device type; None for all others.
         self._kernels: dict[typing.Any, typing.Any] = {} if fn is None else {None: fn}
         self._fake = None
-        self._composite = None  # made of other ops, which record themselves
+        self._composite: Any = None  # made of other ops, which record themselves
         self._autograd = None  # called first, with recording
         self.__name__ = name
         _definitions[self._qualname] = self
         ops._add(namespace, name, self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
 
     @property
@@ -112,7 +114,7 @@ class CustomOpDef:
         """The names of the overloads."""
         return ["default"]
 
-    def register_fake(self, fn):
+    def register_fake(self, fn: Callable[..., Any]):
         """Decorates the function for meta tensors: it makes results of the right sizes."""
         self._fake = fn
         return fn
@@ -234,7 +236,7 @@ class _AutoDispatchBelowAutograd:
 
     _thread = threading.local()
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._no_grad = rushlight.no_grad()
 
     @classmethod
@@ -273,7 +275,7 @@ def _defined(op):
     return found
 
 
-def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
+def custom_op(name: str, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
     """Make a function an op, `ops.NAMESPACE.NAME`; without `fn` a decorator.
 
     Args:
@@ -293,7 +295,7 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
     return define_op if fn is None else define_op(fn)
 
 
-def define(qualname, schema, alias_analysis="", *, lib=None, tags=()):
+def define(qualname, schema, alias_analysis: str = "", *, lib=None, tags=()):
     """Name an op, "namespace::name", with its schema; `impl` gives what it does.
 
     With a `Library` instead of a name, a decorator of what the op does on all devices.
@@ -328,7 +330,7 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
     return _defined(op).register_kernel(device_types, func)
 
 
-def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=False):
+def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override: bool = False):
     """Decorates what an op makes of meta tensors."""
     definition = _defined(op)
     return definition.register_fake if func is None else definition.register_fake(func)
@@ -359,20 +361,28 @@ class Library:
         NotImplementedError: for the ops of the table ("aten"), which are not to be replaced.
     """
 
-    def __init__(self, ns, kind, dispatch_key=""):
+    def __init__(self, ns, kind, dispatch_key: str = "") -> None:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
         if ns == "aten":
             raise NotImplementedError("the ops of 'aten' cannot be replaced")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
-    def define(self, schema, alias_analysis="", *, tags=()):
+    def define(self, schema, alias_analysis: str = "", *, tags=()):
         """Name an op by its schema, "name(Tensor x) -> Tensor"; returns the name."""
         name = schema.partition("(")[0].strip()
         CustomOpDef(self.ns, name, schema.removeprefix(name))
         return name
 
-    def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
+    def impl(
+        self,
+        op_name,
+        fn: Callable[..., Any],
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = False,
+    ):
         """Say what an op does.
 
         Args:

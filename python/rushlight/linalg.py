@@ -7,7 +7,12 @@ Every function is an op of the table (`ops/lapack.py`); here they get the names 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight import _C
+
+if TYPE_CHECKING:
+    from rushlight._linalg import *  # noqa: F403
 
 _NAMES = (
     "cholesky cholesky_ex cond cross det diagonal eig eigh eigvals eigvalsh householder_product "

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
+from collections.abc import Callable
 from typing import Any
 
 from rushlight import _C
@@ -259,7 +260,7 @@ def resolve_name(f):
         return None
 
 
-def is_tensor_method_or_property(func):
+def is_tensor_method_or_property(func: Callable[..., Any]):
     """Whether it is a method of Tensor or the getter of a property."""
     from rushlight import Tensor
 

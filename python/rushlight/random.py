@@ -6,12 +6,12 @@ import warnings
 from contextlib import contextmanager
 
 from rushlight import _C
-from rushlight._C import default_generator
+from rushlight._C import Generator, default_generator
 
 __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
 
-def manual_seed(seed):
+def manual_seed(seed: int) -> Generator:
     """Makes the default generators of all devices start from this seed; returns the CPU's."""
     generator = default_generator.manual_seed(int(seed))
     _C._seed_devices(generator.initial_seed())
@@ -43,9 +43,9 @@ def set_rng_state(new_state):
 @contextmanager
 def fork_rng(
     devices=None,
-    enabled=True,
-    _caller="fork_rng",
-    _devices_kw="devices",
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
     device_type=None,
 ):
     """Leaves generators after the `with` block as they were before: the CPU's and those of devices.

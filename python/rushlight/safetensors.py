@@ -40,7 +40,7 @@ def save(tensors, metadata=None):
     return _C._save_safetensors(*_pairs(tensors, metadata), None)
 
 
-def load_file(filename, device="cpu", *, mmap=True):
+def load_file(filename, device="cpu", *, mmap: bool = True):
     """The tensors of a file as a dict.
 
     Args:

@@ -4,7 +4,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight import _C
+
+if TYPE_CHECKING:
+    from rushlight._special import *  # noqa: F403
 
 _ops = _C.ops
 

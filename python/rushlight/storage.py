@@ -1,9 +1,14 @@
 """Storages: `UntypedStorage`, bytes; `TypedStorage`, elements; `FloatStorage` and its like."""
 
+from __future__ import annotations
+
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import _C, _KINDS
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -33,7 +38,7 @@ class TypedStorage:
 
     dtype: _C.dtype
 
-    def __init__(self, *args, wrap_storage=None, dtype=None, device=None):
+    def __init__(self, *args, wrap_storage=None, dtype: Any = None, device: Device = None) -> None:
         warn_of_removal()
         dtype = _C.ops.get_default_dtype() if dtype is None else dtype
         if len(args) > 1:
@@ -117,7 +122,7 @@ class TypedStorage:
         """Whether it lies in memory that other processes may see."""
         return self._elements.is_shared()
 
-    def type(self, dtype=None, non_blocking=False):
+    def type(self, dtype: Any = None, non_blocking: bool = False):
         """The name of its class; with a dtype or such a name a storage of that dtype."""
         kind = OF_DTYPE[self.dtype].__name__
         if dtype is None:
@@ -133,7 +138,7 @@ class TypedStorage:
 
     # ---- its elements ----
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.size()
 
     def __getitem__(self, index):
@@ -167,7 +172,7 @@ class TypedStorage:
         self._elements.fill_(value)
         return self
 
-    def copy_(self, source, non_blocking=False):
+    def copy_(self, source, non_blocking: bool = False):
         """Takes the elements of another storage of the same size, converted."""
         if len(source) != self.size():
             raise RuntimeError(f"size does not match, self was {self.size()}, source {len(source)}")
@@ -209,20 +214,20 @@ class TypedStorage:
         """A copy in main memory; the storage itself where it lies there."""
         return self._converted(device="cpu")
 
-    def cuda(self, device=None, non_blocking=False):
+    def cuda(self, device: Device = None, non_blocking: bool = False):
         """A copy on a GPU; the storage itself where it lies there."""
         return self._converted(device=device or "cuda", non_blocking=non_blocking)
 
-    def to(self, *, device, non_blocking=False):
+    def to(self, *, device, non_blocking: bool = False):
         """A copy on a device; the storage itself where it lies there."""
         return self._converted(device=device, non_blocking=non_blocking)
 
-    def pin_memory(self, device=None):
+    def pin_memory(self, device: Device = None):
         """A copy in memory that a GPU reads by itself; RuntimeError on a machine without one."""
         pinned = self._elements.pin_memory(device)
         return TypedStorage._over(pinned.untyped_storage(), self.dtype)
 
-    def is_pinned(self, device=None):
+    def is_pinned(self, device: Device = None):
         """Whether it lies in memory that a GPU reads by itself."""
         return self._elements.is_pinned(device)
 

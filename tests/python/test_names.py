@@ -52,6 +52,14 @@ def test_no_module_loads_numpy():
     assert "numpy" not in modules
 
 
+def test_files_of_tensors_load_without_nn(tmp_path):
+    path = tmp_path / "tensor.pt"
+    rushlight.save({"a": rushlight.ones(2), "b": rushlight.nn.Parameter(rushlight.ones(2))}, path)
+    modules = loaded_by(f"import rushlight; rushlight.load({str(path)!r})")
+    assert "rushlight.serialization" in modules
+    assert "rushlight.nn" not in modules
+
+
 @pytest.mark.parametrize("name", LAZY)
 def test_what_dir_lists_is_there(name):
     package = importlib.import_module(name)

@@ -1,5 +1,10 @@
 """The names of PyTorch's compiler front end that programs use; see `rushlight.compiler`."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from rushlight._dynamo import config
 from rushlight._dynamo.eval_frame import OptimizedModule, is_dynamo_supported
 from rushlight.compiler import (
@@ -35,7 +40,7 @@ __all__ = [
 ]
 
 
-def optimize(backend="inductor", *, nopython=False, **options):
+def optimize(backend="inductor", *, nopython: bool = False, **options):
     """A decorator: `compile` by its old name."""
     return lambda model: _compile(model, backend=backend)
 
@@ -45,12 +50,12 @@ def run(fn=None):
     return fn if fn is not None else lambda function: function
 
 
-def forbid_in_graph(fn):
+def forbid_in_graph(fn: Callable[..., Any]):
     """Return the function."""
     return fn
 
 
-def graph_break(msg=""):
+def graph_break(msg: str = ""):
     """Accepted: there is no graph to break."""
 
 
@@ -66,5 +71,5 @@ def mark_static(t, index=None):
     """Accepted: sizes are never assumed."""
 
 
-def mark_static_address(t, guard=False):
+def mark_static_address(t, guard: bool = False):
     """Accepted: addresses are never assumed."""

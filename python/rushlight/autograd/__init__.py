@@ -1,8 +1,10 @@
 """Gradients: `backward`, `grad`, custom functions, gradient checks, and the modes of recording."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
@@ -45,7 +47,7 @@ def is_multithreading_enabled():
     return False
 
 
-def _as_tuple(value):
+def _as_tuple(value: Any) -> tuple[Any, ...]:
     # A GradientEdge is a tuple too, but one thing.
     from rushlight.autograd.graph import GradientEdge
 
@@ -68,7 +70,7 @@ def backward(
     tensors,
     grad_tensors=None,
     retain_graph=None,
-    create_graph=False,
+    create_graph: bool = False,
     grad_variables=None,
     inputs=None,
 ):
@@ -116,11 +118,11 @@ def grad(
     inputs,
     grad_outputs=None,
     retain_graph=None,
-    create_graph=False,
-    only_inputs=True,
+    create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused=None,
-    is_grads_batched=False,
-    materialize_grads=False,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ):
     """Return the sums of gradients of `outputs` with respect to each of `inputs`.
 

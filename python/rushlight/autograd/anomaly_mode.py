@@ -1,5 +1,7 @@
 """Anomaly mode: backward tells where the op that failed was recorded, and finds NaNs."""
 
+from __future__ import annotations
+
 import warnings
 
 from rushlight import _C
@@ -10,7 +12,7 @@ __all__ = ["detect_anomaly", "set_detect_anomaly"]
 class detect_anomaly:
     """Within it every op remembers where it was called, which is slow; for debugging."""
 
-    def __init__(self, check_nan=True):
+    def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
         warnings.warn(
             "Anomaly Detection has been enabled. It makes every operation slower and is meant "
@@ -29,7 +31,7 @@ class detect_anomaly:
 class set_detect_anomaly:
     """Sets anomaly mode at once; as a context manager, until it ends."""
 
-    def __init__(self, mode, check_nan=True):
+    def __init__(self, mode, check_nan: bool = True) -> None:
         self.before = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
         _C._set_anomaly_enabled(mode, check_nan)
 

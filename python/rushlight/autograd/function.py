@@ -5,6 +5,8 @@ finds, and the results' `grad_fn` is it. Where `setup_context(ctx, inputs, outpu
 forward takes no ctx.
 """
 
+from __future__ import annotations
+
 import functools
 import inspect
 import warnings
@@ -50,7 +52,7 @@ class FunctionMeta(type):
     _num_forward_arguments: int
     _backward_method: Any
 
-    def __init__(cls, name, bases, namespace):
+    def __init__(cls, name: str, bases, namespace) -> None:
         super().__init__(name, bases, namespace)
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls})
         cls._num_forward_arguments = -1
@@ -91,7 +93,7 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     ...         return grad * 2
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         name = type(self).__name__
         warnings.warn(
             f"{name} should not be instantiated: its methods are static, call {name}.apply",
@@ -188,7 +190,7 @@ def once_differentiable(backward):
 class InplaceFunction(Function):
     """Function by its old name, for functions that may write their input."""
 
-    def __init__(self, inplace=False):
+    def __init__(self, inplace: bool = False) -> None:
         self.inplace = inplace
 
 

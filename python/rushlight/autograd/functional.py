@@ -5,6 +5,11 @@ With `create_graph` results can be differentiated again; with `strict` an output
 depend on an input raises, where it else counts as zero.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import rushlight
 from rushlight import _C
 from rushlight.autograd import grad
@@ -15,7 +20,7 @@ _OUTPUT = "The output of the user-provided function"
 _JACOBIAN = "The jacobian of the user-provided function"
 
 
-def _as_tuple(value, what, function):
+def _as_tuple(value: Any, what: str, function: str) -> tuple[tuple[Any, ...], bool]:
     if isinstance(value, _C.TensorBase):
         return (value,), False
     expected = f"The {what} given to {function} must be either a Tensor or a tuple of Tensors"
@@ -131,7 +136,7 @@ _INPUT_SCALAR = "the input to the user-provided function"
 _OUTPUT_SCALAR = "the user-provided function's output"
 
 
-def vjp(func, inputs, v=None, create_graph=False, strict=False):
+def vjp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
     """Return `func(*inputs)` and vᵀ J, with J its Jacobian; v has the form of the output."""
     with rushlight.enable_grad():
         inputs, several_in = _as_tuple(inputs, "inputs", "vjp")
@@ -143,7 +148,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
     return _result(outputs, several_out, create_graph), _result(products, several_in, create_graph)
 
 
-def jvp(func, inputs, v=None, create_graph=False, strict=False):
+def jvp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
     """Return `func(*inputs)` and J v; v has the form of the inputs. Two backward passes."""
     with rushlight.enable_grad():
         inputs, _ = _as_tuple(inputs, "inputs", "jvp")
@@ -159,7 +164,12 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def jacobian(
-    func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"
+    func: Callable[..., Any],
+    inputs,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
 ):
     """Return the Jacobian: for output and input, a tensor of the shape of both in a row.
 
@@ -276,12 +286,12 @@ def _scalar(func, function):
 
 
 def hessian(
-    func,
+    func: Callable[..., Any],
     inputs,
-    create_graph=False,
-    strict=False,
-    vectorize=False,
-    outer_jacobian_strategy="reverse-mode",
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
 ):
     """Return the second derivatives of a scalar function: a tensor, or tuples by input."""
     inputs, several = _as_tuple(inputs, "inputs", "hessian")
@@ -316,7 +326,7 @@ def _check_twice(output, gradients, inputs):
             raise _second("the jacobian of the user-provided function", i)
 
 
-def vhp(func, inputs, v=None, create_graph=False, strict=False):
+def vhp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
     """Return `func(*inputs)` and vᵀ H, with H its Hessian; v has the form of the inputs."""
     with rushlight.enable_grad():
         inputs, several = _as_tuple(inputs, "inputs", "vhp")
@@ -330,7 +340,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
     return _result(outputs, False, create_graph), _result(products, several, create_graph)
 
 
-def hvp(func, inputs, v=None, create_graph=False, strict=False):
+def hvp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
     """Return `func(*inputs)` and H v. Costs a pass more than `vhp`, which gives the same values."""
     with rushlight.enable_grad():
         inputs, several = _as_tuple(inputs, "inputs", "hvp")

@@ -4,10 +4,17 @@ Each restores what was set before, also after an exception. As decorators they h
 of the function; of a generator, whenever its own code runs, not that of its caller.
 """
 
+from __future__ import annotations
+
 import functools
 import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from rushlight import _C
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "enable_grad",
@@ -18,13 +25,22 @@ __all__ = [
 ]
 
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
 class ContextDecorator:
     """A context manager that decorates functions and generators, with a fresh one for each call."""
 
-    def clone(self):
+    def clone(self) -> Self:
         return type(self)()
 
-    def __call__(self, function):
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
+        raise NotImplementedError
+
+    def __call__(self, function: _Function) -> _Function:
         if inspect.isclass(function):
             raise TypeError(
                 f"{type(self).__name__} decorates functions, not the class {function.__name__}"
@@ -33,15 +49,15 @@ class ContextDecorator:
             return self._wrap_generator(function)
 
         @functools.wraps(function)
-        def wrapped(*args, **kwargs):
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
 
-        return wrapped
+        return wrapped  # type: ignore
 
-    def _wrap_generator(self, function):
+    def _wrap_generator(self, function: Callable[..., Any]) -> Any:
         @functools.wraps(function)
-        def wrapped(*args, **kwargs):
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
             try:
                 with self.clone():
@@ -68,84 +84,92 @@ class ContextDecorator:
 class _Bare(ContextDecorator):
     """One that may decorate without being called: `@no_grad`."""
 
-    def __new__(cls, function=None):
+    @overload
+    def __new__(cls) -> Self: ...
+    @overload
+    def __new__(cls, function: _Function) -> _Function: ...
+    def __new__(cls, function: Any = None) -> Any:
         return super().__new__(cls) if function is None else cls()(function)
 
 
 class no_grad(_Bare):
     """Within it nothing is recorded; results do not require gradients."""
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before = _C.is_grad_enabled()
         _C._set_grad_enabled(False)
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
         _C._set_grad_enabled(self.before)
 
 
 class enable_grad(_Bare):
     """Within it ops are recorded, also inside `no_grad`."""
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before = _C.is_grad_enabled()
         _C._set_grad_enabled(True)
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
         _C._set_grad_enabled(self.before)
 
 
 class set_grad_enabled(ContextDecorator):
     """Sets recording to `mode` at once; as a context manager, until it ends."""
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool) -> None:
         self.before = _C.is_grad_enabled()
         self.mode = mode
         _C._set_grad_enabled(mode)
 
-    def __call__(self, function):
+    def __call__(self, function: _Function) -> _Function:
         _C._set_grad_enabled(self.before)
         return super().__call__(function)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         _C._set_grad_enabled(self.mode)
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
         _C._set_grad_enabled(self.before)
 
-    def clone(self):
+    def clone(self) -> Self:
         return type(self)(self.mode)
 
 
 class inference_mode(ContextDecorator):
     """Like `no_grad`, but results also do without versions and can never enter a recorded op."""
 
-    def __new__(cls, mode=True):
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+    @overload
+    def __new__(cls, mode: _Function) -> _Function: ...
+    def __new__(cls, mode: Any = True) -> Any:
         return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
 
-    def __init__(self, mode=True):
+    def __init__(self, mode: bool = True) -> None:
         self.mode = mode
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before = _C._enter_inference_mode(self.mode)
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
         _C._leave_inference_mode(self.before)
 
-    def clone(self):
+    def clone(self) -> Self:
         return type(self)(self.mode)
 
 
 class set_multithreading_enabled(ContextDecorator):
     """Accepted for programs that say it: backward runs on the calling thread in any case."""
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool) -> None:
         self.mode = mode
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: object, value: object, trace: object) -> None:
         pass
 
-    def clone(self):
+    def clone(self) -> Self:
         return type(self)(self.mode)

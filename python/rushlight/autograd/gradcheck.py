@@ -5,8 +5,12 @@ dL/dx + i dL/dy, so the rows of the Jacobian that belong to the real and the ima
 output come from the output gradients 1 and 1j.
 """
 
+from __future__ import annotations
+
 import itertools
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import rushlight
 from rushlight import _C
@@ -20,21 +24,21 @@ class GradcheckError(RuntimeError):
 
 
 def gradcheck(
-    func,
+    func: Callable[..., Any],
     inputs,
     *,
-    eps=1e-6,
-    atol=1e-5,
-    rtol=1e-3,
-    raise_exception=True,
-    nondet_tol=0.0,
-    check_undefined_grad=True,
-    check_grad_dtypes=False,
-    check_batched_grad=False,
-    check_batched_forward_grad=False,
-    check_forward_ad=False,
-    check_backward_ad=True,
-    fast_mode=False,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
     masked=None,
 ):
     """Whether backward through `func` agrees with central differences of width `eps`.
@@ -72,23 +76,23 @@ def gradcheck(
 
 
 def gradgradcheck(
-    func,
+    func: Callable[..., Any],
     inputs,
     grad_outputs=None,
     *,
-    eps=1e-6,
-    atol=1e-5,
-    rtol=1e-3,
-    gen_non_contig_grad_outputs=False,
-    raise_exception=True,
-    nondet_tol=0.0,
-    check_undefined_grad=True,
-    check_grad_dtypes=False,
-    check_batched_grad=False,
-    check_fwd_over_rev=False,
-    check_rev_over_rev=True,
-    fast_mode=False,
-    masked=False,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
 ):
     """`gradcheck` of the gradients of `func`, as functions of the inputs and of `grad_outputs`.
 
@@ -139,7 +143,7 @@ def _differentiable(value):
     return isinstance(value, _C.TensorBase) and (value.is_floating_point() or value.is_complex())
 
 
-def _outputs(func, inputs):
+def _outputs(func: Any, inputs: Any) -> tuple[Any, ...]:
     """The outputs that may have gradients."""
     return tuple(o for o in _as_tuple(func(*inputs)) if _differentiable(o) and o.requires_grad)
 

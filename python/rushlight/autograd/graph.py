@@ -1,6 +1,9 @@
 """The graph itself: nodes, edges, and hooks on what it saves."""
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import rushlight
@@ -45,7 +48,7 @@ def increment_version(tensor):
 class saved_tensors_hooks:
     """Within it, what is saved for backward is `pack_hook(tensor)`, unpacked by `unpack_hook`."""
 
-    def __init__(self, pack_hook, unpack_hook):
+    def __init__(self, pack_hook, unpack_hook) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
@@ -59,7 +62,7 @@ class saved_tensors_hooks:
 class save_on_cpu(saved_tensors_hooks):
     """Within it, tensors saved for backward wait on the CPU (in pinned memory, if asked)."""
 
-    def __init__(self, pin_memory=False, device_type="cuda"):
+    def __init__(self, pin_memory: bool = False, device_type="cuda") -> None:
         def pack(tensor):
             if not pin_memory:
                 return tensor.device, tensor.cpu()
@@ -89,7 +92,7 @@ def disable_saved_tensors_hooks(error_message):
 class _MutationContext:
     """The copies that `allow_mutation_on_saved_tensors` made; backward must run inside of it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.open = True
         self.copies = {}
 
@@ -132,7 +135,7 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled):
 
 
 class _MultiHandle(RemovableHandle):
-    def __init__(self, handles):
+    def __init__(self, handles) -> None:
         self.handles = handles
 
     def remove(self):
@@ -146,7 +149,7 @@ class _MultiHandle(RemovableHandle):
         self.handles = handles
 
 
-def register_multi_grad_hook(tensors, fn, *, mode="all"):
+def register_multi_grad_hook(tensors, fn: Callable[..., Any], *, mode: str = "all"):
     """Call `fn` when the gradients of all tensors are there, or with the first (`mode="any"`).
 
     With "all", fn gets a list of them, None for those that a backward does not compute. "Not

@@ -24,21 +24,21 @@ class profile(_Recorder):
 
     def __init__(
         self,
-        enabled=True,
+        enabled: bool = True,
         *,
-        use_cuda=False,
+        use_cuda: bool = False,
         use_device=None,
-        record_shapes=False,
-        with_flops=False,
-        profile_memory=False,
-        with_stack=False,
-        with_modules=False,
-        use_kineto=False,
-        use_cpu=True,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
         experimental_config=None,
-        acc_events=False,
+        acc_events: bool = False,
         custom_trace_id_callback=None,
-    ):
+    ) -> None:
         self.enabled = enabled
         self.record_shapes = record_shapes
         self.profile_memory = profile_memory
@@ -66,7 +66,7 @@ class profile(_Recorder):
     def __str__(self):
         return "<unfinished profile>" if self.function_events is None else self.table()
 
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, **options):
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n=0, **options):
         """The events by name."""
         return self._events().key_averages(group_by_input_shape, group_by_stack_n)
 
@@ -82,13 +82,13 @@ class profile(_Recorder):
         """Write the events for chrome://tracing."""
         self._events().export_chrome_trace(path)
 
-    def export_stacks(self, path, metric="self_cpu_time_total"):
+    def export_stacks(self, path, metric: str = "self_cpu_time_total"):
         """Write the ranges around each op for flame graphs."""
         self._events().export_stacks(path, metric)
 
 
 @contextlib.contextmanager
-def emit_nvtx(enabled=True, record_shapes=False):
+def emit_nvtx(enabled: bool = True, record_shapes: bool = False):
     """RuntimeError where it is enabled: this build has no NVTX."""
     if enabled:
         raise RuntimeError("NVTX is not available: rushlight was built without it")
@@ -96,7 +96,7 @@ def emit_nvtx(enabled=True, record_shapes=False):
 
 
 @contextlib.contextmanager
-def emit_itt(enabled=True, record_shapes=False):
+def emit_itt(enabled: bool = True, record_shapes: bool = False):
     """RuntimeError where it is enabled: this build has no ITT."""
     if enabled:
         raise RuntimeError("ITT is not available: rushlight was built without it")

@@ -1,5 +1,7 @@
 """Variable, which has been Tensor's other name since they became one."""
 
+from __future__ import annotations
+
 import rushlight
 from rushlight import _C
 
@@ -25,8 +27,8 @@ class _Engine:
         keep_graph,
         create_graph,
         inputs=(),
-        allow_unreachable=False,
-        accumulate_grad=False,
+        allow_unreachable: bool = False,
+        accumulate_grad: bool = False,
     ):
         """Gradients of `inputs`, or with `accumulate_grad` those of leaves added to `.grad`."""
         results = _C._run_backward(
@@ -56,6 +58,6 @@ class Variable(metaclass=_VariableMeta):
 
     _execution_engine = _Engine()
 
-    def __new__(cls, data=None, requires_grad=False, volatile=None):
+    def __new__(cls, data=None, requires_grad: bool = False, volatile=None):
         tensor = rushlight.empty(0) if data is None else data.detach()
         return tensor.requires_grad_() if requires_grad else tensor

@@ -1,5 +1,7 @@
 """Flags of products and attention on GPUs."""
 
+from __future__ import annotations
+
 import contextlib
 import types
 
@@ -37,7 +39,7 @@ class _Matmul:
     allow_bf16_reduced_precision_reduction: bool
     allow_fp16_accumulation: bool
 
-    def __init__(self):
+    def __init__(self) -> None:
         vars(self).update(flags_of("backends.cuda.matmul"))
 
     @property
@@ -106,18 +108,23 @@ def is_flash_attention_available():
     return False
 
 
-def can_use_flash_attention(params, debug=False):
+def can_use_flash_attention(params, debug: bool = False):
     """Whether flash attention would take these arguments."""
     return False
 
 
-def can_use_efficient_attention(params, debug=False):
+def can_use_efficient_attention(params, debug: bool = False):
     """Whether the memory-efficient kernel would take these arguments."""
     return False
 
 
 @contextlib.contextmanager
-def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
+def sdp_kernel(
+    enable_flash: bool = True,
+    enable_math: bool = True,
+    enable_mem_efficient: bool = True,
+    enable_cudnn: bool = True,
+):
     """Within it attention uses these kernels only (on GPUs)."""
     before = dict(_sdp)
     _sdp.update(

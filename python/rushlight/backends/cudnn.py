@@ -3,6 +3,8 @@
 Its flags can be set and read; they change nothing.
 """
 
+from __future__ import annotations
+
 from rushlight._accepted import flags_of
 
 from . import _flags
@@ -54,12 +56,12 @@ def set_flags(
 
 
 def flags(
-    enabled=False,
-    benchmark=False,
+    enabled: bool = False,
+    benchmark: bool = False,
     benchmark_limit=10,
-    deterministic=False,
-    allow_tf32=True,
-    fp32_precision="none",
+    deterministic: bool = False,
+    allow_tf32: bool = True,
+    fp32_precision: str = "none",
 ):
     """Within it these flags hold."""
     given = {

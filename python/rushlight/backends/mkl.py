@@ -14,7 +14,7 @@ def is_available():
 class verbose:
     """Within it MKL would say what it does."""
 
-    def __init__(self, enable):
+    def __init__(self, enable) -> None:
         self.enable = enable
 
     def __enter__(self):

@@ -3,6 +3,8 @@
 Its flags can be set and read; they change nothing.
 """
 
+from __future__ import annotations
+
 from rushlight import _C
 from rushlight._accepted import flags_of
 
@@ -42,7 +44,12 @@ def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precis
     return _flags.replace(globals(), given)
 
 
-def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none"):
+def flags(
+    enabled: bool = False,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
+    fp32_precision: str = "none",
+):
     """Within it these flags hold."""
     given = {
         "enabled": enabled,
@@ -56,7 +63,7 @@ def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="n
 class verbose:
     """Accepted; `RUSHLIGHT_VERBOSE=1` tells which kernels run."""
 
-    def __init__(self, level):
+    def __init__(self, level) -> None:
         self.level = level
 
     def __enter__(self):

@@ -1,5 +1,7 @@
 """NNPACK, which is not used."""
 
+from __future__ import annotations
+
 from rushlight._accepted import flags_of
 
 from . import _flags
@@ -20,6 +22,6 @@ def set_flags(_enabled):
     return _flags.replace(globals(), {"enabled": _enabled})
 
 
-def flags(enabled=False):
+def flags(enabled: bool = False):
     """Within it the flag holds."""
     return _flags.held(globals(), {"enabled": enabled})

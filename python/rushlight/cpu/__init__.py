@@ -1,8 +1,14 @@
 """The CPU as a device, and the statistics of its caching allocator under the names of `cuda`."""
 
+from __future__ import annotations
+
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 from rushlight import _C
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = [
     "current_device",
@@ -36,11 +42,11 @@ def current_device():
     return "cpu"
 
 
-def synchronize(device=None):
+def synchronize(device: Device = None):
     """Nothing to wait for: work on the CPU is done when its function returns."""
 
 
-def memory_stats(device=None):
+def memory_stats(device: Device = None):
     """Counters of the allocator, as `torch.cuda.memory_stats` names them.
 
     `allocated_bytes.all.current` is what tensors hold, `reserved_bytes.all.current` what has been
@@ -49,32 +55,32 @@ def memory_stats(device=None):
     return OrderedDict(_C._memory_stats())
 
 
-def memory_allocated(device=None):
+def memory_allocated(device: Device = None):
     """Bytes that tensors hold."""
     return memory_stats()["allocated_bytes.all.current"]
 
 
-def max_memory_allocated(device=None):
+def max_memory_allocated(device: Device = None):
     """The most bytes that tensors held, since the start or `reset_peak_memory_stats`."""
     return memory_stats()["allocated_bytes.all.peak"]
 
 
-def memory_reserved(device=None):
+def memory_reserved(device: Device = None):
     """Bytes taken from the system."""
     return memory_stats()["reserved_bytes.all.current"]
 
 
-def max_memory_reserved(device=None):
+def max_memory_reserved(device: Device = None):
     """The most bytes taken from the system."""
     return memory_stats()["reserved_bytes.all.peak"]
 
 
-def reset_peak_memory_stats(device=None):
+def reset_peak_memory_stats(device: Device = None):
     """Counts peaks from now on."""
     _C._reset_memory_stats(True)
 
 
-def reset_accumulated_memory_stats(device=None):
+def reset_accumulated_memory_stats(device: Device = None):
     """Counts allocations from now on."""
     _C._reset_memory_stats(False)
 

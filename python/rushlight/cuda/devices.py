@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rushlight
 from rushlight.cuda import _library as lib
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = [
     "can_device_access_peer",
@@ -86,7 +89,7 @@ def set_device(device):
 class device:
     """In its `with` block a GPU is the current one; None and negative numbers change nothing."""
 
-    def __init__(self, device):
+    def __init__(self, device) -> None:
         self.idx = -1 if device is None or device == -1 else index_of(device)
         self.prev_idx = -1
 
@@ -105,16 +108,16 @@ class device:
 class device_of(device):
     """`device` for the GPU of a tensor; nothing for a CPU tensor."""
 
-    def __init__(self, obj):
+    def __init__(self, obj: Any) -> None:
         super().__init__(obj.get_device() if obj.is_cuda else None)
 
 
-def synchronize(device=None):
+def synchronize(device: Device = None):
     """Waits until a GPU has done all its work."""
     lib.call("synchronize", index_of(device))
 
 
-def get_device_name(device=None):
+def get_device_name(device: Device = None):
     """What a GPU is called."""
     room = ctypes.create_string_buffer(256)
     lib.call("name", index_of(device), room, len(room))
@@ -139,7 +142,7 @@ class _CudaDeviceProperties(NamedTuple):
     is_multi_gpu_board: int
 
 
-def get_device_properties(device=None):
+def get_device_properties(device: Device = None):
     """Name, compute capability, memory and processors of a GPU."""
     index = index_of(device)
     values = (ctypes.c_int64 * (len(_CudaDeviceProperties._fields) - 1))()
@@ -147,7 +150,7 @@ def get_device_properties(device=None):
     return _CudaDeviceProperties(get_device_name(index), *values)
 
 
-def get_device_capability(device=None):
+def get_device_capability(device: Device = None):
     """The compute capability of a GPU as (major, minor)."""
     found = get_device_properties(device)
     return found.major, found.minor
@@ -158,7 +161,7 @@ def can_device_access_peer(device, peer_device):
     return bool(lib.ask("can_access_peer", ctypes.c_int, index_of(device), index_of(peer_device)))
 
 
-def is_bf16_supported(including_emulation=True):
+def is_bf16_supported(including_emulation: bool = True):
     """Whether a GPU is there that computes in bfloat16."""
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 from rushlight.cuda import _library as lib
 from rushlight.cuda import devices
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = [
     "empty_cache",
@@ -32,7 +36,7 @@ def empty_cache():
         lib.call("empty_cache")
 
 
-def memory_stats(device=None):
+def memory_stats(device: Device = None):
     """Counters of a GPU's allocator by name, `allocated_bytes.all.current` and so on.
 
     Empty without a GPU.
@@ -48,22 +52,22 @@ def _count(name, device):
     return memory_stats(device).get(name, 0)
 
 
-def memory_allocated(device=None):
+def memory_allocated(device: Device = None):
     """Bytes that tensors hold."""
     return _count("allocated_bytes.all.current", device)
 
 
-def max_memory_allocated(device=None):
+def max_memory_allocated(device: Device = None):
     """The most bytes that tensors held, since the start or `reset_peak_memory_stats`."""
     return _count("allocated_bytes.all.peak", device)
 
 
-def memory_reserved(device=None):
+def memory_reserved(device: Device = None):
     """Bytes taken from the driver."""
     return _count("reserved_bytes.all.current", device)
 
 
-def max_memory_reserved(device=None):
+def max_memory_reserved(device: Device = None):
     """The most bytes taken from the driver."""
     return _count("reserved_bytes.all.peak", device)
 
@@ -72,7 +76,7 @@ memory_cached = memory_reserved
 max_memory_cached = max_memory_reserved
 
 
-def reset_peak_memory_stats(device=None):
+def reset_peak_memory_stats(device: Device = None):
     """Counts peaks from now on."""
     if devices.is_available():
         lib.call("reset_memory_stats", devices.index_of(device), 1)
@@ -82,20 +86,20 @@ reset_max_memory_allocated = reset_peak_memory_stats
 reset_max_memory_cached = reset_peak_memory_stats
 
 
-def reset_accumulated_memory_stats(device=None):
+def reset_accumulated_memory_stats(device: Device = None):
     """Counts allocations from now on."""
     if devices.is_available():
         lib.call("reset_memory_stats", devices.index_of(device), 0)
 
 
-def mem_get_info(device=None):
+def mem_get_info(device: Device = None):
     """Free and total bytes of a GPU, as the driver sees them."""
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     lib.call("memory_info", devices.index_of(device), ctypes.byref(free), ctypes.byref(total))
     return free.value, total.value
 
 
-def memory_summary(device=None, abbreviated=False):
+def memory_summary(device: Device = None, abbreviated: bool = False):
     """The main counters as a table for people."""
     stats = memory_stats(device)
     rows = [f"{'':24}{'current':>16}{'peak':>16}{'allocated':>20}{'freed':>20}"]

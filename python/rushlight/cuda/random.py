@@ -18,12 +18,12 @@ __all__ = [
 ]
 
 
-def generator_of(device="cuda"):
+def generator_of(device: _C.device | str | int = "cuda"):
     """The default generator of a GPU."""
     return _C._device_generator(f"cuda:{devices.index_of(device)}")
 
 
-def manual_seed(seed):
+def manual_seed(seed: int):
     """Seeds the current GPU; without one, those that are used later."""
     if devices.is_available():
         generator_of().manual_seed(int(seed))
@@ -31,7 +31,7 @@ def manual_seed(seed):
         _C._seed_devices(int(seed))
 
 
-def manual_seed_all(seed):
+def manual_seed_all(seed: int):
     """Seeds all GPUs."""
     _C._seed_devices(int(seed))
 
@@ -53,12 +53,12 @@ def initial_seed():
     return generator_of().initial_seed()
 
 
-def get_rng_state(device="cuda"):
+def get_rng_state(device: _C.device | str | int = "cuda"):
     """The state of a GPU's generator: seed and offset in 16 bytes of a uint8 tensor."""
     return generator_of(device).get_state()
 
 
-def set_rng_state(new_state, device="cuda"):
+def set_rng_state(new_state, device: _C.device | str | int = "cuda"):
     """Puts a GPU's generator into a state that `get_rng_state` gave."""
     generator_of(device).set_state(new_state)
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight.cuda import _library as lib
 from rushlight.cuda import devices
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = [
     "Event",
@@ -27,7 +31,7 @@ class Stream:
         priority: negative for work that goes first.
     """
 
-    def __init__(self, device=None, priority=0, *, _handle=None, **kwargs):
+    def __init__(self, device: Device = None, priority=0, *, _handle=None, **kwargs) -> None:
         if kwargs:
             raise TypeError(f"Stream() got an unexpected keyword argument {next(iter(kwargs))!r}")
         self.device_index = devices.index_of(device)
@@ -94,7 +98,7 @@ class Stream:
     def __hash__(self):
         return hash((self.device_index, self.cuda_stream))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"<torch.cuda.Stream device=cuda:{self.device_index} cuda_stream={self.cuda_stream:#x}>"
         )
@@ -109,7 +113,13 @@ class Event:
         interprocess: not supported.
     """
 
-    def __init__(self, enable_timing=False, blocking=False, interprocess=False, external=False):
+    def __init__(
+        self,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
+        external: bool = False,
+    ) -> None:
         if interprocess or external:
             raise NotImplementedError("events of several processes are not supported")
         self.enable_timing = enable_timing
@@ -158,7 +168,7 @@ class Event:
         if getattr(self, "cuda_event", 0):
             lib.function("event_delete")(ctypes.c_void_p(self.cuda_event))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"<torch.cuda.Event {self.cuda_event:#x}>"
             if self.cuda_event
@@ -166,13 +176,13 @@ class Event:
         )
 
 
-def current_stream(device=None):
+def current_stream(device: Device = None):
     """The stream on which this thread queues work for a GPU."""
     index = devices.index_of(device)
     return Stream(index, _handle=lib.ask("stream_current", ctypes.c_void_p, index) or 0)
 
 
-def default_stream(device=None):
+def default_stream(device: Device = None):
     """The stream that is current at first."""
     return Stream(device, _handle=0)
 
@@ -186,7 +196,7 @@ def set_stream(stream):
 class StreamContext:
     """In its `with` block a stream, and its GPU, are the current ones; None changes nothing."""
 
-    def __init__(self, stream):
+    def __init__(self, stream) -> None:
         self.stream = stream
 
     def __enter__(self):

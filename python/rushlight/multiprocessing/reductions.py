@@ -13,7 +13,7 @@ from multiprocessing.reduction import ForkingPickler
 
 import rushlight
 from rushlight import _C, Tensor
-from rushlight.nn.parameter import Parameter
+from rushlight._parameter import Parameter
 
 __all__ = ["init_reductions", "is_shared", "rebuild_tensor", "reduce_tensor", "share_memory_"]
 

@@ -12,6 +12,8 @@ import tempfile
 import time
 import traceback
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 __all__ = [
     "ProcessContext",
@@ -27,7 +29,7 @@ __all__ = [
 class ProcessException(Exception):
     """A process failed; `error_index` says which."""
 
-    def __init__(self, msg, error_index, pid):
+    def __init__(self, msg, error_index, pid) -> None:
         super().__init__(msg)
         self.msg = msg
         self.error_index = error_index
@@ -40,14 +42,14 @@ class ProcessException(Exception):
 class ProcessRaisedException(ProcessException):
     """The function raised; the message holds its traceback."""
 
-    def __init__(self, msg, error_index, error_pid):
+    def __init__(self, msg, error_index, error_pid) -> None:
         super().__init__(msg, error_index, error_pid)
 
 
 class ProcessExitedException(ProcessException):
     """The process ended with another exit code than 0, or by a signal."""
 
-    def __init__(self, msg, error_index, error_pid, exit_code, signal_name=None):
+    def __init__(self, msg, error_index, error_pid, exit_code, signal_name=None) -> None:
         super().__init__(msg, error_index, error_pid)
         self.exit_code = exit_code
         self.signal_name = signal_name
@@ -76,7 +78,7 @@ def _run(fn, i, args, error_file):
 class ProcessContext:
     """The processes that `start_processes` started."""
 
-    def __init__(self, processes, error_files):
+    def __init__(self, processes, error_files) -> None:
         self.processes = processes
         self.error_files = error_files
         self.sentinels = {p.sentinel: i for i, p in enumerate(processes)}
@@ -148,10 +150,16 @@ class SpawnContext(ProcessContext):
 
 
 def start_processes(
-    fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn", numa_options=None
+    fn: Callable[..., Any],
+    args=(),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+    numa_options=None,
 ):
     """Run `fn(i, *args)` in `nprocs` processes; with `join` wait for them, else return them."""
-    context = multiprocessing.get_context(start_method)
+    context: Any = multiprocessing.get_context(start_method)
     processes, files = [], []
     for i in range(nprocs):
         # An empty file per process, in which it leaves its error.
@@ -174,7 +182,14 @@ def start_processes(
     return None
 
 
-def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
+def spawn(
+    fn: Callable[..., Any],
+    args=(),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+):
     """`start_processes` by fresh interpreters.
 
     Raises:

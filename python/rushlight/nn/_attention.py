@@ -1,10 +1,15 @@
 """Attention of several heads with its projections; `multi_head_attention_forward` is public in
 `nn.functional`. Layers call `attend`, which takes either order of batch and length as it lies."""
 
+from __future__ import annotations
+
 import math
 import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import rushlight
+from rushlight import Tensor
 from rushlight._table import ops
 
 from ._arguments import _probability
@@ -63,49 +68,123 @@ def _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads):
     return n == 3
 
 
-def _project(query, key, value, weight, bias):
-    """The three inputs through the rows of one weight; one product where they are the same."""
-    width = query.shape[-1]
-    if key is value:
+class Heads(NamedTuple):
+    """What is learnt, and how: everything about attention but the tensors of a call.
+
+    Args:
+        embed_dim: the width of the query and of the output.
+        weight: one for all three inputs, or one for each.
+        bias: for all three inputs, or None.
+        out_weight, out_bias: of the last projection.
+        bias_k, bias_v: a key and a value that are appended, or None.
+        add_zero_attn: append a key and a value of zeros.
+        dropout: the probability that a weight is zeroed.
+    """
+
+    embed_dim: int
+    num_heads: int
+    weight: Any
+    bias: Tensor | None
+    out_weight: Tensor
+    out_bias: Tensor | None
+    bias_k: Tensor | None = None
+    bias_v: Tensor | None = None
+    add_zero_attn: bool = False
+    dropout: float = 0.0
+
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> Sequence[Tensor]:
+        """The three inputs through their weights."""
+        if isinstance(self.weight, tuple):
+            if any(w is None for w in self.weight):
+                raise AssertionError("use_separate_proj_weight is True but a projection is None")
+            if key.shape[:2] != value.shape[:2]:
+                raise AssertionError(
+                    f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+                    f"{value.shape[:2]}"
+                )
+            return _linear((query, key, value), self.weight, self.bias)
+        if self.weight is None:
+            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+        if key.shape != value.shape:
+            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+        # One product where inputs are the same.
+        if key is not value:
+            return _linear((query, key, value), self.weight.chunk(3), self.bias)
         if query is key:
-            return ops.linear(query, weight, bias).chunk(3, -1)
-        q = ops.linear(query, weight[:width], None if bias is None else bias[:width])
-        k, v = ops.linear(key, weight[width:], None if bias is None else bias[width:]).chunk(2, -1)
-        return q, k, v
-    weights = weight.chunk(3)
+            return ops.linear(query, self.weight, self.bias).chunk(3, -1)
+        width = query.shape[-1]
+        first, rest = (None, None) if self.bias is None else self.bias.tensor_split((width,))
+        q = ops.linear(query, self.weight[:width], first)
+        return (q, *ops.linear(key, self.weight[width:], rest).chunk(2, -1))
+
+    def split(self, x: Tensor, batch_first: bool) -> Tensor:
+        """(batch, heads, length, width of a head), as it lies."""
+        x = x.unflatten(-1, (self.num_heads, x.shape[-1] // self.num_heads))
+        return x.transpose(1, 2) if batch_first else x.permute(1, 2, 0, 3)
+
+
+def _linear(inputs, weights, bias):
+    """Each input through its own weight."""
     biases = (None,) * 3 if bias is None else bias.chunk(3)
-    inputs = (query, key, value)
     return [ops.linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
 
 
+def _static(name, x, batch, heads, width):
+    """A key or value that was projected before, with a dimension for heads."""
+    if x.shape[0] != batch * heads or x.shape[2] != width:
+        raise AssertionError(
+            f"expecting {name} of shape ({batch * heads}, *, {width}), but got {tuple(x.shape)}"
+        )
+    return x.unflatten(0, (batch, heads))
+
+
+def _check_mask_shape(mask, batch, heads, length, keys):
+    if mask is not None:
+        expected: tuple[int, ...] = (length, keys)
+        if mask.dim() == 3:
+            expected = (batch * heads, *expected)
+        if tuple(mask.shape) != expected:
+            raise RuntimeError(
+                f"The shape of the {mask.dim()}D attn_mask is {tuple(mask.shape)}, but should be "
+                f"{expected}."
+            )
+
+
+def _joined_mask(mask, padding, batch, heads, keys):
+    """Both masks as one that is added to scores (batch, heads, queries, keys), or None."""
+    if mask is not None and mask.dim() == 3:
+        mask = mask.unflatten(0, (batch, heads))
+    if padding is None:
+        return mask
+    if tuple(padding.shape) != (batch, keys):
+        raise AssertionError(
+            f"expecting key_padding_mask shape of {(batch, keys)}, but got {tuple(padding.shape)}"
+        )
+    padding = padding[:, None, None, :]
+    return padding if mask is None else mask + padding
+
+
 def attend(
-    query,
-    key,
-    value,
-    embed_dim,
-    num_heads,
-    in_proj,
-    bias_k,
-    bias_v,
-    add_zero_attn,
-    dropout_p,
-    out_proj,
-    training,
-    key_padding_mask,
-    need_weights,
-    attn_mask,
-    static_k,
-    static_v,
-    average_attn_weights,
-    is_causal,
-    batch_first,
-):
+    layer: Heads,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    key_padding_mask: Tensor | None = None,
+    attn_mask: Tensor | None = None,
+    need_weights: bool = True,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    batch_first: bool = False,
+) -> tuple[Tensor, Tensor | None]:
     """Attention and its weights (None unless needed).
 
-    `in_proj` is (weight, bias) for all three inputs or ((q, k, v weights), bias); `out_proj` is
-    (weight, bias). Inputs are (length, batch, width), with `batch_first` (batch, length, width),
-    or (length, width).
+    Inputs are (length, batch, width), with `batch_first` (batch, length, width), or (length,
+    width).
     """
+    num_heads = layer.num_heads
     batched = _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads)
     batch_dim = 0 if batch_first else 1
     if not batched:
@@ -116,172 +195,129 @@ def attend(
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     length_dim = 1 - batch_dim
-    batch, length = query.shape[batch_dim], query.shape[length_dim]
-    width = query.shape[-1]
-    if width != embed_dim:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {width}")
+    batch, length, width = query.shape[batch_dim], query.shape[length_dim], query.shape[-1]
+    if width != layer.embed_dim:
+        raise AssertionError(
+            f"was expecting embedding dimension of {layer.embed_dim}, but got {width}"
+        )
     head_dim = width // num_heads
     if head_dim * num_heads != width:
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
-    key_padding_mask = _additive(
-        key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype
-    )
+    padding = _additive(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
             "method `generate_square_subsequent_mask` to create this mask."
         )
-    if is_causal and key_padding_mask is None and not need_weights:
-        attn_mask = None  # the kernel knows it
+    if is_causal and padding is None and not need_weights:
+        mask = None  # the kernel knows it
     else:
-        attn_mask = _additive(attn_mask, "attn_mask", None, "", query.dtype)
-        is_causal = is_causal and key_padding_mask is None and attn_mask is None
-    weight, bias = in_proj
-    if isinstance(weight, tuple):
-        if any(w is None for w in weight):
-            raise AssertionError("use_separate_proj_weight is True but a projection is None")
-        if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(
-                f"key's sequence and batch dims {key.shape[:2]} do not match value's "
-                f"{value.shape[:2]}"
-            )
-        biases = (None,) * 3 if bias is None else bias.chunk(3)
-        parts = zip((query, key, value), weight, biases, strict=True)
-        q, k, v = (ops.linear(x, w, b) for x, w, b in parts)
-    else:
-        if weight is None:
-            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
-        if key.shape != value.shape:
-            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
-        q, k, v = _project(query, key, value, weight, bias)
-    if attn_mask is not None:
-        expected: tuple[int, ...] = (length, key.shape[length_dim])
-        if attn_mask.dim() == 3:
-            expected = (batch * num_heads, *expected)
-        if tuple(attn_mask.shape) != expected:
-            raise RuntimeError(
-                f"The shape of the {attn_mask.dim()}D attn_mask is {tuple(attn_mask.shape)}, but "
-                f"should be {expected}."
-            )
-    if bias_k is not None and bias_v is not None:
+        mask = _additive(attn_mask, "attn_mask", None, "", query.dtype)
+        is_causal = is_causal and padding is None and mask is None
+
+    def append_key():
+        """For a key that every query may see."""
+        return [None if m is None else ops.pad(m, (0, 1)) for m in (mask, padding)]
+
+    q, k, v = layer.project(query, key, value)
+    _check_mask_shape(mask, batch, num_heads, length, key.shape[length_dim])
+    if layer.bias_k is not None and layer.bias_v is not None:
         if static_k is not None or static_v is not None:
             raise AssertionError("bias cannot be added to static key or value.")
         one = (batch, 1, width) if batch_first else (1, batch, width)
-        k = rushlight.cat([k, bias_k.expand(one)], length_dim)
-        v = rushlight.cat([v, bias_v.expand(one)], length_dim)
-        attn_mask = None if attn_mask is None else ops.pad(attn_mask, (0, 1))
-        key_padding_mask = None if key_padding_mask is None else ops.pad(key_padding_mask, (0, 1))
-    elif bias_k is not None or bias_v is not None:
+        k = rushlight.cat([k, layer.bias_k.expand(one)], length_dim)
+        v = rushlight.cat([v, layer.bias_v.expand(one)], length_dim)
+        mask, padding = append_key()
+    elif layer.bias_k is not None or layer.bias_v is not None:
         raise AssertionError("bias_k and bias_v must be given together")
-
-    def heads(x):
-        """(batch, heads, length, head_dim), in place."""
-        x = x.unflatten(-1, (num_heads, head_dim))
-        return x.transpose(1, 2) if batch_first else x.permute(1, 2, 0, 3)
-
-    def static(name, x):
-        if x.shape[0] != batch * num_heads or x.shape[2] != head_dim:
-            raise AssertionError(
-                f"expecting {name} of shape ({batch * num_heads}, *, {head_dim}), but got "
-                f"{tuple(x.shape)}"
-            )
-        return x.unflatten(0, (batch, num_heads))
-
-    q = heads(q)
-    k = heads(k) if static_k is None else static("static_k", static_k)
-    v = heads(v) if static_v is None else static("static_v", static_v)
-    if add_zero_attn:
+    q, k, v = (layer.split(x, batch_first) for x in (q, k, v))
+    if static_k is not None:
+        k = _static("static_k", static_k, batch, num_heads, head_dim)
+    if static_v is not None:
+        v = _static("static_v", static_v, batch, num_heads, head_dim)
+    if layer.add_zero_attn:
         nothing = k.new_zeros((batch, num_heads, 1, head_dim))
         k, v = rushlight.cat([k, nothing], 2), rushlight.cat([v, nothing], 2)
-        attn_mask = None if attn_mask is None else ops.pad(attn_mask, (0, 1))
-        key_padding_mask = None if key_padding_mask is None else ops.pad(key_padding_mask, (0, 1))
-    if attn_mask is not None and attn_mask.dim() == 3:
-        attn_mask = attn_mask.unflatten(0, (batch, num_heads))
-    if key_padding_mask is not None:
-        if tuple(key_padding_mask.shape) != (batch, k.shape[2]):
-            raise AssertionError(
-                f"expecting key_padding_mask shape of {(batch, k.shape[2])}, but got "
-                f"{tuple(key_padding_mask.shape)}"
-            )
-        padding = key_padding_mask[:, None, None, :]
-        attn_mask = padding if attn_mask is None else attn_mask + padding
-    if not training:
-        dropout_p = 0.0
+        mask, padding = append_key()
+    mask = _joined_mask(mask, padding, batch, num_heads, k.shape[2])
     weights = None
     if need_weights:
         scores = (q * math.sqrt(1.0 / head_dim)) @ k.transpose(-2, -1)
-        weights = ops.softmax(scores if attn_mask is None else scores + attn_mask, -1)
-        if dropout_p > 0.0:
-            weights = ops.dropout(weights, _probability(dropout_p), True)
+        weights = ops.softmax(scores if mask is None else scores + mask, -1)
+        if layer.dropout > 0.0:
+            weights = ops.dropout(weights, _probability(layer.dropout), True)
         joined = (weights @ v).transpose(1, 2)
         if average_attn_weights:
             weights = weights.mean(1)
     else:
-        joined = ops.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
+        joined = ops.scaled_dot_product_attention(q, k, v, mask, layer.dropout, is_causal)
         joined = joined.transpose(1, 2)
     if not batch_first:
         joined = joined.transpose(0, 1)
-    output = ops.linear(joined.reshape(*joined.shape[:2], width), *out_proj)
+    output = ops.linear(joined.flatten(2), layer.out_weight, layer.out_bias)
     if not batched:
         output = output.squeeze(batch_dim)
-        weights = weights if weights is None else weights.squeeze(0)
+        weights = None if weights is None else weights.squeeze(0)
     return output, weights
 
 
 def multi_head_attention_forward(
-    query,
-    key,
-    value,
-    embed_dim_to_check,
-    num_heads,
-    in_proj_weight,
-    in_proj_bias,
-    bias_k,
-    bias_v,
-    add_zero_attn,
-    dropout_p,
-    out_proj_weight,
-    out_proj_bias,
-    training=True,
-    key_padding_mask=None,
-    need_weights=True,
-    attn_mask=None,
-    use_separate_proj_weight=False,
-    q_proj_weight=None,
-    k_proj_weight=None,
-    v_proj_weight=None,
-    static_k=None,
-    static_v=None,
-    average_attn_weights=True,
-    is_causal=False,
-):
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
     """What `nn.MultiheadAttention` computes, with all its parameters given.
 
     Inputs are (length, batch, width) or (length, width). Returns the output, of the query's shape,
     and the weights (batch, length, keys), one for each head unless averaged, or None.
     """
-    weight = in_proj_weight
+    weight: Any = in_proj_weight
     if use_separate_proj_weight:
         weight = (q_proj_weight, k_proj_weight, v_proj_weight)
-    return attend(
-        query,
-        key,
-        value,
+    layer = Heads(
         embed_dim_to_check,
         num_heads,
-        (weight, in_proj_bias),
+        weight,
+        in_proj_bias,
+        out_proj_weight,
+        out_proj_bias,
         bias_k,
         bias_v,
         add_zero_attn,
-        dropout_p,
-        (out_proj_weight, out_proj_bias),
-        training,
-        key_padding_mask,
-        need_weights,
-        attn_mask,
-        static_k,
-        static_v,
-        average_attn_weights,
-        is_causal,
-        False,
+        dropout_p if training else 0.0,
+    )
+    return attend(
+        layer,
+        query,
+        key,
+        value,
+        key_padding_mask=key_padding_mask,
+        attn_mask=attn_mask,
+        need_weights=need_weights,
+        average_attn_weights=average_attn_weights,
+        is_causal=is_causal,
+        static_k=static_k,
+        static_v=static_v,
     )

@@ -7,6 +7,7 @@ Public in `nn.functional`. A loss turns the word `reduction` (and the old flags 
 import warnings
 
 import rushlight
+from rushlight import Tensor
 from rushlight._table import ops
 
 from . import _arguments
@@ -32,15 +33,15 @@ def _reduced(losses, number):
 
 
 def cross_entropy(
-    input,
-    target,
-    weight=None,
-    size_average=None,
-    ignore_index=-100,
-    reduce=None,
-    reduction="mean",
-    label_smoothing=0.0,
-):
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """The cross entropy of logits and class indices or class probabilities.
 
     Args:
@@ -172,7 +173,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 
 
 def margin_ranking_loss(
-    input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
+    input1, input2, target, margin: float = 0, size_average=None, reduce=None, reduction="mean"
 ):
     """max(0, -target * (input1 - input2) + margin)."""
     number = _reduction(reduction, size_average, reduce)
@@ -180,7 +181,7 @@ def margin_ranking_loss(
 
 
 def cosine_embedding_loss(
-    input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
+    input1, input2, target, margin: float = 0, size_average=None, reduce=None, reduction="mean"
 ):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     number = _reduction(reduction, size_average, reduce)
@@ -192,7 +193,7 @@ def triplet_margin_loss(
     positive,
     negative,
     margin=1.0,
-    p=2,
+    p: float = 2,
     eps=1e-6,
     swap=False,
     size_average=None,

@@ -1,6 +1,10 @@
 """`PackedSequence`: what recurrent layers take, and the pack functions of `nn.utils.rnn` make."""
 
+from __future__ import annotations
+
 from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
 
 import rushlight
 from rushlight import Tensor
@@ -16,7 +20,7 @@ PackedSequence_.__annotations__ = {
 }
 
 
-def bind(optional, fn):
+def bind(optional, fn: Callable[..., Any]):
     """`fn(optional)`, or None for None."""
     return None if optional is None else fn(optional)
 

@@ -9,6 +9,7 @@ resampling in `_resample.py`.
 import math
 import types
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
@@ -69,6 +70,11 @@ from ._resample import (  # noqa: F401
     upsample_bilinear,
     upsample_nearest,
 )
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
 
 # Functions that are ops.
 _OPS = (
@@ -365,7 +371,7 @@ def embedding_bag(
     weight,
     offsets=None,
     max_norm=None,
-    norm_type=2,
+    norm_type: float = 2,
     scale_grad_by_freq=False,
     mode="mean",
     sparse=False,
@@ -400,12 +406,12 @@ def embedding_bag(
 # ---- windows and edges -------------------------------------------------------------------------
 
 
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+def fold(input, output_size, kernel_size, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
     """The inverse of `unfold`: adds up overlapping windows into an image of `output_size`."""
     return ops.col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+def unfold(input, kernel_size, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
     """The windows of an image as the columns of a matrix."""
     return ops.im2col(input, kernel_size, dilation, padding, stride)
 

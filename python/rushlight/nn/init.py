@@ -4,11 +4,14 @@ Every function works in place without recording gradients and returns its tensor
 numbers are drawn as PyTorch draws them, so that one seed gives the same weights.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 import warnings
 
 import rushlight
+from rushlight import _C, Tensor
 
 # Rounds after which `trunc_normal_` gives up: limits so far out that hardly a number is accepted.
 _TRUNCATION_ROUNDS = 100_000
@@ -40,19 +43,28 @@ def calculate_gain(nonlinearity, param=None):
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-def uniform_(tensor, a=0.0, b=1.0, generator=None):
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: _C.Generator | None = None):
     """Fill with numbers from U(a, b)."""
     with rushlight.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
-def normal_(tensor, mean=0.0, std=1.0, generator=None):
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: _C.Generator | None = None
+):
     """Fill with numbers from N(mean, std²)."""
     with rushlight.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
-def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a=-2.0,
+    b: float = 2.0,
+    generator: _C.Generator | None = None,
+):
     """Fill with numbers from N(mean, std²) limited to [a, b].
 
     Candidates come from the normal distribution where at least 30 % of them fall into the limits,
@@ -96,24 +108,24 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     )
 
 
-def constant_(tensor, val):
+def constant_(tensor: Tensor, val):
     """Fill with one value."""
     with rushlight.no_grad():
         return tensor.fill_(val)
 
 
-def ones_(tensor):
+def ones_(tensor: Tensor):
     """Fill with ones."""
     return constant_(tensor, 1.0)
 
 
-def zeros_(tensor):
+def zeros_(tensor: Tensor):
     """Fill with zeros."""
     with rushlight.no_grad():
         return tensor.zero_()
 
 
-def eye_(tensor):
+def eye_(tensor: Tensor):
     """Fill a matrix with the identity."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -123,7 +135,7 @@ def eye_(tensor):
     return tensor
 
 
-def dirac_(tensor, groups=1):
+def dirac_(tensor: Tensor, groups=1):
     """Fill a convolution's weight so that it hands its input channels on unchanged."""
     dimensions = tensor.ndimension()
     if dimensions not in (3, 4, 5):
@@ -165,13 +177,13 @@ def _xavier_std(tensor, gain):
     return gain * math.sqrt(2.0 / float(fan_in + fan_out))
 
 
-def xavier_uniform_(tensor, gain=1.0, generator=None):
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: _C.Generator | None = None):
     """Fill from U(-a, a) with a = gain √(6 / (fan_in + fan_out))."""
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor, gain=1.0, generator=None):
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: _C.Generator | None = None):
     """Fill from N(0, std²) with std = gain √(2 / (fan_in + fan_out))."""
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
@@ -189,7 +201,13 @@ def _is_empty(tensor):
     return True
 
 
-def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: _C.Generator | None = None,
+) -> Tensor:
     """Fill from U(-bound, bound) with bound = gain √(3 / fan).
 
     Args:
@@ -203,14 +221,20 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
     return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: _C.Generator | None = None,
+) -> Tensor:
     """Fill from N(0, std²) with std = gain / √fan; see `kaiming_uniform_`."""
     if _is_empty(tensor):
         return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
-def orthogonal_(tensor, gain=1, generator=None):
+def orthogonal_(tensor: Tensor, gain=1, generator: _C.Generator | None = None):
     """Fill with a (semi-)orthogonal matrix times `gain`; later dimensions count as one."""
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
@@ -232,7 +256,7 @@ def orthogonal_(tensor, gain=1, generator=None):
     return tensor
 
 
-def sparse_(tensor, sparsity, std=0.01, generator=None):
+def sparse_(tensor: Tensor, sparsity, std: float = 0.01, generator: _C.Generator | None = None):
     """Fill a matrix from N(0, std²), then set this fraction of each column to zero."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")

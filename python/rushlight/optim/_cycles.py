@@ -3,10 +3,16 @@
 Public in `lr_scheduler`.
 """
 
+from __future__ import annotations
+
 import math
 import types
+from typing import TYPE_CHECKING, Any
 
 from ._schedule import LRScheduler, _check_optimizer, _per_group, _set
+
+if TYPE_CHECKING:
+    from rushlight.optim.optimizer import Optimizer
 
 # ---- what both do to momenta -------------------------------------------------------------------
 
@@ -66,21 +72,21 @@ class OneCycleLR(LRScheduler):
 
     def __init__(
         self,
-        optimizer,
+        optimizer: Optimizer,
         max_lr,
         total_steps=None,
         epochs=None,
         steps_per_epoch=None,
-        pct_start=0.3,
-        anneal_strategy="cos",
-        cycle_momentum=True,
-        base_momentum=0.85,
-        max_momentum=0.95,
-        div_factor=25.0,
-        final_div_factor=1e4,
-        three_phase=False,
-        last_epoch=-1,
-    ):
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.85,
+        max_momentum: float = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
         _check_optimizer(optimizer)
         self.optimizer = optimizer
         if total_steps is not None:
@@ -184,20 +190,20 @@ class CyclicLR(LRScheduler):
 
     def __init__(
         self,
-        optimizer,
+        optimizer: Optimizer,
         base_lr,
         max_lr,
         step_size_up=2000,
         step_size_down=None,
-        mode="triangular",
-        gamma=1.0,
+        mode: str = "triangular",
+        gamma: float = 1.0,
         scale_fn=None,
-        scale_mode="cycle",
-        cycle_momentum=True,
-        base_momentum=0.8,
-        max_momentum=0.9,
-        last_epoch=-1,
-    ):
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.8,
+        max_momentum: float = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
         _check_optimizer(optimizer)
         self.optimizer = optimizer
         base_lrs = _per_group(optimizer, base_lr, "values for base_lr")
@@ -259,7 +265,7 @@ class CyclicLR(LRScheduler):
         state["_scale_fn_custom"] = None if plain else custom.__dict__.copy()
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]):
         """Take over what `state_dict` gave; a function to scale by stays the schedule's own."""
         state = dict(state_dict)
         saved = state.pop("_scale_fn_custom", None)

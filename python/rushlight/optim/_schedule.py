@@ -3,9 +3,12 @@
 Public in `lr_scheduler`.
 """
 
+from __future__ import annotations
+
 import warnings
 import weakref
 from functools import wraps
+from typing import Any
 
 from rushlight import Tensor
 
@@ -40,7 +43,7 @@ def _count_steps(optimizer):
     @wraps(step)
     def counted(*args, **kwargs):
         owner = reference()
-        owner._opt_called = True  # type: ignore[union-attr]
+        owner._opt_called = True  # type: ignore
         return step(owner, *args, **kwargs)
 
     vars(counted)["_wrapped_by_lr_sched"] = True
@@ -59,7 +62,7 @@ class LRScheduler:
     _is_initial = False
     _get_lr_called_within_step = False
 
-    def __init__(self, optimizer, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         _check_optimizer(optimizer)
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
@@ -83,19 +86,19 @@ class LRScheduler:
         finally:
             self._is_initial = False
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All of the schedule but the optimiser."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` gave."""
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self):
+    def get_last_lr(self) -> list[Any]:
         """The rates set by the last step."""
         return self._last_lr
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The rates of the present epoch; called by `step`."""
         raise NotImplementedError
 
@@ -110,7 +113,7 @@ class LRScheduler:
     def _rates(self):
         return [_copied(group["lr"]) for group in self.optimizer.param_groups]
 
-    def step(self, epoch=None):
+    def step(self, epoch: Any = None) -> None:
         """Move on by one epoch (or to `epoch`, which is deprecated) and set the rates."""
         if self._step_count == 1:
             self._warn_of_order()

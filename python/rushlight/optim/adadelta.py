@@ -1,5 +1,11 @@
 """Adadelta."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rushlight import Tensor
 from rushlight._table import ops
 
 from .optimizer import (
@@ -28,17 +34,17 @@ class Adadelta(StatewiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1.0,
-        rho=0.9,
-        eps=1e-6,
-        weight_decay=0,
-        foreach=None,
+        params: Iterable[Any],
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
-        capturable=False,
-        maximize=False,
-        differentiable=False,
-    ):
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         _check_settings(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")

@@ -1,8 +1,12 @@
 """Adafactor."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 import rushlight
+from rushlight import Tensor
 
 from .optimizer import ParameterwiseOptimizer, _counter
 
@@ -26,16 +30,16 @@ class Adafactor(ParameterwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-2,
         beta2_decay=-0.8,
         eps=(None, 1e-3),
-        d=1.0,
-        weight_decay=0.0,
+        d: float = 1.0,
+        weight_decay: float = 0.0,
         *,
-        foreach=None,
-        maximize=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None:
         if isinstance(lr, rushlight.Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         if not lr >= 0.0:

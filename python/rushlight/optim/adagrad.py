@@ -1,8 +1,12 @@
 """Adagrad."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 import rushlight
+from rushlight import Tensor
 from rushlight._table import ops
 
 from .optimizer import StatewiseOptimizer, _check_settings, _check_ways, _counter, _each
@@ -32,18 +36,18 @@ class Adagrad(StatewiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-2,
         lr_decay=0,
-        weight_decay=0,
+        weight_decay: float = 0,
         initial_accumulator_value=0,
-        eps=1e-10,
-        foreach=None,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
         *,
-        maximize=False,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         _check_settings(
             lr,
             lr_decay=lr_decay,

@@ -1,5 +1,11 @@
 """Adamax."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rushlight import Tensor
 from rushlight._table import ops
 
 from .optimizer import (
@@ -28,17 +34,17 @@ class Adamax(StatewiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        foreach=None,
+        params: Iterable[Any],
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
-        maximize=False,
-        differentiable=False,
-        capturable=False,
-    ):
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         _check_settings(lr, eps=eps, betas=betas, weight_decay=weight_decay)
         _check_ways(foreach, None, differentiable)
         defaults = {

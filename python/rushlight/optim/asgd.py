@@ -1,6 +1,12 @@
 """ASGD."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
 import rushlight
+from rushlight import Tensor
 from rushlight._table import ops
 
 from .optimizer import StatewiseOptimizer, _check_settings, _check_ways, _counter, _zeros_like
@@ -23,17 +29,17 @@ class ASGD(StatewiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        lambd=1e-4,
-        alpha=0.75,
-        t0=1e6,
-        weight_decay=0,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-        capturable=False,
-    ):
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         _check_settings(lr, weight_decay=weight_decay)
         _check_ways(foreach, None, differentiable)
         defaults = {

@@ -1,7 +1,10 @@
 """LBFGS."""
 
+from __future__ import annotations
+
 import math
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import rushlight
 from rushlight import Tensor
@@ -54,7 +57,7 @@ class _LineSearch:
     LOWER, FLATTER = 1e-4, 0.9
     CLOSE = 1e-9  # no element of the parameters differs by more: not worth another point
 
-    def __init__(self, evaluate, start, largest, most):
+    def __init__(self, evaluate, start, largest, most) -> None:
         self._evaluate = evaluate
         self._start = start
         self._largest = largest
@@ -130,15 +133,15 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1,
-        max_iter=20,
+        params: Iterable[Any],
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
         max_eval=None,
-        tolerance_grad=1e-7,
-        tolerance_change=1e-9,
-        history_size=100,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
         line_search_fn=None,
-    ):
+    ) -> None:
         _check_settings(lr)
         if max_eval is None:
             max_eval = max_iter * 5 // 4
@@ -207,7 +210,7 @@ class LBFGS(Optimizer):
             d.add_(s * (along.pop() - y.dot(d) * inverse))
         return d
 
-    def step(self, closure):  # type: ignore[override]  # it needs one
+    def step(self, closure):  # it needs one
         """One step of at most `max_iter` iterations.
 
         Returns:

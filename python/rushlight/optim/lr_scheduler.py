@@ -7,14 +7,20 @@ rates of any epoch. The base class stands in `_schedule.py`, `OneCycleLR` and `C
 `_cycles.py`.
 """
 
+from __future__ import annotations
+
 import math
 import types
 import warnings
 from bisect import bisect_right
 from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from ._cycles import CyclicLR, OneCycleLR
 from ._schedule import LRScheduler, _check_optimizer, _per_group, _set
+
+if TYPE_CHECKING:
+    from rushlight.optim.optimizer import Optimizer
 
 __all__ = [
     "ChainedScheduler",
@@ -45,7 +51,7 @@ class LambdaLR(LRScheduler):
         lr_lambda: the function, or one for each group.
     """
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, lr_lambda, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
         self.lr_lambdas = _per_group(optimizer, lr_lambda, "lr_lambdas")
         super().__init__(optimizer, last_epoch)
@@ -60,7 +66,7 @@ class LambdaLR(LRScheduler):
         ]
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]):
         """Take over what `state_dict` gave; functions stay the schedule's own."""
         state = dict(state_dict)
         functions = state.pop("lr_lambdas")
@@ -93,7 +99,9 @@ class MultiplicativeLR(LambdaLR):
 class StepLR(LRScheduler):
     """The rate times `gamma` every `step_size` epochs."""
 
-    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -112,7 +120,9 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """The rate times `gamma` at each of the epochs `milestones`."""
 
-    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -133,7 +143,9 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """The rate times `factor` until epoch `total_iters`."""
 
-    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, factor=1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor = factor
@@ -157,8 +169,13 @@ class LinearLR(LRScheduler):
     """A factor on the rate, from `start_factor` to `end_factor` in `total_iters` epochs."""
 
     def __init__(
-        self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1
-    ):
+        self,
+        optimizer: Optimizer,
+        start_factor=1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError(
                 "Starting multiplicative factor expected to be greater than 0 and less or equal "
@@ -191,7 +208,7 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """The rate times `gamma` every epoch."""
 
-    def __init__(self, optimizer, gamma, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -208,7 +225,9 @@ class ExponentialLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """The initial rate times (1 - epoch / total_iters) ** power, zero after that."""
 
-    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
         self.total_iters = total_iters
         self.power = power
         super().__init__(optimizer, last_epoch)
@@ -229,7 +248,9 @@ class PolynomialLR(LRScheduler):
 class CosineAnnealingLR(LRScheduler):
     """Half a cosine from the initial rate to `eta_min` in `T_max` epochs, then back, and so on."""
 
-    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
@@ -260,7 +281,14 @@ class CosineAnnealingLR(LRScheduler):
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine to `eta_min` in `T_0` epochs, then again with `T_mult` times as many."""
 
-    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
@@ -326,16 +354,16 @@ class ReduceLROnPlateau(LRScheduler):
 
     def __init__(
         self,
-        optimizer,
-        mode="min",
-        factor=0.1,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
         patience=10,
-        threshold=1e-4,
-        threshold_mode="rel",
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
         cooldown=0,
         min_lr=0,
-        eps=1e-8,
-    ):
+        eps: float = 1e-8,
+    ) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         self.factor = factor
@@ -374,7 +402,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics, epoch=None):  # type: ignore[override]
+    def step(self, metrics, epoch=None):
         """Take the measure of an epoch and lower the rates where it is time to."""
         current = float(metrics)
         if epoch is None:
@@ -433,7 +461,7 @@ class ReduceLROnPlateau(LRScheduler):
             return a > best * (self.threshold + 1.0)
         return a > best + self.threshold
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]):
         """Take over what `state_dict` gave."""
         self.__dict__.update(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)
@@ -462,7 +490,7 @@ def _check_together(owner, schedulers, optimizer):
 class SequentialLR(LRScheduler):
     """One schedule after another; `milestones` are the epochs at which the next one takes over."""
 
-    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, schedulers, milestones, last_epoch: int = -1) -> None:
         if len(schedulers) < 1:
             raise ValueError(
                 f"{type(self).__name__} expects at least one scheduler, but got no scheduler."
@@ -486,7 +514,7 @@ class SequentialLR(LRScheduler):
         schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()
 
-    def step(self):  # type: ignore[override]
+    def step(self) -> None:
         """Move on by one epoch."""
         self.last_epoch += 1
         index = bisect_right(self._milestones, self.last_epoch)
@@ -511,7 +539,7 @@ class SequentialLR(LRScheduler):
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]):
         """Take over what `state_dict` gave."""
         state = dict(state_dict)
         schedulers = state.pop("_schedulers")
@@ -523,7 +551,7 @@ class SequentialLR(LRScheduler):
 class ChainedScheduler(LRScheduler):
     """Several schedules at once: each step steps all of them."""
 
-    def __init__(self, schedulers, optimizer=None):
+    def __init__(self, schedulers, optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
             raise ValueError(
                 f"{type(self).__name__} expects at least one scheduler to be chained, but got no "
@@ -535,7 +563,7 @@ class ChainedScheduler(LRScheduler):
         self.optimizer = optimizer
         self._last_lr = self._rates()
 
-    def step(self):  # type: ignore[override]
+    def step(self) -> None:
         """Step all schedules."""
         for scheduler in self._schedulers:
             scheduler.step()

@@ -1,8 +1,13 @@
 """Muon."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import rushlight
+from rushlight import Tensor
 
 from .optimizer import ParameterwiseOptimizer, _check_settings, _zeros_like
 
@@ -50,16 +55,16 @@ class Muon(ParameterwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        weight_decay=0.1,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-3,
+        weight_decay: float = 0.1,
         momentum=0.95,
-        nesterov=True,
+        nesterov: bool = True,
         ns_coefficients=(3.4445, -4.775, 2.0315),
-        eps=1e-7,
+        eps: float = 1e-7,
         ns_steps=5,
         adjust_lr_fn=None,
-    ):
+    ) -> None:
         _check_settings(lr)
         _check_settings(lr, momentum=momentum, weight_decay=weight_decay)
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):

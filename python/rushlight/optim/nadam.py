@@ -1,8 +1,12 @@
 """NAdam."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 import rushlight
+from rushlight import Tensor
 from rushlight._table import ops
 
 from .optimizer import (
@@ -38,19 +42,19 @@ class NAdam(StatewiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        momentum_decay=4e-3,
-        decoupled_weight_decay=False,
+        params: Iterable[Any],
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         _check_settings(
             lr, eps=eps, betas=betas, weight_decay=weight_decay, momentum_decay=momentum_decay
         )

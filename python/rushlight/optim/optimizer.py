@@ -5,17 +5,19 @@ and loads both, and runs hooks around `step`. A subclass collects the tensors of
 and hands them to one op that updates all of them in a single pass, unrecorded (see `sgd.py`).
 """
 
+from __future__ import annotations
+
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
 from typing import Any, ClassVar
 
 import rushlight
 from rushlight import Tensor
-from rushlight.nn.parameter import clear_grads
+from rushlight._parameter import clear_grads
 from rushlight.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -33,7 +35,7 @@ _params_t = ParamsT
 class _Required:
     """The default of a setting that every group must give."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<required parameter>"
 
 
@@ -51,12 +53,12 @@ def _add_hook(hooks, hook, prepend=False):
     return handle
 
 
-def register_optimizer_step_pre_hook(hook):
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]):
     """Call `hook(optimizer, args, kwargs)` before every step of every optimiser."""
     return _add_hook(_global_pre_hooks, hook)
 
 
-def register_optimizer_step_post_hook(hook):
+def register_optimizer_step_post_hook(hook: Callable[..., Any]):
     """Call `hook(optimizer, args, kwargs)` after every step of every optimiser."""
     return _add_hook(_global_post_hooks, hook)
 
@@ -102,7 +104,7 @@ def _hooked(step):
                 hook(self, args, kwargs)
         return out
 
-    wrapper.hooked = True  # type: ignore[attr-defined]
+    wrapper.hooked = True  # type: ignore
     return wrapper
 
 
@@ -117,7 +119,7 @@ class Optimizer:
     # Settings that groups in older files lack, with what they were before they existed.
     _later_settings: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, params, defaults):
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._make_hooks()
         if isinstance(params, Tensor):
@@ -144,7 +146,7 @@ class Optimizer:
         self._optimizer_load_state_dict_post_hooks = OrderedDict()
         cls = type(self)
         if not getattr(cls.step, "hooked", False):
-            cls.step = _hooked(cls.step)  # type: ignore[method-assign]
+            cls.step = _hooked(cls.step)
 
     def __getstate__(self):
         return {
@@ -162,7 +164,7 @@ class Optimizer:
             for name, value in self._later_settings.items():
                 group.setdefault(name, value)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         text = type(self).__name__ + " ("
         for i, group in enumerate(self.param_groups):
             text += f"\nParameter Group {i}\n"
@@ -173,33 +175,33 @@ class Optimizer:
 
     # ---- hooks ---------------------------------------------------------------------------------
 
-    def register_step_pre_hook(self, hook):
+    def register_step_pre_hook(self, hook: Callable[..., Any]):
         """Call `hook(optimizer, args, kwargs)` before each step; a result replaces both."""
         return _add_hook(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook):
+    def register_step_post_hook(self, hook: Callable[..., Any]):
         """Call `hook(optimizer, args, kwargs)` after each step."""
         return _add_hook(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook, prepend=False):
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False):
         """Call `hook(optimizer)` before `state_dict`."""
         return _add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook, prepend=False):
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False):
         """Call `hook(optimizer, state_dict)` after `state_dict`; a result replaces it."""
         return _add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False):
         """Call `hook(optimizer, state_dict)` before loading; a result replaces the dict."""
         return _add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook, prepend=False):
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False):
         """Call `hook(optimizer)` after loading."""
         return _add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     # ---- state ---------------------------------------------------------------------------------
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """Settings and state: {"state": {index: dict}, "param_groups": [dict]}.
 
         Parameters are numbered in the order of the groups; the state's tensors are not copied.
@@ -225,7 +227,7 @@ class Optimizer:
                 result = replacement
         return result
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over settings and state that `state_dict` gave.
 
         Tensors are converted to the dtype and device of their parameter, and shared where they
@@ -264,12 +266,12 @@ class Optimizer:
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Remove all gradients, or fill them with zeros."""
         for group in self.param_groups:
             clear_grads(group["params"], set_to_none)
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient; every optimiser defines its own.
 
         Args:
@@ -284,7 +286,7 @@ class Optimizer:
         with rushlight.enable_grad():
             return closure()
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group: a dict with "params" and any settings that differ from the defaults."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -311,7 +313,7 @@ class Optimizer:
             if not isinstance(p, Tensor):
                 raise TypeError(
                     "optimizer can only optimize Tensors, but one of the params is "
-                    + rushlight.typename(p)
+                    f"{rushlight.typename(p)}"
                 )
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
@@ -352,7 +354,7 @@ def _moved(parameter, value, key=None):
     if isinstance(value, dict):
         return {k: _moved(parameter, v, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        return type(value)(_moved(parameter, v) for v in value)  # type: ignore[call-arg]
+        return type(value)(_moved(parameter, v) for v in value)  # type: ignore
     return value
 
 
@@ -396,7 +398,7 @@ class ParameterwiseOptimizer(Optimizer):
         """Updates a parameter that has a gradient."""
         raise NotImplementedError
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = self._loss_of(closure)
         with rushlight.no_grad():
             for group in self.param_groups:
@@ -433,7 +435,7 @@ class StatewiseOptimizer(Optimizer):
         """Calls the op for parameters, their gradients and their states."""
         raise NotImplementedError
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = self._loss_of(closure)
         for group in self.param_groups:
             params, grads, states = [], [], []

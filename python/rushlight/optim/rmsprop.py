@@ -1,7 +1,11 @@
 """RMSprop."""
 
-from typing import ClassVar
+from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from rushlight import Tensor
 from rushlight._table import ops
 
 from .optimizer import (
@@ -38,18 +42,18 @@ class RMSprop(StatewiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        alpha=0.99,
-        eps=1e-8,
-        weight_decay=0,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
         momentum=0,
-        centered=False,
-        capturable=False,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-    ):
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         _check_settings(lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         _check_ways(foreach, None, differentiable)
         defaults = {

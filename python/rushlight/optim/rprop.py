@@ -1,6 +1,12 @@
 """Rprop."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
 import rushlight
+from rushlight import Tensor
 from rushlight._table import ops
 
 from .optimizer import (
@@ -28,16 +34,16 @@ class Rprop(StatewiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-2,
         etas=(0.5, 1.2),
         step_sizes=(1e-6, 50),
         *,
-        capturable=False,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-    ):
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         _check_settings(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")

@@ -1,8 +1,12 @@
 """Stochastic gradient descent."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
 
 import rushlight
+from rushlight import Tensor
 from rushlight._table import ops
 
 from .optimizer import Optimizer, _check_settings, _check_ways
@@ -33,18 +37,18 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-3,
         momentum=0,
         dampening=0,
-        weight_decay=0,
-        nesterov=False,
+        weight_decay: float = 0,
+        nesterov: bool = False,
         *,
-        maximize=False,
-        foreach=None,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         _check_settings(lr, momentum=momentum, weight_decay=weight_decay)
         _check_ways(foreach, fused, differentiable)
         if nesterov and (momentum <= 0 or dampening != 0):
@@ -62,7 +66,7 @@ class SGD(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None):
         loss = self._loss_of(closure)
         for group in self.param_groups:
             self._step_group(group)

@@ -1,5 +1,12 @@
 """SparseAdam."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rushlight import Tensor
+
 from .optimizer import Optimizer, _check_settings
 
 __all__ = ["SparseAdam"]
@@ -12,11 +19,18 @@ class SparseAdam(Optimizer):
     or raises RuntimeError, as it must for dense ones.
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
         _check_settings(lr, eps=eps, betas=betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None):
         loss = self._loss_of(closure)
         if any(p.grad is not None for group in self.param_groups for p in group["params"]):
             raise RuntimeError(

@@ -1,14 +1,21 @@
 """Averages of a model's weights over training, and the rates that go with them."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from copy import deepcopy
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight.nn import Module
 from rushlight.nn.modules.batchnorm import _BatchNorm
 
 from .lr_scheduler import LRScheduler
+
+if TYPE_CHECKING:
+    from rushlight.optim.optimizer import Optimizer
+    from rushlight.types import Device
 
 __all__ = [
     "SWALR",
@@ -28,7 +35,7 @@ def _check_decay(decay):
         )
 
 
-def get_ema_multi_avg_fn(decay=0.999):
+def get_ema_multi_avg_fn(decay: float = 0.999):
     """A function of (averages, values, count) that moves each average by 1 - decay."""
     _check_decay(decay)
 
@@ -58,7 +65,7 @@ def get_swa_multi_avg_fn():
     return swa_update
 
 
-def get_ema_avg_fn(decay=0.999):
+def get_ema_avg_fn(decay: float = 0.999):
     """A function of (average, value, count) that gives the exponential average."""
     _check_decay(decay)
 
@@ -90,13 +97,20 @@ class AveragedModel(Module):
         use_buffers: average buffers, too, instead of copying them.
     """
 
-    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+    def __init__(
+        self,
+        model,
+        device: Device = None,
+        avg_fn=None,
+        multi_avg_fn=None,
+        use_buffers: bool = False,
+    ) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
-        self.module = deepcopy(model)
-        if device is not None:
-            self.module = self.module.to(device)
+        module = deepcopy(model)
+        self.module = module if device is None else module.to(device)
+        self.n_averaged: Any
         self.register_buffer("n_averaged", rushlight.tensor(0, dtype=rushlight.long, device=device))
         self.avg_fn = avg_fn
         self.multi_avg_fn = multi_avg_fn
@@ -129,10 +143,10 @@ class AveragedModel(Module):
         self.n_averaged += 1
 
 
-def update_bn(loader, model, device=None):
+def update_bn(loader, model, device: Device = None):
     """Compute the running statistics of batch normalisation again over a loader's batches."""
     with rushlight.no_grad():
-        layers = [m for m in model.modules() if isinstance(m, _BatchNorm)]
+        layers: list[Any] = [m for m in model.modules() if isinstance(m, _BatchNorm)]
         if not layers:
             return
         momenta = [layer.momentum for layer in layers]
@@ -162,7 +176,14 @@ class SWALR(LRScheduler):
         anneal_strategy: "cos" or "linear".
     """
 
-    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr,
+        anneal_epochs=10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ) -> None:
         rates = (
             swa_lr if isinstance(swa_lr, (list, tuple)) else [swa_lr] * len(optimizer.param_groups)
         )

@@ -140,7 +140,9 @@ def _memory(n):
 class EventList(list):
     """A list of events, or of their averages."""
 
-    def __init__(self, *args, profile_memory=False, with_flops=False, use_device=None):
+    def __init__(
+        self, *args, profile_memory: bool = False, with_flops: bool = False, use_device=None
+    ) -> None:
         super().__init__(*args)
         self._profile_memory = profile_memory
 
@@ -156,7 +158,7 @@ class EventList(list):
             total.add(event)
         return total
 
-    def key_averages(self, group_by_input_shapes=False, group_by_stack_n=0):
+    def key_averages(self, group_by_input_shapes: bool = False, group_by_stack_n=0):
         """One entry for each name (and sizes of inputs)."""
         groups = {}
         for event in self:
@@ -167,7 +169,7 @@ class EventList(list):
             groups[key].add(event)
         return EventList(groups.values(), profile_memory=self._profile_memory)
 
-    def count(self, name):
+    def count(self, name: str):
         """How often an op ran, by its name with or without "aten::"."""
         return sum(e.count for e in self if name in (e.key, e.key.removeprefix("aten::")))
 
@@ -179,7 +181,7 @@ class EventList(list):
         max_name_column_width=55,
         max_shapes_column_width=80,
         header=None,
-        top_level_events_only=False,
+        top_level_events_only: bool = False,
         time_unit=None,
     ):
         """The entries as text.
@@ -252,7 +254,7 @@ class EventList(list):
         with open(path, "w") as file:
             json.dump({"schemaVersion": 1, "traceEvents": events}, file)
 
-    def export_stacks(self, path, metric="self_cpu_time_total"):
+    def export_stacks(self, path, metric: str = "self_cpu_time_total"):
         """Write, for flame graphs, the ranges around each op and what it took."""
         if metric not in ("self_cpu_time_total", "self_cuda_time_total"):
             raise ValueError("metric should be one of: self_cpu_time_total, self_cuda_time_total")

@@ -16,6 +16,8 @@ import socket
 import threading
 import time
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from rushlight import _C
 from rushlight.profiler._events import EventList, FunctionEvent, Interval, nested
@@ -65,7 +67,7 @@ def _default_schedule_fn(_step):
     return ProfilerAction.RECORD
 
 
-def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
+def schedule(*, wait, warmup: int, active, repeat=0, skip_first=0, skip_first_wait=0):
     """A function of the step's number: which steps to skip, to warm up with and to record.
 
     After `skip_first` steps: `wait` idle ones, `warmup`, `active` recorded ones, and again,
@@ -99,7 +101,7 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
     return action
 
 
-def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
+def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip: bool = False):
     """For `on_trace_ready`: writes a trace into a folder for each recorded cycle."""
 
     def handler(prof):
@@ -124,7 +126,7 @@ def _recording():
 class record_function:
     """A named range that profilers show: a context manager and a decorator."""
 
-    def __init__(self, name, args=None):
+    def __init__(self, name: str, args=None) -> None:
         self.name = name
         self.args = args
 
@@ -137,7 +139,7 @@ class record_function:
         for profile in _recording():
             profile._ranges.append((self.name, max(self.begin, profile._began), end))
 
-    def __call__(self, function):
+    def __call__(self, function: Callable[..., Any]):
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
             with record_function(self.name, self.args):
@@ -191,18 +193,18 @@ class profile(_Recorder):
         activities=None,
         schedule=None,
         on_trace_ready=None,
-        record_shapes=False,
-        profile_memory=False,
-        with_stack=False,
-        with_flops=False,
-        with_modules=False,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
         experimental_config=None,
         execution_trace_observer=None,
-        acc_events=False,
+        acc_events: bool = False,
         use_cuda=None,
         custom_trace_id_callback=None,
         post_processing_timeout_s=None,
-    ):
+    ) -> None:
         self.activities = set(activities) if activities else supported_activities()
         self.schedule = schedule if schedule is not None else _default_schedule_fn
         self._has_schedule = schedule is not None
@@ -293,11 +295,11 @@ class profile(_Recorder):
     def function_events(self):
         return self.events()
 
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, **options):
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n=0, **options):
         """The events by name."""
         return self.events().key_averages(group_by_input_shape, group_by_stack_n)
 
-    def count(self, name):
+    def count(self, name: str):
         """How often an op ran."""
         return self.events().count(name)
 
@@ -337,11 +339,11 @@ class profile(_Recorder):
             with open(plain, "w") as file:
                 json.dump(content, file)
         if plain != path:
-            with open(plain, "rb") as source, gzip.open(path, "wb") as target:
+            with open(plain, "rb") as source, gzip.GzipFile(path, "wb") as target:
                 shutil.copyfileobj(source, target)
             os.remove(plain)
 
-    def export_stacks(self, path, metric="self_cpu_time_total"):
+    def export_stacks(self, path, metric: str = "self_cpu_time_total"):
         """Write the ranges around each op for flame graphs."""
         self.events().export_stacks(path, metric)
 

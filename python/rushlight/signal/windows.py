@@ -7,8 +7,12 @@ window: a function over `_window`, which gives it the points and the length of t
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from rushlight import _C
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 _ops = _C.ops
 
@@ -59,12 +63,12 @@ def exponential(
     M,
     *,
     center=None,
-    tau=1.0,
-    sym=True,
-    dtype=None,
+    tau: float = 1.0,
+    sym: bool = True,
+    dtype: _C.dtype | None = None,
     layout=None,
-    device=None,
-    requires_grad=False,
+    device: Device = None,
+    requires_grad: bool = False,
 ):
     """exp(-|n - center| / tau)."""
     _positive("exponential", "Tau", tau)
@@ -79,7 +83,15 @@ def exponential(
     )
 
 
-def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def cosine(
+    M,
+    *,
+    sym: bool = True,
+    dtype: _C.dtype | None = None,
+    layout=None,
+    device: Device = None,
+    requires_grad: bool = False,
+):
     """Half a period of a sine."""
     return _window(
         "cosine",
@@ -90,7 +102,16 @@ def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=F
     )
 
 
-def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def gaussian(
+    M,
+    *,
+    std: float = 1.0,
+    sym: bool = True,
+    dtype: _C.dtype | None = None,
+    layout=None,
+    device: Device = None,
+    requires_grad: bool = False,
+):
     """exp of minus half of the squared distance from the middle, in units of std."""
     _positive("gaussian", "Standard deviation", std)
     return _window(
@@ -102,7 +123,16 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requ
     )
 
 
-def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def kaiser(
+    M,
+    *,
+    beta: float = 12.0,
+    sym: bool = True,
+    dtype: _C.dtype | None = None,
+    layout=None,
+    device: Device = None,
+    requires_grad: bool = False,
+):
     """The Bessel function i0 over an arc of height beta."""
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
@@ -115,7 +145,16 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requ
     return _window("kaiser", M, sym, (dtype, layout, device, requires_grad), values)
 
 
-def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def general_cosine(
+    M,
+    *,
+    a,
+    sym: bool = True,
+    dtype: _C.dtype | None = None,
+    layout=None,
+    device: Device = None,
+    requires_grad: bool = False,
+):
     """a[0] - a[1] cos(t) + a[2] cos(2 t) - ..., over one turn of t."""
     if not isinstance(a, (list, tuple)):
         raise TypeError("Coefficients must be a list/tuple")
@@ -129,32 +168,40 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requ
     return _window("general_cosine", M, sym, (dtype, layout, device, requires_grad), values)
 
 
-def general_hamming(M, *, alpha=0.54, sym=True, **options):
+def general_hamming(M, *, alpha: float = 0.54, sym: bool = True, **options):
     """alpha - (1 - alpha) cos."""
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **options)
 
 
-def hamming(M, *, sym=True, **options):
+def hamming(M, *, sym: bool = True, **options):
     """0.54 - 0.46 cos."""
     return general_hamming(M, sym=sym, **options)
 
 
-def hann(M, *, sym=True, **options):
+def hann(M, *, sym: bool = True, **options):
     """0.5 - 0.5 cos."""
     return general_hamming(M, alpha=0.5, sym=sym, **options)
 
 
-def blackman(M, *, sym=True, **options):
+def blackman(M, *, sym: bool = True, **options):
     """0.42 - 0.5 cos + 0.08 cos of the doubled angle."""
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
 
-def nuttall(M, *, sym=True, **options):
+def nuttall(M, *, sym: bool = True, **options):
     """Four cosines whose side lobes are small."""
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
 
 
-def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def bartlett(
+    M,
+    *,
+    sym: bool = True,
+    dtype: _C.dtype | None = None,
+    layout=None,
+    device: Device = None,
+    requires_grad: bool = False,
+):
     """A triangle."""
     return _window(
         "bartlett",

@@ -32,14 +32,14 @@ def assert_close(
     actual,
     expected,
     *,
-    allow_subclasses=True,
+    allow_subclasses: bool = True,
     rtol=None,
     atol=None,
-    equal_nan=False,
-    check_device=True,
-    check_dtype=True,
-    check_layout=True,
-    check_stride=False,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
     msg=None,
 ):
     """Raise unless `actual` is close to `expected`: |a - e| <= atol + rtol |e| for all elements.
@@ -80,7 +80,7 @@ def assert_close(
         raise AssertionError(error)
 
 
-def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
+def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan: bool = True, msg: str = ""):
     """`assert_close` by its old name, without the checks of dtype and device."""
     if not isinstance(actual, Tensor):
         actual = rushlight.tensor(actual)
@@ -110,7 +110,9 @@ def _is_list(value):
 
 
 class _Checker:
-    def __init__(self, allow_subclasses, rtol, atol, equal_nan, device, dtype, layout, stride):
+    def __init__(
+        self, allow_subclasses, rtol, atol, equal_nan, device, dtype, layout, stride
+    ) -> None:
         self.allow_subclasses = allow_subclasses
         self.rtol, self.atol = rtol, atol
         self.equal_nan = equal_nan

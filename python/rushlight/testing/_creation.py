@@ -17,9 +17,9 @@ def make_tensor(
     device="cpu",
     low=None,
     high=None,
-    requires_grad=False,
-    noncontiguous=False,
-    exclude_zero=False,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
     memory_format=None,
 ):
     """A tensor of values drawn evenly from [low, high).

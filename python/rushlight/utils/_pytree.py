@@ -88,7 +88,7 @@ class GetAttrKey:
     def __str__(self):
         return f".{self.name}"
 
-    def get(self, obj):
+    def get(self, obj: object):
         return getattr(obj, self.name)
 
 
@@ -268,7 +268,7 @@ class TreeSpec:
 
     __slots__ = ("children_specs", "context", "num_children", "num_leaves", "num_nodes", "type")
 
-    def __init__(self, type, context, children_specs):
+    def __init__(self, type, context, children_specs) -> None:
         self.type = type
         self.context = context
         self.children_specs = children_specs
@@ -357,7 +357,7 @@ class TreeSpec:
             context = str(context)
         return hash((self.type, context, tuple(self.children_specs)))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self.type is None:
             return "*"
         children = ", ".join(map(repr, self.children_specs))
@@ -369,7 +369,7 @@ class LeafSpec(TreeSpec):
 
     __slots__ = ()
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(None, None, [])
 
 
@@ -445,14 +445,14 @@ def tree_structure(tree, is_leaf=None):
     return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_map(func, tree, *rests, is_leaf=None):
+def tree_map(func: Callable[..., Any], tree, *rests, is_leaf=None):
     """The tree of the results of `func` on the leaves (of several trees of one structure)."""
     leaves, spec = tree_flatten(tree, is_leaf)
     columns = [leaves, *(spec.flatten_up_to(r) for r in rests)]
     return spec.unflatten(func(*row) for row in zip(*columns, strict=True))
 
 
-def tree_map_(func, tree, *rests, is_leaf=None):
+def tree_map_(func: Callable[..., Any], tree, *rests, is_leaf=None):
     """Calls `func` on the leaves for what it does to them; returns the tree."""
     leaves, spec = tree_flatten(tree, is_leaf)
     columns = [leaves, *(spec.flatten_up_to(r) for r in rests)]
@@ -483,12 +483,12 @@ def map_only(type_or_types_or_pred, /):
     return decorate
 
 
-def tree_map_only(type_or_types_or_pred, /, func, tree, is_leaf=None):
+def tree_map_only(type_or_types_or_pred, /, func: Callable[..., Any], tree, is_leaf=None):
     """`tree_map` on the leaves of these types, or of which a function says so."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
-def tree_map_only_(type_or_types_or_pred, /, func, tree, is_leaf=None):
+def tree_map_only_(type_or_types_or_pred, /, func: Callable[..., Any], tree, is_leaf=None):
     """`tree_map_` on some leaves only."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
@@ -539,7 +539,7 @@ def tree_leaves_with_path(tree, is_leaf=None):
     return list(_walk_with_path((), tree, is_leaf))
 
 
-def tree_map_with_path(func, tree, *rests, is_leaf=None):
+def tree_map_with_path(func: Callable[..., Any], tree, *rests, is_leaf=None):
     """`tree_map` whose function gets the path first."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     columns = [[p for p, _ in pairs], [v for _, v in pairs]]
@@ -552,7 +552,7 @@ def keystr(path):
     return "".join(map(str, path))
 
 
-def key_get(obj, path):
+def key_get(obj: object, path):
     """What lies at a path."""
     for key in path:
         obj = key.get(obj)

@@ -1,9 +1,12 @@
 """Activation checkpointing: repeat a part of the forward pass instead of keeping what it saves."""
 
+from __future__ import annotations
+
 import contextlib
 import enum
 import warnings
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import rushlight
@@ -123,7 +126,7 @@ def check_backward_validity(inputs):
 class _RandomState:
     """The state of the generators when a part began, to begin its repetition with."""
 
-    def __init__(self, preserve, args):
+    def __init__(self, preserve, args) -> None:
         self.state = rushlight.get_rng_state() if preserve else None
         states: Any = get_device_states(*args) if preserve else ((), ())
         self.devices, self.device_states = states
@@ -145,13 +148,13 @@ class _RandomState:
 
 
 def checkpoint(
-    function,
+    function: Callable[..., Any],
     *args,
     use_reentrant=None,
     context_fn=noop_context_fn,
-    determinism_check="default",
-    debug=False,
-    early_stop=True,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
     **kwargs,
 ):
     """Return `function(*args, **kwargs)`, keeping only the arguments for backward.
@@ -194,7 +197,7 @@ class CheckpointFunction(Function):
     """The reentrant way: forward without recording, backward by a run inside of the run."""
 
     @staticmethod
-    def forward(ctx, function, preserve, *args):
+    def forward(ctx, function: Callable[..., Any], preserve, *args):
         ctx.function = function
         ctx.random = _RandomState(preserve, args)
         ctx.tensor_places = [i for i, a in enumerate(args) if isinstance(a, _C.TensorBase)]
@@ -306,7 +309,7 @@ class CheckpointPolicy(enum.Enum):
 class SelectiveCheckpointContext:
     """What a policy is told beside the op: whether this is the repetition."""
 
-    def __init__(self, *, is_recompute):
+    def __init__(self, *, is_recompute) -> None:
         self.is_recompute = is_recompute
 
 
@@ -319,7 +322,7 @@ class _SelectiveMode(TorchDispatchMode):
 
     _is_recompute = False
 
-    def __init__(self, policy_fn, kept):
+    def __init__(self, policy_fn, kept) -> None:
         self.policy_fn = policy_fn
         self.kept = kept
 
@@ -361,7 +364,9 @@ class _CachedTorchDispatchMode(_SelectiveMode):
         return self.kept[func].pop(0)
 
 
-def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list, allow_cache_entry_mutation: bool = False
+):
     """For `context_fn`: contexts that keep the results of some ops and repeat the others.
 
     Args:
@@ -377,7 +382,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
                     "as torch.ops.aten.mm.default is expected"
                 )
 
-        def policy_fn(ctx, op, *args, **kwargs):
+        def policy_fn(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
             if op in kept_ops:
                 return CheckpointPolicy.MUST_SAVE
             return CheckpointPolicy.PREFER_RECOMPUTE

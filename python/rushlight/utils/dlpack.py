@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import enum
+from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight import _C
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
@@ -66,7 +70,7 @@ def _dlpack_device(tensor):
     raise ValueError(f"Unknown device type {kind} for Dlpack")
 
 
-def from_dlpack(ext_tensor, *, device=None, copy=None):
+def from_dlpack(ext_tensor, *, device: Device = None, copy=None):
     """A tensor on the memory of an object with `__dlpack__`, or of a capsule.
 
     Args:

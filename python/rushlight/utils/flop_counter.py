@@ -32,7 +32,7 @@ def _shape(value):
     return tree_map_only(_C.TensorBase, lambda t: tuple(t.shape), value)
 
 
-def register_flop_formula(targets, get_raw=False):
+def register_flop_formula(targets, get_raw: bool = False):
     """Decorates a formula for one or several ops (`rushlight.ops.aten.mm`).
 
     It is called with the op's arguments, tensors as their sizes, and `out_shape`; with `get_raw`
@@ -101,7 +101,7 @@ def _count(shape):
     return n
 
 
-def conv_flop_count(x_shape, w_shape, out_shape, transposed=False):
+def conv_flop_count(x_shape, w_shape, out_shape, transposed: bool = False):
     """Two for each product of an element and a weight."""
     places = x_shape[2:] if transposed else out_shape[2:]
     return 2 * x_shape[0] * _count(places) * _count(w_shape)
@@ -130,7 +130,9 @@ class FlopCounterMode(TorchDispatchMode):
         custom_mapping: {op: formula} beside those that are registered.
     """
 
-    def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
+    def __init__(
+        self, mods=None, depth: int = 2, display: bool = True, custom_mapping=None
+    ) -> None:
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.depth = depth
         self.display = display

@@ -5,6 +5,8 @@ module with two identity functions of autograd, one on its inputs and one on its
 backward passes run the module's hooks.
 """
 
+from __future__ import annotations
+
 import warnings
 import weakref
 from collections import OrderedDict
@@ -19,7 +21,7 @@ class RemovableHandle:
 
     next_id = 0
 
-    def __init__(self, hooks_dict, *, extra_dict=None):
+    def __init__(self, hooks_dict, *, extra_dict=None) -> None:
         self.hooks_dict_ref = weakref.ref(hooks_dict)
         self.id = RemovableHandle.next_id
         RemovableHandle.next_id += 1
@@ -87,7 +89,7 @@ class BackwardHook:
             result that is not None replaces `grad_output`.
     """
 
-    def __init__(self, module, user_hooks, user_pre_hooks):
+    def __init__(self, module, user_hooks, user_pre_hooks) -> None:
         self.module = module
         self.user_hooks = user_hooks
         self.user_pre_hooks = user_pre_hooks

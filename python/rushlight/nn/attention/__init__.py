@@ -4,6 +4,8 @@ There is one fused kernel, and ordinary ops where it does not apply; both give t
 to rounding, so a choice is checked and remembered, and changes nothing else.
 """
 
+from __future__ import annotations
+
 import contextlib
 import enum
 from typing import TYPE_CHECKING
@@ -29,7 +31,7 @@ class SDPBackend(enum.IntEnum):
 class SDPAParams:
     """The arguments of an attention call."""
 
-    def __init__(self, query, key, value, attn_mask, dropout, is_causal, enable_gqa):
+    def __init__(self, query, key, value, attn_mask, dropout, is_causal, enable_gqa) -> None:
         self.query = query
         self.key = key
         self.value = value
@@ -47,7 +49,7 @@ def _cur_sdpa_kernel_backends(with_priority=False):
 
 
 @contextlib.contextmanager
-def sdpa_kernel(backends, set_priority=False):
+def sdpa_kernel(backends, set_priority: bool = False):
     """Use only these backends (one or a list of them) inside; AssertionError for anything else."""
     global _chosen
     chosen = [backends] if isinstance(backends, SDPBackend) else backends

@@ -5,10 +5,16 @@ The functions are called once with tensors of places that broadcast against each
 PyTorch's calls for single places give. Scores are held as a whole.
 """
 
+from __future__ import annotations
+
 import math
 from collections import namedtuple
+from typing import TYPE_CHECKING
 
 import rushlight
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = [
     "AuxOutput",
@@ -66,7 +72,7 @@ def _places(sizes, device):
     return made
 
 
-def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device=None):
+def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device: Device = None):
     """The mask (B, H, Q_LEN, KV_LEN) that a mask function gives, or the scores of a score function.
 
     Args:
@@ -99,7 +105,7 @@ class BlockMask:
         full_kv_indices,
         BLOCK_SIZE,
         mask_mod,
-    ):
+    ) -> None:
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         self.seq_lengths = tuple(seq_lengths)
@@ -184,7 +190,7 @@ class BlockMask:
     def __getitem__(self, index):
         return self._changed(lambda t: t[index])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
 
 
@@ -209,12 +215,12 @@ def create_block_mask(
     H,
     Q_LEN,
     KV_LEN,
-    device=None,
+    device: Device = None,
     BLOCK_SIZE=_DEFAULT_BLOCK,
-    _compile=False,
-    separate_full_blocks=True,
-    compute_dq_write_order=False,
-    dq_kv_order=True,
+    _compile: bool = False,
+    separate_full_blocks: bool = True,
+    compute_dq_write_order: bool = False,
+    dq_kv_order: bool = True,
 ):
     """The `BlockMask` of a function of (b, h, q_idx, kv_idx) -> bool.
 
@@ -242,8 +248,8 @@ def flex_attention(
     score_mod=None,
     block_mask=None,
     scale=None,
-    enable_gqa=False,
-    return_lse=False,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
     kernel_options=None,
     *,
     return_aux=None,

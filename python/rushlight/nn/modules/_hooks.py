@@ -4,8 +4,12 @@
 are in `module.py`.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
 
 from rushlight import Tensor
 from rushlight.utils.hooks import BackwardHook, RemovableHandle
@@ -25,7 +29,7 @@ global_parameter_registration_hooks: OrderedDict = OrderedDict()
 global_backward_hooks_are_full: bool | None = None
 
 
-def add_hook(hooks, hook, *, prepend=False, marks=()):
+def add_hook(hooks, hook: Callable[..., Any], *, prepend: bool = False, marks=()):
     """Put a hook into a dict, and its id into each marking dict; returns its handle."""
     handle = RemovableHandle(hooks, extra_dict=marks or None)
     hooks[handle.id] = hook
@@ -36,27 +40,29 @@ def add_hook(hooks, hook, *, prepend=False, marks=()):
     return handle
 
 
-def register_module_buffer_registration_hook(hook):
+def register_module_buffer_registration_hook(hook: Callable[..., Any]):
     """Call `hook(module, name, buffer)` whenever a module registers a buffer."""
     return add_hook(global_buffer_registration_hooks, hook)
 
 
-def register_module_module_registration_hook(hook):
+def register_module_module_registration_hook(hook: Callable[..., Any]):
     """Call `hook(module, name, submodule)` whenever a module registers a submodule."""
     return add_hook(global_module_registration_hooks, hook)
 
 
-def register_module_parameter_registration_hook(hook):
+def register_module_parameter_registration_hook(hook: Callable[..., Any]):
     """Call `hook(module, name, parameter)` whenever a module registers a parameter."""
     return add_hook(global_parameter_registration_hooks, hook)
 
 
-def register_module_forward_pre_hook(hook):
+def register_module_forward_pre_hook(hook: Callable[..., Any]):
     """Call `hook(module, args)` before the forward pass of every module."""
     return add_hook(global_forward_pre_hooks, hook)
 
 
-def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+):
     """Call `hook(module, args, output)` after the forward pass of every module."""
     marks = []
     if with_kwargs:
@@ -66,12 +72,12 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     return add_hook(global_forward_hooks, hook, marks=marks)
 
 
-def register_module_full_backward_pre_hook(hook):
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]):
     """Call `hook(module, grad_output)` before the backward pass of every module."""
     return add_hook(global_backward_pre_hooks, hook)
 
 
-def register_module_full_backward_hook(hook):
+def register_module_full_backward_hook(hook: Callable[..., Any]):
     """Call `hook(module, grad_input, grad_output)` after the backward pass of every module."""
     global global_backward_hooks_are_full
     if global_backward_hooks_are_full is False:
@@ -83,7 +89,7 @@ def register_module_full_backward_hook(hook):
     return add_hook(global_backward_hooks, hook)
 
 
-def register_module_backward_hook(hook):
+def register_module_backward_hook(hook: Callable[..., Any]):
     """The old form of `register_module_full_backward_hook`, with the last function's gradients."""
     global global_backward_hooks_are_full
     if global_backward_hooks_are_full is True:

@@ -1,14 +1,18 @@
 """`state_dict` and `load_state_dict` of a module, and the messages where two states differ."""
 
+from __future__ import annotations
+
 import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from itertools import chain
+from typing import Any
 
 import rushlight
 from rushlight import Tensor
 
 from ..parameter import Parameter, is_lazy
+from ._tree import ModuleTree
 
 EXTRA_STATE_KEY = "_extra_state"
 
@@ -18,7 +22,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
         return super().__repr__()
@@ -26,14 +30,14 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
     __str__ = __repr__
 
 
-def state_dict(module, destination, prefix, keep_vars):
+def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
     """Fill `destination` (a new OrderedDict if None) with the state of a module and its children.
 
     A child goes through its own `state_dict` method, which a class may override.
     """
     if destination is None:
         destination = OrderedDict()
-        destination._metadata = OrderedDict()
+        vars(destination)["_metadata"] = OrderedDict()
     metadata = {"version": module._version}
     if hasattr(destination, "_metadata"):
         destination._metadata[prefix[:-1]] = metadata
@@ -56,12 +60,10 @@ def state_dict(module, destination, prefix, keep_vars):
 
 
 def _has_extra_state(module):
-    from .module import Module
-
-    return type(module).get_extra_state is not Module.get_extra_state
+    return type(module).get_extra_state is not ModuleTree.get_extra_state
 
 
-def save_own(module, destination, prefix, keep_vars):
+def save_own(module, destination, prefix: str, keep_vars):
     """Store a module's own parameters, persistent buffers and extra state."""
     for name, parameter in module._parameters.items():
         if parameter is not None:
@@ -73,7 +75,7 @@ def save_own(module, destination, prefix, keep_vars):
         destination[prefix + EXTRA_STATE_KEY] = module.get_extra_state()
 
 
-def load_own(module, states, prefix, metadata, strict, missing, unexpected, errors):
+def load_own(module, states, prefix: str, metadata, strict, missing, unexpected, errors):
     """Copy the entries of `states` under `prefix` into a module's own tensors.
 
     Nothing is raised: differences are appended to `missing`, `unexpected` and `errors`.
@@ -147,10 +149,8 @@ def _load_one(module, name, target, key, value, assign, errors):
 
 
 def _load_extra(module, states, prefix, strict, missing, unexpected):
-    from .module import Module
-
     key = prefix + EXTRA_STATE_KEY
-    if type(module).set_extra_state is not Module.set_extra_state:
+    if type(module).set_extra_state is not ModuleTree.set_extra_state:
         if key in states:
             module.set_extra_state(states[key])
         elif strict:
@@ -169,7 +169,7 @@ def load_state_dict(module, states, strict, assign):
     all_metadata = getattr(states, "_metadata", None)
     states = OrderedDict(states)
     if all_metadata is not None:
-        states._metadata = all_metadata
+        vars(states)["_metadata"] = all_metadata
 
     def load(part, own, prefix):
         metadata = {} if all_metadata is None else all_metadata.get(prefix[:-1], {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rushlight import _C, Tensor
@@ -10,7 +11,7 @@ from ..parameter import Parameter
 
 
 class ModuleTree(_C._ModuleBase):
-    """The base of `Module` that knows of its three dicts and nothing else."""
+    """The base of `Module` that knows what it holds: three dicts, and no further state."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
@@ -31,34 +32,38 @@ class ModuleTree(_C._ModuleBase):
                     seen.add(member)
                 yield (f"{place}.{name}" if place else name), member
 
-    def parameters(self, recurse=True):
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters, each once."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
-    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """(dotted name, parameter) of this module and, with `recurse`, of those below it."""
         yield from self._named_members(
             lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
         )
 
-    def buffers(self, recurse=True):
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """All buffers, each once."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """(dotted name, buffer) of this module and, with `recurse`, of those below it."""
         yield from self._named_members(
             lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
         )
 
-    def children(self):
+    def children(self) -> Iterator[Any]:
         """The modules one level below, each once."""
         for _, module in self.named_children():
             yield module
 
-    def named_children(self):
+    def named_children(self) -> Iterator[tuple[str, Any]]:
         """(name, module) one level below, each module once."""
         seen = set()
         for name, module in self._modules.items():
@@ -66,12 +71,14 @@ class ModuleTree(_C._ModuleBase):
                 seen.add(module)
                 yield name, module
 
-    def modules(self, remove_duplicate=True):
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
         """This module and all below it."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
-    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+    def named_modules(
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
         """(dotted name, module) of this module, whose name is `prefix`, and of all below it."""
         if memo is None:
             memo = set()
@@ -85,7 +92,7 @@ class ModuleTree(_C._ModuleBase):
                 below = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(memo, below, remove_duplicate)
 
-    def get_submodule(self, target):
+    def get_submodule(self, target: str) -> Any:
         """The module with a dotted name; this module for the empty string."""
         module = self
         for name in target.split(".") if target else ():
@@ -96,7 +103,7 @@ class ModuleTree(_C._ModuleBase):
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
 
-    def set_submodule(self, target, module, strict=False):
+    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
         """Put a module in the place of a dotted name; with `strict` the place must exist."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -118,7 +125,7 @@ class ModuleTree(_C._ModuleBase):
             raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
         return module, name
 
-    def get_parameter(self, target):
+    def get_parameter(self, target: str) -> Parameter:
         """The parameter with a dotted name."""
         module, name = self._owner_of(target)
         parameter = getattr(module, name)
@@ -126,9 +133,21 @@ class ModuleTree(_C._ModuleBase):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return parameter
 
-    def get_buffer(self, target):
+    def get_buffer(self, target: str) -> Tensor:
         """The buffer with a dotted name."""
         module, name = self._owner_of(target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
         return module._buffers[name]
+
+    def get_extra_state(self) -> Any:
+        """State beside tensors that `state_dict` should hold; override it with its setter."""
+        raise RuntimeError(
+            "Reached a code path in Module.get_extra_state() that should never be called."
+        )
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take back what `get_extra_state` gave."""
+        raise RuntimeError(
+            "Reached a code path in Module.set_extra_state() that should never be called."
+        )

@@ -1,9 +1,13 @@
 """Activations. Most are generated from ops/modules.py; the ones with state or rules of their own
 stand here."""
 
+from __future__ import annotations
+
 import warnings
+from typing import TYPE_CHECKING
 
 import rushlight
+from rushlight import _C, Tensor
 
 from .. import functional as F
 from ..parameter import new_parameter
@@ -12,13 +16,23 @@ from ._stateless.activation import __all__ as _generated
 from .attention import MultiheadAttention  # noqa: F401
 from .module import Module
 
+if TYPE_CHECKING:
+    from rushlight.types import Device
+
 __all__ = [*_generated, "Hardtanh", "PReLU", "ReLU6", "Softmax2d"]
 
 
 class Hardtanh(Module):
     """x limited to [min_val, max_val]."""
 
-    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
+    def __init__(
+        self,
+        min_val=-1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value=None,
+        max_value=None,
+    ) -> None:
         super().__init__()
         for old, new, value in (
             ("min_value", "min_val", min_value),
@@ -38,10 +52,10 @@ class Hardtanh(Module):
                 f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})"
             )
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         inplace = ", inplace=True" if self.inplace else ""
         return f"min_val={self.min_val}, max_val={self.max_val}{inplace}"
 
@@ -49,10 +63,10 @@ class Hardtanh(Module):
 class ReLU6(Hardtanh):
     """min(max(x, 0), 6)."""
 
-    def __init__(self, inplace=False):
+    def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "inplace=True" if self.inplace else ""
 
 
@@ -64,29 +78,35 @@ class PReLU(Module):
         init: the factor at the start.
     """
 
-    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+    def __init__(
+        self,
+        num_parameters=1,
+        init: float = 0.25,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
         self.weight = new_parameter(num_parameters, device=device, dtype=dtype)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Fill the factors with their starting value."""
         with rushlight.no_grad():
             self.weight.fill_(self.init)
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         return F.prelu(input, self.weight)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"
 
 
 class Softmax2d(Module):
     """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         if input.dim() not in (3, 4):
             raise ValueError(
                 f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"

@@ -1,13 +1,20 @@
 """AdaptiveLogSoftmaxWithLoss."""
 
+from __future__ import annotations
+
 from collections import namedtuple
+from typing import TYPE_CHECKING
 
 import rushlight
+from rushlight import _C
 
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear
 from .module import Module
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 
@@ -27,14 +34,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def __init__(
         self,
-        in_features,
-        n_classes,
+        in_features: int,
+        n_classes: int,
         cutoffs,
-        div_value=4.0,
-        head_bias=False,
-        device=None,
-        dtype=None,
-    ):
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__()
         made = {"device": device, "dtype": dtype}
         cutoffs = list(cutoffs)
@@ -71,7 +78,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 )
             )
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw new starting values."""
         self.head.reset_parameters()
         for narrow, wide in self.tail:

@@ -1,10 +1,19 @@
 """MultiheadAttention."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushlight import _C, Tensor
+
 from .. import init
-from .._attention import attend
+from .._attention import Heads, attend
 from ..parameter import new_parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = ["MultiheadAttention"]
 
@@ -25,18 +34,18 @@ class MultiheadAttention(Module):
 
     def __init__(
         self,
-        embed_dim,
-        num_heads,
-        dropout=0.0,
-        bias=True,
-        add_bias_kv=False,
-        add_zero_attn=False,
-        kdim=None,
-        vdim=None,
-        batch_first=False,
-        device=None,
-        dtype=None,
-    ):
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
                 "embed_dim and num_heads must be greater than 0, got "
@@ -92,15 +101,15 @@ class MultiheadAttention(Module):
 
     def forward(
         self,
-        query,
-        key,
-        value,
-        key_padding_mask=None,
-        need_weights=True,
-        attn_mask=None,
-        average_attn_weights=True,
-        is_causal=False,
-    ):
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
         """The output and the weights (None without `need_weights`).
 
         Args:
@@ -114,25 +123,27 @@ class MultiheadAttention(Module):
             weight = self.in_proj_weight
         else:
             weight = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        return attend(
-            query,
-            key,
-            value,
+        layer = Heads(
             self.embed_dim,
             self.num_heads,
-            (weight, self.in_proj_bias),
+            weight,
+            self.in_proj_bias,
+            self.out_proj.weight,
+            self.out_proj.bias,
             self.bias_k,
             self.bias_v,
             self.add_zero_attn,
-            self.dropout,
-            (self.out_proj.weight, self.out_proj.bias),
-            self.training,
-            key_padding_mask,
-            need_weights,
-            attn_mask,
-            None,
-            None,
-            average_attn_weights,
-            is_causal,
-            self.batch_first,
+            self.dropout if self.training else 0.0,
+        )
+        return attend(
+            layer,
+            query,
+            key,
+            value,
+            key_padding_mask=key_padding_mask,
+            attn_mask=attn_mask,
+            need_weights=need_weights,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+            batch_first=self.batch_first,
         )

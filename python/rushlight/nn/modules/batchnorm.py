@@ -1,11 +1,19 @@
 """BatchNorm of 1, 2 and 3 dimensions, SyncBatchNorm, and what InstanceNorm shares with them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import rushlight
+from rushlight import _C, Tensor
 
 from .. import functional as F
 from .. import init
 from ..parameter import new_parameter
 from .module import Module
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 
@@ -17,16 +25,16 @@ class _NormBase(Module):
 
     def __init__(
         self,
-        num_features,
-        eps=1e-5,
+        num_features: int,
+        eps: float = 1e-5,
         momentum=0.1,
-        affine=True,
-        track_running_stats=True,
-        device=None,
-        dtype=None,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
         *,
-        bias=True,
-    ):
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         self.num_features = num_features
         self.eps = eps
@@ -55,7 +63,7 @@ class _NormBase(Module):
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Weight 1, bias 0, and `reset_running_stats`."""
         self.reset_running_stats()
         if self.affine:
@@ -66,7 +74,7 @@ class _NormBase(Module):
     def _check_input_dim(self, input):
         raise NotImplementedError
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -93,7 +101,7 @@ class _BatchNorm(_NormBase):
         track_running_stats: without, evaluation too uses the batch's statistics.
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         self._check_input_dim(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         tracking = self.training and self.track_running_stats
@@ -154,17 +162,17 @@ class SyncBatchNorm(_BatchNorm):
 
     def __init__(
         self,
-        num_features,
-        eps=1e-5,
+        num_features: int,
+        eps: float = 1e-5,
         momentum=0.1,
-        affine=True,
-        track_running_stats=True,
+        affine: bool = True,
+        track_running_stats: bool = True,
         process_group=None,
-        device=None,
-        dtype=None,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
         *,
-        bias=True,
-    ):
+        bias: bool = True,
+    ) -> None:
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
@@ -174,7 +182,7 @@ class SyncBatchNorm(_BatchNorm):
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         distributed = getattr(rushlight, "distributed", None)
         if (
             self.training

@@ -2,6 +2,8 @@
 ParameterDict. The module containers keep their items in `_modules` under "0", "1", … or the keys.
 """
 
+from __future__ import annotations
+
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -18,7 +20,7 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterL
 class Container(Module):
     """The old name of a plain module whose children come as keywords."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs) -> None:
         super().__init__()
         for name, module in kwargs.items():
             self.add_module(name, module)
@@ -57,7 +59,7 @@ class _Sequence(Module):
             delattr(self, self._key(index))
         self._number(self._modules.values())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._modules)
 
     def __iter__(self):
@@ -91,7 +93,7 @@ class Sequential(_Sequence):
         *args: the modules, or one OrderedDict of names to modules.
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
             named: dict = args[0]
@@ -100,7 +102,7 @@ class Sequential(_Sequence):
         for name, module in named.items():
             self.add_module(name, module)
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         for module in self._modules.values():
             input = module(input)
         return input
@@ -175,7 +177,7 @@ class ModuleList(_Sequence):
         modules: an iterable of modules.
     """
 
-    def __init__(self, modules=None):
+    def __init__(self, modules=None) -> None:
         super().__init__()
         if modules is not None:
             self += modules
@@ -207,7 +209,7 @@ class ModuleList(_Sequence):
             )
         return super().extend(modules)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         """Like a module's, with runs of equal items on one line."""
         lines = []
         for first, last, text in _collapse([repr(module) for module in self]):
@@ -226,7 +228,7 @@ class ModuleDict(Module):
         modules: a mapping of names to modules, or pairs of them.
     """
 
-    def __init__(self, modules=None):
+    def __init__(self, modules=None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)
@@ -240,7 +242,7 @@ class ModuleDict(Module):
     def __delitem__(self, key):
         del self._modules[key]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._modules)
 
     def __iter__(self):
@@ -329,7 +331,7 @@ class ParameterList(Module):
         values: an iterable of parameters, tensors or other objects.
     """
 
-    def __init__(self, values=None):
+    def __init__(self, values=None) -> None:
         super().__init__()
         self._size = 0
         if values is not None:
@@ -346,7 +348,7 @@ class ParameterList(Module):
     def __setitem__(self, index, value):
         setattr(self, str(_item_index(index, len(self))), _as_parameter(value))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._size
 
     def __iter__(self):
@@ -375,7 +377,7 @@ class ParameterList(Module):
             self.append(value)
         return self
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "\n".join(_describe(i, value, _dtype) for i, value in enumerate(self))
 
     def __call__(self, *args, **kwargs):
@@ -389,7 +391,7 @@ class ParameterDict(Module):
         parameters: a mapping of names to parameters, tensors or other objects, or pairs of them.
     """
 
-    def __init__(self, parameters=None):
+    def __init__(self, parameters=None) -> None:
         super().__init__()
         self._keys = {}
         if parameters is not None:
@@ -415,7 +417,7 @@ class ParameterDict(Module):
         del self._keys[key]
         delattr(self, self._attribute(key))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._keys)
 
     def __iter__(self):
@@ -493,7 +495,7 @@ class ParameterDict(Module):
         for key, value in _pairs(parameters, "ParameterDict"):
             self[key] = value
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "\n".join(_describe(key, value, typename) for key, value in self.items())
 
     def __call__(self, input):

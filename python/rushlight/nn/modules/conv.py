@@ -1,12 +1,20 @@
 """Convolutions and transposed convolutions of 1, 2 and 3 spatial dimensions."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
+
+from rushlight import _C, Tensor
 
 from .. import functional as F
 from .. import init
 from ..parameter import new_parameter
 from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = [
     "Conv1d",
@@ -30,20 +38,20 @@ class _ConvNd(Module):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride,
-        padding,
-        dilation,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: str | tuple[int, ...],
+        dilation: tuple[int, ...],
         transposed,
-        output_padding,
+        output_padding: tuple[int, ...],
         groups,
         bias,
         padding_mode,
-        device=None,
-        dtype=None,
-    ):
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
@@ -97,7 +105,7 @@ class _ConvNd(Module):
             return sizes
         return _reverse_repeat_tuple(self.padding, 2)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw new starting values."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
@@ -106,7 +114,7 @@ class _ConvNd(Module):
                 bound = 1 / math.sqrt(fan_in)
                 init.uniform_(self.bias, -bound, bound)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         ones, zeros = (1,) * len(self.stride), (0,) * len(self.stride)
         text = (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
@@ -144,18 +152,18 @@ class _Conv(_ConvNd):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: str | int | tuple[int, ...] = 0,
+        dilation: int | tuple[int, ...] = 1,
         groups=1,
-        bias=True,
-        padding_mode="zeros",
-        device=None,
-        dtype=None,
-    ):
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         expand = _ntuple(self._dimensions)
         super().__init__(
             in_channels,
@@ -184,7 +192,7 @@ class _Conv(_ConvNd):
             padding = (0,) * self._dimensions
         return self._convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         return self._conv_forward(input, self.weight, self.bias)
 
 
@@ -225,19 +233,19 @@ class _ConvTransposeNd(_ConvNd):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: str | int | tuple[int, ...] = 0,
+        output_padding: int | tuple[int, ...] = 0,
         groups=1,
-        bias=True,
-        dilation=1,
-        padding_mode="zeros",
-        device=None,
-        dtype=None,
-    ):
+        bias: bool = True,
+        dilation: int | tuple[int, ...] = 1,
+        padding_mode: str = "zeros",
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         expand = _ntuple(self._dimensions)
@@ -290,7 +298,7 @@ class _ConvTransposeNd(_ConvNd):
     def _convolve(self, *args):
         raise NotImplementedError
 
-    def forward(self, input, output_size=None):
+    def forward(self, input: Tensor, output_size=None):
         output_padding = self._output_padding(
             input,
             output_size,

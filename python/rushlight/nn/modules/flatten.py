@@ -1,5 +1,9 @@
 """Flatten (generated from ops/modules.py) and Unflatten."""
 
+from __future__ import annotations
+
+from rushlight import Tensor
+
 from ._stateless.flatten import Flatten
 from .module import Module
 
@@ -14,7 +18,7 @@ class Unflatten(Module):
         unflattened_size: the sizes it is split into; one may be -1.
     """
 
-    def __init__(self, dim, unflattened_size):
+    def __init__(self, dim: int, unflattened_size) -> None:
         super().__init__()
         if not isinstance(dim, int):
             raise TypeError(
@@ -34,8 +38,8 @@ class Unflatten(Module):
         self.dim = dim
         self.unflattened_size = unflattened_size
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         return input.unflatten(self.dim, self.unflattened_size)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -1,9 +1,17 @@
 """InstanceNorm of 1, 2 and 3 spatial dimensions: each channel of each sample by itself."""
 
+from __future__ import annotations
+
 import warnings
+from typing import TYPE_CHECKING
+
+from rushlight import _C, Tensor
 
 from .. import functional as F
 from .batchnorm import _check, _NormBase
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
 
@@ -23,16 +31,16 @@ class _InstanceNorm(_NormBase):
 
     def __init__(
         self,
-        num_features,
-        eps=1e-5,
+        num_features: int,
+        eps: float = 1e-5,
         momentum=0.1,
-        affine=False,
-        track_running_stats=False,
-        device=None,
-        dtype=None,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
         *,
-        bias=True,
-    ):
+        bias: bool = True,
+    ) -> None:
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
@@ -52,7 +60,7 @@ class _InstanceNorm(_NormBase):
     def _check_input_dim(self, input):
         _check(input, self._batched_dim - 1, self._batched_dim)
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         self._check_input_dim(input)
         batched = input.dim() == self._batched_dim
         channels = input.size(1 if batched else 0)

@@ -3,14 +3,21 @@ and are ordinary modules from then on. To add one: a class over `LazyModuleMixin
 class that creates uninitialized parameters and writes `initialize_parameters(input)`.
 """
 
+from __future__ import annotations
+
 import inspect
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import rushlight
+from rushlight import _C
 
 from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 from . import batchnorm, conv, instancenorm, linear
 from .module import Module
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = [
     "LazyBatchNorm1d",
@@ -38,14 +45,14 @@ class LazyModuleMixin(Module):
 
     cls_to_become: Any = None
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         super().__init__(*args, **kwargs)
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
         self._initialize_hook = self.register_forward_pre_hook(
             self._infer_parameters, with_kwargs=True
         )
 
-    def _own_tensors(self):
+    def _own_tensors(self) -> Iterator[tuple[str, Any]]:
         yield from self._parameters.items()
         yield from self._buffers.items()
 
@@ -95,7 +102,13 @@ class LazyLinear(LazyModuleMixin, linear.Linear):
 
     cls_to_become = linear.Linear
 
-    def __init__(self, out_features, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        out_features: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__(0, 0, False)
         options: dict[str, Any] = {"device": device, "dtype": dtype}
         self.out_features = out_features
@@ -103,7 +116,7 @@ class LazyLinear(LazyModuleMixin, linear.Linear):
         if bias:
             self.bias = UninitializedParameter(**options)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
@@ -125,7 +138,9 @@ class _LazyConv(LazyModuleMixin):
     transposed: bool
     _dimensions: int
 
-    def __init__(self, out_channels, kernel_size, *args, **kwargs):
+    def __init__(
+        self, out_channels: int, kernel_size: int | tuple[int, ...], *args, **kwargs
+    ) -> None:
         signature = inspect.signature(self.cls_to_become.__init__)
         given = signature.bind(self, 0, 0, kernel_size, *args, **kwargs).arguments
         options: dict[str, Any] = {k: given.pop(k, None) for k in ("device", "dtype")}
@@ -139,9 +154,9 @@ class _LazyConv(LazyModuleMixin):
         if bias:
             self.bias = UninitializedParameter(**options)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()  # type: ignore[misc]
+            super().reset_parameters()  # type: ignore
 
     def initialize_parameters(self, input, *args, **kwargs):
         if not self.has_uninitialized_params():
@@ -169,13 +184,13 @@ class _LazyNorm(LazyModuleMixin):
 
     def __init__(
         self,
-        eps=1e-5,
+        eps: float = 1e-5,
         momentum=0.1,
-        affine=True,
-        track_running_stats=True,
-        device=None,
-        dtype=None,
-    ):
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__(0, eps, momentum, False, False)
         options: dict[str, Any] = {"device": device, "dtype": dtype}
         self.affine = affine
@@ -188,9 +203,9 @@ class _LazyNorm(LazyModuleMixin):
             self.running_var = UninitializedBuffer(**options)
             self.num_batches_tracked = rushlight.tensor(0, dtype=rushlight.int64, device=device)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         if not self.has_uninitialized_params() and self.num_features != 0:
-            super().reset_parameters()  # type: ignore[misc]
+            super().reset_parameters()  # type: ignore
 
     def initialize_parameters(self, input):
         self._check_input_dim(input)

@@ -1,11 +1,19 @@
 """Identity, Linear, Bilinear."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
+
+from rushlight import _C, Tensor
 
 from .. import functional as F
 from .. import init
 from ..parameter import new_parameter
 from .module import Module
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = ["Bilinear", "Identity", "Linear"]
 
@@ -13,10 +21,10 @@ __all__ = ["Bilinear", "Identity", "Linear"]
 class Identity(Module):
     """Returns its input; takes any arguments and ignores them."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         super().__init__()
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         return input
 
 
@@ -32,7 +40,14 @@ class Linear(Module):
     U(-k, k) with k = 1 / √in_features.
     """
 
-    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
@@ -42,7 +57,7 @@ class Linear(Module):
         self.register_parameter("bias", new_parameter(out_features, bias, **made))
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw new starting values."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
@@ -50,10 +65,10 @@ class Linear(Module):
             bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         return F.linear(input, self.weight, self.bias)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
@@ -71,8 +86,14 @@ class Bilinear(Module):
     """
 
     def __init__(
-        self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None
-    ):
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__()
         if in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got (in1_features={in1_features})")
@@ -85,7 +106,7 @@ class Bilinear(Module):
         self.register_parameter("bias", new_parameter(out_features, bias, **made))
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw new starting values."""
         bound = 1 / math.sqrt(self.weight.size(1))
         init.uniform_(self.weight, -bound, bound)
@@ -95,7 +116,7 @@ class Bilinear(Module):
     def forward(self, input1, input2):
         return F.bilinear(input1, input2, self.weight, self.bias)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"

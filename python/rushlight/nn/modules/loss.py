@@ -1,5 +1,7 @@
 """Losses. Most are generated from ops/modules.py; the ones with rules of their own stand here."""
 
+from __future__ import annotations
+
 from .. import functional as F
 from ._stateless.loss import *  # noqa: F403
 from ._stateless.loss import NLLLoss, _Loss
@@ -23,7 +25,7 @@ class CTCLoss(_Loss):
         zero_infinity: impossible targets count as zero.
     """
 
-    def __init__(self, blank=0, reduction="mean", zero_infinity=False):
+    def __init__(self, blank=0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction=reduction)
         self.blank = blank
         self.zero_infinity = zero_infinity
@@ -53,7 +55,14 @@ class TripletMarginWithDistanceLoss(_Loss):
         swap: the negative may also be near the positive.
     """
 
-    def __init__(self, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+    def __init__(
+        self,
+        *,
+        distance_function=None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
         super().__init__(size_average=None, reduce=None, reduction=reduction)
         if margin <= 0:
             raise ValueError(

@@ -12,9 +12,17 @@ from __future__ import annotations
 import builtins
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C, Tensor, typename
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from rushlight.types import Device
+    from rushlight.utils.hooks import RemovableHandle
 
 from ..parameter import Buffer, Parameter, clear_grads
 from . import _errors, _hooks, _state
@@ -76,7 +84,7 @@ class Module(ModuleTree):
     _backward_hooks: OrderedDict
     _backward_pre_hooks: OrderedDict
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
             if kwargs:
                 raise TypeError(
@@ -113,11 +121,15 @@ class Module(ModuleTree):
 
     # ---- calling -------------------------------------------------------------------------------
 
-    def forward(self, *args):
-        """The computation of a call; every subclass defines its own."""
-        raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
-        )
+    if TYPE_CHECKING:  # a value, for subclasses take the arguments that they need
+        forward: Callable[..., Any]
+    else:
+
+        def forward(self, *args):
+            """The computation of a call; every subclass defines its own."""
+            raise NotImplementedError(
+                f'Module [{type(self).__name__}] is missing the required "forward" function'
+            )
 
     _call_impl = _C._ModuleBase.__call__
 
@@ -218,7 +230,7 @@ class Module(ModuleTree):
 
     # ---- registering ---------------------------------------------------------------------------
 
-    def register_buffer(self, name, tensor, persistent=True):
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Register a tensor that is state but no parameter.
 
         Args:
@@ -243,7 +255,7 @@ class Module(ModuleTree):
         else:
             self._non_persistent_buffers_set.add(name)
 
-    def register_parameter(self, name, param):
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Register a parameter under a name; None keeps the name for later."""
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
@@ -265,7 +277,7 @@ class Module(ModuleTree):
             param = self._registered(_hooks.global_parameter_registration_hooks, name, param)
         self._parameters[name] = param
 
-    def add_module(self, name, module):
+    def add_module(self, name: str, module: Module | None) -> None:
         """Register a child module under a name; None keeps the name for later."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
@@ -277,13 +289,15 @@ class Module(ModuleTree):
         hooks = _hooks.global_module_registration_hooks
         self._modules[name] = self._registered(hooks, name, module)
 
-    def register_module(self, name, module):
+    def register_module(self, name: str, module: Module | None) -> None:
         """Alias of `add_module`."""
         self.add_module(name, module)
 
     # ---- hooks ---------------------------------------------------------------------------------
 
-    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, args)` before each forward; a result replaces the arguments.
 
         With `with_kwargs` it is called as `hook(module, args, kwargs)` and returns both or None.
@@ -291,7 +305,14 @@ class Module(ModuleTree):
         marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
         return _hooks.add_hook(self._forward_pre_hooks, hook, prepend=prepend, marks=marks)
 
-    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
         """Call `hook(module, args, output)` after each forward; a result replaces the output.
 
         With `with_kwargs` it is called as `hook(module, args, kwargs, output)`; with `always_call`
@@ -304,14 +325,18 @@ class Module(ModuleTree):
             marks.append(self._forward_hooks_always_called)
         return _hooks.add_hook(self._forward_hooks, hook, prepend=prepend, marks=marks)
 
-    def register_full_backward_pre_hook(self, hook, prepend=False):
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, grad_output)` before the backward pass of each call.
 
         A result replaces the gradients.
         """
         return _hooks.add_hook(self._backward_pre_hooks, hook, prepend=prepend)
 
-    def register_full_backward_hook(self, hook, prepend=False):
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` after the backward pass of each call.
 
         A result replaces `grad_input`.
@@ -319,7 +344,7 @@ class Module(ModuleTree):
         self._set_backward_hook_kind(True)
         return _hooks.add_hook(self._backward_hooks, hook, prepend=prepend)
 
-    def register_backward_hook(self, hook):
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """The old form of `register_full_backward_hook`: sees the last function's inputs only."""
         self._set_backward_hook_kind(False)
         return _hooks.add_hook(self._backward_hooks, hook)
@@ -332,11 +357,11 @@ class Module(ModuleTree):
             )
         self._is_full_backward_hook = full
 
-    def register_state_dict_pre_hook(self, hook):
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before `state_dict` collects the module."""
         return _hooks.add_hook(self._state_dict_pre_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook):
+    def register_state_dict_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`.
 
         It may change the state in place and returns None.
@@ -353,21 +378,17 @@ class Module(ModuleTree):
             )
         return _hooks.add_hook(self._state_dict_hooks, hook)
 
-    def register_load_state_dict_pre_hook(self, hook):
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
         unexpected_keys, error_msgs)` before the module's own entries are loaded."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         if with_module:
-            inner = hook
-
-            def hook(*args):
-                return inner(self, *args)
-
+            return _hooks.add_hook(self._load_state_dict_pre_hooks, lambda *args: hook(self, *args))
         return _hooks.add_hook(self._load_state_dict_pre_hooks, hook)
 
-    def register_load_state_dict_post_hook(self, hook):
+    def register_load_state_dict_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after the module was loaded.
 
         It may change the two lists of keys in place and returns None.
@@ -376,19 +397,9 @@ class Module(ModuleTree):
 
     # ---- state ---------------------------------------------------------------------------------
 
-    def get_extra_state(self):
-        """State beside tensors that `state_dict` should hold; override it with its setter."""
-        raise RuntimeError(
-            "Reached a code path in Module.get_extra_state() that should never be called."
-        )
-
-    def set_extra_state(self, state):
-        """Take back what `get_extra_state` gave."""
-        raise RuntimeError(
-            "Reached a code path in Module.set_extra_state() that should never be called."
-        )
-
-    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         """An ordered dict of all parameters and persistent buffers by dotted name.
 
         Args:
@@ -408,7 +419,9 @@ class Module(ModuleTree):
             keep_vars = given.get("keep_vars", keep_vars)
         return _state.state_dict(self, destination, prefix, keep_vars)
 
-    def load_state_dict(self, state_dict, strict=True, assign=False):
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> Any:
         """Copy a state into this module's parameters and buffers.
 
         Args:
@@ -432,14 +445,14 @@ class Module(ModuleTree):
 
     # ---- changing everything -------------------------------------------------------------------
 
-    def apply(self, fn):
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Call `fn` with every module below this one, then with this one; returns self."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
-    def train(self, mode=True):
+    def train(self, mode: bool = True) -> Self:
         """Set training mode here and below; returns self."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -448,25 +461,25 @@ class Module(ModuleTree):
             module.train(mode)
         return self
 
-    def eval(self):
+    def eval(self) -> Self:
         """Set evaluation mode here and below; returns self."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad=True):
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set whether parameters are trained; returns self."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Remove all parameters' gradients, or fill them with zeros."""
         clear_grads(self.parameters(), set_to_none)
 
-    def share_memory(self):
+    def share_memory(self) -> Self:
         """Move parameters and buffers to shared memory; returns self."""
         return self._apply(lambda t: t.share_memory_())
 
-    def _apply(self, fn, recurse=True):
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
         """Replace every parameter, gradient and buffer by `fn` of it; parameters stay the same
         objects where their kind of memory allows it."""
         if recurse:
@@ -491,7 +504,7 @@ class Module(ModuleTree):
                 self._buffers[name] = fn(buffer)
         return self
 
-    def to(self, *args, **kwargs):
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move to a device, convert floating-point tensors to a dtype, or both; returns self.
 
         Forms: `to(device=None, dtype=None, non_blocking=False)`, `to(dtype, non_blocking=False)`,
@@ -519,38 +532,38 @@ class Module(ModuleTree):
 
         return self._apply(convert)
 
-    def to_empty(self, *, device, recurse=True):
+    def to_empty(self, *, device: Device, recurse: bool = True) -> Self:
         """Move to a device without copying values: the tensors are uninitialised; returns self."""
         return self._apply(lambda t: rushlight.empty_like(t, device=device), recurse=recurse)
 
-    def cuda(self, device=None):
+    def cuda(self, device: Device = None) -> Self:
         """Move all parameters and buffers to a GPU; returns self."""
         return self._apply(lambda t: t.cuda(device))
 
-    def cpu(self):
+    def cpu(self) -> Self:
         """Move all parameters and buffers to the CPU; returns self."""
         return self._apply(lambda t: t.cpu())
 
-    def type(self, dst_type):
+    def type(self, dst_type: Any) -> Self:
         """Convert all parameters and buffers to a dtype; returns self."""
         return self._apply(lambda t: t.type(dst_type))
 
     def _convert_floats(self, dtype):
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
 
-    def float(self):
+    def float(self) -> Self:
         """Convert floating-point parameters and buffers to float32; returns self."""
         return self._convert_floats(rushlight.float32)
 
-    def double(self):
+    def double(self) -> Self:
         """Convert floating-point parameters and buffers to float64; returns self."""
         return self._convert_floats(rushlight.float64)
 
-    def half(self):
+    def half(self) -> Self:
         """Convert floating-point parameters and buffers to float16; returns self."""
         return self._convert_floats(rushlight.float16)
 
-    def bfloat16(self):
+    def bfloat16(self) -> Self:
         """Convert floating-point parameters and buffers to bfloat16; returns self."""
         return self._convert_floats(rushlight.bfloat16)
 
@@ -559,11 +572,11 @@ class Module(ModuleTree):
     def _get_name(self):
         return type(self).__name__
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """What `repr` shows between the parentheses; override it."""
         return ""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
         child_lines = [

@@ -1,11 +1,19 @@
 """LayerNorm, GroupNorm, RMSNorm, LocalResponseNorm: normalisation without running statistics."""
 
+from __future__ import annotations
+
 import numbers
+from typing import TYPE_CHECKING
+
+from rushlight import _C, Tensor
 
 from .. import functional as F
 from .. import init
 from ..parameter import new_parameter
 from .module import Module
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
@@ -25,7 +33,7 @@ class _Scaled(Module):
             self.register_parameter(name, made)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Weight 1, bias 0."""
         for name, start in (("weight", init.ones_), ("bias", init.zeros_)):
             parameter = self._parameters.get(name)
@@ -45,12 +53,12 @@ class LayerNorm(_Scaled):
     def __init__(
         self,
         normalized_shape,
-        eps=1e-5,
-        elementwise_affine=True,
-        bias=True,
-        device=None,
-        dtype=None,
-    ):
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.normalized_shape = shape = _shape(normalized_shape)
         self.eps = eps
@@ -59,10 +67,10 @@ class LayerNorm(_Scaled):
             shape, device, dtype, weight=elementwise_affine, bias=elementwise_affine and bias
         )
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.normalized_shape}, eps={self.eps}, "
             f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
@@ -80,8 +88,16 @@ class GroupNorm(_Scaled):
     """
 
     def __init__(
-        self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True
-    ):
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         if num_channels % num_groups != 0:
             raise ValueError(
@@ -93,10 +109,10 @@ class GroupNorm(_Scaled):
         self.affine = affine
         self._register_affine(num_channels, device, dtype, weight=affine, bias=affine and bias)
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
             f"bias={self.bias is not None}"
@@ -113,8 +129,13 @@ class RMSNorm(_Scaled):
     """
 
     def __init__(
-        self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None
-    ):
+        self,
+        normalized_shape,
+        eps=None,
+        elementwise_affine: bool = True,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.normalized_shape = shape = _shape(normalized_shape)
         self.eps = eps
@@ -124,7 +145,7 @@ class RMSNorm(_Scaled):
     def forward(self, x):
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
         )
@@ -133,22 +154,22 @@ class RMSNorm(_Scaled):
 class LocalResponseNorm(Module):
     """x over (k + alpha * the mean square of `size` neighbouring channels) to the power beta."""
 
-    def __init__(self, size, alpha=1e-4, beta=0.75, k=1.0):
+    def __init__(self, size, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
         self.size = size
         self.alpha = alpha
         self.beta = beta
         self.k = k
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 class CrossMapLRN2d(LocalResponseNorm):
     """`LocalResponseNorm` of (N, C, H, W), by its old name."""
 
-    def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
+    def __init__(self, size, alpha: float = 1e-4, beta: float = 0.75, k=1) -> None:
         super().__init__(size, alpha, beta, k)

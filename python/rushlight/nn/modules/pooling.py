@@ -1,5 +1,9 @@
 """Pooling over windows. Most are generated from ops/modules.py; the others stand here."""
 
+from __future__ import annotations
+
+from rushlight import Tensor
+
 from .. import functional as F
 from ._stateless.pooling import *  # noqa: F403
 from ._stateless.pooling import __all__ as _generated
@@ -20,19 +24,21 @@ __all__ = [
 class LPPool3d(Module):
     """The p-norm of each window of (N, C, D, H, W)."""
 
-    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+    def __init__(
+        self, norm_type, kernel_size: int | tuple[int, ...], stride=None, ceil_mode: bool = False
+    ) -> None:
         super().__init__()
         self.norm_type = norm_type
         self.kernel_size = kernel_size
         self.stride = stride
         self.ceil_mode = ceil_mode
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         return F.lp_pool3d(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
             f"ceil_mode={self.ceil_mode}"
@@ -48,19 +54,19 @@ class _MaxUnpoolNd(Module):
 
     _dims = 0
 
-    def __init__(self, kernel_size, stride=None, padding=0):
+    def __init__(self, kernel_size: int | tuple[int, ...], stride=None, padding=0) -> None:
         super().__init__()
         listed = _ntuple(self._dims)
         self.kernel_size = listed(kernel_size)
         self.stride = listed(kernel_size if stride is None else stride)
         self.padding = listed(padding)
 
-    def forward(self, input, indices, output_size=None):
+    def forward(self, input: Tensor, indices, output_size=None):
         """The image; `output_size` chooses among the sizes that pool to the input's."""
         undo = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self._dims - 1]
         return undo(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
@@ -92,12 +98,12 @@ class _FractionalMaxPoolNd(Module):
 
     def __init__(
         self,
-        kernel_size,
+        kernel_size: int | tuple[int, ...],
         output_size=None,
         output_ratio=None,
-        return_indices=False,
+        return_indices: bool = False,
         _random_samples=None,
-    ):
+    ) -> None:
         super().__init__()
         listed = _ntuple(self._dims)
         name = type(self).__name__
@@ -115,7 +121,7 @@ class _FractionalMaxPoolNd(Module):
         if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         pool = F.fractional_max_pool2d if self._dims == 2 else F.fractional_max_pool3d
         return pool(
             input,

@@ -1,11 +1,14 @@
 """RNN, LSTM and GRU, and their cells. A layer's steps are one op (ops/recurrent.py)."""
 
+from __future__ import annotations
+
 import math
 import numbers
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
+from rushlight import _C, Tensor
 from rushlight._table import ops
 
 from .. import init
@@ -14,12 +17,15 @@ from ..parameter import new_parameter
 from .module import Module
 from .utils import _changed
 
+if TYPE_CHECKING:
+    from rushlight.types import Device
+
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
-def apply_permutation(tensor, permutation, dim=1):
+def apply_permutation(tensor, permutation, dim: int = 1):
     """`tensor` in another order along `dim`; deprecated."""
     warnings.warn(
         "`apply_permutation` is deprecated, please use "
@@ -58,17 +64,17 @@ class RNNBase(Module):
     def __init__(
         self,
         mode,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        bias=True,
-        batch_first=False,
-        dropout=0.0,
-        bidirectional=False,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
         proj_size=0,
-        device=None,
-        dtype=None,
-    ):
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.mode = mode
         self.input_size = input_size
@@ -149,7 +155,7 @@ class RNNBase(Module):
     def flatten_parameters(self):
         """Nothing: parameters are read where they lie."""
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw new starting values."""
         _draw_parameters(self)
 
@@ -182,7 +188,9 @@ class RNNBase(Module):
             batch = input.size(0 if self.batch_first else 1)
         return self._states_shape(batch, self.proj_size or self.hidden_size)
 
-    def check_hidden_size(self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"):
+    def check_hidden_size(
+        self, hx, expected_hidden_size, msg: str = "Expected hidden size {}, got {}"
+    ):
         """RuntimeError for a state of another shape."""
         if tuple(hx.shape) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
@@ -225,8 +233,8 @@ class RNNBase(Module):
         )
         function = getattr(ops, self.mode.lower())
         if packed:
-            output, *states = function(data, batch_sizes, hx, *settings)
-            output = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
+            rows, *states = function(data, batch_sizes, hx, *settings)
+            output: Any = PackedSequence(rows, batch_sizes, sorted_indices, unsorted_indices)
         else:
             output, *states = function(data, hx, *settings, self.batch_first)
         if not batched:
@@ -249,7 +257,7 @@ class RNNBase(Module):
             )
         return hx if batched else hx.unsqueeze(1)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx=None):
         """The outputs of the last layer and the last hidden states of all.
 
         Args:
@@ -260,7 +268,7 @@ class RNNBase(Module):
         output, (hidden,), unsorted_indices = self._run(input, hx)
         return output, self.permute_hidden(hidden, unsorted_indices)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}" + _changed(
             self,
             proj_size=0,
@@ -284,7 +292,7 @@ class RNN(RNNBase):
     See `RNNBase` for the other arguments.
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         nonlinearity = kwargs.pop("nonlinearity", "tanh")
@@ -306,7 +314,7 @@ class GRU(RNNBase):
     h' = (1 - z) * n + z * h, with biases.
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", *args, **kwargs)
@@ -319,7 +327,7 @@ class LSTM(RNNBase):
     biases; with `proj_size`, h' is multiplied by `weight_hr`.
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input, batch_sizes):
@@ -365,7 +373,7 @@ class LSTM(RNNBase):
             )
         return hx if batched else (hx[0].unsqueeze(1), hx[1].unsqueeze(1))
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx=None):
         """The outputs of the last layer and (hidden, cell) states of all; see `RNNBase.forward`."""
         output, states, unsorted_indices = self._run(input, hx)
         return output, self.permute_hidden(tuple(states), unsorted_indices)
@@ -374,7 +382,15 @@ class LSTM(RNNBase):
 class RNNCellBase(Module):
     """What single steps share: `weight_ih`, `weight_hh`, `bias_ih`, `bias_hh`."""
 
-    def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias,
+        num_chunks,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -387,11 +403,11 @@ class RNNCellBase(Module):
         self.register_parameter("bias_hh", new_parameter(rows, bias, **made))
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw new starting values."""
         _draw_parameters(self)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
             text += f", bias={self.bias}"
@@ -444,12 +460,18 @@ class RNNCell(RNNCellBase):
     """One step of `RNN`: (batch, input_size) and (batch, hidden_size) to the new hidden state."""
 
     def __init__(
-        self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None
-    ):
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 1, device=device, dtype=dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx=None):
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._run(f"rnn_{self.nonlinearity}_cell", input, hx)
@@ -458,10 +480,17 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of `LSTM`: an input and (hidden, cell) to the new (hidden, cell)."""
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device=device, dtype=dtype)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx=None):
         if isinstance(hx, rushlight.Tensor):
             raise TypeError(
                 "lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not Tensor"
@@ -472,8 +501,15 @@ class LSTMCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of `GRU`: (batch, input_size) and (batch, hidden_size) to the new hidden state."""
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device=device, dtype=dtype)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx=None):
         return self._run("gru_cell", input, hx)

@@ -1,12 +1,20 @@
 """Embedding and EmbeddingBag."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import rushlight
+from rushlight import _C, Tensor
 
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
 from .module import Module
 from .utils import _changed
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
@@ -30,7 +38,7 @@ class _Table(Module):
         if weight is None:
             self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw new starting values; the row of `padding_idx` becomes zero."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
@@ -63,18 +71,18 @@ class Embedding(_Table):
 
     def __init__(
         self,
-        num_embeddings,
-        embedding_dim,
+        num_embeddings: int,
+        embedding_dim: int,
         padding_idx=None,
         max_norm=None,
-        norm_type=2.0,
-        scale_grad_by_freq=False,
-        sparse=False,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
         _weight=None,
-        _freeze=False,
-        device=None,
-        dtype=None,
-    ):
+        _freeze: bool = False,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.max_norm = max_norm
         self.norm_type = norm_type
@@ -83,7 +91,7 @@ class Embedding(_Table):
         self._make_table(size, padding_idx, _weight, freeze=_freeze, device=device, dtype=dtype)
         self.sparse = sparse
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         return F.embedding(
             input,
             self.weight,
@@ -94,7 +102,7 @@ class Embedding(_Table):
             self.sparse,
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.num_embeddings}, {self.embedding_dim}" + _changed(
             self,
             padding_idx=None,
@@ -108,12 +116,12 @@ class Embedding(_Table):
     def from_pretrained(
         cls,
         embeddings,
-        freeze=True,
+        freeze: bool = True,
         padding_idx=None,
         max_norm=None,
-        norm_type=2.0,
-        scale_grad_by_freq=False,
-        sparse=False,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
     ):
         """An Embedding with the given table, a tensor of shape (rows, dim), frozen by default."""
         rows, columns = _size_of(embeddings)
@@ -142,19 +150,19 @@ class EmbeddingBag(_Table):
 
     def __init__(
         self,
-        num_embeddings,
-        embedding_dim,
+        num_embeddings: int,
+        embedding_dim: int,
         max_norm=None,
-        norm_type=2.0,
-        scale_grad_by_freq=False,
-        mode="mean",
-        sparse=False,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
         _weight=None,
-        include_last_offset=False,
+        include_last_offset: bool = False,
         padding_idx=None,
-        device=None,
-        dtype=None,
-    ):
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.max_norm = max_norm
         self.norm_type = norm_type
@@ -165,7 +173,7 @@ class EmbeddingBag(_Table):
         self.sparse = sparse
         self.include_last_offset = include_last_offset
 
-    def forward(self, input, offsets=None, per_sample_weights=None):
+    def forward(self, input: Tensor, offsets=None, per_sample_weights=None):
         """(bags, embedding_dim); see `nn.functional.embedding_bag`."""
         return F.embedding_bag(
             input,
@@ -181,7 +189,7 @@ class EmbeddingBag(_Table):
             self.padding_idx,
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         text += _changed(self, max_norm=None, norm_type=2, scale_grad_by_freq=False)
         return f"{text}, mode={self.mode!r}" + _changed(self, padding_idx=None)
@@ -190,13 +198,13 @@ class EmbeddingBag(_Table):
     def from_pretrained(
         cls,
         embeddings,
-        freeze=True,
+        freeze: bool = True,
         max_norm=None,
-        norm_type=2.0,
-        scale_grad_by_freq=False,
-        mode="mean",
-        sparse=False,
-        include_last_offset=False,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
         padding_idx=None,
     ):
         """A module over a given table (rows, width), which is not trained if frozen."""

@@ -1,8 +1,12 @@
 """Transformer, its encoder and decoder and their layers."""
 
+from __future__ import annotations
+
 import copy
+from typing import TYPE_CHECKING, Any
 
 import rushlight
+from rushlight import _C
 
 from .. import functional as F
 from .. import init
@@ -12,6 +16,9 @@ from .dropout import Dropout
 from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = [
     "Transformer",
@@ -67,19 +74,19 @@ class _Layer(Module):
 
     def __init__(
         self,
-        d_model,
-        nhead,
-        dim_feedforward=2048,
-        dropout=0.1,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
         activation="relu",
-        layer_norm_eps=1e-5,
-        batch_first=False,
-        norm_first=False,
-        bias=True,
-        device=None,
-        dtype=None,
-    ):
-        made = {"device": device, "dtype": dtype}
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         attention = {"dropout": dropout, "bias": bias, "batch_first": batch_first, **made}
         parts = range(1, len(self._attentions) + 2)
         super().__init__()
@@ -130,7 +137,7 @@ class TransformerEncoderLayer(_Layer):
         batch_first: inputs are (batch, length, width), not (length, batch, width).
     """
 
-    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal: bool = False):
         """The layer's output, of the shape of src; masks as `MultiheadAttention` takes them."""
         masks = (src_mask, src_key_padding_mask, is_causal)
         if self.norm_first:
@@ -156,8 +163,8 @@ class TransformerDecoderLayer(_Layer):
         memory_mask=None,
         tgt_key_padding_mask=None,
         memory_key_padding_mask=None,
-        tgt_is_causal=False,
-        memory_is_causal=False,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
     ):
         """The layer's output, of the shape of tgt."""
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
@@ -187,8 +194,13 @@ class TransformerEncoder(Module):
     """
 
     def __init__(
-        self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True
-    ):
+        self,
+        encoder_layer,
+        num_layers: int,
+        norm=None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
         super().__init__()
         self.layers = _copies(encoder_layer, num_layers)
         self.num_layers = num_layers
@@ -209,7 +221,7 @@ class TransformerEncoder(Module):
 class TransformerDecoder(Module):
     """`num_layers` copies of a decoder layer, then a norm if one is given."""
 
-    def __init__(self, decoder_layer, num_layers, norm=None):
+    def __init__(self, decoder_layer, num_layers: int, norm=None) -> None:
         super().__init__()
         self.layers = _copies(decoder_layer, num_layers)
         self.num_layers = num_layers
@@ -224,7 +236,7 @@ class TransformerDecoder(Module):
         tgt_key_padding_mask=None,
         memory_key_padding_mask=None,
         tgt_is_causal=None,
-        memory_is_causal=False,
+        memory_is_causal: bool = False,
     ):
         """The decoded tgt. Without `tgt_is_causal` its mask is compared with the causal one."""
         causal = _is_causal(tgt_mask, tgt_is_causal, _sequence_length(tgt, self.layers[0]))
@@ -255,23 +267,23 @@ class Transformer(Module):
 
     def __init__(
         self,
-        d_model=512,
-        nhead=8,
-        num_encoder_layers=6,
-        num_decoder_layers=6,
-        dim_feedforward=2048,
-        dropout=0.1,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
         activation="relu",
         custom_encoder=None,
         custom_decoder=None,
-        layer_norm_eps=1e-5,
-        batch_first=False,
-        norm_first=False,
-        bias=True,
-        device=None,
-        dtype=None,
-    ):
-        made = {"device": device, "dtype": dtype}
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps)
         flags = (batch_first, norm_first, bias)
         super().__init__()
@@ -308,7 +320,7 @@ class Transformer(Module):
         memory_key_padding_mask=None,
         src_is_causal=None,
         tgt_is_causal=None,
-        memory_is_causal=False,
+        memory_is_causal: bool = False,
     ):
         """The decoder's output for tgt, of tgt's shape. RuntimeError for sizes that do not fit."""
         batch_dim = 0 if self.batch_first else 1
@@ -331,7 +343,7 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(sz, device=None, dtype=None):
+    def generate_square_subsequent_mask(sz, device: Device = None, dtype: _C.dtype | None = None):
         """(sz, sz): 0 on and below the diagonal, -inf above."""
         return _generate_square_subsequent_mask(sz, device, dtype)
 

@@ -1,5 +1,9 @@
 """Upsample and its two old special cases: `nn.functional.interpolate` as layers."""
 
+from __future__ import annotations
+
+from rushlight import Tensor
+
 from .. import functional as F
 from .module import Module
 
@@ -13,10 +17,10 @@ class Upsample(Module):
         self,
         size=None,
         scale_factor=None,
-        mode="nearest",
+        mode: str = "nearest",
         align_corners=None,
         recompute_scale_factor=None,
-    ):
+    ) -> None:
         super().__init__()
         self.name = type(self).__name__
         self.size = size
@@ -29,7 +33,7 @@ class Upsample(Module):
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor
 
-    def forward(self, input):
+    def forward(self, input: Tensor):
         return F.interpolate(
             input,
             self.size,
@@ -43,7 +47,7 @@ class Upsample(Module):
         state.setdefault("recompute_scale_factor", True)
         super().__setstate__(state)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         if self.scale_factor is not None:
             return f"scale_factor={self.scale_factor!r}, mode={self.mode!r}"
         return f"size={self.size!r}, mode={self.mode!r}"
@@ -52,12 +56,12 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """`Upsample` of (N, C, H, W) to the nearest pixel."""
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(self, size=None, scale_factor=None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
     """`Upsample` of (N, C, H, W) with mode="bilinear" and align_corners=True."""
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(self, size=None, scale_factor=None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

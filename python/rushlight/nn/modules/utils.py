@@ -1,5 +1,9 @@
 """Small conversions that several layers share."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from .._arguments import (  # noqa: F401
     _list_with_default,
     _ntuple,
@@ -21,7 +25,7 @@ def _changed(module, **defaults):
     return "".join(f", {name}={v}" for name, v in values.items() if v != defaults[name])
 
 
-def consume_prefix_in_state_dict_if_present(state_dict, prefix):
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str):
     """Take a prefix off all names of a state, in place."""
     for key in [key for key in state_dict if key.startswith(prefix)]:
         state_dict[key[len(prefix) :]] = state_dict.pop(key)

@@ -1,5 +1,7 @@
 """`DataParallel`: a module over the GPUs of one machine; without a GPU, the module itself."""
 
+from __future__ import annotations
+
 import rushlight
 
 from ..modules.module import Module
@@ -17,7 +19,7 @@ class DataParallel(Module):
         dim: the dimension of batches.
     """
 
-    def __init__(self, module, device_ids=None, output_device=None, dim=0):
+    def __init__(self, module, device_ids=None, output_device=None, dim: int = 0) -> None:
         super().__init__()
         cuda = getattr(rushlight, "cuda", None)
         if cuda is not None and cuda.is_available() and (device_ids is None or device_ids):

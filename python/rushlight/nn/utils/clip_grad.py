@@ -1,5 +1,7 @@
 """Limits on gradients, in place."""
 
+from __future__ import annotations
+
 import math
 import warnings
 
@@ -23,7 +25,9 @@ def _gradients(parameters):
     return [p.grad for p in _listed(parameters) if p.grad is not None]
 
 
-def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+def get_total_norm(
+    tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+):
     """The norm of all tensors' values as one vector, a 0-d tensor."""
     tensors = _listed(tensors)
     norm_type = float(norm_type)
@@ -41,7 +45,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     return total
 
 
-def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach: bool | None = None):
     """Scale gradients so that a total norm of `total_norm` becomes at most `max_norm`."""
     with rushlight.no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
@@ -51,7 +55,13 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
             grad.mul_(factor.to(grad.device))
 
 
-def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+def clip_grad_norm_(
+    parameters,
+    max_norm,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+):
     """Scale the gradients of parameters so that their total norm is at most `max_norm`.
 
     Returns:
@@ -63,7 +73,13 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     return total
 
 
-def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+def clip_grad_norm(
+    parameters,
+    max_norm,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+):
     """The old name of `clip_grad_norm_`."""
     warnings.warn(
         "`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
@@ -73,7 +89,7 @@ def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
-def clip_grad_value_(parameters, clip_value, foreach=None):
+def clip_grad_value_(parameters, clip_value, foreach: bool | None = None):
     """Limit every gradient's elements to [-clip_value, clip_value]."""
     clip_value = float(clip_value)
     with rushlight.no_grad():

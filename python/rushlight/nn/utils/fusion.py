@@ -1,5 +1,7 @@
 """A layer and the batch normalisation behind it as one layer, for evaluation."""
 
+from __future__ import annotations
+
 import copy
 
 import rushlight
@@ -21,7 +23,7 @@ def _check_eval(layer, bn):
         raise AssertionError("Fusion requires running statistics")
 
 
-def fuse_conv_bn_eval(conv, bn, transpose=False):
+def fuse_conv_bn_eval(conv, bn, transpose: bool = False):
     """A convolution that computes what `conv` and then `bn` compute, both in evaluation mode."""
     _check_eval(conv, bn)
     fused = copy.deepcopy(conv)
@@ -48,7 +50,7 @@ def _fused(weight, bias, mean, var, eps, scale, shift, shape):
     return Parameter(new_weight, weight.requires_grad), Parameter(new_bias, bias.requires_grad)
 
 
-def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):
+def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose: bool = False):
     """The weight and bias of that convolution; None stands for no bias, scale or shift."""
     shape = [1] * conv_w.dim()
     shape[1 if transpose else 0] = -1

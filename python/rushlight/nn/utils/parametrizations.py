@@ -1,5 +1,7 @@
 """Ready-made parametrizations: orthogonal matrices, weight and spectral normalisation."""
 
+from __future__ import annotations
+
 import rushlight
 
 from .. import functional as F
@@ -81,7 +83,7 @@ _ORTHOGONAL_MAPS = {
 class _Orthogonal(Module):
     """A matrix with orthonormal columns (rows, where it is wide), from any matrix."""
 
-    def __init__(self, weight, orthogonal_map, *, use_trivialization=True):
+    def __init__(self, weight, orthogonal_map, *, use_trivialization: bool = True) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
             raise ValueError("The householder parametrization does not support complex tensors.")
@@ -129,7 +131,9 @@ class _Orthogonal(Module):
         return _orthonormal(rushlight.cat([columns, rest], dim=-1))
 
 
-def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
+def orthogonal(
+    module: Module, name: str = "weight", orthogonal_map=None, *, use_trivialization: bool = True
+):
     """Keep a matrix of a module orthogonal (unitary, where it is complex).
 
     A tall matrix has orthonormal columns, a wide one orthonormal rows; so has each of a batch.
@@ -161,7 +165,7 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
 
 
 class _WeightNorm(Module):
-    def __init__(self, dim=0):
+    def __init__(self, dim: int | None = 0) -> None:
         super().__init__()
         self.dim = None if dim is None or dim == -1 else dim
 
@@ -172,7 +176,7 @@ class _WeightNorm(Module):
         return norm_except(weight, self.dim), weight
 
 
-def weight_norm(module, name="weight", dim=0):
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0):
     """Train a parameter's length (`original0`) and direction (`original1`) apart.
 
     Args:
@@ -196,7 +200,7 @@ def weight_norm(module, name="weight", dim=0):
 class _SpectralNorm(Module):
     """A weight over its largest singular value, by power iteration in training."""
 
-    def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
+    def __init__(self, weight, n_power_iterations=1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
         ndim = weight.ndim
         if dim >= ndim or dim < -ndim:
@@ -248,7 +252,9 @@ class _SpectralNorm(Module):
         return value
 
 
-def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+def spectral_norm(
+    module: Module, name: str = "weight", n_power_iterations=1, eps: float = 1e-12, dim=None
+):
     """Divide a parameter by its largest singular value.
 
     Args:

@@ -4,15 +4,20 @@ The trained tensors lie in `module.parametrizations.weight`, and the module's cl
 subclass of its own, in which the name is a property.
 """
 
+from __future__ import annotations
+
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import Tensor
 
 from ..modules.container import ModuleDict, ModuleList
 from ..parameter import Parameter
+
+if TYPE_CHECKING:
+    from rushlight.nn.modules.module import Module
 
 __all__ = [
     "ParametrizationList",
@@ -60,14 +65,14 @@ class ParametrizationList(ModuleList):
     is trained.
     """
 
-    def __init__(self, modules, original, unsafe=False):
+    def __init__(self, modules, original, unsafe: bool = False) -> None:
         modules = list(modules)
         if not modules:
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
         self.unsafe = unsafe
         first_shape, first_dtype = original.shape, original.dtype
-        new = self._inverse(original)
+        new: Any = self._inverse(original)
         self.is_tensor = isinstance(new, Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         if self.is_tensor:
@@ -216,7 +221,7 @@ def _inject_property(module, name):
     setattr(module.__class__, name, property(get, put))
 
 
-def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
+def register_parametrization(module: Module, tensor_name, parametrization, *, unsafe: bool = False):
     """Compute a parameter or buffer of a module by another module, from now on.
 
     Args:
@@ -262,7 +267,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     return module
 
 
-def is_parametrized(module, tensor_name=None):
+def is_parametrized(module: Module, tensor_name=None):
     """Whether a tensor of the module (any, by default) is parametrized."""
     parametrizations = getattr(module, "parametrizations", None)
     if not isinstance(parametrizations, ModuleDict):
@@ -272,7 +277,7 @@ def is_parametrized(module, tensor_name=None):
     return tensor_name in parametrizations
 
 
-def remove_parametrizations(module, tensor_name, leave_parametrized=True):
+def remove_parametrizations(module: Module, tensor_name, leave_parametrized: bool = True):
     """Make a parametrized tensor an ordinary one again.
 
     Args:
@@ -304,7 +309,7 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     return module
 
 
-def type_before_parametrizations(module):
+def type_before_parametrizations(module: Module):
     """The module's class without parametrizations."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 

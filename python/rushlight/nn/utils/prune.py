@@ -4,12 +4,18 @@ A pruned parameter `weight` becomes `weight_orig`, which is trained, and the buf
 `weight` itself is their product, computed before each forward pass.
 """
 
+from __future__ import annotations
+
 import numbers
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 
 from ._hooks import find_hook
+
+if TYPE_CHECKING:
+    from rushlight.nn.modules.module import Module
 
 __all__ = [
     "BasePruningMethod",
@@ -40,14 +46,14 @@ class BasePruningMethod(ABC):
 
     _tensor_name: str
 
-    def __call__(self, module, inputs):
+    def __call__(self, module: Module, inputs):
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @abstractmethod
     def compute_mask(self, t, default_mask):
         """The mask for importances `t`, on top of `default_mask`."""
 
-    def apply_mask(self, module):
+    def apply_mask(self, module: Module):
         """The masked parameter of a module."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned")
@@ -56,7 +62,7 @@ class BasePruningMethod(ABC):
         return mask.to(dtype=original.dtype) * original
 
     @classmethod
-    def apply(cls, module, name, *args, importance_scores=None, **kwargs):
+    def apply(cls, module: Module, name: str, *args, importance_scores=None, **kwargs):
         """Prune a parameter of a module; on top of what is pruned already."""
         key, old = find_hook(module, BasePruningMethod, name, "_tensor_name")
         if old is not None:
@@ -101,7 +107,7 @@ class BasePruningMethod(ABC):
             default_mask = rushlight.ones_like(t)
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
-    def remove(self, module):
+    def remove(self, module: Module):
         """Make the masked values the parameter's own."""
         name = self._tensor_name
         if name is None:
@@ -109,7 +115,7 @@ class BasePruningMethod(ABC):
         weight = self.apply_mask(module)
         if hasattr(module, name):
             delattr(module, name)
-        original = module._parameters[name + "_orig"]
+        original: Any = module._parameters[name + "_orig"]
         original.data = weight.data
         del module._parameters[name + "_orig"]
         del module._buffers[name + "_mask"]
@@ -121,7 +127,7 @@ class PruningContainer(BasePruningMethod):
 
     PRUNING_TYPE = "container"
 
-    def __init__(self, *args):
+    def __init__(self, *args) -> None:
         self._pruning_methods: tuple = ()
         if args and not isinstance(args[0], (list, tuple)):
             self._tensor_name = args[0]._tensor_name
@@ -143,7 +149,7 @@ class PruningContainer(BasePruningMethod):
             )
         self._pruning_methods += (method,)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._pruning_methods)
 
     def __iter__(self):
@@ -212,7 +218,7 @@ class _Unstructured(BasePruningMethod):
 
     PRUNING_TYPE = "unstructured"
 
-    def __init__(self, amount):
+    def __init__(self, amount) -> None:
         _check_amount(amount)
         self.amount = amount
 
@@ -247,7 +253,7 @@ class _Structured(BasePruningMethod):
 
     PRUNING_TYPE = "structured"
 
-    def __init__(self, amount, dim=-1):
+    def __init__(self, amount, dim: int = -1) -> None:
         _check_amount(amount)
         self.amount = amount
         self.dim = dim
@@ -286,7 +292,7 @@ class RandomStructured(_Structured):
 class LnStructured(_Structured):
     """Prunes the slices along `dim` of least n-norm."""
 
-    def __init__(self, amount, n, dim=-1):
+    def __init__(self, amount, n, dim: int = -1) -> None:
         super().__init__(amount, dim)
         self.n = n
 
@@ -300,7 +306,7 @@ class CustomFromMask(BasePruningMethod):
 
     PRUNING_TYPE = "global"
 
-    def __init__(self, mask):
+    def __init__(self, mask) -> None:
         self.mask = mask
 
     def compute_mask(self, t, default_mask):
@@ -309,37 +315,37 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
 
-def identity(module, name):
+def identity(module: Module, name: str):
     """Give a parameter a mask of ones; returns the module."""
     Identity.apply(module, name)
     return module
 
 
-def random_unstructured(module, name, amount):
+def random_unstructured(module: Module, name: str, amount):
     """Prune elements of a parameter by lot; returns the module."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
-def l1_unstructured(module, name, amount, importance_scores=None):
+def l1_unstructured(module: Module, name: str, amount, importance_scores=None):
     """Prune the elements of least size (or score) of a parameter; returns the module."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
-def random_structured(module, name, amount, dim):
+def random_structured(module: Module, name: str, amount, dim: int):
     """Prune slices of a parameter along `dim` by lot; returns the module."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
-def ln_structured(module, name, amount, n, dim, importance_scores=None):
+def ln_structured(module: Module, name: str, amount, n, dim: int, importance_scores=None):
     """Prune the slices of least n-norm of a parameter along `dim`; returns the module."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
-def custom_from_mask(module, name, mask):
+def custom_from_mask(module: Module, name: str, mask):
     """Prune a parameter by a mask; returns the module."""
     CustomFromMask.apply(module, name, mask)
     return module
@@ -382,7 +388,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
         at += parameter.numel()
 
 
-def remove(module, name):
+def remove(module: Module, name: str):
     """Make pruning permanent: `name` is an ordinary parameter again; returns the module."""
     key, hook = find_hook(module, BasePruningMethod, name, "_tensor_name")
     if hook is None:
@@ -394,7 +400,7 @@ def remove(module, name):
     return module
 
 
-def is_pruned(module):
+def is_pruned(module: Module):
     """Whether a parameter of the module, or of one inside, is pruned."""
     return any(
         isinstance(hook, BasePruningMethod)

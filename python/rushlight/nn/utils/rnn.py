@@ -4,6 +4,8 @@ A `PackedSequence` holds the rows of step after step: those of all sequences' fi
 second elements and so on, longest sequence first. Recurrent layers take it as it is.
 """
 
+from __future__ import annotations
+
 from itertools import pairwise
 
 import rushlight
@@ -29,7 +31,7 @@ def _places(lengths, steps, batch, device):
     return (step < lengths.unsqueeze(0)).reshape(-1).nonzero().squeeze(1).to(device)
 
 
-def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
+def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sorted: bool = True):
     """A packed sequence of padded ones.
 
     Args:
@@ -85,7 +87,9 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     return PackedSequence(flat, batch_sizes, sorted_indices, None)
 
 
-def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
+def pad_packed_sequence(
+    sequence, batch_first: bool = False, padding_value: float = 0.0, total_length=None
+):
     """The padded tensor and the lengths of a packed sequence, in the order of before packing.
 
     Args:
@@ -117,7 +121,9 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     return padded, lengths
 
 
-def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
+def pad_sequence(
+    sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+):
     """Tensors (length, *) of different lengths in one tensor (longest, count, *).
 
     Args:
@@ -160,7 +166,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     return rushlight.stack(padded, 0 if batch_first else 1)
 
 
-def unpad_sequence(padded_sequences, lengths, batch_first=False):
+def unpad_sequence(padded_sequences, lengths, batch_first: bool = False):
     """The list of the sequences that `pad_sequence` joined."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
@@ -168,7 +174,7 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     return [t[:n] for t, n in zip(padded_sequences, counts, strict=True)]
 
 
-def pack_sequence(sequences, enforce_sorted=True):
+def pack_sequence(sequences, enforce_sorted: bool = True):
     """A packed sequence of tensors (length, *)."""
     lengths = rushlight.as_tensor([t.size(0) for t in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)

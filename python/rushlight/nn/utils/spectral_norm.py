@@ -1,11 +1,18 @@
 """Spectral normalisation: a layer's weight over its largest singular value, by power iteration."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import rushlight
 
 from .. import functional as F
 from ..modules.conv import _ConvTransposeNd
 from ..parameter import Parameter
 from ._hooks import find_hook
+
+if TYPE_CHECKING:
+    from rushlight.nn.modules.module import Module
 
 __all__ = ["remove_spectral_norm", "spectral_norm"]
 
@@ -17,7 +24,7 @@ class SpectralNorm:
     `<name>_v`, which move by `n_power_iterations` at each call in training.
     """
 
-    def __init__(self, name, n_power_iterations, dim, eps):
+    def __init__(self, name: str, n_power_iterations, dim: int, eps) -> None:
         if n_power_iterations <= 0:
             raise ValueError(
                 "Expected n_power_iterations to be positive, but got "
@@ -32,7 +39,7 @@ class SpectralNorm:
         """The weight with `dim` in front and the other dimensions as one."""
         return weight.transpose(0, self.dim).reshape(weight.size(self.dim), -1)
 
-    def compute_weight(self, module, do_power_iteration):
+    def compute_weight(self, module: Module, do_power_iteration):
         """The normalised weight; the singular vectors are updated in place if asked."""
         weight = getattr(module, self.name + "_orig")
         u = getattr(module, self.name + "_u")
@@ -48,11 +55,13 @@ class SpectralNorm:
         sigma = u.dot(matrix.mv(v))
         return weight / sigma
 
-    def __call__(self, module, inputs):
+    def __call__(self, module: Module, inputs):
         setattr(module, self.name, self.compute_weight(module, module.training))
 
 
-def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+def spectral_norm(
+    module: Module, name: str = "weight", n_power_iterations=1, eps: float = 1e-12, dim=None
+):
     """Divide a parameter of a module by its largest singular value at each forward pass.
 
     Args:
@@ -83,7 +92,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     return module
 
 
-def remove_spectral_norm(module, name="weight"):
+def remove_spectral_norm(module: Module, name: str = "weight"):
     """Make the present normalised weight a plain parameter again; returns the module."""
     key, hook = find_hook(module, SpectralNorm, name)
     if hook is None:

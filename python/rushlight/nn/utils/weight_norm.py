@@ -1,14 +1,20 @@
 """Weight normalisation by a hook: the weight as a length and a direction, both trained."""
 
+from __future__ import annotations
+
 import warnings
+from typing import TYPE_CHECKING
 
 from ..parameter import Parameter
 from ._hooks import find_hook
 
+if TYPE_CHECKING:
+    from rushlight.nn.modules.module import Module
+
 __all__ = ["remove_weight_norm", "weight_norm"]
 
 
-def norm_except(weight, dim):
+def norm_except(weight, dim: int | None):
     """The norms of the slices along `dim` (None: of all as one), of a shape that broadcasts."""
     if dim is None:
         return weight.norm(2)
@@ -16,7 +22,7 @@ def norm_except(weight, dim):
     return weight.norm(2, [d for d in range(weight.dim()) if d != dim], keepdim=True)
 
 
-def normalized(v, g, dim):
+def normalized(v, g, dim: int | None):
     """The direction of `v` in the length `g`."""
     return v * (g / norm_except(v, dim))
 
@@ -24,16 +30,16 @@ def normalized(v, g, dim):
 class WeightNorm:
     """The hook that computes the weight before each forward pass."""
 
-    def __init__(self, name, dim):
+    def __init__(self, name: str, dim: int | None) -> None:
         self.name = name
         self.dim = None if dim == -1 else dim
 
-    def compute_weight(self, module):
+    def compute_weight(self, module: Module):
         """The weight from `<name>_g` and `<name>_v`."""
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
         return normalized(v, g, self.dim)
 
-    def remove(self, module):
+    def remove(self, module: Module):
         """Make the weight an ordinary parameter."""
         weight = self.compute_weight(module)
         delattr(module, self.name)
@@ -41,11 +47,11 @@ class WeightNorm:
         del module._parameters[self.name + "_v"]
         setattr(module, self.name, Parameter(weight.data))
 
-    def __call__(self, module, inputs):
+    def __call__(self, module: Module, inputs):
         setattr(module, self.name, self.compute_weight(module))
 
 
-def weight_norm(module, name="weight", dim=0):
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0):
     """Train a parameter's length `<name>_g` and direction `<name>_v` apart.
 
     Args:
@@ -69,7 +75,7 @@ def weight_norm(module, name="weight", dim=0):
     return module
 
 
-def remove_weight_norm(module, name="weight"):
+def remove_weight_norm(module: Module, name: str = "weight"):
     """Undo `weight_norm`; the weight keeps its value."""
     key, hook = find_hook(module, WeightNorm, name)
     if hook is None:

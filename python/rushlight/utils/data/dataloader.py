@@ -1,10 +1,15 @@
 """`DataLoader`: batches from a dataset, in the order of a sampler."""
 
+from __future__ import annotations
+
 import itertools
 import math
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import rushlight
+from rushlight import _C
 
 from ._utils.collate import default_collate, default_convert
 from .dataset import IterableDataset, Subset, TensorDataset
@@ -55,24 +60,24 @@ class DataLoader:
     def __init__(
         self,
         dataset,
-        batch_size=1,
+        batch_size: int | None = 1,
         shuffle=None,
         sampler=None,
         batch_sampler=None,
-        num_workers=0,
+        num_workers: int = 0,
         collate_fn=None,
-        pin_memory=False,
-        drop_last=False,
+        pin_memory: bool = False,
+        drop_last: bool = False,
         timeout=0,
         worker_init_fn=None,
         multiprocessing_context=None,
-        generator=None,
+        generator: _C.Generator | None = None,
         *,
         prefetch_factor=None,
-        persistent_workers=False,
-        pin_memory_device="",
-        in_order=True,
-    ):
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
         if num_workers < 0:
             raise ValueError(
                 "num_workers option should be non-negative; "
@@ -163,10 +168,10 @@ class DataLoader:
         return self.batch_sampler is not None
 
     @property
-    def _index_sampler(self):
+    def _index_sampler(self) -> Any:
         return self.batch_sampler if self._auto_collation else self.sampler
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if self.pin_memory and not _has_accelerator():
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device "
@@ -175,7 +180,7 @@ class DataLoader:
             )
         return _SingleProcessDataLoaderIter(self)
 
-    def __len__(self):
+    def __len__(self) -> int:
         if self._dataset_kind != _DatasetKind.Iterable:
             return len(self._index_sampler)
         length = self._IterableDataset_len_called = len(self.dataset)
@@ -213,7 +218,7 @@ def _has_accelerator():
 class _SingleProcessDataLoaderIter:
     """One epoch of a loader."""
 
-    def __init__(self, loader):
+    def __init__(self, loader) -> None:
         self._loader = loader
         self._index_sampler = loader._index_sampler
         self._num_yielded = 0
@@ -226,13 +231,14 @@ class _SingleProcessDataLoaderIter:
             self._expected = loader._IterableDataset_len_called
             self._fetch = self._fetch_from_stream
         else:
+            self._tensors: Any
             self._tensors, self._chosen = _table(loader)
             self._fetch = self._fetch_by_index if self._tensors is None else self._fetch_rows
 
     def __iter__(self):
         return self
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._index_sampler)
 
     def __next__(self):

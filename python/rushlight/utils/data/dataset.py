@@ -1,12 +1,17 @@
 """Datasets: samples by index (`Dataset`) or as a stream (`IterableDataset`), and combinations."""
 
+from __future__ import annotations
+
 import bisect
 import itertools
 import math
 import types
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import rushlight
+from rushlight import _C, Tensor
 
 __all__ = [
     "ChainDataset",
@@ -27,12 +32,12 @@ class Dataset:
     list of them.
     """
 
-    __class_getitem__ = classmethod(types.GenericAlias)  # type: ignore[var-annotated]
+    __class_getitem__ = classmethod(types.GenericAlias)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
-    def __add__(self, other):
+    def __add__(self, other: Dataset) -> ConcatDataset:
         return ConcatDataset([self, other])
 
 
@@ -50,22 +55,22 @@ class TensorDataset(Dataset):
         *tensors: tensors whose first dimension has the same size.
     """
 
-    def __init__(self, *tensors):
+    def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
             raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(tensor[index] for tensor in self.tensors)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.tensors[0].size(0)
 
 
 class StackDataset(Dataset):
     """Sample `i` is a tuple, or with keywords a dict, of the datasets' samples `i`."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         if args:
             if kwargs:
                 raise ValueError(
@@ -80,7 +85,7 @@ class StackDataset(Dataset):
             self._length = len(next(iter(kwargs.values())))
             if any(self._length != len(dataset) for dataset in kwargs.values()):
                 raise ValueError("Size mismatch between datasets")
-            self.datasets = kwargs  # type: ignore[assignment]
+            self.datasets = kwargs
         else:
             raise ValueError("At least one dataset should be passed")
 
@@ -98,7 +103,7 @@ class StackDataset(Dataset):
             return samples
         return list(zip(*(_fetch(dataset, indices) for dataset in self.datasets), strict=True))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._length
 
 
@@ -122,7 +127,7 @@ class ConcatDataset(Dataset):
         """The running totals of the lengths."""
         return list(itertools.accumulate(len(item) for item in sequence))
 
-    def __init__(self, datasets):
+    def __init__(self, datasets) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
@@ -130,7 +135,7 @@ class ConcatDataset(Dataset):
             raise AssertionError("ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = self.cumsum(self.datasets)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.cumulative_sizes[-1]
 
     def __getitem__(self, index):
@@ -146,7 +151,7 @@ class ConcatDataset(Dataset):
 class ChainDataset(IterableDataset):
     """The streams of several datasets, one after the other."""
 
-    def __init__(self, datasets):
+    def __init__(self, datasets) -> None:
         super().__init__()
         self.datasets = datasets
 
@@ -154,40 +159,42 @@ class ChainDataset(IterableDataset):
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise AssertionError("ChainDataset only supports IterableDataset")
-            yield from dataset  # type: ignore[misc]
+            yield from dataset  # type: ignore
 
-    def __len__(self):
+    def __len__(self) -> int:
         total = 0
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise AssertionError("ChainDataset only supports IterableDataset")
-            total += len(dataset)  # type: ignore[arg-type]
+            total += len(dataset)  # type: ignore
         return total
 
 
 class Subset(Dataset):
     """The samples of a dataset at the given indices."""
 
-    def __init__(self, dataset, indices):
+    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, list):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
 
-    def __getitems__(self, indices):
+    def __getitems__(self, indices: list[int]) -> list[Any]:
         inner = [self.indices[i] for i in indices]
         if callable(getattr(self.dataset, "__getitems__", None)):
             return self.dataset.__getitems__(inner)
         return [self.dataset[i] for i in inner]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.indices)
 
 
-def random_split(dataset, lengths, generator=None):
+def random_split(
+    dataset: Any, lengths: Sequence[float], generator: _C.Generator | None = None
+) -> list[Subset]:
     """Split a dataset into parts that do not overlap, at random.
 
     Args:
@@ -212,9 +219,10 @@ def random_split(dataset, lengths, generator=None):
                 )
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    indices = rushlight.randperm(sum(lengths), generator=generator).tolist()
-    ends = itertools.accumulate(lengths)
+    counts: Any = lengths
+    indices = rushlight.randperm(sum(counts), generator=generator).tolist()
+    ends = itertools.accumulate(counts)
     return [
         Subset(dataset, indices[end - length : end])
-        for end, length in zip(ends, lengths, strict=True)
+        for end, length in zip(ends, counts, strict=True)
     ]

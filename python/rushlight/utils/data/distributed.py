@@ -1,5 +1,7 @@
 """A sampler that gives each process of a group its share of the samples."""
 
+from __future__ import annotations
+
 import math
 
 import rushlight
@@ -22,8 +24,14 @@ class DistributedSampler(Sampler):
     """
 
     def __init__(
-        self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False
-    ):
+        self,
+        dataset,
+        num_replicas=None,
+        rank=None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
         if num_replicas is None or rank is None:
             group = _process_group()
             num_replicas = group.get_world_size() if num_replicas is None else num_replicas
@@ -57,7 +65,7 @@ class DistributedSampler(Sampler):
             indices += (indices * math.ceil(missing / count))[:missing]
         return iter(indices[self.rank : self.total_size : self.num_replicas])
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
     def set_epoch(self, epoch):

@@ -1,10 +1,13 @@
 """Samplers: the order in which a loader asks for samples."""
 
+from __future__ import annotations
+
 import itertools
 import math
 import types
 
 import rushlight
+from rushlight import _C
 
 __all__ = [
     "BatchSampler",
@@ -19,7 +22,7 @@ __all__ = [
 class Sampler:
     """An iterable of indices; subclasses define `__iter__`, and `__len__` where it is known."""
 
-    __class_getitem__ = classmethod(types.GenericAlias)  # type: ignore[var-annotated]
+    __class_getitem__ = classmethod(types.GenericAlias)
 
     def __iter__(self):
         raise NotImplementedError
@@ -28,13 +31,13 @@ class Sampler:
 class SequentialSampler(Sampler):
     """0, 1, 2, …"""
 
-    def __init__(self, data_source):
+    def __init__(self, data_source) -> None:
         self.data_source = data_source
 
     def __iter__(self):
         return iter(range(len(self.data_source)))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.data_source)
 
 
@@ -48,7 +51,13 @@ class RandomSampler(Sampler):
         generator: source of randomness; one seeded from the default generator if None.
     """
 
-    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+    def __init__(
+        self,
+        data_source,
+        replacement: bool = False,
+        num_samples=None,
+        generator: _C.Generator | None = None,
+    ) -> None:
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
@@ -92,14 +101,14 @@ class RandomSampler(Sampler):
         rest = self.num_samples % count
         yield from rushlight.randperm(count, generator=generator).tolist()[:rest]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
 class SubsetRandomSampler(Sampler):
     """The given indices in random order."""
 
-    def __init__(self, indices, generator=None):
+    def __init__(self, indices, generator: _C.Generator | None = None) -> None:
         self.indices = indices
         self.generator = generator
 
@@ -107,14 +116,20 @@ class SubsetRandomSampler(Sampler):
         for i in rushlight.randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[i]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.indices)
 
 
 class WeightedRandomSampler(Sampler):
     """Indices drawn with given weights, which need not add up to one."""
 
-    def __init__(self, weights, num_samples, replacement=True, generator=None):
+    def __init__(
+        self,
+        weights,
+        num_samples: int,
+        replacement: bool = True,
+        generator: _C.Generator | None = None,
+    ) -> None:
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(
                 f"num_samples should be a positive integer value, but got num_samples={num_samples}"
@@ -140,7 +155,7 @@ class WeightedRandomSampler(Sampler):
         )
         yield from iter(drawn.tolist())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
@@ -153,7 +168,7 @@ class BatchSampler(Sampler):
         drop_last: leave out a last list that is shorter.
     """
 
-    def __init__(self, sampler, batch_size, drop_last):
+    def __init__(self, sampler, batch_size: int, drop_last) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
             raise ValueError(
                 f"batch_size should be a positive integer value, but got batch_size={batch_size}"
@@ -171,6 +186,6 @@ class BatchSampler(Sampler):
                 return
             yield batch
 
-    def __len__(self):
+    def __len__(self) -> int:
         count = len(self.sampler)
         return count // self.batch_size if self.drop_last else math.ceil(count / self.batch_size)

@@ -73,7 +73,7 @@ class EventFile:
     _count = 0
     _lock = threading.Lock()
 
-    def __init__(self, folder, suffix=""):
+    def __init__(self, folder, suffix: str = "") -> None:
         os.makedirs(folder, exist_ok=True)
         with EventFile._lock:
             number = EventFile._count

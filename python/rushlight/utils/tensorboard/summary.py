@@ -23,7 +23,7 @@ def _number(value):
     return float(value)
 
 
-def scalar(name, scalar_value):
+def scalar(name: str, scalar_value):
     """A number."""
     return _summary(name, (2, "float", _number(scalar_value)))
 
@@ -42,7 +42,7 @@ def _default_edges():
     return [-e for e in reversed(edges)] + [0.0] + edges
 
 
-def histogram(name, values, bins="tensorflow", max_bins=None):
+def histogram(name: str, values, bins="tensorflow", max_bins=None):
     """How values are spread: by TensorBoard's buckets, a number of equal ones, or given edges."""
     values = _flat(values)
     if values.numel() == 0:
@@ -75,7 +75,7 @@ def histogram(name, values, bins="tensorflow", max_bins=None):
     )
 
 
-def histogram_raw(name, min, max, num, sum, sum_squares, bucket_limits, bucket_counts):
+def histogram_raw(name: str, min, max, num, sum, sum_squares, bucket_limits, bucket_counts):
     """The same from numbers: the upper limits of the buckets and their counts."""
     spread = message(
         (1, "double", float(min)),
@@ -106,7 +106,7 @@ def _png(pixels):
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
-def image(tag, tensor, rescale=1, dataformats="CHW"):
+def image(tag: str, tensor, rescale=1, dataformats: str = "CHW"):
     """An image: floats from 0 to 1, or uint8, with dimensions named as `dataformats` says."""
     pixels = rushlight.as_tensor(tensor).detach().cpu()
     names = dataformats.upper()
@@ -132,7 +132,7 @@ def _metadata(plugin, content=b""):
     return message((1, "bytes", message((1, "bytes", plugin), (2, "bytes", content))))
 
 
-def text(tag, text_string):
+def text(tag: str, text_string):
     """A text, which may use Markdown."""
     shape = message((2, "bytes", message((1, "int", 1))))
     tensor = message((1, "int", 7), (2, "bytes", shape), (8, "bytes", text_string))

@@ -27,12 +27,12 @@ class SummaryWriter:
     def __init__(
         self,
         log_dir=None,
-        comment="",
+        comment: str = "",
         purge_step=None,
         max_queue=10,
         flush_secs=120,
-        filename_suffix="",
-    ):
+        filename_suffix: str = "",
+    ) -> None:
         if not log_dir:
             now = datetime.now().strftime("%b%d_%H-%M-%S")
             log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
@@ -69,12 +69,12 @@ class SummaryWriter:
 
     def add_scalar(
         self,
-        tag,
+        tag: str,
         scalar_value,
         global_step=None,
         walltime=None,
-        new_style=False,
-        double_precision=False,
+        new_style: bool = False,
+        double_precision: bool = False,
     ):
         """A number at a step."""
         self._write(summary.scalar(tag, scalar_value), global_step, walltime)
@@ -87,14 +87,14 @@ class SummaryWriter:
             self._write(summary.scalar(main_tag, value), global_step, walltime, folder)
 
     def add_histogram(
-        self, tag, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None
+        self, tag: str, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None
     ):
         """How the elements of a tensor are spread."""
         self._write(summary.histogram(tag, values, bins, max_bins), global_step, walltime)
 
     def add_histogram_raw(
         self,
-        tag,
+        tag: str,
         min,
         max,
         num,
@@ -113,11 +113,15 @@ class SummaryWriter:
         )
         self._write(content, global_step, walltime)
 
-    def add_image(self, tag, img_tensor, global_step=None, walltime=None, dataformats="CHW"):
+    def add_image(
+        self, tag: str, img_tensor, global_step=None, walltime=None, dataformats: str = "CHW"
+    ):
         """An image: floats from 0 to 1, or uint8."""
         self._write(summary.image(tag, img_tensor, 1, dataformats), global_step, walltime)
 
-    def add_images(self, tag, img_tensor, global_step=None, walltime=None, dataformats="NCHW"):
+    def add_images(
+        self, tag: str, img_tensor, global_step=None, walltime=None, dataformats: str = "NCHW"
+    ):
         """A batch of images, side by side."""
         batch = rushlight.as_tensor(img_tensor)
         names = dataformats.upper()
@@ -128,7 +132,7 @@ class SummaryWriter:
         joined = rushlight.cat(list(images), dim=rest.index("W"))
         self.add_image(tag, joined, global_step, walltime, rest)
 
-    def add_figure(self, tag, figure, global_step=None, close=True, walltime=None):
+    def add_figure(self, tag: str, figure, global_step=None, close: bool = True, walltime=None):
         """A figure of matplotlib, or several one below the other."""
         import numpy
 
@@ -138,14 +142,14 @@ class SummaryWriter:
             f.canvas.draw()
             pictures.append(numpy.asarray(f.canvas.buffer_rgba())[..., :3].copy())
         if close:
-            import matplotlib.pyplot
+            import matplotlib.pyplot  # pyright: ignore[reportMissingImports]
 
             for f in figures:
                 matplotlib.pyplot.close(f)
         joined = numpy.concatenate(pictures)
         self.add_image(tag, rushlight.from_numpy(joined), global_step, walltime, "HWC")
 
-    def add_text(self, tag, text_string, global_step=None, walltime=None):
+    def add_text(self, tag: str, text_string, global_step=None, walltime=None):
         """A text, which may use Markdown."""
         self._write(summary.text(tag, text_string), global_step, walltime)
 

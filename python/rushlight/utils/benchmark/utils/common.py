@@ -163,7 +163,7 @@ class Measurement:
             for spec, group in groups.items()
         ]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         unit, factor = select_unit(self.median)
         lines = [
             super().__repr__(),

@@ -18,7 +18,7 @@ class Colorize:
 class Compare:
     """A table of measurements: one for each label, in one unit."""
 
-    def __init__(self, results):
+    def __init__(self, results) -> None:
         self._results = []
         self.extend_results(results)
         self._trim = False
@@ -39,7 +39,7 @@ class Compare:
         """Show only digits that can be believed."""
         self._trim = True
 
-    def colorize(self, rowwise=False):
+    def colorize(self, rowwise: bool = False):
         """Accepted."""
 
     def highlight_warnings(self):

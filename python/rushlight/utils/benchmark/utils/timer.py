@@ -41,18 +41,18 @@ class Timer:
 
     def __init__(
         self,
-        stmt="pass",
-        setup="pass",
-        global_setup="",
+        stmt: str = "pass",
+        setup: str = "pass",
+        global_setup: str = "",
         timer=timer,
         globals=None,
         label=None,
         sub_label=None,
         description=None,
         env=None,
-        num_threads=1,
+        num_threads: int = 1,
         language=Language.PYTHON,
-    ):
+    ) -> None:
         if language not in (Language.PYTHON, "py", "python"):
             raise NotImplementedError("Timer times statements of Python only")
         if not isinstance(stmt, str):
@@ -119,7 +119,7 @@ class Timer:
                 callback(number, times[-1])
         return common.Measurement(number_per_run=number, raw_times=times, task_spec=self._task_spec)
 
-    def blocked_autorange(self, callback=None, min_run_time=0.2):
+    def blocked_autorange(self, callback=None, min_run_time: float = 0.2):
         """Run in blocks until `min_run_time` seconds are over, so that the spread is seen.
 
         Args:
@@ -130,7 +130,12 @@ class Timer:
             return self._run_blocks(number, lambda times, total: total >= min_run_time, callback)
 
     def adaptive_autorange(
-        self, threshold=0.1, *, min_run_time=0.01, max_run_time=10.0, callback=None
+        self,
+        threshold: float = 0.1,
+        *,
+        min_run_time: float = 0.01,
+        max_run_time: float = 10.0,
+        callback=None,
     ):
         """Run in blocks until the quartiles agree within `threshold`, or time is up."""
 
