@@ -51,6 +51,15 @@ class Type:
         return self.alias.endswith("!")
 
     @property
+    def text(self) -> str:
+        """As the schema language writes it."""
+        alias = f"({self.alias})" if self.alias else ""
+        text = self.base + alias + ("|Scalar" if self.number else "") + ("?" if self.element_optional else "")
+        if self.is_list:
+            text += f"[{self.size or ''}]"
+        return text + ("?" if self.optional else "")
+
+    @property
     def is_tensor(self) -> bool:
         return self.base == "Tensor" and not self.is_list
 
@@ -99,6 +108,10 @@ class Op:
     wrapped: bool = False  # reached through the package's function of the same name only
     inplace_function: bool = False  # NAME_(x) is a function, too
     varargs: bool = False  # the last positional list of tensors takes f(a, b), too
+    overloads: tuple[str, ...] = ()  # where they are not what gen/schemas.py derives
+    own: bool = False  # an op that aten does not have
+    seen_whole: bool = False  # a composite that levels below autograd see itself, not what it is made of
+    cpp_out: bool | None = None  # an out= form in C++ alone: default where there is a kernel of aten's
     nondiff: tuple[str, ...] = ()
     undefined_grads: bool = False
     view_kind: str = "Normal"
@@ -135,9 +148,21 @@ class Op:
         has = {
             "functional": not self.inplace_only,
             "inplace": self.inplace_only or "inplace" in self.variants,
-            "out": "out" in self.variants and bool(self.results) and not self.gives_list,
+            "out": bool(self.results) and not self.gives_list and self.has_out,
         }
         return [form for form, exists in has.items() if exists]
+
+    @property
+    def has_out(self) -> bool:
+        """Whether C++ and the registry have an out= form; Python has it where `variants` says so."""
+        if "out" in self.variants or self.cpp_out is not None:
+            return self.cpp_out is not False
+        return self.kind == "kernel" and not self.own and not self.inplace_only
+
+    @property
+    def whole(self) -> bool:
+        """Whether levels below autograd see a composite itself: factories, and what says so."""
+        return self.seen_whole or any(a.type.base == "options" for a in self.args)
 
     @property
     def gives_list(self) -> bool:
@@ -194,7 +219,7 @@ def parse_type(text: str) -> Type:
     )
 
 
-def _parts(text: str) -> list[str]:
+def parts(text: str) -> list[str]:
     """What stands between commas outside brackets."""
     return [part.strip() for part in re.split(r",(?![^(\[]*[)\]])", text) if part.strip()]
 
@@ -205,7 +230,7 @@ def parse_signature(text: str) -> tuple[str, str, list[Arg], list[Arg]]:
     if m is None:
         raise TableError(f"not a signature: {text!r}")
     args, results, keyword_only = [], [], False
-    for part in _parts(m[3]):
+    for part in parts(m[3]):
         if part == "*":
             keyword_only = True
         elif part == "options":
@@ -215,7 +240,7 @@ def parse_signature(text: str) -> tuple[str, str, list[Arg], list[Arg]]:
             kind, _, name = declaration.strip().rpartition(" ")
             args.append(Arg(name, parse_type(kind), default.strip() or None, keyword_only))
     result = m[4].strip()
-    for part in _parts(result[1:-1]) if result.startswith("(") else [result]:
+    for part in parts(result[1:-1]) if result.startswith("(") else [result]:
         kind, _, name = part.partition(" ")
         results.append(Arg(name.strip(), parse_type(kind)))
     return m[1], m[2] or "", args, results

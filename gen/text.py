@@ -22,9 +22,9 @@ def fill(template: str, **values: Any) -> list[str]:
     return lines
 
 
-def block(head: str, lines: list[str]) -> list[str]:
+def block(head: str, lines: list[str], end: str = "") -> list[str]:
     """`head { lines }`, one statement a line."""
-    return fill("$head {\n  $lines\n}", head=head, lines=lines)
+    return fill("$head {\n  $lines\n}$end", head=head, lines=lines, end=end)
 
 
 def commas(*parts: str | list[str]) -> str:

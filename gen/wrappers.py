@@ -7,12 +7,10 @@ overloads.
 
 from __future__ import annotations
 
-import json
-
-from gen import derivatives, types
+from gen import derivatives, schemas, types
 from gen.declarations import call_arguments, name_of, out_parameters, signature
 from gen.kernels import has_shape_function, promotion
-from gen.table import Op
+from gen.table import Arg, Op, Type
 from gen.text import block, commas, fill, flag, pieces, source
 
 OPS_PER_FILE = 24
@@ -150,35 +148,45 @@ def run_call(op: Op, form: str) -> str:
 # ---- the boxed form ----
 
 
-def info(op: Op, form: str) -> str:
-    return f"info_{op.name}_{form}_{op.node_index}"
+def function_name(op: Op, form: str) -> str:
+    return f"{op.name}_{form}_{op.node_index}"
 
 
 def boxed(op: Op, form: str) -> list[str]:
-    """The row of a form in the registry."""
-    name = name_of(op, form)
-    function = f"static_cast<{signature(op, form, name='(*)')}>({name})"
-    texts = commas([json.dumps(text) for text in (name, op.overload, name + op.text.removeprefix(op.name))])
-    declaration = f"const OpInfo {info(op, form)}"
-    return [f"extern {declaration};", f"{declaration} = op_info<{function}>({texts});"]
+    """The overloads of a form and the function behind them."""
+    outs = [Arg(o, Type("Tensor")) for o in out_parameters(op)] if form == "out" else []
+    function = f"static_cast<{signature(op, form, name='(*)')}>({name_of(op, form)})"
+    return schemas.tables(op, form, function_name(op, form), function, outs + op.args)
 
 
 REGISTRY = """
 $declarations
 
-static const OpInfo* const op_infos[] = {
-    $rows
-};
+const OpInfo* const* op_infos() {
+  static const OpInfo* const rows[] = {
+      $rows
+  };
+  return rows;
+}
 
-ArrayRef<const OpInfo*> all_ops() { return {op_infos, std::size(op_infos)}; }
+ArrayRef<const OpInfo*> all_ops() {
+  static const OpInfo* const* const rows = op_infos();
+  return {rows, $count};
+}
 """
 
 
 def registry(ops: list[Op]) -> str:
-    """All boxed forms by name."""
-    forms = sorted(((op, form) for op in ops for form in op.forms if form != "out"), key=lambda f: name_of(*f))
-    declarations = [f"extern const OpInfo {info(op, form)};" for op, form in forms]
-    lines = fill(REGISTRY, declarations=declarations, rows=[f"&{info(op, form)}," for op, form in forms])
+    """All overloads by name."""
+    forms = [(op, form) for op in ops for form in op.forms]
+    declarations = [f"extern const OpInfo* const registered_{function_name(op, form)};" for op, form in forms]
+    rows = [
+        (overload.name, f"registered_{function_name(op, form)} + {i},")
+        for op, form in forms
+        for i, overload in enumerate(schemas.registered(op, form))
+    ]
+    rows.sort(key=lambda row: row[0])
+    lines = fill(REGISTRY, declarations=declarations, rows=[row for _, row in rows], count=str(len(rows)))
     return source(["<rushlight/mode.h>"], "rushlight", lines)
 
 
@@ -194,8 +202,14 @@ $signature {
 }
 """
 
+SEEN_WHOLE = """
+if (RL_UNLIKELY($seen)) {
+  $lower
+}
+"""
+
 VIEW = """
-if (RL_UNLIKELY(tls.lower != nullptr)) {
+if (RL_UNLIKELY($seen)) {
   return record_answer($lower, self, ViewKind::$kind, $node);
 }
 return recorded_view(self, $call, ViewKind::$kind, $node);
@@ -248,13 +262,26 @@ def composite_call(op: Op, form: str) -> str:
     return call
 
 
+def seen_below(op: Op, outs: list[str] | None = None) -> str:
+    """Whether a level below autograd or a special tensor handles the call."""
+    return f"seen_below({commas(outs or [], [a.name for a in op.tensors])})"
+
+
+def handed_over(op: Op, form: str, level: str) -> str:
+    """The call of a form in boxed form, to a level."""
+    result = types.result_type(op.results) if form == "functional" else "void"
+    outs = out_parameters(op) if form == "out" else []
+    arguments = commas(f"dispatch_{level}", f"function_{function_name(op, form)}", outs, call_arguments(op))
+    return f"dispatch_boxed<{result}>({arguments})"
+
+
 def kernel_body(op: Op, form: str, result: str, lower: str) -> list[str]:
     """The kernel of a form that records, and what follows it."""
     run = run_call(op, form)
     if result == "void":
-        call = f"RL_LIKELY(tls.lower == nullptr) ? static_cast<void>({run}) : {lower};"
+        call = f"RL_LIKELY(!{seen_below(op)}) ? static_cast<void>({run}) : {lower};"
     else:
-        call = f"{result} made_ = RL_LIKELY(tls.lower == nullptr) ? {run} : {lower};"
+        call = f"{result} made_ = RL_LIKELY(!{seen_below(op)}) ? {run} : {lower};"
     written = [a.name for a in op.args if a.type.written or (form == "inplace" and a.name == "self")]
     return [*recording(op, form), call, *(f"count_write({name});" for name in written), *remembering(op, form)]
 
@@ -262,19 +289,20 @@ def kernel_body(op: Op, form: str, result: str, lower: str) -> list[str]:
 def wrapper(op: Op, form: str) -> list[str]:
     """Mode, history, kernel."""
     result = types.result_type(op.results) if form == "functional" else "void"
-    upper, lower = (
-        f"dispatch_boxed<{result}>({commas(f'dispatch_{level}', info(op, form), call_arguments(op))})"
-        for level in ("upper", "lower")
-    )
+    upper, lower = handed_over(op, form, "upper"), handed_over(op, form, "lower")
     handed, finish = [f"return {upper};"], ["return made_;"] if result != "void" else []
     if form == "inplace":
         finish = ["return const_cast<Tensor&>(self);"]
         handed = [f"{upper};", *finish]
     if op.kind == "composite":
         body = [f"return {composite_call(op, form)};"]
+        if op.whole:
+            whole = [f"{lower};", *finish] if form == "inplace" else [f"return {lower};"]
+            body = [*fill(SEEN_WHOLE, seen=seen_below(op), lower=whole), *body]
     elif op.kind == "view":
         body = recording(op, form) + fill(
             VIEW,
+            seen=seen_below(op),
             lower=lower,
             kind="MultiOutput" if op.gives_list else op.view_kind,
             node="Ref<Node>()" if derivatives.plan(op) is None else "node",
@@ -289,14 +317,30 @@ def wrapper(op: Op, form: str) -> list[str]:
 # ---- out= ----
 
 
+OUT_WRAPPER = """
+$info
+$signature {
+  if (RL_UNLIKELY(tls.upper != nullptr)) {
+    $upper
+  }
+  $checks
+  if (RL_UNLIKELY($seen)) {
+    $lower
+  }
+  $body
+}
+"""
+
+
 def out_wrapper(op: Op) -> list[str]:
     outs = out_parameters(op)
     plan = derivatives.plan(op)
     wanted = f"{derivatives.any_wanted(plan)} || " if plan is not None else ""
-    lines = defined_checks(op, "out")
-    lines += [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
-    if op.kind == "composite":
-        made = f"composite::{op.symbol}({call_arguments(op)})"
+    checks = defined_checks(op, "out")
+    checks += [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
+    lines = []
+    if op.kind == "composite" or op.kernel.kind == "dynamic":
+        made = f"composite::{op.symbol}({call_arguments(op)})" if op.kind == "composite" else run_call(op, "functional")
         lines += ["const NoGradGuard no_grad;", f'assign_outs("{op.name}", {made}, {commas(outs)});']
     elif op.kernel.kind == "update":
         lines.append(f'assign_outs("{op.name}", {run_call(op, "functional")}, out);')
@@ -305,8 +349,17 @@ def out_wrapper(op: Op) -> list[str]:
         if op.kernel.kind == "pointwise":
             lines.append("count_write(out);")
     given = commas([f"const_cast<Tensor&>({o})" for o in outs])
-    lines.append(f"return {given};" if len(outs) == 1 else f"return {{{given}}};")
-    return block(signature(op, "out"), lines)
+    finish = f"return {given};" if len(outs) == 1 else f"return {{{given}}};"
+    return fill(
+        OUT_WRAPPER,
+        info=boxed(op, "out"),
+        signature=signature(op, "out"),
+        checks=checks,
+        upper=[f"{handed_over(op, 'out', 'upper')};", finish],
+        seen=seen_below(op, outs),
+        lower=[f"{handed_over(op, 'out', 'lower')};", *(f"count_write({o});" for o in outs), finish],
+        body=[*lines, finish],
+    )
 
 
 # ---- files ----

@@ -23,9 +23,10 @@ for _name, _which in (("hsplit", "second (of one, the first)"), ("vsplit", "firs
 composite("tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
           doc="`tensor_split` by a 0-d tensor (how many pieces) or a vector (where to cut).")
 composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", doc="`chunk`.")
-composite("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]", doc="`split`.")
+composite("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]", doc="`split`.",
+          overloads=["unsafe_split.Tensor(self, split_size, dim)"])
 composite("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]", doc="`split_with_sizes`.")
-composite("fill(Tensor self, Tensor|Scalar value) -> Tensor", variants="function", doc="value in the shape of self.")
+composite("fill(Tensor self, Tensor|Scalar value) -> Tensor", variants="function", doc="value in the shape of self.", cpp_out=True)
 composite("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", variants="method inplace",
           doc="The main diagonal becomes fill_value; wrap starts again below the square of a tall matrix.")
 

@@ -12,7 +12,7 @@ op("convolution_weight_backward(Tensor grad_output, Tensor input, int[] weight_s
    "int[] dilation, int groups) -> Tensor", kernel=custom(isa=False), variants="",
    grad={"grad_output": "convolution_output_gradient(grad, grad_output.sizes(), input, stride, padding, dilation, groups)",
          "input": "convolution_input_backward(grad_output.conj(), input.sizes(), grad.conj(), stride, padding, dilation, false, groups)"},
-   doc="The gradient of an ordinary convolution's weight, from the gradient of all of the output or of its first elements.")
+   doc="The gradient of an ordinary convolution's weight, from the gradient of all of the output or of its first elements.", own=True)
 
 for _n, _d in ((1, "one"), (2, "two"), (3, "three")):
     _common = f"Tensor input, Tensor weight, Tensor? bias=None, int[{_n}] stride=1, "
@@ -20,12 +20,13 @@ for _n, _d in ((1, "one"), (2, "two"), (3, "three")):
               variants="function", doc=f"Convolution over {_d} dimensions; input (N, C, ...) or (C, ...).")
     composite(f"conv{_n}d.padding({_common}str padding='valid', int[{_n}] dilation=1, int groups=1) -> Tensor",
               variants="function", doc="The same with padding 'same' (at stride 1: the size stays) or 'valid' (none).")
-    composite(f"conv_transpose{_n}d({_common}int[{_n}] padding=0, int[{_n}] output_padding=0, int groups=1, "
-              f"int[{_n}] dilation=1) -> Tensor",
+    _suffix = "" if _n == 1 else ".input"
+    composite(f"conv_transpose{_n}d{_suffix}({_common}int[{_n}] padding=0, int[{_n}] output_padding=0, "
+              f"int groups=1, int[{_n}] dilation=1) -> Tensor",
               variants="function", doc=f"Transposed convolution over {_d} dimensions.")
 
 composite("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", variants="function",
-          doc="Convolution of (time, batch, channels) with a weight (taps, channels in, channels out).")
+          doc="Convolution of (time, batch, channels) with a weight (taps, channels in, channels out).", cpp_out=True)
 
 _unfold = "int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride"
 op(f"im2col(Tensor self, {_unfold}) -> Tensor", kernel=custom(isa=False), variants="function", nn=True,

@@ -8,7 +8,7 @@ composite("pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, b
           variants="function", doc="The p-norm of x1 - x2 + eps along the last dimension.")
 op("_cdist(Tensor x1, Tensor x2, float p) -> Tensor", kernel=custom(), variants="",
    grad={"x1, x2": "cdist_gradients(grad, x1, x2, p, result, mask)"},
-   doc="The p-norms of the differences between the rows of two batches of matrices.")
+   doc="The p-norms of the differences between the rows of two batches of matrices.", own=True)
 op("_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor", kernel=custom(), variants="",
    grad="none", doc="The gradient of `_cdist` for x1.")
 composite("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", variants="function",
@@ -17,9 +17,9 @@ composite("pdist(Tensor self, float p=2) -> Tensor", variants="function",
           doc="Distances between all pairs of rows of a matrix.")
 
 composite("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", variants="function",
-          doc="Turns channels into pixels: (*, C r², H, W) to (*, C, H r, W r).")
+          doc="Turns channels into pixels: (*, C r², H, W) to (*, C, H r, W r).", cpp_out=True)
 composite("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", variants="function",
-          doc="Turns pixels into channels: (*, C, H r, W r) to (*, C r², H, W).")
+          doc="Turns pixels into channels: (*, C, H r, W r) to (*, C r², H, W).", cpp_out=True)
 for _name in ("channel_shuffle", "native_channel_shuffle"):
-    composite(f"{_name}(Tensor self, int groups) -> Tensor", variants="function",
+    composite(f"{_name}(Tensor self, int groups) -> Tensor", variants="function", cpp_out=_name == "channel_shuffle",
               doc="Deals the channels of (N, C, *) out to groups in turn.")

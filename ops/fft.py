@@ -43,7 +43,9 @@ composite("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", variants="fu
 
 composite("stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
           "str pad_mode='reflect', bool normalized=False, bool? onesided=None, bool? return_complex=None, "
-          "bool? align_to_window=None) -> Tensor", doc="Transforms of overlapping windows of signals: (…, frequencies, frames).")
+          "bool? align_to_window=None) -> Tensor", doc="Transforms of overlapping windows of signals: (…, frequencies, frames).",
+          overloads=["stft(self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)",
+                     "stft.center(self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window)"])
 composite("istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
           "bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor",
           doc="The signals that `stft` gives this of.")
@@ -57,5 +59,13 @@ for _name, _more, _doc in (
     ("hann", "", "0.5 - 0.5 cos."),
     ("kaiser", ", float beta=12.0", "The Bessel function i0 over an arc."),
 ):
+    # hamming_window, .periodic, .periodic_alpha, .periodic_alpha_beta: one more argument each
+    _windows = [("", "window_length"), ("periodic", "window_length, bool periodic")]
+    for _argument in _more.split(", ")[1:]:
+        _kind = _argument.partition("=")[0]
+        _suffix = f"periodic_{_kind.split()[1]}" if _windows[-1][0] == "periodic" else f"{_windows[-1][0]}_{_kind.split()[1]}"
+        _windows.append(("beta" if _name == "kaiser" else _suffix, f"{_windows[-1][1]}, {_kind}"))
     composite(f"{_name}_window(int window_length, bool periodic=True{_more}, *, options) -> Tensor", variants="function out",
+              overloads=[f"{_name}_window.{_k}({_a}, options)".replace(".(", "(") for _k, _a in _windows]
+                        + [f"{_name}_window.{_k}_out({_a}, out!)".replace("._", ".") for _k, _a in _windows],
               doc=f"A window for spectra: {_doc[0].lower() + _doc[1:]}")

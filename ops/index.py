@@ -6,7 +6,8 @@ from gen.table import composite, custom, dynamic, op, update
 
 op("index(Tensor self, Tensor?[] indices) -> Tensor", kernel=custom(), variants="function method",
    grad={"self": "index_backward(grad, self.sizes(), indices)"},
-   doc="Elements at positions given by index tensors, one per dimension; bool and uint8 ones are masks.")
+   doc="Elements at positions given by index tensors, one per dimension; bool and uint8 ones are masks.",
+   overloads=["index.Tensor(self, indices)", "index.Tensor_out(self, indices, out!)"])
 op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", kernel=update(),
    variants="function method inplace",
    grad={"self": "accumulate ? grad : grad.index_put(indices, zeros({}, grad.options()), false)",
@@ -24,9 +25,15 @@ op("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", ke
    doc="Writes the slices of source to those that `index` lists.")
 op("index_fill.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", kernel=update(),
    variants="function method inplace",
-   grad={"self": "grad.index_fill(dim, index, Scalar(0))"}, doc="Fills the slices that `index` lists.")
+   grad={"self": "grad.index_fill(dim, index, Scalar(0))"}, doc="Fills the slices that `index` lists.",
+   overloads=["index_fill.int_Scalar(self, dim, index, value)",
+              "index_fill_.int_Scalar(self, dim, index, value)",
+              "index_fill.int_Scalar_out(self, dim, index, value, out!)"])
 composite("index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-          variants="function method inplace", doc="`index_fill` with the value of a 0-d tensor.")
+          variants="function method inplace", doc="`index_fill` with the value of a 0-d tensor.", cpp_out=True,
+          overloads=["index_fill.int_Tensor(self, dim, index, value)",
+                     "index_fill_.int_Tensor(self, dim, index, value)",
+                     "index_fill.int_Tensor_out(self, dim, index, value, out!)"])
 op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", kernel=custom(),
    grad={"self": "zeros(self.sizes(), grad.options()).scatter_add(dim, index, grad)"}, ref="numpy.take_along_axis",
    doc="out[i][j] = self[index[i][j]][j] for dim 0, and likewise for others.")
@@ -36,7 +43,10 @@ op("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kern
 op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", kernel=update(),
    grad={"self": "grad.scatter(dim, index, Scalar(0))"}, doc="`scatter` of one value.")
 op("scatter.src_reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", kernel=update(),
-   grad="none", doc="`scatter` that adds or multiplies.")
+   grad="none", doc="`scatter` that adds or multiplies.",
+   overloads=["scatter.reduce(self, dim, index, src, reduce)",
+              "scatter_.reduce(self, dim, index, src, reduce)",
+              "scatter.reduce_out(self, dim, index, src, reduce, out!)"])
 op("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", kernel=update(),
    grad="none", doc="`scatter` of one value that is added or multiplied.")
 op("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kernel=update(),
@@ -45,7 +55,10 @@ op("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kern
 op("scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
    kernel=update(),
    grad={"self, src": "scatter_reduce_backward(grad, self, dim, index, src, reduce, include_self, result)"},
-   doc="`scatter` in which elements meet by sum, prod, mean, amax or amin.")
+   doc="`scatter` in which elements meet by sum, prod, mean, amax or amin.",
+   overloads=["scatter_reduce.two(self, dim, index, src, reduce, include_self)",
+              "scatter_reduce_.two(self, dim, index, src, reduce, include_self)",
+              "scatter_reduce.two_out(self, dim, index, src, reduce, include_self, out!)"])
 op("take(Tensor self, Tensor index) -> Tensor", kernel=custom(),
    grad={"self": "zeros(self.sizes(), grad.options()).put(index, grad, true)"}, ref="numpy.take",
    doc="Elements at positions in the flattened tensor.")
@@ -60,10 +73,15 @@ composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"
 # ---- masks ----
 
 composite("masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor", variants="function method inplace",
-          doc="`masked_fill` with the value of a 0-d tensor.")
+          doc="`masked_fill` with the value of a 0-d tensor.", cpp_out=True,
+          overloads=["masked_fill.Tensor(self, mask, value)",
+                     "masked_fill_.Tensor(self, mask, value)",
+                     "masked_fill.Tensor_out(self, mask, value, out!)"])
 op("masked_fill.value(Tensor self, Tensor mask, Scalar value) -> Tensor", kernel=update(), node=0,
    variants="function method inplace",
-   grad={"self": "grad.masked_fill(mask, Scalar(0))"}, doc="`value` where the mask is true.")
+   grad={"self": "grad.masked_fill(mask, Scalar(0))"}, doc="`value` where the mask is true.",
+   overloads=["masked_fill.Scalar(self, mask, value)", "masked_fill_.Scalar(self, mask, value)",
+              "masked_fill.Scalar_out(self, mask, value, out!)"])
 op("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", kernel=update(),
    variants="function method inplace",
    grad={"self": "grad.masked_fill(mask, Scalar(0))",
@@ -76,7 +94,8 @@ op("nonzero(Tensor self) -> Tensor", kernel=dynamic(isa=True), grad="none", ref=
 composite("nonzero_numpy(Tensor self) -> Tensor[]", variants="method", doc="`nonzero` as one tensor per dimension.")
 composite("argwhere(Tensor self) -> Tensor", ref="numpy.argwhere", doc="`nonzero`.")
 composite("where.single(Tensor condition) -> Tensor[]", variants="function", ref="numpy.nonzero",
-          doc="The indices of the elements that are not zero, one tensor per dimension.")
+          doc="The indices of the elements that are not zero, one tensor per dimension.",
+          overloads=["where(condition)"])
 
 # ---- joining ----
 
@@ -93,7 +112,8 @@ composite("row_stack(Tensor[] tensors) -> Tensor", variants="function out", ref=
 composite("column_stack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.column_stack", doc="Tensors as columns, side by side.")
 composite("dstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.dstack", doc="Tensors along a third dimension.")
 composite("meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]", ref="numpy.meshgrid",
-          doc="Coordinates of a grid whose axes are the given vectors.")
+          doc="Coordinates of a grid whose axes are the given vectors.",
+          overloads=["meshgrid(tensors)", "meshgrid.indexing(tensors, *, str indexing)"])
 
 # ---- rearranging ----
 
@@ -101,9 +121,9 @@ op("flip(Tensor self, int[] dims) -> Tensor", kernel=custom(), grad={"self": "gr
    doc="Elements in reverse order along dimensions.")
 composite("fliplr(Tensor self) -> Tensor", ref="numpy.fliplr", doc="`flip` of dimension 1.")
 composite("flipud(Tensor self) -> Tensor", ref="numpy.flipud", doc="`flip` of dimension 0.")
-composite("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", ref="numpy.rot90", doc="Rotates a plane.")
+composite("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", ref="numpy.rot90", doc="Rotates a plane.", cpp_out=True)
 composite("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", ref="numpy.roll",
-          doc="Shifts elements along dimensions, round the end; without dimensions, of the flattened tensor.")
+          doc="Shifts elements along dimensions, round the end; without dimensions, of the flattened tensor.", cpp_out=True)
 op("tril(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False), variants="function method inplace out",
    grad={"self": "grad.tril(diagonal)"}, ref="numpy.tril", doc="The lower triangle of matrices; zero above.")
 op("triu(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False), variants="function method inplace out",
@@ -111,16 +131,16 @@ op("triu(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False), vari
 composite("diag(Tensor self, int diagonal=0) -> Tensor", variants="function method out", ref="numpy.diag",
           doc="A matrix with the vector on a diagonal, or a copy of a matrix's diagonal.")
 composite("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
-          doc="Matrices whose diagonals are the last dimension.")
+          doc="Matrices whose diagonals are the last dimension.", cpp_out=True)
 composite("diagflat(Tensor self, int offset=0) -> Tensor", ref="numpy.diagflat", doc="`diag` of the flattened tensor.")
 composite("repeat(Tensor self, int[] repeats) -> Tensor", variants="method", ref="numpy.tile",
-          doc="Copies next to each other along each dimension.")
+          doc="Copies next to each other along each dimension.", cpp_out=True)
 composite("tile(Tensor self, int[] dims) -> Tensor", ref="numpy.tile", doc="`repeat`; missing numbers are 1.")
 composite("repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
           ref="numpy.repeat", doc="Each slice several times in a row.")
 composite("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
           ref="numpy.repeat", doc="Each slice as often as `repeats` says.")
 composite("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", variants="function",
-          doc="Each number i repeats[i] times.")
+          doc="Each number i repeats[i] times.", cpp_out=True)
 composite("one_hot(Tensor self, int num_classes=-1) -> Tensor", nn=True,
           doc="Rows of zeros with a one where the class number says.")

@@ -16,7 +16,8 @@ _free = "function out"
 
 op("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)", **_kernel,
    nondiff=("info",), grad={"self": "cholesky_backward(grad_L, L, upper)"},
-   doc="The Cholesky factor of Hermitian positive-definite matrices, and where it failed (0: nowhere).")
+   doc="The Cholesky factor of Hermitian positive-definite matrices, and where it failed (0: nowhere).",
+   overloads=["linalg_cholesky_ex.L(self, upper, check_errors, L!, info!)"])
 composite("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", variants=_free, ref="numpy.linalg.cholesky",
           doc="The Cholesky factor; LinAlgError where a matrix is not positive-definite.")
 composite("cholesky(Tensor self, bool upper=False) -> Tensor", variants=_both, doc="`linalg.cholesky`.")
@@ -40,13 +41,13 @@ composite("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", v
 composite("lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
           "-> (Tensor P, Tensor L, Tensor U)", variants=_free, doc="P, L and U of an LU factorisation.")
 op("_lu_permutation(Tensor pivots, int n) -> Tensor", **_inner, grad="none",
-   doc="Row exchanges one after the other (from 1) as a permutation of n rows.")
+   doc="Row exchanges one after the other (from 1) as a permutation of n rows.", own=True)
 
 # ---- solving ----
 
 op("_linalg_solve(Tensor A, Tensor B, bool left=True) -> (Tensor result, Tensor info)", **_inner,
    nondiff=("info",), grad={"A, B": "linalg_solve_backward(grad_result, A, result, left, mask)"},
-   doc="`linalg.solve` with B a matrix.")
+   doc="`linalg.solve` with B a matrix.", own=True)
 composite("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
           variants=_free, doc="`linalg.solve`, and where it failed.")
 composite("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", variants=_free,
@@ -56,28 +57,31 @@ op("linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True
    doc="X with self X = B (left), or X self = B; of self only the upper or lower triangle is read.")
 composite("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) "
           "-> (Tensor solution, Tensor cloned_coefficient)", variants="function method",
-          doc="X with A X = self for a triangular A, and a copy of A.")
+          doc="X with A X = self for a triangular A, and a copy of A.", cpp_out=True,
+          overloads=["triangular_solve.X(self, A, upper, transpose, unitriangular, X!, M!)"])
 op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", **_kernel, nondiff=("info",),
-   grad={"A": "inv_backward(grad_inverse, inverse)"}, doc="Inverses, and where it failed.")
+   grad={"A": "inv_backward(grad_inverse, inverse)"}, doc="Inverses, and where it failed.",
+   overloads=["linalg_inv_ex.inverse(A, check_errors, inverse!, info!)"])
 composite("linalg_inv(Tensor A) -> Tensor", variants=_free, ref="numpy.linalg.inv",
           doc="Inverses; LinAlgError where a matrix is singular.")
 composite("inverse(Tensor self) -> Tensor", variants=_both, doc="`linalg.inv`.")
 op("_linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) "
    "-> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", **_inner,
    nondiff=("residuals", "rank", "singular_values"),
-   grad={"self, b": "lstsq_backward(grad_solution, self, b, mask)"}, doc="`linalg.lstsq` with b a matrix.")
+   grad={"self, b": "lstsq_backward(grad_solution, self, b, mask)"}, doc="`linalg.lstsq` with b a matrix.", own=True)
 composite("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) "
           "-> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", variants="function",
-          doc="X that makes |self X - b| least.")
+          doc="X that makes |self X - b| least.", cpp_out=True)
 op("_linalg_pinv(Tensor self, Tensor atol, Tensor rtol, bool hermitian=False) -> Tensor", **_inner,
-   grad={"self": "pinv_backward(grad, result, self)"}, doc="The pseudo-inverse, given tolerances for each matrix.")
+   grad={"self": "pinv_backward(grad, result, self)"}, doc="The pseudo-inverse, given tolerances for each matrix.", own=True)
 for _overload, _arguments in (
     (".atol_rtol_tensor", "*, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False"),
     (".atol_rtol_float", "*, float? atol=None, float? rtol=None, bool hermitian=False"),
     ("", "float rcond, bool hermitian=False"),
     (".rcond_tensor", "Tensor rcond, bool hermitian=False"),
 ):
-    composite(f"linalg_pinv{_overload}(Tensor self, {_arguments}) -> Tensor", variants=_free,
+    _out = ["linalg_pinv.out_rcond_tensor(self, rcond, hermitian, out!)"] if _overload == ".rcond_tensor" else []
+    composite(f"linalg_pinv{_overload}(Tensor self, {_arguments}) -> Tensor", variants=_free, overloads=_out,
               doc="The pseudo-inverse: singular values of at most max(atol, rtol * the largest) count as 0.")
 composite("pinverse(Tensor self, float rcond=1e-15) -> Tensor", variants="function method", doc="`linalg.pinv`.")
 composite("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", variants=_free, ref="numpy.linalg.tensorinv",
@@ -90,9 +94,11 @@ composite("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Te
 op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", **_kernel, undefined_grads=True,
    grad={"A": "qr_backward(grad_Q, grad_R, Q, R, mode)"},
    doc="Q R = A with Q^H Q = 1 and R upper triangular; mode 'reduced', 'complete' or 'r' (Q is empty).")
-composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", variants=_both, doc="`linalg.qr`.")
+composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", variants=_both, doc="`linalg.qr`.",
+          overloads=["qr.Q(self, some, Q!, R!)"])
 op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", kernel=custom(isa=False), variants=_both,
-   grad={"self": "no_derivative(\"geqrf\")"}, doc="R above the diagonal, the reflectors of Q below, and their factors.")
+   grad={"self": "no_derivative(\"geqrf\")"}, doc="R above the diagonal, the reflectors of Q below, and their factors.",
+   overloads=["geqrf.a(self, a!, tau!)"])
 op("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", **_kernel,
    grad={"input, tau": "householder_backward(grad, input, tau)"},
    doc="The first columns of the product of reflectors 1 - tau v v^H, as `geqrf` gives them.")
@@ -104,22 +110,27 @@ composite("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool
 
 op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) "
    "-> (Tensor U, Tensor S, Tensor Vh)", **_inner, undefined_grads=True,
-   grad={"A": "svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh, full_matrices)"}, doc="`linalg.svd`; U and Vh are empty if not wanted.")
+   grad={"A": "svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh, full_matrices)"}, doc="`linalg.svd`; U and Vh are empty if not wanted.",
+   overloads=["_linalg_svd.U(A, full_matrices, compute_uv, driver, U!, S!, Vh!)"])
 composite("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", variants=_free,
-          doc="U diag(S) Vh = A with orthonormal columns of U, rows of Vh, and falling S.")
+          doc="U diag(S) Vh = A with orthonormal columns of U, rows of Vh, and falling S.",
+          overloads=["linalg_svd.U(A, full_matrices, driver, U!, S!, Vh!)"])
 composite("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", variants=_free, doc="Singular values, largest first.")
 composite("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", variants=_both,
-          doc="`linalg.svd`, with V instead of its adjoint.")
-op("_linalg_eigh(Tensor self, str UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", **_inner,
-   undefined_grads=True, grad={"self": "eigh_backward(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)"},
-   doc="`linalg.eigh`; vectors are empty if not wanted.")
+          doc="`linalg.svd`, with V instead of its adjoint.",
+          overloads=["svd.U(self, some, compute_uv, U!, S!, V!)"])
+op("_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", **_inner,
+   undefined_grads=True, grad={"A": "eigh_backward(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)"},
+   doc="`linalg.eigh`; vectors are empty if not wanted.",
+   overloads=["_linalg_eigh.eigenvalues(A, UPLO, compute_v, eigenvalues!, eigenvectors!)"])
 composite("linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)", variants=_free,
-          doc="Real eigenvalues, rising, and orthonormal eigenvectors of Hermitian matrices, of which one triangle is read.")
+          doc="Real eigenvalues, rising, and orthonormal eigenvectors of Hermitian matrices, of which one triangle is read.",
+          overloads=["linalg_eigh.eigvals(self, UPLO, eigvals!, eigvecs!)"])
 composite("linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor", variants=_free, ref="numpy.linalg.eigvalsh",
           doc="Eigenvalues of Hermitian matrices, rising.")
 op("_linalg_eig(Tensor self, bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", **_inner,
    undefined_grads=True, grad={"self": "eig_backward(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors, self.is_complex())"},
-   doc="`linalg.eig`; vectors are empty if not wanted.")
+   doc="`linalg.eig`; vectors are empty if not wanted.", own=True)
 composite("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", variants=_free,
           doc="Complex eigenvalues and eigenvectors of square matrices.")
 composite("linalg_eigvals(Tensor self) -> Tensor", variants=_free, doc="Complex eigenvalues of square matrices.")
@@ -142,25 +153,32 @@ op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", **_kernel, und
    doc="The sign (complex: of absolute value 1) of determinants and the logarithm of their size.")
 composite("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", variants=_both, doc="`linalg.slogdet`.")
 composite("logdet(Tensor self) -> Tensor", doc="The logarithm of determinants: NaN where negative.")
-for _overload, _arguments in (
-    (".atol_rtol_tensor", "*, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False"),
-    (".atol_rtol_float", "*, float? atol=None, float? rtol=None, bool hermitian=False"),
-    ("", "float tol, bool hermitian=False"),
-    (".tol_tensor", "Tensor tol, bool hermitian=False"),
+for _overload, _matrices, _arguments in (
+    (".atol_rtol_tensor", "input", "*, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False"),
+    (".atol_rtol_float", "self", "*, float? atol=None, float? rtol=None, bool hermitian=False"),
+    ("", "self", "float tol, bool hermitian=False"),
+    (".tol_tensor", "input", "Tensor tol, bool hermitian=False"),
 ):
-    composite(f"linalg_matrix_rank{_overload}(Tensor self, {_arguments}) -> Tensor", variants=_free, grad="none",
+    _out = ["linalg_matrix_rank.out_tol_tensor(input, tol, hermitian, out!)"] if _overload == ".tol_tensor" else []
+    composite(f"linalg_matrix_rank{_overload}(Tensor {_matrices}, {_arguments}) -> Tensor", variants=_free, grad="none",
+              overloads=_out,
               doc="How many singular values are above max(atol, rtol * the largest).")
 composite("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", variants=_free, doc="The condition number |A| |A^-1| in the p-norm.")
 composite("linalg_cond.p_str(Tensor self, str p) -> Tensor", variants=_free, doc="The condition number in the 'fro' or 'nuc' norm.")
 composite("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) "
-          "-> Tensor", variants=_free, doc="Norms of matrices: 1, 2, inf and their negatives.")
+          "-> Tensor", variants=_free, doc="Norms of matrices: 1, 2, inf and their negatives.",
+          overloads=["linalg_matrix_norm(self, ord, dim, keepdim, dtype)",
+                     "linalg_matrix_norm.out(self, ord, dim, keepdim, dtype, out!)"])
 composite("linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool keepdim=False, *, "
-          "ScalarType? dtype=None) -> Tensor", variants=_free, doc="The Frobenius norm ('fro') or the sum of singular values ('nuc').")
+          "ScalarType? dtype=None) -> Tensor", variants=_free, doc="The Frobenius norm ('fro') or the sum of singular values ('nuc').",
+          overloads=["linalg_matrix_norm.str_ord(self, ord, dim, keepdim, dtype)",
+                     "linalg_matrix_norm.str_ord_out(self, ord, dim, keepdim, dtype, out!)"])
 composite("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
           "-> Tensor", variants=_free, ref="numpy.linalg.norm", doc="Norms of vectors (one dim) or matrices (two).")
 composite("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
           "-> Tensor", variants=_free, doc="The norm 'fro' or 'nuc' of matrices.")
-composite("frobenius_norm(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", variants=_free, doc="The root of the sum of squares.")
+composite("frobenius_norm(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", variants=_free, doc="The root of the sum of squares.",
+          overloads=["frobenius_norm.dim(self, dim, keepdim)"])
 composite("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", variants=_free, doc="The sum of singular values.")
 composite("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", variants=_free, doc="The sum of singular values.")
 
@@ -168,7 +186,7 @@ composite("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tens
 
 composite("linalg_matrix_power(Tensor self, int n) -> Tensor", variants=_free, doc="A A … A; of the inverse where n is negative.")
 composite("matrix_power(Tensor self, int n) -> Tensor", variants=_both, doc="`linalg.matrix_power`.")
-composite("linalg_matrix_exp(Tensor self) -> Tensor", variants="function", doc="The sum of A^k / k!.")
+composite("linalg_matrix_exp(Tensor self) -> Tensor", variants="function", doc="The sum of A^k / k!.", cpp_out=True)
 composite("matrix_exp(Tensor self) -> Tensor", variants="function method", doc="`linalg.matrix_exp`.")
 composite("linalg_multi_dot(Tensor[] tensors) -> Tensor", variants=_free, doc="The product of matrices in the cheapest order; the ends may be vectors.")
 composite("linalg_matmul(Tensor self, Tensor other) -> Tensor", variants=_free, ref="numpy.matmul", doc="`matmul`.")

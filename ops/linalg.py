@@ -12,7 +12,7 @@ op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    doc="The products of two batches of matrices.")
 op("_matmul(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False), variants="",
    grad={"self": "_matmul(grad, mat2.adjoint())", "mat2": "_matmul(self.adjoint(), grad)"},
-   doc="The products of matrices with equal leading dimensions, of any strides.")
+   doc="The products of matrices with equal leading dimensions, of any strides.", own=True)
 op("mv(Tensor self, Tensor vec) -> Tensor", kernel=custom(isa=False),
    grad={"self": "outer(grad, vec.conj())", "vec": "self.adjoint().mv(grad)"}, ref="numpy.matmul",
    doc="A matrix times a vector.")
@@ -64,3 +64,15 @@ composite("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor
           ref="numpy.einsum", doc="Sums of products in Einstein's notation: `einsum('ij,jk->ik', a, b)`.")
 composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", variants="function",
           doc="input1 @ weight[o] @ input2 + bias[o] over the last dimensions, for each output o.")
+
+# ---- products in a wider dtype ----
+
+composite("mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor", variants="function", cpp_out=True,
+          doc="`mm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")
+composite("bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor", variants="function", cpp_out=True,
+          doc="`bmm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")
+composite("addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+          variants="function", cpp_out=True, doc="`addmm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")
+composite("baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, "
+          "Scalar alpha=1) -> Tensor", variants="function", cpp_out=True,
+          doc="`baddbmm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")

@@ -15,30 +15,32 @@ _torch = {"variants": "function"}  # also public as rushlight.NAME
 op("_nll_loss(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) "
    "-> (Tensor loss, Tensor total_weight)", kernel=custom(), variants="function", nondiff=("total_weight",),
    grad={"self": "_nll_loss_backward(grad_loss, target, weight, total_weight, self.sizes(), reduction, ignore_index)"},
-   doc="-weight[t] * self[t] for target t, over (N, C, d1, ...), and the weights' sum.")
+   doc="-weight[t] * self[t] for target t, over (N, C, d1, ...), and the weights' sum.", own=True)
 op("_nll_loss_backward(Tensor grad_output, Tensor target, Tensor? weight, Tensor total_weight, int[] sizes, "
    "int reduction, int ignore_index) -> Tensor", kernel=custom(), variants="function",
    grad={"grad_output": "std::get<0>(_nll_loss(grad, target, weight, reduction, ignore_index))"},
-   doc="Derivative of `_nll_loss`.")
+   doc="Derivative of `_nll_loss`.", own=True)
 composite("nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) "
           "-> Tensor", **_loss, doc="Negative log likelihood of classes, given log probabilities (N, C, d1, ...).")
 for _name, _shape in (("nll_loss", "(C) or (N, C)"), ("nll_loss2d", "(N, C, H, W)")):
     composite(f"{_name}(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
               **_out, doc=f"`nll_loss_nd` of {_shape}.")
     composite(f"{_name}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> "
-              "(Tensor output, Tensor total_weight)", **_loss, doc=f"`{_name}` and the sum of the targets' weights.")
+              "(Tensor output, Tensor total_weight)", **_loss, cpp_out=True,
+              overloads=[f"{_name}_forward.output(self, target, weight, reduction, ignore_index, output!, total_weight!)"],
+              doc=f"`{_name}` and the sum of the targets' weights.")
 op("_cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, float label_smoothing) "
    "-> (Tensor loss, Tensor log_sum, Tensor total_weight)", kernel=custom(), variants="function",
    nondiff=("log_sum", "total_weight"),
    grad={"self": "_cross_entropy_backward(grad_loss, self, target, weight, log_sum, total_weight, reduction, "
                  "ignore_index, label_smoothing)"},
-   doc="Cross entropy of logits and classes in one pass over the logits; log(sum(exp(self))) of each sample.")
+   doc="Cross entropy of logits and classes in one pass over the logits; log(sum(exp(self))) of each sample.", own=True)
 op("_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, Tensor log_sum, "
    "Tensor total_weight, int reduction, int ignore_index, float label_smoothing) -> Tensor", kernel=custom(),
    variants="function",
    grad={"grad_output, self": "cross_entropy_double_backward(grad, grad_output, self, target, weight, log_sum, "
                               "total_weight, reduction, ignore_index, label_smoothing)"},
-   doc="Derivative of `_cross_entropy`, written once.")
+   doc="Derivative of `_cross_entropy`, written once.", own=True)
 composite("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
           "int ignore_index=-100, float label_smoothing=0.0) -> Tensor", **_loss,
           doc="Cross entropy of logits (N, C, d1, ...) and class indices, or class probabilities of the same shape.")
@@ -47,36 +49,36 @@ composite("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, i
 
 op("_bce(Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating), variants="function",
    grad={"self": "_bce_backward(grad, self, target)", "target": "grad * ((1 - self).log() - self.log())"},
-   doc="-(target * log(self) + (1 - target) * log(1 - self)), logarithms at least -100.")
+   doc="-(target * log(self) + (1 - target) * log(1 - self)), logarithms at least -100.", own=True)
 op("_bce_backward(Tensor grad_output, Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating),
    variants="function",
    grad={"grad_output": "_bce_backward(grad, self, target)",
          "self": "bce_double_backward(grad, grad_output, self, target)",
          "target": "-grad * grad_output / ((1 - self) * self).clamp_min(1e-12)"},
-   doc="Derivative of `_bce`.")
+   doc="Derivative of `_bce`.", own=True)
 op("_bce_with_logits(Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating), variants="function",
    grad={"self": "_bce_with_logits_backward(grad, self, target)", "target": "-grad * self"},
-   doc="`_bce` of sigmoid(self), without loss of digits.")
+   doc="`_bce` of sigmoid(self), without loss of digits.", own=True)
 op("_bce_with_logits_backward(Tensor grad_output, Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating),
    variants="function",
    grad={"grad_output": "grad * (self.sigmoid() - target)", "self": "sigmoid_backward(grad * grad_output, self.sigmoid())",
          "target": "-grad * grad_output"},
-   doc="Derivative of `_bce_with_logits`.")
+   doc="Derivative of `_bce_with_logits`.", own=True)
 composite("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
           **_out, doc="Cross entropy of probabilities and targets in [0, 1].")
 composite("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
           "int reduction=1) -> Tensor", variants="function out", doc="`binary_cross_entropy` of sigmoid(self).")
 composite("multilabel_soft_margin_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
-          **_loss, doc="`binary_cross_entropy_with_logits`, averaged over the last dimension.")
+          **_loss, doc="`binary_cross_entropy_with_logits`, averaged over the last dimension.", own=True)
 composite("kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor", **_torch,
           doc="target * (log(target) - self).")
 composite("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor",
           **_torch, doc="Negative log likelihood of counts under a Poisson distribution.")
 composite("gaussian_nll_loss(Tensor input, Tensor target, Tensor|Scalar var, bool full=False, float eps=1e-06, "
           "int reduction=1) -> Tensor", **_loss,
-          doc="Negative log likelihood under normal distributions of variance var, eps at least.")
+          doc="Negative log likelihood under normal distributions of variance var, eps at least.", own=True)
 composite("_weighted_loss(Tensor losses, Tensor weight, int reduction=1) -> Tensor", **_torch,
-          doc="The losses of elements times weights, their sum, or the sum over that of the weights.")
+          doc="The losses of elements times weights, their sum, or the sum over that of the weights.", own=True)
 
 # ---- margins ----
 
@@ -123,7 +125,7 @@ composite("_bags_of_embeddings(Tensor input, Tensor weight, Tensor? offsets=None
           "float norm_type=2, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, "
           "Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor",
           **_torch, doc="`embedding_bag` of indices in rows, or in one row with offsets; rows of weight that are longer "
-                        "than max_norm are shortened first.")
+                        "than max_norm are shortened first.", own=True)
 
 # ---- alignments ----
 
@@ -132,10 +134,13 @@ op(f"_ctc_loss({_CTC}=0, bool zero_infinity=False) -> (Tensor neg_log_likelihood
    kernel=custom(isa=False), variants="function", nondiff=("log_alpha",),
    grad={"log_probs": "_ctc_loss_backward(grad_neg_log_likelihood, log_probs, targets, input_lengths, target_lengths, "
                       "neg_log_likelihood, log_alpha, blank, zero_infinity)"},
-   doc="-log of the probability of each target under all its alignments with (length, batch, classes).")
+   doc="-log of the probability of each target under all its alignments with (length, batch, classes).",
+   overloads=["_ctc_loss.out(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, out0!, out1!)"])
 op("_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, "
    "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity) -> Tensor", kernel=custom(isa=False),
-   variants="", grad="none", doc="Derivative of `_ctc_loss` for log_probs that are a log_softmax.")
+   variants="", grad="none", doc="Derivative of `_ctc_loss` for log_probs that are a log_softmax.",
+   overloads=["_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity=False)",
+              "_ctc_loss_backward.out(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity=False, out!)"])
 composite("ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
           "int reduction=1, bool zero_infinity=False) -> Tensor", variants="function",
           doc="Connectionist temporal classification: 0 each loss, 1 the mean over targets' lengths, 2 the sum.")

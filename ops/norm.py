@@ -11,47 +11,55 @@ op("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? runnin
    kernel=custom(), variants="function", nondiff=("save_mean", "save_invstd"),
    grad={"input, weight, bias": "batch_norm_backward(grad_output, input, weight, running_mean, running_var, save_mean, "
          "save_invstd, training, eps, mask)"},
-   doc="Normalises each channel (dimension 1) and updates the running statistics; also gives the statistics used.")
+   doc="Normalises each channel (dimension 1) and updates the running statistics; also gives the statistics used.",
+   overloads=["native_batch_norm.out(input, weight, bias, running_mean, running_var, training, momentum, eps, out!, save_mean!, save_invstd!)"])
 op("native_batch_norm_backward(Tensor grad_output, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "
    "Tensor save_mean, Tensor save_invstd, bool training, float eps) -> "
    "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="", grad="none",
-   doc="The gradients of native_batch_norm, fused.")
+   cpp_out=False, doc="The gradients of native_batch_norm, fused.")
 op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
    "(Tensor output, Tensor mean, Tensor rstd)", kernel=custom(), variants="function", nondiff=("mean", "rstd"),
    grad={"input, weight, bias": "layer_norm_backward(grad_output, input, normalized_shape, weight, bias, mean, rstd, eps, mask)"},
-   doc="Normalises over the last dimensions; also gives the statistics used.")
+   doc="Normalises over the last dimensions; also gives the statistics used.",
+   overloads=["native_layer_norm.out(input, normalized_shape, weight, bias, eps, out0!, out1!, out2!)"])
 op("native_layer_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, "
    "Tensor? weight) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="",
    grad="none", doc="The gradients of native_layer_norm, fused.")
-op("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, float eps) -> "
+op("_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, float eps) -> "
    "(Tensor output, Tensor mean, Tensor rstd)", kernel=custom(), variants="", nondiff=("mean", "rstd"),
    grad={"input, weight, bias": "group_norm_backward(grad_output, input, weight, bias, mean, rstd, num_groups, eps, mask)"},
+   node="NativeGroupNormBackward0", own=True,
    doc="Normalises each group of channels of each image; also gives the statistics used.")
-op("native_group_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int num_groups) -> "
+op("_group_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int num_groups) -> "
    "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="", grad="none",
-   doc="The gradients of native_group_norm, fused.")
+   own=True, doc="The gradients of _group_norm, fused.")
+composite("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> "
+          "(Tensor, Tensor, Tensor)", variants="function", cpp_out=True,
+          doc="`_group_norm` of N images of C channels and HxW pixels.")
 op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor output, Tensor rstd)",
    kernel=custom(), variants="", nondiff=("rstd",),
    grad={"input, weight": "rms_norm_backward(grad_output, input, normalized_shape, weight, rstd, eps, mask)"},
-   doc="Divides by the root mean square over the last dimensions.")
+   doc="Divides by the root mean square over the last dimensions.", cpp_out=False)
 op("_fused_rms_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight) -> "
-   "(Tensor grad_input, Tensor grad_weight)", kernel=custom(), variants="", grad="none",
+   "(Tensor grad_input, Tensor grad_weight)", kernel=custom(), variants="", grad="none", cpp_out=False,
    doc="The gradients of _fused_rms_norm.")
 
 composite("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
           "float momentum, float eps, bool cudnn_enabled=True) -> Tensor", variants="function",
-          doc="Batch normalisation of (N, C, ...); in training with the batch's statistics.")
+          doc="Batch normalisation of (N, C, ...); in training with the batch's statistics.",
+          overloads=["batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, bool cudnn_enabled)"])
 composite("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
           "bool cudnn_enable=True) -> Tensor", variants="function", doc="Layer normalisation over the last dimensions.")
 composite("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
           "bool cudnn_enabled=True) -> Tensor", variants="function", doc="Group normalisation of (N, C, ...).")
 composite("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
           "bool use_input_stats, float momentum, float eps, bool cudnn_enabled=True) -> Tensor", variants="function",
-          doc="Normalises each channel of each image.")
+          doc="Normalises each channel of each image.",
+          overloads=["instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, bool cudnn_enabled)"])
 composite("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
           variants="function", doc="input / sqrt(mean(input ** 2) + eps) * weight over the last dimensions.")
 composite("local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1) -> Tensor",
           variants="function", nn=True,
-          doc="input over (k + alpha * the mean square of `size` neighbouring channels) to the power beta.")
+          doc="input over (k + alpha * the mean square of `size` neighbouring channels) to the power beta.", own=True)
 composite("normalize(Tensor input, float p=2, int[1] dim=1, float eps=1e-12) -> Tensor", variants="function out", nn=True,
-          doc="input over the larger of its p-norm along dim and eps.")
+          doc="input over the larger of its p-norm along dim and eps.", own=True)

@@ -5,38 +5,38 @@ from gen.table import custom, op
 op("sgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] momentum_buffers, *, float lr, float momentum, "
    "float dampening, float weight_decay, bool nesterov, bool maximize, bool first) -> ()",
    kernel=custom(), variants="function", grad="none",
-   doc="A step of stochastic gradient descent; `first` fills the momentum buffers, which are empty without momentum.")
+   doc="A step of stochastic gradient descent; `first` fills the momentum buffers, which are empty without momentum.", own=True)
 op("adam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
    "Tensor(d!)[] max_exp_avg_sqs, Tensor(e!)[] steps, *, float lr, float beta1, float beta2, float eps, "
    "float weight_decay, bool decoupled, bool amsgrad, bool maximize) -> ()",
    kernel=custom(), variants="function", grad="none",
-   doc="A step of Adam, of AdamW where decoupled; `steps` are float32 counters, max_exp_avg_sqs is empty without amsgrad.")
+   doc="A step of Adam, of AdamW where decoupled; `steps` are float32 counters, max_exp_avg_sqs is empty without amsgrad.", own=True)
 op("rmsprop_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] square_avgs, Tensor(c!)[] momentum_buffers, "
    "Tensor(d!)[] grad_avgs, Tensor(e!)[] steps, *, float lr, float alpha, float eps, float weight_decay, float momentum, "
    "bool centered, bool maximize) -> ()",
    kernel=custom(), variants="function", grad="none",
-   doc="A step of RMSprop; momentum_buffers is empty without momentum, grad_avgs unless centered.")
+   doc="A step of RMSprop; momentum_buffers is empty without momentum, grad_avgs unless centered.", own=True)
 op("adagrad_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] state_sums, Tensor(c!)[] steps, *, float lr, "
    "float lr_decay, float eps, float weight_decay, bool maximize) -> ()",
-   kernel=custom(), variants="function", grad="none", doc="A step of Adagrad.")
+   kernel=custom(), variants="function", grad="none", doc="A step of Adagrad.", own=True)
 op("adadelta_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] square_avgs, Tensor(c!)[] acc_deltas, "
    "Tensor(d!)[] steps, *, float lr, float rho, float eps, float weight_decay, bool maximize) -> ()",
-   kernel=custom(), variants="function", grad="none", doc="A step of Adadelta.")
+   kernel=custom(), variants="function", grad="none", doc="A step of Adadelta.", own=True)
 op("adamax_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_infs, Tensor(d!)[] steps, *, "
    "float lr, float beta1, float beta2, float eps, float weight_decay, bool maximize) -> ()",
-   kernel=custom(), variants="function", grad="none", doc="A step of Adamax.")
+   kernel=custom(), variants="function", grad="none", doc="A step of Adamax.", own=True)
 op("nadam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
    "Tensor(d!)[] mu_products, Tensor(e!)[] steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, "
    "float momentum_decay, bool decoupled, bool maximize) -> ()",
    kernel=custom(), variants="function", grad="none",
-   doc="A step of NAdam; mu_products are float32 tensors of one element.")
+   doc="A step of NAdam; mu_products are float32 tensors of one element.", own=True)
 op("radam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
    "Tensor(d!)[] steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, bool decoupled, "
    "bool maximize) -> ()",
-   kernel=custom(), variants="function", grad="none", doc="A step of RAdam.")
+   kernel=custom(), variants="function", grad="none", doc="A step of RAdam.", own=True)
 op("rprop_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] prevs, Tensor(c!)[] step_sizes, Tensor(d!)[] steps, *, "
    "float eta_minus, float eta_plus, float step_size_min, float step_size_max, bool maximize) -> ()",
-   kernel=custom(), variants="function", grad="none", doc="A step of Rprop.")
+   kernel=custom(), variants="function", grad="none", doc="A step of Rprop.", own=True)
 op("asgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] axs, *, float lambd, float eta, float mu, "
    "float weight_decay, bool maximize) -> ()",
-   kernel=custom(), variants="function", grad="none", doc="A step of ASGD with the rate eta and the averaging weight mu.")
+   kernel=custom(), variants="function", grad="none", doc="A step of ASGD with the rate eta and the averaging weight mu.", own=True)

@@ -12,29 +12,36 @@ def _node(sizes, before, after):
 op(f"_max_pool(Tensor self, {_window}, int[] dilation, bool ceil_mode) -> (Tensor values, Tensor indices)",
    node=_node("kernel_size", "MaxPool", "DWithIndicesBackward0"), kernel=custom(), variants="", nondiff=("indices",),
    grad={"self": "_max_pool_backward(grad_values, indices, self.sizes(), kernel_size.size())"},
-   doc="The largest element of each window and its place in the image (flat).")
+   doc="The largest element of each window and its place in the image (flat).", own=True)
 op("_max_pool_backward(Tensor grad_output, Tensor indices, int[] input_size, int dims) -> Tensor", kernel=custom(),
    variants="", grad={"grad_output": "pooled_at(grad, indices, dims)"},
-   doc="Adds gradients at the places of the largest elements.")
+   doc="Adds gradients at the places of the largest elements.", own=True)
 op(f"_avg_pool(Tensor self, {_window}, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
    node=_node("kernel_size", "AvgPool", "DBackward0"), kernel=custom(), variants="",
    grad={"self": "_avg_pool_backward(grad, self.sizes(), kernel_size, stride, padding, ceil_mode, count_include_pad, "
          "divisor_override)"},
-   doc="The mean of each window.")
+   doc="The mean of each window.", own=True)
 op(f"_avg_pool_backward(Tensor grad_output, int[] input_size, {_window}, bool ceil_mode, bool count_include_pad, "
    "int? divisor_override) -> Tensor", kernel=custom(), variants="",
    grad={"grad_output": "_avg_pool(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)"},
-   doc="Spreads gradients over the windows.")
+   doc="Spreads gradients over the windows.", own=True)
 op("_adaptive_avg_pool(Tensor self, int[] output_size) -> Tensor", node=_node("output_size", "AdaptiveAvgPool", "DBackward0"), kernel=custom(), variants="",
    grad={"self": "_adaptive_avg_pool_backward(grad, self.sizes(), output_size.size())"},
-   doc="The means of nearly equal windows, as many as output_size says.")
+   doc="The means of nearly equal windows, as many as output_size says.", own=True)
 op("_adaptive_avg_pool_backward(Tensor grad_output, int[] input_size, int dims) -> Tensor", kernel=custom(),
    variants="", grad={"grad_output": "_adaptive_avg_pool(grad, last_sizes(grad_output.sizes(), dims))"},
-   doc="Spreads gradients over the windows.")
+   doc="Spreads gradients over the windows.", own=True)
 op("_adaptive_max_pool(Tensor self, int[] output_size) -> (Tensor values, Tensor indices)", node=_node("output_size", "AdaptiveMaxPool", "DBackward0"), kernel=custom(),
    variants="", nondiff=("indices",),
    grad={"self": "_max_pool_backward(grad_values, indices, self.sizes(), output_size.size())"},
-   doc="The largest elements of nearly equal windows and their places.")
+   doc="The largest elements of nearly equal windows and their places.", own=True)
+
+
+def _out(call, n):
+    """The keys of the out= overload of a pooling that gives places, which only images and volumes have."""
+    name, _, arguments = call.partition("(")
+    return {"cpp_out": True, "overloads": [f"{name}.out({arguments}, out!, indices!)"]} if n > 1 else {}
+
 
 for _n in (1, 2, 3):
     _sizes = f"int[{_n}] kernel_size, int[{_n}] stride=[], int[{_n}] padding=0"
@@ -42,29 +49,33 @@ for _n in (1, 2, 3):
     composite(f"max_pool{_n}d(Tensor self, {_sizes}, int[{_n}] dilation=1, bool ceil_mode=False) -> Tensor",
               variants="function", doc=f"The largest element of each window over {_dims}.")
     composite(f"max_pool{_n}d_with_indices(Tensor self, {_sizes}, int[{_n}] dilation=1, bool ceil_mode=False) -> "
-              "(Tensor, Tensor)", variants="function", nn=_n > 1, doc="The same, with the places.")
+              "(Tensor, Tensor)", variants="function", nn=_n > 1, doc="The same, with the places.",
+              **_out(f"max_pool{_n}d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode", _n))
     _more = ", int? divisor_override=None" if _n > 1 else ""
     composite(f"avg_pool{_n}d(Tensor self, {_sizes}, bool ceil_mode=False, bool count_include_pad=True{_more}) -> Tensor",
-              variants="function", nn=_n > 1, doc=f"The mean of each window over {_dims}.")
+              variants="function", nn=_n > 1, cpp_out=True, doc=f"The mean of each window over {_dims}.")
     composite(f"adaptive_avg_pool{_n}d(Tensor self, int[{_n}] output_size) -> Tensor", variants="function", nn=_n > 1,
-              doc=f"Means of nearly equal windows over {_dims}.")
+              cpp_out=True, doc=f"Means of nearly equal windows over {_dims}.")
     composite(f"adaptive_max_pool{_n}d(Tensor self, int[{_n}] output_size) -> (Tensor, Tensor)", variants="function",
-              nn=_n > 1, doc=f"Largest elements of nearly equal windows over {_dims}, with their places.")
+              nn=_n > 1, doc=f"Largest elements of nearly equal windows over {_dims}, with their places.",
+              **_out(f"adaptive_max_pool{_n}d(self, output_size", _n))
     composite(f"lp_pool{_n}d(Tensor self, float norm_type, int[{_n}] kernel_size, int[{_n}]? stride=None, "
               "bool ceil_mode=False) -> Tensor", variants="function", nn=True,
-              doc=f"The p-norm of each window over {_dims}.")
+              doc=f"The p-norm of each window over {_dims}.", own=True)
 
 # ---- windows at random places ----
 
 _windows = "int[{n}] kernel_size, int[{n}] output_size, Tensor random_samples"
 for _n in (2, 3):
     composite(f"fractional_max_pool{_n}d(Tensor self, {_windows.format(n=_n)}) -> (Tensor, Tensor)", variants="function",
-              nn=True, doc="The largest elements of output_size windows, and their places. The distances of the windows "
+              cpp_out=True, nn=True,
+              overloads=[f"fractional_max_pool{_n}d.output(self, kernel_size, output_size, random_samples, output!, indices!)"],
+              doc="The largest elements of output_size windows, and their places. The distances of the windows "
                            "are nearly equal; where they begin depends on a number in [0, 1) for each channel and dimension.")
 composite("_fractional_max_pool(Tensor self, int dims, int[] kernel_size, int[]? output_size=None, "
           "float[]? output_ratio=None, Tensor? random_samples=None) -> (Tensor, Tensor)", variants="function",
           doc="`fractional_max_pool` of output_size windows, or of output_ratio times as many as there are pixels; "
-              "random_samples are drawn where there are none.")
+              "random_samples are drawn where there are none.", own=True)
 
 # ---- maxima put back ----
 
@@ -76,4 +87,4 @@ composite("max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] 
 composite("_max_unpool(Tensor self, Tensor indices, int dims, int[] kernel_size, int[]? stride=None, int[] padding=0, "
           "int[]? output_size=None) -> Tensor", variants="function",
           doc="Undoes `max_pool`: the maxima at their indices, zeros elsewhere. output_size chooses among the sizes that "
-              "pool to the input's.")
+              "pool to the input's.", own=True)

@@ -17,7 +17,7 @@ op("lgamma(Tensor self) -> Tensor", **_floats, grad={"self": "grad * self.digamm
 op("digamma(Tensor self) -> Tensor", **_floats, grad={"self": "grad * polygamma(1, self)"},
    doc="The derivative of the logarithm of gamma.")
 op("_polygamma(Tensor self, int n) -> Tensor", kernel=pointwise(floating, promote="float"), variants="function inplace",
-   grad={"self": "grad * polygamma(n + 1, self)"}, doc="`polygamma` for an n that is not negative.")
+   grad={"self": "grad * polygamma(n + 1, self)"}, doc="`polygamma` for an n that is not negative.", own=True)
 composite("polygamma(int n, Tensor self) -> Tensor", variants="function method out", doc="The n-th derivative of digamma.")
 composite("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", variants="method inplace", doc="`polygamma` in place.")
 composite("mvlgamma(Tensor self, int p) -> Tensor", variants="function method out", doc="The logarithm of the multivariate gamma function of dimension p.")
@@ -32,8 +32,11 @@ op("igammac(Tensor self, Tensor other) -> Tensor", **_floats,
    doc="The regularised upper incomplete gamma function Q(self, other).")
 op("special_zeta(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
    grad={"self": "no_derivative(\"zeta\")", "other": "grad * (-self) * special_zeta(self + 1, other)"},
-   doc="The Hurwitz zeta function: the sum of (other + k)^-self over k >= 0.")
-composite("special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function", doc="`zeta` of a number.")
+   doc="The Hurwitz zeta function: the sum of (other + k)^-self over k >= 0.",
+   overloads=["special_zeta(self, Tensor other)", "special_zeta.other_scalar(self, Scalar other)",
+              "special_zeta.other_scalar_out(self, Scalar other, out!)",
+              "special_zeta.out(self, Tensor other, out!)"])
+composite("special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function", doc="`zeta` of a number.", cpp_out=True)
 
 # ---- Bessel functions ----
 
@@ -63,8 +66,8 @@ for _name, _doc in {
     "airy_ai": "The Airy function Ai.",
 }.items():
     op(f"special_{_name}(Tensor x) -> Tensor", **_plain, doc=_doc)
-composite("special_modified_bessel_i0(Tensor self) -> Tensor", variants="function", grad="none", doc="`i0`.")
-composite("special_modified_bessel_i1(Tensor self) -> Tensor", variants="function", grad="none", doc="`special.i1`.")
+composite("special_modified_bessel_i0(Tensor self) -> Tensor", variants="function", grad="none", doc="`i0`.", cpp_out=True)
+composite("special_modified_bessel_i1(Tensor self) -> Tensor", variants="function", grad="none", doc="`special.i1`.", cpp_out=True)
 
 # ---- error functions ----
 
@@ -83,8 +86,12 @@ op("special_entr(Tensor self) -> Tensor", **_function,
    doc="-self log(self), 0 at 0, minus infinity below.")
 op("special_xlog1py(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
    grad={"self": "where(self.eq(0).logical_and(other.le(-1)), 0, grad * other.log1p())", "other": "grad * self / (other + 1)"},
-   doc="self * log(1 + other), 0 where self is 0.")
-composite("special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function", doc="`xlog1py` of a number.")
+   doc="self * log(1 + other), 0 where self is 0.",
+   overloads=["special_xlog1py(self, Tensor other)",
+              "special_xlog1py.other_scalar(self, Scalar other)",
+              "special_xlog1py.other_scalar_out(self, Scalar other, out!)",
+              "special_xlog1py.out(self, Tensor other, out!)"])
+composite("special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function", doc="`xlog1py` of a number.", cpp_out=True)
 
 # ---- orthogonal polynomials; n is the degree ----
 
@@ -96,13 +103,19 @@ for _name, _doc in {
     "laguerre_polynomial_l": "The Laguerre polynomial.",
     "legendre_polynomial_p": "The Legendre polynomial.",
 }.items():
-    op(f"special_{_name}(Tensor|Scalar x, Tensor|Scalar n) -> Tensor", **_plain, doc=_doc)
+    op(f"special_{_name}(Tensor|Scalar x, Tensor|Scalar n) -> Tensor", **_plain, doc=_doc,
+       overloads=[f"special_{_name}{_form}({_operands})" for _form, _operands in (
+           ("", "Tensor x, Tensor n"), (".x_scalar", "Scalar x, Tensor n"), (".n_scalar", "Tensor x, Scalar n"),
+           (".out", "Tensor x, Tensor n, out!"), (".x_scalar_out", "Scalar x, Tensor n, out!"),
+           (".n_scalar_out", "Tensor x, Scalar n, out!"))])
 
 # ---- integers, parts of floating-point numbers ----
 
 op("gcd(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none", ref="numpy.gcd", doc="The greatest common divisor.")
 op("lcm(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none", ref="numpy.lcm", doc="The least common multiple.")
 op("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=custom(isa=False), nondiff=("exponent",),
-   grad={"self": "ldexp(grad_mantissa, -exponent)"}, doc="mantissa * 2^exponent = self, with 1/2 <= |mantissa| < 1.")
-composite("ldexp(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.ldexp", doc="self * 2^other.")
+   grad={"self": "ldexp(grad_mantissa, -exponent)"}, doc="mantissa * 2^exponent = self, with 1/2 <= |mantissa| < 1.",
+   overloads=["frexp.Tensor(self)", "frexp.Tensor_out(self, mantissa!, exponent!)"])
+composite("ldexp(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.ldexp", doc="self * 2^other.",
+          overloads=["ldexp.Tensor(self, other)"])
 composite("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace", doc="`ldexp` in place.")

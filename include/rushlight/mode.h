@@ -1,25 +1,15 @@
-// Modes and the registry of ops in boxed form. A mode is an object on a per-thread stack that sees
-// every op call before it runs; while its handler runs it is popped, so the ops that it calls
-// itself go to the mode below.
+// Levels: objects on per-thread stacks that see op calls in boxed form before they run. While the
+// handler of one runs it is popped, so the ops that it calls itself go to the level below.
 #pragma once
 
+#include <rushlight/schema.h>
 #include <rushlight/thread_state.h>
-#include <rushlight/value.h>
 
 namespace rushlight {
 
-struct OpInfo {
-  const char* name;      // "add"
-  const char* overload;  // "Tensor", or ""
-  const char* schema;    // whole signature
-  size_t num_arguments;
-  std::vector<Value> (*call)(
-      const std::vector<Value>& arguments);  // through modes, autograd and all
-};
-
 struct RL_API Mode {
   virtual ~Mode();
-  // Handles one call; the default way is `return op.call(arguments);`.
+  // Handles one call; the default way is `return call(op, arguments);`.
   virtual std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) = 0;
   Mode* below = nullptr;
 };
@@ -38,14 +28,31 @@ class RL_API ModeScope {
   Mode** slot_;
 };
 
-RL_API ArrayRef<const OpInfo*> all_ops();  // by name
-// Null where there is none; `overload` "" finds the first.
-RL_API const OpInfo* find_op(std::string_view name, std::string_view overload = "");
-// Checks the number of arguments, then calls.
-RL_API std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments);
-// Used by generated code when tls.upper or tls.lower is set. The lower handler runs without
-// recording.
-RL_API std::vector<Value> dispatch_upper(const OpInfo& op, const std::vector<Value>& arguments);
-RL_API std::vector<Value> dispatch_lower(const OpInfo& op, const std::vector<Value>& arguments);
+// What a special tensor brings (TensorImpl::special): who runs the ops that it takes part in, below
+// autograd and below the modes, and who answers for memory that it does not have.
+struct RL_API SpecialTensor {
+  virtual ~SpecialTensor();
+  // Of the special tensors among the arguments the first is asked.
+  virtual std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) = 0;
+  // Called where the memory of the tensor is wanted: returns, or raises.
+  virtual void want_memory() const {}
+};
+
+// Generated code calls these where a level or a special tensor is there; arguments are those of the
+// function. The lower one runs without recording.
+RL_API std::vector<Value> dispatch_upper(const OpFunction& function, std::vector<Value> arguments);
+RL_API std::vector<Value> dispatch_lower(const OpFunction& function, std::vector<Value> arguments);
+
+// Within it special tensors are taken as what they are made of: their handlers do not run.
+class RL_API WithoutSpecial {
+ public:
+  WithoutSpecial() : before_(tls.see_special) { tls.see_special = false; }
+  ~WithoutSpecial() { tls.see_special = before_; }
+  WithoutSpecial(const WithoutSpecial&) = delete;
+  WithoutSpecial& operator=(const WithoutSpecial&) = delete;
+
+ private:
+  bool before_;
+};
 
 }  // namespace rushlight

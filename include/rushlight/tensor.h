@@ -25,6 +25,7 @@ namespace rushlight {
 class Tensor;
 class Node;
 struct AutogradMeta;
+struct SpecialTensor;
 using TensorList = ArrayRef<Tensor>;
 
 // How often a tensor was written. Inline in its tensor until it is shared: views, `detach` and
@@ -56,6 +57,9 @@ class RL_API TensorImpl : public RefCounted {
   int64_t storage_offset() const { return offset_; }  // in elements
   const Storage& storage() const { return storage_; }
   char* data() const {  // address of the first element; null for an empty storage
+    if (RL_UNLIKELY(special_ != nullptr)) {
+      want_memory();
+    }
     return static_cast<char*>(storage_->data()) + offset_ * itemsize(dtype_);
   }
   bool is_contiguous() const { return contiguous_; }
@@ -106,6 +110,10 @@ class RL_API TensorImpl : public RefCounted {
   }  // a view without a grad_fn of its own: follows its root
   void set_autograd(AutogradMeta* meta) { autograd_ = meta; }
 
+  // A special tensor brings its own handling of ops (mode.h); null as a rule, and owned.
+  SpecialTensor* special() const { return special_; }
+  void set_special(std::unique_ptr<SpecialTensor> special);
+
   // The one Python object of this tensor. Python owns the impl as a rule; when its object would die
   // while C++ still holds the impl, the object is resurrected and owned by the impl
   // (owns_python()).
@@ -122,6 +130,7 @@ class RL_API TensorImpl : public RefCounted {
   void set_dims(IntArrayRef sizes);
   void refresh_flags();
   bool root_requires_grad() const;
+  void want_memory() const;
 
   Storage storage_;
   int64_t numel_ = 0;
@@ -143,6 +152,7 @@ class RL_API TensorImpl : public RefCounted {
   std::atomic<VersionCell*> version_cell_{nullptr};  // owned
   AutogradMeta* autograd_ = nullptr;
   _object* python_ = nullptr;
+  SpecialTensor* special_ = nullptr;
   int64_t inline_[2 * inline_dims];
 };
 

@@ -20,6 +20,7 @@ struct ThreadState {
   bool anomaly_check_nan = true;
   Mode* upper = nullptr;       // topmost mode above autocast and autograd; null as a rule
   Mode* lower = nullptr;       // topmost mode below them (profiler)
+  bool see_special = true;     // whether special tensors bring their handlers
   uint64_t next_sequence = 0;  // of the nodes recorded here
   SavedTensorHooks* saved_hooks = nullptr;  // innermost ones; null as a rule
   Node* current_node = nullptr;             // whose backward runs

@@ -1,219 +1,235 @@
-"""`ops.aten.NAME` and `ops.aten.NAME.OVERLOAD`: ops in boxed form, by their schemas' names."""
+"""`ops.aten.NAME` and `ops.aten.NAME.OVERLOAD`: ops in boxed form, under PyTorch's names.
+
+What an op takes is data of the registry in C++ (`_C._op_schema`); nothing here reads schema texts.
+"""
 
 from __future__ import annotations
 
-import ast
-import re
 import types
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from rushlight import _C
 
-_SIGNATURE = re.compile(r"(\w+)(?:\.(\w+))?\((.*)\)\s*->", re.DOTALL)
-_COMMA = re.compile(r",(?![^(\[]*[)\]])")  # outside brackets
-_CONSTANTS = {
-    "None": None,
-    "True": True,
-    "False": False,
-    "Contiguous": _C.contiguous_format,
-    "Preserve": _C.preserve_format,
-    "inf": float("inf"),
-    "-inf": float("-inf"),
-    "nan": float("nan"),
-    "{}": None,
-}
-_REQUIRED = object()
+_REQUIRED: Any = object()
 
 
-# Where one signature of ours stands for several of PyTorch's, all their names lead to it.
-_MERGED = frozenset(
-    "default Tensor Scalar dim dim_IntList self int correction Tensor_Tensor Tensor_Scalar".split()  # noqa: SIM905
-)
-_OPTIONS = ("dtype", "layout", "device", "pin_memory", "requires_grad")
+class AliasInfo(NamedTuple):
+    """How an argument or a result shares memory: those of one name do."""
+
+    before_set: frozenset
+    is_write: bool
+
+
+class Argument(NamedTuple):
+    """An argument or a result of a schema; `default_value` where `has_default_value()`."""
+
+    name: str
+    type: str
+    default_value: Any = None
+    kwarg_only: bool = False
+    alias_info: AliasInfo | None = None
+    default: tuple = ()  # holds the default where there is one
+
+    def has_default_value(self):
+        """Whether it may be left out."""
+        return bool(self.default)
+
+    @property
+    def is_out(self):
+        """Whether it is an out= argument."""
+        return self.kwarg_only and self.alias_info is not None and self.alias_info.is_write
+
+
+class FunctionSchema(NamedTuple):
+    """What an overload is called, takes and gives."""
+
+    name: str  # "aten::add"
+    overload_name: str
+    arguments: tuple[Argument, ...]
+    returns: tuple[Argument, ...]
+    text: str
+
+    @property
+    def is_mutable(self):
+        """Whether an argument is written."""
+        return any(a.alias_info is not None and a.alias_info.is_write for a in self.arguments)
+
+    def __str__(self):
+        return self.text
+
+
+def _argument(row, kwarg_only=False, default=()):
+    name, kind, alias, written = row
+    info = AliasInfo(frozenset({f"alias::{alias}"}), written) if alias else None
+    return Argument(name, kind, default[0] if default else None, kwarg_only, info, default)
+
+
+def _schema(index, space, name, overload):
+    text, arguments, results = _C._op_schema(index)
+    return FunctionSchema(
+        f"{space}::{name}",
+        overload,
+        tuple(_argument(*row) for row in arguments),
+        tuple(_argument(row) for row in results),
+        text,
+    )
 
 
 class OpOverload:
     """One signature of an op; calling it runs the op through modes, autograd and all."""
 
-    namespace = "aten"
-
-    def __init__(self, schema, packet=None):
-        self._schema = self.schema = schema
-        match = _SIGNATURE.match(schema)
-        if match is None:
-            raise ValueError(f"not a schema: {schema!r}")
-        name, overload, arguments = match.groups()
-        self._opname, self.overload = name, overload or ""
-        self._packet = packet
-        names: list[str] = []
-        kinds: list[str] = []
-        self.defaults: list[Any] = []
-        self._num_positional = None
-        for part in filter(None, map(str.strip, _COMMA.split(arguments))):
-            if part == "*":
-                self._num_positional = len(names)
-                continue
-            if part == "options" and self._num_positional is None:
-                self._num_positional = len(names)
-            declaration, _, default = (
-                ("options options", "=", "{}") if part == "options" else part.partition("=")
-            )
-            kind, _, argument = declaration.strip().rpartition(" ")
-            names.append(argument)
-            kinds.append(re.sub(r"\([a-z]!?\)", "", kind))
-            self.defaults.append(_parse_default(default.strip()) if default else _REQUIRED)
-        self.names, self.types = tuple(names), tuple(kinds)
-        if self._num_positional is None:
-            self._num_positional = len(self.names)
-        public = self.overload
-        if not public and any("|Scalar" in kind for kind in self.types):
-            public = "Tensor"
-        self._overloadname = public or "default"
-        self.__name__ = f"{name}.{self._overloadname}"
+    def __init__(self, packet, index, overload):
+        self._index, self._packet = index, packet
+        self._schema = _schema(index, packet._space, packet.__name__, overload)
+        self._overloadname = overload or "default"
+        self._opname = packet.__name__
+        self.namespace = packet._space
+        self.__name__ = f"{packet.__name__}.{self._overloadname}"
         self.__qualname__ = self.__name__
-        self.is_view = "(a)" in arguments
+        self.__module__ = f"rushlight.ops.{packet._space}"
+        arguments = self._schema.arguments
+        self._names = {a.name: i for i, a in enumerate(arguments)}
+        self._defaults = tuple(a.default[0] if a.default else _REQUIRED for a in arguments)
+        self._num_positional = sum(not a.kwarg_only for a in arguments)
 
     @property
     def overloadpacket(self):
         """All signatures of the op."""
-        return self._packet if self._packet is not None else _packet(self._opname)
+        return self._packet
+
+    @property
+    def is_view(self):
+        """Whether results share memory with an argument that is not written."""
+        return not self._schema.is_mutable and any(r.alias_info for r in self._schema.returns)
 
     def name(self):
         """The name with its namespace: "aten::add.Tensor"."""
         suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
-        return f"aten::{self._opname}{suffix}"
+        return f"{self.namespace}::{self._opname}{suffix}"
 
     def __call__(self, /, *args, **kwargs):
-        if len(args) > len(self.names):
+        if len(args) > self._num_positional:
             raise TypeError(
-                f"{self.__name__}() takes {len(self.names)} arguments but {len(args)} were given"
+                f"{self.__name__}() takes {self._num_positional} positional arguments but "
+                f"{len(args)} were given"
             )
-        values = [*args, *self.defaults[len(args) :]]
+        values = [*args, *self._defaults[len(args) :]]
         for name, value in kwargs.items():
-            if name in self.names:
-                values[self.names.index(name)] = value
-            elif name in _OPTIONS and "options" in self.names:
-                place = self.names.index("options")
-                values[place] = {**(values[place] or {}), name: value}
-            else:
+            place = self._names.get(name)
+            if place is None:
                 raise TypeError(f"{self.__name__}() got an unexpected keyword argument '{name}'")
-        missing = [f'"{n}"' for n, v in zip(self.names, values, strict=True) if v is _REQUIRED]
+            if place < len(args):
+                raise TypeError(f"{self.__name__}() got multiple values for argument '{name}'")
+            values[place] = value
+        missing = [f'"{n}"' for n, v in zip(self._names, values, strict=True) if v is _REQUIRED]
         if missing:
             raise TypeError(
                 f"{self.__name__}() missing {len(missing)} required arguments: {', '.join(missing)}"
             )
-        return _C._call_op(self._opname, self.overload, tuple(values), self.types, self.names)
-
-    def arguments_of(self, values):
-        """Boxed values as (args, kwargs) of a call; what equals its default is left out."""
-        n = self._num_positional
-        args = list(values[:n])
-        while args and _is_default(args[-1], self.defaults[len(args) - 1]):
-            args.pop()
-        kwargs: dict[str, Any] = {}
-        for name, value, default in zip(self.names[n:], values[n:], self.defaults[n:], strict=True):
-            if name == "options":
-                kwargs.update(value or {})
-            elif not _is_default(value, default):
-                kwargs[name] = value
-        return tuple(args), kwargs
+        return _C._call_op(self._index, tuple(values))
 
     def __str__(self):
-        return f"aten.{self.__name__}"
+        return f"{self.namespace}.{self.__name__}"
 
     def __repr__(self):
-        return f"<OpOverload(op='aten.{self._opname}', overload='{self._overloadname}')>"
+        return (
+            f"<OpOverload(op='{self.namespace}.{self._opname}', overload='{self._overloadname}')>"
+        )
 
     def __reduce__(self):
-        return _overload, (self._opname, self.overload)
+        overload = self._schema.overload_name
+        return _overload, (self.namespace, self._opname, overload)
 
     def __deepcopy__(self, memo):
         return self
 
 
-def _is_default(value, default):
-    if default is _REQUIRED:
-        return False
-    if isinstance(value, (tuple, list)) and isinstance(default, (tuple, list)):
-        return list(value) == list(default)
-    return type(value) is type(default) and value == default
-
-
 class OpOverloadPacket:
     """All signatures of an op, as attributes; calling it takes the first that fits."""
 
-    def __init__(self, name, schemas):
-        self.__name__ = name
-        self._qualified_op_name = f"aten::{name}"
-        self._overloads = {
-            o.overload or "default": o for o in (OpOverload(s, self) for s in schemas)
-        }
+    def __init__(self, space, name, rows):
+        self.__name__, self._space = name, space
+        self.__module__ = f"rushlight.ops.{space}"
+        self._qualified_op_name = f"{space}::{name}"
+        self._rows = {overload or "default": (index, overload) for index, overload in rows}
+        self._made: dict[str, OpOverload] = {}
 
     def overloads(self):
         """The names of the signatures."""
-        return list(self._overloads)
+        return list(self._rows)
 
     def __getattr__(self, overload):
-        if overload.startswith("__"):
-            raise AttributeError(overload)
-        found = self._overloads.get(overload)
-        if found is None and overload in _MERGED:
-            found = self._overloads.get("default") or next(iter(self._overloads.values()))
+        if overload.startswith("__") or overload not in self.__dict__.get("_rows", ()):
+            raise AttributeError(
+                f"The op '{self._qualified_op_name}' has no overload '{overload}'"
+                if not overload.startswith("__")
+                else overload
+            )
+        found = self._made.get(overload)
         if found is None:
-            raise AttributeError(f"The op 'aten::{self.__name__}' has no overload '{overload}'")
+            found = self._made[overload] = OpOverload(self, *self._rows[overload])
         return found
+
+    def __dir__(self):
+        return [*super().__dir__(), *self._rows]
 
     def __call__(self, /, *args, **kwargs):
         errors = []
-        for overload in self._overloads.values():
+        for overload in self._rows:
             try:
-                return overload(*args, **kwargs)
+                return getattr(self, overload)(*args, **kwargs)
             except TypeError as error:
                 errors.append(str(error))
         raise TypeError("; ".join(errors))
 
     def __str__(self):
-        return f"aten.{self.__name__}"
+        return f"{self._space}.{self.__name__}"
 
     def __repr__(self):
-        return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
+        return f"<OpOverloadPacket(op='{self._space}.{self.__name__}')>"
+
+    def __reduce__(self):
+        return _packet, (self._space, self.__name__)
 
 
-def _overload(name, overload):
-    """The object of one signature; `overload` as the schema has it."""
-    return _packet(name)._overloads[overload or "default"]
-
-
-def _dispatch(mode, overload, values):
-    """Offers a call to a TorchDispatchMode, which is popped while its method runs."""
-    args, kwargs = overload.arguments_of(values)
-    return mode.__torch_dispatch__(overload, (), args, kwargs)
-
-
-def _parse_default(text):
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return getattr(_C, text.lower())  # a dtype
+def _overload(space, name, overload):
+    """The object of one signature."""
+    return getattr(_packet(space, name), overload or "default")
 
 
 @cache
-def _packet(name):
-    schemas = _C._op_schemas(name)
-    if not schemas:
-        raise AttributeError(f"no op is named 'aten::{name}'")
-    return OpOverloadPacket(name, schemas)
+def _packet(space, name):
+    rows = [(index, o) for index, s, o in _C._op_overloads(name) if s == space]
+    if not rows:
+        raise AttributeError(f"no op is named '{space}::{name}'")
+    return OpOverloadPacket(space, name, rows)
+
+
+def all_schemas():
+    """The schemas of all overloads, aten's and those of `rushlight` alone."""
+    return [schema for name in sorted(_C._op_names()) for schema in schemas_of(name)]
+
+
+def schemas_of(qualified_name):
+    """The schemas of an op's overloads, "aten::add"; an empty list where there is no such op."""
+    space, _, name = qualified_name.rpartition("::")
+    return [_schema(index, s, name, o) for index, s, o in _C._op_overloads(name) if s == space]
 
 
 class _Namespace(types.ModuleType):
+    def __init__(self, space):
+        super().__init__(f"rushlight.ops.{space}")
+        self._space = space
+
     def __getattr__(self, name):
-        return _packet(name)
+        if name.startswith("__") and name.endswith("__") and not _C._op_overloads(name):
+            raise AttributeError(name)
+        return _packet(self._space, name)
 
     def __dir__(self):
-        return sorted(_C._op_names())
+        prefix = f"{self._space}::"
+        return sorted(n.removeprefix(prefix) for n in _C._op_names() if n.startswith(prefix))
 
 
 class _Custom(types.ModuleType):
@@ -228,7 +244,8 @@ class _Ops(types.ModuleType):
 
     def __init__(self):
         super().__init__("rushlight.ops")
-        self.aten = _Namespace("rushlight.ops.aten")
+        self.aten = _Namespace("aten")
+        self.rushlight = _Namespace("rushlight")
 
     def _add(self, namespace, name, op):
         setattr(getattr(self, namespace), name, op)

@@ -21,6 +21,8 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     __module__ = "rushlight"
     # numpy's operators leave mixed expressions to this class.
     __array_priority__ = 1000
+    # Subclasses that define it see every op that they take part in (utils/_python_dispatch.py).
+    __torch_dispatch__ = _C._disabled_torch_dispatch_impl
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -246,5 +248,16 @@ def _log_api_usage_once(event):
 
 _C._set_tensor_class(Tensor)
 _C._log_api_usage_once = _log_api_usage_once
+class _DisableTorchDispatch:
+    """Within it tensors whose class has `__torch_dispatch__` are plain ones on this thread."""
+
+    def __enter__(self):
+        self._before = _C._swap_dispatch_disabled(True)
+
+    def __exit__(self, *error):
+        _C._swap_dispatch_disabled(self._before)
+
+
+_C._DisableTorchDispatch = _DisableTorchDispatch
 _C.DisableTorchFunctionSubclass = _DisableTorchFunctionSubclass
 _C.DisableTorchFunction = _DisableTorchFunction

@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from rushlight import _C
+from rushlight import _C, _ops
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -148,7 +148,12 @@ _NEVER = frozenset(
 
 
 def _takes_tensors(name):
-    return any("Tensor" in s.partition("->")[0] for s in _C._op_schemas(name))
+    return any(
+        a.type.startswith("Tensor")
+        for space in ("aten", "rushlight")
+        for schema in _ops.schemas_of(f"{space}::{name}")
+        for a in schema.arguments
+    )
 
 
 def _functions(space):

@@ -1,12 +1,14 @@
-// The stacks of modes and the registry behind the boxed form.
+// The stacks of levels, and what special tensors bring.
 #include <rushlight/mode.h>
 
 #include <algorithm>
-#include <cstring>
+
+#include "core/op_support.h"
 
 namespace rushlight {
 
 Mode::~Mode() = default;
+SpecialTensor::~SpecialTensor() = default;
 
 ModeScope::ModeScope(Mode& mode, Level level)
     : slot_(level == Level::Upper ? &tls.upper : &tls.lower) {
@@ -16,27 +18,6 @@ ModeScope::ModeScope(Mode& mode, Level level)
 }
 
 ModeScope::~ModeScope() { *slot_ = before_; }
-
-const OpInfo* find_op(std::string_view name, std::string_view overload) {
-  const ArrayRef<const OpInfo*> ops = all_ops();
-  const auto* const first =
-      std::lower_bound(ops.begin(), ops.end(), name,
-                       [](const OpInfo* op, std::string_view n) { return op->name < n; });
-  const auto* it = first;
-  for (; it != ops.end() && (*it)->name == name; ++it) {
-    if ((*it)->overload == overload) {
-      return *it;
-    }
-  }
-  return overload.empty() && first != it ? *first
-                                         : nullptr;  // none is without a name: the first declared
-}
-
-std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments) {
-  RL_CHECK_TYPE(arguments.size() == op.num_arguments, op.name, "(): expected ", op.num_arguments,
-                " arguments in boxed form, but got ", arguments.size());
-  return op.call(arguments);
-}
 
 namespace {
 // Pops a mode while its handler runs.
@@ -52,17 +33,72 @@ class Popped {
   Mode*& slot_;
   Mode* mode_;
 };
-}  // namespace
 
-std::vector<Value> dispatch_upper(const OpInfo& op, const std::vector<Value>& arguments) {
-  const Popped popped(tls.upper);
-  return popped.mode().handle(op, arguments);
+// That results of a factory want a gradient is no argument of an overload: it is taken out here and
+// given back to what the handler returns.
+bool take_requires_grad(std::vector<Value>& arguments) {
+  bool taken = false;
+  for (Value& v : arguments) {
+    if (v.is<TensorOptions>() && v.get<TensorOptions>().requires_grad()) {
+      v = Value(v.get<TensorOptions>().requires_grad(false));
+      taken = true;
+    }
+  }
+  return taken;
 }
 
-std::vector<Value> dispatch_lower(const OpInfo& op, const std::vector<Value>& arguments) {
-  const Popped popped(tls.lower);
+template <class Handler>
+std::vector<Value> hand_over(Handler& handler, const OpFunction& function,
+                             std::vector<Value> arguments) {
+  const bool requires_grad = take_requires_grad(arguments);
+  const OpInfo& op = overload_of(function, arguments);
+  std::vector<Value> results = handler.handle(op, arguments_of(op, std::move(arguments)));
+  if (requires_grad && !results.empty()) {
+    results[0] = Value(as_leaf(results[0].get<Tensor>(), true));
+  }
+  return results;
+}
+
+SpecialTensor* special_in(const Value& v) {
+  if (v.is<Tensor>()) {
+    const auto t = v.get<Tensor>();
+    return t.defined() ? t.impl()->special() : nullptr;
+  }
+  if (v.is<std::vector<Tensor>>()) {
+    for (const Tensor& t : v.get<std::vector<Tensor>>()) {
+      if (t.defined() && t.impl()->special() != nullptr) {
+        return t.impl()->special();
+      }
+    }
+  }
+  if (v.is<std::vector<std::optional<Tensor>>>()) {
+    for (const std::optional<Tensor>& t : v.get<std::vector<std::optional<Tensor>>>()) {
+      if (t && t->defined() && t->impl()->special() != nullptr) {
+        return t->impl()->special();
+      }
+    }
+  }
+  return nullptr;
+}
+}  // namespace
+
+std::vector<Value> dispatch_upper(const OpFunction& function, std::vector<Value> arguments) {
+  const Popped popped(tls.upper);
+  return hand_over(popped.mode(), function, std::move(arguments));
+}
+
+std::vector<Value> dispatch_lower(const OpFunction& function, std::vector<Value> arguments) {
   const NoGradGuard no_grad;  // below autograd: the caller records
-  return popped.mode().handle(op, arguments);
+  if (tls.lower != nullptr) {
+    const Popped popped(tls.lower);
+    return hand_over(popped.mode(), function, std::move(arguments));
+  }
+  SpecialTensor* special = nullptr;
+  for (const Value& v : arguments) {
+    special = special != nullptr ? special : special_in(v);
+  }
+  RL_CHECK(special != nullptr, "no level and no special tensor handles this call");
+  return hand_over(*special, function, std::move(arguments));
 }
 
 }  // namespace rushlight

@@ -5,6 +5,7 @@
 // tensors arrive as `Tensor&` and may be replaced (`self = self.contiguous()`).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 
@@ -129,7 +130,21 @@ RL_API Tensor apart_from(const char* op, const Tensor& out, const Tensor& t, boo
 // out= of a composite: resizes, casts and copies.
 RL_API void assign_out(const char* op, const Tensor& out, const Tensor& value);
 
-// The slow path of a wrapper under a mode: boxes the arguments, unboxes what the mode returns.
+// Whether something below autograd sees this call: a mode, or a special tensor among its tensors.
+inline bool is_special(const Tensor& t) {
+  return t.impl() != nullptr && t.impl()->special() != nullptr;
+}
+inline bool is_special(TensorList list) { return std::any_of(list.begin(), list.end(), [](const Tensor& t) { return is_special(t); }); }
+inline bool is_special(const std::vector<std::optional<Tensor>>& list) {
+  return std::any_of(list.begin(), list.end(),
+                     [](const std::optional<Tensor>& t) { return t && is_special(*t); });
+}
+template <class... T>
+bool seen_below(const T&... tensors) {
+  return tls.lower != nullptr || ((is_special(tensors) || ...) && tls.see_special);
+}
+
+// The slow path of a wrapper: boxes the arguments, unboxes what the level returns.
 template <class R>
 R unbox_results(const std::vector<Value>& values) {
   if constexpr (std::is_void_v<R>) {
@@ -142,10 +157,11 @@ R unbox_results(const std::vector<Value>& values) {
     return values.at(0).template get<R>();
   }
 }
-using ModeDispatch = std::vector<Value> (*)(const OpInfo& op, const std::vector<Value>& arguments);
+using Dispatch = std::vector<Value> (*)(const OpFunction& function, std::vector<Value> arguments);
 template <class R, class... A>
-[[gnu::noinline]] R dispatch_boxed(ModeDispatch via, const OpInfo& op, const A&... arguments) {
-  return unbox_results<R>(via(op, std::vector<Value>{Value(arguments)...}));
+[[gnu::noinline]] R dispatch_boxed(Dispatch via, const OpFunction& function,
+                                   const A&... arguments) {
+  return unbox_results<R>(via(function, std::vector<Value>{Value(arguments)...}));
 }
 inline std::vector<Value> box_results(Tensor t) { return {Value(std::move(t))}; }
 inline std::vector<Value> box_results(std::vector<Tensor> t) { return {Value(std::move(t))}; }
@@ -158,6 +174,8 @@ template <class T>
 std::vector<Value> box_results(T v) {
   return {Value(v)};
 }
+
+RL_API Scalar read_number(const Tensor& t);  // the element of a tensor that has one
 
 // A factory's result, made a leaf that requires grad when asked; RuntimeError for dtypes without
 // gradients.

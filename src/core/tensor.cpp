@@ -6,7 +6,7 @@
 #include <limits>
 
 #include <rushlight/autograd.h>
-#include <rushlight/thread_state.h>
+#include <rushlight/mode.h>
 
 #include "core/backend.h"
 #include "core/op_support.h"
@@ -43,6 +43,7 @@ void TensorImpl::release() const {
 }
 
 TensorImpl::~TensorImpl() {
+  delete special_;
   delete autograd_;
   const Ref<VersionCell> version =
       Ref<VersionCell>::steal(version_cell_.load(std::memory_order_relaxed));
@@ -50,6 +51,13 @@ TensorImpl::~TensorImpl() {
     delete[] dims_;
   }
 }
+
+void TensorImpl::set_special(std::unique_ptr<SpecialTensor> special) {
+  delete special_;
+  special_ = special.release();
+}
+
+void TensorImpl::want_memory() const { special_->want_memory(); }
 
 AutogradMeta& TensorImpl::autograd_or_make() {
   if (autograd_ == nullptr) {
@@ -243,20 +251,28 @@ void Tensor::check_dtype(ScalarType wanted) const {
   RL_CHECK(dtype() == wanted, "expected scalar type ", wanted, " but found ", dtype());
 }
 
-Scalar Tensor::item() const {
-  RL_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
-  RL_CHECK(!is_meta(), "Tensor.item() cannot be called on meta tensors");
-  if (!is_cpu()) {
-    const Tensor here = make_empty({}, dtype(), kCPU);
-    copy_raw(here, make_view(*this, {{}, {}, storage_offset()}));
-    return here.item();
+Scalar read_number(const Tensor& t) {
+  RL_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  RL_CHECK(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
+  if (!t.is_cpu()) {
+    const Tensor here = make_empty({}, t.dtype(), kCPU);
+    copy_raw(here, make_view(t, {{}, {}, t.storage_offset()}));
+    return read_number(here);
   }
-  if (dtype() == kBool) {
-    return *data<uint8_t>() != 0;  // the byte of memory that nobody wrote may be any
+  if (t.dtype() == kBool) {
+    return *t.data<uint8_t>() != 0;  // the byte of memory that nobody wrote may be any
   }
   return visit_dtype<set_all>(
-      "item", dtype(), [&](auto tag) -> Scalar { return *data<typename decltype(tag)::type>(); });
+      "item", t.dtype(), [&](auto tag) -> Scalar { return *t.data<typename decltype(tag)::type>(); });
 }
+
+Scalar _local_scalar_dense(const Tensor& self);  // the op, which src/core does not see
+
+Scalar Tensor::item() const {
+  RL_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+  return RL_UNLIKELY(seen_below(*this)) ? _local_scalar_dense(*this) : read_number(*this);
+}
+
 
 std::string Tensor::toString() const {  // as libtorch names types: CPUFloatType
   if (!defined()) {
@@ -285,12 +301,23 @@ Tensor alias_of(const Tensor& t) {
 }
 }  // namespace
 
+// The memory of a special tensor is its own affair: what shares it is what its `detach` gives.
+Tensor detach(const Tensor& self);
+
 Tensor Tensor::tensor_data() const {
+  if (RL_UNLIKELY(is_special(*this) && tls.see_special)) {
+    return rushlight::detach(*this);
+  }
   Tensor out = alias_of(*this);
   out.impl()->set_version_cell(impl_->share_version());
   return out;
 }
 
-Tensor Tensor::variable_data() const { return alias_of(*this); }
+Tensor Tensor::variable_data() const {
+  if (RL_UNLIKELY(is_special(*this) && tls.see_special)) {
+    return rushlight::detach(*this);
+  }
+  return alias_of(*this);
+}
 
 }  // namespace rushlight

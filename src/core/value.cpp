@@ -67,8 +67,12 @@ T Value::get() const {
   if constexpr (is_optional<T>) {
     using Inner = typename T::value_type;
     return is_none() ? T() : T(get<Inner>());
-  } else if constexpr (std::is_same_v<T, Tensor> || std::is_same_v<T, Generator>) {
+  } else if constexpr (std::is_same_v<T, Tensor>) {
+    return is_none() ? T() : is<Scalar>() ? make_number(held<Scalar>()) : held<T>();
+  } else if constexpr (std::is_same_v<T, Generator>) {
     return is_none() ? T() : held<T>();
+  } else if constexpr (std::is_same_v<T, DimVector>) {
+    return is<Scalar>() ? DimVector({get<int64_t>()}) : held<T>();
   } else if constexpr (std::is_same_v<T, bool>) {
     return held<Scalar>().toBool();
   } else if constexpr (std::is_same_v<T, int64_t>) {

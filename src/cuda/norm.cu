@@ -331,13 +331,13 @@ void cuda::native_layer_norm_backward(const Tensor& grad_input, const Tensor& gr
   normalize_backward("layer_norm_backward", grad_input, grad_weight, &grad_bias, grad, input, mean,
                      rstd, weight, layer_rows(input, normalized_shape));
 }
-void cuda::native_group_norm(const Tensor& output, const Tensor& mean, const Tensor& rstd,
+void cuda::_group_norm(const Tensor& output, const Tensor& mean, const Tensor& rstd,
                              const Tensor& input, const Tensor& weight, const Tensor& bias,
                              int64_t num_groups, double eps) {
   normalize("group_norm", output, &mean, rstd, input, group_rows(input, num_groups), weight, bias,
             eps);
 }
-void cuda::native_group_norm_backward(const Tensor& grad_input, const Tensor& grad_weight,
+void cuda::_group_norm_backward(const Tensor& grad_input, const Tensor& grad_weight,
                                       const Tensor& grad_bias, const Tensor& grad,
                                       const Tensor& input, const Tensor& mean, const Tensor& rstd,
                                       const Tensor& weight, int64_t num_groups) {

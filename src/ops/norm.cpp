@@ -158,7 +158,7 @@ OutSpecs<3> native_layer_norm_backward(Tensor& grad, Tensor& input, DimVector& n
                          normalized_shape);
 }
 
-OutSpecs<3> native_group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& num_groups,
+OutSpecs<3> _group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& num_groups,
                               double&) {
   RL_CHECK(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ",
            input.dim());
@@ -182,13 +182,13 @@ OutSpecs<3> native_group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64
   return {OutSpec{input.sizes(), input.dtype()}, statistics, statistics};
 }
 
-OutSpecs<3> native_group_norm_backward(Tensor& grad, Tensor& input, Tensor& mean, Tensor& rstd,
+OutSpecs<3> _group_norm_backward(Tensor& grad, Tensor& input, Tensor& mean, Tensor& rstd,
                                        Tensor& weight, int64_t& num_groups) {
   RL_CHECK(input.dim() >= 2 && num_groups > 0 && input.size(1) % num_groups == 0,
-           "native_group_norm_backward: wrong input or number of groups");
+           "_group_norm_backward: wrong input or number of groups");
   check_elements("weight", weight, input.size(1));
   check_floating("GroupNormBackwardKernelImpl", input);
-  return settle_backward("native_group_norm_backward", grad, input, mean, rstd, weight,
+  return settle_backward("_group_norm_backward", grad, input, mean, rstd, weight,
                          input.size(0) * num_groups, {input.size(1)});
 }
 
@@ -303,7 +303,7 @@ ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const 
                                  const Tensor&, const Tensor& mean, const Tensor& rstd,
                                  int64_t num_groups, double eps, std::array<bool, 3> mask) {
   if (!grad_enabled()) {
-    const auto [x, w, b] = native_group_norm_backward(grad, input, mean, rstd, weight, num_groups);
+    const auto [x, w, b] = _group_norm_backward(grad, input, mean, rstd, weight, num_groups);
     return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
   }
   const DimVector grouped = {input.size(0), num_groups, -1};
@@ -355,7 +355,17 @@ Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tenso
 
 Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias,
                   double eps, bool) {
-  return std::get<0>(native_group_norm(input, weight, bias, num_groups, eps));
+  return std::get<0>(_group_norm(input, weight, bias, num_groups, eps));
+}
+
+std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, const Tensor& weight,
+                                                     const Tensor& bias, int64_t N, int64_t C,
+                                                     int64_t HxW, int64_t group, double eps) {
+  RL_CHECK(input.dim() >= 2 && input.size(0) == N && input.size(1) == C &&
+               input.numel() == product({N, C, HxW}),
+           "native_group_norm: expected an input of ", N, " images with ", C, " channels of ", HxW,
+           " elements, but got sizes ", input.sizes());
+  return _group_norm(input, weight, bias, group, eps);
 }
 
 Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,

@@ -216,6 +216,9 @@ Tensor float_power(const Tensor& self, const Tensor& exponent) {
   return rushlight::pow(self.to(t),
                         exponent.impl()->is_wrapped_number() ? exponent : exponent.to(t));
 }
+Tensor float_power_Scalar(const Scalar& self, const Tensor& exponent) {
+  return rushlight::float_power(as_number(self), exponent);
+}
 Tensor positive(const Tensor& self) {
   RL_CHECK(self.dtype() != kBool, "The `+` operator, on a bool tensor is not supported.");
   return self;

@@ -106,13 +106,13 @@ Tensor rand(IntArrayRef size, const Generator& generator, const TensorOptions& o
 Tensor randn(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
   return fresh(size, options, get_default_dtype()).normal_(0, 1, generator);
 }
-Tensor rand_like(const Tensor& self, const TensorOptions& options,
+Tensor rand_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
                  std::optional<MemoryFormat> memory_format) {
-  return fresh_like(self, options, memory_format).uniform_();
+  return fresh_like(self, options, memory_format).uniform_(0, 1, generator);
 }
-Tensor randn_like(const Tensor& self, const TensorOptions& options,
+Tensor randn_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
                   std::optional<MemoryFormat> memory_format) {
-  return fresh_like(self, options, memory_format).normal_();
+  return fresh_like(self, options, memory_format).normal_(0, 1, generator);
 }
 Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, const Generator& generator,
                    const TensorOptions& options) {
@@ -124,13 +124,19 @@ Tensor randint(int64_t high, IntArrayRef size, const Generator& generator,
                const TensorOptions& options) {
   return randint_low(0, high, size, generator, options);
 }
-Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, const TensorOptions& options,
-                        std::optional<MemoryFormat> memory_format) {
-  return fresh_like(self, options, memory_format).random_(low, high);
+Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, const Generator& generator,
+                        const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return fresh_like(self, options, memory_format).random_(low, high, generator);
 }
-Tensor randint_like(const Tensor& self, int64_t high, const TensorOptions& options,
-                    std::optional<MemoryFormat> memory_format) {
-  return randint_like_low(self, 0, high, options, memory_format);
+Tensor randint_like(const Tensor& self, int64_t high, const Generator& generator,
+                    const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return randint_like_low(self, 0, high, generator, options, memory_format);
+}
+Tensor randint_like_Tensor(const Tensor& self, const Tensor& high, const Generator& generator,
+                           const TensorOptions& options,
+                           std::optional<MemoryFormat> memory_format) {
+  RL_CHECK(high.numel() == 1 && high.is_cpu(), "high must be a scalar tensor and on CPU");
+  return randint_like_low(self, 0, high.item<int64_t>(), generator, options, memory_format);
 }
 
 Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& options) {
@@ -159,6 +165,9 @@ Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& opti
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {
   return rushlight::empty_like(self.detach()).bernoulli_(self.detach(), generator);
+}
+Tensor bernoulli_Tensor(const Tensor& self, const Tensor& p, const Generator& generator) {
+  return rushlight::empty_like(self.detach()).bernoulli_(p, generator);
 }
 Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
   return rushlight::empty_like(self.detach()).bernoulli_(p, generator);

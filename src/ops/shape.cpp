@@ -459,7 +459,8 @@ Tensor converted(const Tensor& self, ScalarType dtype, Device device, bool non_b
   }
   // To meta nothing is copied. With a gradient it would be recorded, which `_to_copy` refuses
   // between devices.
-  if (device.is_meta() && !self.is_meta() && !(tls.grad_mode && self.requires_grad())) {
+  if (device.is_meta() && !self.is_meta() && !is_special(self) &&
+      !(tls.grad_mode && self.requires_grad())) {
     Tensor source = self;
     OutSpec spec = shape::clone(source, memory_format);
     spec.dtype = dtype;
@@ -486,7 +487,19 @@ Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool
 }
 Tensor type_as(const Tensor& self, const Tensor& other) { return self.to(other); }
 
-Tensor detach(const Tensor& self) { return self.tensor_data(); }
+Tensor detach(const Tensor& self) {
+  const WithoutSpecial plain;
+  return self.tensor_data();
+}
+Tensor lift_fresh(const Tensor& self) { return self; }
+Scalar _local_scalar_dense(const Tensor& self) { return read_number(self); }
+
+Tensor narrow_Tensor(const Tensor& self, int64_t dim, const Tensor& start, int64_t length) {
+  RL_CHECK(start.dim() == 0 && is_integral(start.dtype()),
+           "narrow: start must be a 0-dim integral tensor, but got one of sizes ", start.sizes(),
+           " and dtype ", start.dtype());
+  return self.narrow(dim, start.item<int64_t>(), length);
+}
 
 Tensor atleast_1d(const Tensor& self) { return self.dim() == 0 ? self.reshape({1}) : self; }
 Tensor atleast_2d(const Tensor& self) {
@@ -503,6 +516,26 @@ Tensor atleast_3d(const Tensor& self) {
     default:
       return self;
   }
+}
+
+namespace {
+std::vector<Tensor> each(TensorList tensors, Tensor (*f)(const Tensor&)) {
+  std::vector<Tensor> out;
+  out.reserve(tensors.size());
+  for (const Tensor& t : tensors) {
+    out.push_back(f(t));
+  }
+  return out;
+}
+}  // namespace
+std::vector<Tensor> atleast_1d_Sequence(TensorList tensors) {
+  return each(tensors, rushlight::atleast_1d);
+}
+std::vector<Tensor> atleast_2d_Sequence(TensorList tensors) {
+  return each(tensors, rushlight::atleast_2d);
+}
+std::vector<Tensor> atleast_3d_Sequence(TensorList tensors) {
+  return each(tensors, rushlight::atleast_3d);
 }
 
 // ---- geometry in place ----
@@ -545,6 +578,10 @@ Tensor& squeeze_(const Tensor& self) {
   check_become("squeeze_", self);
   return become(self, self.squeeze());
 }
+Tensor& squeeze__dims(const Tensor& self, IntArrayRef dim) {
+  check_become("squeeze_", self);
+  return become(self, self.squeeze(dim));
+}
 Tensor& squeeze__dim(const Tensor& self, int64_t dim) {
   check_become("squeeze_", self);
   return become(self, self.squeeze(dim));
@@ -566,7 +603,10 @@ Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat
   }
   return const_cast<Tensor&>(self);
 }
-Tensor& resize_as_(const Tensor& self, const Tensor& other) { return self.resize_(other.sizes()); }
+Tensor& resize_as_(const Tensor& self, const Tensor& the_template,
+                   std::optional<MemoryFormat> memory_format) {
+  return self.resize_(the_template.sizes(), memory_format);
+}
 
 }  // namespace composite
 

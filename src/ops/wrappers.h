@@ -180,7 +180,13 @@ inline void count_write(TensorList list) {
 
 // ---- boxed forms ----
 
-// Unboxes the arguments of `f`, calls it and boxes what it returns; of an in-place op that is self.
+template <class R>
+constexpr bool is_tuple = false;
+template <class... T>
+constexpr bool is_tuple<std::tuple<T...>> = true;
+
+// Unboxes the arguments of `f`, calls it and boxes what it returns; of a form that writes into its
+// first arguments that is those.
 template <class R, class... P>
 std::vector<Value> call_boxed(R (*f)(P...), const std::vector<Value>& a) {
   return [&]<size_t... I>(std::index_sequence<I...>) -> std::vector<Value> {
@@ -190,23 +196,21 @@ std::vector<Value> call_boxed(R (*f)(P...), const std::vector<Value>& a) {
     } else if constexpr (std::is_same_v<R, Tensor&>) {
       f(a[I].template get<typename OwnerOf<P>::type>()...);
       return {a[0]};
+    } else if constexpr (is_tuple<R>) {
+      if constexpr (std::is_reference_v<std::tuple_element_t<0, R>>) {
+        f(a[I].template get<typename OwnerOf<P>::type>()...);
+        return {a.begin(), a.begin() + std::tuple_size_v<R>};
+      } else {
+        return box_results(f(a[I].template get<typename OwnerOf<P>::type>()...));
+      }
     } else {
       return box_results(f(a[I].template get<typename OwnerOf<P>::type>()...));
     }
   }(std::index_sequence_for<P...>());
 }
-template <class R, class... P>
-constexpr size_t number_of_parameters(R (*)(P...)) {
-  return sizeof...(P);
-}
 template <auto f>
 std::vector<Value> boxed(const std::vector<Value>& arguments) {
   return call_boxed(f, arguments);
-}
-// The row of the registry for the function `f`.
-template <auto f>
-constexpr OpInfo op_info(const char* name, const char* overload, const char* schema) {
-  return {name, overload, schema, number_of_parameters(f), boxed<f>};
 }
 
 }  // namespace rushlight

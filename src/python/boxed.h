@@ -10,11 +10,24 @@
 
 namespace rushlight::python {
 
-// `type` as the schema writes it: "Tensor?[]", "int[2]", "Scalar". TypeError, naming the op and the
-// argument, where it cannot be that.
-Value to_value(PyObject* o, const OpInfo& op, std::string_view type, std::string_view name);
+// TypeError, naming the op and the argument, where `o` is not of the schema's type.
+Value to_value(PyObject* o, const OpInfo& op, const TypeInfo& type, const char* name);
 // A number that was on its way into an op comes back as a number.
 PyObject* from_value(const Value& value);
+// None, the one result, or a tuple of several.
+PyObject* from_results(const std::vector<Value>& results);
+
+// The OpOverload of an op (python/rushlight/_ops.py): borrowed, made once.
+PyObject* overload_object(const OpInfo& op);
+
+// A call as Python code sees it: arguments that have their defaults are left out.
+struct PythonCall {
+  Object args;    // tuple
+  Object kwargs;  // dict
+};
+PythonCall python_call(const OpInfo& op, const std::vector<Value>& arguments);
+// What a __torch_dispatch__ returned, by the schema's types of the results.
+std::vector<Value> dispatch_results(const OpInfo& op, PyObject* returned);
 
 // A mode below autograd on the thread that entered it.
 class LowerMode : public Mode {

@@ -1,5 +1,7 @@
 // The boxed form from Python: any op by name with a list of values. python/rushlight/_ops.py binds
 // arguments to the schema; here they become Values, by the type that it says.
+#include <unordered_map>
+
 #include <rushlight/mode.h>
 
 #include "python/bindings.h"
@@ -12,37 +14,16 @@ namespace {
 
 // ---- Python to Value ----
 
-// {"dtype": …, "device": …, "requires_grad": …}
-TensorOptions options_of(PyObject* o) {
-  RL_CHECK_TYPE(PyDict_Check(o), "expected a dict of options, but got ", type_name(o));
-  TensorOptions out;
-  PyObject* dtype = PyDict_GetItemString(o, "dtype");
-  PyObject* device = PyDict_GetItemString(o, "device");
-  PyObject* requires_grad = PyDict_GetItemString(o, "requires_grad");
-  if (dtype != nullptr && dtype != Py_None) {
-    const std::optional<ScalarType> t = as_dtype(dtype);
-    RL_CHECK_TYPE(t.has_value(), "dtype must be torch.dtype, not ", type_name(dtype));
-    out = out.dtype(*t);
-  }
-  if (device != nullptr && device != Py_None) {
-    RL_CHECK_TYPE(is_device(device), "device must be torch.device, not ", type_name(device));
-    out = out.device(as_device(device));
-  }
-  if (requires_grad != nullptr && requires_grad != Py_None) {
-    out = out.requires_grad(check(PyObject_IsTrue(requires_grad)) != 0);
-  }
-  return out;
-}
-
-// An argument of the schema: its type as it is written there ("Tensor?[]", "int[2]", "Scalar").
+// An argument or a result of the schema.
 struct Place {
   const OpInfo& op;
-  std::string_view type;
-  std::string_view name;
+  const TypeInfo& type;
+  const char* name;
 
   [[noreturn]] void wrong(PyObject* o) const {
-    raise(PyExc_TypeError, str("aten::", op.name, "() expected a value of type '", type,
-                               "' for argument '", name, "' but got ", type_name(o)));
+    raise(PyExc_TypeError, str(op.space, "::", op.name, "() expected a value of type '",
+                               type_text(type), "' for argument '", name, "' but got ",
+                               type_name(o)));
   }
 };
 
@@ -66,17 +47,19 @@ Value to_list(PyObject* o, const Place& place) {
   const auto integer = [&](PyObject* item) {
     return is_int(item) ? to_int(item) : (place.wrong(item), int64_t{0});
   };
-  if (place.type.starts_with("Tensor?[")) {
-    return Value(list_of<std::optional<Tensor>>(o, place, [&](PyObject* item) {
-      return item == Py_None ? std::nullopt : std::optional(tensor(item));
-    }));
-  }
-  if (place.type.starts_with("Tensor")) {
-    return Value(list_of<Tensor>(o, place, tensor));
-  }
-  if (place.type.starts_with("int")) {
-    return is_int(o) ? Value(DimVector({to_int(o)}))
-                     : Value(DimVector(list_of<int64_t>(o, place, integer)));
+  switch (place.type.base) {
+    case BaseType::Tensor:
+      if (place.type.element_optional) {
+        return Value(list_of<std::optional<Tensor>>(o, place, [&](PyObject* item) {
+          return item == Py_None ? std::nullopt : std::optional(tensor(item));
+        }));
+      }
+      return Value(list_of<Tensor>(o, place, tensor));
+    case BaseType::Int:
+      return is_int(o) ? Value(DimVector({to_int(o)}))
+                       : Value(DimVector(list_of<int64_t>(o, place, integer)));
+    default:
+      break;
   }
   return Value(list_of<double>(o, place, [&](PyObject* item) {
     return is_float(item) ? to_float(item) : (place.wrong(item), 0.0);
@@ -84,60 +67,80 @@ Value to_list(PyObject* o, const Place& place) {
 }
 
 Value to_value(PyObject* o, const Place& place) {
-  const std::string_view type = place.type;
-  const std::string_view base = type.substr(0, type.find_first_of("?[|"));
-  if (base == "options") {
-    return o == Py_None ? Value(TensorOptions()) : Value(options_of(o));
-  }
-  if (o == Py_None && type.ends_with('?')) {
+  if (o == Py_None && place.type.optional) {
     return Value();
   }
-  if (type.find('[') != std::string_view::npos) {
+  if (place.type.is_list) {
     return to_list(o, place);
   }
-  if (base == "Tensor" && is_tensor(o)) {
-    return Value(unwrap(o));
-  }
-  if (base == "Tensor" && type != base && is_number(o)) {  // Tensor|Scalar
-    return Value(make_number(to_scalar(o)));
-  }
-  if (base == "int" && is_int(o)) {
-    return Value(to_int(o));
-  }
-  if (base == "float" && is_float(o)) {
-    return Value(to_float(o));
-  }
-  if (base == "bool" && is_bool(o)) {
-    return Value(to_scalar(o));
-  }
-  if (base == "Scalar" && is_scalar(o)) {
-    return Value(to_scalar(o));
-  }
-  if (base == "str" && PyUnicode_Check(o)) {
-    return Value(std::string(text_view(o)));
-  }
-  if (const std::optional<ScalarType> t = as_dtype(o); t && base == "ScalarType") {
-    return Value(*t);
-  }
-  if (base == "Device" && is_device(o)) {
-    return Value(as_device(o));
-  }
-  if (const std::optional<Layout> layout = as_layout(o); layout && base == "Layout") {
-    return Value(*layout);
-  }
-  if (const std::optional<MemoryFormat> format = as_memory_format(o);
-      format && base == "MemoryFormat") {
-    return Value(*format);
-  }
-  if (base == "Generator" && is_generator(o)) {
-    return Value(unwrap_generator(o));
+  switch (place.type.base) {
+    case BaseType::Tensor:
+      if (is_tensor(o)) {
+        return Value(unwrap(o));
+      }
+      if (place.type.number && is_number(o)) {
+        return Value(make_number(to_scalar(o)));
+      }
+      break;
+    case BaseType::Int:
+      if (is_int(o)) {
+        return Value(to_int(o));
+      }
+      break;
+    case BaseType::Float:
+      if (is_float(o)) {
+        return Value(to_float(o));
+      }
+      break;
+    case BaseType::Bool:
+      if (is_bool(o)) {
+        return Value(to_scalar(o));
+      }
+      break;
+    case BaseType::Scalar:
+      if (is_scalar(o)) {
+        return Value(to_scalar(o));
+      }
+      break;
+    case BaseType::String:
+      if (PyUnicode_Check(o)) {
+        return Value(std::string(text_view(o)));
+      }
+      break;
+    case BaseType::ScalarType:
+      if (const std::optional<ScalarType> t = as_dtype(o)) {
+        return Value(*t);
+      }
+      break;
+    case BaseType::Device:
+      if (is_device(o)) {
+        return Value(as_device(o));
+      }
+      break;
+    case BaseType::Layout:
+      if (const std::optional<Layout> layout = as_layout(o)) {
+        return Value(*layout);
+      }
+      break;
+    case BaseType::MemoryFormat:
+      if (const std::optional<MemoryFormat> format = as_memory_format(o)) {
+        return Value(*format);
+      }
+      break;
+    case BaseType::Generator:
+      if (is_generator(o)) {
+        return Value(unwrap_generator(o));
+      }
+      break;
+    case BaseType::Options:
+      break;
   }
   place.wrong(o);
 }
 
 }  // namespace
 
-Value to_value(PyObject* o, const OpInfo& op, std::string_view type, std::string_view name) {
+Value to_value(PyObject* o, const OpInfo& op, const TypeInfo& type, const char* name) {
   return to_value(o, Place{op, type, name});
 }
 
@@ -196,74 +199,176 @@ PyObject* from_value(const Value& value) {
   raise(PyExc_TypeError, "the op has a value that has no Python form");
 }
 
-namespace {
-
-const OpInfo& op_named(PyObject* name, PyObject* overload) {
-  const std::string_view n = text_view(name);
-  const std::string_view o = text_view(overload);
-  const OpInfo* op = find_op(n, o);
-  RL_CHECK_AS(Error, op != nullptr, "no op is named ", n, o.empty() ? "" : ".", o);
-  return *op;
+PyObject* from_results(const std::vector<Value>& results) {
+  if (results.size() == 1) {
+    return from_value(results[0]);
+  }
+  if (results.empty()) {
+    Py_RETURN_NONE;
+  }
+  Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
+  for (size_t i = 0; i < results.size(); i++) {
+    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), check(from_value(results[i])));
+  }
+  return out.release();
 }
 
-// _call_op(name, overload, values, types, names)
+PythonCall python_call(const OpInfo& op, const std::vector<Value>& arguments) {
+  size_t positional = 0;
+  while (positional < arguments.size() && !op.arguments[positional].keyword_only) {
+    positional++;
+  }
+  size_t shown = positional;
+  while (shown > 0 && is_default(op.arguments[shown - 1], arguments[shown - 1])) {
+    shown--;
+  }
+  PythonCall out = {Object::check(PyTuple_New(static_cast<Py_ssize_t>(shown))),
+                    Object::check(PyDict_New())};
+  for (size_t i = 0; i < shown; i++) {
+    PyTuple_SET_ITEM(out.args.get(), static_cast<Py_ssize_t>(i), check(from_value(arguments[i])));
+  }
+  for (size_t i = positional; i < arguments.size(); i++) {
+    if (!is_default(op.arguments[i], arguments[i])) {
+      const Object value = Object::check(from_value(arguments[i]));
+      check(PyDict_SetItemString(out.kwargs.get(), op.arguments[i].name, value.get()));
+    }
+  }
+  return out;
+}
+
+std::vector<Value> dispatch_results(const OpInfo& op, PyObject* returned) {
+  const auto checked = [&](PyObject* o, const ResultInfo& result) {
+    RL_CHECK_TYPE(o != Py_None || result.type.base != BaseType::Tensor, "__torch_dispatch__ of ",
+                  op.name, " must return a ", type_text(result.type), ", but got None");
+    return to_value(o, op, result.type, "result");
+  };
+  std::vector<Value> out;
+  if (op.results.empty()) {
+    return out;
+  }
+  if (op.results.size() == 1) {
+    out.push_back(checked(returned, op.results[0]));
+    return out;
+  }
+  const Object items = Object::check(PySequence_Tuple(returned));
+  const auto n = static_cast<size_t>(PyTuple_GET_SIZE(items.get()));
+  RL_CHECK_TYPE(n == op.results.size(), "__torch_dispatch__ of ", op.name, " must return ",
+                op.results.size(), " results, but got ", n);
+  for (size_t i = 0; i < n; i++) {
+    out.push_back(
+        checked(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), op.results[i]));
+  }
+  return out;
+}
+
+PyObject* overload_object(const OpInfo& op) {
+  static std::unordered_map<const OpInfo*, PyObject*> made;
+  PyObject*& found = made[&op];
+  if (found == nullptr) {
+    static PyObject* make = nullptr;
+    found = check(PyObject_CallFunction(imported(make, "rushlight._ops", "_overload"), "sss",
+                                        op.space, op.name, op.overload));
+  }
+  return found;
+}
+
+namespace {
+
+const OpInfo& op_at(Py_ssize_t index) {
+  const ArrayRef<const OpInfo*> ops = all_ops();
+  RL_CHECK_INDEX(index >= 0 && static_cast<size_t>(index) < ops.size(), "there is no op number ",
+                 index);
+  return *ops[static_cast<size_t>(index)];
+}
+
+// _call_op(index, values): an op of the registry, with a value for each argument.
 PyObject* call_op(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject *name, *overload, *values, *types, *names;
-    if (!PyArg_ParseTuple(args, "UUO!O!O!:_call_op", &name, &overload, &PyTuple_Type, &values,
-                          &PyTuple_Type, &types, &PyTuple_Type, &names)) {
+    Py_ssize_t index;
+    PyObject* values;
+    if (!PyArg_ParseTuple(args, "nO!:_call_op", &index, &PyTuple_Type, &values)) {
       throw PythonError();
     }
-    const OpInfo& op = op_named(name, overload);
-    RL_CHECK_TYPE(PyTuple_GET_SIZE(values) == PyTuple_GET_SIZE(types) &&
-                      PyTuple_GET_SIZE(values) == PyTuple_GET_SIZE(names),
-                  "_call_op(): a type and a name are needed for each value");
+    const OpInfo& op = op_at(index);
+    RL_CHECK_TYPE(static_cast<size_t>(PyTuple_GET_SIZE(values)) == op.arguments.size(), op.name,
+                  "() takes ", op.arguments.size(), " arguments, but got ",
+                  PyTuple_GET_SIZE(values));
     std::vector<Value> boxed;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(values); i++) {
-      const Place place{op, text_view(PyTuple_GET_ITEM(types, i)),
-                        text_view(PyTuple_GET_ITEM(names, i))};
-      boxed.push_back(to_value(PyTuple_GET_ITEM(values, i), place));
+    for (size_t i = 0; i < op.arguments.size(); i++) {
+      boxed.push_back(to_value(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(i)), op,
+                               op.arguments[i].type, op.arguments[i].name));
     }
     std::vector<Value> results;
     {
       const WithoutGil no_gil;
       results = call(op, boxed);
     }
-    if (results.size() == 1) {
-      return from_value(results[0]);
-    }
-    if (results.empty()) {
-      Py_RETURN_NONE;
-    }
-    Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
-    for (size_t i = 0; i < results.size(); i++) {
-      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), check(from_value(results[i])));
-    }
-    return out.release();
+    return from_results(results);
   });
 }
 
-// _op_schemas(name): the schemas of all overloads, in order of preference.
-PyObject* op_schemas(PyObject*, PyObject* name) {
+// _op_overloads(name): (index, space, overload) of each overload, in order of preference.
+PyObject* op_overloads(PyObject*, PyObject* name) {
   return guarded([&] {
     if (!PyUnicode_Check(name)) {
-      raise(PyExc_TypeError, "_op_schemas(): the name must be str");
+      raise(PyExc_TypeError, "_op_overloads(): the name must be str");
     }
+    const ArrayRef<const OpInfo*> ops = all_ops();
+    const ArrayRef<const OpInfo*> found = find_overloads(text_view(name));
     Object list = Object::check(PyList_New(0));
-    for (const OpInfo* op : all_ops()) {
-      if (text_view(name) == op->name) {
-        check(PyList_Append(list.get(), text(op->schema).get()));
-      }
+    for (const OpInfo* const& op : found) {
+      const Object row = Object::check(Py_BuildValue(
+          "(nss)", static_cast<Py_ssize_t>(&op - ops.begin()), op->space, op->overload));
+      check(PyList_Append(list.get(), row.get()));
     }
     return list.release();
   });
 }
 
+// (name, type, alias, whether it is written)
+PyObject* type_row(const char* name, const TypeInfo& type) {
+  const char alias[] = {type.alias, '\0'};
+  TypeInfo plain = type;
+  plain.alias = 0;
+  return check(
+      Py_BuildValue("(sssO)", name, type_text(plain).c_str(), alias, type.written ? Py_True : Py_False));
+}
+
+// _op_schema(index): (text, arguments, results); an argument is (its type row, whether it is
+// keyword-only, a tuple of its default or nothing).
+PyObject* op_schema(PyObject*, PyObject* index) {
+  return guarded([&] {
+    const Py_ssize_t i = PyLong_AsSsize_t(index);
+    if (i == -1 && PyErr_Occurred() != nullptr) {
+      throw PythonError();
+    }
+    const OpInfo& op = op_at(i);
+    const Object arguments = Object::check(PyList_New(0));
+    for (const ArgInfo& a : op.arguments) {
+      const Object type = Object::check(type_row(a.name, a.type));
+      const bool required = a.fallback.kind == DefaultInfo::Required;
+      const Object fallback = Object::check(PyTuple_New(required ? 0 : 1));
+      if (!required) {
+        PyTuple_SET_ITEM(fallback.get(), 0, check(from_value(default_value(a))));
+      }
+      const Object row = Object::check(PyTuple_Pack(
+          3, type.get(), a.keyword_only ? Py_True : Py_False, fallback.get()));
+      check(PyList_Append(arguments.get(), row.get()));
+    }
+    const Object results = Object::check(PyList_New(0));
+    for (const ResultInfo& r : op.results) {
+      check(PyList_Append(results.get(), Object::check(type_row(r.name, r.type)).get()));
+    }
+    return check(Py_BuildValue("(sOO)", schema_text(op).c_str(), arguments.get(), results.get()));
+  });
+}
+
+// The names of all ops: "aten::add".
 PyObject* op_names(PyObject*, PyObject*) {
   return guarded([&] {
     Object names = Object::check(PySet_New(nullptr));
     for (const OpInfo* op : all_ops()) {
-      check(PySet_Add(names.get(), text(op->name).get()));
+      check(PySet_Add(names.get(), text(str(op->space, "::", op->name)).get()));
     }
     return names.release();
   });
@@ -271,7 +376,8 @@ PyObject* op_names(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {
     {"_call_op", call_op, METH_VARARGS, nullptr},
-    {"_op_schemas", op_schemas, METH_O, nullptr},
+    {"_op_overloads", op_overloads, METH_O, nullptr},
+    {"_op_schema", op_schema, METH_O, nullptr},
     {"_op_names", op_names, METH_NOARGS, nullptr},
     {},
 };

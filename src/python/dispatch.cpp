@@ -1,13 +1,14 @@
-// TorchDispatchMode: Python code that sees every op below autograd, in boxed form. The objects of
-// ops that it is given are those of `rushlight.ops.aten`; python/rushlight/_ops.py makes them.
+// Python code that sees every op below autograd, in boxed form: TorchDispatchMode, and tensors whose
+// class has __torch_dispatch__. The objects of ops that it is given are those of
+// `rushlight.ops.aten`; python/rushlight/_ops.py makes them.
 #include <algorithm>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "python/autograd.h"
 #include "python/bindings.h"
 #include "python/boxed.h"
+#include "python/parser.h"
 #include "python/types.h"
 
 namespace rushlight::python {
@@ -18,44 +19,177 @@ namespace {
 thread_local std::vector<LowerMode*> entered;
 thread_local std::vector<Mode*> hidden;
 
-// The OpOverload of an op: borrowed, made once.
-PyObject* overload_of(const OpInfo& op) {
-  static std::unordered_map<const OpInfo*, PyObject*> made;
-  PyObject*& found = made[&op];
-  if (found == nullptr) {
-    static PyObject* make = nullptr;
-    found = check(PyObject_CallFunction(imported(make, "rushlight._ops", "_overload"), "ss",
-                                        op.name, op.overload));
-  }
-  return found;
+PyObject* dispatch_name() {
+  static PyObject* name = check(PyUnicode_InternFromString("__torch_dispatch__"));
+  return name;
 }
 
-// The types of an op's results: the part of the schema after the arrow, without names.
-std::vector<std::string_view> result_types(std::string_view schema) {
-  std::string_view rest = schema.substr(schema.rfind("->") + 2);
-  std::vector<std::string_view> out;
-  while (!rest.empty()) {
-    const size_t begin = rest.find_first_not_of(" (),");
-    if (begin == std::string_view::npos) {
-      break;
+// ---- tensors whose class has __torch_dispatch__ ----
+
+PyObject* disabled_implementation;
+
+// The class attribute, borrowed; null where there is none or where it is the disabled one.
+PyObject* implementation(PyTypeObject* type) {
+  PyObject* found = type == tensor_class ? nullptr : _PyType_Lookup(type, dispatch_name());
+  return found == disabled_implementation ? nullptr : found;
+}
+
+class PythonSpecial final : public SpecialTensor {
+ public:
+  explicit PythonSpecial(bool has_memory) : has_memory_(has_memory) {}
+  std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override;
+  void want_memory() const override {
+    RL_CHECK(has_memory_,
+             "Cannot access data pointer of Tensor that doesn't have storage: it is a wrapper, "
+             "whose class handles the ops");
+  }
+
+ private:
+  bool has_memory_;
+};
+
+// The special tensors among arguments: one of each class, subclasses before their bases.
+class Dispatched {
+ public:
+  explicit Dispatched(const std::vector<Value>& arguments) {
+    for (const Value& v : arguments) {
+      if (v.is<Tensor>()) {
+        collect(v.get<Tensor>());
+      } else if (v.is<std::vector<Tensor>>()) {
+        for (const Tensor& t : v.get<std::vector<Tensor>>()) {
+          collect(t);
+        }
+      } else if (v.is<std::vector<std::optional<Tensor>>>()) {
+        for (const std::optional<Tensor>& t : v.get<std::vector<std::optional<Tensor>>>()) {
+          collect(t.value_or(Tensor()));
+        }
+      }
     }
-    rest.remove_prefix(begin);
-    const size_t end = std::min(rest.find(','), rest.size());
-    std::string_view one = rest.substr(0, end);
-    rest.remove_prefix(end);
-    const size_t stop = one.find_first_of(" )(");  // a name, or what an alias says
-    const bool is_list = one.find("[]") != std::string_view::npos;
-    one = one.substr(0, stop);
-    out.push_back(is_list ? "Tensor[]" : one);
   }
-  return out;
+  const std::vector<Object>& objects() const { return objects_; }
+  Object types() const {
+    Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(objects_.size())));
+    for (size_t i = 0; i < objects_.size(); i++) {
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i),
+                       Py_NewRef(Py_TYPE(objects_[i].get())));
+    }
+    return out;
+  }
+
+ private:
+  void collect(const Tensor& t) {
+    if (!t.defined() || dynamic_cast<PythonSpecial*>(t.impl()->special()) == nullptr) {
+      return;
+    }
+    Object o = Object::check(wrap(t));
+    auto at = objects_.end();
+    for (auto it = objects_.begin(); it != objects_.end(); ++it) {
+      if (Py_TYPE(it->get()) == Py_TYPE(o.get())) {
+        return;
+      }
+      if (at == objects_.end() && PyType_IsSubtype(Py_TYPE(o.get()), Py_TYPE(it->get())) != 0) {
+        at = it;
+      }
+    }
+    objects_.insert(at, std::move(o));
+  }
+
+  std::vector<Object> objects_;
+};
+
+std::vector<Value> PythonSpecial::handle(const OpInfo& op, const std::vector<Value>& arguments) {
+  return in_python([&]() -> std::vector<Value> {
+    const Dispatched found(arguments);
+    const PythonCall called = python_call(op, arguments);
+    const Object types = found.types();
+    std::string names;
+    for (const Object& o : found.objects()) {
+      auto* type = reinterpret_cast<PyObject*>(Py_TYPE(o.get()));
+      const Object method = Object::check(PyObject_GetAttr(type, dispatch_name()));
+      const Object result = Object::check(
+          PyObject_CallFunctionObjArgs(method.get(), overload_object(op), types.get(),
+                                       called.args.get(), called.kwargs.get(), nullptr));
+      if (result.get() != Py_NotImplemented) {
+        return dispatch_results(op, result.get());
+      }
+      names += str(names.empty() ? "" : ", ", Py_TYPE(o.get())->tp_name);
+    }
+    raise(PyExc_TypeError, str("Multiple dispatch failed for '", op.space, "::", op.name,
+                               "': __torch_dispatch__ of each of ", names,
+                               " returned NotImplemented"));
+  });
 }
 
-Value checked_result(PyObject* o, std::string_view type, const OpInfo& op) {
-  RL_CHECK_TYPE(o != Py_None || !type.starts_with("Tensor"), "__torch_dispatch__ of ", op.name,
-                " must return a ", type, ", but got None");
-  return to_value(o, op, type, "result");
+PyObject* disabled(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *function, *types, *arguments = nullptr, *keywords = nullptr;
+    if (!PyArg_ParseTuple(args, "OO|OO:_disabled_torch_dispatch_impl", &function, &types, &arguments,
+                          &keywords)) {
+      throw PythonError();
+    }
+    const WithoutSpecial plain;
+    const Object tuple = Object::check(arguments != nullptr ? PySequence_Tuple(arguments)
+                                                            : PyTuple_New(0));
+    return check(PyObject_Call(function, tuple.get(), keywords == Py_None ? nullptr : keywords));
+  });
 }
+
+// _swap_dispatch_disabled(bool): whether special tensors were taken as plain ones before.
+PyObject* swap_dispatch_disabled(PyObject*, PyObject* wanted) {
+  const int off = PyObject_IsTrue(wanted);
+  if (off < 0) {
+    return nullptr;
+  }
+  return PyBool_FromLong(!std::exchange(tls.see_special, off == 0));
+}
+
+RL_FUNCTION(make_wrapper_subclass, Param{"cls", Kind::Object}, Param{"size", Kind::IntList},
+            Param{"strides", Kind::IntList, true, false, false, "None"},
+            Param{"storage_offset", Kind::Int, true, false, false, "None"},
+            Param{"memory_format", Kind::MemoryFormat, true, false, false, "None"},
+            Param{"dtype", Kind::Dtype, true, false, false, "None"},
+            Param{"layout", Kind::Layout, true, false, false, "torch.strided"},
+            Param{"device", Kind::Device, true, false, false, "None"},
+            Param{"pin_memory", Kind::Bool, true, false, false, "False"},
+            Param{"requires_grad", Kind::Bool, true, false, false, "False"}) {
+  PyObject* cls = a.object(0);
+  auto* type = reinterpret_cast<PyTypeObject*>(cls);
+  RL_CHECK_TYPE(PyType_Check(cls) && PyType_IsSubtype(type, &tensor_base_type) != 0,
+                "_make_wrapper_subclass(): cls must be a class derived from Tensor");
+  RL_CHECK(implementation(type) != nullptr, "_make_wrapper_subclass(): ", type->tp_name,
+           " must define a __torch_dispatch__");
+  RL_CHECK(!a.boolean(8, false), "_make_wrapper_subclass(): there is no memory to pin");
+  const Tensor t = make_empty({0}, a.optional_dtype(5).value_or(get_default_dtype()), kCPU);
+  TensorImpl& impl = *t.impl();
+  const auto sizes = a.ints(1);
+  const auto strides = a.optional_ints(2);
+  const MemoryFormat format = a.optional_memory_format(4).value_or(MemoryFormat::Contiguous);
+  if (strides.has_value()) {
+    impl.set_sizes_and_strides(sizes, *strides);
+  } else if (format == MemoryFormat::ChannelsLast || format == MemoryFormat::ChannelsLast3d) {
+    impl.set_sizes_and_strides(sizes, channels_last_strides(sizes, format));
+  } else {
+    impl.set_sizes_contiguous(sizes);
+  }
+  impl.set_storage_offset(a.optional_integer(3).value_or(0));
+  if (const std::optional<Device> device = a.optional_device(7)) {
+    impl.set_device(*device);
+  }
+  impl.set_special(std::make_unique<PythonSpecial>(false));
+  if (a.boolean(9, false)) {
+    t.requires_grad_(true);
+  }
+  return wrap_as(type, t);
+}
+
+PyMethodDef tensor_methods[] = {
+    {"_make_wrapper_subclass", as_function(make_wrapper_subclass_function),
+     METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
+     "A tensor of a subclass without memory of its own, whose __torch_dispatch__ handles the ops."},
+    {},
+};
+
+// ---- modes ----
 
 class PythonMode final : public LowerMode {
  public:
@@ -65,53 +199,18 @@ class PythonMode final : public LowerMode {
 
  private:
   std::vector<Value> run(const OpInfo& op, const std::vector<Value>& arguments) override {
-    return in_python([&] { return handle_in_python(op, arguments); });
-  }
-  std::vector<Value> handle_in_python(const OpInfo& op, const std::vector<Value>& arguments) {
-    const Object boxed = Object::check(PyTuple_New(static_cast<Py_ssize_t>(arguments.size())));
-    for (size_t i = 0; i < arguments.size(); i++) {
-      // Factories' options are the arguments that the op's object takes by keyword.
-      const Value& value = arguments[i];
-      PyObject* item =
-          value.is<TensorOptions>() ? options(value.get<TensorOptions>()) : from_value(value);
-      PyTuple_SET_ITEM(boxed.get(), static_cast<Py_ssize_t>(i), check(item));
-    }
-    static PyObject* dispatch = nullptr;
-    const Object result = Object::check(
-        PyObject_CallFunctionObjArgs(imported(dispatch, "rushlight._ops", "_dispatch"), mode_,
-                                     overload_of(op), boxed.get(), nullptr));
-    const std::vector<std::string_view> types = result_types(op.schema);
-    if (types.empty()) {
-      return {};
-    }
-    std::vector<Value> out;
-    if (types.size() == 1) {
-      out.push_back(checked_result(result.get(), types[0], op));
-      return out;
-    }
-    const Object items = Object::check(PySequence_Tuple(result.get()));
-    RL_CHECK_TYPE(static_cast<size_t>(PyTuple_GET_SIZE(items.get())) == types.size(),
-                  "__torch_dispatch__ of ", op.name, " must return ", types.size(),
-                  " results, but got ", PyTuple_GET_SIZE(items.get()));
-    for (size_t i = 0; i < types.size(); i++) {
-      out.push_back(
-          checked_result(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), types[i], op));
-    }
-    return out;
-  }
-
-  static PyObject* options(const TensorOptions& o) {
-    const Object out = Object::check(PyDict_New());
-    if (o.dtype_opt()) {
-      check(PyDict_SetItemString(out.get(), "dtype", Object::check(wrap(*o.dtype_opt())).get()));
-    }
-    if (o.device_opt()) {
-      check(PyDict_SetItemString(out.get(), "device", Object::check(wrap(*o.device_opt())).get()));
-    }
-    if (o.requires_grad()) {
-      check(PyDict_SetItemString(out.get(), "requires_grad", Py_True));
-    }
-    return Py_NewRef(out.get());
+    return in_python([&]() -> std::vector<Value> {
+      const PythonCall called = python_call(op, arguments);
+      const Object types = Dispatched(arguments).types();
+      const Object result = Object::check(PyObject_CallMethodObjArgs(
+          mode_, dispatch_name(), overload_object(op), types.get(), called.args.get(),
+          called.kwargs.get(), nullptr));
+      if (result.get() == Py_NotImplemented) {  // whoever is below
+        const WithoutGil no_gil;
+        return call(op, arguments);
+      }
+      return dispatch_results(op, result.get());
+    });
   }
 
   PyObject* mode_;
@@ -182,6 +281,8 @@ PyMethodDef functions[] = {
     {"_torch_dispatch_modes", active_modes, METH_NOARGS, nullptr},
     {"_hide_dispatch_modes", hide_modes, METH_NOARGS, nullptr},
     {"_show_dispatch_modes", show_modes, METH_NOARGS, nullptr},
+    {"_disabled_torch_dispatch_impl", disabled, METH_VARARGS, nullptr},
+    {"_swap_dispatch_disabled", swap_dispatch_disabled, METH_O, nullptr},
     {},
 };
 
@@ -227,6 +328,17 @@ std::vector<Value> LowerMode::handle(const OpInfo& op, const std::vector<Value>&
   return run(op, arguments);
 }
 
-void init_dispatch(PyObject* module) { check(PyModule_AddFunctions(module, functions)); }
+void bring_dispatch(PyTypeObject* type, const Tensor& t) {
+  if (t.impl()->special() == nullptr && implementation(type) != nullptr) {
+    t.impl()->set_special(std::make_unique<PythonSpecial>(true));
+  }
+}
+
+void add_dispatch_methods() { add_methods(tensor_methods); }
+
+void init_dispatch(PyObject* module) {
+  check(PyModule_AddFunctions(module, functions));
+  disabled_implementation = check(PyObject_GetAttrString(module, "_disabled_torch_dispatch_impl"));
+}
 
 }  // namespace rushlight::python

@@ -349,8 +349,8 @@ RL_FUNCTION(tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_
         "torch.tensor(sourceTensor).");
   }
   const NoGradGuard no_grad;
-  return wrap(as_leaf(from_data(data, a.optional_dtype(1), a.optional_device(2), true),
-                      a.boolean(3, false)));
+  const Tensor made = from_data(data, a.optional_dtype(1), a.optional_device(2), true);
+  return wrap(as_leaf(tls.lower == nullptr ? made : lift_fresh(made), a.boolean(3, false)));
 }
 
 RL_FUNCTION(as_tensor, DATA_PARAM, DTYPE_PARAM(false), DEVICE_PARAM(false)) {

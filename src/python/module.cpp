@@ -64,6 +64,7 @@ void init(PyObject* module) {
   add_indexing();
   add_properties();
   add_tensor_methods();
+  add_dispatch_methods();
   add_constructor();
   add_autograd();
   init_tensor_type(module);

@@ -58,7 +58,7 @@ class ProfilerMode final : public LowerMode {
  private:
   std::vector<Value> run(const OpInfo& op, const std::vector<Value>& arguments) override {
     const int64_t begin = now();
-    std::vector<Value> results = op.call(arguments);
+    std::vector<Value> results = call(op, arguments);
     Event event = {op.name, begin, now(), {}};
     if (shapes_) {
       each_tensor(arguments,

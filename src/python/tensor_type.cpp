@@ -265,6 +265,9 @@ PyTypeObject tensor_base_type = {
 };
 
 PyObject* wrap_as(PyTypeObject* type, Tensor t) {
+  if (type != tensor_class) {
+    bring_dispatch(type, t);
+  }
   TensorObject* object = allocate(type);
   t.impl()->set_python(reinterpret_cast<PyObject*>(object), false);
   object->tensor = std::move(t);

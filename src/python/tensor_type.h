@@ -52,6 +52,9 @@ struct AutogradVisitor {
 };
 void set_autograd_visitor(AutogradVisitor visitor);
 
+// Makes a tensor special where the class of its object has a __torch_dispatch__ (dispatch.cpp).
+void bring_dispatch(PyTypeObject* type, const Tensor& t);
+
 // The slots and methods of TensorBase come from the files that know them; called once, before the
 // type is made ready.
 void add_methods(const PyMethodDef* methods);  // an array that ends with a null name

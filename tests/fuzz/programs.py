@@ -10,7 +10,7 @@ import keyword
 import random
 import re
 
-from gen import table
+from gen import schemas, table
 from tests.ops import harness
 
 ALL_DTYPES = harness.DTYPES["all"]
@@ -494,11 +494,12 @@ class Maker:
             else:
                 text = f"ops.{name}({spelt([(None, target), *args])})"
         elif form == "boxed":
-            overload = op.overload or "default"
+            overload = self.pick(schemas.registered(op, "functional")).overload or "default"
             positional = [p for p in args if p[0] is None or p[0] in {a.name for a in op.args}]
-            place = f"torch.ops.aten.{op.name}.{overload}"
+            space = "rushlight" if op.own else "aten"
+            place = f"torch.ops.{space}.{op.name}.{overload}"
             if keyword.iskeyword(overload):
-                place = f"getattr(torch.ops.aten.{op.name}, {overload!r})"
+                place = f"getattr(torch.ops.{space}.{op.name}, {overload!r})"
             text = f"{place}({spelt(positional)})"
         else:
             if form == "out":

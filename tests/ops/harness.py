@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from gen import table
+from gen import schemas, table
 from tests.ops import more
 
 # Where the suite runs; conftest.py skips what the device has no kernel for.
@@ -203,8 +203,18 @@ def key_of(op):
 
 
 def boxed_of(module, op):
-    """The boxed form of an op."""
-    return getattr(getattr(module.ops.aten, op.name), op.overload or "default")
+    """A call of an op in boxed form: of the first of its overloads that takes the arguments."""
+    packet = getattr(module.ops.rushlight if op.own else module.ops.aten, op.name)
+    form = "inplace" if op.inplace_only else "functional"
+    names = [o.overload or "default" for o in schemas.registered(op, form)]
+
+    def call(*args, **kwargs):
+        for name in names[:-1]:
+            with contextlib.suppress(TypeError):
+                return getattr(packet, name)(*args, **kwargs)
+        return getattr(packet, names[-1])(*args, **kwargs)
+
+    return call
 
 
 def function_of(module, op):

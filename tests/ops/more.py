@@ -72,8 +72,9 @@ SAMPLES = {
         "x(3, 4), x(3, 4), [4], x(3, 1), pos(3, 1), pos(4)",
         "x(300, 400), x(300, 400), [400], x(300, 1), pos(300, 1), pos(400)",
     ],
-    "native_group_norm": ["x(2, 4, 3), pos(4), x(4), 2, 1e-5", "x(4, 6, 5), pos(6), x(6), 2, 1e-5"],
-    "native_group_norm_backward": ["x(4, 6, 5), x(4, 6, 5), x(4, 2), pos(4, 2), pos(6), 2"],
+    "native_group_norm": ["x(2, 4, 3), pos(4), x(4), 2, 4, 3, 2, 1e-5"],
+    "_group_norm": ["x(2, 4, 3), pos(4), x(4), 2, 1e-5", "x(4, 6, 5), pos(6), x(6), 2, 1e-5"],
+    "_group_norm_backward": ["x(4, 6, 5), x(4, 6, 5), x(4, 2), pos(4, 2), pos(6), 2"],
     "_fused_rms_norm": ["x(3, 4), [4], pos(4), 1e-5", "x(300, 400), [400], pos(400), None"],
     "_fused_rms_norm_backward": [
         "x(3, 4), x(3, 4), [4], pos(3, 1), pos(4)",

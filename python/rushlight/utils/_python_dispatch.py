@@ -1,10 +1,10 @@
-"""`TorchDispatchMode`: code that sees every op below autograd.
+"""`TorchDispatchMode` and tensor subclasses with `__torch_dispatch__`: code that sees every op below
+autograd.
 
 Ops arrive in boxed form, as `rushlight.ops.aten.NAME.OVERLOAD` with their arguments, those that
-composites and backward are made of among them. What runs into `out=` is not seen. Programs that
-compare `func` with ops by name should know that some ops stay whole here that PyTorch takes apart
-(`linear`, `layer_norm`), and that one signature may stand for several (`add.Tensor` is also
-`add.Scalar`).
+composites and backward are made of and `out=` forms among them. Programs that compare `func` with
+ops by name should know that some ops stay whole here that PyTorch takes apart (`linear`,
+`layer_norm`), and that private ones have the namespace `rushlight`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ import contextlib
 
 from rushlight import _C
 
-__all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass"]
+__all__ = [
+    "TorchDispatchMode",
+    "is_traceable_wrapper_subclass",
+    "return_and_correct_aliasing",
+    "transform_subclass",
+]
 
 
 class TorchDispatchMode:
@@ -76,3 +81,45 @@ def is_traceable_wrapper_subclass(t):
         and hasattr(t, "__tensor_flatten__")
         and hasattr(t, "__tensor_unflatten__")
     )
+
+
+def transform_subclass(t, callback, outer_size=None, outer_stride=None):
+    """A tensor subclass of the same kind whose inner tensors are `callback(name, tensor)`.
+
+    The class takes itself apart and together with `__tensor_flatten__` and `__tensor_unflatten__`.
+    """
+    outer_size = t.size() if outer_size is None else outer_size
+    outer_stride = t.stride() if outer_stride is None else outer_stride
+    names, context = t.__tensor_flatten__()
+    inner = {name: callback(name, getattr(t, name)) for name in names}
+    made = type(t).__tensor_unflatten__(inner, context, outer_size, outer_stride)
+    if made.shape != outer_size or tuple(made.stride()) != tuple(outer_stride):
+        raise AssertionError(
+            f"{type(t).__name__}.__tensor_unflatten__ made sizes {tuple(made.shape)} and strides "
+            f"{made.stride()}, but {tuple(outer_size)} and {tuple(outer_stride)} were asked for"
+        )
+    return made
+
+
+def return_and_correct_aliasing(func, args, kwargs, out):
+    """What `__torch_dispatch__` of a wrapper should return: the arguments that `func` writes
+    themselves, and `out`, which it computed, for all other results.
+    """
+    given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)}
+    given.update(kwargs or {})
+    written = {
+        a.alias_info.before_set: given[a.name]
+        for a in func._schema.arguments
+        if a.alias_info is not None and a.alias_info.is_write and a.name in given
+    }
+
+    def corrected(result, value):
+        info = result.alias_info
+        return written.get(info.before_set, value) if info is not None and info.is_write else value
+
+    returns = func._schema.returns
+    if len(returns) == 1:
+        return corrected(returns[0], out)
+    if not returns:
+        return out
+    return type(out)(corrected(r, v) for r, v in zip(returns, out, strict=True))

@@ -162,7 +162,7 @@ void _fused_rms_norm_backward(const Tensor& out_grad_input, const Tensor& out_gr
   });
 }
 
-void native_group_norm(const Tensor& out_output, const Tensor& out_mean, const Tensor& out_rstd,
+void _group_norm(const Tensor& out_output, const Tensor& out_mean, const Tensor& out_rstd,
                        const Tensor& input, const Tensor& weight, const Tensor& bias,
                        int64_t num_groups, double eps) {
   visit_dtype<set_floating>("group_norm", input.dtype(), [&](auto tag) {
@@ -199,7 +199,7 @@ void native_group_norm(const Tensor& out_output, const Tensor& out_mean, const T
   });
 }
 
-void native_group_norm_backward(const Tensor& out_grad_input, const Tensor& out_grad_weight,
+void _group_norm_backward(const Tensor& out_grad_input, const Tensor& out_grad_weight,
                                 const Tensor& out_grad_bias, const Tensor& grad_output,
                                 const Tensor& input, const Tensor& mean, const Tensor& rstd,
                                 const Tensor& weight, int64_t num_groups) {

@@ -1,0 +1,238 @@
+"""The overloads under which an op's forms are registered: PyTorch's names, arguments and their order.
+
+An entry is one C++ function a form; aten has several overloads for some of them (`add.Tensor` and `add.Scalar`,
+`sum` and `sum.dim_IntList`). What an entry does not say follows from its signature: an argument `Tensor|Scalar` gives
+two overloads, `options` four arguments, the in-place form is named `add_`, the `out=` form `out` or `OVERLOAD_out`.
+`overloads=` of the entry lists what differs, in the schema language, where an argument without a type is the
+entry's own of that name (one that is Tensor|Scalar is a Tensor that takes numbers, too) and `name!` one that is
+written:
+
+    overloads=["sum(self, dtype)", "sum.dim_IntList(self, int[1]? dim, keepdim, dtype)",
+               "sum.IntList_out(self, int[1]? dim, keepdim, dtype, out!)"]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from gen import types
+from gen.table import Arg, Op, TableError, Type, parse_type, parts
+from gen.text import block, commas, fill, flag
+
+OPTIONS = [
+    Arg("dtype", Type("ScalarType", optional=True), "None", True),
+    Arg("layout", Type("Layout", optional=True), "None", True),
+    Arg("device", Type("Device", optional=True), "None", True),
+    Arg("pin_memory", Type("bool", optional=True), "None", True),
+]
+# Defaults that PyTorch prints as numbers.
+ENUMERATORS = {"Contiguous": "0", "Int64": "4"}
+
+
+@dataclass(frozen=True)
+class Overload:
+    """One row of the registry."""
+
+    name: str  # with the _ of the in-place form
+    overload: str
+    form: str  # functional inplace out
+    args: tuple[Arg, ...]
+    results: tuple[Arg, ...]
+
+    @property
+    def text(self) -> str:
+        shown, star = [], False
+        for arg in self.args:
+            if arg.keyword_only and not star:
+                shown.append("*")
+                star = True
+            default = "" if arg.default is None else f"={ENUMERATORS.get(arg.default, arg.default)}"
+            shown.append(f"{replace(arg.type, number=False).text} {arg.name}{default}")
+        results = [f"{r.type.text} {r.name}".strip() for r in self.results]
+        gives = results[0] if len(results) == 1 else f"({', '.join(results)})"
+        return f"{self.name}{'.' + self.overload if self.overload else ''}({', '.join(shown)}) -> {gives}"
+
+
+def written(arg: Arg, letter: str = "a") -> Arg:
+    return replace(arg, type=replace(arg.type, alias=letter + "!"))
+
+
+def outs(op: Op) -> list[Arg]:
+    """The keyword arguments of the out= form."""
+    names = [r.name or f"out{i}" for i, r in enumerate(op.results)] if len(op.results) > 1 else ["out"]
+    return [
+        Arg(name, Type("Tensor", is_list=r.type.is_list, alias="abcdefgh"[i] + "!"), None, True)
+        for i, (name, r) in enumerate(zip(names, op.results, strict=True))
+    ]
+
+
+def expanded(args: list[Arg]) -> list[Arg]:
+    return [row for a in args for row in (OPTIONS if a.type.base == "options" else [a])]
+
+
+def variants(op: Op) -> Iterator[tuple[str, list[Arg]]]:
+    """(overload, arguments) with a tensor and with a number where the entry takes both."""
+    if not any(a.type.number for a in op.args):
+        yield op.overload, op.args
+        return
+    for kind in ("Tensor", "Scalar"):
+        args = [replace(a, type=Type(kind, optional=a.type.optional)) if a.type.number else a for a in op.args]
+        yield f"{op.overload}_{kind}".strip("_"), args
+
+
+def derived(op: Op, form: str) -> Iterator[Overload]:
+    for overload, args in variants(op):
+        args = expanded(args)
+        if form == "functional":
+            yield Overload(op.name, overload, form, tuple(args), tuple(op.results))
+        elif form == "inplace":
+            args = [written(args[0]), *args[1:]]
+            yield Overload(op.inplace_name, overload, form, tuple(args), (written(Arg("", Type("Tensor"))),))
+        else:
+            results = outs(op) if len(op.results) > 1 else [replace(o, name="") for o in outs(op)]
+            args = [a for a in args if a.name not in ("dtype", "layout", "device", "pin_memory") or a in op.args]
+            name = f"{overload}_out".removeprefix("_")
+            yield Overload(op.name, name, form, (*args, *outs(op)), tuple(results))
+
+
+def said(op: Op, text: str) -> Overload:
+    """An item of `overloads=`."""
+    m = re.match(r"(\w+)(?:\.(\w+))?\((.*)\)$", text, re.S)
+    if m is None:
+        raise TableError(f"{op.text}: not an overload: {text!r}")
+    known = {a.name: a for a in expanded(op.args)} | {o.name: o for o in outs(op)}
+    args, keyword_only, n = [], False, 0
+    for part in parts(m[3]):
+        if part == "*":
+            keyword_only = True
+            continue
+        if part == "options":
+            args += OPTIONS
+            continue
+        declaration, equals, default = part.partition("=")
+        kind, _, name = declaration.strip().rpartition(" ")
+        if name.endswith("!"):
+            arg = Arg(name[:-1], Type("Tensor", alias="abcdefgh"[n] + "!"), None, True)
+            n += 1
+        elif kind:
+            arg = Arg(name, parse_type(kind), default.strip() or None, keyword_only)
+        else:
+            arg = known[name]
+            if equals:
+                arg = replace(arg, default=default.strip() or None)
+            arg = replace(arg, keyword_only=arg.keyword_only or keyword_only)
+        args.append(arg)
+    written_args = [a for a in args if a.type.written]
+    if m[1] == op.inplace_name:
+        args = [replace(args[0], type=replace(args[0].type, alias="a!")), *args[1:]]
+        form, results = "inplace", [replace(args[0], name="")]
+    elif written_args:
+        form, results = "out", [replace(a, name="", keyword_only=False) for a in written_args]
+    else:
+        form, results = "functional", op.results
+    return Overload(m[1], m[2] or "", form, tuple(args), tuple(results))
+
+
+def overloads(op: Op) -> list[Overload]:
+    listed = [said(op, text) for text in op.overloads]
+    forms = {o.form for o in listed}
+    return listed + [o for form in op.forms if form not in forms for o in derived(op, form)]
+
+
+# ---- the constant data in C++ ----
+
+BASES = {"int": "Int", "float": "Float", "bool": "Bool", "str": "String", "options": "Options"}
+
+
+def type_info(t: Type) -> str:
+    said = {
+        "base": f"BaseType::{BASES.get(t.base, t.base)}",
+        "is_list": flag(t.is_list),
+        "optional": flag(t.optional),
+        "element_optional": flag(t.element_optional),
+        "number": flag(t.number),
+        "written": flag(t.written),
+        "alias": f"'{t.alias[0]}'" if t.alias else "false",
+        "size": str(t.size or "false"),
+    }
+    return "{" + commas([f".{key} = {value}" for key, value in said.items() if value != "false"]) + "}"
+
+
+def default_info(arg: Arg) -> str:
+    text = arg.default
+    if text is None:
+        return "{}"
+    kind = "DefaultInfo::"
+    if arg.type.base == "str" and text != "None":
+        return f'{{.kind = {kind}String, .text = "{text[1:-1]}"}}'
+    if text.startswith("["):
+        ints = [item.strip() for item in text[1:-1].split(",") if item.strip()]
+        return f"{{.kind = {kind}List, .count = {len(ints)}, .ints = {{{commas(ints)}}}}}"
+    if text in ("None", "{}"):
+        return f"{{.kind = {kind}None}}"
+    if text in ("True", "False"):
+        return f"{{.kind = {kind}Bool, .ints = {{{int(text == 'True')}}}}}"
+    text = ENUMERATORS.get(text, text)
+    if arg.type.base == "float" or not text.lstrip("-").isdigit():
+        return f"{{.kind = {kind}Float, .number = {types.default(replace(arg, default=text))}}}"
+    return f"{{.kind = {kind}Int, .ints = {{{text}}}}}"
+
+
+def arg_info(arg: Arg) -> str:
+    return f'{{"{arg.name}", {type_info(arg.type)}, {default_info(arg)}, {flag(arg.keyword_only)}}},'
+
+
+def places(op: Op, overload: Overload, names: list[str]) -> list[int]:
+    """Which of the function's arguments each of an overload's is."""
+    positions = {name: i for i, name in enumerate(names)}
+    if "options" in positions:
+        positions = {a.name: positions["options"] for a in OPTIONS} | positions
+    written = [a for a in overload.args if a.type.written] if overload.form == "out" else []
+    return [written.index(a) if a in written else positions.get(a.name, -1) for a in overload.args]
+
+
+TABLES = """
+constexpr ArgInfo args_$key[] = {
+    $args
+};
+$tables
+extern const OpFunction function_$key;
+constexpr OpInfo overloads_$key[] = {
+    $rows
+};
+const OpFunction function_$key = {boxed<$function>, $shown, overloads_$key};
+extern const OpInfo* const registered_$key;
+const OpInfo* const registered_$key = overloads_$key;
+"""
+
+
+def tables(op: Op, form: str, key: str, function: str, args: list[Arg]) -> list[str]:
+    """The C++ data of a form: its arguments, its overloads, the function that they call."""
+    if form == "inplace":
+        args = [written(args[0]), *args[1:]]
+    lines, rows = [], []
+    for i, overload in enumerate(registered(op, form)):
+        own = places(op, overload, [a.name for a in args])
+        alike = list(overload.args) == args
+        if not alike:
+            infos = [arg_info(a) for a in overload.args]
+            lines += block(f"constexpr ArgInfo args_{key}_{i}[] =", infos, end=";") if infos else []
+            lines += [f"constexpr int8_t places_{key}_{i}[] = {{{commas(list(map(str, own)))}}};"] if own else []
+        arrays = [f"args_{key}", "nullptr"] if alike else [f"args_{key}_{i}", f"places_{key}_{i}"]
+        results = [f'{{"{r.name}", {type_info(r.type)}}},' for r in overload.results]
+        lines += block(f"constexpr ResultInfo results_{key}_{i}[] =", results, end=";") if results else []
+        space = "rushlight" if op.own else "aten"
+        given = arrays[0] if overload.args else "{}"
+        rows.append(
+            f'{{"{space}", "{overload.name}", "{overload.overload}", {given}, '
+            f"{f'results_{key}_{i}' if results else '{}'}, &function_{key}, {arrays[1]}}},"
+        )
+    infos = [arg_info(a) for a in args]
+    filled = fill(TABLES, key=key, args=infos, tables=lines, rows=rows, function=function, shown=f"args_{key}" if args else "{}")
+    return filled if args else filled[3:]
+
+
+def registered(op: Op, form: str) -> list[Overload]:
+    return [o for o in overloads(op) if o.form == form]

@@ -1,0 +1,101 @@
+// What the ops are called and take, as constant data: the generator writes it for every overload of
+// aten's. Whoever needs to know an op's arguments (printing, boxed calls, modes, Python) reads this.
+#pragma once
+
+#include <rushlight/value.h>
+
+namespace rushlight {
+
+enum class BaseType : uint8_t {
+  Tensor,
+  Scalar,
+  Int,
+  Float,
+  Bool,
+  String,
+  ScalarType,
+  Device,
+  Layout,
+  MemoryFormat,
+  Generator,
+  Options,  // of C++ functions; overloads have dtype, layout, device and pin_memory instead
+};
+
+struct TypeInfo {
+  BaseType base = BaseType::Tensor;
+  bool is_list = false;
+  bool optional = false;
+  bool element_optional = false;  // Tensor?[]
+  bool number = false;            // of C++ functions: a tensor or a number on its way into one
+  bool written = false;           // Tensor(a!)
+  char alias = 0;                 // 'a' of Tensor(a) and Tensor(a!); 0: shares no memory
+  uint8_t size = 0;               // of int[2], where one int stands for equal ones; 0: any
+};
+
+struct DefaultInfo {
+  enum Kind : uint8_t { Required, None, Bool, Int, Float, String, List };
+  Kind kind = Required;
+  uint8_t count = 0;    // of a list
+  int64_t ints[2] = {}; // an integer, a bool, an enumerator; the items of a list
+  double number = 0;
+  const char* text = nullptr;
+};
+
+struct ResultInfo {
+  const char* name;  // may be ""
+  TypeInfo type;
+};
+
+struct ArgInfo {
+  const char* name;
+  TypeInfo type;
+  DefaultInfo fallback;  // where it is not passed
+  bool keyword_only = false;
+};
+
+struct OpInfo;
+
+// A generated C++ function. It may stand for several overloads, which name some of its arguments
+// and leave the rest at their defaults.
+struct OpFunction {
+  std::vector<Value> (*call)(const std::vector<Value>& arguments);  // through modes, autograd, all
+  ArrayRef<ArgInfo> arguments;
+  ArrayRef<OpInfo> overloads;
+};
+
+// An overload: a row of the registry.
+struct OpInfo {
+  const char* space;     // "aten", or "rushlight" for what aten lacks
+  const char* name;      // "add", "add_"
+  const char* overload;  // "Tensor", or ""
+  ArrayRef<ArgInfo> arguments;
+  ArrayRef<ResultInfo> results;
+  const OpFunction* function;
+  // Which of the function's arguments each is: several are one of type Options, and -1 is one that
+  // the function lacks, which may only say what holds anyway. Null: the same ones in their order.
+  const int8_t* places;
+
+  bool is_view() const;    // a result shares memory with an argument that is not written
+  bool is_mutable() const;  // an argument is written
+};
+
+RL_API ArrayRef<const OpInfo*> all_ops();  // by name; overloads in order of preference
+// Null where there is none; without `overload` the first.
+RL_API const OpInfo* find_op(std::string_view name, std::optional<std::string_view> overload = {});
+// All overloads of a name, in order of preference.
+RL_API ArrayRef<const OpInfo*> find_overloads(std::string_view name);
+
+RL_API std::string type_text(const TypeInfo& type);
+RL_API std::string schema_text(const OpInfo& op);  // "aten::add.Tensor(Tensor self, …) -> Tensor"
+// The value of an argument that is not passed; RuntimeError where it must be.
+RL_API Value default_value(const ArgInfo& argument);
+// Whether a value is that of the default.
+RL_API bool is_default(const ArgInfo& argument, const Value& value);
+
+// Checks the number of arguments, then calls.
+RL_API std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments);
+// Of the overloads of a function, the first that can say a call of it; its arguments.
+RL_API const OpInfo& overload_of(const OpFunction& function, const std::vector<Value>& arguments);
+RL_API std::vector<Value> arguments_of(const OpInfo& op, std::vector<Value> of_function);
+
+}  // namespace rushlight

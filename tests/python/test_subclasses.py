@@ -1,0 +1,236 @@
+"""Tensors that bring their own handling: wrapper subclasses, nested ones, fake tensors."""
+
+import pytest
+
+import rushlight as torch
+from rushlight._subclasses import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+)
+from rushlight.utils._python_dispatch import (
+    TorchDispatchMode,
+    is_traceable_wrapper_subclass,
+    return_and_correct_aliasing,
+    transform_subclass,
+)
+from rushlight.utils._pytree import tree_map_only
+
+aten = torch.ops.aten
+
+
+class Wrapper(torch.Tensor):
+    """Holds a tensor and passes every op on to it, noting the names."""
+
+    seen: list = []  # noqa: RUF012
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(
+            cls, inner.shape, inner.stride(), inner.storage_offset(), dtype=inner.dtype, device=inner.device,
+            requires_grad=inner.requires_grad,
+        )
+
+    def __init__(self, inner):
+        self.inner = inner.detach()
+
+    def __repr__(self, *, tensor_contents=None):
+        return f"{type(self).__name__}({self.inner!r})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        Wrapper.seen.append(str(func))
+        inside = tree_map_only(Wrapper, lambda w: w.inner, (args, kwargs or {}))
+        made = func(*inside[0], **inside[1])
+        out = tree_map_only(torch.Tensor, cls, made)
+        return return_and_correct_aliasing(func, args, kwargs, out)
+
+    def __tensor_flatten__(self):
+        return ["inner"], None
+
+    @classmethod
+    def __tensor_unflatten__(cls, inner, context, outer_size, outer_stride):
+        return cls(inner["inner"])
+
+
+class Twice(Wrapper):
+    """A class derived from another that handles ops, too."""
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    Wrapper.seen.clear()
+
+
+def test_ops_go_to_the_class_and_come_back_as_it():
+    x = Wrapper(torch.arange(6.0).reshape(2, 3))
+    y = (x + 1).sum(dim=1)
+    assert type(y) is Wrapper and y.inner.tolist() == [6, 15] and y.shape == (2,)
+    assert Wrapper.seen == ["aten.add.Tensor", "aten.sum.dim_IntList"]
+    assert torch.mm(x, torch.ones(3, 1)).inner.tolist() == [[3], [12]]
+
+
+def test_gradients_flow_through_wrappers():
+    x = Wrapper(torch.tensor([1.0, 2.0], requires_grad=True))
+    assert x.requires_grad and x.is_leaf
+    y = (x * x).sum()
+    assert y.grad_fn is not None
+    y.backward()
+    assert type(x.grad) is Wrapper and x.grad.inner.tolist() == [2, 4]
+
+
+def test_writes_views_and_outputs():
+    x = Wrapper(torch.zeros(2, 3))
+    assert x.add_(1) is x and x.inner.tolist() == [[1, 1, 1], [1, 1, 1]]
+    v = x[0]
+    assert type(v) is Wrapper and v._base is x
+    v.mul_(3)
+    assert x.inner[0].tolist() == [3, 3, 3]
+    out = Wrapper(torch.empty(2, 3))
+    Wrapper.seen.clear()
+    assert torch.exp(Wrapper(torch.zeros(2, 3)), out=out) is out
+    assert Wrapper.seen == ["aten.exp.out"] and out.inner.tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert type(x.detach()) is Wrapper and "aten.detach.default" in Wrapper.seen
+    assert type(torch.zeros_like(x)) is Wrapper and Wrapper.seen[-1] == "aten.zeros_like.default"
+    assert type(x.data) is Wrapper and type(torch.nn.Parameter(x)) is Wrapper
+
+
+def test_lists_and_values():
+    x = Wrapper(torch.ones(2))
+    assert torch.cat([torch.zeros(1), x]).inner.tolist() == [0, 1, 1]
+    assert x.sum().item() == 2 and "aten._local_scalar_dense.default" in Wrapper.seen
+    assert bool(x.sum() > 1)
+
+
+def test_nested_wrappers():
+    class Outer(Wrapper):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            Wrapper.seen.append("outer")
+            inside = tree_map_only(cls, lambda w: w.inner, (args, kwargs or {}))
+            return tree_map_only(torch.Tensor, cls, func(*inside[0], **inside[1]))
+
+    x = Outer(Wrapper(torch.ones(2)))
+    Wrapper.seen.clear()
+    y = x.neg()
+    assert Wrapper.seen[:2] == ["outer", "aten.neg.default"]
+    assert type(y) is Outer and type(y.inner) is Wrapper and y.inner.inner.tolist() == [-1, -1]
+
+
+def test_subclasses_are_asked_first_and_may_decline():
+    class Declines(Wrapper):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            Wrapper.seen.append("declined")
+            return NotImplemented
+
+    a, b = Wrapper(torch.ones(2)), Twice(torch.ones(2))
+    assert type(a + b) is Twice
+    with pytest.raises(TypeError, match="returned NotImplemented"):
+        Declines(torch.ones(2)).exp()
+    Wrapper.seen.clear()
+    assert type(Declines(torch.ones(2)) + a) is Wrapper and Wrapper.seen == ["declined", "aten.add.Tensor"]
+
+
+def test_modes_come_before_tensors():
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            Wrapper.seen.append(("mode", types))
+            return func(*args, **(kwargs or {}))
+
+    x = Wrapper(torch.ones(2))
+    Wrapper.seen.clear()
+    with Log():
+        x.exp()
+    assert Wrapper.seen == [("mode", (Wrapper,)), "aten.exp.default"]
+
+
+def test_memory_that_is_not_there():
+    x = Wrapper(torch.ones(2))
+    for use in (lambda: x.data_ptr(), lambda: x.numpy(), lambda: x.tolist(), lambda: memoryview(x)):
+        with pytest.raises((RuntimeError, TypeError, ValueError)):
+            use()
+    with torch._C._DisableTorchDispatch(), pytest.raises((RuntimeError, NotImplementedError)):
+        x + 1
+
+
+def test_real_subclasses_with_dispatch():
+    class Logged(torch.Tensor):
+        calls: list = []  # noqa: RUF012
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            cls.calls.append(str(func))
+            with torch._C._DisableTorchDispatch():
+                return func(*args, **(kwargs or {}))
+
+    x = torch.Tensor._make_subclass(Logged, torch.ones(3), False)
+    assert (x + 1).tolist() == [2, 2, 2] and "aten.add.Tensor" in Logged.calls
+    assert x.data_ptr() != 0
+
+
+def test_flattening():
+    x = Wrapper(torch.ones(2, 2))
+    assert is_traceable_wrapper_subclass(x) and not is_traceable_wrapper_subclass(torch.ones(1))
+    doubled = transform_subclass(x, lambda name, t: t * 2)
+    assert type(doubled) is Wrapper and doubled.inner.tolist() == [[2, 2], [2, 2]]
+
+
+def test_a_wrapper_needs_a_dispatch():
+    class Plain(torch.Tensor):
+        pass
+
+    with pytest.raises(RuntimeError, match="__torch_dispatch__"):
+        torch.Tensor._make_wrapper_subclass(Plain, (2,))
+
+
+# ---- fake tensors ----
+
+
+def test_fake_tensors_compute_shapes():
+    with FakeTensorMode() as mode:
+        x = torch.empty(2, 3)
+        y = x @ torch.ones(3, 4, dtype=torch.float32)
+        assert isinstance(x, FakeTensor) and y.shape == (2, 4) and y.device.type == "cpu"
+        z = torch.tensor([1, 2])
+        assert isinstance(z, FakeTensor) and z.dtype is torch.int64
+        with pytest.raises(DataDependentOutputException):
+            y.sum().item()
+        with pytest.raises(DynamicOutputShapeException):
+            y.nonzero()
+    assert mode.from_tensor(x) is x and (x + 1).shape == (2, 3)
+    assert isinstance(x + 1, FakeTensor)
+
+
+def test_fake_devices():
+    with FakeTensorMode():
+        x = torch.empty(4, device="cuda")
+        assert x.device.type == "cuda" and (x * 2).device.type == "cuda"
+        assert (x + torch.empty(())).device.type == "cuda"
+        assert x.cpu().device.type == "cpu" and x.to("meta").device.type == "meta"
+        with pytest.raises(RuntimeError, match="found two different devices"):
+            x + torch.empty(4)
+
+
+def test_fake_modules_train():
+    mode = FakeTensorMode()
+    with mode:
+        model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 36, 5))
+        loss = torch.nn.functional.cross_entropy(model(torch.empty(2, 3, 8, 8)), torch.zeros(2, dtype=torch.int64))
+        loss.backward()
+    assert isinstance(loss, FakeTensor) and loss.shape == ()
+    assert isinstance(model[0].weight, FakeTensor) and model[0].weight.grad.shape == (8, 3, 3, 3)
+
+
+def test_real_tensors_under_a_fake_mode():
+    real = torch.ones(2, requires_grad=True)
+    mode = FakeTensorMode()
+    fake = mode.from_tensor(real)
+    assert mode.from_tensor(real) is fake and fake.requires_grad and fake.shape == (2,)
+    with mode, pytest.raises(AssertionError, match="allow_non_fake_inputs"):
+        fake + torch.nn.Parameter.__new__(torch.nn.Parameter, real)
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        assert isinstance(torch.empty(2) + real, FakeTensor)
+    assert real.tolist() == [1, 1]
+    assert "size=(2,)" in repr(fake)
