@@ -61,6 +61,24 @@ KERNELS_H = """
 
 namespace rushlight {
 
+struct KernelTable {
+  $pointers
+};
+
+}  // namespace rushlight
+
+$lists
+
+#include "core/kernel_table.h"
+"""
+
+CONTRACTS_H = """
+#pragma once
+
+#include "generated/kernels.h"
+
+namespace rushlight {
+
 namespace shape {
 $shapes
 }  // namespace shape
@@ -73,15 +91,7 @@ namespace composite {
 $composites
 }  // namespace composite
 
-struct KernelTable {
-  $pointers
-};
-
 }  // namespace rushlight
-
-$lists
-
-#include "core/kernel_table.h"
 """
 
 PLACES = ("ISA", "ONCE", "ANYWHERE")  # the order of the struct
@@ -95,11 +105,19 @@ def kernels_header(ops: list[Op]) -> str:
     ]
     lines = fill(
         KERNELS_H,
+        pointers=[f"{declaration(op, f'(*{op.symbol})')};" for _, members in kernels for op in members],
+        lists=[line for lines in lists for line in lines],
+    )
+    return "\n".join([HEADER, *lines, ""])
+
+
+def contracts_header(ops: list[Op]) -> str:
+    """What src/ops defines: a header of its own, so that a new composite compiles no kernel again."""
+    lines = fill(
+        CONTRACTS_H,
         shapes=[f"{shape_function(op)};" for op in ops if has_shape_function(op)],
         views=[f"{view_function(op)};" for op in ops if op.kind == "view"],
         composites=[f"{composite_function(op)};" for op in ops if op.kind == "composite"],
-        pointers=[f"{declaration(op, f'(*{op.symbol})')};" for _, members in kernels for op in members],
-        lists=[line for lines in lists for line in lines],
     )
     return "\n".join([HEADER, *lines, ""])
 
@@ -123,7 +141,10 @@ def formula(op: Op) -> str:
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents; those in isa/ are compiled once per instruction set."""
-    files = {"include/generated/kernels.h": kernels_header(ops)}
+    files = {
+        "include/generated/kernels.h": kernels_header(ops),
+        "include/generated/contracts.h": contracts_header(ops),
+    }
     for path, (macro, header, namespace) in FORMULAS.items():
         for name, part in pieces([op for op in ops if op.by_formula], FORMULAS_PER_FILE, lambda op: "pointwise"):
             lines = [macro + formula(op) for op in part]

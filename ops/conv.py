@@ -21,8 +21,9 @@ for _n, _d in ((1, "one"), (2, "two"), (3, "three")):
     composite(f"conv{_n}d.padding({_common}str padding='valid', int[{_n}] dilation=1, int groups=1) -> Tensor",
               variants="function", doc="The same with padding 'same' (at stride 1: the size stays) or 'valid' (none).")
     _suffix = "" if _n == 1 else ".input"
-    composite(f"conv_transpose{_n}d{_suffix}({_common}int[{_n}] padding=0, int[{_n}] output_padding=0, "
+    composite(f"conv_transpose{_n}d({_common}int[{_n}] padding=0, int[{_n}] output_padding=0, "
               f"int groups=1, int[{_n}] dilation=1) -> Tensor",
+              overloads=[f"conv_transpose{_n}d{_suffix}(input, weight, bias, stride, padding, output_padding, groups, dilation)"],
               variants="function", doc=f"Transposed convolution over {_d} dimensions.")
 
 composite("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", variants="function",

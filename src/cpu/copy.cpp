@@ -4,7 +4,7 @@
 #include "core/backend.h"
 #include "core/iterator.h"
 #include "core/op_support.h"
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 
 namespace rushlight {
 

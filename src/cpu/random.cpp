@@ -5,7 +5,7 @@
 
 #include "core/generator.h"
 #include "core/op_support.h"
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 
 namespace rushlight::cpu {
 

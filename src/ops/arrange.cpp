@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight::composite {

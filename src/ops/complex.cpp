@@ -1,6 +1,6 @@
 // Complex tensors and their parts: views between complex numbers and pairs, and making complex
 // numbers from parts.
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {

@@ -1,7 +1,7 @@
 // constant_pad_nd: fills, then copies what remains of the input into its place.
 #include <algorithm>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 
 namespace rushlight::anywhere {
 

@@ -1,6 +1,6 @@
 // The contract of convolutions, their gradients, and the public forms of one, two and three
 // dimensions.
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/parallel.h"
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 
 #include <rushlight/ops.h>
 

@@ -1,6 +1,6 @@
 // Connectionist temporal classification above its kernel (cpu/ctc.cpp): the contract and the
 // reductions; and bags of embeddings.
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {

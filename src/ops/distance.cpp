@@ -1,7 +1,7 @@
 // Distances above their kernel, their derivatives, and shuffled images.
 #include <cmath>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
 

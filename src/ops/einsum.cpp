@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {

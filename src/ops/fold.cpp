@@ -1,6 +1,6 @@
 // im2col and col2im (unfold and fold of nn.functional): windows of images as columns, and their
 // adjoint.
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {

@@ -2,7 +2,7 @@
 // ops, and derivatives: index_composites.cpp.
 #include <algorithm>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {

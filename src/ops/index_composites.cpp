@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {

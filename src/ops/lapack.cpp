@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 
 namespace rushlight {
 

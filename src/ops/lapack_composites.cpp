@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/lapack.h"
 

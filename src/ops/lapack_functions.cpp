@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/lapack.h"
 

@@ -1,7 +1,7 @@
 // Contracts of the matrix products, and what is written over them: matmul's cases, einsum is in
 // einsum.cpp. A product: an entry in ops/linalg.py, its shape function here, its kernel in
 // cpu/matmul.cpp.
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
 

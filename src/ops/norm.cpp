@@ -3,7 +3,7 @@
 // recorded.
 #include <limits>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
 

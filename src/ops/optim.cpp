@@ -1,6 +1,6 @@
 // What the fused optimiser steps accept: lists of one length whose tensors match the parameters.
 #include "core/op_support.h"
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 
 namespace rushlight {
 

@@ -1,7 +1,7 @@
 // The contracts of padding: with a constant, and by elements that repeat.
 #include <algorithm>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {

@@ -2,7 +2,7 @@
 // that are pooled.
 #include <limits>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {

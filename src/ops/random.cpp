@@ -2,7 +2,7 @@
 // multinomial.
 #include <cmath>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "kernels/random.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"

@@ -23,12 +23,14 @@ inline std::vector<Tensor> recorded_view(const Tensor& self, const std::vector<V
   return result;
 }
 
-// What a mode answered for a view of `self`, recorded in a tensor of its own: as a view where it
-// lies in the same memory, else as an ordinary result.
+// What a level or a special tensor answered for a view of `self`, recorded in a tensor of its own:
+// as a view where it lies in the same memory (of special tensors only their handlers know), else as
+// an ordinary result.
 inline Tensor record_answer(const Tensor& answer, const Tensor& self, ViewKind kind,
                             const Ref<Node>& node) {
-  Tensor out = answer.tensor_data();
-  if (out.storage() == self.storage()) {
+  const bool special = is_special(answer) && is_special(self);
+  Tensor out = special && !answer.is_same(self) ? answer : answer.tensor_data();
+  if (special || out.storage() == self.storage()) {
     record_view(out, self, kind, node);
   } else if (node) {
     set_history(out, node);

@@ -2,7 +2,7 @@
 // derivatives, and layers, directions, dropout and single steps.
 #include <string>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
 

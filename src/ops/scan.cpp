@@ -1,7 +1,7 @@
 // Scans above the kernels: contracts and derivatives.
 #include <cmath>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
 

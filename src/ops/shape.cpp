@@ -2,7 +2,7 @@
 // themselves stand in views.cpp.
 #include <algorithm>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/geometry.h"
 

@@ -1,5 +1,5 @@
 // softmax and log_softmax above the kernels: contracts and derivatives.
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {

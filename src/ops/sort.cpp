@@ -1,5 +1,5 @@
 // Sorting and searching above the kernels: contracts, composites, derivatives.
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
 

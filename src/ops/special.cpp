@@ -2,7 +2,7 @@
 // formula.
 #include <cmath>
 
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "core/times.h"
-#include "generated/kernels.h"
+#include "generated/contracts.h"
 #include "ops/geometry.h"
 
 namespace rushlight {

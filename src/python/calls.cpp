@@ -295,7 +295,7 @@ PyObject* call_op(PyObject*, PyObject* args) {
                   PyTuple_GET_SIZE(values));
     std::vector<Value> boxed;
     for (size_t i = 0; i < op.arguments.size(); i++) {
-      boxed.push_back(to_value(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(i)), op,
+      boxed.push_back(python::to_value(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(i)), op,
                                op.arguments[i].type, op.arguments[i].name));
     }
     std::vector<Value> results;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/op_support.h"
 #include "python/autograd.h"
 #include "python/bindings.h"
 #include "python/boxed.h"

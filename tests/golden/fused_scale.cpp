@@ -63,15 +63,6 @@ Tensor& Tensor::fused_scale_(const Scalar& other, const Scalar& alpha) const {
 
 namespace rushlight {
 
-namespace shape {
-}  // namespace shape
-
-namespace views {
-}  // namespace views
-
-namespace composite {
-}  // namespace composite
-
 struct KernelTable {
   void (*fused_scale)(TensorIterator& it, const Scalar& alpha);
 };
@@ -87,6 +78,26 @@ struct KernelTable {
 
 
 #include "core/kernel_table.h"
+
+// ======== include/generated/contracts.h
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#pragma once
+
+#include "generated/kernels.h"
+
+namespace rushlight {
+
+namespace shape {
+}  // namespace shape
+
+namespace views {
+}  // namespace views
+
+namespace composite {
+}  // namespace composite
+
+}  // namespace rushlight
 
 // ======== isa/pointwise_0.cpp
 // Generated from the op table by `python -m gen`. Do not edit.
@@ -119,15 +130,26 @@ RL_CUDA_POINTWISE(fused_scale, 2, 1, set_floating | set_complexes, Promote::Floa
 
 namespace rushlight {
 
-extern const OpInfo info_fused_scale_functional_0;
-extern const OpInfo info_fused_scale_inplace_0;
+extern const OpInfo* const registered_fused_scale_functional_0;
+extern const OpInfo* const registered_fused_scale_inplace_0;
+extern const OpInfo* const registered_fused_scale_out_0;
 
-static const OpInfo* const op_infos[] = {
-    &info_fused_scale_functional_0,
-    &info_fused_scale_inplace_0,
-};
+const OpInfo* const* op_infos() {
+  static const OpInfo* const rows[] = {
+      registered_fused_scale_functional_0 + 0,
+      registered_fused_scale_functional_0 + 1,
+      registered_fused_scale_out_0 + 0,
+      registered_fused_scale_out_0 + 1,
+      registered_fused_scale_inplace_0 + 0,
+      registered_fused_scale_inplace_0 + 1,
+  };
+  return rows;
+}
 
-ArrayRef<const OpInfo*> all_ops() { return {op_infos, std::size(op_infos)}; }
+ArrayRef<const OpInfo*> all_ops() {
+  static const OpInfo* const* const rows = op_infos();
+  return {rows, 6};
+}
 
 }  // namespace rushlight
 
@@ -176,11 +198,40 @@ Tensor run_fused_scale(const Tensor& self, const Tensor& other, const Scalar& al
 
 }  // namespace
 
-extern const OpInfo info_fused_scale_functional_0;
-const OpInfo info_fused_scale_functional_0 = op_info<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>("fused_scale", "", "fused_scale(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor");
+constexpr ArgInfo args_fused_scale_functional_0[] = {
+    {"self", {.base = BaseType::Tensor}, {}, false},
+    {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
+    {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
+};
+constexpr ArgInfo args_fused_scale_functional_0_0[] = {
+  {"self", {.base = BaseType::Tensor}, {}, false},
+  {"other", {.base = BaseType::Tensor}, {}, false},
+  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
+};
+constexpr int8_t places_fused_scale_functional_0_0[] = {0, 1, 2};
+constexpr ResultInfo results_fused_scale_functional_0_0[] = {
+  {"", {.base = BaseType::Tensor}},
+};
+constexpr ArgInfo args_fused_scale_functional_0_1[] = {
+  {"self", {.base = BaseType::Tensor}, {}, false},
+  {"other", {.base = BaseType::Scalar}, {}, false},
+  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
+};
+constexpr int8_t places_fused_scale_functional_0_1[] = {0, 1, 2};
+constexpr ResultInfo results_fused_scale_functional_0_1[] = {
+  {"", {.base = BaseType::Tensor}},
+};
+extern const OpFunction function_fused_scale_functional_0;
+constexpr OpInfo overloads_fused_scale_functional_0[] = {
+    {"aten", "fused_scale", "Tensor", args_fused_scale_functional_0_0, results_fused_scale_functional_0_0, &function_fused_scale_functional_0, places_fused_scale_functional_0_0},
+    {"aten", "fused_scale", "Scalar", args_fused_scale_functional_0_1, results_fused_scale_functional_0_1, &function_fused_scale_functional_0, places_fused_scale_functional_0_1},
+};
+const OpFunction function_fused_scale_functional_0 = {boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, args_fused_scale_functional_0, overloads_fused_scale_functional_0};
+extern const OpInfo* const registered_fused_scale_functional_0;
+const OpInfo* const registered_fused_scale_functional_0 = overloads_fused_scale_functional_0;
 Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   if (RL_UNLIKELY(tls.upper != nullptr)) {
-    return dispatch_boxed<Tensor>(dispatch_upper, info_fused_scale_functional_0, self, other, alpha);
+    return dispatch_boxed<Tensor>(dispatch_upper, function_fused_scale_functional_0, self, other, alpha);
   }
   check_defined("fused_scale", "self", self);
   check_defined("fused_scale", "other", other);
@@ -195,7 +246,7 @@ Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha)
     node->save(want_self ? other : Tensor());
     node->keep(alpha);
   }
-  Tensor made_ = RL_LIKELY(tls.lower == nullptr) ? run_fused_scale(self, other, alpha, nullptr, false) : dispatch_boxed<Tensor>(dispatch_lower, info_fused_scale_functional_0, self, other, alpha);
+  Tensor made_ = RL_LIKELY(!seen_below(self, other)) ? run_fused_scale(self, other, alpha, nullptr, false) : dispatch_boxed<Tensor>(dispatch_lower, function_fused_scale_functional_0, self, other, alpha);
   if (node) {
     const auto& result = made_;
     set_history(result, node);
@@ -203,11 +254,40 @@ Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha)
   return made_;
 }
 
-extern const OpInfo info_fused_scale_inplace_0;
-const OpInfo info_fused_scale_inplace_0 = op_info<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>("fused_scale_", "", "fused_scale_(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor");
+constexpr ArgInfo args_fused_scale_inplace_0[] = {
+    {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
+    {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
+    {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
+};
+constexpr ArgInfo args_fused_scale_inplace_0_0[] = {
+  {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
+  {"other", {.base = BaseType::Tensor}, {}, false},
+  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
+};
+constexpr int8_t places_fused_scale_inplace_0_0[] = {0, 1, 2};
+constexpr ResultInfo results_fused_scale_inplace_0_0[] = {
+  {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
+};
+constexpr ArgInfo args_fused_scale_inplace_0_1[] = {
+  {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
+  {"other", {.base = BaseType::Scalar}, {}, false},
+  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
+};
+constexpr int8_t places_fused_scale_inplace_0_1[] = {0, 1, 2};
+constexpr ResultInfo results_fused_scale_inplace_0_1[] = {
+  {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
+};
+extern const OpFunction function_fused_scale_inplace_0;
+constexpr OpInfo overloads_fused_scale_inplace_0[] = {
+    {"aten", "fused_scale_", "Tensor", args_fused_scale_inplace_0_0, results_fused_scale_inplace_0_0, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_0},
+    {"aten", "fused_scale_", "Scalar", args_fused_scale_inplace_0_1, results_fused_scale_inplace_0_1, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_1},
+};
+const OpFunction function_fused_scale_inplace_0 = {boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, args_fused_scale_inplace_0, overloads_fused_scale_inplace_0};
+extern const OpInfo* const registered_fused_scale_inplace_0;
+const OpInfo* const registered_fused_scale_inplace_0 = overloads_fused_scale_inplace_0;
 Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   if (RL_UNLIKELY(tls.upper != nullptr)) {
-    dispatch_boxed<void>(dispatch_upper, info_fused_scale_inplace_0, self, other, alpha);
+    dispatch_boxed<void>(dispatch_upper, function_fused_scale_inplace_0, self, other, alpha);
     return const_cast<Tensor&>(self);
   }
   check_defined("fused_scale_", "self", self);
@@ -225,7 +305,7 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
     node->save(want_self ? other : Tensor());
     node->keep(alpha);
   }
-  RL_LIKELY(tls.lower == nullptr) ? static_cast<void>(run_fused_scale(self, other, alpha, &self, false)) : dispatch_boxed<void>(dispatch_lower, info_fused_scale_inplace_0, self, other, alpha);
+  RL_LIKELY(!seen_below(self, other)) ? static_cast<void>(run_fused_scale(self, other, alpha, &self, false)) : dispatch_boxed<void>(dispatch_lower, function_fused_scale_inplace_0, self, other, alpha);
   count_write(self);
   if (node) {
     rebase_history(self, node);
@@ -233,11 +313,54 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
   return const_cast<Tensor&>(self);
 }
 
+constexpr ArgInfo args_fused_scale_out_0[] = {
+    {"out", {.base = BaseType::Tensor}, {}, false},
+    {"self", {.base = BaseType::Tensor}, {}, false},
+    {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
+    {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
+};
+constexpr ArgInfo args_fused_scale_out_0_0[] = {
+  {"self", {.base = BaseType::Tensor}, {}, false},
+  {"other", {.base = BaseType::Tensor}, {}, false},
+  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
+  {"out", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, true},
+};
+constexpr int8_t places_fused_scale_out_0_0[] = {1, 2, 3, 0};
+constexpr ResultInfo results_fused_scale_out_0_0[] = {
+  {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
+};
+constexpr ArgInfo args_fused_scale_out_0_1[] = {
+  {"self", {.base = BaseType::Tensor}, {}, false},
+  {"other", {.base = BaseType::Scalar}, {}, false},
+  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
+  {"out", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, true},
+};
+constexpr int8_t places_fused_scale_out_0_1[] = {1, 2, 3, 0};
+constexpr ResultInfo results_fused_scale_out_0_1[] = {
+  {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
+};
+extern const OpFunction function_fused_scale_out_0;
+constexpr OpInfo overloads_fused_scale_out_0[] = {
+    {"aten", "fused_scale", "Tensor_out", args_fused_scale_out_0_0, results_fused_scale_out_0_0, &function_fused_scale_out_0, places_fused_scale_out_0_0},
+    {"aten", "fused_scale", "Scalar_out", args_fused_scale_out_0_1, results_fused_scale_out_0_1, &function_fused_scale_out_0, places_fused_scale_out_0_1},
+};
+const OpFunction function_fused_scale_out_0 = {boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, args_fused_scale_out_0, overloads_fused_scale_out_0};
+extern const OpInfo* const registered_fused_scale_out_0;
+const OpInfo* const registered_fused_scale_out_0 = overloads_fused_scale_out_0;
 Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  if (RL_UNLIKELY(tls.upper != nullptr)) {
+    dispatch_boxed<void>(dispatch_upper, function_fused_scale_out_0, out, self, other, alpha);
+    return const_cast<Tensor&>(out);
+  }
   check_defined("fused_scale", "self", self);
   check_defined("fused_scale", "other", other);
   check_defined("fused_scale", "out", out);
   check_out_grad("fused_scale", tls.grad_mode && (grad_wanted(self) || grad_wanted(other) || grad_wanted(out)));
+  if (RL_UNLIKELY(seen_below(out, self, other))) {
+    dispatch_boxed<void>(dispatch_lower, function_fused_scale_out_0, out, self, other, alpha);
+    count_write(out);
+    return const_cast<Tensor&>(out);
+  }
   run_fused_scale(self, other, alpha, &out, true);
   count_write(out);
   return const_cast<Tensor&>(out);

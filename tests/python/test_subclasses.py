@@ -24,6 +24,7 @@ class Wrapper(torch.Tensor):
     """Holds a tensor and passes every op on to it, noting the names."""
 
     seen: list = []  # noqa: RUF012
+    __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
     def __new__(cls, inner):
@@ -87,6 +88,11 @@ def test_writes_views_and_outputs():
     assert type(v) is Wrapper and v._base is x
     v.mul_(3)
     assert x.inner[0].tolist() == [3, 3, 3]
+    w = Wrapper(torch.ones(2, 3, requires_grad=True))
+    y = w * 1
+    y[0].mul_(3)  # a write to a view is one to what it is a view of
+    y.sum().backward()
+    assert w.grad.inner.tolist() == [[3, 3, 3], [1, 1, 1]]
     out = Wrapper(torch.empty(2, 3))
     Wrapper.seen.clear()
     assert torch.exp(Wrapper(torch.zeros(2, 3)), out=out) is out

@@ -115,7 +115,7 @@ def conv_flop(
     return conv_flop_count(x_shape, w_shape, out_shape, transposed)
 
 
-@register_flop_formula(aten.convolution_weight_backward)
+@register_flop_formula(rushlight.ops.rushlight.convolution_weight_backward)
 def conv_weight_flop(grad_shape, x_shape, w_shape, *args, out_shape=None, **kwargs):
     """As the convolution."""
     return conv_flop_count(x_shape, w_shape, grad_shape)
