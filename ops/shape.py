@@ -57,10 +57,9 @@ view("alias(Tensor(a) self) -> Tensor(a)",
 view("view_dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
      variants="", view_kind="NoGrad",
      doc="The same bytes read as another dtype.", own=True)
-view("split.sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
-     grad={"self": "split_backward(grad_list, self.sizes(), self.options(), split_sizes, dim)"}, variants="",
-     doc="Consecutive pieces of the given lengths.",
-     overloads=["split(self, split_sizes, dim)"])
+view("split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]",
+     grad={"self": "split_backward(grad_list, self.sizes(), self.options(), split_size, dim)"}, variants="",
+     doc="Consecutive pieces of the given lengths.")
 view("unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]",
      grad={"self": "unbind_backward(grad_list, self.sizes(), self.options(), dim)"},
      doc="All slices along a dimension.",
@@ -131,8 +130,7 @@ composite("narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)",
 composite("narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
           doc="`narrow` from where a 0-d tensor says.")
 composite("split(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]", doc="Pieces of one length; the last may be shorter.",
-          overloads=["split.sizes(self, int[] split_size, dim)",
-                     "split.Tensor(self, split_size, dim)"])
+          overloads=["split.Tensor(self, split_size, dim)"])
 composite("split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", doc="Pieces of given lengths.")
 composite("chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]", doc="At most `chunks` pieces of equal length.")
 composite("tensor_split(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]", doc="Exactly `sections` pieces.",

@@ -30,6 +30,9 @@ Tensor root_gradient(const Tensor& root, const std::vector<Tensor>& gradients, s
            "grad can be implicitly created only for real scalar outputs but got torch.",
            root.dtype());
   const NoGradGuard no_grad;
+  if (is_special(root)) {
+    return ones_like(root.detach());
+  }
   return ones(root.sizes(), TensorOptions(root.dtype()).device(root.device()));
 }
 

@@ -49,6 +49,9 @@ bool has_form_of(const Tensor& grad, const Tensor& leaf) {
 }
 
 Tensor copy_in_form_of(const Tensor& grad, const Tensor& leaf) {
+  if (is_special(grad)) {
+    return grad.clone();
+  }
   Tensor copy = leaf.impl()->is_non_overlapping_and_dense()
                     ? make_empty_strided(leaf.sizes(), leaf.strides(), grad.dtype(), grad.device())
                     : make_empty(leaf.sizes(), grad.dtype(), grad.device());

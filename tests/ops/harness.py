@@ -203,10 +203,11 @@ def key_of(op):
 
 
 def boxed_of(module, op):
-    """A call of an op in boxed form: of the first of its overloads that takes the arguments."""
+    """A call of an op in boxed form: of the widest of its overloads that takes the arguments."""
     packet = getattr(module.ops.rushlight if op.own else module.ops.aten, op.name)
     form = "inplace" if op.inplace_only else "functional"
-    names = [o.overload or "default" for o in schemas.registered(op, form)]
+    found = sorted(schemas.registered(op, form), key=lambda o: -len(o.args))
+    names = [o.overload or "default" for o in found]
 
     def call(*args, **kwargs):
         for name in names[:-1]:

@@ -196,6 +196,20 @@ SAMPLES = {
     "alias": ["x(3, 4)"],
     "slice": ["x(5, 4), 0, 1, 4, 2"],
     "view_dtype": ["x(3, 4), m.uint8"],
+    "narrow.Tensor": ["x(4, 3), 0, m.tensor(1), 2"],
+    "atleast_1d.Sequence": ["[x(), x(3)]"],
+    "atleast_2d.Sequence": ["[x(), x(3), x(2, 3)]"],
+    "atleast_3d.Sequence": ["[x(), x(3), x(2, 3)]"],
+    "lift_fresh": ["x(2, 3)"],
+    "_local_scalar_dense": ["x()", "x(1, 1)"],
+    "squeeze_.dims": ["x(1, 3, 1), [0, 2]", "x(2, 1), [0]"],
+    "mm.dtype": ["x(2, 3), x(3, 4), m.float64"],
+    "bmm.dtype": ["x(2, 2, 3), x(2, 3, 4), m.float64"],
+    "addmm.dtype": ["x(2, 4), x(2, 3), x(3, 4), m.float64, alpha=2"],
+    "baddbmm.dtype": ["x(2, 2, 4), x(2, 2, 3), x(2, 3, 4), m.float64, beta=2"],
+    "float_power.Scalar": ["2.5, x(3)"],
+    "randint_like.Tensor": ["x(3, 4), m.tensor(9)"],
+    "bernoulli.Tensor": ["x(3, 4), m.tensor([0.0, 1.0, 0.5, 0.2])"],
     "split.sizes": ["x(3, 4), [1, 2]"],
     "split_with_sizes": ["x(3, 4), [1, 2]"],
     "select_backward": ["x(4), [3, 4], 0, 1"],
@@ -228,6 +242,7 @@ _DUNDERS = ("__and__", "__or__", "__xor__", "__lshift__", "__rshift__")
 SAMPLES |= {name: ["x(3, 4, low=0, high=3), x(3, 4, low=0, high=3)"] for name in _DUNDERS}
 
 DTYPES = {"round.decimals": "floating"}
+DTYPES |= dict.fromkeys(("mm.dtype", "bmm.dtype", "addmm.dtype", "baddbmm.dtype"), "float64")
 DTYPES |= dict.fromkeys([*_DUNDERS, *(f"{name}.Scalar_Tensor" for name in _BITS)], "integers")
 
 # Ops that can have no sample here, and why.

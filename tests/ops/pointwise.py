@@ -123,7 +123,7 @@ REFERENCES |= {
     "softplus_backward": "grad_output * np.where(beta * self > threshold, 1, scipy.special.expit(beta * self))",
     "hardswish_backward": "np.where(self <= -3, 0, np.where(self < 3, grad_output * (self / 3 + 0.5), grad_output))",
     "hardsigmoid_backward": "np.where(np.abs(self) < 3, grad_output / 6, 0)",
-    "hardshrink_backward": "np.where(np.abs(self) <= lambd, 0, grad_output)",
+    "hardshrink_backward": "np.where(np.abs(self) <= lambd, 0, grad_out)",
     "sigmoid_backward": "grad_output * np.conj(output * (1 - output))",
     "tanh_backward": "grad_output * np.conj(1 - output * output)",
     # losses

@@ -44,7 +44,8 @@ REFERENCES = {
     **dict.fromkeys(_SAME, "self"),
     **dict.fromkeys(("transpose", "swapdims"), "np.swapaxes(self, dim0, dim1) if self.ndim else self"),
     **dict.fromkeys(("reshape_as", "view_as"), "self.reshape(other.shape)"),
-    **dict.fromkeys(("split.sizes", "split_with_sizes"), "np.split(self, np.cumsum(split_sizes)[:-1], dim)"),
+    "split.sizes": "np.split(self, np.cumsum(split_size)[:-1], dim)",
+    "split_with_sizes": "np.split(self, np.cumsum(split_sizes)[:-1], dim)",
     "view": "self.reshape(size)",
     "t": "self.T",
     "adjoint": "np.conj(np.swapaxes(self, -1, -2))",
@@ -66,10 +67,10 @@ REFERENCES = {
     "tensor_split.indices": "np.array_split(self, indices, dim)",
     "flatten": "self.reshape(*self.shape[:start_dim], -1, *self.shape[end_dim % max(self.ndim, 1) + 1:])",
     "unflatten": "self.reshape(*self.shape[:dim], *sizes, *self.shape[dim % self.ndim + 1:])",
-    "select_backward": "adjoint_of(lambda i: np.take(i, index, dim), grad, input_sizes)",
-    "slice_backward": "adjoint_of(lambda i: i[along(dim, slice(start, end, step))], grad, input_sizes)",
-    "diagonal_backward": "adjoint_of(lambda i: np.diagonal(i, offset, dim1, dim2), grad, input_sizes)",
-    "unfold_backward": "adjoint_of(lambda i: windows(i, dim, size, step), grad, input_sizes)",
+    "select_backward": "adjoint_of(lambda i: np.take(i, index, dim), grad_output, input_sizes)",
+    "slice_backward": "adjoint_of(lambda i: i[along(dim, slice(start, end, step))], grad_output, input_sizes)",
+    "diagonal_backward": "adjoint_of(lambda i: np.diagonal(i, offset, dim1, dim2), grad_output, input_sizes)",
+    "unfold_backward": "adjoint_of(lambda i: windows(i, dim, size, step), grad_in, input_sizes)",
 }
 ERRORS = {
     "transpose": [("x(2, 3), 0, 2", IndexError, "Dimension out of range")],
@@ -109,6 +110,8 @@ SKIPS = {
     ("view_dtype", "layout"): _AS_IT_LIES,
     ("view.dtype", "layout"): _AS_IT_LIES,
     ("to.device", "meta"): "its samples move to the CPU",
+    ("narrow.Tensor", "meta"): "reads where to start, which meta tensors do not hold",
+    ("_local_scalar_dense", "meta"): "reads a number, which meta tensors do not hold",
     ("as_strided", "layout"): "what it shows depends on how its input lies in memory",
     ("view", "layout"): _AS_IT_LIES,
 }

@@ -20,6 +20,7 @@ ABSENT = {
     r"(eq|ne)\.Tensor_list": "TorchScript's comparison of lists",
     r"index\.list_Tensor": "TorchScript's list.index",
     r"sort\.Tensor": "TorchScript's list.sort",
+    r"split": "TorchScript's own overload of split",
     r"to\.prim_\w+": "TorchScript's own overloads of to",
     r"index(_put_?)?\.(Tensor_)?hacked_twin": "TorchScript's twins without None among the indices",
     r"normal\.out": "the out= form of an op that is only reached through normal_",

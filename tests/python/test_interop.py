@@ -244,7 +244,7 @@ def test_dispatch_mode_with_views_writes_and_factories():
         parts = x.split(4)
     assert x.tolist() == [3, 5, 7, 6, 8, 10] and z.dtype is torch.int64
     assert values.tolist() == [7, 10] and indices.tolist() == [2, 2] and len(parts) == 2
-    seen = ["aten.view.default", "aten.mul_.Tensor", "aten.select.default", "aten.add_.Tensor"]
+    seen = ["aten.view.default", "aten.mul_.Tensor", "aten.select.int", "aten.add_.Tensor"]
     assert log.names[:4] == seen and log.names[-1] == "aten.split.sizes"
 
 
@@ -345,7 +345,13 @@ def test_modes_can_be_hidden_and_belong_to_their_thread():
 
 def test_ops_by_overload():
     aten = torch.ops.aten
-    assert aten.add.Tensor is aten.add.Scalar and aten.add.Tensor.name() == "aten::add.Tensor"
+    assert aten.add.Tensor is not aten.add.Scalar and aten.add.Tensor.name() == "aten::add.Tensor"
+    assert aten.add.Scalar(torch.ones(2), 1, 2).tolist() == [3, 3] == aten.add(torch.ones(2), 2).tolist()
+    schema = aten.sum.dim_IntList._schema
+    assert str(schema).startswith("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *")
+    assert [a.name for a in schema.arguments if a.kwarg_only] == ["dtype"] and not schema.is_mutable
+    assert aten.exp_.default._schema.arguments[0].alias_info.is_write and aten.view.default.is_view
+    assert "rushlight" not in str(aten.add) and torch.ops.rushlight._matmul.default.namespace == "rushlight"
     assert aten.mm.default.overloadpacket is aten.mm and str(aten.mm.default) == "aten.mm.default"
     assert aten.zeros.default([2], dtype=torch.int64).dtype is torch.int64
     with pytest.raises(AttributeError):

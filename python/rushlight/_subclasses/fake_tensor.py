@@ -95,11 +95,8 @@ class FakeTensorMode(TorchDispatchMode):
             otherwise they raise an AssertionError.
     """
 
-    def __init__(self, *, allow_fallback_kernels=True, allow_non_fake_inputs=False, **options):
-        unknown = set(options) - {"shape_env", "static_shapes", "export"}
-        if unknown:
-            raise TypeError(f"FakeTensorMode: unexpected arguments {sorted(unknown)}")
-        if options.get("shape_env") is not None:
+    def __init__(self, *, allow_non_fake_inputs=False, shape_env=None):
+        if shape_env is not None:
             raise NotImplementedError("FakeTensorMode: sizes are numbers; there is no shape_env")
         self.allow_non_fake_inputs = allow_non_fake_inputs
         self._known: dict[int, tuple[Any, FakeTensor]] = {}
