@@ -261,3 +261,15 @@ def test_a_refusal_says_why():
         and "oneDNN sgemm refused (" in line
         and line.endswith("packed ran")
     )
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_products_in_a_wider_dtype(dtype):
+    a, b = torch.randn(40, 300).to(dtype), torch.randn(300, 20).to(dtype)
+    wide = torch.mm(a, b, torch.float32)
+    assert wide.dtype is torch.float32 and torch.equal(wide, a.float() @ b.float())
+    assert torch.equal(torch.bmm(a[None], b[None], torch.float32)[0], wide)
+    start = torch.randn(40, 20).to(dtype)
+    assert torch.allclose(torch.addmm(start, a, b, torch.float32, beta=2), wide + 2 * start.float(), atol=1e-4)
+    with pytest.raises(RuntimeError, match="out_dtype"):
+        torch.mm(a, b, torch.float64)
