@@ -10,12 +10,14 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <vector>
 #ifdef RL_STD_THREADS
 #include <thread>
-#include <vector>
 #endif
 
 #include <rushlight/error.h>
+
+#include "core/cuts.h"
 
 namespace rushlight {
 namespace {
@@ -34,6 +36,13 @@ void enter_child() {
 
 // At load, not at first use: a library may start the pool before we do.
 __attribute__((constructor)) void watch_forks() { pthread_atfork(nullptr, nullptr, enter_child); }
+
+struct Watch {
+  std::atomic<bool> on{false};
+  std::mutex mutex;
+  std::vector<int64_t> cuts;
+};
+Watch watch;
 
 struct InsideScope {
   const bool before = inside;
@@ -137,6 +146,18 @@ void set_num_threads(int n) {
 
 bool in_parallel_region() { return inside || omp_in_parallel() != 0; }
 
+void watch_cuts() {
+  const std::lock_guard<std::mutex> lock(watch.mutex);
+  watch.cuts.clear();
+  watch.on.store(true, std::memory_order_relaxed);
+}
+
+std::vector<int64_t> cuts() {
+  const std::lock_guard<std::mutex> lock(watch.mutex);
+  watch.on.store(false, std::memory_order_relaxed);
+  return std::move(watch.cuts);
+}
+
 void run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f, const void* context) {
   if (begin >= end) {
     return;
@@ -144,7 +165,12 @@ void run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f, cons
   RL_CHECK(grain > 0, "parallel_for: the grain must be positive, got ", grain);
   const int64_t chunks = num_chunks(begin, end, grain);
   const int64_t threads = std::min<int64_t>({get_num_threads(), chunks, max_team});
-  if (threads == 1 || in_parallel_region()) {
+  const bool nested = in_parallel_region();
+  if (RL_UNLIKELY(watch.on.load(std::memory_order_relaxed)) && !nested) {
+    const std::lock_guard<std::mutex> lock(watch.mutex);
+    watch.cuts.push_back(chunks);
+  }
+  if (threads == 1 || nested) {
     for (int64_t i = 0; i < chunks; i++) {
       const int64_t b = begin + i * grain;
       f(context, b, end - b > grain ? b + grain : end);

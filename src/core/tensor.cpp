@@ -135,10 +135,15 @@ void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
 void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides) {
   RL_CHECK(sizes.size() == strides.size(), "mismatch in length of strides and shape: ", sizes,
            " and ", strides);
-  const DimVector new_sizes(sizes);
-  const DimVector new_strides(strides);
-  set_dims(new_sizes);
-  std::copy(new_strides.begin(), new_strides.end(), dims_ + ndim_);
+  const auto own = [&](IntArrayRef list) {
+    return list.data() >= dims_ && list.data() < dims_ + 2 * ndim_;
+  };
+  if (own(sizes) || own(strides)) {  // what is read would be written meanwhile
+    set_sizes_and_strides(DimVector(sizes), DimVector(strides));
+    return;
+  }
+  set_dims(sizes);
+  std::copy(strides.begin(), strides.end(), dims_ + ndim_);
   refresh_flags();
 }
 

@@ -1,13 +1,11 @@
-// The list of ways to multiply matrices (cpu/gemm.h), the cut into tiles above all of them, and the
-// reference. A new way is a function in `candidates`: it refuses with a reason, or does the job
-// through for_tiles.
+// The list of ways to multiply matrices (cpu/gemm.h) and the cut into pieces above all of them. A
+// new way is a function in `candidates`: it refuses with a reason, or does the job.
 #include "cpu/gemm.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/parallel.h"
-#include "kernels/read_element.h"
-#include "cpu/blas.h"
 #include "cpu/candidates.h"
 #include "cpu/gemm_kernels.h"
 #include "cpu/onednn.h"
@@ -16,54 +14,48 @@
 namespace rushlight::cpu {
 namespace {
 
-// ---- tiles ----
-
-// Multiplications that are worth a thread's while: some ten microseconds.
-constexpr int64_t least_work = int64_t{1} << 20;
-// Large tiles: libraries bring both factors into panels for each.
-constexpr int64_t tile_side = 512;
-constexpr int64_t fewest_tiles = 8;
-
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Side of `parts` nearly equal pieces of n, a multiple of 16.
-int64_t piece(int64_t n, int64_t parts) {
-  return std::min(n, ceil_div(ceil_div(n, parts), 16) * 16);
+// ---- pieces ----
+
+// Multiplications that are worth a thread's while, some five microseconds, and pieces that keep
+// many threads busy. The problem alone says how it is cut, not the number of threads.
+constexpr int64_t least_work = int64_t{1} << 19;
+constexpr int64_t enough_pieces = 64;
+
+// Rows that `rows` takes.
+constexpr int64_t few_rows = 4;
+
+// Of one matrix, in multiplications: reading a factor and writing the result cost some, too.
+int64_t work_of(const Gemm& g) {
+  return std::max(
+      {int64_t{1}, g.m * g.n * std::max<int64_t>(g.k, 16), 8 * std::max(g.m, g.n) * g.k});
 }
 
-struct Tiles {
-  int64_t batch = 1;
-  int64_t m;
-  int64_t n;
+// Rows and columns of a tile.
+struct Tile {
+  int64_t rows;
+  int64_t columns;
 };
 
-// Depends on the problem alone.
-Tiles choose_tiles(const Gemm& g) {
-  // Writing an element of the result costs as much as some multiplications.
-  const int64_t work = std::max<int64_t>(1, g.m * g.n * std::max<int64_t>(g.k, 16));
-  if (work < 2 * least_work) {
-    return {std::max<int64_t>(1, least_work / work), g.m, g.n};
-  }
-  int64_t rows = ceil_div(g.m, tile_side);
-  // Products of 16-bit floats take twice as fast what costs as much to bring into panels: that of
-  // the second factor is shared by whole rows, where these are not too long.
-  const bool wide = contains(set_reduced, g.dtype);
-  int64_t columns = wide && g.n <= 2 * tile_side ? 1 : ceil_div(g.n, tile_side);
-  // Few tiles keep many threads idle: cut further while the pieces stay worthwhile.
-  while (g.batch * rows * columns < fewest_tiles && work / (rows * columns) >= 2 * least_work) {
-    if (wide && piece(g.m, rows) > 128) {
-      rows *= 2;
-    } else if (wide && g.m >= 128) {
-      break;
-    } else if (piece(g.m, rows) >= piece(g.n, columns) && piece(g.m, rows) >= 32) {
-      rows *= 2;
-    } else if (piece(g.n, columns) >= 32) {
-      columns *= 2;
-    } else {
+// Tiles of whole units, at most `largest`: halved while there are few of them and they are worth
+// it.
+Tile choose_tile(const Gemm& g, Tile unit, Tile largest) {
+  const Tile units = {ceil_div(g.m, unit.rows), ceil_div(g.n, unit.columns)};
+  const auto fit = [](int64_t all, int64_t most) { return ceil_div(all, ceil_div(all, most)); };
+  Tile tile = {fit(units.rows, largest.rows / unit.rows),
+               fit(units.columns, largest.columns / unit.columns)};
+  const int64_t work = work_of(g);
+  while (tile.rows > 1 || tile.columns > 1) {
+    const int64_t tiles = ceil_div(units.rows, tile.rows) * ceil_div(units.columns, tile.columns);
+    if (g.batch * tiles >= enough_pieces || work / tiles < 2 * least_work) {
       break;
     }
+    const bool tall = tile.rows * unit.rows >= tile.columns * unit.columns;
+    int64_t& side = tile.columns == 1 || (tall && tile.rows > 1) ? tile.rows : tile.columns;
+    side = ceil_div(side, 2);
   }
-  return {1, piece(g.m, rows), piece(g.n, columns)};
+  return {tile.rows * unit.rows, tile.columns * unit.columns};
 }
 
 // An element of one of the matrices of g.
@@ -82,45 +74,34 @@ void place(Gemm& part, const Gemm& g, int64_t batch, int64_t row, int64_t col) {
 
 // The bias becomes what c holds before the sum.
 void put_bias(Gemm& tile) {
-  const int64_t size = itemsize(tile.dtype);
-  for (int64_t b = 0; b < tile.batch; b++) {
-    for (int64_t i = 0; i < tile.m; i++) {
-      std::memcpy(address(tile.c, tile, b, i, 0), tile.bias, tile.n * size);
-    }
+  for (int64_t i = 0; i < tile.m; i++) {
+    std::memcpy(address(tile.c, tile, 0, i, 0), tile.bias, tile.n * itemsize(tile.dtype));
   }
   tile.bias = nullptr;
   tile.beta = 1;
 }
 
-// Calls f(tile) for every tile, in parallel. Tiles hold one matrix unless `batched`.
+// Calls f(tile) for every tile, in parallel.
 template <class F>
-void for_tiles(const Gemm& g, bool batched, const F& f) {
-  const Tiles tiles = choose_tiles(g);
-  const int64_t rows = ceil_div(g.m, tiles.m);
-  const int64_t columns = ceil_div(g.n, tiles.n);
-  const int64_t batches = ceil_div(g.batch, tiles.batch);
-  parallel_for(0, batches * rows * columns, 1, [&](int64_t begin, int64_t end) {
+void for_tiles(const Gemm& g, const F& f, Tile unit = {4, 16},
+               Tile largest = {INT64_MAX, INT64_MAX}) {
+  const Tile tile = choose_tile(g, unit, largest);
+  const int64_t rows = ceil_div(g.m, tile.rows);
+  const int64_t columns = ceil_div(g.n, tile.columns);
+  const int64_t grain = std::max<int64_t>(1, least_work * rows * columns / work_of(g));
+  parallel_for(0, g.batch * rows * columns, grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; t++) {
-      const int64_t first = t / (rows * columns) * tiles.batch;
-      const int64_t i = t / columns % rows * tiles.m;
-      const int64_t j = t % columns * tiles.n;
-      Gemm tile = g;
-      tile.m = std::min(tiles.m, g.m - i);
-      tile.n = std::min(tiles.n, g.n - j);
+      const int64_t i = t / columns % rows * tile.rows;
+      const int64_t j = t % columns * tile.columns;
+      Gemm part = g;
+      part.batch = 1;
+      part.m = std::min(tile.rows, g.m - i);
+      part.n = std::min(tile.columns, g.n - j);
+      place(part, g, t / (rows * columns), i, j);
       if (g.bias != nullptr) {
-        tile.bias = static_cast<const char*>(g.bias) + j * itemsize(g.dtype);
+        part.bias = static_cast<const char*>(g.bias) + j * itemsize(g.dtype);
       }
-      const int64_t count = std::min(tiles.batch, g.batch - first);
-      const bool together = batched && g.inner >= g.batch;
-      tile.batch = together ? count : 1;
-      for (int64_t b = 0; b < count; b += tile.batch) {
-        Gemm part = tile;
-        place(part, g, first + b, i, j);
-        if (part.bias != nullptr) {
-          put_bias(part);
-        }
-        f(part);
-      }
+      f(part);
     }
   });
 }
@@ -139,238 +120,113 @@ Gemm transposed(const Gemm& g) {
 // ---- the candidates ----
 
 const char* run_tiny(const Gemm& g) {
-  if (g.dtype != kFloat32 && g.dtype != kFloat64) {
+  if (!contains(set_floats, g.dtype)) {
     return "not float32 or float64";
   }
   if (g.m > tiny_limit || g.n > tiny_limit || g.k > tiny_limit) {
     return "too large";
   }
-  for_tiles(g, true, [](const Gemm& tile) { gemm_kernels().tiny(tile); });
-  return nullptr;
-}
-
-const char* run_vector(const Gemm& g) {
-  if (!contains(set_floating, g.dtype)) {
-    return "not a real floating dtype";
+  if (g.bias != nullptr) {
+    return "a bias";
   }
-  if (g.m != 1 && g.n != 1) {
-    return "neither side is a vector";
-  }
-  if (g.n == 1 && (g.a.col == 1 || g.a.row == 1 || g.m == 1)) {
-    for_tiles(g, false, gemm_kernels().vector);
-    return nullptr;
-  }
-  if (g.m == 1 && (g.b.row == 1 || g.b.col == 1)) {
-    for_tiles(g, false, [](const Gemm& tile) {
-      Gemm turned = tile;  // c' = b' @ a'
-      std::swap(turned.m, turned.n);
-      turned.a = {tile.b.data, tile.b.col, tile.b.row};
-      turned.b = {tile.a.data, tile.a.col, tile.a.row};
-      turned.c = {tile.c.data, tile.c.col, tile.c.row};
-      gemm_kernels().vector(turned);
-    });
-    return nullptr;
-  }
-  return "the matrix has neither contiguous rows nor columns";
-}
-
-const char* run_outer(const Gemm& g) {
-  if (!contains(set_floating, g.dtype)) {
-    return "not a real floating dtype";
-  }
-  if (g.k != 1) {
-    return "more than one product an element";
-  }
-  for_tiles(g, false, gemm_kernels().outer);
-  return nullptr;
-}
-
-const char* run_onednn_sgemm(const Gemm& g) {
-  const char* refusal = onednn::sgemm_refusal(g);
-  if (refusal == nullptr) {
-    for_tiles(g, false, onednn::sgemm);
-  }
-  return refusal;
-}
-
-// The library is slow with a transposed second factor: it gets a copy that is not.
-const char* run_turned(const Gemm& g) {
-  if (g.dtype != kFloat32) {
-    return "not float32";
-  }
-  if (g.b.col == 1 || g.b.row != 1) {
-    return "the second factor is not transposed";
-  }
-  const bool one = g.b.batch == 0 && g.b.outer == 0;
-  const int64_t matrices = one ? 1 : g.batch;
-  const int64_t size = g.k * g.n;
-  Gemm plain = g;
-  plain.b = {nullptr, g.n, 1, one ? 0 : size};
-  if (!one && g.inner < g.batch) {
-    plain.b.outer = g.inner * size;
-  }
-  const char* refusal = onednn::sgemm_refusal(plain);
-  if (refusal != nullptr) {
-    return refusal;
-  }
-  constexpr int64_t small_copy = int64_t{1} << 16;
-  if (size <= small_copy && g.m >= 64) {  // a copy for each tile stays in its processor's caches
-    for_tiles(g, false, [](const Gemm& tile) {
-      const int64_t row = tile.n + 16;  // rows at powers of two would share few lines of a cache
-      const Scratch<float> turned(tile.k * row);
-      gemm_kernels().turn(turned, row, static_cast<const float*>(tile.b.data), tile.b.col, tile.n,
-                          tile.k);
-      Gemm plain = tile;
-      plain.b = {turned.data(), row, 1};
-      onednn::sgemm(plain);
-    });
-    return nullptr;
-  }
-  const Scratch<float> turned(matrices * size);
-  plain.b.data = turned.data();
-  constexpr int64_t rows = 64;  // of the copy
-  const int64_t parts = ceil_div(g.k, rows);
-  parallel_for(0, matrices * parts, std::max<int64_t>(1, 65536 / (rows * g.n)),
+  parallel_for(0, g.batch, std::max<int64_t>(1, least_work / work_of(g)),
                [&](int64_t begin, int64_t end) {
-                 for (int64_t t = begin; t < end; t++) {
-                   const int64_t p = t % parts * rows;
-                   gemm_kernels().turn(turned + t / parts * size + p * g.n, g.n,
-                                       static_cast<const float*>(address(g.b, g, t / parts, p, 0)),
-                                       g.b.col, g.n, std::min(rows, g.k - p));
-                 }
-               });
-  for_tiles(plain, false, onednn::sgemm);
-  return nullptr;
-}
-
-// Few rows times a transposed matrix, the usual linear layer: the rows are turned, and the result,
-// not the matrix.
-const char* run_across(const Gemm& g) {
-  if (g.dtype != kFloat32 || !g.beta.equal(0)) {
-    return "not float32, or added to";
-  }
-  if (g.b.col == 1 || g.b.row != 1) {
-    return "the second factor is not transposed";
-  }
-  if (g.m < onednn::least_turned || g.m * (g.k + g.n) >= g.k * g.n) {
-    return "too few rows, or too many";
-  }
-  const Scratch<float> block(g.batch * g.m * g.n);
-  const auto* bias = static_cast<const float*>(g.bias);
-  Gemm t = transposed(g);  // c' = b' @ a'
-  t.c = {block.data(), g.m, 1, g.m * g.n};
-  t.c.outer = g.inner < g.batch ? g.inner * g.m * g.n : 0;
-  t.bias = nullptr;
-  gemm(t);
-  parallel_for(0, g.batch, std::max<int64_t>(1, 65536 / (g.m * g.n)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t b = begin; b < end; b++) {
-                   float* c = static_cast<float*>(address(g.c, g, b, 0, 0));
-                   gemm_kernels().turn(c, g.c.row, block + b * g.m * g.n, g.m, g.n, g.m);
-                   for (int64_t i = 0; i < g.m && bias != nullptr; i++) {
-                     for (int64_t j = 0; j < g.n; j++) {
-                       c[i * g.c.row + j] += bias[j];
-                     }
-                   }
+                 // The kernel knows one stride of batches.
+                 const int64_t step = g.inner < g.batch ? 1 : end - begin;
+                 Gemm part = g;
+                 part.batch = step;
+                 for (int64_t i = begin; i < end; i += step) {
+                   place(part, g, i, 0, 0);
+                   small_gemm_kernels().tiny(part);
                  }
                });
   return nullptr;
 }
 
-const char* run_onednn_matmul(const Gemm& g) {
+// Sums along contiguous memory: a linear layer on few rows, a matrix times a vector.
+const char* run_dots(const Gemm& g) {
+  if (!contains(set_floating, g.dtype)) {
+    return "not a real floating dtype";
+  }
+  if (g.a.col != 1 || g.b.row != 1) {
+    return "not contiguous along the sum";
+  }
+  // All rows of the factor with fewer are followed for a few of the other: they stay in the
+  // second-level cache, and long sums pay for adding up vectors in the end.
+  const int64_t few = std::min(g.m, g.n);
+  if (g.k < 32 || (few > 16 && (g.k < 128 || few * g.k > 1 << 17))) {
+    return "many rows and columns, or short sums";
+  }
+  if (few > few_rows && onednn::matmul_refusal(g) == nullptr) {
+    return "the processor multiplies this dtype itself";
+  }
+  for_tiles(g, small_gemm_kernels().dots);
+  return nullptr;
+}
+
+// A few rows times a matrix, or a matrix times a few columns.
+const char* run_rows(const Gemm& g) {
+  if (!contains(set_floating, g.dtype)) {
+    return "not a real floating dtype";
+  }
+  const bool across = g.m > g.n;
+  if (across && g.bias != nullptr) {
+    return "a bias along the rows";
+  }
+  const Gemm t = across ? transposed(g) : g;
+  if (t.m > few_rows || t.b.col != 1) {
+    return "more than few rows and columns, or not contiguous";
+  }
+  for_tiles(t, small_gemm_kernels().rows);
+  return nullptr;
+}
+
+const char* run_onednn(const Gemm& g) {
   const char* refusal = onednn::matmul_refusal(g);
   if (refusal == nullptr) {
-    for_tiles(g, false, onednn::matmul);
+    const auto multiply = [](Gemm tile) {
+      if (tile.bias != nullptr) {
+        put_bias(tile);
+      }
+      onednn::matmul(tile);
+    };
+    for_tiles(g, multiply, {16, 16}, {512, 1024});
   }
   return refusal;
 }
 
-const char* run_packed(const Gemm& g) {
-  if (!contains(set_floating, g.dtype)) {
-    return "not a real floating dtype";
-  }
-  for_tiles(g, false, gemm_kernels().packed);
-  return nullptr;
-}
-
-const char* run_blas(const Gemm& g) {
-  const char* refusal = blas::gemm_refusal(g);
-  if (refusal == nullptr) {
-    for_tiles(g, false, blas::gemm);
-  }
-  return refusal;
-}
-
-template <class T>
-void reference_typed(const Gemm& g) {
-  using C = std::conditional_t<std::is_same_v<T, bool>, int, compute_t<T>>;
-  // Integers wrap around: their sums are unsigned.
-  using Sum = typename std::conditional_t<is_integer_v<T>, std::make_unsigned<T>,
-                                          std::type_identity<C>>::type;
-  const T* a = static_cast<const T*>(g.a.data);
-  const T* b = static_cast<const T*>(g.b.data);
-  T* c = static_cast<T*>(g.c.data);
-  const Sum alpha = static_cast<Sum>(g.alpha.as<C>());
-  const Sum beta = static_cast<Sum>(g.beta.as<C>());
-  const bool add = !g.beta.equal(0);
-  // A block of columns at a time: the sums stay in registers and rows of B are read in order.
-  constexpr int64_t block = 16;
-  for (int64_t i = 0; i < g.m; i++) {
-    for (int64_t j = 0; j < g.n; j += block) {
-      const int64_t columns = std::min(block, g.n - j);
-      Sum sums[block] = {};
-      for (int64_t p = 0; p < g.k; p++) {
-        const Sum x = static_cast<Sum>(static_cast<C>(read_element(a + i * g.a.row + p * g.a.col)));
-        const T* y = b + p * g.b.row + j * g.b.col;
-        for (int64_t q = 0; q < columns; q++) {
-          sums[q] = static_cast<Sum>(
-              sums[q] + static_cast<Sum>(
-                            x * static_cast<Sum>(static_cast<C>(read_element(y + q * g.b.col)))));
-        }
-      }
-      for (int64_t q = 0; q < columns; q++) {
-        T& to = c[i * g.c.row + (j + q) * g.c.col];
-        Sum sum = static_cast<Sum>(alpha * sums[q]);
-        if (add) {
-          sum = static_cast<Sum>(
-              sum + static_cast<Sum>(beta * static_cast<Sum>(static_cast<C>(read_element(&to)))));
-        }
-        if constexpr (std::is_same_v<T, bool>) {
-          to = sum != 0;
-        } else {
-          to = static_cast<T>(sum);
-        }
-      }
-    }
-  }
-}
-
-const char* run_reference(const Gemm& g) {
-  for_tiles(g, false, gemm_reference);
+// Panels of B are shared by the rows of a tile, A is read in place where its rows do not share few
+// lines of the first-level cache, as those at multiples of a page do.
+const char* run_blocked(const Gemm& g) {
+  const GemmBlock block = blocked_kernels().block(g.dtype);
+  const int64_t size = itemsize(g.dtype);
+  const bool complex = is_complex(g.dtype);
+  const bool a_in_place =
+      block.in_place && (!complex || g.a.col == 1) && (g.a.row * size % 4096 != 0 || g.m <= 8);
+  // Rows of B that cross lines of the cache or lie in many pages cost more than panels of them,
+  // unless few rows of A share these.
+  const bool aligned = g.b.row * size % 64 == 0;
+  const bool near = g.b.row * size <= 3072 && (aligned || g.k * g.n * size <= 1 << 16);
+  const int64_t share = near ? 256 : (aligned ? 4 : 2) * block.rows;
+  const bool b_in_place = block.in_place && !complex && g.b.col == 1 && g.m <= share;
+  for_tiles(g, [&](const Gemm& tile) { blocked_kernels().multiply(tile, a_in_place, b_in_place); },
+            {block.rows, block.columns}, {16 * block.rows, 8 * block.columns});
   return nullptr;
 }
 
 constexpr Candidate<Gemm> candidates[] = {
-    {"tiny", run_tiny},
-    {"vector", run_vector},
-    {"column times row", run_outer},
-    {"transposed result", run_across},
-    {"oneDNN sgemm", run_onednn_sgemm},
-    {"transposed copy, oneDNN sgemm", run_turned},
-    {"oneDNN matmul", run_onednn_matmul},
-    {"packed", run_packed},
-    {"OpenBLAS", run_blas},
-    {"reference", run_reference},
+    {"tiny", run_tiny},     {"dots", run_dots},       {"rows", run_rows},
+    {"oneDNN", run_onednn}, {"blocked", run_blocked},
 };
 
 // ---- long sums of small results ----
 
 // Parts of the sum over k that are computed apart and added in order; 1: none.
 int64_t choose_parts(const Gemm& g) {
-  if ((g.dtype != kFloat32 && g.dtype != kFloat64) || g.k < 4096 || g.m * g.n > 128 * 128) {
+  if (!contains(set_floats, g.dtype) || g.k < 4096 || g.m * g.n > 128 * 128) {
     return 1;
   }
-  return std::min<int64_t>(16, g.k / 2048);
+  return std::min<int64_t>(enough_pieces, g.k / 1024);
 }
 
 template <class T>
@@ -378,20 +234,26 @@ void add_parts(const Gemm& g, const T* parts, int64_t n) {
   T* c = static_cast<T*>(g.c.data);
   const T alpha = g.alpha.as<T>();
   const T beta = g.beta.as<T>();
-  for (int64_t i = 0; i < g.m; i++) {
-    for (int64_t j = 0; j < g.n; j++) {
-      T sum = 0;
+  parallel_for(0, g.m, std::max<int64_t>(1, 16384 / (g.n * n)), [&](int64_t begin, int64_t end) {
+    const Scratch<T> sums(g.n);
+    for (int64_t i = begin; i < end; i++) {
+      std::fill_n(sums.data(), g.n, T(0));
       for (int64_t p = 0; p < n; p++) {
-        sum += parts[(p * g.m + i) * g.n + j];
+        const T* const from = parts + (p * g.m + i) * g.n;
+        for (int64_t j = 0; j < g.n; j++) {
+          sums[j] += from[j];
+        }
       }
-      T& to = c[i * g.c.row + j * g.c.col];
-      sum *= alpha;
-      if (g.bias != nullptr) {
-        sum += static_cast<const T*>(g.bias)[j];
+      for (int64_t j = 0; j < g.n; j++) {
+        T sum = alpha * sums[j];
+        if (g.bias != nullptr) {
+          sum += static_cast<const T*>(g.bias)[j];
+        }
+        T& to = c[i * g.c.row + j * g.c.col];
+        to = beta == T(0) ? sum : sum + beta * to;
       }
-      to = beta == T(0) ? sum : sum + beta * to;
     }
-  }
+  });
 }
 
 template <class T>
@@ -452,16 +314,25 @@ void copy_matrices(const Gemm& g, char* block, bool out) {
   }
 }
 
+// Complex results times beta: the sums then add up with their own arithmetic.
+template <class T>
+void scale(const Gemm& g) {
+  const T beta = g.beta.as<T>();
+  for (int64_t b = 0; b < g.batch; b++) {
+    for (int64_t i = 0; i < g.m; i++) {
+      for (int64_t j = 0; j < g.n; j++) {
+        T& x = *static_cast<T*>(address(g.c, g, b, i, j));
+        x = beta * x;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string Gemm::describe() const {
   std::string text = str("matmul ", dtype, " ", m, "x", n, "x", k);
   return batch == 1 ? text : str(text, ", batch ", batch);
-}
-
-void gemm_reference(const Gemm& g) {
-  visit_dtype<set_all>("matmul", g.dtype,
-                       [&](auto tag) { reference_typed<typename decltype(tag)::type>(g); });
 }
 
 void gemm(const Gemm& problem) {
@@ -488,9 +359,9 @@ void gemm(const Gemm& problem) {
     copy_matrices(g, block, true);
     return;
   }
-  if (g.k == 0) {
-    run_reference(g);
-    return;
+  if (is_complex(g.dtype) && !g.beta.equal(0) && !g.beta.equal(1)) {
+    g.dtype == kComplexFloat ? scale<complex<float>>(g) : scale<complex<double>>(g);
+    g.beta = 1;
   }
   const int64_t parts = choose_parts(g);
   if (parts > 1) {

@@ -42,9 +42,4 @@ struct Gemm {
 
 void gemm(const Gemm& problem);
 
-// Several products that share nothing but their dtype may run side by side inside a parallel
-// region; this one stays on the calling thread: the naive sum, for tests and for what nothing else
-// takes.
-void gemm_reference(const Gemm& problem);
-
 }  // namespace rushlight::cpu

@@ -59,6 +59,7 @@ void RL_LAPACK(zhetrf)();
 void RL_LAPACK(chetrs)();
 void RL_LAPACK(zhetrs)();
 void RL_BLAS_JOIN(RL_BLAS_PREFIX, openblas_set_num_threads)(int);
+char* RL_BLAS_JOIN(RL_BLAS_PREFIX, openblas_get_config)();
 }
 // Hermitian real matrices are symmetric.
 constexpr Family hetrf_family = {sytrf_family.s, sytrf_family.d, RL_LAPACK(chetrf),
@@ -107,6 +108,7 @@ int wanted(const T& answer) {
 }  // namespace
 
 bool available() { return true; }
+std::string config() { return RL_BLAS_JOIN(RL_BLAS_PREFIX, openblas_get_config)(); }
 
 template <class T>
 int potrf(char uplo, int n, T* a, int lda) {
@@ -376,6 +378,7 @@ namespace {
 }  // namespace
 
 bool available() { return false; }
+std::string config() { return ""; }
 
 #define RL_ABSENT(result, name, ...) \
   template <class T>                 \

@@ -4,10 +4,14 @@
 // spelt; src/cpu/factorize.cpp calls these over batches.
 #pragma once
 
+#include <string>
+
 #include <rushlight/dtype.h>
 
 namespace rushlight::cpu::lapack {
 
+// What OpenBLAS says of itself, its version among it; "" where the build has none.
+RL_API std::string config();
 // False in a build without OpenBLAS, where every function below raises Error.
 bool available();
 

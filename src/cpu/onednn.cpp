@@ -44,34 +44,12 @@ bool has_leading(const Gemm& g) {
 
 }  // namespace
 
-const char* sgemm_refusal(const Gemm& g) {
-  if (g.dtype != kFloat32) {
-    return "not float32";
-  }
-  if (!has_leading(g)) {
-    return "strides";
-  }
-  if (g.b.col != 1 && g.m >= least_turned) {
-    return "slow with a transposed second factor";
-  }
-  set_up();
-  return nullptr;
-}
-
-void sgemm(const Gemm& g) {
-  const OneThread one;
-  const bool a_plain = g.a.col == 1 && g.a.row >= g.k;
-  const bool b_plain = g.b.col == 1 && g.b.row >= g.n;
-  const dnnl_status_t status = dnnl_sgemm(
-      a_plain ? 'N' : 'T', b_plain ? 'N' : 'T', g.m, g.n, g.k, g.alpha.as<float>(),
-      static_cast<float*>(g.a.data), a_plain ? g.a.row : g.a.col, static_cast<float*>(g.b.data),
-      b_plain ? g.b.row : g.b.col, g.beta.as<float>(), static_cast<float*>(g.c.data), g.c.row);
-  RL_CHECK(status == dnnl_success, "oneDNN sgemm failed with status ", static_cast<int>(status));
-}
-
 const char* matmul_refusal(const Gemm& g) {
   if (!contains(set_reduced, g.dtype)) {
     return "not a 16-bit float";
+  }
+  if (g.k == 0) {
+    return "nothing to add up";
   }
   if (!native(g.dtype)) {
     return "the processor does not multiply this dtype";
@@ -143,10 +121,8 @@ constexpr const char* absent = "built without oneDNN";
 }
 
 std::string version() { return ""; }
-const char* sgemm_refusal(const Gemm&) { return absent; }
-void sgemm(const Gemm& g) { gemm_reference(g); }
 const char* matmul_refusal(const Gemm&) { return absent; }
-void matmul(const Gemm& g) { gemm_reference(g); }
+void matmul(const Gemm&) {}
 const char* convolve_refusal(const Conv&) { return absent; }
 void convolve(const Conv& c) { conv_kernels().forward(c); }
 const char* convolve_weight_backward_refusal(const Conv&) { return absent; }

@@ -13,12 +13,6 @@ namespace rushlight::cpu::onednn {
 // "3.5.1"; "" where the build has none.
 RL_API std::string version();
 
-// float32, one matrix, on the calling thread. With a transposed second factor, slow from so many
-// rows on.
-inline constexpr int64_t least_turned = 16;
-const char* sgemm_refusal(const Gemm& problem);
-void sgemm(const Gemm& tile);
-
 // The 16-bit floats, where the processor multiplies them itself; one matrix, on the calling thread.
 const char* matmul_refusal(const Gemm& problem);
 void matmul(const Gemm& tile);

@@ -215,6 +215,9 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
 namespace composite {
 
 Tensor reshape(const Tensor& self, IntArrayRef shape) {
+  if (self.is_contiguous()) {
+    return self.view(shape);
+  }
   const DimVector size = infer_size(shape, self.numel());
   DimVector strides;
   if (view_strides(self, size, strides)) {

@@ -50,7 +50,11 @@ static void move_by(ViewSpec& spec, int64_t steps, int64_t stride) {
 bool view_strides(const Tensor& t, IntArrayRef shape, DimVector& out) {
   out.resize(shape.size());
   if (t.is_contiguous() || t.numel() == 0) {
-    out = contiguous_strides(shape);
+    int64_t stride = 1;
+    for (size_t d = shape.size(); d-- > 0;) {
+      out[d] = stride;
+      stride = d > 0 ? next_stride(stride, shape[d]) : stride;
+    }
     return true;
   }
   const IntArrayRef sizes = t.sizes();
@@ -92,12 +96,11 @@ ViewSpec same(const Tensor& t) { return {t.sizes(), t.strides(), t.storage_offse
 namespace views {
 
 ViewSpec view(const Tensor& self, IntArrayRef size) {
-  const DimVector shape = infer_size(size, self.numel());
-  DimVector strides;
-  RL_CHECK(view_strides(self, shape, strides),
+  ViewSpec spec = {infer_size(size, self.numel()), {}, self.storage_offset()};
+  RL_CHECK(view_strides(self, spec.sizes, spec.strides),
            "view size is not compatible with input tensor's size and stride (at least one "
            "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
-  return {shape, strides, self.storage_offset()};
+  return spec;
 }
 
 ViewSpec transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
@@ -203,10 +206,14 @@ ViewSpec select(const Tensor& self, int64_t dim, int64_t index) {
   const int64_t size = self.sizes()[d];
   RL_CHECK_INDEX(index >= -size && index < size, "select(): index ", index,
                  " out of range for tensor of size ", self.sizes(), " at dimension ", d);
-  ViewSpec spec = same(self);
-  move_by(spec, index < 0 ? index + size : index, spec.strides[d]);
-  spec.sizes.erase(static_cast<size_t>(d));
-  spec.strides.erase(static_cast<size_t>(d));
+  const auto left = static_cast<size_t>(self.dim() - 1);
+  ViewSpec spec = {DimVector(left), DimVector(left), self.storage_offset()};
+  move_by(spec, index < 0 ? index + size : index, self.strides()[d]);
+  for (size_t i = 0; i < left; i++) {
+    const size_t from = i + (i < static_cast<size_t>(d) ? 0 : 1);
+    spec.sizes[i] = self.sizes()[from];
+    spec.strides[i] = self.strides()[from];
+  }
   return spec;
 }
 

@@ -5,9 +5,10 @@
 #include <string>
 
 #include "core/iterator.h"
+#include "core/cuts.h"
 #include "core/parallel.h"
-#include "cpu/blas.h"
 #include "cpu/isa_level.h"
+#include "cpu/lapack.h"
 #include "cpu/onednn.h"
 #include "python/bindings.h"
 #include "python/parser.h"
@@ -78,6 +79,20 @@ PyObject* change_num_threads(PyObject*, PyObject* n) {
     Py_RETURN_NONE;
   });
 }
+PyObject* begin_watching_cuts(PyObject*, PyObject*) {
+  watch_cuts();
+  Py_RETURN_NONE;
+}
+PyObject* list_cuts(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const std::vector<int64_t> found = cuts();
+    PyObject* list = check(PyList_New(static_cast<Py_ssize_t>(found.size())));
+    for (size_t i = 0; i < found.size(); i++) {
+      PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(found[i]));
+    }
+    return list;
+  });
+}
 PyObject* change_warn_always(PyObject*, PyObject* always) {
   return guarded([&]() -> PyObject* {
     if (!PyBool_Check(always)) {
@@ -119,6 +134,9 @@ PyMethodDef functions[] = {
      "Changes the dtype of new floating-point tensors."},
     {"get_num_threads", num_threads, METH_NOARGS, "How many threads an op may use."},
     {"set_num_threads", change_num_threads, METH_O, "Changes how many threads an op may use."},
+    {"_watch_cuts", begin_watching_cuts, METH_NOARGS,
+     "Begins to write down into how many pieces work is cut."},
+    {"_cuts", list_cuts, METH_NOARGS, "Ends that: the pieces of each loop that had several."},
     {"set_warn_always", change_warn_always, METH_O,
      "Whether warnings given once in a process are repeated."},
     {"is_warn_always_enabled", warns_always, METH_NOARGS,
@@ -144,7 +162,7 @@ PyObject* libraries(PyObject*, PyObject*) {
     put("compiler", "GCC " __VERSION__);
 #endif
     put("oneDNN", cpu::onednn::version());
-    put("OpenBLAS", cpu::blas::config());
+    put("OpenBLAS", cpu::lapack::config());
     return dict.release();
   });
 }

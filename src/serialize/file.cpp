@@ -18,6 +18,8 @@ namespace {
 
 // The kernel takes at most 2 GiB at a time.
 constexpr size_t largest_transfer = size_t{1} << 30;
+// What is written before the disk is told of it.
+constexpr uint64_t disk_share = uint64_t{8} << 20;
 
 class File : public Source {
  public:
@@ -186,6 +188,13 @@ void AtomicFile::write(const void* data, size_t n) {
     }
     p += put;
     n -= static_cast<size_t>(put);
+    written_ += static_cast<uint64_t>(put);
+    // The disk begins while more is written, so that little is left to wait for in the end.
+    if (!temporary_.empty() && written_ - started_ >= disk_share) {
+      sync_file_range(fd_, static_cast<off64_t>(started_),
+                      static_cast<off64_t>(written_ - started_), SYNC_FILE_RANGE_WRITE);
+      started_ = written_;
+    }
   }
 }
 

@@ -70,6 +70,8 @@ class RL_API AtomicFile : public Sink {
   std::string path_;       // of the real file, behind links
   std::string temporary_;  // empty where written directly
   int fd_ = -1;
+  uint64_t written_ = 0;
+  uint64_t started_ = 0;  // bytes that are on their way to the disk
 };
 
 }  // namespace rushlight::serialize

@@ -1,361 +1,290 @@
-// Matrix products of our own: tiny ones in registers, large ones blocked and packed, and matrix
-// times vector. Which of them runs, and on which threads, is decided in cpu/gemm.cpp.
+// The blocked product of cpu/gemm.cpp: factors are brought into panels where that pays, else read
+// in place. Complex matrices are real ones of twice the size: a row of A as it lies, (re, im, re,
+// im ...), times rows (re, im) and (-im, re) of B gives a row of C as it lies.
 #include "cpu/gemm_kernels.h"
 #include "cpu/isa/gemm_engine.h"
+#include "kernels/read_element.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {
 
-// ---- blocked and packed ----
-
-template <class S, class T>
-struct PackB {
-  const S* b;
-  int64_t row;
-  int64_t col;
-  void operator()(T* dst, int64_t j, int64_t columns, int64_t p, int64_t k) const {
-    using V = Simd<T>;
-    constexpr int64_t nr = GemmBlocks<T>::nr;
-    const S* from = b + p * row + j * col;
-    if (col == 1 && columns == nr) {
-      for (int64_t q = 0; q < k; q++) {
-        V::store(dst + q * nr, V::load(from + q * row));
-        V::store(dst + q * nr + V::width, V::load(from + q * row + V::width));
-      }
-    } else if (row == 1) {
-      for (int64_t x = 0; x < nr; x += V::width) {
-        turn(dst + x, nr, from + x * col, col, std::clamp<int64_t>(columns - x, 0, V::width), k,
-             T(1));
-      }
-    } else {
-      for (int64_t q = 0; q < k; q++) {
-        for (int64_t x = 0; x < nr; x++) {
-          dst[q * nr + x] = x < columns ? static_cast<T>(from[q * row + x * col]) : T(0);
-        }
-      }
-    }
-  }
+// What elements of S are summed as.
+template <class S>
+struct sum_type {
+  using type = compute_t<real_t<S>>;
 };
+template <class S>
+  requires(is_integer_v<S> || std::is_same_v<S, bool>)
+struct sum_type<S> {
+  using type = std::conditional_t<sizeof(S) == 8, uint64_t, uint32_t>;
+};
+template <class S>
+using sum_t = typename sum_type<S>::type;
+
+// Sums that an element of S takes.
+template <class S>
+constexpr int64_t parts = is_complex_v<S> ? 2 : 1;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 template <class S>
-void packed_typed(const Gemm& g) {
-  using T = compute_t<S>;
-  const PackA<S, T> pack_a{static_cast<const S*>(g.a.data), g.a.row, g.a.col, g.alpha.as<T>()};
-  const PackB<S, T> pack_b{static_cast<const S*>(g.b.data), g.b.row, g.b.col};
-  S* c = static_cast<S*>(g.c.data);
-  const T beta = g.beta.as<T>();
-  if constexpr (std::is_same_v<S, T>) {
-    if (beta != T(0) && beta != T(1)) {
-      for (int64_t i = 0; i < g.m; i++) {
-        for (int64_t j = 0; j < g.n; j++) {
-          c[i * g.c.row + j] *= beta;
-        }
-      }
-    }
-    gemm_blocked<T>(g.m, g.n, g.k, pack_a, pack_b, c, g.c.row, beta != T(0));
+sum_t<S> number(const Scalar& x) {
+  if constexpr (std::is_unsigned_v<sum_t<S>>) {
+    return static_cast<sum_t<S>>(x.as<int64_t>());
   } else {
-    // The sum stays a float until it is complete: one rounding.
-    const Scratch<T> sums(g.m * g.n);
-    gemm_blocked<T>(g.m, g.n, g.k, pack_a, pack_b, sums.data(), g.n, false);
-    for (int64_t i = 0; i < g.m; i++) {
-      S* row = c + i * g.c.row;
-      const T* sum = sums + i * g.n;
-      for (int64_t j = 0; j < g.n; j++) {
-        row[j] = S(beta == T(0) ? sum[j] : sum[j] + beta * static_cast<T>(row[j]));
-      }
-    }
+    return x.as<sum_t<S>>();
   }
 }
 
-void packed(const Gemm& tile) {
-  visit_dtype<set_floating>("gemm", tile.dtype,
-                            [&](auto tag) { packed_typed<typename decltype(tag)::type>(tile); });
-}
+// ---- panels ----
 
-// ---- tiny ----
-
-// Columns of B in vectors of `lanes` elements: whole vectors straight from memory, others from a
-// padded copy.
-template <class T, int lanes>
-using Lanes __attribute__((vector_size(lanes * sizeof(T)), aligned(alignof(T)), may_alias)) = T;
-
-template <class T, int lanes>
-void tiny_block(const Gemm& g, const T* a, const T* b, int64_t b_row, T* c, int64_t columns) {
-  using V = Lanes<T, lanes>;
-  const T alpha = g.alpha.as<T>();
-  const T beta = g.beta.as<T>();
-  for (int64_t i = 0; i < g.m; i++) {
-    V even = {};
-    V odd = {};
-    const T* x = a + i * g.a.row;
-    int64_t p = 0;
-    for (; p + 2 <= g.k; p += 2) {
-      even += x[p * g.a.col] * *reinterpret_cast<const V*>(b + p * b_row);
-      odd += x[(p + 1) * g.a.col] * *reinterpret_cast<const V*>(b + (p + 1) * b_row);
-    }
-    if (p < g.k) {
-      even += x[p * g.a.col] * *reinterpret_cast<const V*>(b + p * b_row);
-    }
-    V sum = (even + odd) * alpha;
-    T* row = c + i * g.c.row;
-    if (columns == lanes) {
-      if (beta != T(0)) {
-        sum += beta * *reinterpret_cast<const V*>(row);
-      }
-      *reinterpret_cast<V*>(row) = sum;
-    } else {
-      for (int64_t j = 0; j < columns; j++) {
-        row[j] = beta != T(0) ? sum[j] + beta * row[j] : sum[j];
+// to[q * ld + r] = from[r * row + q] for r < rows and q < columns.
+template <class S, class T>
+void transposed_copy(T* to, int64_t ld, const S* from, int64_t row, int64_t rows, int64_t columns) {
+  if constexpr (is_integer_v<S> || std::is_same_v<S, bool>) {
+    for (int64_t q = 0; q < columns; q++) {
+      for (int64_t r = 0; r < rows; r++) {
+        to[q * ld + r] = static_cast<T>(read_element(from + r * row + q));
       }
     }
-  }
-}
-
-template <class T, int lanes>
-void tiny_lanes(const Gemm& g) {
-  for (int64_t batch = 0; batch < g.batch; batch++) {
-    const T* a = static_cast<const T*>(g.a.data) + batch * g.a.batch;
-    const T* b = static_cast<const T*>(g.b.data) + batch * g.b.batch;
-    T* c = static_cast<T*>(g.c.data) + batch * g.c.batch;
-    for (int64_t j = 0; j < g.n; j += lanes) {
-      const int64_t columns = std::min<int64_t>(lanes, g.n - j);
-      if (columns == lanes && g.b.col == 1) {
-        tiny_block<T, lanes>(g, a, b + j, g.b.row, c + j, columns);
-      } else {
-        T padded[tiny_limit * lanes] = {};
-        for (int64_t p = 0; p < g.k; p++) {
-          for (int64_t x = 0; x < columns; x++) {
-            padded[p * lanes + x] = b[p * g.b.row + (j + x) * g.b.col];
+  } else {
+    using V = Simd<T>;
+    constexpr int64_t w = V::width;
+    for (int64_t q = 0; q < columns; q += w) {
+      const int64_t n = std::min(w, columns - q);
+      for (int64_t r = 0; r < rows; r += w) {
+        const int64_t m = std::min(w, rows - r);
+        typename V::V block[w];
+#pragma GCC unroll 16
+        for (int64_t i = 0; i < w; i++) {
+          block[i] = i < m ? load_some(from + (r + i) * row + q, n) : V::zero();
+        }
+        transpose<T>(block);
+        if (n == w) {
+#pragma GCC unroll 16
+          for (int64_t i = 0; i < w; i++) {
+            store_some(to + (q + i) * ld + r, block[i], m);
+          }
+        } else {
+          for (int64_t i = 0; i < n; i++) {
+            store_some(to + (q + i) * ld + r, block[i], m);
           }
         }
-        tiny_block<T, lanes>(g, a, padded, lanes, c + j, columns);
       }
     }
   }
 }
 
-template <class T>
-void tiny_typed(const Gemm& g) {
-  if (g.n <= 4) {
-    tiny_lanes<T, 4>(g);
-  } else if (g.n <= 8 || Simd<T>::width <= 8) {
-    tiny_lanes<T, std::clamp<int>(Simd<T>::width, 4, 8)>(g);
-  } else {
-    tiny_lanes<T, 16>(g);
-  }
-}
-
-void tiny(const Gemm& g) {
-  if (g.dtype == kFloat32) {
-    tiny_typed<float>(g);
-  } else {
-    tiny_typed<double>(g);
-  }
-}
-
-// ---- matrix times vector ----
-
-// Rows are contiguous: dot products, four rows at a time.
+// to[q * ld + r] = from[r * row + q * col]
 template <class S, class T>
-void rows_times_vector(const Gemm& g, const S* a, const T* x, T* y) {
-  using V = Simd<T>;
-  using Vec = typename V::V;
-  constexpr int64_t w = V::width;
-  constexpr int rows = 4;
-  const int64_t whole = g.k / w * w;
-  for (int64_t i = 0; i < g.m; i += rows) {
-    const S* from[rows];
-    Vec acc[rows][2];
-    for (int r = 0; r < rows; r++) {
-      from[r] = a + std::min(i + r, g.m - 1) * g.a.row;
-      acc[r][0] = V::zero();
-      acc[r][1] = V::zero();
-    }
-    int64_t p = 0;
-    for (; p + 2 * w <= whole; p += 2 * w) {
-      const Vec x0 = V::load(x + p);
-      const Vec x1 = V::load(x + p + w);
-      for (int r = 0; r < rows; r++) {
-        acc[r][0] = V::fma(V::load(from[r] + p), x0, acc[r][0]);
-        acc[r][1] = V::fma(V::load(from[r] + p + w), x1, acc[r][1]);
-      }
-    }
-    for (; p < whole; p += w) {
-      const Vec x0 = V::load(x + p);
-      for (int r = 0; r < rows; r++) {
-        acc[r][0] = V::fma(V::load(from[r] + p), x0, acc[r][0]);
-      }
-    }
-    if (whole < g.k) {
-      const Vec x0 = load_first(x + whole, g.k - whole);
-      for (int r = 0; r < rows; r++) {
-        acc[r][1] = V::fma(load_first(from[r] + whole, g.k - whole), x0, acc[r][1]);
-      }
-    }
-    for (int r = 0; r < rows && i + r < g.m; r++) {
-      y[i + r] = sum_lanes<T>(V::add(acc[r][0], acc[r][1]));
-    }
+void copy_panel(T* to, int64_t ld, const S* from, int64_t row, int64_t col, int64_t rows,
+                int64_t columns) {
+  if (col == 1) {
+    transposed_copy(to, ld, from, row, rows, columns);
+    return;
   }
-}
-
-// One row: sums in many lanes where it is contiguous.
-template <class S, class T>
-T dot_product(int64_t k, const S* a, int64_t step, const T* x) {
-  using V = Simd<T>;
-  if (step == 1) {
-    return sums_over<T, 1>(k, [&](int64_t i, int64_t n) {
-      return Vectors<T, 1>{{V::mul(load_some(a + i, n), load_some(x + i, n))}};
-    })[0];
-  }
-  T sum = 0;
-  for (int64_t p = 0; p < k; p++) {
-    sum += static_cast<T>(a[p * step]) * x[p];
-  }
-  return sum;
-}
-
-// Columns are contiguous: y += column * x, four columns at a time over the whole of y.
-template <class S, class T>
-void columns_times_vector(const Gemm& g, const S* a, const T* x, T* y) {
-  using V = Simd<T>;
-  using Vec = typename V::V;
-  constexpr int64_t w = V::width;
-  constexpr int columns = 4;
-  std::fill_n(y, g.m, T(0));
-  const int64_t whole = g.m / w * w;
-  for (int64_t p = 0; p < g.k; p += columns) {
-    const S* from[columns];
-    T factor[columns];
-    for (int q = 0; q < columns; q++) {
-      from[q] = a + std::min(p + q, g.k - 1) * g.a.col;
-      factor[q] = p + q < g.k ? x[p + q] : T(0);
-    }
-    const int64_t present = std::min<int64_t>(columns, g.k - p);
-    const auto step = [&](auto load, int64_t i, Vec sum) {
-      for (int q = 0; q < present; q++) {
-        sum = V::fma(load(from[q] + i), V::set1(factor[q]), sum);
-      }
-      return sum;
-    };
-    int64_t i = 0;
-    for (; i < whole; i += w) {
-      V::store(y + i, step([](const S* s) { return V::load(s); }, i, V::load(y + i)));
-    }
-    if (i < g.m) {
-      const int64_t n = g.m - i;
-      store_first(y + i,
-                  step([n](const S* s) { return load_first(s, n); }, i, load_first(y + i, n)), n);
-    }
-  }
-}
-
-template <class S>
-void vector_typed(const Gemm& g) {
-  using T = compute_t<S>;
-  const S* a = static_cast<const S*>(g.a.data);
-  const S* x = static_cast<const S*>(g.b.data);
-  S* out = static_cast<S*>(g.c.data);
-  const T alpha = g.alpha.as<T>();
-  const T beta = g.beta.as<T>();
-  const bool in_place = std::is_same_v<S, T> && g.b.row == 1;
-  const Scratch<T> memory((in_place ? 0 : g.k) + g.m);
-  T* y = memory;
-  const T* vector = reinterpret_cast<const T*>(x);
-  if (!in_place) {
-    T* copy = memory + g.m;
-    for (int64_t p = 0; p < g.k; p++) {
-      copy[p] = static_cast<T>(x[p * g.b.row]);
-    }
-    vector = copy;
-  }
-  if (g.m == 1) {
-    y[0] = dot_product<S, T>(g.k, a, g.a.col, vector);
-  } else if (g.a.col == 1) {
-    rows_times_vector<S, T>(g, a, vector, y);
-  } else {
-    columns_times_vector<S, T>(g, a, vector, y);
-  }
-  for (int64_t i = 0; i < g.m; i++) {
-    S& to = out[i * g.c.row];
-    to = S(beta == T(0) ? alpha * y[i] : alpha * y[i] + beta * static_cast<T>(to));
-  }
-}
-
-void vector(const Gemm& tile) {
-  visit_dtype<set_floating>("gemv", tile.dtype,
-                            [&](auto tag) { vector_typed<typename decltype(tag)::type>(tile); });
-}
-
-// ---- a column times a row ----
-
-template <class S>
-void outer_typed(const Gemm& g) {
-  using T = compute_t<S>;
-  using V = Simd<T>;
-  const S* a = static_cast<const S*>(g.a.data);
-  const S* b = static_cast<const S*>(g.b.data);
-  S* c = static_cast<S*>(g.c.data);
-  const T alpha = g.alpha.as<T>();
-  const T beta = g.beta.as<T>();
-  const Scratch<T> row(g.n);
-  for (int64_t j = 0; j < g.n; j++) {
-    row[j] = alpha * static_cast<T>(b[j * g.b.col]);
-  }
-  for (int64_t i = 0; i < g.m; i++) {
-    const typename V::V x = V::set1(static_cast<T>(a[i * g.a.row]));
-    S* to = c + i * g.c.row;
-    for_vectors<T>(g.n, [&](int64_t j, int64_t n) {
-      typename V::V v = V::mul(x, load_some(row + j, n));
-      if (beta != T(0)) {
-        v = V::fma(V::set1(beta), load_some(to + j, n), v);
-      }
-      store_some(to + j, v, n);
-    });
-  }
-}
-
-void outer(const Gemm& tile) {
-  visit_dtype<set_floating>("gemm", tile.dtype,
-                            [&](auto tag) { outer_typed<typename decltype(tag)::type>(tile); });
-}
-
-// ---- a transposed copy ----
-
-// Squares of one vector's width; rows of the copy are written from start to end.
-void turn_matrix(float* to, int64_t ld, const float* from, int64_t row, int64_t rows,
-                 int64_t columns) {
-  using V = Simd<float>;
-  constexpr int64_t w = V::width;
-  for (int64_t q = 0; q < columns; q += w) {
-    const int64_t n = std::min(w, columns - q);
-    for (int64_t r = 0; r < rows; r += w) {
-      const int64_t m = std::min(w, rows - r);
-      V::V block[w];
-      if (n == w && m == w) {
-#pragma GCC unroll 16
-        for (int64_t i = 0; i < w; i++) {
-          block[i] = V::load(from + (r + i) * row + q);
-        }
-        transpose<float>(block);
-#pragma GCC unroll 16
-        for (int64_t i = 0; i < w; i++) {
-          V::store(to + (q + i) * ld + r, block[i]);
-        }
+  for (int64_t q = 0; q < columns; q++) {
+    T* const line = to + q * ld;
+    const S* const x = from + q * col;
+    if constexpr (is_real_float_v<S>) {
+      if (row == 1) {
+        for_vectors<T>(rows,
+                       [&](int64_t r, int64_t n) { store_some(line + r, load_some(x + r, n), n); });
         continue;
       }
-      for (int64_t i = 0; i < w; i++) {
-        block[i] = i < m ? load_some(from + (r + i) * row + q, n) : V::zero();
+    }
+    if (row == 1) {
+      for (int64_t r = 0; r < rows; r++) {
+        line[r] = static_cast<T>(read_element(x + r));
       }
-      transpose<float>(block);
-      for (int64_t i = 0; i < n; i++) {
-        store_some(to + (q + i) * ld + r, block[i], m);
+    } else {
+      for (int64_t r = 0; r < rows; r++) {
+        line[r] = static_cast<T>(read_element(x + r * row));
       }
     }
   }
+}
+
+// Panel of A: `rows` rows of `depth` elements.
+template <class S, class T>
+void pack_a(T* to, const S* from, const Matrices& a, int64_t rows, int64_t depth) {
+  if constexpr (is_complex_v<S>) {
+    for (int64_t p = 0; p < depth; p++) {
+      for (int64_t r = 0; r < rows; r++) {
+        const S x = from[r * a.row + p * a.col];
+        to[2 * p * rows + r] = x.re;
+        to[(2 * p + 1) * rows + r] = x.im;
+      }
+    }
+  } else {
+    copy_panel(to, rows, from, a.row, a.col, rows, depth);
+  }
+}
+
+// Panel of B: `columns` columns of `depth` elements, zeros beside them. Complex ones times alpha,
+// which their sums, of real numbers, could not take later.
+template <class S, class T>
+void pack_b(T* to, const S* from, const Matrices& b, int64_t columns, int64_t depth,
+            const Scalar& alpha) {
+  constexpr int64_t nr = GemmBlocks<T>::nr;
+  if (columns * parts<S> < nr) {
+    std::fill_n(to, depth * parts<S> * nr, T(0));
+  }
+  if constexpr (is_complex_v<S>) {
+    const S factor = alpha.as<S>();
+    for (int64_t p = 0; p < depth; p++) {
+      T* const line = to + 2 * p * nr;
+      for (int64_t j = 0; j < columns; j++) {
+        const S x = factor * from[p * b.row + j * b.col];
+        line[2 * j] = x.re;
+        line[2 * j + 1] = x.im;
+        line[nr + 2 * j] = -x.im;
+        line[nr + 2 * j + 1] = x.re;
+      }
+    }
+  } else {
+    copy_panel(to, nr, from, b.col, b.row, columns, depth);
+  }
+}
+
+// ---- tiles ----
+
+template <class T, int vectors, size_t... I>
+constexpr auto kernel_table(std::index_sequence<I...>) {
+  return std::array{+[](const Micro<T>& z) { micro_kernel<T, I + 1, vectors>(z); }...};
+}
+
+// Sums as wide as the dtype go straight to the result.
+template <class S>
+constexpr bool goes_to_result = sizeof(real_t<S>) == sizeof(sum_t<S>) && !std::is_same_v<S, bool>;
+
+// The result out of sums that are wider: rounded once.
+template <class S, class T>
+void finish_rows(const Gemm& g, const T* sums) {
+  const T alpha = number<S>(g.alpha);
+  const T beta = number<S>(g.beta);
+  const S* const bias = static_cast<const S*>(g.bias);
+  for (int64_t i = 0; i < g.m; i++) {
+    S* const to = static_cast<S*>(g.c.data) + i * g.c.row;
+    const T* const from = sums + i * g.n;
+    for (int64_t j = 0; j < g.n; j++) {
+      T sum = alpha * from[j];
+      if (bias != nullptr) {
+        sum += static_cast<T>(read_element(bias + j));
+      } else if (beta != T(0)) {
+        sum += beta * static_cast<T>(read_element(to + j));
+      }
+      to[j] = convert<S>(sum);
+    }
+  }
+}
+
+template <class S>
+void blocked_typed(const Gemm& g, bool a_in_place, bool b_in_place) {
+  using T = sum_t<S>;
+  using B = GemmBlocks<T>;
+  constexpr int64_t w = B::width;
+  constexpr auto row_counts = std::make_index_sequence<B::max_rows>();
+  static constexpr auto one_vector = kernel_table<T, 1>(row_counts);
+  static constexpr auto two_vectors = kernel_table<T, 2>(row_counts);
+  // In units of T, of which a complex number is two.
+  const int64_t n = g.n * parts<S>;
+  const int64_t k = g.k * parts<S>;
+  const int64_t k_step = std::min(k, B::k_step);
+  const int64_t b_columns = ceil_div(n, B::nr) * B::nr;
+  const Scratch<T> a_panel(a_in_place ? 0 : B::max_rows * k_step);
+  const Scratch<T> b_panels(b_in_place ? k_step * (b_columns - n == 0 ? 0 : B::nr)
+                                       : k_step * b_columns);
+  const Scratch<T> sums(goes_to_result<S> ? 0 : g.m * n);
+  const S* const a = static_cast<const S*>(g.a.data);
+  const S* const b = static_cast<const S*>(g.b.data);
+  T* c = sums;
+  int64_t c_row = n;
+  const T* from = nullptr;  // what the first step adds
+  int64_t from_row = 0;
+  Micro<T> z{};
+  z.alpha = T(1);
+  T beta = T(1);
+  if constexpr (goes_to_result<S>) {
+    c = static_cast<T*>(g.c.data);
+    c_row = g.c.row * parts<S>;
+    if (g.bias != nullptr) {
+      from = static_cast<const T*>(g.bias);
+    } else if (!g.beta.equal(0)) {
+      from = c;
+      from_row = c_row;
+    }
+    if constexpr (!is_complex_v<S>) {
+      z.alpha = number<S>(g.alpha);
+      beta = g.bias != nullptr ? T(1) : number<S>(g.beta);
+    }
+  }
+  z.c_row = c_row;
+  // Panels of A are nearly equal.
+  const int64_t panels = ceil_div(g.m, B::max_rows);
+  const auto start = [&](int64_t panel) { return g.m * panel / panels; };
+  for (int64_t p = 0; p == 0 || p < k; p += B::k_step) {
+    z.k = std::min(k_step, k - p);
+    z.beta = p == 0 ? beta : T(1);
+    z.from_row = p == 0 ? from_row : c_row;
+    const int64_t depth = z.k / parts<S>;
+    const S* const a_step = a + p / parts<S> * g.a.col;
+    const S* const b_step = b + p / parts<S> * g.b.row;
+    // The last columns of B are copied in any case: whole vectors would end behind the matrix.
+    const int64_t first_packed = b_in_place ? n / B::nr * B::nr : 0;
+    for (int64_t j = first_packed; j < n; j += B::nr) {
+      pack_b(b_panels + (j - first_packed) * z.k, b_step + j / parts<S> * g.b.col, g.b,
+             std::min(B::nr, n - j) / parts<S>, depth, g.alpha);
+    }
+    for (int64_t panel = 0; panel < panels; panel++) {
+      const int64_t i = start(panel);
+      const int64_t rows = start(panel + 1) - i;
+      if (a_in_place) {
+        z.a = reinterpret_cast<const T*>(a_step + i * g.a.row);
+        z.a_row = g.a.row * parts<S>;
+        z.a_col = g.a.col;
+      } else {
+        pack_a<S, T>(a_panel, a_step + i * g.a.row, g.a, rows, depth);
+        z.a = a_panel;
+        z.a_row = 1;
+        z.a_col = rows;
+      }
+      for (int64_t j = 0; j < n; j += B::nr) {
+        z.columns = std::min(B::nr, n - j);
+        if (j < first_packed) {
+          z.b = reinterpret_cast<const T*>(b_step) + j;
+          z.b_row = g.b.row;
+        } else {
+          z.b = b_panels + (j - first_packed) * z.k;
+          z.b_row = B::nr;
+        }
+        z.c = c + i * c_row + j;
+        z.from = p > 0 ? z.c : from == nullptr ? nullptr : from + i * from_row + j;
+        (z.columns <= w ? one_vector : two_vectors)[rows - 1](z);
+      }
+    }
+  }
+  if constexpr (!goes_to_result<S>) {
+    finish_rows<S, T>(g, sums.data());
+  }
+}
+
+GemmBlock block(ScalarType dtype) {
+  return visit_dtype<set_all>("matmul", dtype, [](auto tag) -> GemmBlock {
+    using S = typename decltype(tag)::type;
+    using B = GemmBlocks<sum_t<S>>;
+    return {B::max_rows, B::nr / parts<S>, goes_to_result<S>};
+  });
+}
+
+void blocked(const Gemm& tile, bool a_in_place, bool b_in_place) {
+  visit_dtype<set_all>("matmul", tile.dtype, [&](auto tag) {
+    blocked_typed<typename decltype(tag)::type>(tile, a_in_place, b_in_place);
+  });
 }
 
 }  // namespace
 
-const GemmKernels gemm_kernels = {tiny, packed, vector, outer, turn_matrix};
+const BlockedKernels blocked_kernels = {block, blocked};
 
 }  // namespace rushlight::cpu::RL_ISA

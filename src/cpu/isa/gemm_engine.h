@@ -14,6 +14,20 @@
 
 namespace rushlight::cpu::RL_ISA {
 
+// Integers wrap around: they are summed without a sign.
+template <class T>
+  requires(std::is_unsigned_v<T>)
+struct Simd<T> {
+  static constexpr int64_t width = sizeof(Simd<float>::V) / sizeof(T);
+  typedef T V __attribute__((vector_size(sizeof(Simd<float>::V)), aligned(alignof(T)), may_alias));
+  static V zero() { return V{}; }
+  static V set1(T x) { return V{} + x; }
+  static V load(const T* p) { return *reinterpret_cast<const V*>(p); }
+  static void store(T* p, V v) { *reinterpret_cast<V*>(p) = v; }
+  static V mul(V a, V b) { return a * b; }
+  static V fma(V a, V b, V c) { return a * b + c; }
+};
+
 template <class T>
 struct GemmBlocks {
   static constexpr int64_t width = Simd<T>::width;
@@ -28,38 +42,135 @@ struct GemmBlocks {
   static constexpr int64_t n_step = 16 * 32;  // a block of B in the next
 };
 
-// c[rows x nr] = (accumulate ? c : 0) + a panel @ b panel.
-template <class T, int rows>
-void micro_kernel(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool accumulate) {
+// What a micro-kernel computes: rows x columns of c = alpha * a @ b + beta * from, where `from` is
+// nothing, c itself or a row of biases. Operands may lie in panels or in place.
+template <class T>
+struct Micro {
+  int64_t k;
+  const T* a;
+  int64_t a_row;
+  int64_t a_col;
+  const T* b;  // whole vectors are read, whatever `columns` says
+  int64_t b_row;
+  T* c;
+  int64_t c_row;
+  int64_t columns;
+  T alpha;
+  const T* from;
+  int64_t from_row;
+  T beta;
+};
+
+template <class T, int rows, int vectors>
+inline __attribute__((always_inline)) void micro_kernel(const Micro<T>& z) {
   using S = Simd<T>;
   using V = typename S::V;
   constexpr int64_t w = S::width;
-  V acc[rows][2];
+  V acc[rows][vectors];
 #pragma GCC unroll 14
   for (int i = 0; i < rows; i++) {
-    acc[i][0] = S::zero();
-    acc[i][1] = S::zero();
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) {
+      acc[i][v] = S::zero();
+    }
   }
-  for (int64_t p = 0; p < k; p++) {
-    const V b0 = S::load(b + p * 2 * w);
-    const V b1 = S::load(b + p * 2 * w + w);
+  // One address serves three rows, so that all fit into registers.
+  constexpr int groups = (rows + 2) / 3;
+  const T* a[groups];
+#pragma GCC unroll 5
+  for (int g = 0; g < groups; g++) {
+    a[g] = z.a + 3 * g * z.a_row;
+  }
+  const T* b = z.b;
+  for (int64_t p = z.k; p > 0; p--) {
+    V bs[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) {
+      bs[v] = S::load(b + v * w);
+      // In place, rows of B may be far apart: the processor does not foresee them.
+      __builtin_prefetch(b + 8 * z.b_row + v * w);
+    }
+    b += z.b_row;
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++) {
-      const V x = S::set1(a[p * rows + i]);
-      acc[i][0] = S::fma(x, b0, acc[i][0]);
-      acc[i][1] = S::fma(x, b1, acc[i][1]);
+      const V x = S::set1(a[i / 3][i % 3 * z.a_row]);
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) {
+        acc[i][v] = S::fma(x, bs[v], acc[i][v]);
+      }
+    }
+#pragma GCC unroll 5
+    for (int g = 0; g < groups; g++) {
+      a[g] += z.a_col;
     }
   }
+  if (z.alpha != T(1)) {
+    const V alpha = S::set1(z.alpha);
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) {
+        acc[i][v] = S::mul(acc[i][v], alpha);
+      }
+    }
+  }
+  const V beta = S::set1(z.beta);
+  if (z.columns == vectors * w) {
+    if (z.from != nullptr) {
+#pragma GCC unroll 14
+      for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) {
+          acc[i][v] = S::fma(beta, S::load(z.from + i * z.from_row + v * w), acc[i][v]);
+        }
+      }
+    }
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) {
+        S::store(z.c + i * z.c_row + v * w, acc[i][v]);
+      }
+    }
+    return;
+  }
+  alignas(64) T block[rows * vectors * w];
 #pragma GCC unroll 14
   for (int i = 0; i < rows; i++) {
-    T* row = c + i * ldc;
-    if (accumulate) {
-      acc[i][0] = S::add(S::load(row), acc[i][0]);
-      acc[i][1] = S::add(S::load(row + w), acc[i][1]);
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) {
+      S::store(block + (i * vectors + v) * w, acc[i][v]);
     }
-    S::store(row, acc[i][0]);
-    S::store(row + w, acc[i][1]);
   }
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t j = 0; j < z.columns; j += w) {
+      const int64_t n = std::min(w, z.columns - j);
+      V sum = S::load(block + i * vectors * w + j);
+      if (z.from != nullptr) {
+        sum = S::fma(beta, load_some(z.from + i * z.from_row + j, n), sum);
+      }
+      store_some(z.c + i * z.c_row + j, sum, n);
+    }
+  }
+}
+
+// c[rows x nr] = (accumulate ? c : 0) + a panel @ b panel.
+template <class T, int rows>
+void panel_kernel(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool accumulate) {
+  constexpr int64_t nr = GemmBlocks<T>::nr;
+  micro_kernel<T, rows, 2>({.k = k,
+                            .a = a,
+                            .a_row = 1,
+                            .a_col = rows,
+                            .b = b,
+                            .b_row = nr,
+                            .c = c,
+                            .c_row = ldc,
+                            .columns = nr,
+                            .alpha = T(1),
+                            .from = accumulate ? c : nullptr,
+                            .from_row = ldc,
+                            .beta = T(1)});
 }
 
 template <class T>
@@ -67,7 +178,7 @@ using MicroKernel = void (*)(int64_t k, const T* a, const T* b, T* c, int64_t ld
 
 template <class T, size_t... I>
 constexpr std::array<MicroKernel<T>, sizeof...(I)> micro_kernels(std::index_sequence<I...>) {
-  return {&micro_kernel<T, static_cast<int>(I) + 1>...};
+  return {&panel_kernel<T, static_cast<int>(I) + 1>...};
 }
 
 // One k step of a block: a panels [m rows in `panels` panels] times b panels, into c.

@@ -287,7 +287,50 @@ inline __attribute__((always_inline)) void for_vectors(int64_t length, const F& 
   }
 }
 
-// Turns a square of `width` vectors: afterwards lane i of r[j] is what lane j of r[i] was.
+// Transposes a square of `width` vectors: afterwards lane i of r[j] is what lane j of r[i] was.
+#if defined(__AVX512F__)
+// First inside of the 128-bit quarters, then the quarters of four vectors each.
+template <class T>
+inline __attribute__((always_inline)) void transpose(typename Simd<T>::V (&r)[Simd<T>::width]) {
+  constexpr int width = Simd<T>::width;
+  constexpr int in_quarter = width / 4;
+  __m512d t[width];
+  if constexpr (in_quarter == 4) {
+#pragma GCC unroll 4
+    for (int i = 0; i < width; i += 4) {
+      const __m512d low = _mm512_castps_pd(_mm512_maskz_unpacklo_ps(0xffff, r[i], r[i + 1]));
+      const __m512d high = _mm512_castps_pd(_mm512_maskz_unpackhi_ps(0xffff, r[i], r[i + 1]));
+      const __m512d low2 = _mm512_castps_pd(_mm512_maskz_unpacklo_ps(0xffff, r[i + 2], r[i + 3]));
+      const __m512d high2 = _mm512_castps_pd(_mm512_maskz_unpackhi_ps(0xffff, r[i + 2], r[i + 3]));
+      t[i] = _mm512_maskz_unpacklo_pd(0xff, low, low2);
+      t[i + 1] = _mm512_maskz_unpackhi_pd(0xff, low, low2);
+      t[i + 2] = _mm512_maskz_unpacklo_pd(0xff, high, high2);
+      t[i + 3] = _mm512_maskz_unpackhi_pd(0xff, high, high2);
+    }
+  } else {
+#pragma GCC unroll 4
+    for (int i = 0; i < width; i += 2) {
+      t[i] = _mm512_maskz_unpacklo_pd(0xff, r[i], r[i + 1]);
+      t[i + 1] = _mm512_maskz_unpackhi_pd(0xff, r[i], r[i + 1]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < in_quarter; i++) {
+    constexpr int even = 0x88;
+    constexpr int odd = 0xdd;
+    const __m512d* const x = t + i;
+    const __m512d a = _mm512_maskz_shuffle_f64x2(0xff, x[0], x[in_quarter], even);
+    const __m512d b = _mm512_maskz_shuffle_f64x2(0xff, x[0], x[in_quarter], odd);
+    const __m512d c = _mm512_maskz_shuffle_f64x2(0xff, x[2 * in_quarter], x[3 * in_quarter], even);
+    const __m512d d = _mm512_maskz_shuffle_f64x2(0xff, x[2 * in_quarter], x[3 * in_quarter], odd);
+    using V = typename Simd<T>::V;
+    r[i] = reinterpret_cast<V>(_mm512_maskz_shuffle_f64x2(0xff, a, c, even));
+    r[i + in_quarter] = reinterpret_cast<V>(_mm512_maskz_shuffle_f64x2(0xff, b, d, even));
+    r[i + 2 * in_quarter] = reinterpret_cast<V>(_mm512_maskz_shuffle_f64x2(0xff, a, c, odd));
+    r[i + 3 * in_quarter] = reinterpret_cast<V>(_mm512_maskz_shuffle_f64x2(0xff, b, d, odd));
+  }
+}
+#else
 template <class T>
 inline __attribute__((always_inline)) void transpose(typename Simd<T>::V (&r)[Simd<T>::width]) {
   constexpr int width = Simd<T>::width;
@@ -313,6 +356,7 @@ inline __attribute__((always_inline)) void transpose(typename Simd<T>::V (&r)[Si
     }
   }
 }
+#endif
 
 // The sum of a vector's lanes, in a fixed order.
 template <class T>

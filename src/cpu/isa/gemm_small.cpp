@@ -1,0 +1,322 @@
+// Products with few rows or small matrices: tiny ones in registers, sums along contiguous memory,
+// and a vector times a matrix. Which of them runs, and on which threads, is decided in
+// cpu/gemm.cpp.
+#include "cpu/gemm_kernels.h"
+#include "cpu/isa/simd.h"
+#include "cpu/scratch.h"
+
+namespace rushlight::cpu::RL_ISA {
+namespace {
+
+// ---- tiny ----
+
+// Columns of B in vectors of `lanes` elements: whole vectors straight from memory, others from a
+// padded copy.
+template <class T, int lanes>
+using Lanes __attribute__((vector_size(lanes * sizeof(T)), aligned(alignof(T)), may_alias)) = T;
+
+template <class T, int lanes>
+void tiny_block(const Gemm& g, const T* a, const T* b, int64_t b_row, T* c, int64_t columns) {
+  using V = Lanes<T, lanes>;
+  const T alpha = g.alpha.as<T>();
+  const T beta = g.beta.as<T>();
+  for (int64_t i = 0; i < g.m; i++) {
+    V even = {};
+    V odd = {};
+    const T* x = a + i * g.a.row;
+    int64_t p = 0;
+    for (; p + 2 <= g.k; p += 2) {
+      even += x[p * g.a.col] * *reinterpret_cast<const V*>(b + p * b_row);
+      odd += x[(p + 1) * g.a.col] * *reinterpret_cast<const V*>(b + (p + 1) * b_row);
+    }
+    if (p < g.k) {
+      even += x[p * g.a.col] * *reinterpret_cast<const V*>(b + p * b_row);
+    }
+    V sum = (even + odd) * alpha;
+    T* row = c + i * g.c.row;
+    if (columns == lanes) {
+      if (beta != T(0)) {
+        sum += beta * *reinterpret_cast<const V*>(row);
+      }
+      *reinterpret_cast<V*>(row) = sum;
+    } else {
+      for (int64_t j = 0; j < columns; j++) {
+        row[j] = beta != T(0) ? sum[j] + beta * row[j] : sum[j];
+      }
+    }
+  }
+}
+
+template <class T, int lanes>
+void tiny_lanes(const Gemm& g) {
+  for (int64_t batch = 0; batch < g.batch; batch++) {
+    const T* a = static_cast<const T*>(g.a.data) + batch * g.a.batch;
+    const T* b = static_cast<const T*>(g.b.data) + batch * g.b.batch;
+    T* c = static_cast<T*>(g.c.data) + batch * g.c.batch;
+    for (int64_t j = 0; j < g.n; j += lanes) {
+      const int64_t columns = std::min<int64_t>(lanes, g.n - j);
+      if (columns == lanes && g.b.col == 1) {
+        tiny_block<T, lanes>(g, a, b + j, g.b.row, c + j, columns);
+      } else {
+        T padded[tiny_limit * lanes] = {};
+        for (int64_t p = 0; p < g.k; p++) {
+          for (int64_t x = 0; x < columns; x++) {
+            padded[p * lanes + x] = b[p * g.b.row + (j + x) * g.b.col];
+          }
+        }
+        tiny_block<T, lanes>(g, a, padded, lanes, c + j, columns);
+      }
+    }
+  }
+}
+
+template <class T>
+void tiny_typed(const Gemm& g) {
+  if (g.n <= 4) {
+    tiny_lanes<T, 4>(g);
+  } else if (g.n <= 8 || Simd<T>::width <= 8) {
+    tiny_lanes<T, std::clamp<int>(Simd<T>::width, 4, 8)>(g);
+  } else {
+    tiny_lanes<T, 16>(g);
+  }
+}
+
+void tiny(const Gemm& g) {
+  if (g.dtype == kFloat32) {
+    tiny_typed<float>(g);
+  } else {
+    tiny_typed<double>(g);
+  }
+}
+
+// ---- sums along contiguous memory ----
+
+// Row i of the result from column j on: sums and what is added to them, rounded once.
+template <class S, class T>
+void finish(const Gemm& g, int64_t i, int64_t j, const T* sums, int64_t n) {
+  const T alpha = g.alpha.as<T>();
+  const T beta = g.beta.as<T>();
+  S* const to = static_cast<S*>(g.c.data) + i * g.c.row + j * g.c.col;
+  for (int64_t x = 0; x < n; x++) {
+    T sum = alpha * sums[x];
+    if (g.bias != nullptr) {
+      sum += static_cast<T>(static_cast<const S*>(g.bias)[j + x]);
+    } else if (beta != T(0)) {
+      sum += beta * static_cast<T>(to[x * g.c.col]);
+    }
+    to[x * g.c.col] = S(sum);
+  }
+}
+
+// The sums of the lanes of n vectors, each in the order of sum_lanes.
+template <class T, int n>
+inline __attribute__((always_inline)) void sum_all(const typename Simd<T>::V* vectors, T* sums) {
+  using V = Simd<T>;
+  constexpr int w = V::width;
+  int first = 0;
+#pragma GCC unroll 4
+  for (; first + w <= n; first += w) {
+    typename V::V square[w];
+#pragma GCC unroll 16
+    for (int i = 0; i < w; i++) {
+      square[i] = vectors[first + i];
+    }
+    transpose<T>(square);
+#pragma GCC unroll 4
+    for (int half = w / 2; half > 0; half /= 2) {
+#pragma GCC unroll 8
+      for (int i = 0; i < half; i++) {
+        square[i] = V::add(square[i], square[i + half]);
+      }
+    }
+    V::store(sums + first, square[0]);
+  }
+#pragma GCC unroll 16
+  for (; first < n; first++) {
+    sums[first] = sum_lanes<T>(vectors[first]);
+  }
+}
+
+// `rows` rows of A by `columns` of B. The vectors of a row go to `ways` sums in turn.
+template <class S, int rows, int columns, int ways>
+void dot_block(const Gemm& g, int64_t i, int64_t j) {
+  using T = compute_t<S>;
+  using V = Simd<T>;
+  constexpr int64_t w = V::width;
+  const S* const a = static_cast<const S*>(g.a.data) + i * g.a.row;
+  const S* const b = static_cast<const S*>(g.b.data) + j * g.b.col;
+  typename V::V acc[ways][rows][columns];
+#pragma GCC unroll 4
+  for (int u = 0; u < ways; u++) {
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 8
+      for (int q = 0; q < columns; q++) {
+        acc[u][r][q] = V::zero();
+      }
+    }
+  }
+  int64_t p = 0;
+  for (; p + ways * w <= g.k; p += ways * w) {
+#pragma GCC unroll 4
+    for (int u = 0; u < ways; u++) {
+      typename V::V y[columns];
+#pragma GCC unroll 8
+      for (int q = 0; q < columns; q++) {
+        y[q] = V::load(b + q * g.b.col + p + u * w);
+      }
+#pragma GCC unroll 4
+      for (int r = 0; r < rows; r++) {
+        const typename V::V x = V::load(a + r * g.a.row + p + u * w);
+#pragma GCC unroll 4
+        for (int q = 0; q < columns; q++) {
+          acc[u][r][q] = V::fma(x, y[q], acc[u][r][q]);
+        }
+      }
+    }
+  }
+  for (; p < g.k; p += w) {
+    const int64_t n = std::min(w, g.k - p);
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+      const typename V::V x = load_some(a + r * g.a.row + p, n);
+#pragma GCC unroll 8
+      for (int q = 0; q < columns; q++) {
+        acc[0][r][q] = V::fma(x, load_some(b + q * g.b.col + p, n), acc[0][r][q]);
+      }
+    }
+  }
+  typename V::V total[rows * columns];
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 8
+    for (int q = 0; q < columns; q++) {
+      total[r * columns + q] = acc[0][r][q];
+#pragma GCC unroll 4
+      for (int u = 1; u < ways; u++) {
+        total[r * columns + q] = V::add(total[r * columns + q], acc[u][r][q]);
+      }
+    }
+  }
+  T sums[rows * columns];
+  sum_all<T, rows * columns>(total, sums);
+  for (int r = 0; r < rows; r++) {
+    finish<S, T>(g, i + r, j, sums + r * columns, columns);
+  }
+}
+
+template <class S>
+void dots_typed(const Gemm& g) {
+  if (g.m == 1 && g.n == 1) {
+    dot_block<S, 1, 1, 4>(g, 0, 0);
+    return;
+  }
+  const auto block = [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
+    const bool one = columns == 1;
+    switch (rows) {
+      case 4:
+        return one ? dot_block<S, 4, 1, 1>(g, i, j) : dot_block<S, 4, 4, 1>(g, i, j);
+      case 3:
+        return one ? dot_block<S, 3, 1, 1>(g, i, j) : dot_block<S, 3, 4, 1>(g, i, j);
+      case 2:
+        return one ? dot_block<S, 2, 1, 1>(g, i, j) : dot_block<S, 2, 4, 1>(g, i, j);
+      default:
+        return one ? dot_block<S, 1, 1, 1>(g, i, j) : dot_block<S, 1, 4, 1>(g, i, j);
+    }
+  };
+  const auto rows = [&](const auto& f) {
+    for (int64_t i = 0; i < g.m; i += 4) {
+      f(i, std::min<int64_t>(4, g.m - i));
+    }
+  };
+  const auto columns = [&](const auto& f) {
+    for (int64_t j = 0; j < g.n; j += g.n - j >= 4 ? 4 : 1) {
+      f(j, g.n - j >= 4 ? 4 : 1);
+    }
+  };
+  // Of the factor that the outer loop follows every element is read once.
+  if (g.m > g.n) {
+    rows([&](int64_t i, int64_t r) { columns([&](int64_t j, int64_t c) { block(i, r, j, c); }); });
+  } else {
+    columns([&](int64_t j, int64_t c) { rows([&](int64_t i, int64_t r) { block(i, r, j, c); }); });
+  }
+}
+
+void dots(const Gemm& tile) {
+  visit_dtype<set_floating>("matmul", tile.dtype,
+                            [&](auto tag) { dots_typed<typename decltype(tag)::type>(tile); });
+}
+
+// ---- rows of B added up ----
+
+// sums[i][j] += A[i, p] * B[p, j] for `depth` rows of B from p on.
+template <class S, class T, int rows, int depth>
+void add_rows(const Gemm& g, int64_t p, T* sums) {
+  using V = Simd<T>;
+  const S* const a = static_cast<const S*>(g.a.data);
+  const S* const b = static_cast<const S*>(g.b.data) + p * g.b.row;
+  typename V::V factor[rows][depth];
+#pragma GCC unroll 4
+  for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+    for (int q = 0; q < depth; q++) {
+      factor[i][q] = V::set1(static_cast<T>(a[i * g.a.row + (p + q) * g.a.col]));
+    }
+  }
+  for_vectors<T>(g.n, [&](int64_t j, int64_t n) {
+    typename V::V x[depth];
+#pragma GCC unroll 4
+    for (int q = 0; q < depth; q++) {
+      x[q] = load_some(b + q * g.b.row + j, n);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++) {
+      T* const to = sums + i * g.n + j;
+      typename V::V sum = load_some(to, n);
+#pragma GCC unroll 4
+      for (int q = 0; q < depth; q++) {
+        sum = V::fma(factor[i][q], x[q], sum);
+      }
+      store_some(to, sum, n);
+    }
+  });
+}
+
+template <class S, int rows>
+void rows_typed(const Gemm& g) {
+  using T = compute_t<S>;
+  const Scratch<T> sums(rows * g.n);
+  std::fill_n(sums.data(), rows * g.n, T(0));
+  int64_t p = 0;
+  for (; p + 4 <= g.k; p += 4) {
+    add_rows<S, T, rows, 4>(g, p, sums);
+  }
+  for (; p < g.k; p++) {
+    add_rows<S, T, rows, 1>(g, p, sums);
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    finish<S, T>(g, i, 0, sums + i * g.n, g.n);
+  }
+}
+
+void rows(const Gemm& tile) {
+  visit_dtype<set_floating>("matmul", tile.dtype, [&](auto tag) {
+    using S = typename decltype(tag)::type;
+    switch (tile.m) {
+      case 1:
+        return rows_typed<S, 1>(tile);
+      case 2:
+        return rows_typed<S, 2>(tile);
+      case 3:
+        return rows_typed<S, 3>(tile);
+      default:
+        return rows_typed<S, 4>(tile);
+    }
+  });
+}
+
+}  // namespace
+
+const SmallGemmKernels small_gemm_kernels = {tiny, dots, rows};
+
+}  // namespace rushlight::cpu::RL_ISA
