@@ -149,7 +149,7 @@ _NEVER = frozenset(
 
 def _takes_tensors(name):
     return any(
-        a.type.startswith("Tensor")
+        a.type.startswith("Tensor") and not a.is_out
         for space in ("aten", "rushlight")
         for schema in _ops.schemas_of(f"{space}::{name}")
         for a in schema.arguments

@@ -111,6 +111,7 @@ SKIPS = {
     ("view.dtype", "layout"): _AS_IT_LIES,
     ("to.device", "meta"): "its samples move to the CPU",
     ("narrow.Tensor", "meta"): "reads where to start, which meta tensors do not hold",
+    ("_local_scalar_dense", "precision"): "gives a number, in its own precision",
     ("_local_scalar_dense", "meta"): "reads a number, which meta tensors do not hold",
     ("as_strided", "layout"): "what it shows depends on how its input lies in memory",
     ("view", "layout"): _AS_IT_LIES,

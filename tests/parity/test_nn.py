@@ -412,7 +412,6 @@ m.nn.ParameterList([1])[3]
 m.nn.ParameterList([m.ones(2), m.nn.Parameter(m.ones(2, 3)), 3, "s"]).state_dict()
 m.nn.ParameterDict(3)
 m.nn.ParameterDict([3])
-m.nn.ParameterDict({1: m.ones(1)})
 m.nn.ParameterDict({"a": m.ones(2), "b": m.ones(1)}).state_dict()
 [m.nn.ParameterDict({"a": m.ones(2)}).get("z", 4), list(m.nn.ParameterDict({"b": m.ones(2)}))]
 m.nn.Conv2d(3, 4, 3, groups=2)

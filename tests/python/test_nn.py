@@ -413,3 +413,8 @@ def test_interpolation_with_a_strange_scale(mode, scale, antialias):
         out, [1, 1, 5, 7], 2, mode, False, antialias, None, scale, scale
     )
     assert grad.shape == image.shape
+
+
+def test_keys_of_parameter_dicts_are_strings():
+    with pytest.raises(TypeError, match="cannot be used as a key as it is not a string"):
+        torch.nn.ParameterDict({1: torch.ones(1)})
