@@ -89,4 +89,7 @@ ERRORS = {
         ("'ij->ii', [x(2, 2)]", RuntimeError, "output subscript i appears more than once"),
     ],
 }
-SKIPS = {("chain_matmul", "parity"): "PyTorch warns and takes the matrices one by one"}
+SKIPS = {
+    ("chain_matmul", "parity"): "PyTorch warns and takes the matrices one by one",
+    **{(f"{name}.dtype", "parity"): "PyTorch has it on CUDA alone" for name in ("mm", "bmm", "addmm", "baddbmm")},
+}
