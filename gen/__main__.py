@@ -1,4 +1,7 @@
-"""`python -m gen --out DIR` writes all generated files; `python -m gen show OP` prints what an op expands to."""
+"""`python -m gen --out DIR` writes all generated files; `python -m gen show OP` prints what an op expands to.
+
+`python -m gen rules` says which ops have rules for autocast, forward derivatives and batching.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from gen import declarations, kernels, modules, python, stubs, table, wrappers
+from gen import declarations, kernels, modules, python, rules, stubs, table, wrappers
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -40,7 +43,7 @@ def show(ops: list[table.Op]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m gen", description=__doc__)
     parser.add_argument("--out", type=Path, help="folder to write the generated files into")
-    parser.add_argument("command", nargs="*", help="show OP")
+    parser.add_argument("command", nargs="*", help="show OP, or rules")
     options = parser.parse_args()
     ops = table.load()
     if options.out is not None:
@@ -50,6 +53,8 @@ def main() -> None:
         if not named:
             raise SystemExit(f"no op is named {options.command[1]!r}")
         print(show(named))
+    elif options.command == ["rules"]:
+        print(rules.report(ops))
     else:
         parser.print_help()
         sys.exit(2)

@@ -114,6 +114,9 @@ class Op:
     cpp_out: bool | None = None  # an out= form in C++ alone: default where there is a kernel of aten's
     nondiff: tuple[str, ...] = ()
     undefined_grads: bool = False
+    autocast: str | dict[str, str] | None = None  # rules.py says what these three are without a word
+    jvp: str | dict[str, str] | None = None
+    batch: str | dict[str, str] | None = None
     view_kind: str = "Normal"
     node: str | int | dict[str, int | str] | None = None
     node_index: int = 0  # how many ops of its name stand before it

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gen import derivatives, table
+from gen import derivatives, rules, table
 from gen.__main__ import show
 from gen.table import TableError, parse_signature, parse_type
 
@@ -109,6 +109,61 @@ def test_the_hard_ops_fit_the_table():
     for name in by_name:
         if len(name) > 6:  # shorter names are English words
             assert f'"{name}"' not in generator and f"'{name}'" not in generator, name
+
+def ruled(**keys):
+    return entry(
+        "thing(Tensor self, int dim) -> Tensor",
+        kernel=table.custom(),
+        grad={"self": "grad"},
+        **keys,
+    )
+
+
+@pytest.mark.parametrize(
+    ("jvp", "kind"),
+    [
+        (None, "twice"),
+        ("linear", "linear"),
+        ("twice: a reason", "twice"),
+        ("self_t * result.sum(dim, true)", "expression"),
+        ({"self": "self_t"}, "expression"),
+    ],
+)
+def test_tangent_rules(jvp, kind):
+    assert rules.tangent(ruled(jvp=jvp)).kind == kind
+
+
+@pytest.mark.parametrize(
+    "jvp",
+    [
+        "twice",
+        "linear: a reason",
+        "self_t * other",
+        "self_t if dim else result",
+        "self_t *",
+        {"dim": "self_t"},
+    ],
+)
+def test_impossible_tangents_are_refused(jvp):
+    with pytest.raises(TableError):
+        rules.tangent(ruled(jvp=jvp))
+
+
+def test_batch_rules():
+    said = {"self": "dims", "": "joined(self, dim, batch)"}
+    assert [r.kind for r in rules.batch(ruled(batch=said)).values()] == ["dims", "expression"]
+    assert rules.batch(ruled())[""].kind == "slices"
+    for wrong in ("slices", "batch + size", "self.shape[0]"):
+        with pytest.raises(TableError):
+            rules.batch(ruled(batch=wrong))
+
+
+def test_autocast_rules():
+    assert rules.autocast(ruled(autocast="lower")) == {"cpu": "lower", "accelerator": "lower"}
+    assert rules.autocast(ruled(autocast={"accelerator": "promote"})) == {"accelerator": "promote"}
+    for wrong in ("higher", {"tpu": "lower"}):
+        with pytest.raises(TableError):
+            rules.autocast(ruled(autocast=wrong))
 
 
 if __name__ == "__main__":

@@ -233,7 +233,7 @@ def function_of(module, op):
     return boxed_of(module, op) if ours else None
 
 
-def _default(arg):
+def default_of(arg):
     """The value of an argument that is not given."""
     try:
         return ast.literal_eval(arg.default or "None")
@@ -245,7 +245,7 @@ def bound(op, args, kwargs):
     """The arguments of a call by their names in the schema."""
     names = [a.name for a in op.args]
     given = dict(zip(names, args, strict=False)) | kwargs
-    return {a.name: _default(a) for a in op.args} | {"dtype": None} | given
+    return {a.name: default_of(a) for a in op.args} | {"dtype": None} | given
 
 
 def _automatic(op):

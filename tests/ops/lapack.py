@@ -233,3 +233,5 @@ SKIPS |= {(name, "parity"): "another library chooses other signs or phases: test
 # Asked for gradients they refuse, which tests/python/test_lapack.py tests.
 SKIPS |= {(name, "backward"): "no derivative, or none for a sample's shape" for name in (
     "geqrf", "linalg_ldl_factor_ex", "linalg_ldl_factor", "linalg_ldl_solve", "qr", "linalg_qr", "_linalg_svd", "linalg_svd")}
+SKIPS |= {(name, "jvp"): _phase for name in ("_linalg_eig", "_linalg_svd")}
+SKIPS |= {("_linalg_eigh", "differences"): _phase}

@@ -191,3 +191,4 @@ SKIPS |= {(op, "grad"): _CTC_GRAD for op in ("_ctc_loss", "ctc_loss.IntList", "c
 SKIPS |= {(op, "meta"): "labels and lengths are read" for op in ("_ctc_loss", "ctc_loss.IntList", "ctc_loss.Tensor", "embedding_bag", "embedding_bag.padding_idx", "_bags_of_embeddings")}
 SKIPS |= {(op, "parity"): "PyTorch gives the maxima's indices, too" for op in ("embedding_bag", "embedding_bag.padding_idx")}
 SKIPS |= {("_ctc_loss", "parity"): "what PyTorch leaves of log_alpha where no path goes is its own"}
+SKIPS |= {("_cross_entropy_backward", "jvp"): "log_sum belongs to self", ("_ctc_loss", "jvp"): _CTC_GRAD}

@@ -421,7 +421,8 @@ def test_declared_errors(case, text, error, message):
 
 
 def test_skips_have_reasons():
-    elsewhere = {"parity", "backward", "device", "gradgrad"}  # test_ops.py in parity, test_bits.py, other devices, check_gradients
+    # tests/parity/test_ops.py, test_bits.py, other devices, check_gradients, test_rules.py
+    elsewhere = {"parity", "backward", "device", "gradgrad", "differences", "jvp", "batch"}
     for case in CASES:
         assert all(isinstance(why, str) and len(why) > 10 for why in case.skips.values())
         assert case.skips.keys() <= harness.MODES | elsewhere

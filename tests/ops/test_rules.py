@@ -1,0 +1,219 @@
+"""Every op's rules for forward derivatives, batches and autocast, held to what they stand for.
+
+Tangents agree with differences and with backward of backward, batches with a loop over slices, whichever arguments have the
+batch and wherever it stands; rules.py carries them out.
+"""
+
+import re
+
+import pytest
+
+import rushlight
+from gen import rules as table_rules
+from gen import table
+from tests.ops import rules
+from tests.ops.harness import (
+    Makers,
+    array,
+    assert_close,
+    assert_same,
+    bound,
+    count,
+    over,
+    tensors_of,
+)
+
+BATCH = 2
+STEP = 1e-6  # of differences
+
+
+def every_op(case):
+    return True
+
+
+# ---- forward derivatives ----
+
+
+def has_tangents(case):
+    return table_rules.tangent(case.op).kind not in ("composite", "none", "refused")
+
+
+def sample(case, dtype, text, more=""):
+    args, kwargs = Makers(rushlight, dtype, case.key + text + more).arguments(text)
+    return bound(case.op, args, kwargs)
+
+
+def is_differentiable(value):
+    found = tensors_of([value])
+    return bool(found) and all(t.dtype in (rushlight.float64, rushlight.complex128) for t in found)
+
+
+def finite(value):
+    return rules.mapped(lambda t: t.where(t.isfinite(), 1), value)
+
+
+def shifted(value, t, step):
+    if isinstance(value, (list, tuple)):
+        return [shifted(v, u, step) for v, u in zip(value, t, strict=True)]
+    return value + step * t
+
+
+def differences(case, values, tangents):
+    ends = []
+    for step in (STEP, -STEP):
+        given = values | {n: shifted(values[n], t, step) for n, t in tangents.items()}
+        ends.append(rules.results_of(case.op, rules.call(case.op, given)))
+    _, names = table_rules.differentiable(case.op)
+    pairs = [
+        (a, b)
+        for n in names
+        for a, b in zip(tensors_of([ends[0][n]]), tensors_of([ends[1][n]]), strict=True)
+    ]
+    return [(a - b) / (2 * STEP) for a, b in pairs]
+
+
+def assert_tangents(case, values, tangents):
+    found = tensors_of(list(rules.tangent(case.op, values, tangents).values()))
+    kind = table_rules.tangent(case.op).kind
+    # Steps have no slope, and samples at the jumps.
+    if kind != "zero" and "differences" not in case.skips:
+        for ours, theirs in zip(found, differences(case, values, tangents), strict=True):
+            assert_close(array(ours), array(theirs), 1e-5)
+    if kind != "twice" and "gradgrad" not in case.skips:
+        twice = tensors_of(list(rules.tangent(case.op, values, tangents, kind="twice").values()))
+        assert_same(found, twice, 1e-8)
+
+
+def has_gradient(case, values, tangents):
+    """Whether backward takes these arguments; where it refuses, so does the rule."""
+    try:
+        rules.tangent(case.op, values, tangents, kind="twice")
+    except (RuntimeError, NotImplementedError) as error:
+        if table_rules.tangent(case.op).kind in ("expression", "elementwise"):
+            with pytest.raises(NotImplementedError):
+                rules.tangent(case.op, values, tangents)
+        assert re.search("[Dd]erivative|differentiable", str(error)), error
+        return False
+    return True
+
+
+@over(has_tangents, mode="jvp", among=every_op)
+def test_tangents(case):
+    names, _ = table_rules.differentiable(case.op)
+    for dtype in ("float64", "complex128"):
+        for text in case.samples if dtype in case.dtypes else ():
+            values, other = sample(case, dtype, text), sample(case, dtype, text, "tangent")
+            tangents = {n: finite(other[n]) for n in names if is_differentiable(values.get(n))}
+            for chosen in [tangents, *({n: t} for n, t in tangents.items() if len(tangents) > 1)]:
+                if chosen and has_gradient(case, values, chosen):
+                    assert_tangents(case, values, chosen)
+
+
+# ---- batches ----
+
+
+def has_batches(case):
+    kinds = {rule.kind for rule in table_rules.batch(case.op).values()}
+    return kinds.isdisjoint({"composite", "refused", "random"}) and kinds != {"slices"}
+
+
+def stacked(values, place):
+    """Slices side by side in some dimension, brought to the front."""
+    if isinstance(values[0], (list, tuple)):
+        return [stacked(v, place) for v in zip(*values, strict=True)]
+    if values[0] is None:
+        return None
+    place = min(place, values[0].dim())
+    return rushlight.stack(list(values), place).movedim(place, 0)
+
+
+def assert_batches(case, each, names):
+    """For arguments of these names, in each place that a batch dimension may have."""
+    rank = max(t.dim() for n in names for t in tensors_of([each[0][n]]))
+    for place in range(rank + 1):
+        values = each[0] | {n: stacked([v[n] for v in each], place) for n in names}
+        try:
+            expected = rules.slices(case.op, values, names, BATCH)
+        except RuntimeError as error:
+            # A view that memory of such strides does not have, masks of unequal count.
+            assert place > 0 or "equal size" in str(error), error
+            continue
+        indices = tensors_of([values.get("indices")])
+        if "indices" in names and any(t.dtype == rushlight.bool for t in indices):
+            with pytest.raises(NotImplementedError):
+                rules.batched(case.op, values, names, BATCH)
+            continue
+        found = rules.batched(case.op, values, names, BATCH)
+        for ours, theirs in zip(tensors_of(found), tensors_of(expected), strict=True):
+            if theirs.numel():
+                assert_same(ours, theirs, 1e-10)
+            else:
+                assert ours.numel() == 0
+            count()
+
+
+@over(has_batches, mode="batch", among=every_op)
+def test_batches(case):
+    dtype = "float64" if "float64" in case.dtypes else case.dtypes[0]
+    for text in case.samples:
+        each = [sample(case, dtype, text, str(i)) for i in range(BATCH)]
+        present = [a.name for a in case.op.tensors if tensors_of([each[0][a.name]])]
+        choices = {frozenset(present), *(frozenset({n}) for n in present)}
+        for names in choices:
+            if not case.op.inplace_only or "self" in names:
+                assert_batches(case, each, names)
+
+
+# ---- the lists ----
+
+
+def test_few_ops_are_without_a_rule():
+    ops = table.load()
+    twice = [op.symbol for op in ops if table_rules.tangent(op).kind == "twice"]
+    slices = [
+        op.symbol for op in ops if any(r.kind == "slices" for r in table_rules.batch(op).values())
+    ]
+    assert len(twice) <= 13, twice
+    assert len(slices) <= 14, slices
+
+
+def test_rules_are_well_formed():
+    table_rules.report(table.load())
+
+
+# ---- autocast ----
+
+
+def is_cast(case):
+    return bool(table_rules.autocast(case.op))
+
+
+def widen(t):
+    return t.float() if t.dtype == rushlight.bfloat16 else t
+
+
+def floats_of(value):
+    return [t for t in tensors_of(value) if t.dtype.is_floating_point]
+
+
+@over(is_cast, mode="autocast", among=every_op)
+def test_autocast(case):
+    """Results of "lower" have 16 bits; those of "float32" and "promote" are those of widened inputs."""
+    for device, rule in table_rules.autocast(case.op).items():
+        for text in case.samples:
+            single, lower = sample(case, "float32", text), sample(case, "bfloat16", text)
+            if not floats_of(list(single.values())):
+                continue
+            if rule == "lower":
+                found = rules.call(case.op, rules.cast(case.op, single, device))
+                assert all(t.dtype == rushlight.bfloat16 for t in floats_of([found])[:1])
+            widened = {n: rules.mapped(widen, v) for n, v in lower.items()}
+            if rule == "float32":
+                found = rules.call(case.op, rules.cast(case.op, lower, device))
+                assert_same(found, rules.call(case.op, widened))
+            first, *rest = [n for n, v in lower.items() if floats_of([v])]
+            if rule == "promote" and rest:
+                mixed = lower | {first: widened[first]}
+                found = rules.call(case.op, rules.cast(case.op, mixed, device))
+                assert_same(found, rules.call(case.op, widened))
+            count()
