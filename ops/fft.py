@@ -9,13 +9,16 @@ from gen.table import composite, custom, op
 _inner = dict(kernel=custom(), variants="function")
 
 op("_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor", **_inner,
-   grad={"self": "_fft_c2c(grad, dim, normalization, !forward)"}, doc="Complex to complex over dimensions.")
+   grad={"self": "_fft_c2c(grad, dim, normalization, !forward)"}, doc="Complex to complex over dimensions.",
+   jvp="linear", batch="dims")
 op("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", **_inner,
    grad={"self": "fft_r2c_backward(grad, self.sizes(), dim, normalization, onesided)"},
-   doc="Real to complex: forward over dimensions; onesided gives the first half of the last one.")
+   doc="Real to complex: forward over dimensions; onesided gives the first half of the last one.",
+   jvp="linear", batch="dims")
 op("_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor", **_inner,
    grad={"self": "fft_c2r_backward(grad, dim, normalization)"},
-   doc="Complex to real: backward over dimensions, from the first half of the last one.")
+   doc="Complex to real: backward over dimensions, from the first half of the last one.",
+   jvp="linear", batch="dims")
 
 for _name, _doc in {
     "fft": "The discrete Fourier transform along a dimension.",
@@ -26,12 +29,15 @@ for _name, _doc in {
     "ihfft": "The inverse of `hfft`.",
 }.items():
     composite(f"fft_{_name}(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor", variants="function out",
-              ref=f"numpy.fft.{_name}", doc=_doc)
+              ref=f"numpy.fft.{_name}", doc=_doc,
+              autocast={"cpu": "float32"})
     composite(f"fft_{_name}2(Tensor self, int[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
-              variants="function out", ref=None if "h" in _name else f"numpy.fft.{_name}2", doc=f"`{_name}` over two dimensions.")
+              variants="function out", ref=None if "h" in _name else f"numpy.fft.{_name}2", doc=f"`{_name}` over two dimensions.",
+              autocast={"cpu": "float32"})
     composite(f"fft_{_name}n(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
               variants="function out", ref=None if "h" in _name else f"numpy.fft.{_name}n",
-              doc=f"`{_name}` over several dimensions, or all.")
+              doc=f"`{_name}` over several dimensions, or all.",
+              autocast={"cpu": "float32"})
 composite("fft_fftfreq(int n, float d=1.0, *, options) -> Tensor", variants="function out", ref="numpy.fft.fftfreq",
           doc="The frequencies of `fft`'s results, for samples d apart.")
 composite("fft_rfftfreq(int n, float d=1.0, *, options) -> Tensor", variants="function out", ref="numpy.fft.rfftfreq",
@@ -45,7 +51,8 @@ composite("stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=No
           "str pad_mode='reflect', bool normalized=False, bool? onesided=None, bool? return_complex=None, "
           "bool? align_to_window=None) -> Tensor", doc="Transforms of overlapping windows of signals: (…, frequencies, frames).",
           overloads=["stft(self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)",
-                     "stft.center(self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window)"])
+                     "stft.center(self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window)"],
+          autocast={"cpu": "float32"})
 composite("istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
           "bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor",
           doc="The signals that `stft` gives this of.")

@@ -6,46 +6,74 @@ from gen.table import composite, custom, op, update
 
 op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    grad={"self": "grad.mm(mat2.adjoint())", "mat2": "self.adjoint().mm(grad)"}, ref="numpy.matmul",
-   doc="The product of two matrices.")
+   doc="The product of two matrices.",
+   jvp="multilinear", batch="matmul(self, mat2)",
+   autocast="lower")
 op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    grad={"self": "grad.bmm(mat2.adjoint())", "mat2": "self.adjoint().bmm(grad)"}, ref="numpy.matmul",
-   doc="The products of two batches of matrices.")
+   doc="The products of two batches of matrices.",
+   jvp="multilinear", batch="fold",
+   autocast="lower")
 op("_matmul(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False), variants="",
    grad={"self": "_matmul(grad, mat2.adjoint())", "mat2": "_matmul(self.adjoint(), grad)"},
-   doc="The products of matrices with equal leading dimensions, of any strides.", own=True)
+   doc="The products of matrices with equal leading dimensions, of any strides.", own=True,
+   jvp="multilinear", batch="fold",
+   autocast="lower")
 op("mv(Tensor self, Tensor vec) -> Tensor", kernel=custom(isa=False),
    grad={"self": "outer(grad, vec.conj())", "vec": "self.adjoint().mv(grad)"}, ref="numpy.matmul",
-   doc="A matrix times a vector.")
+   doc="A matrix times a vector.",
+   jvp="multilinear", batch="matmul(self, vec.unsqueeze(-1)).squeeze(-1)",
+   autocast={"accelerator": "lower"})
 op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=custom(isa=False),
    grad={"self": "grad * tensor.conj()", "tensor": "grad * self.conj()"}, ref="numpy.dot",
-   doc="The inner product of two vectors; nothing is conjugated.")
+   doc="The inner product of two vectors; nothing is conjugated.",
+   jvp="multilinear", batch="(self * tensor).sum(-1)",
+   autocast={"accelerator": "promote"})
 op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
    kernel=update(isa=False),
    grad={"self": "scaled(grad, beta.conj())", "mat1": "scaled(grad.mm(mat2.adjoint()), alpha.conj())",
          "mat2": "scaled(mat1.adjoint().mm(grad), alpha.conj())"},
-   doc="beta * self + alpha * mat1 @ mat2; self is broadcast, and not read where beta is 0.")
+   doc="beta * self + alpha * mat1 @ mat2; self is broadcast, and not read where beta is 0.",
+   jvp={"self": "self_t * beta",
+        "mat1": "mat1_t.mm(mat2) * alpha",
+        "mat2": "mat1.mm(mat2_t) * alpha"},
+   batch="baddbmm(with_dims(self, 2), whole(mat1, batch), whole(mat2, batch), beta, alpha)",
+   autocast="lower")
 op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
    kernel=update(isa=False),
    grad={"self": "scaled(grad, beta.conj())", "batch1": "scaled(grad.bmm(batch2.adjoint()), alpha.conj())",
          "batch2": "scaled(batch1.adjoint().bmm(grad), alpha.conj())"},
-   doc="beta * self + alpha * batch1 @ batch2 for batches of matrices.")
+   doc="beta * self + alpha * batch1 @ batch2 for batches of matrices.",
+   jvp={"self": "self_t * beta",
+        "batch1": "batch1_t.bmm(batch2) * alpha",
+        "batch2": "batch1.bmm(batch2_t) * alpha"},
+   batch="batched_baddbmm(self, batch1, batch2, beta, alpha, batch)",
+   autocast="lower")
 op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
    kernel=update(isa=False),
    grad={"self": "scaled(grad, beta.conj())", "mat": "scaled(outer(grad, vec.conj()), alpha.conj())",
          "vec": "scaled(mat.adjoint().mv(grad), alpha.conj())"},
-   doc="beta * self + alpha * mat @ vec.")
+   doc="beta * self + alpha * mat @ vec.",
+   jvp={"self": "self_t * beta", "mat": "mat_t.mv(vec) * alpha", "vec": "mat.mv(vec_t) * alpha"},
+   batch="baddbmm(with_dims(self, 1).unsqueeze(-1), whole(mat, batch), whole(vec, "
+         "batch).unsqueeze(-1), beta, alpha).squeeze(-1)",
+   autocast={"accelerator": "lower"})
 op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=custom(isa=False), nn=True,
    variants="function",
    node={"input.dim() == 2 && weight.dim() == 2": "MmBackward0",
          "input.dim() == 2 && weight.dim() == 2 && bias.defined()": "AddmmBackward0"},
    grad={"input": "linear_input_backward(grad, weight)",
          "weight": "linear_weight_backward(grad, input, weight.dim())", "bias": "grad"},
-   doc="input @ weight.T + bias over the last dimension of input.")
+   doc="input @ weight.T + bias over the last dimension of input.",
+   jvp={"input": "linear(input_t, weight)", "weight": "linear(input, weight_t)", "bias": "bias_t"},
+   batch={"input": "leading", "": "batched_linear(input, weight, bias)"},
+   autocast="lower")
 
 # ---- written over the others ----
 
 composite("matmul(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.matmul",
-          doc="The matrix product; vectors count as a row or a column, leading dimensions are broadcast.")
+          doc="The matrix product; vectors count as a row or a column, leading dimensions are broadcast.",
+          autocast="lower")
 composite("vdot(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.vdot",
           doc="The inner product of two vectors, the first one conjugated.")
 composite("inner(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.inner",
@@ -54,16 +82,20 @@ composite("outer(Tensor self, Tensor vec2) -> Tensor", variants="function method
           doc="All products of an element of one vector and one of the other.")
 composite("ger(Tensor self, Tensor vec2) -> Tensor", variants="function method out", doc="`outer`.")
 composite("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-          variants="function method inplace out", doc="beta * self + alpha * outer(vec1, vec2).")
+          variants="function method inplace out", doc="beta * self + alpha * outer(vec1, vec2).",
+          autocast={"accelerator": "lower"})
 composite("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
           variants="function method inplace out",
-          doc="beta * self + alpha * the sum of all products batch1 @ batch2.")
+          doc="beta * self + alpha * the sum of all products batch1 @ batch2.",
+          autocast="lower")
 composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function out",
-          doc="The product of several matrices, in the cheapest order.")
+          doc="The product of several matrices, in the cheapest order.",
+          autocast="lower")
 composite("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", variants="function",
           ref="numpy.einsum", doc="Sums of products in Einstein's notation: `einsum('ij,jk->ik', a, b)`.")
 composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", variants="function",
-          doc="input1 @ weight[o] @ input2 + bias[o] over the last dimensions, for each output o.")
+          doc="input1 @ weight[o] @ input2 + bias[o] over the last dimensions, for each output o.",
+          autocast={"accelerator": "promote"})
 
 # ---- products in a wider dtype ----
 

@@ -15,16 +15,26 @@ _torch = {"variants": "function"}  # also public as rushlight.NAME
 op("_nll_loss(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) "
    "-> (Tensor loss, Tensor total_weight)", kernel=custom(), variants="function", nondiff=("total_weight",),
    grad={"self": "_nll_loss_backward(grad_loss, target, weight, total_weight, self.sizes(), reduction, ignore_index)"},
-   doc="-weight[t] * self[t] for target t, over (N, C, d1, ...), and the weights' sum.", own=True)
+   doc="-weight[t] * self[t] for target t, over (N, C, d1, ...), and the weights' sum.", own=True,
+   jvp="linear",
+   batch={"self, target": "batched_nll_loss(self, target, weight, reduction, ignore_index, batch)",
+          "": "slices: weights of classes are those of all samples"})
 op("_nll_loss_backward(Tensor grad_output, Tensor target, Tensor? weight, Tensor total_weight, int[] sizes, "
    "int reduction, int ignore_index) -> Tensor", kernel=custom(), variants="function",
    grad={"grad_output": "std::get<0>(_nll_loss(grad, target, weight, reduction, ignore_index))"},
-   doc="Derivative of `_nll_loss`.", own=True)
+   doc="Derivative of `_nll_loss`.", own=True,
+   jvp="linear",
+   batch={"grad_output, target, total_weight":
+              "batched_nll_loss_backward(grad_output, target, weight, total_weight, sizes, "
+              "reduction, ignore_index, batch)",
+          "": "slices: weights of classes are those of all samples"})
 composite("nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) "
-          "-> Tensor", **_loss, doc="Negative log likelihood of classes, given log probabilities (N, C, d1, ...).")
+          "-> Tensor", **_loss, doc="Negative log likelihood of classes, given log probabilities (N, C, d1, ...).",
+          autocast="float32")
 for _name, _shape in (("nll_loss", "(C) or (N, C)"), ("nll_loss2d", "(N, C, H, W)")):
     composite(f"{_name}(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
-              **_out, doc=f"`nll_loss_nd` of {_shape}.")
+              **_out, doc=f"`nll_loss_nd` of {_shape}.",
+              autocast="float32")
     composite(f"{_name}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> "
               "(Tensor output, Tensor total_weight)", **_loss, cpp_out=True,
               overloads=[f"{_name}_forward.output(self, target, weight, reduction, ignore_index, output!, total_weight!)"],
@@ -34,16 +44,27 @@ op("_cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduction, in
    nondiff=("log_sum", "total_weight"),
    grad={"self": "_cross_entropy_backward(grad_loss, self, target, weight, log_sum, total_weight, reduction, "
                  "ignore_index, label_smoothing)"},
-   doc="Cross entropy of logits and classes in one pass over the logits; log(sum(exp(self))) of each sample.", own=True)
+   doc="Cross entropy of logits and classes in one pass over the logits; log(sum(exp(self))) of each sample.", own=True,
+   jvp="summed_as(loss, _cross_entropy_backward(ones_like(loss), self, target, weight, log_sum, "
+       "total_weight, reduction, ignore_index, label_smoothing) * self_t)",
+   batch={"self, target": "batched_cross_entropy(self, target, weight, reduction, ignore_index, "
+                          "label_smoothing, batch)",
+          "": "slices: weights of classes are those of all samples"})
 op("_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, Tensor log_sum, "
    "Tensor total_weight, int reduction, int ignore_index, float label_smoothing) -> Tensor", kernel=custom(),
    variants="function",
    grad={"grad_output, self": "cross_entropy_double_backward(grad, grad_output, self, target, weight, log_sum, "
                               "total_weight, reduction, ignore_index, label_smoothing)"},
-   doc="Derivative of `_cross_entropy`, written once.", own=True)
+   doc="Derivative of `_cross_entropy`, written once.", own=True,
+   jvp="twice: its own derivative is written out already",
+   batch={"grad_output, self, target, log_sum, total_weight":
+              "batched_cross_entropy_backward(grad_output, self, target, weight, log_sum, "
+              "total_weight, reduction, ignore_index, label_smoothing, batch)",
+          "": "slices: weights of classes are those of all samples"})
 composite("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
           "int ignore_index=-100, float label_smoothing=0.0) -> Tensor", **_loss,
-          doc="Cross entropy of logits (N, C, d1, ...) and class indices, or class probabilities of the same shape.")
+          doc="Cross entropy of logits (N, C, d1, ...) and class indices, or class probabilities of the same shape.",
+          autocast="float32")
 
 # ---- probabilities ----
 
@@ -65,15 +86,19 @@ op("_bce_with_logits_backward(Tensor grad_output, Tensor self, Tensor target) ->
          "target": "-grad * grad_output"},
    doc="Derivative of `_bce_with_logits`.", own=True)
 composite("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
-          **_out, doc="Cross entropy of probabilities and targets in [0, 1].")
+          **_out, doc="Cross entropy of probabilities and targets in [0, 1].",
+          autocast={"cpu": "float32"})
 composite("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
-          "int reduction=1) -> Tensor", variants="function out", doc="`binary_cross_entropy` of sigmoid(self).")
+          "int reduction=1) -> Tensor", variants="function out", doc="`binary_cross_entropy` of sigmoid(self).",
+          autocast="float32")
 composite("multilabel_soft_margin_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
           **_loss, doc="`binary_cross_entropy_with_logits`, averaged over the last dimension.", own=True)
 composite("kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor", **_torch,
-          doc="target * (log(target) - self).")
+          doc="target * (log(target) - self).",
+          autocast="float32")
 composite("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor",
-          **_torch, doc="Negative log likelihood of counts under a Poisson distribution.")
+          **_torch, doc="Negative log likelihood of counts under a Poisson distribution.",
+          autocast="float32")
 composite("gaussian_nll_loss(Tensor input, Tensor target, Tensor|Scalar var, bool full=False, float eps=1e-06, "
           "int reduction=1) -> Tensor", **_loss,
           doc="Negative log likelihood under normal distributions of variance var, eps at least.", own=True)
@@ -83,35 +108,49 @@ composite("_weighted_loss(Tensor losses, Tensor weight, int reduction=1) -> Tens
 # ---- margins ----
 
 composite("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor", **_torch,
-          doc="self where the target is 1, max(0, margin - self) where it is -1.")
+          doc="self where the target is 1, max(0, margin - self) where it is -1.",
+          autocast="float32")
 composite("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) "
-          "-> Tensor", **_torch, doc="1 - cosine where the target is 1, max(0, cosine - margin) where it is -1.")
+          "-> Tensor", **_torch, doc="1 - cosine where the target is 1, max(0, cosine - margin) where it is -1.",
+          autocast="float32")
 composite("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) "
-          "-> Tensor", **_torch, doc="max(0, -target * (input1 - input2) + margin).")
+          "-> Tensor", **_torch, doc="max(0, -target * (input1 - input2) + margin).",
+          autocast="float32")
 composite("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, "
           "float eps=1e-06, bool swap=False, int reduction=1) -> Tensor", **_torch,
-          doc="max(0, |anchor - positive| - |anchor - negative| + margin).")
+          doc="max(0, |anchor - positive| - |anchor - negative| + margin).",
+          autocast="float32")
 composite("soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", **_out,
-          doc="log(1 + exp(-target * self)).")
+          doc="log(1 + exp(-target * self)).",
+          autocast="float32")
 composite("multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, "
           "int reduction=1) -> Tensor", **_out,
-          doc="Mean over other classes of max(0, margin - self[target] + self[c]) to the power p.")
+          doc="Mean over other classes of max(0, margin - self[target] + self[c]) to the power p.",
+          autocast="float32")
 composite("multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", **_out,
-          doc="Sum over targets t and other classes c of max(0, 1 - self[t] + self[c]), over the number of classes.")
+          doc="Sum over targets t and other classes c of max(0, 1 - self[t] + self[c]), over the number of classes.",
+          autocast="float32")
 
 # ---- embeddings ----
 
 op("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) "
    "-> Tensor", kernel=custom(), variants="function",
    grad={"weight": "embedding_dense_backward(grad, indices, weight.size(0), padding_idx, scale_grad_by_freq)"},
-   doc="The rows of weight at the indices.")
+   doc="The rows of weight at the indices.",
+   jvp="linear",
+   batch={"indices": "leading",
+          "": "embedding(joined(weight, 0, batch), shifted(indices, batch, weight.size(1)))"})
 op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, "
    "bool scale_grad_by_freq) -> Tensor", kernel=custom(), variants="function",
    grad={"grad_output": "embedding_double_backward(grad, indices, padding_idx, scale_grad_by_freq)"},
-   doc="Derivative of `embedding`: the sum of the gradients of each row's uses.")
+   doc="Derivative of `embedding`: the sum of the gradients of each row's uses.",
+   jvp="linear",
+   batch="batched_embedding_backward(grad_output, indices, num_weights, padding_idx, "
+         "scale_grad_by_freq, batch)")
 op("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)",
    kernel=update(isa=False), variants="function inplace", grad="none",
-   doc="Shortens the rows at the indices that are longer than max_norm.")
+   doc="Shortens the rows at the indices that are longer than max_norm.",
+   batch="slices: rows are shortened where they lie")
 _BAGS = "Tensor weight, Tensor indices, Tensor offsets"
 _FOUR = "(Tensor, Tensor, Tensor, Tensor)"
 composite(f"embedding_bag({_BAGS}, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
@@ -135,15 +174,22 @@ op(f"_ctc_loss({_CTC}=0, bool zero_infinity=False) -> (Tensor neg_log_likelihood
    grad={"log_probs": "_ctc_loss_backward(grad_neg_log_likelihood, log_probs, targets, input_lengths, target_lengths, "
                       "neg_log_likelihood, log_alpha, blank, zero_infinity)"},
    doc="-log of the probability of each target under all its alignments with (length, batch, classes).",
-   overloads=["_ctc_loss.out(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, out0!, out1!)"])
+   overloads=["_ctc_loss.out(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, out0!, out1!)"],
+   jvp="(_ctc_loss_backward(ones_like(neg_log_likelihood), log_probs, targets, input_lengths, "
+       "target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity) * "
+       "log_probs_t).sum(2).sum(0)",
+   batch="slices: samples are the second dimension, with lengths of their own")
 op("_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, "
    "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity) -> Tensor", kernel=custom(isa=False),
    variants="", grad="none", doc="Derivative of `_ctc_loss` for log_probs that are a log_softmax.",
    overloads=["_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity=False)",
-              "_ctc_loss_backward.out(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity=False, out!)"])
+              "_ctc_loss_backward.out(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity=False, out!)"],
+   batch="slices: samples are the second dimension, with lengths of their own")
 composite("ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
           "int reduction=1, bool zero_infinity=False) -> Tensor", variants="function",
-          doc="Connectionist temporal classification: 0 each loss, 1 the mean over targets' lengths, 2 the sum.")
+          doc="Connectionist temporal classification: 0 each loss, 1 the mean over targets' lengths, 2 the sum.",
+          autocast={"cpu": "float32"})
 composite("ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
           "int reduction=1, bool zero_infinity=False) -> Tensor", variants="function",
-          doc="The same with lengths in tensors.")
+          doc="The same with lengths in tensors.",
+          autocast={"cpu": "float32"})

@@ -92,8 +92,10 @@ op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor", kernel=pointwise(number
    overloads=["pow.Tensor_Scalar(self, Scalar exponent)",
               "pow.Tensor_Tensor(self, Tensor exponent)",
               "pow.Tensor_Scalar_out(self, Scalar exponent, out!)",
-              "pow.Tensor_Tensor_out(self, Tensor exponent, out!)"])
-composite("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function", doc="A number to the power of a tensor.", cpp_out=True)
+              "pow.Tensor_Tensor_out(self, Tensor exponent, out!)"],
+   autocast={"accelerator": "float32"})
+composite("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function", doc="A number to the power of a tensor.", cpp_out=True,
+          autocast={"accelerator": "float32"})
 composite("float_power(Tensor self, Tensor|Scalar exponent) -> Tensor", variants="function method out", doc="`pow` in float64 or complex128.",
           overloads=["float_power.Tensor_Scalar(self, Scalar exponent)",
                      "float_power.Tensor_Tensor(self, Tensor exponent)",
@@ -105,19 +107,22 @@ op("neg(Tensor self) -> Tensor", kernel=pointwise(everything), manual=_by_hand, 
    doc="-self.")
 composite("positive(Tensor(a) self) -> Tensor(a)", doc="self; bool is refused.")
 op("reciprocal(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * (result * result).conj()"},
-   ref="numpy.reciprocal", doc="1 / self.")
+   ref="numpy.reciprocal", doc="1 / self.",
+   autocast={"accelerator": "float32"})
 composite("square(Tensor self) -> Tensor", variants="function method out", ref="numpy.square", doc="self * self.")
 composite("square_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace", doc="`square` in place.")
 op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", kernel=pointwise(everything),
    manual=_by_hand,
    grad={"self": "grad", "tensor1": "scaled(grad * tensor2.conj(), value.conj())",
          "tensor2": "scaled(grad * tensor1.conj(), value.conj())"},
-   doc="self + value * tensor1 * tensor2.")
+   doc="self + value * tensor1 * tensor2.",
+   autocast={"accelerator": "promote"})
 op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
    kernel=pointwise(everything), manual=_by_hand,
    grad={"self": "grad", "tensor1": "scaled(grad / tensor2.conj(), value.conj())",
          "tensor2": "-scaled(grad * (tensor1 / (tensor2 * tensor2)).conj(), value.conj())"},
-   doc="self + value * tensor1 / tensor2.")
+   doc="self + value * tensor1 / tensor2.",
+   autocast={"accelerator": "promote"})
 op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor", kernel=pointwise(floating, complex_), manual=_by_hand,
    node={"!weight.impl()->is_wrapped_number()": 1},
    grad={"self": "grad * (1 - weight).conj()", "end": "grad * weight.conj()", "weight": "grad * (end - self).conj()"},
@@ -126,15 +131,19 @@ op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor", kernel=point
 # ---- sign and magnitude ----
 
 op("abs(Tensor self) -> Tensor", kernel=pointwise(numbers, promote="real"), grad={"self": "grad * self.sgn()"},
-   ref="numpy.absolute", doc="Magnitude; real for complex numbers.")
+   ref="numpy.absolute", doc="Magnitude; real for complex numbers.",
+   jvp="real(self_t * self.sgn().conj())")
 op("sign(Tensor self) -> Tensor", kernel=pointwise(real, boolean), grad={"self": _zero}, doc="-1, 0 or 1.")
 op("sgn(Tensor self) -> Tensor", kernel=pointwise(everything), grad={"self": "sgn_backward(grad, self, result)"},
-   doc="self / |self|, 0 at 0.")
+   doc="self / |self|, 0 at 0.",
+   jvp="sgn_backward(self_t, self, result)")
 op("_angle(Tensor self) -> Tensor", kernel=pointwise(floating, complex_, promote="real"), variants="function",
-   grad={"self": "angle_backward(grad, self)"}, doc="`angle` of floating-point and complex numbers.", own=True)
+   grad={"self": "angle_backward(grad, self)"}, doc="`angle` of floating-point and complex numbers.", own=True,
+   jvp="where(self.eq(0), 0, imag_of(self_t / self))")
 composite("angle(Tensor self) -> Tensor", variants="function method out", ref="numpy.angle", doc="The angle of complex numbers; 0 or pi for real ones.")
 op("conj_physical(Tensor self) -> Tensor", kernel=pointwise(everything), grad={"self": "grad.conj()"}, ref="numpy.conj",
-   doc="The complex conjugate, in memory of its own.")
+   doc="The complex conjugate, in memory of its own.",
+   jvp="linear")
 composite("conj(Tensor(a) self) -> Tensor(a)", ref="numpy.conj", doc="The complex conjugate; real tensors are returned as they are.")
 op("copysign(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
    node={"other.impl()->is_wrapped_number()": 1},
@@ -154,20 +163,27 @@ op("nextafter(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
 
 # ---- exponentials and logarithms ----
 
-op("exp(Tensor self) -> Tensor", **_complex, grad={"self": "grad * result.conj()"}, ref="numpy.exp", doc="e to the power of self.")
+op("exp(Tensor self) -> Tensor", **_complex, grad={"self": "grad * result.conj()"}, ref="numpy.exp", doc="e to the power of self.",
+   autocast={"accelerator": "float32"})
 op("exp2(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (result.conj() * 0.6931471805599453)"},
    ref="numpy.exp2", doc="2 to the power of self.")
 op("expm1(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (result.conj() + 1)"}, ref="numpy.expm1",
-   doc="exp(self) - 1, exact for small numbers.")
-op("log(Tensor self) -> Tensor", **_complex, grad={"self": "grad / self.conj()"}, ref="numpy.log", doc="Natural logarithm.")
+   doc="exp(self) - 1, exact for small numbers.",
+   autocast={"accelerator": "float32"})
+op("log(Tensor self) -> Tensor", **_complex, grad={"self": "grad / self.conj()"}, ref="numpy.log", doc="Natural logarithm.",
+   autocast={"accelerator": "float32"})
 op("log2(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self.conj() * 0.6931471805599453)"},
-   ref="numpy.log2", doc="Logarithm to base 2.")
+   ref="numpy.log2", doc="Logarithm to base 2.",
+   autocast={"accelerator": "float32"})
 op("log10(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self.conj() * 2.302585092994046)"},
-   ref="numpy.log10", doc="Logarithm to base 10.")
+   ref="numpy.log10", doc="Logarithm to base 10.",
+   autocast={"accelerator": "float32"})
 op("log1p(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self + 1).conj()"}, ref="numpy.log1p",
-   doc="log(1 + self), exact for small numbers.")
+   doc="log(1 + self), exact for small numbers.",
+   autocast={"accelerator": "float32"})
 op("sqrt(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (2 * result.conj())"}, ref="numpy.sqrt", doc="Square root.")
-op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * result.pow(3).conj()"}, doc="1 / sqrt(self).")
+op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * result.pow(3).conj()"}, doc="1 / sqrt(self).",
+   autocast={"accelerator": "float32"})
 op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
    node={"self.impl()->is_wrapped_number()": 1, "other.impl()->is_wrapped_number()": 2},
    grad={"self": "where(self.eq(0).logical_and(other.le(0)), 0, grad * other.log())",
@@ -189,18 +205,24 @@ op("logaddexp2(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating)
 
 op("sin(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cos().conj()"}, ref="numpy.sin", doc="Sine.")
 op("cos(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * self.sin().conj()"}, ref="numpy.cos", doc="Cosine.")
-op("tan(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (1 + result * result).conj()"}, ref="numpy.tan", doc="Tangent.")
+op("tan(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (1 + result * result).conj()"}, ref="numpy.tan", doc="Tangent.",
+   autocast={"accelerator": "float32"})
 op("asin(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (1 - self * self).rsqrt().conj()"}, ref="numpy.arcsin",
-   doc="Inverse sine.")
+   doc="Inverse sine.",
+   autocast={"accelerator": "float32"})
 op("acos(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * (1 - self * self).rsqrt().conj()"},
-   ref="numpy.arccos", doc="Inverse cosine.")
+   ref="numpy.arccos", doc="Inverse cosine.",
+   autocast={"accelerator": "float32"})
 op("atan(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self * self + 1).conj()"}, ref="numpy.arctan",
    doc="Inverse tangent.")
 op("atan2(Tensor self, Tensor other) -> Tensor", **_floats,
    grad={"self": "grad * other / (self * self + other * other)", "other": "-grad * self / (self * self + other * other)"},
-   ref="numpy.arctan2", doc="The angle of the point (other, self).")
-op("sinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cosh().conj()"}, ref="numpy.sinh", doc="Hyperbolic sine.")
-op("cosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.sinh().conj()"}, ref="numpy.cosh", doc="Hyperbolic cosine.")
+   ref="numpy.arctan2", doc="The angle of the point (other, self).",
+   autocast={"accelerator": "promote"})
+op("sinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cosh().conj()"}, ref="numpy.sinh", doc="Hyperbolic sine.",
+   autocast={"accelerator": "float32"})
+op("cosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.sinh().conj()"}, ref="numpy.cosh", doc="Hyperbolic cosine.",
+   autocast={"accelerator": "float32"})
 op("tanh(Tensor self) -> Tensor", **_complex, grad={"self": "tanh_backward(grad, result)"}, ref="numpy.tanh", doc="Hyperbolic tangent.")
 op("asinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (self * self + 1).rsqrt().conj()"},
    ref="numpy.arcsinh", doc="Inverse hyperbolic sine.")
@@ -218,7 +240,8 @@ composite("rad2deg(Tensor self) -> Tensor", variants="function method out", ref=
 op("erf(Tensor self) -> Tensor", **_floats, grad={"self": "grad * (1.1283791670955126 * (-(self * self)).exp())"}, doc="The error function.")
 op("erfc(Tensor self) -> Tensor", **_floats, grad={"self": "grad * (-1.1283791670955126 * (-(self * self)).exp())"}, doc="1 - erf(self).")
 op("erfinv(Tensor self) -> Tensor", **_floats, grad={"self": "grad * (0.886226925452758 * (result * result).exp())"},
-   doc="The inverse of erf.")
+   doc="The inverse of erf.",
+   autocast={"accelerator": "float32"})
 op("sigmoid(Tensor self) -> Tensor", **_complex, grad={"self": "sigmoid_backward(grad, result)"}, doc="1 / (1 + exp(-self)).")
 op("_logit(Tensor self) -> Tensor", **_floats, variants="function", grad={"self": "grad / (self * (1 - self))"},
    doc="log(self / (1 - self)).", own=True)
@@ -382,14 +405,18 @@ op("silu(Tensor self) -> Tensor", kernel=pointwise(floating, complex_), nn=True,
 op("silu_backward(Tensor grad_output, Tensor self) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
    grad={"grad_output": "silu_backward(grad.conj(), self).conj()", "self": "silu_double_backward(grad, grad_output, self)"},
    doc="The gradient of `silu`.",
-   overloads=["silu_backward.grad_input(grad_output, self, grad_input!)"])
+   overloads=["silu_backward.grad_input(grad_output, self, grad_input!)"],
+   jvp={"grad_output": "silu_backward(grad_output_t, self)",
+        "self": "grad_output * (self.sigmoid() * (1 - self.sigmoid()) * (2 + self * (1 - 2 * "
+                "self.sigmoid())) * self_t).conj()"})
 op("mish(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace", grad={"self": "mish_backward(grad, self)"},
    doc="self * tanh(softplus(self)).")
 op("mish_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward, cpp_out=False,
    grad={"grad_output": "mish_backward(grad, self)", "self": "mish_double_backward(grad, grad_output, self)"},
    doc="The gradient of `mish`.")
 op("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", **_activation, nn=True, variants="function",
-   grad={"self": "softplus_backward(grad, self, beta, threshold)"}, doc="log(1 + exp(beta * self)) / beta, self above threshold / beta.")
+   grad={"self": "softplus_backward(grad, self, beta, threshold)"}, doc="log(1 + exp(beta * self)) / beta, self above threshold / beta.",
+   autocast={"accelerator": "float32"})
 op("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", **_backward,
    grad={"grad_output": "softplus_backward(grad, self, beta, threshold)",
          "self": "softplus_double_backward(grad * grad_output, self, beta, threshold)"}, doc="The gradient of `softplus`.",
@@ -415,16 +442,21 @@ op("hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", 
    overloads=["hardshrink_backward.grad_input(grad_out, self, lambd, grad_input!)"])
 composite("softsign(Tensor self) -> Tensor", nn=True, variants="function", doc="self / (1 + |self|).", own=True)
 composite("tanhshrink(Tensor self) -> Tensor", nn=True, variants="function", doc="self - tanh(self).", own=True)
-composite("prelu(Tensor self, Tensor weight) -> Tensor", variants="function method", doc="self, times weight (one, or one per channel) below 0.")
+composite("prelu(Tensor self, Tensor weight) -> Tensor", variants="function method", doc="self, times weight (one, or one per channel) below 0.",
+          autocast="lower")
 composite("glu(Tensor self, int dim=-1) -> Tensor", nn=True, variants="function", doc="One half along dim times the sigmoid of the other.", cpp_out=True)
 op("sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
    grad={"grad_output": "sigmoid_backward(grad, output.conj())",
          "output": "grad.conj() * grad_output * (1 - 2 * output.conj())"}, doc="The gradient of `sigmoid` from its result.",
-   overloads=["sigmoid_backward.grad_input(grad_output, output, grad_input!)"])
+   overloads=["sigmoid_backward.grad_input(grad_output, output, grad_input!)"],
+   jvp={"grad_output": "sigmoid_backward(grad_output_t, output)",
+        "output": "grad_output * ((1 - 2 * output) * output_t).conj()"})
 op("tanh_backward(Tensor grad_output, Tensor output) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
    grad={"grad_output": "tanh_backward(grad, output.conj())",
          "output": "grad.conj() * (-2 * output.conj() * grad_output)"}, doc="The gradient of `tanh` from its result.",
-   overloads=["tanh_backward.grad_input(grad_output, output, grad_input!)"])
+   overloads=["tanh_backward.grad_input(grad_output, output, grad_input!)"],
+   jvp={"grad_output": "tanh_backward(grad_output_t, output)",
+        "output": "grad_output * (-2 * output * output_t).conj()"})
 
 # ---- losses that are a formula and a mean; reduction is 0 (none), 1 (mean) or 2 (sum) ----
 
@@ -443,13 +475,17 @@ op("_huber_slope(Tensor self, Tensor target, float delta) -> Tensor", kernel=poi
    grad={"self": "grad * ((self - target).abs() < delta)", "target": "-grad * ((self - target).abs() < delta)"},
    doc="The derivative of `_huber`.", own=True)
 composite("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nn=True, variants="function out",
-          doc="Mean squared error.")
+          doc="Mean squared error.",
+          autocast="float32")
 composite("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nn=True, variants="function",
-          doc="Mean absolute error.")
+          doc="Mean absolute error.",
+          autocast="float32")
 composite("smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor", nn=True,
-          variants="function out", doc="Squared error near 0, absolute error beyond beta.")
+          variants="function out", doc="Squared error near 0, absolute error beyond beta.",
+          autocast="float32")
 composite("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor", nn=True,
-          variants="function out", doc="Squared error near 0, linear beyond delta.")
+          variants="function out", doc="Squared error near 0, linear beyond delta.",
+          autocast="float32")
 
 # ---- comparing tensors ----
 
@@ -462,8 +498,10 @@ composite("equal(Tensor self, Tensor other) -> bool", ref="numpy.array_equal", d
 # ---- writing ----
 
 op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)", kernel=update(isa=False, constant=True),
-   grad={"self": _zero, "value": "grad.sum()"}, doc="All elements become value.")
-op("zero_(Tensor(a!) self) -> Tensor(a!)", kernel=update(isa=False, constant=True), grad={"self": _zero}, doc="All elements become 0.")
+   grad={"self": _zero, "value": "grad.sum()"}, doc="All elements become value.",
+   jvp={"self": "zeros_like(self_t)", "value": "value_t"}, batch="aligned")
+op("zero_(Tensor(a!) self) -> Tensor(a!)", kernel=update(isa=False, constant=True), grad={"self": _zero}, doc="All elements become 0.",
+   batch="aligned")
 
 # ---- other names ----
 

@@ -10,7 +10,7 @@ _function = "function out"
 
 
 def _fill(text: str, doc: str) -> None:
-    op(text, kernel=update(), grad=_zero, doc=doc)
+    op(text, kernel=update(), grad=_zero, doc=doc, batch="random")
 
 
 _fill("uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)",
@@ -109,14 +109,17 @@ composite("multinomial(Tensor self, int num_samples, bool replacement=False, *, 
           doc="Indices drawn with the probabilities of each row.", cpp_out=True)
 
 op("poisson(Tensor self, Generator? generator=None) -> Tensor", kernel=custom(isa=False), variants="function", grad={"self": "zeros_like(grad)"},
-   doc="Poisson numbers of the rates in self.")
+   doc="Poisson numbers of the rates in self.",
+   batch="random")
 op("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", kernel=custom(isa=False), variants="function",
-   grad={"count": "zeros_like(grad)", "prob": "zeros_like(grad)"}, doc="How many of count trials of probability prob succeed.")
+   grad={"count": "zeros_like(grad)", "prob": "zeros_like(grad)"}, doc="How many of count trials of probability prob succeed.",
+   batch="random")
 
 # ---- dropout ----
 
 op("_scaled_bernoulli_(Tensor(a!) self, float p, float value) -> Tensor(a!)", kernel=update(), variants="method inplace",
-   grad=_zero, doc="value with probability p, else 0.", own=True)
+   grad=_zero, doc="value with probability p, else 0.", own=True,
+   batch="random")
 for _name, _doc in (
     ("dropout", "Zeroes elements with probability p and scales the others by 1 / (1 - p)."),
     ("feature_dropout", "`dropout` of whole channels."),
@@ -140,4 +143,5 @@ composite("rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333
           "Generator? generator=None) -> Tensor(a!)", variants="function inplace", doc="`rrelu` in place.")
 op("_draw_from_cumulative(Tensor cumulative, int num_samples, *, Generator? generator=None) -> Tensor",
    kernel=custom(), variants="function", grad="none",
-   doc="Indices drawn from rows of growing sums that end at 1.", own=True)
+   doc="Indices drawn from rows of growing sums that end at 1.", own=True,
+   batch="random")

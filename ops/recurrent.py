@@ -14,12 +14,16 @@ op("_recurrent_layer(Tensor gates, Tensor hidden, Tensor? cell, Tensor weight_hh
    grad={"gates, hidden, cell, weight_hh, bias_hh, weight_hr":
          "recurrent_layer_backward(grad_output, grad_last_hidden, grad_last_cell, gates, hidden, cell, weight_hh, "
          "bias_hh, weight_hr, output, kept_gates, kept_cells, batch_sizes, mode, reverse, batch_first, mask)"},
-   doc="The steps of a layer of mode 'lstm', 'gru', 'tanh' or 'relu', given what its input gives to the gates.", own=True)
+   doc="The steps of a layer of mode 'lstm', 'gru', 'tanh' or 'relu', given what its input gives to the gates.", own=True,
+   jvp="twice: its steps are one kernel",
+   batch="slices: steps of packed sequences have sizes of their own",
+   autocast="lower")
 op("_recurrent_layer_backward(Tensor grad_output, Tensor grad_hidden, Tensor grad_cell, Tensor hidden, Tensor? cell, "
    "Tensor weight_hh, Tensor? bias_hh, Tensor? weight_hr, Tensor output, Tensor kept_gates, Tensor kept_cells, "
    "int[] batch_sizes, str mode, bool reverse, bool batch_first) -> (Tensor grad_gates, Tensor grad_first_hidden, "
    "Tensor grad_first_cell, Tensor grad_weight_hh, Tensor grad_bias_hh, Tensor grad_weight_hr)", kernel=custom(),
-   variants="", grad="none", doc="The gradients of `_recurrent_layer`, backwards through time.", own=True)
+   variants="", grad="none", doc="The gradients of `_recurrent_layer`, backwards through time.", own=True,
+   batch="slices: steps of packed sequences have sizes of their own")
 
 _LAYERS = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
 for _name, _hidden, _results, _doc in (

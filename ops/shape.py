@@ -56,7 +56,8 @@ view("alias(Tensor(a) self) -> Tensor(a)",
      doc="The same tensor as a new view.")
 view("view_dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
      variants="", view_kind="NoGrad",
-     doc="The same bytes read as another dtype.", own=True)
+     doc="The same bytes read as another dtype.", own=True,
+     batch="leading")
 view("split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]",
      grad={"self": "split_backward(grad_list, self.sizes(), self.options(), split_size, dim)"}, variants="",
      doc="Consecutive pieces of the given lengths.")
@@ -68,32 +69,39 @@ view("unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]",
 # ---- scattering a view's gradient back ----
 
 op("select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor", kernel=custom(anywhere=True),
-   grad={"grad_output": "grad.select(dim, index)"}, variants="", doc="Zeros with the gradient in one slice.")
+   grad={"grad_output": "grad.select(dim, index)"}, variants="", doc="Zeros with the gradient in one slice.",
+   jvp="linear", batch="dims")
 op("slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor",
    kernel=custom(anywhere=True), grad={"grad_output": "grad.slice(dim, start, end, step)"}, variants="",
-   doc="Zeros with the gradient in a slice.")
+   doc="Zeros with the gradient in a slice.",
+   jvp="linear", batch="dims")
 op("diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
    kernel=custom(anywhere=True), grad={"grad_output": "grad.diagonal(offset, dim1, dim2)"}, variants="",
-   doc="Zeros with the gradient on a diagonal.")
+   doc="Zeros with the gradient on a diagonal.",
+   jvp="linear", batch="dims")
 op("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
    kernel=custom(anywhere=True), grad={"grad_in": "grad.unfold(dim, size, step)"}, variants="",
-   doc="Adds up the windows of `unfold`.")
+   doc="Adds up the windows of `unfold`.",
+   jvp="linear", batch="dims")
 
 # ---- copies ----
 
 op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", kernel=custom(anywhere=True),
    grad={"self": "grad"}, variants="function method", ref="numpy.copy",
-   doc="A copy that shares no memory.")
+   doc="A copy that shares no memory.",
+   jvp="linear", batch="leading")
 op("_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, bool non_blocking=False, "
    "MemoryFormat? memory_format=None) -> Tensor", kernel=custom(anywhere=True),
    overloads=["_to_copy(self, dtype, *, Layout? layout=None, device, bool? pin_memory=None, non_blocking, memory_format)",
               "_to_copy.out(self, non_blocking, memory_format, out!)"],
    grad={"self": "grad.to(self.device(), self.dtype())"}, variants="",
-   doc="A copy with another dtype, device or memory format.")
+   doc="A copy with another dtype, device or memory format.",
+   jvp="linear", batch="leading")
 op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor(a!)", kernel=update(anywhere=True, in_step=True),
    grad={"self": "zeros_like(grad)", "src": "grad"}, variants="method inplace",
    doc="Writes the elements of src, converted and broadcast.",
-   overloads=["copy_(self, Tensor src, non_blocking)"])
+   overloads=["copy_(self, Tensor src, non_blocking)"],
+   jvp={"self": "zeros_like(self_t)", "src": "src_t"}, batch="aligned")
 
 # ---- written over the others ----
 

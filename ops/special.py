@@ -115,7 +115,8 @@ op("gcd(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad=
 op("lcm(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none", ref="numpy.lcm", doc="The least common multiple.")
 op("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=custom(isa=False), nondiff=("exponent",),
    grad={"self": "ldexp(grad_mantissa, -exponent)"}, doc="mantissa * 2^exponent = self, with 1/2 <= |mantissa| < 1.",
-   overloads=["frexp.Tensor(self)", "frexp.Tensor_out(self, mantissa!, exponent!)"])
+   overloads=["frexp.Tensor(self)", "frexp.Tensor_out(self, mantissa!, exponent!)"],
+   jvp="ldexp(self_t, -exponent)", batch="leading")
 composite("ldexp(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.ldexp", doc="self * 2^other.",
           overloads=["ldexp.Tensor(self, other)"])
 composite("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace", doc="`ldexp` in place.")

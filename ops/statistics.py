@@ -6,9 +6,11 @@ _both = "function method out"
 
 for _name, _doc in (("quantile", "The q-th quantiles"), ("nanquantile", "`quantile` of the elements that are not NaN")):
     composite(f"{_name}(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
-              variants=_both, doc=f"{_doc}, along a dimension or of all elements; a dimension for q comes first.")
+              variants=_both, doc=f"{_doc}, along a dimension or of all elements; a dimension for q comes first.",
+              autocast={"cpu": "float32"})
     composite(f"{_name}.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
-              variants=_both, ref=f"numpy.{_name}", doc=f"{_doc}, along a dimension or of all elements.")
+              variants=_both, ref=f"numpy.{_name}", doc=f"{_doc}, along a dimension or of all elements.",
+              autocast={"cpu": "float32"})
 composite("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor", ref="numpy.cov",
           doc="The covariance of variables (rows) over observations (columns).")
 composite("corrcoef(Tensor self) -> Tensor", ref="numpy.corrcoef", doc="The correlations of variables (rows) over observations (columns).")
@@ -28,7 +30,8 @@ composite("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
 composite("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", variants="function",
           doc="Running integrals by the trapezoidal rule, at points dx apart.")
 composite("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", variants=_both,
-          doc="Slices along a dimension scaled so that their p-norm is at most maxnorm.")
+          doc="Slices along a dimension scaled so that their p-norm is at most maxnorm.",
+          autocast={"accelerator": "float32"})
 composite("renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)", variants="method inplace", doc="`renorm` in place.")
 
 for _overload, _arguments in (
