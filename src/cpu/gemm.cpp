@@ -21,6 +21,8 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Multiplications that are worth a thread's while, some five microseconds, and pieces that keep
 // many threads busy. The problem alone says how it is cut, not the number of threads.
 constexpr int64_t least_work = int64_t{1} << 19;
+// oneDNN multiplies 16-bit numbers several times as fast, and packs the factors of every piece.
+constexpr int64_t least_work_16_bit = 8 * least_work;
 constexpr int64_t enough_pieces = 64;
 
 // Rows that `rows` takes.
@@ -40,7 +42,7 @@ struct Tile {
 
 // Tiles of whole units, at most `largest`: halved while there are few of them and they are worth
 // it.
-Tile choose_tile(const Gemm& g, Tile unit, Tile largest) {
+Tile choose_tile(const Gemm& g, Tile unit, Tile largest, int64_t least) {
   const Tile units = {ceil_div(g.m, unit.rows), ceil_div(g.n, unit.columns)};
   const auto fit = [](int64_t all, int64_t most) { return ceil_div(all, ceil_div(all, most)); };
   Tile tile = {fit(units.rows, largest.rows / unit.rows),
@@ -48,7 +50,7 @@ Tile choose_tile(const Gemm& g, Tile unit, Tile largest) {
   const int64_t work = work_of(g);
   while (tile.rows > 1 || tile.columns > 1) {
     const int64_t tiles = ceil_div(units.rows, tile.rows) * ceil_div(units.columns, tile.columns);
-    if (g.batch * tiles >= enough_pieces || work / tiles < 2 * least_work) {
+    if (g.batch * tiles >= enough_pieces || work / tiles < 2 * least) {
       break;
     }
     const bool tall = tile.rows * unit.rows >= tile.columns * unit.columns;
@@ -84,11 +86,11 @@ void put_bias(Gemm& tile) {
 // Calls f(tile) for every tile, in parallel.
 template <class F>
 void for_tiles(const Gemm& g, const F& f, Tile unit = {4, 16},
-               Tile largest = {INT64_MAX, INT64_MAX}) {
-  const Tile tile = choose_tile(g, unit, largest);
+               Tile largest = {INT64_MAX, INT64_MAX}, int64_t least = least_work) {
+  const Tile tile = choose_tile(g, unit, largest, least);
   const int64_t rows = ceil_div(g.m, tile.rows);
   const int64_t columns = ceil_div(g.n, tile.columns);
-  const int64_t grain = std::max<int64_t>(1, least_work * rows * columns / work_of(g));
+  const int64_t grain = std::max<int64_t>(1, least * rows * columns / work_of(g));
   parallel_for(0, g.batch * rows * columns, grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; t++) {
       const int64_t i = t / columns % rows * tile.rows;
@@ -190,7 +192,7 @@ const char* run_onednn(const Gemm& g) {
       }
       onednn::matmul(tile);
     };
-    for_tiles(g, multiply, {16, 16}, {512, 1024});
+    for_tiles(g, multiply, {16, 16}, {512, 1024}, least_work_16_bit);
   }
   return refusal;
 }
