@@ -194,9 +194,6 @@ def places(op: Op, overload: Overload, names: list[str]) -> list[int]:
 
 
 TABLES = """
-constexpr ArgInfo args_$key[] = {
-    $args
-};
 $tables
 extern const OpFunction function_$key;
 constexpr OpInfo overloads_$key[] = {
@@ -212,7 +209,9 @@ def tables(op: Op, form: str, key: str, function: str, args: list[Arg]) -> list[
     """The C++ data of a form: its arguments, its overloads, the function that they call."""
     if form == "inplace":
         args = [written(args[0]), *args[1:]]
-    lines, rows = [], []
+    infos = [arg_info(a) for a in args]
+    lines = block(f"constexpr ArgInfo args_{key}[] =", infos, end=";") if infos else []
+    rows = []
     for i, overload in enumerate(registered(op, form)):
         own = places(op, overload, [a.name for a in args])
         alike = list(overload.args) == args
@@ -229,9 +228,8 @@ def tables(op: Op, form: str, key: str, function: str, args: list[Arg]) -> list[
             f'{{"{space}", "{overload.name}", "{overload.overload}", {given}, '
             f"{f'results_{key}_{i}' if results else '{}'}, &function_{key}, {arrays[1]}}},"
         )
-    infos = [arg_info(a) for a in args]
-    filled = fill(TABLES, key=key, args=infos, tables=lines, rows=rows, function=function, shown=f"args_{key}" if args else "{}")
-    return filled if args else filled[3:]
+    shown = f"args_{key}" if args else "{}"
+    return fill(TABLES, key=key, tables=lines, rows=rows, function=function, shown=shown)
 
 
 def registered(op: Op, form: str) -> list[Overload]:

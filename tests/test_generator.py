@@ -110,6 +110,7 @@ def test_the_hard_ops_fit_the_table():
         if len(name) > 6:  # shorter names are English words
             assert f'"{name}"' not in generator and f"'{name}'" not in generator, name
 
+
 def ruled(**keys):
     return entry(
         "thing(Tensor self, int dim) -> Tensor",

@@ -1,5 +1,6 @@
 // What the ops are called and take, as constant data: the generator writes it for every overload of
-// aten's. Whoever needs to know an op's arguments (printing, boxed calls, modes, Python) reads this.
+// aten's. Whoever needs to know an op's arguments (printing, boxed calls, modes, Python) reads
+// this.
 #pragma once
 
 #include <rushlight/value.h>
@@ -35,8 +36,8 @@ struct TypeInfo {
 struct DefaultInfo {
   enum Kind : uint8_t { Required, None, Bool, Int, Float, String, List };
   Kind kind = Required;
-  uint8_t count = 0;    // of a list
-  int64_t ints[2] = {}; // an integer, a bool, an enumerator; the items of a list
+  uint8_t count = 0;     // of a list
+  int64_t ints[2] = {};  // an integer, a bool, an enumerator; the items of a list
   double number = 0;
   const char* text = nullptr;
 };
@@ -75,7 +76,7 @@ struct OpInfo {
   // the function lacks, which may only say what holds anyway. Null: the same ones in their order.
   const int8_t* places;
 
-  bool is_view() const;    // a result shares memory with an argument that is not written
+  bool is_view() const;     // a result shares memory with an argument that is not written
   bool is_mutable() const;  // an argument is written
 };
 

@@ -248,6 +248,8 @@ def _log_api_usage_once(event):
 
 _C._set_tensor_class(Tensor)
 _C._log_api_usage_once = _log_api_usage_once
+
+
 class _DisableTorchDispatch:
     """Within it tensors whose class has `__torch_dispatch__` are plain ones on this thread."""
 

@@ -134,7 +134,9 @@ RL_API void assign_out(const char* op, const Tensor& out, const Tensor& value);
 inline bool is_special(const Tensor& t) {
   return t.impl() != nullptr && t.impl()->special() != nullptr;
 }
-inline bool is_special(TensorList list) { return std::any_of(list.begin(), list.end(), [](const Tensor& t) { return is_special(t); }); }
+inline bool is_special(TensorList list) {
+  return std::any_of(list.begin(), list.end(), [](const Tensor& t) { return is_special(t); });
+}
 inline bool is_special(const std::vector<std::optional<Tensor>>& list) {
   return std::any_of(list.begin(), list.end(),
                      [](const std::optional<Tensor>& t) { return t && is_special(*t); });

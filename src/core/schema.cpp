@@ -44,9 +44,9 @@ bool OpInfo::is_view() const {
 // ---- printing ----
 
 namespace {
-constexpr const char* base_names[] = {"Tensor",     "Scalar", "int",    "float",
-                                      "bool",       "str",    "ScalarType", "Device",
-                                      "Layout",     "MemoryFormat", "Generator", "options"};
+constexpr const char* base_names[] = {"Tensor", "Scalar",       "int",        "float",
+                                      "bool",   "str",          "ScalarType", "Device",
+                                      "Layout", "MemoryFormat", "Generator",  "options"};
 
 void append(std::string& out, const DefaultInfo& value) {
   switch (value.kind) {
@@ -221,8 +221,8 @@ namespace {
 void check_says_nothing(const OpInfo& op, const ArgInfo& a, const Value& v) {
   const bool nothing = v.is_none() || (v.is<Layout>() && v.get<Layout>() == kStrided) ||
                        (a.type.base == BaseType::Bool && !v.get<bool>());
-  RL_CHECK_NOT_IMPLEMENTED(nothing, op.name, "(): no other value than the default is supported for '",
-                           a.name, "'");
+  RL_CHECK_NOT_IMPLEMENTED(nothing, op.name,
+                           "(): no other value than the default is supported for '", a.name, "'");
 }
 
 TensorOptions with_option(const OpInfo& op, TensorOptions options, const ArgInfo& a,
@@ -257,7 +257,8 @@ std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments) {
     }
     const auto place = static_cast<size_t>(op.places[i]);
     if (wanted[place].type.base == BaseType::Options) {
-      const TensorOptions before = given[place] ? values[place].get<TensorOptions>() : TensorOptions();
+      const TensorOptions before =
+          given[place] ? values[place].get<TensorOptions>() : TensorOptions();
       values[place] = Value(with_option(op, before, op.arguments[i], arguments[i]));
     } else {
       values[place] = arguments[i];

@@ -267,8 +267,9 @@ Scalar read_number(const Tensor& t) {
   if (t.dtype() == kBool) {
     return *t.data<uint8_t>() != 0;  // the byte of memory that nobody wrote may be any
   }
-  return visit_dtype<set_all>(
-      "item", t.dtype(), [&](auto tag) -> Scalar { return *t.data<typename decltype(tag)::type>(); });
+  return visit_dtype<set_all>("item", t.dtype(), [&](auto tag) -> Scalar {
+    return *t.data<typename decltype(tag)::type>();
+  });
 }
 
 Scalar _local_scalar_dense(const Tensor& self);  // the op, which src/core does not see
@@ -277,7 +278,6 @@ Scalar Tensor::item() const {
   RL_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
   return RL_UNLIKELY(seen_below(*this)) ? _local_scalar_dense(*this) : read_number(*this);
 }
-
 
 std::string Tensor::toString() const {  // as libtorch names types: CPUFloatType
   if (!defined()) {

@@ -332,15 +332,15 @@ void cuda::native_layer_norm_backward(const Tensor& grad_input, const Tensor& gr
                      rstd, weight, layer_rows(input, normalized_shape));
 }
 void cuda::_group_norm(const Tensor& output, const Tensor& mean, const Tensor& rstd,
-                             const Tensor& input, const Tensor& weight, const Tensor& bias,
-                             int64_t num_groups, double eps) {
+                       const Tensor& input, const Tensor& weight, const Tensor& bias,
+                       int64_t num_groups, double eps) {
   normalize("group_norm", output, &mean, rstd, input, group_rows(input, num_groups), weight, bias,
             eps);
 }
 void cuda::_group_norm_backward(const Tensor& grad_input, const Tensor& grad_weight,
-                                      const Tensor& grad_bias, const Tensor& grad,
-                                      const Tensor& input, const Tensor& mean, const Tensor& rstd,
-                                      const Tensor& weight, int64_t num_groups) {
+                                const Tensor& grad_bias, const Tensor& grad, const Tensor& input,
+                                const Tensor& mean, const Tensor& rstd, const Tensor& weight,
+                                int64_t num_groups) {
   normalize_backward("group_norm_backward", grad_input, grad_weight, &grad_bias, grad, input, mean,
                      rstd, weight, group_rows(input, num_groups));
 }

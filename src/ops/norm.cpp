@@ -158,8 +158,7 @@ OutSpecs<3> native_layer_norm_backward(Tensor& grad, Tensor& input, DimVector& n
                          normalized_shape);
 }
 
-OutSpecs<3> _group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& num_groups,
-                              double&) {
+OutSpecs<3> _group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& num_groups, double&) {
   RL_CHECK(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ",
            input.dim());
   RL_CHECK(num_groups > 0, "Expected num groups to be greater than 0, got ", num_groups);
@@ -183,7 +182,7 @@ OutSpecs<3> _group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& nu
 }
 
 OutSpecs<3> _group_norm_backward(Tensor& grad, Tensor& input, Tensor& mean, Tensor& rstd,
-                                       Tensor& weight, int64_t& num_groups) {
+                                 Tensor& weight, int64_t& num_groups) {
   RL_CHECK(input.dim() >= 2 && num_groups > 0 && input.size(1) % num_groups == 0,
            "_group_norm_backward: wrong input or number of groups");
   check_elements("weight", weight, input.size(1));

@@ -40,7 +40,7 @@ void init_nn_module(PyObject* module);  // nn_module.cpp: the base class of nn.M
 void init_calls(PyObject* module);      // calls.cpp: the boxed form
 void init_profiler(PyObject* module);   // profiler.cpp
 void init_dlpack(PyObject* module);     // dlpack.cpp
-void add_dispatch_methods();  // dispatch.cpp: _make_wrapper_subclass
+void add_dispatch_methods();            // dispatch.cpp: _make_wrapper_subclass
 void init_dispatch(PyObject* module);   // dispatch.cpp: TorchDispatchMode
 
 // Bindings that live with what they bind.

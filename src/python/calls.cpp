@@ -21,9 +21,9 @@ struct Place {
   const char* name;
 
   [[noreturn]] void wrong(PyObject* o) const {
-    raise(PyExc_TypeError, str(op.space, "::", op.name, "() expected a value of type '",
-                               type_text(type), "' for argument '", name, "' but got ",
-                               type_name(o)));
+    raise(PyExc_TypeError,
+          str(op.space, "::", op.name, "() expected a value of type '", type_text(type),
+              "' for argument '", name, "' but got ", type_name(o)));
   }
 };
 
@@ -296,7 +296,7 @@ PyObject* call_op(PyObject*, PyObject* args) {
     std::vector<Value> boxed;
     for (size_t i = 0; i < op.arguments.size(); i++) {
       boxed.push_back(python::to_value(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(i)), op,
-                               op.arguments[i].type, op.arguments[i].name));
+                                       op.arguments[i].type, op.arguments[i].name));
     }
     std::vector<Value> results;
     {
@@ -330,8 +330,8 @@ PyObject* type_row(const char* name, const TypeInfo& type) {
   const char alias[] = {type.alias, '\0'};
   TypeInfo plain = type;
   plain.alias = 0;
-  return check(
-      Py_BuildValue("(sssO)", name, type_text(plain).c_str(), alias, type.written ? Py_True : Py_False));
+  return check(Py_BuildValue("(sssO)", name, type_text(plain).c_str(), alias,
+                             type.written ? Py_True : Py_False));
 }
 
 // _op_schema(index): (text, arguments, results); an argument is (its type row, whether it is
@@ -351,8 +351,8 @@ PyObject* op_schema(PyObject*, PyObject* index) {
       if (!required) {
         PyTuple_SET_ITEM(fallback.get(), 0, check(from_value(default_value(a))));
       }
-      const Object row = Object::check(PyTuple_Pack(
-          3, type.get(), a.keyword_only ? Py_True : Py_False, fallback.get()));
+      const Object row = Object::check(
+          PyTuple_Pack(3, type.get(), a.keyword_only ? Py_True : Py_False, fallback.get()));
       check(PyList_Append(arguments.get(), row.get()));
     }
     const Object results = Object::check(PyList_New(0));

@@ -1,5 +1,5 @@
-// Python code that sees every op below autograd, in boxed form: TorchDispatchMode, and tensors whose
-// class has __torch_dispatch__. The objects of ops that it is given are those of
+// Python code that sees every op below autograd, in boxed form: TorchDispatchMode, and tensors
+// whose class has __torch_dispatch__. The objects of ops that it is given are those of
 // `rushlight.ops.aten`; python/rushlight/_ops.py makes them.
 #include <algorithm>
 #include <memory>
@@ -115,22 +115,22 @@ std::vector<Value> PythonSpecial::handle(const OpInfo& op, const std::vector<Val
       }
       names += str(names.empty() ? "" : ", ", Py_TYPE(o.get())->tp_name);
     }
-    raise(PyExc_TypeError, str("Multiple dispatch failed for '", op.space, "::", op.name,
-                               "': __torch_dispatch__ of each of ", names,
-                               " returned NotImplemented"));
+    raise(PyExc_TypeError,
+          str("Multiple dispatch failed for '", op.space, "::", op.name,
+              "': __torch_dispatch__ of each of ", names, " returned NotImplemented"));
   });
 }
 
 PyObject* disabled(PyObject*, PyObject* args) {
   return guarded([&] {
     PyObject *function, *types, *arguments = nullptr, *keywords = nullptr;
-    if (!PyArg_ParseTuple(args, "OO|OO:_disabled_torch_dispatch_impl", &function, &types, &arguments,
-                          &keywords)) {
+    if (!PyArg_ParseTuple(args, "OO|OO:_disabled_torch_dispatch_impl", &function, &types,
+                          &arguments, &keywords)) {
       throw PythonError();
     }
     const WithoutSpecial plain;
-    const Object tuple = Object::check(arguments != nullptr ? PySequence_Tuple(arguments)
-                                                            : PyTuple_New(0));
+    const Object tuple =
+        Object::check(arguments != nullptr ? PySequence_Tuple(arguments) : PyTuple_New(0));
     return check(PyObject_Call(function, tuple.get(), keywords == Py_None ? nullptr : keywords));
   });
 }
@@ -203,9 +203,9 @@ class PythonMode final : public LowerMode {
     return in_python([&]() -> std::vector<Value> {
       const PythonCall called = python_call(op, arguments);
       const Object types = Dispatched(arguments).types();
-      const Object result = Object::check(PyObject_CallMethodObjArgs(
-          mode_, dispatch_name(), overload_object(op), types.get(), called.args.get(),
-          called.kwargs.get(), nullptr));
+      const Object result = Object::check(
+          PyObject_CallMethodObjArgs(mode_, dispatch_name(), overload_object(op), types.get(),
+                                     called.args.get(), called.kwargs.get(), nullptr));
       if (result.get() == Py_NotImplemented) {  // whoever is below
         const WithoutGil no_gil;
         return call(op, arguments);

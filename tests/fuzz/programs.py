@@ -494,7 +494,12 @@ class Maker:
             else:
                 text = f"ops.{name}({spelt([(None, target), *args])})"
         elif form == "boxed":
-            overload = self.pick(schemas.registered(op, "inplace" if op.inplace_only else "functional")).overload or "default"
+            overload = (
+                self.pick(
+                    schemas.registered(op, "inplace" if op.inplace_only else "functional")
+                ).overload
+                or "default"
+            )
             positional = [p for p in args if p[0] is None or p[0] in {a.name for a in op.args}]
             space = "rushlight" if op.own else "aten"
             place = f"torch.ops.{space}.{op.name}.{overload}"

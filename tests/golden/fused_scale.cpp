@@ -199,9 +199,9 @@ Tensor run_fused_scale(const Tensor& self, const Tensor& other, const Scalar& al
 }  // namespace
 
 constexpr ArgInfo args_fused_scale_functional_0[] = {
-    {"self", {.base = BaseType::Tensor}, {}, false},
-    {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
-    {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
+  {"self", {.base = BaseType::Tensor}, {}, false},
+  {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
+  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
 constexpr ArgInfo args_fused_scale_functional_0_0[] = {
   {"self", {.base = BaseType::Tensor}, {}, false},
@@ -255,9 +255,9 @@ Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha)
 }
 
 constexpr ArgInfo args_fused_scale_inplace_0[] = {
-    {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
-    {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
-    {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
+  {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
+  {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
+  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
 constexpr ArgInfo args_fused_scale_inplace_0_0[] = {
   {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
@@ -314,10 +314,10 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
 }
 
 constexpr ArgInfo args_fused_scale_out_0[] = {
-    {"out", {.base = BaseType::Tensor}, {}, false},
-    {"self", {.base = BaseType::Tensor}, {}, false},
-    {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
-    {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
+  {"out", {.base = BaseType::Tensor}, {}, false},
+  {"self", {.base = BaseType::Tensor}, {}, false},
+  {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
+  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
 constexpr ArgInfo args_fused_scale_out_0_0[] = {
   {"self", {.base = BaseType::Tensor}, {}, false},

@@ -7,7 +7,6 @@ import rushlight
 from gen import table
 from tests.ops.harness import function_of
 
-
 NONE, MEAN = 0, 1  # reductions of losses
 
 

@@ -36,21 +36,31 @@ def normal(schema):
     # Results here may have names where PyTorch's have none, and one number stands for a list of it.
     results = re.sub(r"(Tensor(?:\(\w!?\))?(?:\[\])?|\w+) \w+", r"\1", results)
     arguments = re.sub(r"=\[(-?\d+)(?:, \1)*\]", r"=\1", arguments)
-    return re.sub(r"=(-?[\d.]+(?:e-?\d+)?)", lambda m: f"={float(m[1])!r}", arguments) + " -> " + results
+    return (
+        re.sub(r"=(-?[\d.]+(?:e-?\d+)?)", lambda m: f"={float(m[1])!r}", arguments)
+        + " -> "
+        + results
+    )
 
 
 def native(schema):
     """Whether a schema is that of an op on tensors: not TorchScript's numbers, lists, named dimensions."""
     text = str(schema)
     made = "Tensor" in text.rpartition("->")[2]
-    return "Dimname" not in text and "Dict(" not in text and ("Tensor" in text.partition("->")[0] or made)
+    return (
+        "Dimname" not in text
+        and "Dict(" not in text
+        and ("Tensor" in text.partition("->")[0] or made)
+    )
 
 
 def rows(schemas):
     return {(s.name.removeprefix("aten::"), s.overload_name): normal(str(s)) for s in schemas}
 
 
-THEIRS = rows(s for s in torch._C._jit_get_all_schemas() if s.name.startswith("aten::") and native(s))
+THEIRS = rows(
+    s for s in torch._C._jit_get_all_schemas() if s.name.startswith("aten::") and native(s)
+)
 OURS = rows(s for s in _ops.all_schemas() if s.name.startswith("aten::"))
 
 
@@ -74,14 +84,18 @@ def test_every_schema_is_pytorchs():
 
 def test_no_overload_is_absent():
     names = {name for name, _ in OURS}
-    absent = [THEIRS[k] for k in THEIRS if k[0] in names and k not in OURS and not excused(k, ABSENT)]
+    absent = [
+        THEIRS[k] for k in THEIRS if k[0] in names and k not in OURS and not excused(k, ABSENT)
+    ]
     assert not absent, "\n".join(absent)
 
 
 def test_each_excuse_is_needed():
     assert len(DIFFERENT) + len(ABSENT) <= 40
     for pattern in DIFFERENT:
-        assert any(re.fullmatch(pattern, shown(k)) and OURS[k] != THEIRS.get(k) for k in OURS), pattern
+        assert any(re.fullmatch(pattern, shown(k)) and OURS[k] != THEIRS.get(k) for k in OURS), (
+            pattern
+        )
     for pattern in ABSENT:
         assert any(re.fullmatch(pattern, shown(k)) and k not in OURS for k in THEIRS), pattern
 

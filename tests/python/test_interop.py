@@ -180,7 +180,10 @@ def test_offered_functions_are_like_functions():
     embedding = torch.nn.functional.embedding  # written in Python
     assert pickle.loads(pickle.dumps(embedding)) is embedding
     assert copy.deepcopy(embedding) is embedding
-    assert embedding.__name__ == "embedding" and "padding_idx" in inspect.signature(embedding).parameters
+    assert (
+        embedding.__name__ == "embedding"
+        and "padding_idx" in inspect.signature(embedding).parameters
+    )
     assert "embedding" in inspect.getsource(embedding) and embedding.__defaults__ is not None
 
     class Holder:
@@ -346,12 +349,21 @@ def test_modes_can_be_hidden_and_belong_to_their_thread():
 def test_ops_by_overload():
     aten = torch.ops.aten
     assert aten.add.Tensor is not aten.add.Scalar and aten.add.Tensor.name() == "aten::add.Tensor"
-    assert aten.add.Scalar(torch.ones(2), 1, 2).tolist() == [3, 3] == aten.add(torch.ones(2), 2).tolist()
+    assert (
+        aten.add.Scalar(torch.ones(2), 1, 2).tolist()
+        == [3, 3]
+        == aten.add(torch.ones(2), 2).tolist()
+    )
     schema = aten.sum.dim_IntList._schema
-    assert str(schema).startswith("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *")
+    assert str(schema).startswith(
+        "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *"
+    )
     assert [a.name for a in schema.arguments if a.kwarg_only] == ["dtype"] and not schema.is_mutable
     assert aten.exp_.default._schema.arguments[0].alias_info.is_write and aten.view.default.is_view
-    assert "rushlight" not in str(aten.add) and torch.ops.rushlight._matmul.default.namespace == "rushlight"
+    assert (
+        "rushlight" not in str(aten.add)
+        and torch.ops.rushlight._matmul.default.namespace == "rushlight"
+    )
     assert aten.mm.default.overloadpacket is aten.mm and str(aten.mm.default) == "aten.mm.default"
     assert aten.zeros.default([2], dtype=torch.int64).dtype is torch.int64
     with pytest.raises(AttributeError):

@@ -269,6 +269,8 @@ def test_products_in_a_wider_dtype(dtype):
     assert wide.dtype is torch.float32 and torch.equal(wide, a.float() @ b.float())
     assert torch.equal(torch.bmm(a[None], b[None], torch.float32)[0], wide)
     start = torch.randn(40, 20).to(dtype)
-    assert torch.allclose(torch.addmm(start, a, b, torch.float32, beta=2), wide + 2 * start.float(), atol=1e-4)
+    assert torch.allclose(
+        torch.addmm(start, a, b, torch.float32, beta=2), wide + 2 * start.float(), atol=1e-4
+    )
     with pytest.raises(RuntimeError, match="out_dtype"):
         torch.mm(a, b, torch.float64)

@@ -405,9 +405,10 @@ def test_interpolation_with_a_strange_scale(mode, scale, antialias):
     # What comes out means nothing, but it is made of pixels of the image.
     if antialias and mode.startswith("nearest"):
         return
-    ops = torch.ops.aten
     image = torch.rand(1, 1, 5, 7)
-    out = torch.ops.rushlight._interpolate.default(image, [4, 9], mode, False, antialias, None, scale, scale)
+    out = torch.ops.rushlight._interpolate.default(
+        image, [4, 9], mode, False, antialias, None, scale, scale
+    )
     assert out.shape == (1, 1, 4, 9)
     grad = torch.ops.rushlight._interpolate_backward.default(
         out, [1, 1, 5, 7], 2, mode, False, antialias, None, scale, scale

@@ -29,7 +29,12 @@ class Wrapper(torch.Tensor):
     @staticmethod
     def __new__(cls, inner):
         return torch.Tensor._make_wrapper_subclass(
-            cls, inner.shape, inner.stride(), inner.storage_offset(), dtype=inner.dtype, device=inner.device,
+            cls,
+            inner.shape,
+            inner.stride(),
+            inner.storage_offset(),
+            dtype=inner.dtype,
+            device=inner.device,
             requires_grad=inner.requires_grad,
         )
 
@@ -136,7 +141,10 @@ def test_subclasses_are_asked_first_and_may_decline():
     with pytest.raises(TypeError, match="returned NotImplemented"):
         Declines(torch.ones(2)).exp()
     Wrapper.seen.clear()
-    assert type(Declines(torch.ones(2)) + a) is Wrapper and Wrapper.seen == ["declined", "aten.add.Tensor"]
+    assert type(Declines(torch.ones(2)) + a) is Wrapper and Wrapper.seen == [
+        "declined",
+        "aten.add.Tensor",
+    ]
 
 
 def test_modes_come_before_tensors():
@@ -222,8 +230,15 @@ def test_fake_devices():
 def test_fake_modules_train():
     mode = FakeTensorMode()
     with mode:
-        model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 36, 5))
-        loss = torch.nn.functional.cross_entropy(model(torch.empty(2, 3, 8, 8)), torch.zeros(2, dtype=torch.int64))
+        model = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 8, 3),
+            torch.nn.ReLU(),
+            torch.nn.Flatten(),
+            torch.nn.Linear(8 * 36, 5),
+        )
+        loss = torch.nn.functional.cross_entropy(
+            model(torch.empty(2, 3, 8, 8)), torch.zeros(2, dtype=torch.int64)
+        )
         loss.backward()
     assert isinstance(loss, FakeTensor) and loss.shape == ()
     assert isinstance(model[0].weight, FakeTensor) and model[0].weight.grad.shape == (8, 3, 3, 3)

@@ -1,4 +1,4 @@
-"""`FakeTensorMode`: programs run on shapes, dtypes and devices alone, without memory and arithmetic.
+"""`FakeTensorMode`: programs run on shapes, dtypes and devices alone, without memory.
 
 A `FakeTensor` says that it is on a device, and holds a tensor on meta. Its ops run on those meta
 tensors; what comes out is fake again, on the device where it would be.
@@ -15,7 +15,7 @@ from rushlight.utils import _pytree
 from rushlight.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 
 
-class DataDependentOutputException(RuntimeError):  # noqa: N818 (PyTorch's name)
+class DataDependentOutputException(RuntimeError):
     """A result that depends on values, which fake tensors lack: `item`, a truth value."""
 
     def __init__(self, func):
@@ -23,7 +23,7 @@ class DataDependentOutputException(RuntimeError):  # noqa: N818 (PyTorch's name)
         self.func = func
 
 
-class DynamicOutputShapeException(RuntimeError):  # noqa: N818 (PyTorch's name)
+class DynamicOutputShapeException(RuntimeError):
     """A result whose shape depends on values, which fake tensors lack: `nonzero`."""
 
     def __init__(self, func):
@@ -31,7 +31,7 @@ class DynamicOutputShapeException(RuntimeError):  # noqa: N818 (PyTorch's name)
         self.func = func
 
 
-class UnsupportedFakeTensorException(RuntimeError):  # noqa: N818 (PyTorch's name)
+class UnsupportedFakeTensorException(RuntimeError):
     """A tensor that cannot be made a fake one."""
 
 

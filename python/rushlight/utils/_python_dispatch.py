@@ -1,5 +1,4 @@
-"""`TorchDispatchMode` and tensor subclasses with `__torch_dispatch__`: code that sees every op below
-autograd.
+"""`TorchDispatchMode` and tensors with `__torch_dispatch__`: code that sees ops below autograd.
 
 Ops arrive in boxed form, as `rushlight.ops.aten.NAME.OVERLOAD` with their arguments, those that
 composites and backward are made of and `out=` forms among them. Programs that compare `func` with

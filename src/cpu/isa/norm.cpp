@@ -163,8 +163,8 @@ void _fused_rms_norm_backward(const Tensor& out_grad_input, const Tensor& out_gr
 }
 
 void _group_norm(const Tensor& out_output, const Tensor& out_mean, const Tensor& out_rstd,
-                       const Tensor& input, const Tensor& weight, const Tensor& bias,
-                       int64_t num_groups, double eps) {
+                 const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t num_groups,
+                 double eps) {
   visit_dtype<set_floating>("group_norm", input.dtype(), [&](auto tag) {
     using S = typename decltype(tag)::type;
     using T = compute_t<S>;
@@ -200,9 +200,9 @@ void _group_norm(const Tensor& out_output, const Tensor& out_mean, const Tensor&
 }
 
 void _group_norm_backward(const Tensor& out_grad_input, const Tensor& out_grad_weight,
-                                const Tensor& out_grad_bias, const Tensor& grad_output,
-                                const Tensor& input, const Tensor& mean, const Tensor& rstd,
-                                const Tensor& weight, int64_t num_groups) {
+                          const Tensor& out_grad_bias, const Tensor& grad_output,
+                          const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                          const Tensor& weight, int64_t num_groups) {
   visit_dtype<set_floating>("group_norm", input.dtype(), [&](auto tag) {
     using S = typename decltype(tag)::type;
     using T = compute_t<S>;
