@@ -41,19 +41,6 @@ class Overload:
     args: tuple[Arg, ...]
     results: tuple[Arg, ...]
 
-    @property
-    def text(self) -> str:
-        shown, star = [], False
-        for arg in self.args:
-            if arg.keyword_only and not star:
-                shown.append("*")
-                star = True
-            default = "" if arg.default is None else f"={ENUMERATORS.get(arg.default, arg.default)}"
-            shown.append(f"{replace(arg.type, number=False).text} {arg.name}{default}")
-        results = [f"{r.type.text} {r.name}".strip() for r in self.results]
-        gives = results[0] if len(results) == 1 else f"({', '.join(results)})"
-        return f"{self.name}{'.' + self.overload if self.overload else ''}({', '.join(shown)}) -> {gives}"
-
 
 def written(arg: Arg, letter: str = "a") -> Arg:
     return replace(arg, type=replace(arg.type, alias=letter + "!"))
@@ -126,7 +113,7 @@ def said(op: Op, text: str) -> Overload:
         args.append(arg)
     written_args = [a for a in args if a.type.written]
     if m[1] == op.inplace_name:
-        args = [replace(args[0], type=replace(args[0].type, alias="a!")), *args[1:]]
+        args = [written(args[0]), *args[1:]]
         form, results = "inplace", [replace(args[0], name="")]
     elif written_args:
         form, results = "out", [replace(a, name="", keyword_only=False) for a in written_args]

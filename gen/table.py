@@ -51,15 +51,6 @@ class Type:
         return self.alias.endswith("!")
 
     @property
-    def text(self) -> str:
-        """As the schema language writes it."""
-        alias = f"({self.alias})" if self.alias else ""
-        text = self.base + alias + ("|Scalar" if self.number else "") + ("?" if self.element_optional else "")
-        if self.is_list:
-            text += f"[{self.size or ''}]"
-        return text + ("?" if self.optional else "")
-
-    @property
     def is_tensor(self) -> bool:
         return self.base == "Tensor" and not self.is_list
 

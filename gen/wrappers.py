@@ -162,16 +162,11 @@ def boxed(op: Op, form: str) -> list[str]:
 REGISTRY = """
 $declarations
 
-const OpInfo* const* op_infos() {
+ArrayRef<const OpInfo*> all_ops() {
   static const OpInfo* const rows[] = {
       $rows
   };
   return rows;
-}
-
-ArrayRef<const OpInfo*> all_ops() {
-  static const OpInfo* const* const rows = op_infos();
-  return {rows, $count};
 }
 """
 
@@ -186,7 +181,7 @@ def registry(ops: list[Op]) -> str:
         for i, overload in enumerate(schemas.registered(op, form))
     ]
     rows.sort(key=lambda row: row[0])
-    lines = fill(REGISTRY, declarations=declarations, rows=[row for _, row in rows], count=str(len(rows)))
+    lines = fill(REGISTRY, declarations=declarations, rows=[row for _, row in rows])
     return source(["<rushlight/mode.h>"], "rushlight", lines)
 
 

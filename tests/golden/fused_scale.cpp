@@ -134,7 +134,7 @@ extern const OpInfo* const registered_fused_scale_functional_0;
 extern const OpInfo* const registered_fused_scale_inplace_0;
 extern const OpInfo* const registered_fused_scale_out_0;
 
-const OpInfo* const* op_infos() {
+ArrayRef<const OpInfo*> all_ops() {
   static const OpInfo* const rows[] = {
       registered_fused_scale_functional_0 + 0,
       registered_fused_scale_functional_0 + 1,
@@ -144,11 +144,6 @@ const OpInfo* const* op_infos() {
       registered_fused_scale_inplace_0 + 1,
   };
   return rows;
-}
-
-ArrayRef<const OpInfo*> all_ops() {
-  static const OpInfo* const* const rows = op_infos();
-  return {rows, 6};
 }
 
 }  // namespace rushlight
