@@ -128,7 +128,7 @@ def promotion(op: Op) -> str:
 
 # Path of a file of formulas → the macro that makes a kernel of one, where it stands, and the namespace.
 FORMULAS = {
-    "isa/{}.cpp": ("RL_POINTWISE_KERNEL", "cpu/isa/loops.h", "rushlight::cpu::RL_ISA"),
+    "isa/{}.cpp": ("RL_POINTWISE_KERNEL", "cpu/isa/pointwise/loops.h", "rushlight::cpu::RL_ISA"),
     "cuda/{}.cu": ("RL_CUDA_POINTWISE", "cuda/pointwise.cuh", "rushlight"),
 }
 

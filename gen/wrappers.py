@@ -36,7 +36,7 @@ RUN = """
 $result run_$symbol($parameters) {
   $locals
   const Device where_ = $device;
-  $settle
+  $move_numbers
   $outputs
   if (!where_.is_meta()) {
     $apart
@@ -67,13 +67,13 @@ def given_count(op: Op) -> int:
     return 0 if op.gives_list else len(op.results)
 
 
-def settle_numbers(op: Op) -> list[str]:
+def move_numbers(op: Op) -> list[str]:
     """Away from the CPU: 0-d CPU tensors among the operands are brought to the device, one to be written is refused."""
     tensors = [f"&{a.name}" for a in op.args if a.type.is_tensor]
     if len(tensors) < 2 or op.kernel.anywhere:
         return []
     written = tensors.pop(0) if op.kernel.kind == "update" else "nullptr"
-    return [f'settle_numbers("{op.name}", where_, {written}, {{{commas(tensors)}}});']
+    return [f'move_numbers("{op.name}", where_, {written}, {{{commas(tensors)}}});']
 
 
 def run_update(op: Op) -> dict[str, list[str] | str]:
@@ -128,7 +128,7 @@ def run_function(op: Op) -> list[str]:
         parameters=commas(types.parameters(op.args, suffix="_"), given),
         locals=[types.local(a) for a in op.args],
         device=device_of(op),
-        settle=settle_numbers(op),
+        move_numbers=move_numbers(op),
         kernel=kernel,
         **(run_update(op) if op.kernel.kind == "update" else run_custom(op)),
     )

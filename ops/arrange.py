@@ -1,4 +1,5 @@
-"""Choosing, cutting and filling: combinations, splits by name, reductions into slices, diagonals, forms in place.
+"""Choosing, cutting and filling: combinations, splits by name, reductions into slices,
+diagonals, forms in place.
 
 All are composites of other ops, in src/ops/arrange.cpp.
 """
@@ -9,31 +10,48 @@ _both = "function method out"
 
 # ---- selections and splits ----
 
-composite("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", variants="function",
+composite("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
+          variants="function",
           doc="All ways to choose r elements, a row for each.")
-composite("nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor", variants=_both, grad="none",
+composite("nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor", variants=_both,
+          grad="none",
           doc="The first `size` indices of elements that are not zero, filled up with fill_value.")
-composite("index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
-          variants=_both, doc="Slices of source reduced into those of self: 'prod', 'mean', 'amax' or 'amin'.")
-composite("index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor(a!)",
+composite("index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
+          "include_self=True) -> Tensor",
+          variants=_both,
+          doc="Slices of source reduced into those of self: 'prod', 'mean', 'amax' or 'amin'.")
+composite("index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, "
+          "bool include_self=True) -> Tensor(a!)",
           variants="method inplace", doc="`index_reduce` in place.")
-for _name, _which in (("hsplit", "second (of one, the first)"), ("vsplit", "first"), ("dsplit", "third")):
-    composite(f"{_name}.int(Tensor(a) self, int sections) -> Tensor(a)[]", doc=f"Equal pieces along the {_which} dimension.")
-    composite(f"{_name}.array(Tensor(a) self, int[] indices) -> Tensor(a)[]", doc=f"Pieces along the {_which} dimension, cut before the indices.")
-composite("tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+for _name, _which in (("hsplit", "second (of one, the first)"), ("vsplit", "first"),
+                      ("dsplit", "third")):
+    composite(f"{_name}.int(Tensor(a) self, int sections) -> Tensor(a)[]",
+              doc=f"Equal pieces along the {_which} dimension.")
+    composite(f"{_name}.array(Tensor(a) self, int[] indices) -> Tensor(a)[]",
+              doc=f"Pieces along the {_which} dimension, cut before the indices.")
+composite("tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor "
+          "tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
           doc="`tensor_split` by a 0-d tensor (how many pieces) or a vector (where to cut).")
 composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", doc="`chunk`.")
 composite("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]", doc="`split`.",
           overloads=["unsafe_split.Tensor(self, split_size, dim)"])
-composite("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]", doc="`split_with_sizes`.")
-composite("fill(Tensor self, Tensor|Scalar value) -> Tensor", variants="function", doc="value in the shape of self.", cpp_out=True)
-composite("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", variants="method inplace",
-          doc="The main diagonal becomes fill_value; wrap starts again below the square of a tall matrix.")
+composite("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+          doc="`split_with_sizes`.")
+composite("fill(Tensor self, Tensor|Scalar value) -> Tensor", variants="function",
+          doc="value in the shape of self.", cpp_out=True)
+composite("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)",
+          variants="method inplace",
+          doc="The main diagonal becomes fill_value; wrap starts again below the square of a tall "
+              "matrix.")
 
 # ---- in place, where the op is composed ----
 
 for _name in ("deg2rad", "rad2deg"):
-    composite(f"{_name}_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace", doc=f"`{_name}` in place.")
-composite("logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)", variants="function method inplace", doc="`logit` in place.")
-composite("arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace", doc="`atan2_`.")
-composite("float_power_(Tensor(a!) self, Tensor|Scalar exponent) -> Tensor(a!)", variants="method inplace", doc="`float_power` in place.")
+    composite(f"{_name}_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
+              doc=f"`{_name}` in place.")
+composite("logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)",
+          variants="function method inplace", doc="`logit` in place.")
+composite("arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace",
+          doc="`atan2_`.")
+composite("float_power_(Tensor(a!) self, Tensor|Scalar exponent) -> Tensor(a!)",
+          variants="method inplace", doc="`float_power` in place.")

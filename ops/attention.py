@@ -1,29 +1,37 @@
 """Attention: softmax(query @ key.T * scale + mask) @ value without ever holding all scores.
 
-The kernels stand in src/cpu/isa/attention.cpp. What they refuse (dropout, a mask that wants a gradient, a few queries)
-is written over ordinary ops in src/ops/attention.cpp.
+The kernels stand in src/cpu/isa/nn/attention.cpp. What they refuse (dropout, a mask that wants a
+gradient, a few queries) is written over ordinary ops in src/ops/attention.cpp.
 """
 
 from gen.table import composite, custom, op
 
 _ATTENTION = "Tensor? attn_mask, bool is_causal, float scale"
 
-op(f"_attention(Tensor query, Tensor key, Tensor value, {_ATTENTION}) -> (Tensor output, Tensor logsumexp)",
+op(f"_attention(Tensor query, Tensor key, Tensor value, {_ATTENTION}) -> (Tensor output, Tensor "
+   f"logsumexp)",
    kernel=custom(), variants="", nondiff=("logsumexp",),
-   grad={"query, key, value": "attention_backward(grad_output, query, key, value, attn_mask, output, logsumexp, "
+   grad={"query, key, value": "attention_backward(grad_output, query, key, value, attn_mask, "
+                              "output, logsumexp, "
                               "is_causal, scale, mask)"},
-   doc="Attention of (batch, heads, rows, width), with heads of query sharing those of key in equal groups.", own=True,
+   doc="Attention of (batch, heads, rows, width), with heads of query sharing those of key in "
+       "equal groups.", own=True,
    jvp="twice: the scores, which its tangent needs, are never held",
    batch={"query, key, value": "fold", "": "slices: the mask may be one for many heads"},
    autocast="lower")
-op(f"_attention_backward(Tensor grad_output, Tensor query, Tensor key, Tensor value, {_ATTENTION}, Tensor output, "
-   "Tensor logsumexp) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", kernel=custom(), variants="",
+op(f"_attention_backward(Tensor grad_output, Tensor query, Tensor key, Tensor value, {_ATTENTION}, "
+   f"Tensor output, "
+   "Tensor logsumexp) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", kernel=custom(),
+   variants="",
    grad="none", doc="The gradients of `_attention`, fused.", own=True,
    batch={"grad_output, query, key, value, output, logsumexp": "fold",
           "": "slices: the mask may be one for many heads"})
-composite("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
-          "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", nn=True,
+composite("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
+          "attn_mask=None, "
+          "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) "
+          "-> Tensor", nn=True,
           variants="function",
-          doc="softmax(query @ key.T * scale) @ value over the last two dimensions; attn_mask says which keys count "
+          doc="softmax(query @ key.T * scale) @ value over the last two dimensions; attn_mask says "
+              "which keys count "
               "(bool) or is added to the scores.",
           autocast="lower")

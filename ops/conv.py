@@ -1,11 +1,15 @@
-"""Convolutions. One op does them all; its gradients are convolutions again, so they have gradients themselves."""
+"""Convolutions. One op does them all; its gradients are convolutions again, so they have
+gradients themselves."""
 
 from gen.table import composite, custom, op
 
-op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, "
+op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] "
+   "dilation, bool transposed, "
    "int[] output_padding, int groups) -> Tensor", kernel=custom(isa=False), variants="function",
-   grad={"input": "convolution_input_backward(grad, input.sizes(), weight, stride, padding, dilation, transposed, groups)",
-         "weight": "convolution_weight_gradient(grad, input, weight.sizes(), stride, padding, dilation, transposed, groups)",
+   grad={"input": "convolution_input_backward(grad, input.sizes(), weight, stride, padding, "
+                  "dilation, transposed, groups)",
+         "weight": "convolution_weight_gradient(grad, input, weight.sizes(), stride, padding, "
+                   "dilation, transposed, groups)",
          "bias": "sum_to_channels(grad)"},
    doc="Correlation of images (N, C, ...) with a weight; transposed: its adjoint.",
    jvp={"input": "convolution(input_t, weight, none, stride, padding, dilation, transposed, "
@@ -18,11 +22,15 @@ op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] p
               "0, batch), stride, padding, dilation, transposed, output_padding, groups * "
               "batch), 1, batch)"},
    autocast={"accelerator": "lower"})
-op("convolution_weight_backward(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, "
+op("convolution_weight_backward(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, "
+   "int[] padding, "
    "int[] dilation, int groups) -> Tensor", kernel=custom(isa=False), variants="",
-   grad={"grad_output": "convolution_output_gradient(grad, grad_output.sizes(), input, stride, padding, dilation, groups)",
-         "input": "convolution_input_backward(grad_output.conj(), input.sizes(), grad.conj(), stride, padding, dilation, false, groups)"},
-   doc="The gradient of an ordinary convolution's weight, from the gradient of all of the output or of its first elements.", own=True,
+   grad={"grad_output": "convolution_output_gradient(grad, grad_output.sizes(), input, stride, "
+                        "padding, dilation, groups)",
+         "input": "convolution_input_backward(grad_output.conj(), input.sizes(), grad.conj(), "
+                  "stride, padding, dilation, false, groups)"},
+   doc="The gradient of an ordinary convolution's weight, from the gradient of all of the output "
+       "or of its first elements.", own=True,
    jvp="multilinear",
    batch="split(convolution_weight_backward(joined(grad_output, 1, batch), joined(input, 1, "
          "batch), times(weight_size, 0, batch), stride, padding, dilation, groups * batch), 0, "
@@ -30,29 +38,39 @@ op("convolution_weight_backward(Tensor grad_output, Tensor input, int[] weight_s
 
 for _n, _d in ((1, "one"), (2, "two"), (3, "three")):
     _common = f"Tensor input, Tensor weight, Tensor? bias=None, int[{_n}] stride=1, "
-    composite(f"conv{_n}d({_common}int[{_n}] padding=0, int[{_n}] dilation=1, int groups=1) -> Tensor",
-              variants="function", doc=f"Convolution over {_d} dimensions; input (N, C, ...) or (C, ...).",
+    composite(f"conv{_n}d({_common}int[{_n}] padding=0, int[{_n}] dilation=1, int groups=1) -> "
+              f"Tensor",
+              variants="function",
+              doc=f"Convolution over {_d} dimensions; input (N, C, ...) or (C, ...).",
               autocast="lower")
-    composite(f"conv{_n}d.padding({_common}str padding='valid', int[{_n}] dilation=1, int groups=1) -> Tensor",
-              variants="function", doc="The same with padding 'same' (at stride 1: the size stays) or 'valid' (none).",
+    composite(f"conv{_n}d.padding({_common}str padding='valid', int[{_n}] dilation=1, int "
+              f"groups=1) -> Tensor",
+              variants="function",
+              doc="The same with padding 'same' (at stride 1: the size stays) or 'valid' (none).",
               autocast="lower")
     _suffix = "" if _n == 1 else ".input"
     composite(f"conv_transpose{_n}d({_common}int[{_n}] padding=0, int[{_n}] output_padding=0, "
               f"int groups=1, int[{_n}] dilation=1) -> Tensor",
-              overloads=[f"conv_transpose{_n}d{_suffix}(input, weight, bias, stride, padding, output_padding, groups, dilation)"],
+              overloads=[f"conv_transpose{_n}d{_suffix}(input, weight, bias, stride, padding, "
+                         f"output_padding, groups, dilation)"],
               variants="function", doc=f"Transposed convolution over {_d} dimensions.",
               autocast="lower")
 
-composite("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", variants="function",
-          doc="Convolution of (time, batch, channels) with a weight (taps, channels in, channels out).", cpp_out=True,
+composite("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
+          variants="function",
+          doc="Convolution of (time, batch, channels) with a weight (taps, channels in, channels "
+              "out).", cpp_out=True,
           autocast="lower")
 
 _unfold = "int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride"
-op(f"im2col(Tensor self, {_unfold}) -> Tensor", kernel=custom(isa=False), variants="function", nn=True,
-   grad={"self": "col2im(grad, IntArrayRef(self.sizes()).slice(self.dim() - 2, 2), kernel_size, dilation, padding, stride)"},
+op(f"im2col(Tensor self, {_unfold}) -> Tensor", kernel=custom(isa=False), variants="function",
+   nn=True,
+   grad={"self": "col2im(grad, IntArrayRef(self.sizes()).slice(self.dim() - 2, 2), kernel_size, "
+                 "dilation, padding, stride)"},
    doc="The windows of images as columns: (N, C, H, W) becomes (N, C * taps, windows).",
    jvp="linear", batch="fold")
-op(f"col2im(Tensor self, int[2] output_size, {_unfold}) -> Tensor", kernel=custom(isa=False), variants="function", nn=True,
+op(f"col2im(Tensor self, int[2] output_size, {_unfold}) -> Tensor", kernel=custom(isa=False),
+   variants="function", nn=True,
    grad={"self": "im2col(grad, kernel_size, dilation, padding, stride)"},
    doc="Adds columns up to images: the adjoint of im2col.",
    jvp="linear", batch="fold")

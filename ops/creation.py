@@ -5,27 +5,39 @@ from gen.table import composite
 _function = "function"
 _both = "function out"
 
-composite("empty(int[] size, *, options, MemoryFormat? memory_format=None) -> Tensor", variants=_function,
+composite("empty(int[] size, *, options, MemoryFormat? memory_format=None) -> Tensor",
+          variants=_function,
           doc="Uninitialised memory.", cpp_out=True,
           overloads=["empty.memory_format(size, options, memory_format)"])
 composite("empty_strided(int[] size, int[] stride, *, options) -> Tensor", variants=_function,
           doc="Uninitialised memory with given strides.", cpp_out=True)
-composite("zeros(int[] size, *, options) -> Tensor", variants=_both, ref="numpy.zeros", doc="All zeros.")
-composite("ones(int[] size, *, options) -> Tensor", variants=_both, ref="numpy.ones", doc="All ones.")
-composite("full(int[] size, Scalar fill_value, *, options) -> Tensor", variants=_both, ref="numpy.full",
+composite("zeros(int[] size, *, options) -> Tensor", variants=_both, ref="numpy.zeros",
+          doc="All zeros.")
+composite("ones(int[] size, *, options) -> Tensor", variants=_both, ref="numpy.ones",
+          doc="All ones.")
+composite("full(int[] size, Scalar fill_value, *, options) -> Tensor", variants=_both,
+          ref="numpy.full",
           doc="All fill_value; the dtype is that of the value unless given.")
-composite("scalar_tensor(Scalar s, *, options) -> Tensor", variants=_function, doc="A 0-d tensor.", cpp_out=True)
-for _name, _extra, _doc in (("empty", "", "Uninitialised"), ("zeros", "", "Zeros"), ("ones", "", "Ones"),
+composite("scalar_tensor(Scalar s, *, options) -> Tensor", variants=_function, doc="A 0-d tensor.",
+          cpp_out=True)
+for _name, _extra, _doc in (("empty", "", "Uninitialised"), ("zeros", "", "Zeros"),
+                            ("ones", "", "Ones"),
                             ("full", "Scalar fill_value, ", "fill_value")):
-    composite(f"{_name}_like(Tensor self, {_extra}*, options, MemoryFormat? memory_format=None) -> Tensor",
-              variants=_function, cpp_out=True, doc=f"{_doc} in the shape, dtype and device of self.")
+    composite(f"{_name}_like(Tensor self, {_extra}*, options, MemoryFormat? memory_format=None) -> "
+              f"Tensor",
+              variants=_function, cpp_out=True,
+              doc=f"{_doc} in the shape, dtype and device of self.")
     _size = "int[] size, " + _extra
-    composite(f"new_{_name}(Tensor self, {_size}*, options) -> Tensor", variants="method", cpp_out=True,
+    composite(f"new_{_name}(Tensor self, {_size}*, options) -> Tensor", variants="method",
+              cpp_out=True,
               doc=f"{_doc} with the dtype and device of self.")
-composite("new_empty_strided(Tensor self, int[] size, int[] stride, *, options) -> Tensor", variants="method",
+composite("new_empty_strided(Tensor self, int[] size, int[] stride, *, options) -> Tensor",
+          variants="method",
           doc="Uninitialised, with the dtype and device of self.", cpp_out=True)
-composite("arange(Scalar end, *, options) -> Tensor", variants=_both, ref="numpy.arange", doc="0, 1, … below end.")
-composite("arange.start(Scalar start, Scalar end, Scalar step=1, *, options) -> Tensor", variants=_both, ref="numpy.arange",
+composite("arange(Scalar end, *, options) -> Tensor", variants=_both, ref="numpy.arange",
+          doc="0, 1, … below end.")
+composite("arange.start(Scalar start, Scalar end, Scalar step=1, *, options) -> Tensor",
+          variants=_both, ref="numpy.arange",
           doc="start, start + step, … short of end.",
           overloads=["arange.start(start, end, options)",
                      "arange.start_step(start, end, step, options)"])
@@ -34,17 +46,21 @@ composite("range(Scalar start, Scalar end, Scalar step=1, *, options) -> Tensor"
           overloads=["range(start, end, options)",
                      "range.step(start, end, step, options)",
                      "range.out_(start, end, out!)", "range.out(start, end, step, out!)"])
-composite("linspace(Scalar start, Scalar end, int steps, *, options) -> Tensor", variants=_both, ref="numpy.linspace",
+composite("linspace(Scalar start, Scalar end, int steps, *, options) -> Tensor", variants=_both,
+          ref="numpy.linspace",
           doc="steps values from start to end, evenly spaced.")
-composite("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, options) -> Tensor", variants=_both,
+composite("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, options) -> Tensor",
+          variants=_both,
           ref="numpy.logspace", doc="base to the powers of linspace.")
 for _kinds in ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor"):
     _first, _last = _kinds.split("_")
     _range = f"{_first} start, {_last} end, int steps"
-    composite(f"linspace.{_kinds}({_range}, *, options) -> Tensor", variants=_both, doc="`linspace` between 0-d tensors.")
+    composite(f"linspace.{_kinds}({_range}, *, options) -> Tensor", variants=_both,
+              doc="`linspace` between 0-d tensors.")
     composite(f"logspace.{_kinds}({_range}, float base=10.0, *, options) -> Tensor", variants=_both,
               doc="`logspace` between 0-d tensors.")
-composite("eye(int n, int? m=None, *, options) -> Tensor", variants=_both, ref="numpy.eye", doc="The identity matrix.",
+composite("eye(int n, int? m=None, *, options) -> Tensor", variants=_both, ref="numpy.eye",
+          doc="The identity matrix.",
           overloads=["eye.m(n, int m, options)",
                      "eye(n, options)", "eye.m_out(n, int m, out!)",
                      "eye.out(n, out!)"])

@@ -2,20 +2,26 @@
 
 from gen.table import composite, custom, op
 
-composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", variants="function",
-          doc="The cosine of the angle between vectors along a dimension; norms count as eps at least.",
+composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+          variants="function",
+          doc="The cosine of the angle between vectors along a dimension; norms count as eps at "
+              "least.",
           autocast={"accelerator": "float32"})
-composite("pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor",
+composite("pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) "
+          "-> Tensor",
           variants="function", doc="The p-norm of x1 - x2 + eps along the last dimension.")
 op("_cdist(Tensor x1, Tensor x2, float p) -> Tensor", kernel=custom(), variants="",
    grad={"x1, x2": "cdist_gradients(grad, x1, x2, p, result, mask)"},
    doc="The p-norms of the differences between the rows of two batches of matrices.", own=True,
    jvp="twice: differences of all pairs, which its tangent needs, are never held", batch="fold")
-op("_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor", kernel=custom(), variants="",
+op("_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
+   kernel=custom(), variants="",
    grad="none", doc="The gradient of `_cdist` for x1.",
    batch="fold")
-composite("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", variants="function",
-          doc="Distances between all rows of two batches of matrices; with p = 2 and many rows by a matrix product.",
+composite("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor",
+          variants="function",
+          doc="Distances between all rows of two batches of matrices; with p = 2 and many rows by "
+              "a matrix product.",
           autocast="float32")
 composite("pdist(Tensor self, float p=2) -> Tensor", variants="function",
           doc="Distances between all pairs of rows of a matrix.",
@@ -26,5 +32,6 @@ composite("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", variants="
 composite("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", variants="function",
           doc="Turns pixels into channels: (*, C, H r, W r) to (*, C r², H, W).", cpp_out=True)
 for _name in ("channel_shuffle", "native_channel_shuffle"):
-    composite(f"{_name}(Tensor self, int groups) -> Tensor", variants="function", cpp_out=_name == "channel_shuffle",
+    composite(f"{_name}(Tensor self, int groups) -> Tensor", variants="function",
+              cpp_out=_name == "channel_shuffle",
               doc="Deals the channels of (N, C, *) out to groups in turn.")

@@ -6,10 +6,12 @@ from gen.table import composite, custom, dynamic, op, update
 
 op("index(Tensor self, Tensor?[] indices) -> Tensor", kernel=custom(), variants="function method",
    grad={"self": "index_backward(grad, self.sizes(), indices)"},
-   doc="Elements at positions given by index tensors, one per dimension; bool and uint8 ones are masks.",
+   doc="Elements at positions given by index tensors, one per dimension; bool and uint8 ones are "
+       "masks.",
    overloads=["index.Tensor(self, indices)", "index.Tensor_out(self, indices, out!)"],
    jvp="linear", batch="batched_index(self, indices, batch)")
-op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", kernel=update(),
+op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+   kernel=update(),
    variants="function method inplace",
    grad={"self": "accumulate ? grad : grad.index_put(indices, zeros({}, grad.options()), false)",
          "values": "grad.index(indices)"},
@@ -21,8 +23,10 @@ op("index_select(Tensor self, int dim, Tensor index) -> Tensor", kernel=custom()
    doc="The slices along a dimension that `index` lists.",
    jvp="linear",
    batch={"self": "dims", "": "whole(self, batch).gather(dim, along(index, dim, self, batch))"})
-op("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", kernel=update(),
-   grad={"self": "grad", "source": "scaled(index_select_like(grad, dim, index, source.sizes()), alpha.conj())"},
+op("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+   kernel=update(),
+   grad={"self": "grad",
+         "source": "scaled(index_select_like(grad, dim, index, source.sizes()), alpha.conj())"},
    doc="Adds alpha * source to the slices that `index` lists.",
    jvp="linear",
    batch={"self, source": "dims",
@@ -39,7 +43,8 @@ op("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", ke
    autocast={"cpu": "promote"})
 op("index_fill.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", kernel=update(),
    variants="function method inplace",
-   grad={"self": "grad.index_fill(dim, index, Scalar(0))"}, doc="Fills the slices that `index` lists.",
+   grad={"self": "grad.index_fill(dim, index, Scalar(0))"},
+   doc="Fills the slices that `index` lists.",
    overloads=["index_fill.int_Scalar(self, dim, index, value)",
               "index_fill_.int_Scalar(self, dim, index, value)",
               "index_fill.int_Scalar_out(self, dim, index, value, out!)"],
@@ -47,28 +52,34 @@ op("index_fill.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor
    batch={"self": "dims",
           "": "whole(self, batch).scatter(dim, along(index, dim, self, batch), value)"})
 composite("index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-          variants="function method inplace", doc="`index_fill` with the value of a 0-d tensor.", cpp_out=True,
+          variants="function method inplace", doc="`index_fill` with the value of a 0-d tensor.",
+          cpp_out=True,
           overloads=["index_fill.int_Tensor(self, dim, index, value)",
                      "index_fill_.int_Tensor(self, dim, index, value)",
                      "index_fill.int_Tensor_out(self, dim, index, value, out!)"])
-op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", kernel=custom(),
-   grad={"self": "zeros(self.sizes(), grad.options()).scatter_add(dim, index, grad)"}, ref="numpy.take_along_axis",
+op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+   kernel=custom(),
+   grad={"self": "zeros(self.sizes(), grad.options()).scatter_add(dim, index, grad)"},
+   ref="numpy.take_along_axis",
    doc="out[i][j] = self[index[i][j]][j] for dim 0, and likewise for others.",
    jvp="linear", batch="dims")
 op("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kernel=update(),
-   grad={"self": "grad.scatter(dim, index, Scalar(0))", "src": "scatter_source_backward(grad, dim, index, src.sizes())"},
+   grad={"self": "grad.scatter(dim, index, Scalar(0))",
+         "src": "scatter_source_backward(grad, dim, index, src.sizes())"},
    doc="self[index[i][j]][j] = src[i][j] for dim 0, and likewise for others.",
    jvp="linear", batch="dims")
 op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", kernel=update(),
    grad={"self": "grad.scatter(dim, index, Scalar(0))"}, doc="`scatter` of one value.",
    jvp="self_t.scatter(dim, index, 0)", batch="dims")
-op("scatter.src_reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", kernel=update(),
+op("scatter.src_reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+   kernel=update(),
    grad="none", doc="`scatter` that adds or multiplies.",
    overloads=["scatter.reduce(self, dim, index, src, reduce)",
               "scatter_.reduce(self, dim, index, src, reduce)",
               "scatter.reduce_out(self, dim, index, src, reduce, out!)"],
    batch="dims")
-op("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", kernel=update(),
+op("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> "
+   "Tensor", kernel=update(),
    grad="none", doc="`scatter` of one value that is added or multiplied.",
    batch="dims")
 op("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kernel=update(),
@@ -76,9 +87,11 @@ op("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kern
    doc="self[index[i][j]][j] += src[i][j] for dim 0, and likewise for others.",
    jvp="linear", batch="dims",
    autocast={"accelerator": "promote"})
-op("scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+op("scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
+   "include_self=True) -> Tensor",
    kernel=update(),
-   grad={"self, src": "scatter_reduce_backward(grad, self, dim, index, src, reduce, include_self, result)"},
+   grad={"self, src": "scatter_reduce_backward(grad, self, dim, index, src, reduce, include_self, "
+                      "result)"},
    doc="`scatter` in which elements meet by sum, prod, mean, amax or amin.",
    overloads=["scatter_reduce.two(self, dim, index, src, reduce, include_self)",
               "scatter_reduce_.two(self, dim, index, src, reduce, include_self)",
@@ -91,18 +104,22 @@ op("take(Tensor self, Tensor index) -> Tensor", kernel=custom(),
    batch={"index": "leading",
           "": "flattened(self, batch).gather(1, wrapped(flattened(index, batch), "
               "first_of(self).numel())).reshape_as(whole(index, batch))"})
-op("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", kernel=update(),
+op("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+   kernel=update(),
    variants="function method inplace",
-   grad={"self": "accumulate ? grad : grad.put(index, zeros(source.sizes(), grad.options()), false)",
+   grad={"self": "accumulate ? grad : grad.put(index, zeros(source.sizes(), grad.options()), "
+                 "false)",
          "source": "grad.take(index).reshape(source.sizes())"},
    doc="Writes, or adds, elements at positions in the flattened tensor.",
    jvp="linear", batch="batched_put(self, index, source, accumulate, batch)")
-composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", variants="function method out", ref="numpy.take_along_axis",
+composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+          variants="function method out", ref="numpy.take_along_axis",
           doc="`gather` with broadcasting; flattened without a dimension.")
 
 # ---- masks ----
 
-composite("masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor", variants="function method inplace",
+composite("masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor",
+          variants="function method inplace",
           doc="`masked_fill` with the value of a 0-d tensor.", cpp_out=True,
           overloads=["masked_fill.Tensor(self, mask, value)",
                      "masked_fill_.Tensor(self, mask, value)",
@@ -120,11 +137,13 @@ op("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", kernel=u
    doc="The elements of source, one after another, where the mask is true.",
    jvp="linear", batch="slices: how many elements of source a slice takes depends on values")
 op("masked_select(Tensor self, Tensor mask) -> Tensor", kernel=dynamic(isa=True),
-   grad={"self": "masked_select_backward(grad, self.sizes(), mask)"}, doc="The elements where the mask is true.",
+   grad={"self": "masked_select_backward(grad, self.sizes(), mask)"},
+   doc="The elements where the mask is true.",
    jvp="linear")
 op("nonzero(Tensor self) -> Tensor", kernel=dynamic(isa=True), grad="none", ref="numpy.argwhere",
    doc="The indices of the elements that are not zero, a row each.")
-composite("nonzero_numpy(Tensor self) -> Tensor[]", variants="method", doc="`nonzero` as one tensor per dimension.")
+composite("nonzero_numpy(Tensor self) -> Tensor[]", variants="method",
+          doc="`nonzero` as one tensor per dimension.")
 composite("argwhere(Tensor self) -> Tensor", ref="numpy.argwhere", doc="`nonzero`.")
 composite("where.single(Tensor condition) -> Tensor[]", variants="function", ref="numpy.nonzero",
           doc="The indices of the elements that are not zero, one tensor per dimension.",
@@ -137,49 +156,70 @@ op("cat(Tensor[] tensors, int dim=0) -> Tensor", kernel=custom(isa=False),
    doc="Tensors one after another along a dimension.",
    jvp="linear", batch="cat(filled(tensors, batch), dim)",
    autocast="promote")
-composite("concat(Tensor[] tensors, int dim=0) -> Tensor", variants="function out", ref="numpy.concatenate", doc="`cat`.")
-composite("concatenate(Tensor[] tensors, int dim=0) -> Tensor", variants="function out", ref="numpy.concatenate", doc="`cat`.")
-composite("stack(Tensor[] tensors, int dim=0) -> Tensor", ref="numpy.stack", variants="function out",
+composite("concat(Tensor[] tensors, int dim=0) -> Tensor", variants="function out",
+          ref="numpy.concatenate", doc="`cat`.")
+composite("concatenate(Tensor[] tensors, int dim=0) -> Tensor", variants="function out",
+          ref="numpy.concatenate", doc="`cat`.")
+composite("stack(Tensor[] tensors, int dim=0) -> Tensor", ref="numpy.stack",
+          variants="function out",
           doc="Tensors side by side along a new dimension.",
           autocast="promote")
-composite("hstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.hstack", doc="Tensors side by side.")
-composite("vstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.vstack", doc="Tensors as rows, one below another.")
-composite("row_stack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.vstack", doc="`vstack`.")
-composite("column_stack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.column_stack", doc="Tensors as columns, side by side.")
-composite("dstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.dstack", doc="Tensors along a third dimension.")
+composite("hstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.hstack",
+          doc="Tensors side by side.")
+composite("vstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.vstack",
+          doc="Tensors as rows, one below another.")
+composite("row_stack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.vstack",
+          doc="`vstack`.")
+composite("column_stack(Tensor[] tensors) -> Tensor", variants="function out",
+          ref="numpy.column_stack", doc="Tensors as columns, side by side.")
+composite("dstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.dstack",
+          doc="Tensors along a third dimension.")
 composite("meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]", ref="numpy.meshgrid",
           doc="Coordinates of a grid whose axes are the given vectors.",
           overloads=["meshgrid(tensors)", "meshgrid.indexing(tensors, *, str indexing)"])
 
 # ---- rearranging ----
 
-op("flip(Tensor self, int[] dims) -> Tensor", kernel=custom(), grad={"self": "grad.flip(dims)"}, ref="numpy.flip",
+op("flip(Tensor self, int[] dims) -> Tensor", kernel=custom(), grad={"self": "grad.flip(dims)"},
+   ref="numpy.flip",
    doc="Elements in reverse order along dimensions.",
    jvp="linear", batch="dims")
 composite("fliplr(Tensor self) -> Tensor", ref="numpy.fliplr", doc="`flip` of dimension 1.")
 composite("flipud(Tensor self) -> Tensor", ref="numpy.flipud", doc="`flip` of dimension 0.")
-composite("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", ref="numpy.rot90", doc="Rotates a plane.", cpp_out=True)
+composite("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", ref="numpy.rot90",
+          doc="Rotates a plane.", cpp_out=True)
 composite("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", ref="numpy.roll",
-          doc="Shifts elements along dimensions, round the end; without dimensions, of the flattened tensor.", cpp_out=True)
-op("tril(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False), variants="function method inplace out",
-   grad={"self": "grad.tril(diagonal)"}, ref="numpy.tril", doc="The lower triangle of matrices; zero above.",
+          doc="Shifts elements along dimensions, round the end; without dimensions, of the "
+              "flattened tensor.", cpp_out=True)
+op("tril(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False),
+   variants="function method inplace out",
+   grad={"self": "grad.tril(diagonal)"}, ref="numpy.tril",
+   doc="The lower triangle of matrices; zero above.",
    jvp="linear", batch="leading")
-op("triu(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False), variants="function method inplace out",
-   grad={"self": "grad.triu(diagonal)"}, ref="numpy.triu", doc="The upper triangle of matrices; zero below.",
+op("triu(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False),
+   variants="function method inplace out",
+   grad={"self": "grad.triu(diagonal)"}, ref="numpy.triu",
+   doc="The upper triangle of matrices; zero below.",
    jvp="linear", batch="leading")
-composite("diag(Tensor self, int diagonal=0) -> Tensor", variants="function method out", ref="numpy.diag",
+composite("diag(Tensor self, int diagonal=0) -> Tensor", variants="function method out",
+          ref="numpy.diag",
           doc="A matrix with the vector on a diagonal, or a copy of a matrix's diagonal.")
 composite("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
           doc="Matrices whose diagonals are the last dimension.", cpp_out=True)
-composite("diagflat(Tensor self, int offset=0) -> Tensor", ref="numpy.diagflat", doc="`diag` of the flattened tensor.")
+composite("diagflat(Tensor self, int offset=0) -> Tensor", ref="numpy.diagflat",
+          doc="`diag` of the flattened tensor.")
 composite("repeat(Tensor self, int[] repeats) -> Tensor", variants="method", ref="numpy.tile",
           doc="Copies next to each other along each dimension.", cpp_out=True)
-composite("tile(Tensor self, int[] dims) -> Tensor", ref="numpy.tile", doc="`repeat`; missing numbers are 1.")
-composite("repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+composite("tile(Tensor self, int[] dims) -> Tensor", ref="numpy.tile",
+          doc="`repeat`; missing numbers are 1.")
+composite("repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? "
+          "output_size=None) -> Tensor",
           ref="numpy.repeat", doc="Each slice several times in a row.")
-composite("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+composite("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? "
+          "output_size=None) -> Tensor",
           ref="numpy.repeat", doc="Each slice as often as `repeats` says.")
-composite("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", variants="function",
+composite("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
+          variants="function",
           doc="Each number i repeats[i] times.", cpp_out=True)
 composite("one_hot(Tensor self, int num_classes=-1) -> Tensor", nn=True,
           doc="Rows of zeros with a one where the class number says.")

@@ -10,7 +10,8 @@ op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    jvp="multilinear", batch="matmul(self, mat2)",
    autocast="lower")
 op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
-   grad={"self": "grad.bmm(mat2.adjoint())", "mat2": "self.adjoint().bmm(grad)"}, ref="numpy.matmul",
+   grad={"self": "grad.bmm(mat2.adjoint())", "mat2": "self.adjoint().bmm(grad)"},
+   ref="numpy.matmul",
    doc="The products of two batches of matrices.",
    jvp="multilinear", batch="fold",
    autocast="lower")
@@ -31,7 +32,8 @@ op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=custom(isa=False),
    autocast={"accelerator": "promote"})
 op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
    kernel=update(isa=False),
-   grad={"self": "scaled(grad, beta.conj())", "mat1": "scaled(grad.mm(mat2.adjoint()), alpha.conj())",
+   grad={"self": "scaled(grad, beta.conj())",
+         "mat1": "scaled(grad.mm(mat2.adjoint()), alpha.conj())",
          "mat2": "scaled(mat1.adjoint().mm(grad), alpha.conj())"},
    doc="beta * self + alpha * mat1 @ mat2; self is broadcast, and not read where beta is 0.",
    jvp={"self": "self_t * beta",
@@ -41,7 +43,8 @@ op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=
    autocast="lower")
 op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
    kernel=update(isa=False),
-   grad={"self": "scaled(grad, beta.conj())", "batch1": "scaled(grad.bmm(batch2.adjoint()), alpha.conj())",
+   grad={"self": "scaled(grad, beta.conj())",
+         "batch1": "scaled(grad.bmm(batch2.adjoint()), alpha.conj())",
          "batch2": "scaled(batch1.adjoint().bmm(grad), alpha.conj())"},
    doc="beta * self + alpha * batch1 @ batch2 for batches of matrices.",
    jvp={"self": "self_t * beta",
@@ -51,14 +54,16 @@ op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar 
    autocast="lower")
 op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
    kernel=update(isa=False),
-   grad={"self": "scaled(grad, beta.conj())", "mat": "scaled(outer(grad, vec.conj()), alpha.conj())",
+   grad={"self": "scaled(grad, beta.conj())",
+         "mat": "scaled(outer(grad, vec.conj()), alpha.conj())",
          "vec": "scaled(mat.adjoint().mv(grad), alpha.conj())"},
    doc="beta * self + alpha * mat @ vec.",
    jvp={"self": "self_t * beta", "mat": "mat_t.mv(vec) * alpha", "vec": "mat.mv(vec_t) * alpha"},
    batch="baddbmm(with_dims(self, 1).unsqueeze(-1), whole(mat, batch), whole(vec, "
          "batch).unsqueeze(-1), beta, alpha).squeeze(-1)",
    autocast={"accelerator": "lower"})
-op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=custom(isa=False), nn=True,
+op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=custom(isa=False),
+   nn=True,
    variants="function",
    node={"input.dim() == 2 && weight.dim() == 2": "MmBackward0",
          "input.dim() == 2 && weight.dim() == 2 && bias.defined()": "AddmmBackward0"},
@@ -71,40 +76,54 @@ op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=cu
 
 # ---- written over the others ----
 
-composite("matmul(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.matmul",
-          doc="The matrix product; vectors count as a row or a column, leading dimensions are broadcast.",
+composite("matmul(Tensor self, Tensor other) -> Tensor", variants="function method out",
+          ref="numpy.matmul",
+          doc="The matrix product; vectors count as a row or a column, leading dimensions are "
+              "broadcast.",
           autocast="lower")
-composite("vdot(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.vdot",
+composite("vdot(Tensor self, Tensor other) -> Tensor", variants="function method out",
+          ref="numpy.vdot",
           doc="The inner product of two vectors, the first one conjugated.")
-composite("inner(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.inner",
+composite("inner(Tensor self, Tensor other) -> Tensor", variants="function method out",
+          ref="numpy.inner",
           doc="Products over the last dimension of both.")
-composite("outer(Tensor self, Tensor vec2) -> Tensor", variants="function method out", ref="numpy.outer",
+composite("outer(Tensor self, Tensor vec2) -> Tensor", variants="function method out",
+          ref="numpy.outer",
           doc="All products of an element of one vector and one of the other.")
 composite("ger(Tensor self, Tensor vec2) -> Tensor", variants="function method out", doc="`outer`.")
 composite("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
           variants="function method inplace out", doc="beta * self + alpha * outer(vec1, vec2).",
           autocast={"accelerator": "lower"})
-composite("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+composite("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> "
+          "Tensor",
           variants="function method inplace out",
           doc="beta * self + alpha * the sum of all products batch1 @ batch2.",
           autocast="lower")
 composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function out",
           doc="The product of several matrices, in the cheapest order.",
           autocast="lower")
-composite("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", variants="function",
-          ref="numpy.einsum", doc="Sums of products in Einstein's notation: `einsum('ij,jk->ik', a, b)`.")
-composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", variants="function",
+composite("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+          variants="function",
+          ref="numpy.einsum",
+          doc="Sums of products in Einstein's notation: `einsum('ij,jk->ik', a, b)`.")
+composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+          variants="function",
           doc="input1 @ weight[o] @ input2 + bias[o] over the last dimensions, for each output o.",
           autocast={"accelerator": "promote"})
 
 # ---- products in a wider dtype ----
 
-composite("mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor", variants="function", cpp_out=True,
+composite("mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor", variants="function",
+          cpp_out=True,
           doc="`mm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")
-composite("bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor", variants="function", cpp_out=True,
+composite("bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor",
+          variants="function", cpp_out=True,
           doc="`bmm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")
-composite("addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-          variants="function", cpp_out=True, doc="`addmm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")
-composite("baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, "
+composite("addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar "
+          "beta=1, Scalar alpha=1) -> Tensor",
+          variants="function", cpp_out=True,
+          doc="`addmm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")
+composite("baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, "
+          "Scalar beta=1, "
           "Scalar alpha=1) -> Tensor", variants="function", cpp_out=True,
           doc="`baddbmm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")

@@ -26,7 +26,8 @@ MODULES: list[dict] = []
 
 
 def module(signature: str, family: str, function: str = "", passes: str = "", **keys) -> None:
-    MODULES.append({"signature": signature, "family": family, "function": function, "passes": passes, **keys})
+    MODULES.append({"signature": signature, "family": family, "function": function,
+                    "passes": passes, **keys})
 
 
 # ---- activations ----
@@ -92,10 +93,14 @@ module("LogSoftmax(int? dim=None)", "activation", "log_softmax", "dim", python={
 module("_DropoutNd(float p=0.5, bool inplace=False)", "dropout", show="p={p}, inplace={inplace}",
        sets={"p": ("probability", "p")}, doc="The settings that all kinds of dropout share.")
 for _name, _function, _doc in (
-    ("Dropout", "dropout", "Sets elements to zero with probability p in training and scales the others."),
-    ("Dropout1d", "dropout1d", "Sets whole channels of (N, C, L) to zero with probability p in training."),
-    ("Dropout2d", "dropout2d", "Sets whole channels of (N, C, H, W) to zero with probability p in training."),
-    ("Dropout3d", "dropout3d", "Sets whole channels of (N, C, D, H, W) to zero with probability p in training."),
+    ("Dropout", "dropout",
+     "Sets elements to zero with probability p in training and scales the others."),
+    ("Dropout1d", "dropout1d",
+     "Sets whole channels of (N, C, L) to zero with probability p in training."),
+    ("Dropout2d", "dropout2d",
+     "Sets whole channels of (N, C, H, W) to zero with probability p in training."),
+    ("Dropout3d", "dropout3d",
+     "Sets whole channels of (N, C, D, H, W) to zero with probability p in training."),
     ("AlphaDropout", "alpha_dropout", "Dropout that keeps mean and variance of SELU's results."),
     ("FeatureAlphaDropout", "feature_alpha_dropout", "AlphaDropout of whole channels."),
 ):
@@ -120,15 +125,18 @@ module("_AvgPoolNd()", "pooling",
 module("AvgPool1d(int[1] kernel_size, int[1]? stride=None, int[1] padding=0, "
        "bool ceil_mode=False, bool count_include_pad=True)", "pooling",
        "avg_pool1d", "kernel_size, stride, padding, ceil_mode, count_include_pad",
-       base="_AvgPoolNd", sets={"kernel_size": ("repeated", "kernel_size", 1), "stride": ("repeated", _STRIDE, 1),
+       base="_AvgPoolNd", sets={"kernel_size": ("repeated", "kernel_size", 1),
+                                "stride": ("repeated", _STRIDE, 1),
                                 "padding": ("repeated", "padding", 1)},
        doc="The mean of each window of (N, C, L).")
 for _n, _axes in ((2, "H, W"), (3, "D, H, W")):
     module(f"AvgPool{_n}d(int[] kernel_size, int[]? stride=None, int[] padding=0, "
            "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None)",
            "pooling",
-           f"avg_pool{_n}d", "kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override",
-           base="_AvgPoolNd", sets={"stride": _STRIDE}, doc=f"The mean of each window of (N, C, {_axes}).")
+           f"avg_pool{_n}d",
+           "kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override",
+           base="_AvgPoolNd", sets={"stride": _STRIDE},
+           doc=f"The mean of each window of (N, C, {_axes}).")
 module("_AdaptiveAvgPoolNd(int?[] output_size)", "pooling", show="output_size={output_size}",
        doc="The setting of adaptive average pooling.")
 module("_AdaptiveMaxPoolNd(int?[] output_size, bool return_indices=False)", "pooling",
@@ -173,10 +181,12 @@ for _n in (1, 2, 3):
 
 # ---- shapes ----
 
-module("Flatten(int start_dim=1, int end_dim=-1)", "flatten", "flatten", "start_dim, end_dim", method=True,
+module("Flatten(int start_dim=1, int end_dim=-1)", "flatten", "flatten", "start_dim, end_dim",
+       method=True,
        show="start_dim={start_dim}, end_dim={end_dim}",
        doc="Makes one dimension of those from `start_dim` to `end_dim`.")
-module("Fold(int[] output_size, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] stride=1)",
+module("Fold(int[] output_size, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] "
+       "stride=1)",
        "fold", "fold", "output_size, kernel_size, dilation, padding, stride",
        show="output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, "
             "padding={padding}, stride={stride}",
@@ -186,7 +196,8 @@ module("Unfold(int[] kernel_size, int[] dilation=1, int[] padding=0, int[] strid
        show="kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}",
        doc="The windows of an image as the columns of a matrix.")
 module("PixelShuffle(int upscale_factor)", "pixelshuffle", "pixel_shuffle", "upscale_factor",
-       show="upscale_factor={upscale_factor}", doc="Turns channels into pixels: (C r², H, W) to (C, H r, W r).")
+       show="upscale_factor={upscale_factor}",
+       doc="Turns channels into pixels: (C r², H, W) to (C, H r, W r).")
 module("PixelUnshuffle(int downscale_factor)", "pixelshuffle",
        "pixel_unshuffle", "downscale_factor", show="downscale_factor={downscale_factor}",
        doc="Turns pixels into channels: (C, H r, W r) to (C r², H, W).")
@@ -207,7 +218,8 @@ module("PairwiseDistance(float p=2.0, float eps=1e-6, bool keepdim=False)", "dis
 _OLD = "bool? size_average=None, bool? reduce=None, str reduction='mean'"
 
 module(f"_Loss({_OLD})", "loss",
-       sets={"reduction": ("reduction", "reduction", "size_average", "reduce"), "size_average": None, "reduce": None},
+       sets={"reduction": ("reduction", "reduction", "size_average", "reduce"),
+             "size_average": None, "reduce": None},
        doc='How a loss is reduced: "mean", "sum" or "none".')
 module(f"_WeightedLoss(Tensor? weight=None, {_OLD})", "loss", base="_Loss",
        doc="A loss with a weight for each class or element.")
@@ -246,7 +258,8 @@ module(f"KLDivLoss({_OLD}, bool log_target=False)", "loss",
        inputs="input, target", doc="The Kullback-Leibler divergence, given log probabilities.")
 module("PoissonNLLLoss(bool log_input=True, bool full=False, bool? size_average=None, "
        "float eps=1e-8, bool? reduce=None, str reduction='mean')", "loss",
-       "poisson_nll_loss", "*, log_input, full, eps, reduction", base="_Loss", inputs="log_input, target",
+       "poisson_nll_loss", "*, log_input, full, eps, reduction", base="_Loss",
+       inputs="log_input, target",
        doc="The negative log likelihood of counts under a Poisson distribution.")
 module("GaussianNLLLoss(*, bool full=False, float eps=1e-6, str reduction='mean')", "loss",
        "gaussian_nll_loss", "*, full, eps, reduction",
@@ -267,7 +280,8 @@ module(f"CosineEmbeddingLoss(float margin=0.0, {_OLD})", "loss",
        doc="1 - cos where the target is 1, max(0, cos - margin) where it is -1.")
 module(f"TripletMarginLoss(float margin=1.0, float p=2.0, float eps=1e-6, bool swap=False, {_OLD})",
        "loss",
-       "triplet_margin_loss", "*, margin, p, eps, swap, reduction", base="_Loss", inputs="anchor, positive, negative",
+       "triplet_margin_loss", "*, margin, p, eps, swap, reduction", base="_Loss",
+       inputs="anchor, positive, negative",
        sets={"margin": ("positive_margin", "margin")},
        doc="How much nearer the anchor should be to `positive` than to `negative`.")
 module(f"MultiMarginLoss(int p=1, float margin=1.0, Tensor? weight=None, {_OLD})", "loss",

@@ -1,18 +1,23 @@
 """Normalisation over batches, layers, groups and root mean squares.
 
-The fused backward kernels have no derivative of their own: where a graph of the backward is wanted, it is written over
-ordinary ops instead (src/ops/norm.cpp).
+The fused backward kernels have no derivative of their own: where a graph of the backward is wanted,
+it is written over ordinary ops instead (src/ops/norm.cpp).
 """
 
 from gen.table import composite, custom, op
 
-op("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
-   "bool training, float momentum, float eps) -> (Tensor output, Tensor save_mean, Tensor save_invstd)",
+op("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+   "running_var, "
+   "bool training, float momentum, float eps) -> (Tensor output, Tensor save_mean, Tensor "
+   "save_invstd)",
    kernel=custom(), variants="function", nondiff=("save_mean", "save_invstd"),
-   grad={"input, weight, bias": "batch_norm_backward(grad_output, input, weight, running_mean, running_var, save_mean, "
+   grad={"input, weight, bias": "batch_norm_backward(grad_output, input, weight, running_mean, "
+                                "running_var, save_mean, "
          "save_invstd, training, eps, mask)"},
-   doc="Normalises each channel (dimension 1) and updates the running statistics; also gives the statistics used.",
-   overloads=["native_batch_norm.out(input, weight, bias, running_mean, running_var, training, momentum, eps, out!, save_mean!, save_invstd!)"],
+   doc="Normalises each channel (dimension 1) and updates the running statistics; also gives the "
+       "statistics used.",
+   overloads=["native_batch_norm.out(input, weight, bias, running_mean, running_var, training, "
+              "momentum, eps, out!, save_mean!, save_invstd!)"],
    jvp={"input": "weighted(batch_norm_tangent(input_t, input, save_mean, save_invstd, "
                  "running_mean, running_var, training, eps), per_channel(weight, input))",
         "weight": "per_channel(weight_t, input) * batch_norm_scaled(input, save_mean, "
@@ -21,17 +26,23 @@ op("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? runnin
    batch={"input, weight, bias": "batched_batch_norm(input, weight, bias, running_mean, "
                                  "running_var, training, momentum, eps, batch)",
           "": "slices: running statistics are written where they lie"})
-op("native_batch_norm_backward(Tensor grad_output, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "
+op("native_batch_norm_backward(Tensor grad_output, Tensor input, Tensor? weight, Tensor? "
+   "running_mean, Tensor? running_var, "
    "Tensor save_mean, Tensor save_invstd, bool training, float eps) -> "
-   "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="", grad="none",
+   "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="",
+   grad="none",
    cpp_out=False, doc="The gradients of native_batch_norm, fused.",
    batch="batched_batch_norm_backward(grad_output, input, weight, running_mean, running_var, "
          "save_mean, save_invstd, training, eps, batch)")
-op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
-   "(Tensor output, Tensor mean, Tensor rstd)", kernel=custom(), variants="function", nondiff=("mean", "rstd"),
-   grad={"input, weight, bias": "layer_norm_backward(grad_output, input, normalized_shape, weight, bias, mean, rstd, eps, mask)"},
+op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float "
+   "eps) -> "
+   "(Tensor output, Tensor mean, Tensor rstd)", kernel=custom(), variants="function",
+   nondiff=("mean", "rstd"),
+   grad={"input, weight, bias": "layer_norm_backward(grad_output, input, normalized_shape, weight, "
+                                "bias, mean, rstd, eps, mask)"},
    doc="Normalises over the last dimensions; also gives the statistics used.",
-   overloads=["native_layer_norm.out(input, normalized_shape, weight, bias, eps, out0!, out1!, out2!)"],
+   overloads=["native_layer_norm.out(input, normalized_shape, weight, bias, eps, out0!, out1!, "
+              "out2!)"],
    jvp={"input": "weighted(layer_norm_tangent(input_t, input, normalized_shape, mean, rstd), "
                  "weight)",
         "weight": "(input - mean) * rstd * weight_t",
@@ -39,14 +50,18 @@ op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tens
    batch={"input": "leading",
           "": "batched_layer_norm(input, normalized_shape, weight, bias, eps, batch)"},
    autocast={"accelerator": "float32"})
-op("native_layer_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, "
-   "Tensor? weight) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="",
+op("native_layer_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor "
+   "mean, Tensor rstd, "
+   "Tensor? weight) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(),
+   variants="",
    grad="none", doc="The gradients of native_layer_norm, fused.",
    batch="batched_layer_norm_backward(grad_output, input, normalized_shape, mean, rstd, weight, "
          "batch)")
 op("_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, float eps) -> "
-   "(Tensor output, Tensor mean, Tensor rstd)", kernel=custom(), variants="", nondiff=("mean", "rstd"),
-   grad={"input, weight, bias": "group_norm_backward(grad_output, input, weight, bias, mean, rstd, num_groups, eps, mask)"},
+   "(Tensor output, Tensor mean, Tensor rstd)", kernel=custom(), variants="",
+   nondiff=("mean", "rstd"),
+   grad={"input, weight, bias": "group_norm_backward(grad_output, input, weight, bias, mean, rstd, "
+                                "num_groups, eps, mask)"},
    node="NativeGroupNormBackward0", own=True,
    doc="Normalises each group of channels of each image; also gives the statistics used.",
    jvp={"input": "weighted(group_norm_tangent(input_t, input, mean, rstd, num_groups), "
@@ -56,43 +71,64 @@ op("_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, floa
         "bias": "per_channel(bias_t, input)"},
    batch={"input": "fold", "": "batched_group_norm(input, weight, bias, num_groups, eps, batch)"},
    autocast={"accelerator": "float32"})
-op("_group_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int num_groups) -> "
-   "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="", grad="none",
+op("_group_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, Tensor? "
+   "weight, int num_groups) -> "
+   "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="",
+   grad="none",
    own=True, doc="The gradients of _group_norm, fused.",
    batch="batched_group_norm_backward(grad_output, input, mean, rstd, weight, num_groups, batch)")
-composite("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> "
+composite("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
+          "int group, float eps) -> "
           "(Tensor, Tensor, Tensor)", variants="function", cpp_out=True,
           doc="`_group_norm` of N images of C channels and HxW pixels.")
-op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor output, Tensor rstd)",
+op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor "
+   "output, Tensor rstd)",
    kernel=custom(), variants="", nondiff=("rstd",),
-   grad={"input, weight": "rms_norm_backward(grad_output, input, normalized_shape, weight, rstd, eps, mask)"},
+   grad={"input, weight": "rms_norm_backward(grad_output, input, normalized_shape, weight, rstd, "
+                          "eps, mask)"},
    doc="Divides by the root mean square over the last dimensions.", cpp_out=False,
    jvp={"input": "weighted(rms_norm_tangent(input_t, input, normalized_shape, rstd), weight)",
         "weight": "input * rstd * weight_t"},
    batch={"input": "leading", "": "batched_rms_norm(input, normalized_shape, weight, eps, batch)"})
-op("_fused_rms_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight) -> "
-   "(Tensor grad_input, Tensor grad_weight)", kernel=custom(), variants="", grad="none", cpp_out=False,
+op("_fused_rms_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor "
+   "rstd, Tensor? weight) -> "
+   "(Tensor grad_input, Tensor grad_weight)", kernel=custom(), variants="", grad="none",
+   cpp_out=False,
    doc="The gradients of _fused_rms_norm.",
    batch="batched_rms_norm_backward(grad_output, input, normalized_shape, rstd, weight, batch)")
 
-composite("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
+composite("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+          "running_var, bool training, "
           "float momentum, float eps, bool cudnn_enabled=True) -> Tensor", variants="function",
           doc="Batch normalisation of (N, C, ...); in training with the batch's statistics.",
-          overloads=["batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, bool cudnn_enabled)"])
-composite("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
-          "bool cudnn_enable=True) -> Tensor", variants="function", doc="Layer normalisation over the last dimensions.",
+          overloads=["batch_norm(input, weight, bias, running_mean, running_var, training, "
+                     "momentum, eps, bool cudnn_enabled)"])
+composite("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? "
+          "bias=None, float eps=1e-05, "
+          "bool cudnn_enable=True) -> Tensor", variants="function",
+          doc="Layer normalisation over the last dimensions.",
           autocast={"accelerator": "float32"})
-composite("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
-          "bool cudnn_enabled=True) -> Tensor", variants="function", doc="Group normalisation of (N, C, ...).",
+composite("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
+          "eps=1e-05, "
+          "bool cudnn_enabled=True) -> Tensor", variants="function",
+          doc="Group normalisation of (N, C, ...).",
           autocast={"accelerator": "float32"})
-composite("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
-          "bool use_input_stats, float momentum, float eps, bool cudnn_enabled=True) -> Tensor", variants="function",
+composite("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+          "running_var, "
+          "bool use_input_stats, float momentum, float eps, bool cudnn_enabled=True) -> Tensor",
+          variants="function",
           doc="Normalises each channel of each image.",
-          overloads=["instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, bool cudnn_enabled)"])
-composite("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
-          variants="function", doc="input / sqrt(mean(input ** 2) + eps) * weight over the last dimensions.")
-composite("local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1) -> Tensor",
+          overloads=["instance_norm(input, weight, bias, running_mean, running_var, "
+                     "use_input_stats, momentum, eps, bool cudnn_enabled)"])
+composite("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> "
+          "Tensor",
+          variants="function",
+          doc="input / sqrt(mean(input ** 2) + eps) * weight over the last dimensions.")
+composite("local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float "
+          "k=1) -> Tensor",
           variants="function", nn=True,
-          doc="input over (k + alpha * the mean square of `size` neighbouring channels) to the power beta.", own=True)
-composite("normalize(Tensor input, float p=2, int[1] dim=1, float eps=1e-12) -> Tensor", variants="function out", nn=True,
+          doc="input over (k + alpha * the mean square of `size` neighbouring channels) to the "
+              "power beta.", own=True)
+composite("normalize(Tensor input, float p=2, int[1] dim=1, float eps=1e-12) -> Tensor",
+          variants="function out", nn=True,
           doc="input over the larger of its p-norm along dim and eps.", own=True)

@@ -2,51 +2,71 @@
 
 from gen.table import custom, op
 
-op("sgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] momentum_buffers, *, float lr, float momentum, "
+op("sgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] momentum_buffers, *, float lr, "
+   "float momentum, "
    "float dampening, float weight_decay, bool nesterov, bool maximize, bool first) -> ()",
    kernel=custom(), variants="function", grad="none",
-   doc="A step of stochastic gradient descent; `first` fills the momentum buffers, which are empty without momentum.", own=True,
+   doc="A step of stochastic gradient descent; `first` fills the momentum buffers, which are empty "
+       "without momentum.", own=True,
    batch="refused: steps change lists of tensors in place")
-op("adam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
-   "Tensor(d!)[] max_exp_avg_sqs, Tensor(e!)[] steps, *, float lr, float beta1, float beta2, float eps, "
+op("adam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] "
+   "exp_avg_sqs, "
+   "Tensor(d!)[] max_exp_avg_sqs, Tensor(e!)[] steps, *, float lr, float beta1, float beta2, float "
+   "eps, "
    "float weight_decay, bool decoupled, bool amsgrad, bool maximize) -> ()",
    kernel=custom(), variants="function", grad="none",
-   doc="A step of Adam, of AdamW where decoupled; `steps` are float32 counters, max_exp_avg_sqs is empty without amsgrad.", own=True,
+   doc="A step of Adam, of AdamW where decoupled; `steps` are float32 counters, max_exp_avg_sqs is "
+       "empty without amsgrad.", own=True,
    batch="refused: steps change lists of tensors in place")
-op("rmsprop_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] square_avgs, Tensor(c!)[] momentum_buffers, "
-   "Tensor(d!)[] grad_avgs, Tensor(e!)[] steps, *, float lr, float alpha, float eps, float weight_decay, float momentum, "
+op("rmsprop_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] square_avgs, Tensor(c!)[] "
+   "momentum_buffers, "
+   "Tensor(d!)[] grad_avgs, Tensor(e!)[] steps, *, float lr, float alpha, float eps, float "
+   "weight_decay, float momentum, "
    "bool centered, bool maximize) -> ()",
    kernel=custom(), variants="function", grad="none",
-   doc="A step of RMSprop; momentum_buffers is empty without momentum, grad_avgs unless centered.", own=True,
+   doc="A step of RMSprop; momentum_buffers is empty without momentum, grad_avgs unless centered.",
+   own=True,
    batch="refused: steps change lists of tensors in place")
-op("adagrad_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] state_sums, Tensor(c!)[] steps, *, float lr, "
+op("adagrad_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] state_sums, Tensor(c!)[] "
+   "steps, *, float lr, "
    "float lr_decay, float eps, float weight_decay, bool maximize) -> ()",
    kernel=custom(), variants="function", grad="none", doc="A step of Adagrad.", own=True,
    batch="refused: steps change lists of tensors in place")
-op("adadelta_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] square_avgs, Tensor(c!)[] acc_deltas, "
-   "Tensor(d!)[] steps, *, float lr, float rho, float eps, float weight_decay, bool maximize) -> ()",
+op("adadelta_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] square_avgs, Tensor(c!)[] "
+   "acc_deltas, "
+   "Tensor(d!)[] steps, *, float lr, float rho, float eps, float weight_decay, bool maximize) -> "
+   "()",
    kernel=custom(), variants="function", grad="none", doc="A step of Adadelta.", own=True,
    batch="refused: steps change lists of tensors in place")
-op("adamax_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_infs, Tensor(d!)[] steps, *, "
+op("adamax_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] "
+   "exp_infs, Tensor(d!)[] steps, *, "
    "float lr, float beta1, float beta2, float eps, float weight_decay, bool maximize) -> ()",
    kernel=custom(), variants="function", grad="none", doc="A step of Adamax.", own=True,
    batch="refused: steps change lists of tensors in place")
-op("nadam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
-   "Tensor(d!)[] mu_products, Tensor(e!)[] steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, "
+op("nadam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] "
+   "exp_avg_sqs, "
+   "Tensor(d!)[] mu_products, Tensor(e!)[] steps, *, float lr, float beta1, float beta2, float "
+   "eps, float weight_decay, "
    "float momentum_decay, bool decoupled, bool maximize) -> ()",
    kernel=custom(), variants="function", grad="none",
    doc="A step of NAdam; mu_products are float32 tensors of one element.", own=True,
    batch="refused: steps change lists of tensors in place")
-op("radam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
-   "Tensor(d!)[] steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, bool decoupled, "
+op("radam_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] "
+   "exp_avg_sqs, "
+   "Tensor(d!)[] steps, *, float lr, float beta1, float beta2, float eps, float weight_decay, bool "
+   "decoupled, "
    "bool maximize) -> ()",
    kernel=custom(), variants="function", grad="none", doc="A step of RAdam.", own=True,
    batch="refused: steps change lists of tensors in place")
-op("rprop_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] prevs, Tensor(c!)[] step_sizes, Tensor(d!)[] steps, *, "
-   "float eta_minus, float eta_plus, float step_size_min, float step_size_max, bool maximize) -> ()",
+op("rprop_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] prevs, Tensor(c!)[] step_sizes, "
+   "Tensor(d!)[] steps, *, "
+   "float eta_minus, float eta_plus, float step_size_min, float step_size_max, bool maximize) -> "
+   "()",
    kernel=custom(), variants="function", grad="none", doc="A step of Rprop.", own=True,
    batch="refused: steps change lists of tensors in place")
-op("asgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] axs, *, float lambd, float eta, float mu, "
+op("asgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] axs, *, float lambd, float eta, "
+   "float mu, "
    "float weight_decay, bool maximize) -> ()",
-   kernel=custom(), variants="function", grad="none", doc="A step of ASGD with the rate eta and the averaging weight mu.", own=True,
+   kernel=custom(), variants="function", grad="none",
+   doc="A step of ASGD with the rate eta and the averaging weight mu.", own=True,
    batch="refused: steps change lists of tensors in place")

@@ -1,15 +1,21 @@
-"""Padding of the last dimensions: two sizes for each, the last dimension first; negative ones crop."""
+"""Padding of the last dimensions: two sizes for each, the last dimension first; negative ones
+crop."""
 
 from gen.table import composite, custom, op
 
-op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", kernel=custom(anywhere=True), variants="function",
+op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
+   kernel=custom(anywhere=True), variants="function",
    grad={"self": "constant_pad_nd(grad, negated(pad), 0)"}, doc="Pads with one value.",
    jvp="constant_pad_nd(self_t, pad, 0)", batch="leading")
 op("_pad_edges(Tensor self, int[] pad, str mode) -> Tensor", kernel=custom(isa=False), variants="",
-   grad={"self": "_pad_edges_backward(grad, self.sizes(), pad, mode)"}, doc="Pads by reflecting, repeating the edge, or going round.", own=True,
+   grad={"self": "_pad_edges_backward(grad, self.sizes(), pad, mode)"},
+   doc="Pads by reflecting, repeating the edge, or going round.", own=True,
    jvp="linear", batch="fold")
-op("_pad_edges_backward(Tensor grad_output, int[] input_size, int[] pad, str mode) -> Tensor", kernel=custom(isa=False), variants="",
-   grad={"grad_output": "_pad_edges(grad, pad, mode)"}, doc="Adds the gradient of repeated elements up.", own=True,
+op("_pad_edges_backward(Tensor grad_output, int[] input_size, int[] pad, str mode) -> Tensor",
+   kernel=custom(isa=False), variants="",
+   grad={"grad_output": "_pad_edges(grad, pad, mode)"},
+   doc="Adds the gradient of repeated elements up.", own=True,
    jvp="linear", batch="fold")
-composite("pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor", variants="function", nn=True,
+composite("pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor",
+          variants="function", nn=True,
           doc="Pads with one value, or by reflecting, repeating the edge, or going round.")

@@ -1,7 +1,9 @@
-"""Element by element: arithmetic, comparison, functions, activations, and the losses that are a formula and a mean.
+"""Element by element: arithmetic, comparison, functions, activations, and the losses that are a
+formula and a mean.
 
-The formulas stand in src/kernels/pointwise.h; kernels that choose between formulas (`manual=("kernel",)`) in
-src/cpu/isa/pointwise.cpp; composites and longer derivatives in src/ops/pointwise.cpp.
+The formulas stand in src/kernels/pointwise.h; kernels that choose between formulas
+(`manual=("kernel",)`) in src/cpu/isa/pointwise/pointwise.cpp; composites and longer derivatives in
+src/ops/pointwise.cpp.
 """
 
 from gen.table import (
@@ -30,20 +32,26 @@ _zero = "zeros_like(grad)"
 
 def _arithmetic(name, more="", more_of_numbers=None):
     """The overloads of an op whose Tensor form takes numbers too, as PyTorch's does in Python."""
-    tensor, number = f"other{more}", f"Scalar other{more if more_of_numbers is None else more_of_numbers}"
+    tensor = f"other{more}"
+    number = f"Scalar other{more if more_of_numbers is None else more_of_numbers}"
     forms = [f"{name}{form}.{kind}(self, {operands})"
              for form in ("", "_") for kind, operands in (("Tensor", tensor), ("Scalar", number))]
     return [*forms, f"{name}.out(self, {tensor}, out!)", f"{name}.Scalar_out(self, {number}, out!)"]
 
 
 
-op("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", kernel=pointwise(everything), manual=_by_hand,
-   grad={"self": "grad", "other": "scaled(grad, alpha.conj())"}, ref="numpy.add", doc="self + alpha * other.",
+op("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
+   kernel=pointwise(everything), manual=_by_hand,
+   grad={"self": "grad", "other": "scaled(grad, alpha.conj())"}, ref="numpy.add",
+   doc="self + alpha * other.",
    overloads=_arithmetic("add", ", alpha", ", Scalar alpha=1"))
-op("sub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", kernel=pointwise(everything), manual=_by_hand,
-   grad={"self": "grad", "other": "scaled(grad, -alpha.conj())"}, ref="numpy.subtract", doc="self - alpha * other.",
+op("sub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
+   kernel=pointwise(everything), manual=_by_hand,
+   grad={"self": "grad", "other": "scaled(grad, -alpha.conj())"}, ref="numpy.subtract",
+   doc="self - alpha * other.",
    overloads=_arithmetic("sub", ", alpha", ", Scalar alpha=1"))
-op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", kernel=pointwise(everything), manual=_by_hand,
+op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
+   kernel=pointwise(everything), manual=_by_hand,
    node={"other.impl()->is_wrapped_number()": 1},
    variants="function method", grad={"self": "scaled(grad, -alpha.conj())", "other": "grad"},
    doc="other - alpha * self.",
@@ -52,14 +60,16 @@ op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", kernel
               "rsub.Scalar_out(self, Scalar other, Scalar alpha=1, out!)",
               "rsub.Tensor_out(self, Tensor other, alpha, out!)"])
 op("mul(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(everything),
-   grad={"self": "grad * other.conj()", "other": "grad * self.conj()"}, ref="numpy.multiply", doc="self * other.",
+   grad={"self": "grad * other.conj()", "other": "grad * self.conj()"}, ref="numpy.multiply",
+   doc="self * other.",
    overloads=_arithmetic("mul"))
 op("div(Tensor self, Tensor|Scalar other) -> Tensor", **_complex,
    grad={"self": "grad / other.conj()", "other": "-grad * ((self / other) / other).conj()"},
    ref="numpy.divide", doc="self / other; integers give floats.",
    overloads=_arithmetic("div"))
 composite("div.mode(Tensor self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor",
-          doc="Quotient, rounded to zero ('trunc'), down ('floor') or not at all (None).", cpp_out=True,
+          doc="Quotient, rounded to zero ('trunc'), down ('floor') or not at all (None).",
+          cpp_out=True,
           overloads=["div.Tensor_mode(self, other, rounding_mode)",
                      "div.Scalar_mode(self, Scalar other, rounding_mode)",
                      "div.out_mode(self, other, rounding_mode, out!)",
@@ -68,18 +78,24 @@ composite("div_.mode(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode
           variants="method inplace", doc="`div` with a rounding mode, in place.",
           overloads=["div_.Tensor_mode(self, other, rounding_mode)",
                      "div_.Scalar_mode(self, Scalar other, rounding_mode)"])
-op("_div_trunc(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
-   variants="function inplace", grad={"self": _zero, "other": _zero}, doc="The quotient, rounded to zero.", own=True)
-op("floor_divide(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
-   grad={"self": _zero, "other": _zero}, ref="numpy.floor_divide", doc="The quotient, rounded down.",
+op("_div_trunc(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real),
+   manual=_by_hand,
+   variants="function inplace", grad={"self": _zero, "other": _zero},
+   doc="The quotient, rounded to zero.", own=True)
+op("floor_divide(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real),
+   manual=_by_hand,
+   grad={"self": _zero, "other": _zero}, ref="numpy.floor_divide",
+   doc="The quotient, rounded down.",
    overloads=["floor_divide(self, other)", "floor_divide.Scalar(self, Scalar other)",
               "floor_divide_.Tensor(self, other)", "floor_divide_.Scalar(self, Scalar other)",
-              "floor_divide.out(self, other, out!)", "floor_divide.Scalar_out(self, Scalar other, out!)"])
+              "floor_divide.out(self, other, out!)",
+              "floor_divide.Scalar_out(self, Scalar other, out!)"])
 op("remainder(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
    node={"!other.impl()->is_wrapped_number()": 1},
    grad={"self": "grad", "other": "-grad * self.floor_divide(other)"}, ref="numpy.remainder",
    doc="Remainder of the sign of other, as Python's %.")
-composite("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function", doc="self % other.", cpp_out=True)
+composite("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function",
+          doc="self % other.", cpp_out=True)
 op("fmod(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
    node={"!other.impl()->is_wrapped_number()": 1},
    grad={"self": "grad", "other": "-grad * _div_trunc(self, other)"}, ref="numpy.fmod",
@@ -94,24 +110,31 @@ op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor", kernel=pointwise(number
               "pow.Tensor_Scalar_out(self, Scalar exponent, out!)",
               "pow.Tensor_Tensor_out(self, Tensor exponent, out!)"],
    autocast={"accelerator": "float32"})
-composite("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function", doc="A number to the power of a tensor.", cpp_out=True,
+composite("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function",
+          doc="A number to the power of a tensor.", cpp_out=True,
           autocast={"accelerator": "float32"})
-composite("float_power(Tensor self, Tensor|Scalar exponent) -> Tensor", variants="function method out", doc="`pow` in float64 or complex128.",
+composite("float_power(Tensor self, Tensor|Scalar exponent) -> Tensor",
+          variants="function method out", doc="`pow` in float64 or complex128.",
           overloads=["float_power.Tensor_Scalar(self, Scalar exponent)",
                      "float_power.Tensor_Tensor(self, Tensor exponent)",
                      "float_power.Tensor_Scalar_out(self, Scalar exponent, out!)",
                      "float_power.Tensor_Tensor_out(self, Tensor exponent, out!)"])
 composite("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function out",
           doc="`float_power` of a number.")
-op("neg(Tensor self) -> Tensor", kernel=pointwise(everything), manual=_by_hand, grad={"self": "-grad"}, ref="numpy.negative",
+op("neg(Tensor self) -> Tensor", kernel=pointwise(everything), manual=_by_hand,
+   grad={"self": "-grad"}, ref="numpy.negative",
    doc="-self.")
 composite("positive(Tensor(a) self) -> Tensor(a)", doc="self; bool is refused.")
-op("reciprocal(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * (result * result).conj()"},
+op("reciprocal(Tensor self) -> Tensor", **_complex,
+   grad={"self": "-grad * (result * result).conj()"},
    ref="numpy.reciprocal", doc="1 / self.",
    autocast={"accelerator": "float32"})
-composite("square(Tensor self) -> Tensor", variants="function method out", ref="numpy.square", doc="self * self.")
-composite("square_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace", doc="`square` in place.")
-op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", kernel=pointwise(everything),
+composite("square(Tensor self) -> Tensor", variants="function method out", ref="numpy.square",
+          doc="self * self.")
+composite("square_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
+          doc="`square` in place.")
+op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+   kernel=pointwise(everything),
    manual=_by_hand,
    grad={"self": "grad", "tensor1": "scaled(grad * tensor2.conj(), value.conj())",
          "tensor2": "scaled(grad * tensor1.conj(), value.conj())"},
@@ -123,66 +146,88 @@ op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> T
          "tensor2": "-scaled(grad * (tensor1 / (tensor2 * tensor2)).conj(), value.conj())"},
    doc="self + value * tensor1 / tensor2.",
    autocast={"accelerator": "promote"})
-op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor", kernel=pointwise(floating, complex_), manual=_by_hand,
+op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
+   kernel=pointwise(floating, complex_), manual=_by_hand,
    node={"!weight.impl()->is_wrapped_number()": 1},
-   grad={"self": "grad * (1 - weight).conj()", "end": "grad * weight.conj()", "weight": "grad * (end - self).conj()"},
+   grad={"self": "grad * (1 - weight).conj()", "end": "grad * weight.conj()",
+         "weight": "grad * (end - self).conj()"},
    doc="self + weight * (end - self).")
 
 # ---- sign and magnitude ----
 
-op("abs(Tensor self) -> Tensor", kernel=pointwise(numbers, promote="real"), grad={"self": "grad * self.sgn()"},
+op("abs(Tensor self) -> Tensor", kernel=pointwise(numbers, promote="real"),
+   grad={"self": "grad * self.sgn()"},
    ref="numpy.absolute", doc="Magnitude; real for complex numbers.",
    jvp="real(self_t * self.sgn().conj())")
-op("sign(Tensor self) -> Tensor", kernel=pointwise(real, boolean), grad={"self": _zero}, doc="-1, 0 or 1.")
-op("sgn(Tensor self) -> Tensor", kernel=pointwise(everything), grad={"self": "sgn_backward(grad, self, result)"},
+op("sign(Tensor self) -> Tensor", kernel=pointwise(real, boolean), grad={"self": _zero},
+   doc="-1, 0 or 1.")
+op("sgn(Tensor self) -> Tensor", kernel=pointwise(everything),
+   grad={"self": "sgn_backward(grad, self, result)"},
    doc="self / |self|, 0 at 0.",
    jvp="sgn_backward(self_t, self, result)")
-op("_angle(Tensor self) -> Tensor", kernel=pointwise(floating, complex_, promote="real"), variants="function",
-   grad={"self": "angle_backward(grad, self)"}, doc="`angle` of floating-point and complex numbers.", own=True,
+op("_angle(Tensor self) -> Tensor", kernel=pointwise(floating, complex_, promote="real"),
+   variants="function",
+   grad={"self": "angle_backward(grad, self)"},
+   doc="`angle` of floating-point and complex numbers.", own=True,
    jvp="where(self.eq(0), 0, imag_of(self_t / self))")
-composite("angle(Tensor self) -> Tensor", variants="function method out", ref="numpy.angle", doc="The angle of complex numbers; 0 or pi for real ones.")
-op("conj_physical(Tensor self) -> Tensor", kernel=pointwise(everything), grad={"self": "grad.conj()"}, ref="numpy.conj",
+composite("angle(Tensor self) -> Tensor", variants="function method out", ref="numpy.angle",
+          doc="The angle of complex numbers; 0 or pi for real ones.")
+op("conj_physical(Tensor self) -> Tensor", kernel=pointwise(everything),
+   grad={"self": "grad.conj()"}, ref="numpy.conj",
    doc="The complex conjugate, in memory of its own.",
    jvp="linear")
-composite("conj(Tensor(a) self) -> Tensor(a)", ref="numpy.conj", doc="The complex conjugate; real tensors are returned as they are.")
+composite("conj(Tensor(a) self) -> Tensor(a)", ref="numpy.conj",
+          doc="The complex conjugate; real tensors are returned as they are.")
 op("copysign(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
    node={"other.impl()->is_wrapped_number()": 1},
    grad={"self": "copysign_backward(grad, self, result)", "other": _zero}, ref="numpy.copysign",
    doc="Magnitude of self, sign of other.",
    overloads=["copysign.Scalar_out(self, Scalar other, out!)",
               "copysign.out(self, Tensor other, out!)"])
-op("signbit(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"), variants="function method out",
+op("signbit(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"),
+   variants="function method out",
    grad="none", ref="numpy.signbit", doc="True for negative numbers and -0.0.")
 op("hypot(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    grad={"self": "grad * (self / result)", "other": "grad * (other / result)"}, ref="numpy.hypot",
    doc="The length of (self, other).")
-op("heaviside(Tensor self, Tensor values) -> Tensor", kernel=pointwise(real, boolean), grad="none", ref="numpy.heaviside",
+op("heaviside(Tensor self, Tensor values) -> Tensor", kernel=pointwise(real, boolean), grad="none",
+   ref="numpy.heaviside",
    doc="0 below 0, values at 0, 1 above.")
-op("nextafter(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating), manual=_by_hand, grad="none", ref="numpy.nextafter",
+op("nextafter(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating), manual=_by_hand,
+   grad="none", ref="numpy.nextafter",
    doc="The next number from self towards other.")
 
 # ---- exponentials and logarithms ----
 
-op("exp(Tensor self) -> Tensor", **_complex, grad={"self": "grad * result.conj()"}, ref="numpy.exp", doc="e to the power of self.",
+op("exp(Tensor self) -> Tensor", **_complex, grad={"self": "grad * result.conj()"}, ref="numpy.exp",
+   doc="e to the power of self.",
    autocast={"accelerator": "float32"})
-op("exp2(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (result.conj() * 0.6931471805599453)"},
+op("exp2(Tensor self) -> Tensor", **_complex,
+   grad={"self": "grad * (result.conj() * 0.6931471805599453)"},
    ref="numpy.exp2", doc="2 to the power of self.")
-op("expm1(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (result.conj() + 1)"}, ref="numpy.expm1",
+op("expm1(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (result.conj() + 1)"},
+   ref="numpy.expm1",
    doc="exp(self) - 1, exact for small numbers.",
    autocast={"accelerator": "float32"})
-op("log(Tensor self) -> Tensor", **_complex, grad={"self": "grad / self.conj()"}, ref="numpy.log", doc="Natural logarithm.",
+op("log(Tensor self) -> Tensor", **_complex, grad={"self": "grad / self.conj()"}, ref="numpy.log",
+   doc="Natural logarithm.",
    autocast={"accelerator": "float32"})
-op("log2(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self.conj() * 0.6931471805599453)"},
+op("log2(Tensor self) -> Tensor", **_complex,
+   grad={"self": "grad / (self.conj() * 0.6931471805599453)"},
    ref="numpy.log2", doc="Logarithm to base 2.",
    autocast={"accelerator": "float32"})
-op("log10(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self.conj() * 2.302585092994046)"},
+op("log10(Tensor self) -> Tensor", **_complex,
+   grad={"self": "grad / (self.conj() * 2.302585092994046)"},
    ref="numpy.log10", doc="Logarithm to base 10.",
    autocast={"accelerator": "float32"})
-op("log1p(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self + 1).conj()"}, ref="numpy.log1p",
+op("log1p(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self + 1).conj()"},
+   ref="numpy.log1p",
    doc="log(1 + self), exact for small numbers.",
    autocast={"accelerator": "float32"})
-op("sqrt(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (2 * result.conj())"}, ref="numpy.sqrt", doc="Square root.")
-op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * result.pow(3).conj()"}, doc="1 / sqrt(self).",
+op("sqrt(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (2 * result.conj())"},
+   ref="numpy.sqrt", doc="Square root.")
+op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * result.pow(3).conj()"},
+   doc="1 / sqrt(self).",
    autocast={"accelerator": "float32"})
 op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
    node={"self.impl()->is_wrapped_number()": 1, "other.impl()->is_wrapped_number()": 2},
@@ -192,88 +237,127 @@ op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
               "xlogy_.Scalar_Other(self, Scalar other)", "xlogy_.Tensor(self, Tensor other)",
               "xlogy.OutScalar_Other(self, Scalar other, out!)",
               "xlogy.OutTensor(self, Tensor other, out!)"])
-composite("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", variants="function", doc="`xlogy` of a number.", cpp_out=True,
+composite("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", variants="function",
+          doc="`xlogy` of a number.", cpp_out=True,
           overloads=["xlogy.OutScalar_Self(self, other, out!)"])
 op("logaddexp(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating, complex_),
-   grad={"self": "grad / (1 + exp(other - self)).conj()", "other": "grad / (1 + exp(self - other)).conj()"},
-   variants="function method out", ref="numpy.logaddexp", doc="log(exp(self) + exp(other)) without overflow.")
+   grad={"self": "grad / (1 + exp(other - self)).conj()",
+         "other": "grad / (1 + exp(self - other)).conj()"},
+   variants="function method out", ref="numpy.logaddexp",
+   doc="log(exp(self) + exp(other)) without overflow.")
 op("logaddexp2(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    grad={"self": "grad / (1 + exp2(other - self))", "other": "grad / (1 + exp2(self - other))"},
-   variants="function method out", ref="numpy.logaddexp2", doc="log2(2^self + 2^other) without overflow.")
+   variants="function method out", ref="numpy.logaddexp2",
+   doc="log2(2^self + 2^other) without overflow.")
 
 # ---- trigonometry ----
 
-op("sin(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cos().conj()"}, ref="numpy.sin", doc="Sine.")
-op("cos(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * self.sin().conj()"}, ref="numpy.cos", doc="Cosine.")
-op("tan(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (1 + result * result).conj()"}, ref="numpy.tan", doc="Tangent.",
+op("sin(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cos().conj()"},
+   ref="numpy.sin", doc="Sine.")
+op("cos(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * self.sin().conj()"},
+   ref="numpy.cos", doc="Cosine.")
+op("tan(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (1 + result * result).conj()"},
+   ref="numpy.tan", doc="Tangent.",
    autocast={"accelerator": "float32"})
-op("asin(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (1 - self * self).rsqrt().conj()"}, ref="numpy.arcsin",
+op("asin(Tensor self) -> Tensor", **_complex,
+   grad={"self": "grad * (1 - self * self).rsqrt().conj()"}, ref="numpy.arcsin",
    doc="Inverse sine.",
    autocast={"accelerator": "float32"})
-op("acos(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * (1 - self * self).rsqrt().conj()"},
+op("acos(Tensor self) -> Tensor", **_complex,
+   grad={"self": "-grad * (1 - self * self).rsqrt().conj()"},
    ref="numpy.arccos", doc="Inverse cosine.",
    autocast={"accelerator": "float32"})
-op("atan(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self * self + 1).conj()"}, ref="numpy.arctan",
+op("atan(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self * self + 1).conj()"},
+   ref="numpy.arctan",
    doc="Inverse tangent.")
 op("atan2(Tensor self, Tensor other) -> Tensor", **_floats,
-   grad={"self": "grad * other / (self * self + other * other)", "other": "-grad * self / (self * self + other * other)"},
+   grad={"self": "grad * other / (self * self + other * other)",
+         "other": "-grad * self / (self * self + other * other)"},
    ref="numpy.arctan2", doc="The angle of the point (other, self).",
    autocast={"accelerator": "promote"})
-op("sinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cosh().conj()"}, ref="numpy.sinh", doc="Hyperbolic sine.",
+op("sinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cosh().conj()"},
+   ref="numpy.sinh", doc="Hyperbolic sine.",
    autocast={"accelerator": "float32"})
-op("cosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.sinh().conj()"}, ref="numpy.cosh", doc="Hyperbolic cosine.",
+op("cosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.sinh().conj()"},
+   ref="numpy.cosh", doc="Hyperbolic cosine.",
    autocast={"accelerator": "float32"})
-op("tanh(Tensor self) -> Tensor", **_complex, grad={"self": "tanh_backward(grad, result)"}, ref="numpy.tanh", doc="Hyperbolic tangent.")
-op("asinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (self * self + 1).rsqrt().conj()"},
+op("tanh(Tensor self) -> Tensor", **_complex, grad={"self": "tanh_backward(grad, result)"},
+   ref="numpy.tanh", doc="Hyperbolic tangent.")
+op("asinh(Tensor self) -> Tensor", **_complex,
+   grad={"self": "grad * (self * self + 1).rsqrt().conj()"},
    ref="numpy.arcsinh", doc="Inverse hyperbolic sine.")
-op("acosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * ((self - 1).rsqrt() * (self + 1).rsqrt()).conj()"},
+op("acosh(Tensor self) -> Tensor", **_complex,
+   grad={"self": "grad * ((self - 1).rsqrt() * (self + 1).rsqrt()).conj()"},
    ref="numpy.arccosh", doc="Inverse hyperbolic cosine.")
-op("atanh(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (1 - self * self).conj()"}, ref="numpy.arctanh",
+op("atanh(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (1 - self * self).conj()"},
+   ref="numpy.arctanh",
    doc="Inverse hyperbolic tangent.")
-op("sinc(Tensor self) -> Tensor", **_complex, grad={"self": "sinc_backward(grad, self)"}, ref="numpy.sinc",
+op("sinc(Tensor self) -> Tensor", **_complex, grad={"self": "sinc_backward(grad, self)"},
+   ref="numpy.sinc",
    doc="sin(pi self) / (pi self), 1 at 0.")
-composite("deg2rad(Tensor self) -> Tensor", variants="function method out", ref="numpy.deg2rad", doc="Degrees to radians.")
-composite("rad2deg(Tensor self) -> Tensor", variants="function method out", ref="numpy.rad2deg", doc="Radians to degrees.")
+composite("deg2rad(Tensor self) -> Tensor", variants="function method out", ref="numpy.deg2rad",
+          doc="Degrees to radians.")
+composite("rad2deg(Tensor self) -> Tensor", variants="function method out", ref="numpy.rad2deg",
+          doc="Radians to degrees.")
 
 # ---- error function and its like ----
 
-op("erf(Tensor self) -> Tensor", **_floats, grad={"self": "grad * (1.1283791670955126 * (-(self * self)).exp())"}, doc="The error function.")
-op("erfc(Tensor self) -> Tensor", **_floats, grad={"self": "grad * (-1.1283791670955126 * (-(self * self)).exp())"}, doc="1 - erf(self).")
-op("erfinv(Tensor self) -> Tensor", **_floats, grad={"self": "grad * (0.886226925452758 * (result * result).exp())"},
+op("erf(Tensor self) -> Tensor", **_floats,
+   grad={"self": "grad * (1.1283791670955126 * (-(self * self)).exp())"}, doc="The error function.")
+op("erfc(Tensor self) -> Tensor", **_floats,
+   grad={"self": "grad * (-1.1283791670955126 * (-(self * self)).exp())"}, doc="1 - erf(self).")
+op("erfinv(Tensor self) -> Tensor", **_floats,
+   grad={"self": "grad * (0.886226925452758 * (result * result).exp())"},
    doc="The inverse of erf.",
    autocast={"accelerator": "float32"})
-op("sigmoid(Tensor self) -> Tensor", **_complex, grad={"self": "sigmoid_backward(grad, result)"}, doc="1 / (1 + exp(-self)).")
-op("_logit(Tensor self) -> Tensor", **_floats, variants="function", grad={"self": "grad / (self * (1 - self))"},
+op("sigmoid(Tensor self) -> Tensor", **_complex, grad={"self": "sigmoid_backward(grad, result)"},
+   doc="1 / (1 + exp(-self)).")
+op("_logit(Tensor self) -> Tensor", **_floats, variants="function",
+   grad={"self": "grad / (self * (1 - self))"},
    doc="log(self / (1 - self)).", own=True)
-composite("logit(Tensor self, float? eps=None) -> Tensor", variants="function method out", doc="log(self / (1 - self)), self clamped to [eps, 1 - eps].")
+composite("logit(Tensor self, float? eps=None) -> Tensor", variants="function method out",
+          doc="log(self / (1 - self)), self clamped to [eps, 1 - eps].")
 
 # ---- rounding ----
 
-op("floor(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.floor", doc="The next integer below.")
-op("ceil(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.ceil", doc="The next integer above.")
-op("trunc(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.trunc", doc="The integer part.")
+op("floor(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.floor",
+   doc="The next integer below.")
+op("ceil(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.ceil",
+   doc="The next integer above.")
+op("trunc(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.trunc",
+   doc="The integer part.")
 op("round(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.round",
    doc="The nearest integer, halves to even.")
-op("round.decimals(Tensor self, *, int decimals) -> Tensor", kernel=pointwise(real), manual=_by_hand, grad={"self": _zero},
+op("round.decimals(Tensor self, *, int decimals) -> Tensor", kernel=pointwise(real),
+   manual=_by_hand, grad={"self": _zero},
    doc="The nearest multiple of 10^-decimals.")
-op("frac(Tensor self) -> Tensor", kernel=pointwise(floating), grad={"self": "grad"}, doc="self - trunc(self).")
+op("frac(Tensor self) -> Tensor", kernel=pointwise(floating), grad={"self": "grad"},
+   doc="self - trunc(self).")
 
 # ---- classification ----
 
-for _name, _doc in {"isnan": "True where NaN.", "isinf": "True where infinite.", "isfinite": "True where neither infinite nor NaN."}.items():
-    op(f"{_name}(Tensor self) -> Tensor", kernel=pointwise(everything, promote="bool"), variants="function method",
+for _name, _doc in {"isnan": "True where NaN.", "isinf": "True where infinite.",
+                    "isfinite": "True where neither infinite nor NaN."}.items():
+    op(f"{_name}(Tensor self) -> Tensor", kernel=pointwise(everything, promote="bool"),
+       variants="function method",
        cpp_out=_name != "isfinite", grad="none", ref=f"numpy.{_name}", doc=_doc)
-op("isposinf(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"), variants="function method out",
+op("isposinf(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"),
+   variants="function method out",
    grad="none", ref="numpy.isposinf", doc="True where plus infinity.")
-op("isneginf(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"), variants="function method out",
+op("isneginf(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"),
+   variants="function method out",
    grad="none", ref="numpy.isneginf", doc="True where minus infinity.")
-composite("isreal(Tensor self) -> Tensor", ref="numpy.isreal", doc="True where the imaginary part is 0.")
+composite("isreal(Tensor self) -> Tensor", ref="numpy.isreal",
+          doc="True where the imaginary part is 0.")
 op("_nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
    kernel=pointwise(floating), manual=_by_hand, variants="function inplace",
    grad={"self": "grad * self.isfinite()"}, doc="`nan_to_num` of floating-point numbers.", own=True)
-composite("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", variants="function method out",
-          ref="numpy.nan_to_num", doc="NaN and infinities replaced: by 0 and the largest numbers, or by what is given.")
-composite("nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!)",
+composite("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> "
+          "Tensor", variants="function method out",
+          ref="numpy.nan_to_num",
+          doc="NaN and infinities replaced: by 0 and the largest numbers, or by what is given.")
+composite("nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) "
+          "-> Tensor(a!)",
           variants="method inplace", doc="`nan_to_num` in place.")
 
 # ---- comparison, logic, bits ----
@@ -286,29 +370,39 @@ for _name, _sign, _dtypes, _numpy in (
     ("gt", ">", (real, boolean), "greater"),
     ("ge", ">=", (real, boolean), "greater_equal"),
 ):
-    op(f"{_name}(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(*_dtypes, promote="bool"), grad="none",
+    op(f"{_name}(Tensor self, Tensor|Scalar other) -> Tensor",
+       kernel=pointwise(*_dtypes, promote="bool"), grad="none",
        ref=f"numpy.{_numpy}", doc=f"True where self {_sign} other.")
 for _name in ("and", "or", "xor"):
-    op(f"logical_{_name}(Tensor self, Tensor other) -> Tensor", kernel=pointwise(everything, promote="bool"), grad="none",
+    op(f"logical_{_name}(Tensor self, Tensor other) -> Tensor",
+       kernel=pointwise(everything, promote="bool"), grad="none",
        ref=f"numpy.logical_{_name}", doc=f"Logical {_name} of what is not 0.")
-    op(f"bitwise_{_name}(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(integers, boolean), grad="none",
+    op(f"bitwise_{_name}(Tensor self, Tensor|Scalar other) -> Tensor",
+       kernel=pointwise(integers, boolean), grad="none",
        ref=f"numpy.bitwise_{_name}", doc=f"Bitwise {_name} of integers, logical of bool.")
-    composite(f"bitwise_{_name}.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function", cpp_out=True,
+    composite(f"bitwise_{_name}.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+              variants="function", cpp_out=True,
               doc=f"Bitwise {_name} of a number and a tensor.")
     composite(f"__{_name}__(Tensor self, Tensor|Scalar other) -> Tensor", doc=f"`bitwise_{_name}`.")
-op("logical_not(Tensor self) -> Tensor", kernel=pointwise(everything, promote="bool"), grad="none", ref="numpy.logical_not",
+op("logical_not(Tensor self) -> Tensor", kernel=pointwise(everything, promote="bool"), grad="none",
+   ref="numpy.logical_not",
    doc="True where 0.")
-op("bitwise_not(Tensor self) -> Tensor", kernel=pointwise(integers, boolean), grad="none", ref="numpy.bitwise_not",
+op("bitwise_not(Tensor self) -> Tensor", kernel=pointwise(integers, boolean), grad="none",
+   ref="numpy.bitwise_not",
    doc="All bits inverted; logical not of bool.")
 for _name in ("left", "right"):
-    op(f"bitwise_{_name}_shift(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(integers), grad="none",
-       ref=f"numpy.{_name}_shift", doc=f"Bits shifted to the {_name}; all are shifted out by counts beyond the width.",
+    op(f"bitwise_{_name}_shift(Tensor self, Tensor|Scalar other) -> Tensor",
+       kernel=pointwise(integers), grad="none",
+       ref=f"numpy.{_name}_shift",
+       doc=f"Bits shifted to the {_name}; all are shifted out by counts beyond the width.",
        overloads=[f"bitwise_{_name}_shift{_form}(self, {_operand})" for _form, _operand in (
-           (".Tensor", "Tensor other"), (".Tensor_Scalar", "Scalar other"), (".Tensor_out", "Tensor other, out!"),
+           (".Tensor", "Tensor other"), (".Tensor_Scalar", "Scalar other"),
+           (".Tensor_out", "Tensor other, out!"),
            (".Tensor_Scalar_out", "Scalar other, out!"))]
        + [f"bitwise_{_name}_shift_{_form}(self, {_operand})" for _form, _operand in (
            (".Tensor", "Tensor other"), (".Tensor_Scalar", "Scalar other"))])
-    composite(f"bitwise_{_name}_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function", cpp_out=True,
+    composite(f"bitwise_{_name}_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+              variants="function", cpp_out=True,
               doc=f"A number shifted to the {_name}.")
     composite(f"__{_name[0]}shift__(Tensor self, Tensor|Scalar other) -> Tensor", cpp_out=True,
               doc=f"`bitwise_{_name}_shift`.")
@@ -317,15 +411,18 @@ for _name in ("maximum", "minimum"):
        variants="function method out", grad={"self": f"{_name}_backward(grad, self, other)",
                                              "other": f"{_name}_backward(grad, other, self)"},
        ref=f"numpy.{_name}", doc=f"The {_name} of two; NaN where either is.")
-op("fmax(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean), variants="function method out",
+op("fmax(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean),
+   variants="function method out",
    grad={"self": "where((self >= other).logical_or(other.isnan()), grad, 0)",
          "other": "where((self >= other).logical_or(other.isnan()), 0, grad)"},
    ref="numpy.fmax", doc="The maximum of two; a number where one is NaN.")
-op("fmin(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean), variants="function method out",
+op("fmin(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean),
+   variants="function method out",
    grad={"self": "where((self <= other).logical_or(other.isnan()), grad, 0)",
          "other": "where((self <= other).logical_or(other.isnan()), 0, grad)"},
    ref="numpy.fmin", doc="The minimum of two; a number where one is NaN.")
-op("_clamp(Tensor self, Tensor|Scalar min, Tensor|Scalar max) -> Tensor", kernel=pointwise(real), variants="function inplace out",
+op("_clamp(Tensor self, Tensor|Scalar min, Tensor|Scalar max) -> Tensor", kernel=pointwise(real),
+   variants="function inplace out",
    manual=_by_hand,
    grad={"self": "where((self >= min).logical_and(self <= max), grad, 0)",
          "min": "where((min < max).logical_and(self < min), grad, 0)",
@@ -347,15 +444,19 @@ op("clamp_max(Tensor self, Tensor|Scalar max) -> Tensor", kernel=pointwise(real)
               "clamp_max.out(self, Scalar max, out!)"])
 for _name in ("clamp", "clip"):
     for _overload, _type in (("", "Scalar?"), (".Tensor", "Tensor?")):
-        composite(f"{_name}{_overload}(Tensor self, {_type} min=None, {_type} max=None) -> Tensor", ref="numpy.clip",
+        composite(f"{_name}{_overload}(Tensor self, {_type} min=None, {_type} max=None) -> Tensor",
+                  ref="numpy.clip",
                   variants="function method out", doc="Each element moved into [min, max].")
-        composite(f"{_name}_{_overload}(Tensor(a!) self, {_type} min=None, {_type} max=None) -> Tensor(a!)",
+        composite(f"{_name}_{_overload}(Tensor(a!) self, {_type} min=None, {_type} max=None) -> "
+                  f"Tensor(a!)",
                   variants="function method inplace", doc=f"`{_name}` in place.")
-op("_where(Tensor condition, Tensor self, Tensor other) -> Tensor", kernel=pointwise(everything, promote="rest"),
+op("_where(Tensor condition, Tensor self, Tensor other) -> Tensor",
+   kernel=pointwise(everything, promote="rest"),
    manual=_by_hand, variants="function out",
    grad={"self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},
    doc="`where` with a condition that is bool.", own=True)
-composite("where.self(Tensor condition, Tensor|Scalar self, Tensor|Scalar other) -> Tensor", ref="numpy.where",
+composite("where.self(Tensor condition, Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+          ref="numpy.where",
           variants="function method out", doc="self where condition holds, else other.",
           overloads=["where.Scalar(condition, Scalar self, Scalar other)",
                      "where.ScalarOther(condition, Tensor self, Scalar other)",
@@ -365,61 +466,97 @@ composite("where.self(Tensor condition, Tensor|Scalar self, Tensor|Scalar other)
 
 # ---- activations ----
 
-op("relu(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": "threshold_backward(grad, result, 0)"},
+op("relu(Tensor self) -> Tensor", kernel=pointwise(real),
+   grad={"self": "threshold_backward(grad, result, 0)"},
    doc="max(self, 0).")
-op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", kernel=pointwise(real), nn=True,
-   variants="function inplace", grad={"self": "threshold_backward(grad, self, threshold)"}, doc="self above the threshold, else value.")
-op("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", kernel=pointwise(real),
-   variants="function", grad={"grad_output": "threshold_backward(grad, self, threshold)", "self": _zero},
+op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", kernel=pointwise(real),
+   nn=True,
+   variants="function inplace", grad={"self": "threshold_backward(grad, self, threshold)"},
+   doc="self above the threshold, else value.")
+op("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
+   kernel=pointwise(real),
+   variants="function", grad={"grad_output": "threshold_backward(grad, self, threshold)",
+                              "self": _zero},
    doc="The gradient of `threshold`.",
    overloads=["threshold_backward.grad_input(grad_output, self, threshold, grad_input!)"])
-op("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", kernel=pointwise(real), nn=True,
-   variants="function inplace", grad={"self": "hardtanh_backward(grad, self, min_val, max_val)"}, doc="self clamped to [min_val, max_val].")
-op("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", **_backward,
-   grad={"grad_output": "hardtanh_backward(grad, self, min_val, max_val)", "self": _zero}, doc="The gradient of `hardtanh`.",
+op("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", kernel=pointwise(real),
+   nn=True,
+   variants="function inplace", grad={"self": "hardtanh_backward(grad, self, min_val, max_val)"},
+   doc="self clamped to [min_val, max_val].")
+op("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
+   **_backward,
+   grad={"grad_output": "hardtanh_backward(grad, self, min_val, max_val)", "self": _zero},
+   doc="The gradient of `hardtanh`.",
    overloads=["hardtanh_backward.grad_input(grad_output, self, min_val, max_val, grad_input!)"])
-composite("relu6(Tensor self) -> Tensor", nn=True, variants="function", doc="self clamped to [0, 6].")
-composite("relu6_(Tensor(a!) self) -> Tensor(a!)", nn=True, variants="inplace", doc="`relu6` in place.")
-op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **_activation, nn=True, variants="function inplace",
-   grad={"self": "leaky_relu_backward(grad, self, negative_slope)"}, doc="self, times negative_slope below 0.")
-op("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope) -> Tensor", **_backward, cpp_out=False,
-   grad={"grad_output": "leaky_relu_backward(grad, self, negative_slope)", "self": _zero}, doc="The gradient of `leaky_relu`.")
-op("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", **_activation, nn=True,
-   variants="function inplace", grad={"self": "elu_backward(grad, self, alpha, scale, input_scale)"},
+composite("relu6(Tensor self) -> Tensor", nn=True, variants="function",
+          doc="self clamped to [0, 6].")
+composite("relu6_(Tensor(a!) self) -> Tensor(a!)", nn=True, variants="inplace",
+          doc="`relu6` in place.")
+op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **_activation, nn=True,
+   variants="function inplace",
+   grad={"self": "leaky_relu_backward(grad, self, negative_slope)"},
+   doc="self, times negative_slope below 0.")
+op("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope) -> Tensor",
+   **_backward, cpp_out=False,
+   grad={"grad_output": "leaky_relu_backward(grad, self, negative_slope)", "self": _zero},
+   doc="The gradient of `leaky_relu`.")
+op("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+   **_activation, nn=True,
+   variants="function inplace",
+   grad={"self": "elu_backward(grad, self, alpha, scale, input_scale)"},
    doc="scale * self, and scale * alpha * expm1(input_scale * self) below 0.")
-op("elu_backward(Tensor grad_output, Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor", **_backward, cpp_out=False,
+op("elu_backward(Tensor grad_output, Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) "
+   "-> Tensor", **_backward, cpp_out=False,
    grad={"grad_output": "elu_backward(grad, self, alpha, scale, input_scale)",
-         "self": "elu_double_backward(grad, grad_output, self, alpha, scale, input_scale)"}, doc="The gradient of `elu`.")
-composite("selu(Tensor self) -> Tensor", variants="function", doc="`elu` with the constants of self-normalising networks.")
-composite("selu_(Tensor(a!) self) -> Tensor(a!)", variants="function inplace", doc="`selu` in place.")
-composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", variants="function", doc="max(0, self) + min(0, alpha * expm1(self / alpha)).", cpp_out=True)
-composite("celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", variants="function inplace", doc="`celu` in place.")
-op("gelu(Tensor self, *, str approximate='none') -> Tensor", **_activation, manual=_by_hand, nn=True, variants="function",
-   grad={"self": "gelu_backward(grad, self, approximate)"}, doc="self times the normal distribution function, exact or by tanh.")
-op("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor", **_backward, manual=_by_hand,
+         "self": "elu_double_backward(grad, grad_output, self, alpha, scale, input_scale)"},
+   doc="The gradient of `elu`.")
+composite("selu(Tensor self) -> Tensor", variants="function",
+          doc="`elu` with the constants of self-normalising networks.")
+composite("selu_(Tensor(a!) self) -> Tensor(a!)", variants="function inplace",
+          doc="`selu` in place.")
+composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", variants="function",
+          doc="max(0, self) + min(0, alpha * expm1(self / alpha)).", cpp_out=True)
+composite("celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", variants="function inplace",
+          doc="`celu` in place.")
+op("gelu(Tensor self, *, str approximate='none') -> Tensor", **_activation, manual=_by_hand,
+   nn=True, variants="function",
+   grad={"self": "gelu_backward(grad, self, approximate)"},
+   doc="self times the normal distribution function, exact or by tanh.")
+op("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
+   **_backward, manual=_by_hand,
    grad={"grad_output": "gelu_backward(grad, self, approximate)",
-         "self": "gelu_double_backward(grad, grad_output, self, approximate)"}, doc="The gradient of `gelu`.",
+         "self": "gelu_double_backward(grad, grad_output, self, approximate)"},
+   doc="The gradient of `gelu`.",
    overloads=["gelu_backward.grad_input(grad_output, self, approximate, grad_input!)"])
-op("silu(Tensor self) -> Tensor", kernel=pointwise(floating, complex_), nn=True, variants="function inplace", grad={"self": "silu_backward(grad, self)"},
+op("silu(Tensor self) -> Tensor", kernel=pointwise(floating, complex_), nn=True,
+   variants="function inplace", grad={"self": "silu_backward(grad, self)"},
    doc="self * sigmoid(self).")
-op("silu_backward(Tensor grad_output, Tensor self) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
-   grad={"grad_output": "silu_backward(grad.conj(), self).conj()", "self": "silu_double_backward(grad, grad_output, self)"},
+op("silu_backward(Tensor grad_output, Tensor self) -> Tensor", kernel=pointwise(floating, complex_),
+   variants="function",
+   grad={"grad_output": "silu_backward(grad.conj(), self).conj()",
+         "self": "silu_double_backward(grad, grad_output, self)"},
    doc="The gradient of `silu`.",
    overloads=["silu_backward.grad_input(grad_output, self, grad_input!)"],
    jvp={"grad_output": "silu_backward(grad_output_t, self)",
         "self": "grad_output * (self.sigmoid() * (1 - self.sigmoid()) * (2 + self * (1 - 2 * "
                 "self.sigmoid())) * self_t).conj()"})
-op("mish(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace", grad={"self": "mish_backward(grad, self)"},
+op("mish(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace",
+   grad={"self": "mish_backward(grad, self)"},
    doc="self * tanh(softplus(self)).")
 op("mish_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward, cpp_out=False,
-   grad={"grad_output": "mish_backward(grad, self)", "self": "mish_double_backward(grad, grad_output, self)"},
+   grad={"grad_output": "mish_backward(grad, self)",
+         "self": "mish_double_backward(grad, grad_output, self)"},
    doc="The gradient of `mish`.")
-op("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", **_activation, nn=True, variants="function",
-   grad={"self": "softplus_backward(grad, self, beta, threshold)"}, doc="log(1 + exp(beta * self)) / beta, self above threshold / beta.",
+op("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", **_activation, nn=True,
+   variants="function",
+   grad={"self": "softplus_backward(grad, self, beta, threshold)"},
+   doc="log(1 + exp(beta * self)) / beta, self above threshold / beta.",
    autocast={"accelerator": "float32"})
-op("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", **_backward,
+op("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
+   **_backward,
    grad={"grad_output": "softplus_backward(grad, self, beta, threshold)",
-         "self": "softplus_double_backward(grad * grad_output, self, beta, threshold)"}, doc="The gradient of `softplus`.",
+         "self": "softplus_double_backward(grad * grad_output, self, beta, threshold)"},
+   doc="The gradient of `softplus`.",
    overloads=["softplus_backward.grad_input(grad_output, self, beta, threshold, grad_input!)"])
 op("log_sigmoid(Tensor self) -> Tensor", **_activation, nn=True, variants="function",
    grad={"self": "grad * sigmoid(-self)"}, doc="log(sigmoid(self)).")
@@ -431,112 +568,154 @@ op("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward,
 op("hardsigmoid(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace",
    grad={"self": "hardsigmoid_backward(grad, self)"}, doc="(self + 3) / 6 clamped to [0, 1].")
 op("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward,
-   grad={"grad_output": "hardsigmoid_backward(grad, self)", "self": _zero}, doc="The gradient of `hardsigmoid`.",
+   grad={"grad_output": "hardsigmoid_backward(grad, self)", "self": _zero},
+   doc="The gradient of `hardsigmoid`.",
    overloads=["hardsigmoid_backward.grad_input(grad_output, self, grad_input!)"])
 op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation, variants="function method",
    grad={"self": "hardshrink_backward(grad, self, lambd)"}, doc="0 within [-lambd, lambd].")
-op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation, nn=True, variants="function",
+op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation, nn=True,
+   variants="function",
    grad={"self": "hardshrink_backward(grad, self, lambd)"}, doc="self moved towards 0 by lambd.")
 op("hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", **_backward,
-   grad={"grad_out": "hardshrink_backward(grad, self, lambd)", "self": _zero}, doc="The gradient of `hardshrink` and `softshrink`.",
+   grad={"grad_out": "hardshrink_backward(grad, self, lambd)", "self": _zero},
+   doc="The gradient of `hardshrink` and `softshrink`.",
    overloads=["hardshrink_backward.grad_input(grad_out, self, lambd, grad_input!)"])
-composite("softsign(Tensor self) -> Tensor", nn=True, variants="function", doc="self / (1 + |self|).", own=True)
-composite("tanhshrink(Tensor self) -> Tensor", nn=True, variants="function", doc="self - tanh(self).", own=True)
-composite("prelu(Tensor self, Tensor weight) -> Tensor", variants="function method", doc="self, times weight (one, or one per channel) below 0.",
+composite("softsign(Tensor self) -> Tensor", nn=True, variants="function",
+          doc="self / (1 + |self|).", own=True)
+composite("tanhshrink(Tensor self) -> Tensor", nn=True, variants="function",
+          doc="self - tanh(self).", own=True)
+composite("prelu(Tensor self, Tensor weight) -> Tensor", variants="function method",
+          doc="self, times weight (one, or one per channel) below 0.",
           autocast="lower")
-composite("glu(Tensor self, int dim=-1) -> Tensor", nn=True, variants="function", doc="One half along dim times the sigmoid of the other.", cpp_out=True)
-op("sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
+composite("glu(Tensor self, int dim=-1) -> Tensor", nn=True, variants="function",
+          doc="One half along dim times the sigmoid of the other.", cpp_out=True)
+op("sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
+   kernel=pointwise(floating, complex_), variants="function",
    grad={"grad_output": "sigmoid_backward(grad, output.conj())",
-         "output": "grad.conj() * grad_output * (1 - 2 * output.conj())"}, doc="The gradient of `sigmoid` from its result.",
+         "output": "grad.conj() * grad_output * (1 - 2 * output.conj())"},
+   doc="The gradient of `sigmoid` from its result.",
    overloads=["sigmoid_backward.grad_input(grad_output, output, grad_input!)"],
    jvp={"grad_output": "sigmoid_backward(grad_output_t, output)",
         "output": "grad_output * ((1 - 2 * output) * output_t).conj()"})
-op("tanh_backward(Tensor grad_output, Tensor output) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
+op("tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
+   kernel=pointwise(floating, complex_), variants="function",
    grad={"grad_output": "tanh_backward(grad, output.conj())",
-         "output": "grad.conj() * (-2 * output.conj() * grad_output)"}, doc="The gradient of `tanh` from its result.",
+         "output": "grad.conj() * (-2 * output.conj() * grad_output)"},
+   doc="The gradient of `tanh` from its result.",
    overloads=["tanh_backward.grad_input(grad_output, output, grad_input!)"],
    jvp={"grad_output": "tanh_backward(grad_output_t, output)",
         "output": "grad_output * (-2 * output * output_t).conj()"})
 
 # ---- losses that are a formula and a mean; reduction is 0 (none), 1 (mean) or 2 (sum) ----
 
-op("_squared_error(Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating, complex_), variants="function",
-   grad={"self": "grad * (2 * (self - target)).conj()", "target": "grad * (2 * (target - self)).conj()"}, doc="(self - target)^2.", own=True)
-op("_smooth_l1(Tensor self, Tensor target, float beta) -> Tensor", kernel=pointwise(floating), variants="function",
-   grad={"self": "grad * _smooth_l1_slope(self, target, beta)", "target": "-grad * _smooth_l1_slope(self, target, beta)"},
+op("_squared_error(Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating, complex_),
+   variants="function",
+   grad={"self": "grad * (2 * (self - target)).conj()",
+         "target": "grad * (2 * (target - self)).conj()"}, doc="(self - target)^2.", own=True)
+op("_smooth_l1(Tensor self, Tensor target, float beta) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"self": "grad * _smooth_l1_slope(self, target, beta)",
+         "target": "-grad * _smooth_l1_slope(self, target, beta)"},
    doc="Squared error / (2 beta) below beta, absolute error above.", own=True)
-op("_smooth_l1_slope(Tensor self, Tensor target, float beta) -> Tensor", kernel=pointwise(floating), variants="function",
-   grad={"self": "grad * ((self - target).abs() < beta) / beta", "target": "-grad * ((self - target).abs() < beta) / beta"},
+op("_smooth_l1_slope(Tensor self, Tensor target, float beta) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"self": "grad * ((self - target).abs() < beta) / beta",
+         "target": "-grad * ((self - target).abs() < beta) / beta"},
    doc="The derivative of `_smooth_l1`.", own=True)
-op("_huber(Tensor self, Tensor target, float delta) -> Tensor", kernel=pointwise(floating), variants="function",
-   grad={"self": "grad * _huber_slope(self, target, delta)", "target": "-grad * _huber_slope(self, target, delta)"},
+op("_huber(Tensor self, Tensor target, float delta) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"self": "grad * _huber_slope(self, target, delta)",
+         "target": "-grad * _huber_slope(self, target, delta)"},
    doc="Half the squared error below delta, delta times the absolute error above.", own=True)
-op("_huber_slope(Tensor self, Tensor target, float delta) -> Tensor", kernel=pointwise(floating), variants="function",
-   grad={"self": "grad * ((self - target).abs() < delta)", "target": "-grad * ((self - target).abs() < delta)"},
+op("_huber_slope(Tensor self, Tensor target, float delta) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"self": "grad * ((self - target).abs() < delta)",
+         "target": "-grad * ((self - target).abs() < delta)"},
    doc="The derivative of `_huber`.", own=True)
-composite("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nn=True, variants="function out",
+composite("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nn=True,
+          variants="function out",
           doc="Mean squared error.",
           autocast="float32")
-composite("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nn=True, variants="function",
+composite("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nn=True,
+          variants="function",
           doc="Mean absolute error.",
           autocast="float32")
-composite("smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor", nn=True,
+composite("smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
+          nn=True,
           variants="function out", doc="Squared error near 0, absolute error beyond beta.",
           autocast="float32")
-composite("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor", nn=True,
+composite("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
+          nn=True,
           variants="function out", doc="Squared error near 0, linear beyond delta.",
           autocast="float32")
 
 # ---- comparing tensors ----
 
-composite("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+composite("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
+          "equal_nan=False) -> Tensor",
           ref="numpy.isclose", doc="True where |self - other| <= atol + rtol * |other|.")
-composite("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
+composite("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
+          "equal_nan=False) -> bool",
           ref="numpy.allclose", doc="Whether all elements are close.")
-composite("equal(Tensor self, Tensor other) -> bool", ref="numpy.array_equal", doc="Whether sizes and elements are the same.")
+composite("equal(Tensor self, Tensor other) -> bool", ref="numpy.array_equal",
+          doc="Whether sizes and elements are the same.")
 
 # ---- writing ----
 
-op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)", kernel=update(isa=False, constant=True),
+op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)",
+   kernel=update(isa=False, constant=True),
    grad={"self": _zero, "value": "grad.sum()"}, doc="All elements become value.",
    jvp={"self": "zeros_like(self_t)", "value": "value_t"}, batch="aligned")
-op("zero_(Tensor(a!) self) -> Tensor(a!)", kernel=update(isa=False, constant=True), grad={"self": _zero}, doc="All elements become 0.",
+op("zero_(Tensor(a!) self) -> Tensor(a!)", kernel=update(isa=False, constant=True),
+   grad={"self": _zero}, doc="All elements become 0.",
    batch="aligned")
 
 # ---- other names ----
 
 for _alias, _name in {
-    "absolute": "abs", "negative": "neg", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arccosh": "acosh",
+    "absolute": "abs", "negative": "neg", "arccos": "acos", "arcsin": "asin", "arctan": "atan",
+                      "arccosh": "acosh",
     "arcsinh": "asinh", "arctanh": "atanh", "fix": "trunc",
 }.items():
     composite(f"{_alias}(Tensor self) -> Tensor", variants="function method out", doc=f"`{_name}`.")
-    composite(f"{_alias}_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace", doc=f"`{_name}_`.")
+    composite(f"{_alias}_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
+              doc=f"`{_name}_`.")
 for _alias, _name in {
     "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
     "not_equal": "ne",
 }.items():
-    composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor", variants="function method out", doc=f"`{_name}`.")
-    composite(f"{_alias}_(Tensor(a!) self, Tensor|Scalar other) -> Tensor(a!)", variants="method inplace", doc=f"`{_name}_`.")
+    composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor",
+              variants="function method out", doc=f"`{_name}`.")
+    composite(f"{_alias}_(Tensor(a!) self, Tensor|Scalar other) -> Tensor(a!)",
+              variants="method inplace", doc=f"`{_name}_`.")
 for _alias, _name in {"multiply": "mul", "true_divide": "div"}.items():
-    composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor", variants="function method out", doc=f"`{_name}`.",
+    composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor",
+              variants="function method out", doc=f"`{_name}`.",
               overloads=[f"{_alias}.Tensor(self, other)", f"{_alias}.Scalar(self, Scalar other)",
                          f"{_alias}.out(self, other, out!)"])
-    composite(f"{_alias}_(Tensor(a!) self, Tensor|Scalar other) -> Tensor(a!)", variants="method inplace", doc=f"`{_name}_`.",
+    composite(f"{_alias}_(Tensor(a!) self, Tensor|Scalar other) -> Tensor(a!)",
+              variants="method inplace", doc=f"`{_name}_`.",
               overloads=[f"{_alias}_.Tensor(self, other)", f"{_alias}_.Scalar(self, Scalar other)"])
-composite("arctan2(Tensor self, Tensor other) -> Tensor", variants="function method out", doc="`atan2`.")
-composite("subtract(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", variants="function method out", doc="`sub`.",
-          overloads=["subtract.Tensor(self, other, alpha)", "subtract.Scalar(self, Scalar other, Scalar alpha=1)",
+composite("arctan2(Tensor self, Tensor other) -> Tensor", variants="function method out",
+          doc="`atan2`.")
+composite("subtract(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
+          variants="function method out", doc="`sub`.",
+          overloads=["subtract.Tensor(self, other, alpha)",
+                     "subtract.Scalar(self, Scalar other, Scalar alpha=1)",
                      "subtract.out(self, other, alpha, out!)"])
-composite("subtract_(Tensor(a!) self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)", variants="method inplace", doc="`sub_`.",
+composite("subtract_(Tensor(a!) self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)",
+          variants="method inplace", doc="`sub_`.",
           overloads=["subtract_.Tensor(self, other, alpha)",
                      "subtract_.Scalar(self, Scalar other, Scalar alpha=1)"])
-composite("divide(Tensor self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor", variants="function method out", doc="`div`.",
+composite("divide(Tensor self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor",
+          variants="function method out", doc="`div`.",
           overloads=["divide.Tensor(self, other)", "divide.Scalar(self, Scalar other)",
                      "divide.Tensor_mode(self, other, *, str? rounding_mode)",
                      "divide.Scalar_mode(self, Scalar other, *, str? rounding_mode)",
                      "divide.out(self, other, out!)",
                      "divide.out_mode(self, other, *, str? rounding_mode, out!)"])
-composite("divide_(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor(a!)", variants="method inplace", doc="`div_`.",
+composite("divide_(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor(a!)",
+          variants="method inplace", doc="`div_`.",
           overloads=["divide_.Tensor(self, other)", "divide_.Scalar(self, Scalar other)",
                      "divide_.Tensor_mode(self, other, *, str? rounding_mode)",
                      "divide_.Scalar_mode(self, Scalar other, *, str? rounding_mode)"])

@@ -1,4 +1,5 @@
-"""Pooling over one, two and three dimensions: one kernel each, whose length of kernel_size says over how many."""
+"""Pooling over one, two and three dimensions: one kernel each, whose length of kernel_size says
+over how many."""
 
 from gen.table import composite, custom, op
 
@@ -6,38 +7,50 @@ _window = "int[] kernel_size, int[] stride, int[] padding"
 
 def _node(sizes, before, after):
     """PyTorch's names of the nodes: by the number of dimensions that are pooled over."""
-    return {"": f"{before}2{after}", **{f"{sizes}.size() == {n}": f"{before}{n}{after}" for n in (1, 3)}}
+    return {"": f"{before}2{after}", **{f"{sizes}.size() == {n}": f"{before}{n}{after}"
+                                        for n in (1, 3)}}
 
 
-op(f"_max_pool(Tensor self, {_window}, int[] dilation, bool ceil_mode) -> (Tensor values, Tensor indices)",
-   node=_node("kernel_size", "MaxPool", "DWithIndicesBackward0"), kernel=custom(), variants="", nondiff=("indices",),
+op(f"_max_pool(Tensor self, {_window}, int[] dilation, bool ceil_mode) -> (Tensor values, Tensor "
+   f"indices)",
+   node=_node("kernel_size", "MaxPool", "DWithIndicesBackward0"), kernel=custom(), variants="",
+   nondiff=("indices",),
    grad={"self": "_max_pool_backward(grad_values, indices, self.sizes(), kernel_size.size())"},
    doc="The largest element of each window and its place in the image (flat).", own=True,
    jvp="pooled_at(self_t, indices, kernel_size)", batch="fold")
-op("_max_pool_backward(Tensor grad_output, Tensor indices, int[] input_size, int dims) -> Tensor", kernel=custom(),
+op("_max_pool_backward(Tensor grad_output, Tensor indices, int[] input_size, int dims) -> Tensor",
+   kernel=custom(),
    variants="", grad={"grad_output": "pooled_at(grad, indices, dims)"},
    doc="Adds gradients at the places of the largest elements.", own=True,
    jvp="linear", batch="fold")
-op(f"_avg_pool(Tensor self, {_window}, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+op(f"_avg_pool(Tensor self, {_window}, bool ceil_mode, bool count_include_pad, int? "
+   f"divisor_override) -> Tensor",
    node=_node("kernel_size", "AvgPool", "DBackward0"), kernel=custom(), variants="",
-   grad={"self": "_avg_pool_backward(grad, self.sizes(), kernel_size, stride, padding, ceil_mode, count_include_pad, "
+   grad={"self": "_avg_pool_backward(grad, self.sizes(), kernel_size, stride, padding, ceil_mode, "
+                 "count_include_pad, "
          "divisor_override)"},
    doc="The mean of each window.", own=True,
    jvp="linear", batch="fold")
-op(f"_avg_pool_backward(Tensor grad_output, int[] input_size, {_window}, bool ceil_mode, bool count_include_pad, "
+op(f"_avg_pool_backward(Tensor grad_output, int[] input_size, {_window}, bool ceil_mode, bool "
+   f"count_include_pad, "
    "int? divisor_override) -> Tensor", kernel=custom(), variants="",
-   grad={"grad_output": "_avg_pool(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)"},
+   grad={"grad_output": "_avg_pool(grad, kernel_size, stride, padding, ceil_mode, "
+                        "count_include_pad, divisor_override)"},
    doc="Spreads gradients over the windows.", own=True,
    jvp="linear", batch="fold")
-op("_adaptive_avg_pool(Tensor self, int[] output_size) -> Tensor", node=_node("output_size", "AdaptiveAvgPool", "DBackward0"), kernel=custom(), variants="",
+op("_adaptive_avg_pool(Tensor self, int[] output_size) -> Tensor",
+   node=_node("output_size", "AdaptiveAvgPool", "DBackward0"), kernel=custom(), variants="",
    grad={"self": "_adaptive_avg_pool_backward(grad, self.sizes(), output_size.size())"},
    doc="The means of nearly equal windows, as many as output_size says.", own=True,
    jvp="linear", batch="fold")
-op("_adaptive_avg_pool_backward(Tensor grad_output, int[] input_size, int dims) -> Tensor", kernel=custom(),
-   variants="", grad={"grad_output": "_adaptive_avg_pool(grad, last_sizes(grad_output.sizes(), dims))"},
+op("_adaptive_avg_pool_backward(Tensor grad_output, int[] input_size, int dims) -> Tensor",
+   kernel=custom(),
+   variants="", grad={"grad_output": "_adaptive_avg_pool(grad, last_sizes(grad_output.sizes(), "
+                                     "dims))"},
    doc="Spreads gradients over the windows.", own=True,
    jvp="linear", batch="fold")
-op("_adaptive_max_pool(Tensor self, int[] output_size) -> (Tensor values, Tensor indices)", node=_node("output_size", "AdaptiveMaxPool", "DBackward0"), kernel=custom(),
+op("_adaptive_max_pool(Tensor self, int[] output_size) -> (Tensor values, Tensor indices)",
+   node=_node("output_size", "AdaptiveMaxPool", "DBackward0"), kernel=custom(),
    variants="", nondiff=("indices",),
    grad={"self": "_max_pool_backward(grad_values, indices, self.sizes(), output_size.size())"},
    doc="The largest elements of nearly equal windows and their places.", own=True,
@@ -45,32 +58,42 @@ op("_adaptive_max_pool(Tensor self, int[] output_size) -> (Tensor values, Tensor
 
 
 def _out(call, n):
-    """The keys of the out= overload of a pooling that gives places, which only images and volumes have."""
+    """The keys of the out= overload of a pooling that gives places: images and volumes have it."""
     name, _, arguments = call.partition("(")
-    return {"cpp_out": True, "overloads": [f"{name}.out({arguments}, out!, indices!)"]} if n > 1 else {}
+    return {"cpp_out": True,
+            "overloads": [f"{name}.out({arguments}, out!, indices!)"]} if n > 1 else {}
 
 
 for _n in (1, 2, 3):
     _sizes = f"int[{_n}] kernel_size, int[{_n}] stride=[], int[{_n}] padding=0"
     _dims = ("one dimension", "two dimensions", "three dimensions")[_n - 1]
-    composite(f"max_pool{_n}d(Tensor self, {_sizes}, int[{_n}] dilation=1, bool ceil_mode=False) -> Tensor",
+    composite(f"max_pool{_n}d(Tensor self, {_sizes}, int[{_n}] dilation=1, bool ceil_mode=False) "
+              f"-> Tensor",
               variants="function", doc=f"The largest element of each window over {_dims}.",
               autocast={"cpu": "float32"} if _n == 3 else None)
-    composite(f"max_pool{_n}d_with_indices(Tensor self, {_sizes}, int[{_n}] dilation=1, bool ceil_mode=False) -> "
+    composite(f"max_pool{_n}d_with_indices(Tensor self, {_sizes}, int[{_n}] dilation=1, bool "
+              f"ceil_mode=False) -> "
               "(Tensor, Tensor)", variants="function", nn=_n > 1, doc="The same, with the places.",
-              **_out(f"max_pool{_n}d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode", _n))
+              **_out(f"max_pool{_n}d_with_indices(self, kernel_size, stride, padding, dilation, "
+                     f"ceil_mode", _n))
     _more = ", int? divisor_override=None" if _n > 1 else ""
-    composite(f"avg_pool{_n}d(Tensor self, {_sizes}, bool ceil_mode=False, bool count_include_pad=True{_more}) -> Tensor",
-              variants="function", nn=_n > 1, cpp_out=True, doc=f"The mean of each window over {_dims}.",
+    composite(f"avg_pool{_n}d(Tensor self, {_sizes}, bool ceil_mode=False, bool "
+              f"count_include_pad=True{_more}) -> Tensor",
+              variants="function", nn=_n > 1, cpp_out=True,
+              doc=f"The mean of each window over {_dims}.",
               autocast={"cpu": "float32"} if _n == 3 else None)
-    composite(f"adaptive_avg_pool{_n}d(Tensor self, int[{_n}] output_size) -> Tensor", variants="function", nn=_n > 1,
+    composite(f"adaptive_avg_pool{_n}d(Tensor self, int[{_n}] output_size) -> Tensor",
+              variants="function", nn=_n > 1,
               cpp_out=True, doc=f"Means of nearly equal windows over {_dims}.",
               autocast={"cpu": "float32"} if _n == 3 else None)
-    composite(f"adaptive_max_pool{_n}d(Tensor self, int[{_n}] output_size) -> (Tensor, Tensor)", variants="function",
-              nn=_n > 1, doc=f"Largest elements of nearly equal windows over {_dims}, with their places.",
+    composite(f"adaptive_max_pool{_n}d(Tensor self, int[{_n}] output_size) -> (Tensor, Tensor)",
+              variants="function",
+              nn=_n > 1, doc=f"Largest elements of nearly equal windows over {_dims}, with their "
+                             f"places.",
               **_out(f"adaptive_max_pool{_n}d(self, output_size", _n),
               autocast={"cpu": "float32"} if _n == 3 else None)
-    composite(f"lp_pool{_n}d(Tensor self, float norm_type, int[{_n}] kernel_size, int[{_n}]? stride=None, "
+    composite(f"lp_pool{_n}d(Tensor self, float norm_type, int[{_n}] kernel_size, int[{_n}]? "
+              f"stride=None, "
               "bool ceil_mode=False) -> Tensor", variants="function", nn=True,
               doc=f"The p-norm of each window over {_dims}.", own=True)
 
@@ -78,24 +101,35 @@ for _n in (1, 2, 3):
 
 _windows = "int[{n}] kernel_size, int[{n}] output_size, Tensor random_samples"
 for _n in (2, 3):
-    composite(f"fractional_max_pool{_n}d(Tensor self, {_windows.format(n=_n)}) -> (Tensor, Tensor)", variants="function",
+    composite(f"fractional_max_pool{_n}d(Tensor self, {_windows.format(n=_n)}) -> (Tensor, Tensor)",
+              variants="function",
               cpp_out=True, nn=True,
-              overloads=[f"fractional_max_pool{_n}d.output(self, kernel_size, output_size, random_samples, output!, indices!)"],
-              doc="The largest elements of output_size windows, and their places. The distances of the windows "
-                           "are nearly equal; where they begin depends on a number in [0, 1) for each channel and dimension.")
+              overloads=[f"fractional_max_pool{_n}d.output(self, kernel_size, output_size, "
+                         f"random_samples, output!, indices!)"],
+              doc="The largest elements of output_size windows, and their places. The distances of "
+                  "the windows "
+                           "are nearly equal; where they begin depends on a number in [0, 1) for "
+                           "each channel and dimension.")
 composite("_fractional_max_pool(Tensor self, int dims, int[] kernel_size, int[]? output_size=None, "
-          "float[]? output_ratio=None, Tensor? random_samples=None) -> (Tensor, Tensor)", variants="function",
-          doc="`fractional_max_pool` of output_size windows, or of output_ratio times as many as there are pixels; "
+          "float[]? output_ratio=None, Tensor? random_samples=None) -> (Tensor, Tensor)",
+          variants="function",
+          doc="`fractional_max_pool` of output_size windows, or of output_ratio times as many as "
+              "there are pixels; "
               "random_samples are drawn where there are none.", own=True)
 
 # ---- maxima put back ----
 
-composite("max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor", variants="function out", nn=True,
-          doc="An image of zeros with elements where indices say.")
-composite("max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor",
+composite("max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor",
           variants="function out", nn=True,
-          doc="The same in three dimensions; stride and padding of the pooling that is undone are checked only.")
-composite("_max_unpool(Tensor self, Tensor indices, int dims, int[] kernel_size, int[]? stride=None, int[] padding=0, "
+          doc="An image of zeros with elements where indices say.")
+composite("max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] "
+          "padding) -> Tensor",
+          variants="function out", nn=True,
+          doc="The same in three dimensions; stride and padding of the pooling that is undone are "
+              "checked only.")
+composite("_max_unpool(Tensor self, Tensor indices, int dims, int[] kernel_size, int[]? "
+          "stride=None, int[] padding=0, "
           "int[]? output_size=None) -> Tensor", variants="function",
-          doc="Undoes `max_pool`: the maxima at their indices, zeros elsewhere. output_size chooses among the sizes that "
+          doc="Undoes `max_pool`: the maxima at their indices, zeros elsewhere. output_size "
+              "chooses among the sizes that "
               "pool to the input's.", own=True)

@@ -4,7 +4,8 @@ from gen.table import composite, custom, op
 
 # ---- sums and products ----
 
-op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(), node={"dim.has_value()": 1},
+op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+   kernel=custom(), node={"dim.has_value()": 1},
    grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim)"}, ref="numpy.sum",
    doc="Sum over the given dimensions, or all. Integers and bool sum to int64.",
    overloads=["sum(self, dtype)", "sum.dim_IntList(self, int[1]? dim, keepdim, dtype)",
@@ -12,50 +13,63 @@ op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=
               "sum.IntList_out(self, int[1]? dim, keepdim, dtype, out!)"],
    jvp="linear", batch="dims",
    autocast={"accelerator": "float32"})
-op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(),
-   grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim) * self.isnan().logical_not()"}, ref="numpy.nansum",
+op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+   kernel=custom(),
+   grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim) * self.isnan().logical_not()"},
+   ref="numpy.nansum",
    doc="Sum in which NaN counts as zero.",
    jvp="reduced", batch="dims")
-op("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(), node={"dim.has_value()": 1},
+op("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+   kernel=custom(), node={"dim.has_value()": 1},
    grad={"self": "mean_backward(grad, self.sizes(), dim, keepdim)"}, ref="numpy.mean",
    doc="Mean over the given dimensions, or all.",
    overloads=["mean(self, dtype)", "mean.dim(self, int[1]? dim, keepdim, dtype)",
               "mean.dtype_out(self, dtype, out!)",
               "mean.out(self, int[1]? dim, keepdim, dtype, out!)"],
    jvp="linear", batch="dims")
-op("prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", kernel=custom(), node={"dim.has_value()": 1},
+op("prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+   kernel=custom(), node={"dim.has_value()": 1},
    grad={"self": "prod_backward(grad, self, result, dim, keepdim)"}, ref="numpy.prod",
    doc="Product over a dimension, or of all elements. Integers and bool multiply in int64.",
    overloads=["prod.dim_int(self, int dim, keepdim, dtype)", "prod(self, dtype)",
               "prod.int_out(self, int dim, keepdim, dtype, out!)", "prod.out(self, dtype, out!)"],
    jvp="reduced", batch="dims",
    autocast="float32")
-composite("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+composite("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
+          "-> Tensor",
           ref="numpy.nanmean", doc="Mean of the elements that are not NaN.", cpp_out=True)
 
 # ---- extremes ----
 
-op("max(Tensor self) -> Tensor", kernel=custom(), node=1, grad={"self": "extreme_backward(grad, self, result, {}, false)"},
+op("max(Tensor self) -> Tensor", kernel=custom(), node=1,
+   grad={"self": "extreme_backward(grad, self, result, {}, false)"},
    ref="numpy.max", doc="The largest element; NaN where one occurs.",
    overloads=["max.unary_out(self, out!)"],
    jvp="reduced", batch="self.reshape(batch, -1).amax(1)")
-op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", kernel=custom(), node=0,
-   grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"}, nondiff=("indices",),
+op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+   kernel=custom(), node=0,
+   grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
+   nondiff=("indices",),
    doc="The largest elements along a dimension and where each first stands.",
    overloads=["max.dim_max(self, dim, keepdim, max!, max_values!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
-composite("max.other(Tensor self, Tensor other) -> Tensor", ref="numpy.maximum", doc="`maximum`.", cpp_out=True,
+composite("max.other(Tensor self, Tensor other) -> Tensor", ref="numpy.maximum", doc="`maximum`.",
+          cpp_out=True,
           overloads=["max.out(self, other, out!)"])
-op("min(Tensor self) -> Tensor", kernel=custom(), node=1, grad={"self": "extreme_backward(grad, self, result, {}, false)"},
+op("min(Tensor self) -> Tensor", kernel=custom(), node=1,
+   grad={"self": "extreme_backward(grad, self, result, {}, false)"},
    ref="numpy.min", doc="The smallest element; NaN where one occurs.",
    overloads=["min.unary_out(self, out!)"],
    jvp="reduced", batch="self.reshape(batch, -1).amin(1)")
-op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", kernel=custom(), node=0,
-   grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"}, nondiff=("indices",),
+op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+   kernel=custom(), node=0,
+   grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
+   nondiff=("indices",),
    doc="The smallest elements along a dimension and where each first stands.",
    overloads=["min.dim_min(self, dim, keepdim, min!, min_indices!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
-composite("min.other(Tensor self, Tensor other) -> Tensor", ref="numpy.minimum", doc="`minimum`.", cpp_out=True,
+composite("min.other(Tensor self, Tensor other) -> Tensor", ref="numpy.minimum", doc="`minimum`.",
+          cpp_out=True,
           overloads=["min.out(self, other, out!)"])
 op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
    grad={"self": "extreme_backward(grad, self, result, dim, keepdim)"}, ref="numpy.max",
@@ -65,32 +79,38 @@ op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", kernel=cust
    grad={"self": "extreme_backward(grad, self, result, dim, keepdim)"}, ref="numpy.min",
    doc="The smallest elements over dimensions; equal ones share the gradient.",
    jvp="reduced", batch="dims")
-op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", kernel=custom(),
+op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+   kernel=custom(),
    grad={"self": "aminmax_backward(grad_min, grad_max, self, min, max, dim, keepdim)"},
    doc="The smallest and the largest elements at once.",
    jvp="reduced", batch="dims")
 op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
-   ref="numpy.argmax", doc="Where the largest element first stands: along a dimension, or in the flattened tensor.",
+   ref="numpy.argmax",
+   doc="Where the largest element first stands: along a dimension, or in the flattened tensor.",
    batch="dims")
 op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
-   ref="numpy.argmin", doc="Where the smallest element first stands: along a dimension, or in the flattened tensor.",
+   ref="numpy.argmin",
+   doc="Where the smallest element first stands: along a dimension, or in the flattened tensor.",
    batch="dims")
 
 # ---- truth and counts ----
 
-op("any(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none", ref="numpy.any",
+op("any(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
+   ref="numpy.any",
    doc="Whether any element is not zero.",
    overloads=["any.dim(self, int dim, keepdim)", "any(self)",
               "any.dims(self, int[]? dim=None, keepdim)", "any.out(self, int dim, keepdim, out!)",
               "any.all_out(self, out!)", "any.dims_out(self, int[]? dim=None, keepdim, out!)"],
    batch="dims")
-op("all(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none", ref="numpy.all",
+op("all(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
+   ref="numpy.all",
    doc="Whether no element is zero.",
    overloads=["all.dim(self, int dim, keepdim)", "all(self)",
               "all.dims(self, int[]? dim=None, keepdim)", "all.out(self, int dim, keepdim, out!)",
               "all.all_out(self, out!)", "all.dims_out(self, int[]? dim=None, keepdim, out!)"],
    batch="dims")
-op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor", kernel=custom(), grad="none", ref="numpy.count_nonzero",
+op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor", kernel=custom(), grad="none",
+   ref="numpy.count_nonzero",
    doc="How many elements are not zero.",
    overloads=["count_nonzero(self, int? dim=None)", "count_nonzero.dim_IntList(self, int[] dim)",
               "count_nonzero.out(self, int? dim=None, out!)",
@@ -105,19 +125,23 @@ composite("var.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) 
           doc="Variance over dimensions.", cpp_out=True,
           overloads=["var.dim(self, dim, unbiased=True, keepdim)",
                      "var.out(self, dim, unbiased=True, keepdim, out!)"])
-op("var(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", kernel=custom(), node=0,
+op("var(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+   kernel=custom(), node=0,
    grad={"self": "var_backward(grad, self, dim, correction, keepdim)"}, ref="numpy.var",
-   doc="Variance over dimensions: squared distances from the mean, divided by n - correction (default 1).",
+   doc="Variance over dimensions: squared distances from the mean, divided by n - correction "
+       "(default 1).",
    overloads=["var.correction(self, dim, correction, keepdim)",
               "var.correction_out(self, dim, correction, keepdim, out!)"],
    jvp="reduced", batch="dims")
-composite("std.unbiased(Tensor self, bool unbiased) -> Tensor", doc="Standard deviation of all elements.",
+composite("std.unbiased(Tensor self, bool unbiased) -> Tensor",
+          doc="Standard deviation of all elements.",
           overloads=["std(self, unbiased=True)"])
 composite("std.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
           doc="Standard deviation over dimensions.", cpp_out=True,
           overloads=["std.dim(self, dim, unbiased=True, keepdim)",
                      "std.out(self, dim, unbiased=True, keepdim, out!)"])
-op("std(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", kernel=custom(), node=0,
+op("std(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+   kernel=custom(), node=0,
    grad={"self": "std_backward(grad, self, result, dim, correction, keepdim)"}, ref="numpy.std",
    doc="Standard deviation over dimensions: the root of `var`.",
    overloads=["std.correction(self, dim, correction, keepdim)",
@@ -126,10 +150,12 @@ op("std(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=
 composite("var_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)", variants="function",
           doc="Variance and mean of all elements.",
           overloads=["var_mean(self, unbiased=True)"])
-composite("var_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, Tensor)",
+composite("var_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, "
+          "Tensor)",
           variants="function", doc="Variance and mean over dimensions.",
           overloads=["var_mean.dim(self, dim, unbiased=True, keepdim)"])
-op("var_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+op("var_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+   "(Tensor, Tensor)",
    kernel=custom(), node=0, variants="function",
    grad={"self": "var_backward(grad_result0, self, dim, correction, keepdim) + "
                  "mean_backward(grad_result1, self.sizes(), dim, keepdim)"},
@@ -140,10 +166,12 @@ op("var_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool kee
 composite("std_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)", variants="function",
           doc="Standard deviation and mean of all elements.",
           overloads=["std_mean(self, unbiased=True)"])
-composite("std_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, Tensor)",
+composite("std_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, "
+          "Tensor)",
           variants="function", doc="Standard deviation and mean over dimensions.",
           overloads=["std_mean.dim(self, dim, unbiased=True, keepdim)"])
-op("std_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+op("std_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+   "(Tensor, Tensor)",
    kernel=custom(), node=0, variants="function",
    grad={"self": "std_backward(grad_result0, self, result0, dim, correction, keepdim) + "
                  "mean_backward(grad_result1, self.sizes(), dim, keepdim)"},
@@ -154,27 +182,36 @@ op("std_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool kee
 
 # ---- norms and logsumexp ----
 
-op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
+op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
+   "ScalarType? dtype=None) "
    "-> Tensor", kernel=custom(), variants="function out",
    grad={"self": "vector_norm_backward(grad, self, ord, dim, keepdim, result)"},
-   doc="The ord-norm of vectors: the root of the sum of powers, the largest |x| for inf, the count for 0.",
+   doc="The ord-norm of vectors: the root of the sum of powers, the largest |x| for inf, the count "
+       "for 0.",
    jvp="reduced", batch="dims",
    autocast={"accelerator": "float32"})
-composite("norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+composite("norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
+          "dtype=None) -> Tensor",
           doc="`linalg_vector_norm`; None is 2.", cpp_out=True,
-          overloads=["norm.ScalarOpt_dim_dtype(self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype)",
+          overloads=["norm.ScalarOpt_dim_dtype(self, Scalar? p, int[1] dim, bool keepdim, *, "
+                     "ScalarType dtype)",
                      "norm.ScalarOpt_dtype(self, Scalar? p, *, ScalarType dtype)",
                      "norm.Scalar(self, Scalar p=2)",
                      "norm.ScalarOpt_dim(self, Scalar? p, int[1] dim, keepdim)",
                      "norm.ScalarOpt_dtype_out(self, Scalar? p, *, ScalarType dtype, out!)",
-                     "norm.dtype_out(self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype, out!)",
+                     "norm.dtype_out(self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType "
+                     "dtype, out!)",
                      "norm.Scalar_out(self, Scalar p=2, out!)",
                      "norm.out(self, Scalar? p, int[1] dim, keepdim, out!)"],
           autocast={"accelerator": "float32"})
-composite("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", doc="The p-norm of self - other.", cpp_out=True,
+composite("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+          doc="The p-norm of self - other.", cpp_out=True,
           autocast={"accelerator": "float32"})
-op("_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", kernel=custom(), variants="", node="LogsumexpBackward0",
-   grad={"self": "logsumexp_backward(grad, self, result, dim, keepdim)"}, doc="`logsumexp` of real numbers.", own=True,
+op("_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", kernel=custom(),
+   variants="", node="LogsumexpBackward0",
+   grad={"self": "logsumexp_backward(grad, self, result, dim, keepdim)"},
+   doc="`logsumexp` of real numbers.", own=True,
    jvp="reduced", batch="dims")
-composite("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", variants="function method out",
+composite("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+          variants="function method out",
           doc="log(sum(exp(self))) over dimensions, without overflow.")

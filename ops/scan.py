@@ -3,23 +3,28 @@
 from gen.table import custom, op
 
 op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", kernel=custom(),
-   variants="function method inplace out", grad={"self": "reverse_cumsum(grad, dim)"}, ref="numpy.cumsum",
+   variants="function method inplace out", grad={"self": "reverse_cumsum(grad, dim)"},
+   ref="numpy.cumsum",
    doc="Running sum. Integers and bool sum to int64.",
    jvp="linear", batch="dims",
    autocast={"accelerator": "float32"})
 op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", kernel=custom(),
-   variants="function method inplace out", grad={"self": "cumprod_backward(grad, self, result, dim)"},
+   variants="function method inplace out",
+   grad={"self": "cumprod_backward(grad, self, result, dim)"},
    ref="numpy.cumprod", doc="Running product. Integers and bool multiply in int64.",
    jvp="twice: zeros of self want care", batch="dims",
    autocast={"accelerator": "float32"})
 op("logcumsumexp(Tensor self, int dim) -> Tensor", kernel=custom(),
-   grad={"self": "logcumsumexp_backward(grad, self, result, dim)"}, doc="log(cumsum(exp(self))) without overflow.",
+   grad={"self": "logcumsumexp_backward(grad, self, result, dim)"},
+   doc="log(cumsum(exp(self))) without overflow.",
    jvp="twice: sums of tangents of either sign have no logarithm", batch="dims")
-op("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", kernel=custom(), nondiff=("indices",),
+op("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", kernel=custom(),
+   nondiff=("indices",),
    grad={"self": "cumulative_selected(grad_values, indices, dim)"},
    doc="Running maximum and where it stands; the last of equal elements.",
    jvp="self_t.gather(dim, indices)", batch="dims")
-op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", kernel=custom(), nondiff=("indices",),
+op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", kernel=custom(),
+   nondiff=("indices",),
    grad={"self": "cumulative_selected(grad_values, indices, dim)"},
    doc="Running minimum and where it stands; the last of equal elements.",
    jvp="self_t.gather(dim, indices)", batch="dims")

@@ -1,4 +1,5 @@
-"""Views and what rearranges without computing: the geometry of each view is in src/ops/views.cpp."""
+"""Views and what rearranges without computing: the geometry of each view is in
+src/ops/views.cpp."""
 
 from gen.table import composite, custom, op, update, view
 
@@ -37,7 +38,8 @@ view("select(Tensor(a) self, int dim, int index) -> Tensor(a)",
      doc="One slice along a dimension, which disappears.",
      overloads=["select.int(self, dim, index)"])
 view("slice(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
-     grad={"self": "slice_backward(grad, self.sizes(), dim, start.value_or(0), end.value_or(INT64_MAX), step)"},
+     grad={"self": "slice_backward(grad, self.sizes(), dim, start.value_or(0), "
+                   "end.value_or(INT64_MAX), step)"},
      variants="method",
      doc="start:end:step along a dimension, clamped as Python does.",
      overloads=["slice.Tensor(self, dim, start, end, step)"])
@@ -49,7 +51,8 @@ view("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=N
                    "size, stride, storage_offset)"},
      doc="A window with given sizes, strides and offset on the storage; bounds are checked.")
 view("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-     grad={"self": "diagonal_backward(grad, self.sizes(), offset, dim1, dim2)"}, ref="numpy.diagonal",
+     grad={"self": "diagonal_backward(grad, self.sizes(), offset, dim1, dim2)"},
+     ref="numpy.diagonal",
      doc="The diagonal of two dimensions, as the last one.")
 view("alias(Tensor(a) self) -> Tensor(a)",
      grad={"self": "grad"}, variants="",
@@ -59,7 +62,8 @@ view("view_dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
      doc="The same bytes read as another dtype.", own=True,
      batch="leading")
 view("split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]",
-     grad={"self": "split_backward(grad_list, self.sizes(), self.options(), split_size, dim)"}, variants="",
+     grad={"self": "split_backward(grad_list, self.sizes(), self.options(), split_size, dim)"},
+     variants="",
      doc="Consecutive pieces of the given lengths.")
 view("unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]",
      grad={"self": "unbind_backward(grad_list, self.sizes(), self.options(), dim)"},
@@ -68,15 +72,21 @@ view("unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]",
 
 # ---- scattering a view's gradient back ----
 
-op("select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor", kernel=custom(anywhere=True),
-   grad={"grad_output": "grad.select(dim, index)"}, variants="", doc="Zeros with the gradient in one slice.",
+op("select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
+   kernel=custom(anywhere=True),
+   grad={"grad_output": "grad.select(dim, index)"}, variants="",
+   doc="Zeros with the gradient in one slice.",
    jvp="linear", batch="dims")
-op("slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor",
-   kernel=custom(anywhere=True), grad={"grad_output": "grad.slice(dim, start, end, step)"}, variants="",
+op("slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) "
+   "-> Tensor",
+   kernel=custom(anywhere=True), grad={"grad_output": "grad.slice(dim, start, end, step)"},
+   variants="",
    doc="Zeros with the gradient in a slice.",
    jvp="linear", batch="dims")
-op("diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
-   kernel=custom(anywhere=True), grad={"grad_output": "grad.diagonal(offset, dim1, dim2)"}, variants="",
+op("diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> "
+   "Tensor",
+   kernel=custom(anywhere=True), grad={"grad_output": "grad.diagonal(offset, dim1, dim2)"},
+   variants="",
    doc="Zeros with the gradient on a diagonal.",
    jvp="linear", batch="dims")
 op("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
@@ -86,18 +96,21 @@ op("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int st
 
 # ---- copies ----
 
-op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", kernel=custom(anywhere=True),
+op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+   kernel=custom(anywhere=True),
    grad={"self": "grad"}, variants="function method", ref="numpy.copy",
    doc="A copy that shares no memory.",
    jvp="linear", batch="leading")
 op("_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, bool non_blocking=False, "
    "MemoryFormat? memory_format=None) -> Tensor", kernel=custom(anywhere=True),
-   overloads=["_to_copy(self, dtype, *, Layout? layout=None, device, bool? pin_memory=None, non_blocking, memory_format)",
+   overloads=["_to_copy(self, dtype, *, Layout? layout=None, device, bool? pin_memory=None, "
+              "non_blocking, memory_format)",
               "_to_copy.out(self, non_blocking, memory_format, out!)"],
    grad={"self": "grad.to(self.device(), self.dtype())"}, variants="",
    doc="A copy with another dtype, device or memory format.",
    jvp="linear", batch="leading")
-op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor(a!)", kernel=update(anywhere=True, in_step=True),
+op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor(a!)",
+   kernel=update(anywhere=True, in_step=True),
    grad={"self": "zeros_like(grad)", "src": "grad"}, variants="method inplace",
    doc="Writes the elements of src, converted and broadcast.",
    overloads=["copy_(self, Tensor src, non_blocking)"],
@@ -107,81 +120,120 @@ op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor
 
 composite("reshape(Tensor(a) self, int[] shape) -> Tensor(a)", ref="numpy.reshape",
           doc="Another shape: a view where possible, else a copy.")
-composite("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", variants="method", doc="`reshape` to the shape of other.")
-composite("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", variants="method", doc="`view` in the shape of other.")
+composite("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", variants="method",
+          doc="`reshape` to the shape of other.")
+composite("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", variants="method",
+          doc="`view` in the shape of other.")
 composite("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", variants="method",
           doc="The same bytes read as another dtype; the last dimension scales with its size.",
           overloads=["view.dtype(self, dtype)"])
-composite("flatten(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", doc="Merges a run of dimensions.",
+composite("flatten(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+          doc="Merges a run of dimensions.",
           overloads=["flatten.using_ints(self, start_dim, end_dim)"])
-composite("unflatten(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)", doc="Splits one dimension into several.",
+composite("unflatten(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)",
+          doc="Splits one dimension into several.",
           overloads=["unflatten.int(self, dim, sizes)"])
-composite("ravel(Tensor(a) self) -> Tensor(a)", ref="numpy.ravel", doc="One dimension with all elements.")
-composite("contiguous(Tensor(a) self, *, MemoryFormat memory_format=Contiguous) -> Tensor(a)", variants="method",
+composite("ravel(Tensor(a) self) -> Tensor(a)", ref="numpy.ravel",
+          doc="One dimension with all elements.")
+composite("contiguous(Tensor(a) self, *, MemoryFormat memory_format=Contiguous) -> Tensor(a)",
+          variants="method",
           doc="Itself if it lies in memory so, else a copy.")
-composite("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", variants="method", doc="`expand` to the shape of other.")
-composite("broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)", ref="numpy.broadcast_to", doc="`expand` as a function.")
+composite("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", variants="method",
+          doc="`expand` to the shape of other.")
+composite("broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)", ref="numpy.broadcast_to",
+          doc="`expand` as a function.")
 composite("broadcast_tensors(Tensor[] tensors) -> Tensor[]", ref="numpy.broadcast_arrays",
           variants="function", doc="All expanded to their common shape.")
-composite("sum_to_size(Tensor self, int[] size) -> Tensor", variants="method", doc="Sums what `expand` to self's shape repeats.")
-composite("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", ref="numpy.swapaxes", doc="`transpose`.")
+composite("sum_to_size(Tensor self, int[] size) -> Tensor", variants="method",
+          doc="Sums what `expand` to self's shape repeats.")
+composite("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", ref="numpy.swapaxes",
+          doc="`transpose`.")
 composite("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", doc="`transpose`.")
-composite("movedim(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", ref="numpy.moveaxis",
+composite("movedim(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+          ref="numpy.moveaxis",
           doc="Moves dimensions to new places; the others keep their order.",
           overloads=["movedim.int(self, int source, int destination)",
                      "movedim.intlist(self, source, destination)"])
-composite("moveaxis(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", ref="numpy.moveaxis", doc="`movedim`.",
+composite("moveaxis(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+          ref="numpy.moveaxis", doc="`movedim`.",
           overloads=["moveaxis.int(self, int source, int destination)",
                      "moveaxis.intlist(self, source, destination)"])
-composite("adjoint(Tensor(a) self) -> Tensor(a)", doc="The conjugate of the last two dimensions' transpose.")
-composite("narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)", doc="start:start+length along a dimension.")
+composite("adjoint(Tensor(a) self) -> Tensor(a)",
+          doc="The conjugate of the last two dimensions' transpose.")
+composite("narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)",
+          doc="start:start+length along a dimension.")
 composite("narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
           doc="`narrow` from where a 0-d tensor says.")
-composite("split(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]", doc="Pieces of one length; the last may be shorter.",
+composite("split(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]",
+          doc="Pieces of one length; the last may be shorter.",
           overloads=["split.Tensor(self, split_size, dim)"])
-composite("split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", doc="Pieces of given lengths.")
-composite("chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]", doc="At most `chunks` pieces of equal length.")
-composite("tensor_split(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]", doc="Exactly `sections` pieces.",
+composite("split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
+          doc="Pieces of given lengths.")
+composite("chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]",
+          doc="At most `chunks` pieces of equal length.")
+composite("tensor_split(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]",
+          doc="Exactly `sections` pieces.",
           overloads=["tensor_split.sections(self, sections, dim)"])
-composite("tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[]", doc="Pieces that end at the indices.")
+composite("tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[]",
+          doc="Pieces that end at the indices.")
 composite("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, *, "
-          "MemoryFormat? memory_format=None) -> Tensor(a)", variants="method", doc="Itself, or a copy of another dtype.",
+          "MemoryFormat? memory_format=None) -> Tensor(a)", variants="method",
+          doc="Itself, or a copy of another dtype.",
           overloads=["to.dtype(self, dtype, non_blocking, copy, MemoryFormat? memory_format=None)"])
-composite("to.device(Tensor(a) self, Device? device=None, ScalarType? dtype=None, bool non_blocking=False, "
+composite("to.device(Tensor(a) self, Device? device=None, ScalarType? dtype=None, bool "
+          "non_blocking=False, "
           "bool copy=False, *, MemoryFormat? memory_format=None) -> Tensor(a)", variants="method",
-          overloads=["to.device(self, Device device, ScalarType dtype, non_blocking, copy, MemoryFormat? memory_format=None)",
-                     "to.dtype_layout(self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+          overloads=["to.device(self, Device device, ScalarType dtype, non_blocking, copy, "
+                     "MemoryFormat? memory_format=None)",
+                     "to.dtype_layout(self, *, ScalarType? dtype=None, Layout? layout=None, "
+                     "Device? device=None, "
                      "bool? pin_memory=None, non_blocking, copy, memory_format)"],
           doc="Itself, or a copy elsewhere.")
 composite("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, *, "
           "MemoryFormat? memory_format=None) -> Tensor(a)", variants="method",
           doc="Itself, or a copy with the dtype and device of other.",
           overloads=["to.other(self, other, non_blocking, copy, MemoryFormat? memory_format=None)"])
-composite("type_as(Tensor self, Tensor other) -> Tensor", variants="method", doc="`to` the dtype of other.")
-composite("detach(Tensor(a) self) -> Tensor(a)", seen_whole=True, doc="The same memory outside the graph.")
+composite("type_as(Tensor self, Tensor other) -> Tensor", variants="method",
+          doc="`to` the dtype of other.")
+composite("detach(Tensor(a) self) -> Tensor(a)", seen_whole=True,
+          doc="The same memory outside the graph.")
 composite("lift_fresh(Tensor(a) self) -> Tensor(a)", variants="", seen_whole=True,
           doc="The tensor itself: how levels see one that was made from Python's numbers.")
 composite("_local_scalar_dense(Tensor self) -> Scalar", variants="", grad="none", seen_whole=True,
           doc="The number that a tensor of one element holds.")
-composite("atleast_1d(Tensor self) -> Tensor", ref="numpy.atleast_1d", variants="function", doc="0-d becomes 1-d.")
-composite("atleast_2d(Tensor self) -> Tensor", ref="numpy.atleast_2d", variants="function", doc="At least two dimensions.")
-composite("atleast_3d(Tensor self) -> Tensor", ref="numpy.atleast_3d", variants="function", doc="At least three dimensions.")
+composite("atleast_1d(Tensor self) -> Tensor", ref="numpy.atleast_1d", variants="function",
+          doc="0-d becomes 1-d.")
+composite("atleast_2d(Tensor self) -> Tensor", ref="numpy.atleast_2d", variants="function",
+          doc="At least two dimensions.")
+composite("atleast_3d(Tensor self) -> Tensor", ref="numpy.atleast_3d", variants="function",
+          doc="At least three dimensions.")
 for _n in (1, 2, 3):
-    composite(f"atleast_{_n}d.Sequence(Tensor[] tensors) -> Tensor[]", variants="", doc=f"`atleast_{_n}d` of each.")
+    composite(f"atleast_{_n}d.Sequence(Tensor[] tensors) -> Tensor[]", variants="",
+              doc=f"`atleast_{_n}d` of each.")
 
 # ---- geometry changed in place ----
 
-composite("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", variants="method inplace", doc="`transpose` in place.")
+composite("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+          variants="method inplace", doc="`transpose` in place.")
 composite("t_(Tensor(a!) self) -> Tensor(a!)", variants="method inplace", doc="`t` in place.")
-composite("swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", variants="method inplace", doc="`swapaxes` in place.")
-composite("swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", variants="method inplace", doc="`swapdims` in place.")
-composite("squeeze_(Tensor(a!) self) -> Tensor(a!)", variants="method inplace", doc="`squeeze` in place.")
-composite("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", variants="method inplace", doc="`squeeze` in place.")
-composite("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", variants="method inplace", doc="`squeeze` in place.")
-composite("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", variants="method inplace", doc="`unsqueeze` in place.")
-composite("as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
+composite("swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)",
+          variants="method inplace", doc="`swapaxes` in place.")
+composite("swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", variants="method inplace",
+          doc="`swapdims` in place.")
+composite("squeeze_(Tensor(a!) self) -> Tensor(a!)", variants="method inplace",
+          doc="`squeeze` in place.")
+composite("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", variants="method inplace",
+          doc="`squeeze` in place.")
+composite("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", variants="method inplace",
+          doc="`squeeze` in place.")
+composite("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", variants="method inplace",
+          doc="`unsqueeze` in place.")
+composite("as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> "
+          "Tensor(a!)",
           variants="method inplace", doc="`as_strided` in place.")
 composite("resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-          variants="method inplace", doc="New sizes; the storage grows when needed and keeps its contents.")
-composite("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+          variants="method inplace",
+          doc="New sizes; the storage grows when needed and keeps its contents.")
+composite("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) "
+          "-> Tensor(a!)",
           variants="method inplace", doc="`resize_` to the shape of the template.")

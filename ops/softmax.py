@@ -14,7 +14,8 @@ op("log_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", kernel
    overloads=["log_softmax.int(self, dim, dtype)", "log_softmax.int_out(self, dim, dtype, out!)"],
    jvp="self_t - (result.exp() * self_t).sum(dim, true)", batch="dims",
    autocast={"accelerator": "float32"})
-op("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+op("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> "
+   "Tensor",
    kernel=custom(), variants="function",
    grad={"grad_output": "_softmax_backward_data(grad, output, dim, grad_output.dtype())",
          "output": "softmax_double_backward(grad, grad_output, output, dim)"},
@@ -24,7 +25,8 @@ op("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarTyp
         "output": "output_t * (grad_output - (grad_output * output).sum(dim, true)) - output * "
                   "(grad_output * output_t).sum(dim, true)"},
    batch="dims")
-op("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+op("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) "
+   "-> Tensor",
    kernel=custom(), variants="function",
    grad={"grad_output": "grad - (grad * output.exp()).sum(dim, true)",
          "output": "-grad_output.sum(dim, true) * output.exp() * grad"},
@@ -32,4 +34,5 @@ op("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Scala
    jvp={"grad_output": "_log_softmax_backward_data(grad_output_t, output, dim, input_dtype)",
         "output": "-output.exp() * output_t * grad_output.sum(dim, true)"},
    batch="dims")
-composite("softmin(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", nn=True, doc="softmax of -self.", own=True)
+composite("softmin(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", nn=True,
+          doc="softmax of -self.", own=True)

@@ -2,27 +2,34 @@
 
 from gen.table import composite, custom, dynamic, op
 
-op("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+op("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor "
+   "values, Tensor indices)",
    node={"stable.has_value()": 1}, kernel=custom(), nondiff=("indices",),
    grad={"self": "selected_backward(grad_values, self.sizes(), dim, indices)"}, ref="numpy.sort",
-   doc="Elements in order along a dimension and where they stood; equal ones keep their order. NaN counts as largest.",
+   doc="Elements in order along a dimension and where they stood; equal ones keep their order. NaN "
+       "counts as largest.",
    overloads=["sort.values_stable(self, stable, dim, descending, values!, indices!)"],
    jvp="self_t.gather(dim, indices)", batch="dims")
-composite("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", variants="function method out",
+composite("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+          variants="function method out",
           doc="Elements in order along a dimension and where they stood.",
           overloads=["sort.values(self, dim, descending, values!, indices!)"])
-composite("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+composite("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
+          "Tensor",
           doc="Where the sorted elements stood; equal ones keep their order.", cpp_out=True)
 composite("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", ref="numpy.argsort",
           doc="Where the sorted elements stood.")
-composite("msort(Tensor self) -> Tensor", variants="function method out", doc="Sorted along the first dimension.")
-op("topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+composite("msort(Tensor self) -> Tensor", variants="function method out",
+          doc="Sorted along the first dimension.")
+op("topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, "
+   "Tensor indices)",
    kernel=custom(), nondiff=("indices",),
    grad={"self": "selected_backward(grad_values, self.sizes(), dim, indices)"},
    doc="The k largest or smallest elements along a dimension, best first, and where they stood.",
    overloads=["topk.values(self, k, dim, largest, sorted, values!, indices!)"],
    jvp="self_t.gather(dim, indices)", batch="dims")
-op("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+op("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor "
+   "indices)",
    kernel=custom(), nondiff=("indices",),
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="The k-th smallest element along a dimension and where it stands; k counts from 1.",
@@ -31,50 +38,69 @@ op("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor valu
 op("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    node=1, kernel=custom(), nondiff=("indices",),
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
-   doc="The middle element along a dimension (the lower of two) and where it stands; NaN where one occurs.",
+   doc="The middle element along a dimension (the lower of two) and where it stands; NaN where one "
+       "occurs.",
    overloads=["median.dim_values(self, dim, keepdim, values!, indices!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
-composite("median(Tensor self) -> Tensor", doc="The middle element (the lower of two); NaN where one occurs.", cpp_out=True)
+composite("median(Tensor self) -> Tensor",
+          doc="The middle element (the lower of two); NaN where one occurs.", cpp_out=True)
 op("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    node=1, kernel=custom(), nondiff=("indices",),
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="`median` of the elements that are not NaN.",
    overloads=["nanmedian.dim_values(self, dim, keepdim, values!, indices!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
-composite("nanmedian(Tensor self) -> Tensor", doc="`median` of the elements that are not NaN.", cpp_out=True)
+composite("nanmedian(Tensor self) -> Tensor", doc="`median` of the elements that are not NaN.",
+          cpp_out=True)
 op("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), nondiff=("indices",),
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
-   doc="The most frequent element along a dimension (the smallest of several) and where it last stands.",
+   doc="The most frequent element along a dimension (the smallest of several) and where it last "
+       "stands.",
    overloads=["mode.values(self, dim, keepdim, values!, indices!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
 
 op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) "
    "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True), variants="function", grad="none",
    doc="Distinct elements in order; for each element which of them it is; how often each occurs.")
-op("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) "
+op("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
+   "return_counts=False) "
    "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True), variants="function", grad="none",
-   doc="Distinct slices along a dimension, in order; for each slice which of them it is; how often each occurs.")
-op("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) "
+   doc="Distinct slices along a dimension, in order; for each slice which of them it is; how often "
+       "each occurs.")
+op("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
+   "dim=None) "
    "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True), grad="none",
-   doc="The first of each run of equal elements (or slices); for each element its run; the runs' lengths.")
+   doc="The first of each run of equal elements (or slices); for each element its run; the runs' "
+       "lengths.")
 
-op("searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, "
-   "Tensor? sorter=None) -> Tensor", kernel=custom(), variants="function out", grad="none", ref="numpy.searchsorted",
-   doc="Where values would have to be inserted to keep the last dimension sorted: before equal ones, or behind.",
+op("searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
+   "str? side=None, "
+   "Tensor? sorter=None) -> Tensor", kernel=custom(), variants="function out", grad="none",
+   ref="numpy.searchsorted",
+   doc="Where values would have to be inserted to keep the last dimension sorted: before equal "
+       "ones, or behind.",
    overloads=["searchsorted.Tensor(sorted_sequence, self, out_int32, right, side, sorter)",
-              "searchsorted.Tensor_out(sorted_sequence, self, out_int32, right, side, sorter, out!)"],
+              "searchsorted.Tensor_out(sorted_sequence, self, out_int32, right, side, sorter, "
+              "out!)"],
    batch="batched_searchsorted(sorted_sequence, self, out_int32, right, side, sorter, batch)")
-composite("searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
-          "str? side=None, Tensor? sorter=None) -> Tensor", variants="function", doc="`searchsorted` of one number.", cpp_out=True)
-composite("bucketize(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
-          variants="function out", ref="numpy.digitize", doc="`searchsorted` in one sequence of boundaries.",
+composite("searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
+          "right=False, "
+          "str? side=None, Tensor? sorter=None) -> Tensor", variants="function",
+          doc="`searchsorted` of one number.", cpp_out=True)
+composite("bucketize(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
+          "Tensor",
+          variants="function out", ref="numpy.digitize",
+          doc="`searchsorted` in one sequence of boundaries.",
           overloads=["bucketize.Tensor(self, boundaries, out_int32, right)",
                      "bucketize.Tensor_out(self, boundaries, out_int32, right, out!)"])
-composite("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+composite("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool "
+          "right=False) -> Tensor",
           variants="function out", doc="`bucketize` of one number.")
-op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", kernel=dynamic(isa=True), grad="none",
+op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
+   kernel=dynamic(isa=True), grad="none",
    ref="numpy.bincount", doc="How often each number from 0 on occurs, or the sum of its weights.")
-op("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=custom(), grad="none",
+op("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=custom(),
+   grad="none",
    ref="numpy.histogram", doc="How many elements fall into each of equal bins from min to max.",
    batch="slices: bins without given ends lie between the extremes of a slice")

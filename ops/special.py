@@ -1,7 +1,8 @@
-"""Special functions: gamma, Bessel and error functions, orthogonal polynomials, greatest common divisors.
+"""Special functions: gamma, Bessel and error functions, orthogonal polynomials, greatest common
+divisors.
 
-The formulas stand in src/kernels/special.h, composites in src/ops/special.cpp. Python has those named special_… in
-`rushlight.special`.
+The formulas stand in src/kernels/special.h, composites in src/ops/special.cpp. Python has those
+named special_… in `rushlight.special`.
 """
 
 from gen.table import composite, custom, floating, integers, op, pointwise
@@ -13,15 +14,22 @@ _plain = dict(kernel=pointwise(floating, promote="float"), variants="function ou
 
 # ---- gamma functions ----
 
-op("lgamma(Tensor self) -> Tensor", **_floats, grad={"self": "grad * self.digamma()"}, doc="The logarithm of |gamma(self)|.")
+op("lgamma(Tensor self) -> Tensor", **_floats, grad={"self": "grad * self.digamma()"},
+   doc="The logarithm of |gamma(self)|.")
 op("digamma(Tensor self) -> Tensor", **_floats, grad={"self": "grad * polygamma(1, self)"},
    doc="The derivative of the logarithm of gamma.")
-op("_polygamma(Tensor self, int n) -> Tensor", kernel=pointwise(floating, promote="float"), variants="function inplace",
-   grad={"self": "grad * polygamma(n + 1, self)"}, doc="`polygamma` for an n that is not negative.", own=True)
-composite("polygamma(int n, Tensor self) -> Tensor", variants="function method out", doc="The n-th derivative of digamma.")
-composite("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", variants="method inplace", doc="`polygamma` in place.")
-composite("mvlgamma(Tensor self, int p) -> Tensor", variants="function method out", doc="The logarithm of the multivariate gamma function of dimension p.")
-composite("mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)", variants="method inplace", doc="`mvlgamma` in place.")
+op("_polygamma(Tensor self, int n) -> Tensor", kernel=pointwise(floating, promote="float"),
+   variants="function inplace",
+   grad={"self": "grad * polygamma(n + 1, self)"}, doc="`polygamma` for an n that is not negative.",
+   own=True)
+composite("polygamma(int n, Tensor self) -> Tensor", variants="function method out",
+          doc="The n-th derivative of digamma.")
+composite("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", variants="method inplace",
+          doc="`polygamma` in place.")
+composite("mvlgamma(Tensor self, int p) -> Tensor", variants="function method out",
+          doc="The logarithm of the multivariate gamma function of dimension p.")
+composite("mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)", variants="method inplace",
+          doc="`mvlgamma` in place.")
 op("igamma(Tensor self, Tensor other) -> Tensor", **_floats,
    grad={"self": "no_derivative(\"igamma: input\")",
          "other": "grad * exp((self - 1) * log(other) - other - lgamma(self))"},
@@ -31,24 +39,28 @@ op("igammac(Tensor self, Tensor other) -> Tensor", **_floats,
          "other": "-grad * exp((self - 1) * log(other) - other - lgamma(self))"},
    doc="The regularised upper incomplete gamma function Q(self, other).")
 op("special_zeta(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
-   grad={"self": "no_derivative(\"zeta\")", "other": "grad * (-self) * special_zeta(self + 1, other)"},
+   grad={"self": "no_derivative(\"zeta\")",
+         "other": "grad * (-self) * special_zeta(self + 1, other)"},
    doc="The Hurwitz zeta function: the sum of (other + k)^-self over k >= 0.",
    overloads=["special_zeta(self, Tensor other)", "special_zeta.other_scalar(self, Scalar other)",
               "special_zeta.other_scalar_out(self, Scalar other, out!)",
               "special_zeta.out(self, Tensor other, out!)"])
-composite("special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function", doc="`zeta` of a number.", cpp_out=True)
+composite("special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function",
+          doc="`zeta` of a number.", cpp_out=True)
 
 # ---- Bessel functions ----
 
 op("i0(Tensor self) -> Tensor", **_floats, grad={"self": "grad * special_i1(self)"}, ref="numpy.i0",
    doc="The modified Bessel function of the first kind, of order 0.")
-op("special_i0e(Tensor self) -> Tensor", **_function, grad={"self": "grad * (special_i1e(self) - self.sgn() * result)"},
+op("special_i0e(Tensor self) -> Tensor", **_function,
+   grad={"self": "grad * (special_i1e(self) - self.sgn() * result)"},
    doc="exp(-|self|) i0(self).")
 op("special_i1(Tensor self) -> Tensor", **_function,
    grad={"self": "grad * where(self.eq(0), 0.5, i0(self) - result / where(self.eq(0), 1, self))"},
    doc="The modified Bessel function of the first kind, of order 1.")
 op("special_i1e(Tensor self) -> Tensor", **_function,
-   grad={"self": "grad * where(self.eq(0), 0.5, special_i0e(self) - result * (self.sgn() + where(self.eq(0), 1, self).reciprocal()))"},
+   grad={"self": "grad * where(self.eq(0), 0.5, special_i0e(self) - result * (self.sgn() + "
+                 "where(self.eq(0), 1, self).reciprocal()))"},
    doc="exp(-|self|) i1(self).")
 for _name, _doc in {
     "bessel_j0": "The Bessel function of the first kind, of order 0.",
@@ -66,18 +78,24 @@ for _name, _doc in {
     "airy_ai": "The Airy function Ai.",
 }.items():
     op(f"special_{_name}(Tensor x) -> Tensor", **_plain, doc=_doc)
-composite("special_modified_bessel_i0(Tensor self) -> Tensor", variants="function", grad="none", doc="`i0`.", cpp_out=True)
-composite("special_modified_bessel_i1(Tensor self) -> Tensor", variants="function", grad="none", doc="`special.i1`.", cpp_out=True)
+composite("special_modified_bessel_i0(Tensor self) -> Tensor", variants="function", grad="none",
+          doc="`i0`.", cpp_out=True)
+composite("special_modified_bessel_i1(Tensor self) -> Tensor", variants="function", grad="none",
+          doc="`special.i1`.", cpp_out=True)
 
 # ---- error functions ----
 
-op("special_erfcx(Tensor self) -> Tensor", **_function, grad={"self": "grad * (2 * self * result - 1.1283791670955126)"},
+op("special_erfcx(Tensor self) -> Tensor", **_function,
+   grad={"self": "grad * (2 * self * result - 1.1283791670955126)"},
    doc="exp(self^2) erfc(self).")
-composite("special_ndtr(Tensor self) -> Tensor", variants="function out", doc="The normal distribution function.")
+composite("special_ndtr(Tensor self) -> Tensor", variants="function out",
+          doc="The normal distribution function.")
 op("special_log_ndtr(Tensor self) -> Tensor", **_function,
-   grad={"self": "grad / special_erfcx(self * -0.7071067811865476) * 0.7978845608028654"}, doc="The logarithm of `ndtr`.")
+   grad={"self": "grad / special_erfcx(self * -0.7071067811865476) * 0.7978845608028654"},
+   doc="The logarithm of `ndtr`.")
 op("special_ndtri(Tensor self) -> Tensor", **_function,
-   grad={"self": "grad * (0.5 * result * result).exp() * 2.5066282746310002"}, doc="The inverse of `ndtr`.")
+   grad={"self": "grad * (0.5 * result * result).exp() * 2.5066282746310002"},
+   doc="The inverse of `ndtr`.")
 
 # ---- entropy and logarithms ----
 
@@ -85,18 +103,21 @@ op("special_entr(Tensor self) -> Tensor", **_function,
    grad={"self": "grad * where(self > 0, -self.log() - 1, where(self.eq(0), INFINITY, NAN))"},
    doc="-self log(self), 0 at 0, minus infinity below.")
 op("special_xlog1py(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
-   grad={"self": "where(self.eq(0).logical_and(other.le(-1)), 0, grad * other.log1p())", "other": "grad * self / (other + 1)"},
+   grad={"self": "where(self.eq(0).logical_and(other.le(-1)), 0, grad * other.log1p())",
+         "other": "grad * self / (other + 1)"},
    doc="self * log(1 + other), 0 where self is 0.",
    overloads=["special_xlog1py(self, Tensor other)",
               "special_xlog1py.other_scalar(self, Scalar other)",
               "special_xlog1py.other_scalar_out(self, Scalar other, out!)",
               "special_xlog1py.out(self, Tensor other, out!)"])
-composite("special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function", doc="`xlog1py` of a number.", cpp_out=True)
+composite("special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function",
+          doc="`xlog1py` of a number.", cpp_out=True)
 
 # ---- orthogonal polynomials; n is the degree ----
 
 for _name, _doc in {
-    **{f"{_shift}chebyshev_polynomial_{_kind}": f"The {_shift.strip('_') or 'plain'} Chebyshev polynomial of kind {_kind.upper()}."
+    **{f"{_shift}chebyshev_polynomial_{_kind}": f"The {_shift.strip('_') or 'plain'} Chebyshev "
+                                                f"polynomial of kind {_kind.upper()}."
        for _shift in ("", "shifted_") for _kind in "tuvw"},
     "hermite_polynomial_h": "The physicists' Hermite polynomial.",
     "hermite_polynomial_he": "The probabilists' Hermite polynomial.",
@@ -105,18 +126,25 @@ for _name, _doc in {
 }.items():
     op(f"special_{_name}(Tensor|Scalar x, Tensor|Scalar n) -> Tensor", **_plain, doc=_doc,
        overloads=[f"special_{_name}{_form}({_operands})" for _form, _operands in (
-           ("", "Tensor x, Tensor n"), (".x_scalar", "Scalar x, Tensor n"), (".n_scalar", "Tensor x, Scalar n"),
+           ("", "Tensor x, Tensor n"), (".x_scalar", "Scalar x, Tensor n"),
+           (".n_scalar", "Tensor x, Scalar n"),
            (".out", "Tensor x, Tensor n, out!"), (".x_scalar_out", "Scalar x, Tensor n, out!"),
            (".n_scalar_out", "Tensor x, Scalar n, out!"))])
 
 # ---- integers, parts of floating-point numbers ----
 
-op("gcd(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none", ref="numpy.gcd", doc="The greatest common divisor.")
-op("lcm(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none", ref="numpy.lcm", doc="The least common multiple.")
-op("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=custom(isa=False), nondiff=("exponent",),
-   grad={"self": "ldexp(grad_mantissa, -exponent)"}, doc="mantissa * 2^exponent = self, with 1/2 <= |mantissa| < 1.",
+op("gcd(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none",
+   ref="numpy.gcd", doc="The greatest common divisor.")
+op("lcm(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none",
+   ref="numpy.lcm", doc="The least common multiple.")
+op("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=custom(isa=False),
+   nondiff=("exponent",),
+   grad={"self": "ldexp(grad_mantissa, -exponent)"},
+   doc="mantissa * 2^exponent = self, with 1/2 <= |mantissa| < 1.",
    overloads=["frexp.Tensor(self)", "frexp.Tensor_out(self, mantissa!, exponent!)"],
    jvp="ldexp(self_t, -exponent)", batch="leading")
-composite("ldexp(Tensor self, Tensor other) -> Tensor", variants="function method out", ref="numpy.ldexp", doc="self * 2^other.",
+composite("ldexp(Tensor self, Tensor other) -> Tensor", variants="function method out",
+          ref="numpy.ldexp", doc="self * 2^other.",
           overloads=["ldexp.Tensor(self, other)"])
-composite("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace", doc="`ldexp` in place.")
+composite("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace",
+          doc="`ldexp` in place.")

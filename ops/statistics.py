@@ -1,43 +1,61 @@
-"""Statistics and calculus on samples: quantiles, covariance, histograms, differences, integrals, membership."""
+"""Statistics and calculus on samples: quantiles, covariance, histograms, differences, integrals,
+membership."""
 
 from gen.table import composite
 
 _both = "function method out"
 
-for _name, _doc in (("quantile", "The q-th quantiles"), ("nanquantile", "`quantile` of the elements that are not NaN")):
-    composite(f"{_name}(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
-              variants=_both, doc=f"{_doc}, along a dimension or of all elements; a dimension for q comes first.",
+for _name, _doc in (("quantile", "The q-th quantiles"),
+                    ("nanquantile", "`quantile` of the elements that are not NaN")):
+    composite(f"{_name}(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
+              f"interpolation='linear') -> Tensor",
+              variants=_both,
+              doc=f"{_doc}, along a dimension or of all elements; a dimension for q comes first.",
               autocast={"cpu": "float32"})
-    composite(f"{_name}.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
-              variants=_both, ref=f"numpy.{_name}", doc=f"{_doc}, along a dimension or of all elements.",
+    composite(f"{_name}.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
+              f"interpolation='linear') -> Tensor",
+              variants=_both, ref=f"numpy.{_name}",
+              doc=f"{_doc}, along a dimension or of all elements.",
               autocast={"cpu": "float32"})
-composite("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor", ref="numpy.cov",
+composite("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> "
+          "Tensor", ref="numpy.cov",
           doc="The covariance of variables (rows) over observations (columns).")
-composite("corrcoef(Tensor self) -> Tensor", ref="numpy.corrcoef", doc="The correlations of variables (rows) over observations (columns).")
-composite("histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
-          variants=_both, grad="none", doc="How many elements lie between rising edges, or the sum of their weights.")
-composite("histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) "
-          "-> (Tensor hist, Tensor bin_edges)", variants=_both, grad="none", doc="`histogram` of equal bins.")
-composite("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor", variants=_both,
+composite("corrcoef(Tensor self) -> Tensor", ref="numpy.corrcoef",
+          doc="The correlations of variables (rows) over observations (columns).")
+composite("histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool "
+          "density=False) -> (Tensor hist, Tensor bin_edges)",
+          variants=_both, grad="none",
+          doc="How many elements lie between rising edges, or the sum of their weights.")
+composite("histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? "
+          "weight=None, bool density=False) "
+          "-> (Tensor hist, Tensor bin_edges)", variants=_both, grad="none",
+          doc="`histogram` of equal bins.")
+composite("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
+          "Tensor", variants=_both,
           ref="numpy.diff", doc="Differences of neighbours, n times.")
 for _name, _number in (("trapezoid", "Scalar dx=1"), ("trapz", "float dx=1.0")):
     composite(f"{_name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", variants="function",
               doc="The integral along a dimension by the trapezoidal rule, at points x.")
     composite(f"{_name}.dx(Tensor y, *, {_number}, int dim=-1) -> Tensor", variants="function",
               doc="The integral along a dimension by the trapezoidal rule, at points dx apart.")
-composite("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", variants="function",
+composite("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+          variants="function",
           doc="Running integrals by the trapezoidal rule, at points x.")
-composite("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", variants="function",
+composite("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+          variants="function",
           doc="Running integrals by the trapezoidal rule, at points dx apart.")
 composite("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", variants=_both,
           doc="Slices along a dimension scaled so that their p-norm is at most maxnorm.",
           autocast={"accelerator": "float32"})
-composite("renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)", variants="method inplace", doc="`renorm` in place.")
+composite("renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)",
+          variants="method inplace", doc="`renorm` in place.")
 
 for _overload, _arguments in (
     ("Tensor_Tensor", "Tensor elements, Tensor test_elements"),
     ("Tensor_Scalar", "Tensor elements, Scalar test_element"),
     ("Scalar_Tensor", "Scalar element, Tensor test_elements"),
 ):
-    composite(f"isin.{_overload}({_arguments}, *, bool assume_unique=False, bool invert=False) -> Tensor",
-              variants="function out", grad="none", ref="numpy.isin", doc="Whether each element is one of the test elements.")
+    composite(f"isin.{_overload}({_arguments}, *, bool assume_unique=False, bool invert=False) -> "
+              f"Tensor",
+              variants="function out", grad="none", ref="numpy.isin",
+              doc="Whether each element is one of the test elements.")

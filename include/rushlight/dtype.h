@@ -313,7 +313,7 @@ inline ScalarType to_complex(ScalarType t) {
 inline ScalarType to_real(ScalarType t) {
   return t == kComplexDouble ? kFloat64 : t == kComplexFloat ? kFloat32 : t;
 }
-// The dtype in which integers meet sqrt, mean and friends.
+// The dtype that integers are promoted to by sqrt, mean and friends.
 inline ScalarType to_floating(ScalarType t) {
   return is_differentiable(t) ? t : get_default_dtype();
 }

@@ -29,7 +29,7 @@ int category(ScalarType t) {
 }
 
 ScalarType promote_integers(ScalarType a, ScalarType b) {
-  if (a == kUInt8 || b == kUInt8) {  // uint8 meets int8 in int16, and is below all the wider ones
+  if (a == kUInt8 || b == kUInt8) {  // uint8 and int8 give int16, and is below all the wider ones
     const ScalarType other = a == kUInt8 ? b : a;
     return other == kInt8 ? kInt16 : other;
   }

@@ -35,7 +35,7 @@ ScalarType combine(ScalarType high, ScalarType low) {
 
 }  // namespace
 
-void DtypeMeeting::add_number(ScalarType t) {
+void TypePromotion::add_number(ScalarType t) {
   if (is_complex(t)) {
     t = to_complex(get_default_dtype());
   } else if (is_floating(t)) {
@@ -44,7 +44,7 @@ void DtypeMeeting::add_number(ScalarType t) {
   numbers = promote_types(numbers, t);
 }
 
-void DtypeMeeting::add(const Tensor& t) {
+void TypePromotion::add(const Tensor& t) {
   if (t.impl()->is_wrapped_number()) {
     add_number(t.dtype());
   } else if (t.dim() > 0) {
@@ -54,14 +54,14 @@ void DtypeMeeting::add(const Tensor& t) {
   }
 }
 
-ScalarType DtypeMeeting::result() const { return combine(tensors, combine(scalars, numbers)); }
+ScalarType TypePromotion::result() const { return combine(tensors, combine(scalars, numbers)); }
 
 ScalarType result_type(TensorList operands) {
-  DtypeMeeting meeting;
+  TypePromotion promotion;
   for (const Tensor& t : operands) {
-    meeting.add(t);
+    promotion.add(t);
   }
-  return meeting.result();
+  return promotion.result();
 }
 
 namespace {
@@ -79,7 +79,7 @@ ScalarType result_of(Promote promote, ScalarType common) {
 
 }  // namespace
 
-void TensorIterator::settle_dtypes(const PointwiseRule& rule, ScalarType common) {
+void TensorIterator::resolve_dtypes(const PointwiseRule& rule, ScalarType common) {
   if (rule.promote == Promote::Float) {
     common = to_floating(common);
   }
@@ -92,18 +92,18 @@ void TensorIterator::settle_dtypes(const PointwiseRule& rule, ScalarType common)
 
 void TensorIterator::promote(const PointwiseRule& rule) {
   if (rule.promote == Promote::None) {
-    settle_dtypes(rule, dtypes_[num_outputs_]);
+    resolve_dtypes(rule, dtypes_[num_outputs_]);
     return;
   }
-  DtypeMeeting meeting;
+  TypePromotion promotion;
   for (int i = num_outputs_ + (rule.promote == Promote::Rest ? 1 : 0); i < num_operands_; i++) {
     if (is_input_number(i)) {
-      meeting.add_number(dtypes_[i]);
+      promotion.add_number(dtypes_[i]);
     } else {
-      meeting.add(*tensors_[i]);
+      promotion.add(*tensors_[i]);
     }
   }
-  settle_dtypes(rule, meeting.result());
+  resolve_dtypes(rule, promotion.result());
 }
 
 // ---- operands ----
@@ -210,7 +210,7 @@ bool TensorIterator::build_simple(const PointwiseRule& rule) {
       }
     }
   }
-  settle_dtypes(rule, dtype);
+  resolve_dtypes(rule, dtype);
   device_ = like->device();
   numel_ = like->numel();
   if (!out.defined()) {
@@ -242,7 +242,7 @@ void TensorIterator::build(const PointwiseRule& rule) {
 // 0-d tensors on the CPU may meet tensors of another device, but not by writing to it alone.
 void TensorIterator::find_device() {
   bool found = false;
-  const auto meet = [&](Device device) {
+  const auto check = [&](Device device) {
     RL_CHECK(!found || device == device_,
              "Expected all tensors to be on the same device, but found at least two devices, ",
              device_, " and ", device, "! (when calling ", op_, ")");
@@ -254,15 +254,15 @@ void TensorIterator::find_device() {
     if (is_input_number(i) || (tensors_[i]->dim() == 0 && tensors_[i]->is_cpu())) {
       only_small |= !is_input_number(i);
     } else {
-      meet(tensors_[i]->device());
+      check(tensors_[i]->device());
     }
   }
   if (!found && only_small) {
-    meet(kCPU);
+    check(kCPU);
   }
   for (int i = 0; i < num_outputs_; i++) {
     if (tensors_[i]->defined()) {
-      meet(tensors_[i]->device());
+      check(tensors_[i]->device());
     }
   }
 }

@@ -17,7 +17,7 @@ namespace rushlight {
 enum class Promote : uint8_t {
   Same,   // outputs have the inputs' common dtype
   Float,  // integers and bool become the default float dtype
-  Bool,   // inputs meet in their common dtype, outputs are bool
+  Bool,   // inputs are promoted to their common dtype, outputs are bool
   Real,   // complex inputs give real outputs (abs, angle, real parts)
   None,   // no promotion: each operand keeps its dtype, outputs must be given or have the first
           // input's
@@ -94,7 +94,7 @@ class RL_API TensorIterator {
   bool build_simple(const PointwiseRule& rule);
   void find_device();
   void promote(const PointwiseRule& rule);
-  void settle_dtypes(const PointwiseRule& rule, ScalarType common);
+  void resolve_dtypes(const PointwiseRule& rule, ScalarType common);
   void broadcast();
   void expand_strides(int operand);
   void order_dims();
@@ -126,11 +126,11 @@ class RL_API TensorIterator {
   int8_t order_[max_dims];  // dimensions, innermost first
 };
 
-// The dtype in which these operands meet (torch.result_type).
+// The dtype that these operands are promoted to (torch.result_type).
 RL_API ScalarType result_type(TensorList operands);
 
-// The dtype in which operands of the three categories meet.
-struct DtypeMeeting {
+// The dtype that operands of the three categories are promoted to.
+struct TypePromotion {
   ScalarType tensors = ScalarType::Undefined;
   ScalarType scalars = ScalarType::Undefined;  // 0-d tensors
   ScalarType numbers = ScalarType::Undefined;  // Python numbers

@@ -467,8 +467,8 @@ Device common_device(const char* op, InputList tensors) {
   return device;
 }
 
-void bring_numbers(const char* op, Device where, const Tensor* written,
-                   std::initializer_list<Tensor*> operands) {
+void move_numbers_to(const char* op, Device where, const Tensor* written,
+                     std::initializer_list<Tensor*> operands) {
   if (where.is_meta()) {
     return;
   }

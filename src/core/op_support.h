@@ -90,12 +90,12 @@ RL_API void check_no_partial_overlap(const char* op, Overlap overlap);
 RL_API Device common_device(const char* op, InputList tensors);
 // Brings the 0-d CPU tensors among operands to the device where a kernel runs; `written` (or null)
 // must lie there. Nothing to do on meta.
-RL_API void bring_numbers(const char* op, Device where, const Tensor* written,
-                          std::initializer_list<Tensor*> operands);
-inline void settle_numbers(const char* op, Device where, const Tensor* written,
-                           std::initializer_list<Tensor*> operands) {
+RL_API void move_numbers_to(const char* op, Device where, const Tensor* written,
+                            std::initializer_list<Tensor*> operands);
+inline void move_numbers(const char* op, Device where, const Tensor* written,
+                         std::initializer_list<Tensor*> operands) {
   if (RL_UNLIKELY(!where.is_cpu())) {
-    bring_numbers(op, where, written, operands);
+    move_numbers_to(op, where, written, operands);
   }
 }
 [[noreturn]] RL_API void no_kernel(const char* op, Device device);  // NotImplementedError

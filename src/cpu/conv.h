@@ -1,6 +1,6 @@
-// Convolutions on raw memory. cpu/conv.cpp chooses a way for each; src/cpu/isa/conv.cpp has the
-// kernels of our own. Everything is three-dimensional here: images of fewer dimensions have leading
-// ones of size 1.
+// Convolutions on raw memory. cpu/conv.cpp chooses a way for each; src/cpu/isa/conv/conv.cpp has
+// the kernels of our own. Everything is three-dimensional here: images of fewer dimensions have
+// leading ones of size 1.
 #pragma once
 
 #include <array>

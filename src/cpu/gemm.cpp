@@ -294,7 +294,7 @@ void gemm_in_parts(const Gemm& g, int64_t parts) {
 // ---- layouts ----
 
 // The stride of a dimension of size 1 means nothing: one that libraries like.
-void settle_strides(Matrices& x, int64_t rows, int64_t cols) {
+void normalize_strides(Matrices& x, int64_t rows, int64_t cols) {
   if (cols == 1) {
     x.col = 1;
   }
@@ -342,9 +342,9 @@ void gemm(const Gemm& problem) {
   if (g.batch == 0 || g.m == 0 || g.n == 0) {
     return;
   }
-  settle_strides(g.a, g.m, g.k);
-  settle_strides(g.b, g.k, g.n);
-  settle_strides(g.c, g.m, g.n);
+  normalize_strides(g.a, g.m, g.k);
+  normalize_strides(g.b, g.k, g.n);
+  normalize_strides(g.c, g.m, g.n);
   if (g.c.col != 1) {
     if (g.c.row == 1 && g.bias == nullptr) {
       gemm(transposed(g));

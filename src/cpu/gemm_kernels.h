@@ -1,5 +1,5 @@
-// What src/cpu/isa/gemm.cpp and gemm_small.cpp offer, once per instruction set. All of it runs on
-// the calling thread.
+// What src/cpu/isa/matmul/gemm.cpp and gemm_small.cpp offer, once per instruction set. All of it
+// runs on the calling thread.
 #pragma once
 
 #include "cpu/gemm.h"

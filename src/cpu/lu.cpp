@@ -17,9 +17,9 @@ bool fits_lanes(const Tensor& t) {
 }
 
 // Calls f(lanes, first matrix of the batch, how many) for groups of small matrices, which are in
-// the lanes already; `turned`: as their transposes. `right`: columns that f fills itself.
+// the lanes already; `transposed`: as their transposes. `right`: columns that f fills itself.
 template <class F>
-void for_lanes(const Tensor& t, bool turned, int64_t right, const F& f) {
+void for_lanes(const Tensor& t, bool transposed, int64_t right, const F& f) {
   const int64_t batches = batch_count(t, 2);
   const int64_t rows = t.size(-2);
   const int64_t cols = t.size(-1);
@@ -29,13 +29,13 @@ void for_lanes(const Tensor& t, bool turned, int64_t right, const F& f) {
     const int64_t work = rows * cols * (cols + right) * Lanes::lanes;
     parallel_for(
         0, num_chunks(0, batches, Lanes::lanes), 1 + 20000 / work, [&](int64_t begin, int64_t end) {
-          Lanes lanes(turned ? cols : rows, turned ? rows : cols, right);
+          Lanes lanes(transposed ? cols : rows, transposed ? rows : cols, right);
           for (int64_t group = begin; group < end; group++) {
             const int64_t first = group * Lanes::lanes;
             const auto live = static_cast<int>(std::min<int64_t>(Lanes::lanes, batches - first));
             for (int lane = 0; lane < Lanes::lanes; lane++) {
               Window<T> from(t, first + std::min(lane, live - 1));
-              from = turned ? from.flipped() : from;
+              from = transposed ? from.flipped() : from;
               for (int64_t i = 0; i < from.rows; i++) {
                 for (int64_t j = 0; j < from.cols; j++) {
                   lanes.at(i, j, lane) = from.at(i, j);

@@ -103,7 +103,7 @@ Described describe(const Geometry& g, int64_t images) {
     for (int i = first; i < 3; i++) {
       s.push_back(x.strides[2 + i]);
     }
-    // Strides of dimensions of size 1 are settled as if they were dense.
+    // Strides of dimensions of size 1 are set as if they were dense.
     const Layout layout = layout_of(x, channels, size);
     int64_t inner = layout == Layout::ChannelsLast ? channels : 1;
     for (int i = 2; i >= first; i--) {

@@ -1,5 +1,5 @@
-// What the hand-written pointwise kernels of src/cpu/isa/pointwise.cpp ask of their operands. Apart
-// from them, because the making of messages is no code for three instruction sets.
+// What the hand-written pointwise kernels of src/cpu/isa/pointwise/pointwise.cpp ask of their
+// operands. Apart from them, because the making of messages is no code for three instruction sets.
 #pragma once
 
 #include "core/iterator.h"

@@ -1,5 +1,5 @@
-// What the random kernels of src/cpu/isa/random.cpp need around their loops, compiled once:
-// locking, temporaries, checks, and the mathematics of rare distributions.
+// What the random kernels of src/cpu/isa/pointwise/random.cpp need around their loops, compiled
+// once: locking, temporaries, checks, and the mathematics of rare distributions.
 #pragma once
 
 #include <optional>

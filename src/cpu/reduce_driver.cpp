@@ -1,4 +1,4 @@
-// The driver of reductions: gathers leaves, lets states meet in a fixed tree, spreads outputs or
+// The driver of reductions: gathers leaves, merges states in a fixed tree, spreads outputs or
 // pieces of long ones over threads.
 #include "cpu/reduce_driver.h"
 
@@ -13,8 +13,8 @@ namespace rushlight::cpu {
 
 namespace {
 
-// Merges states as they come, like a binary counter: equal subtrees meet, so chunks of 2^k leaves
-// can be prepared apart and pushed as one without changing the tree.
+// Merges states as they come, like a binary counter: equal subtrees are merged, so chunks of 2^k
+// leaves can be prepared apart and pushed as one without changing the tree.
 class Cascade {
  public:
   Cascade(const ReduceOp& op, int64_t pushes, int64_t width)

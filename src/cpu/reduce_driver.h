@@ -1,9 +1,9 @@
 // The driver of all reductions. Elements are cut into leaves of a fixed size; an op turns a leaf
-// into a state, and states meet in a binary tree whose form depends on the sizes alone, so that
-// neither the number of threads nor the way work is split changes a bit. Leaves are runs of 2048
-// elements of one output (rows), or tiles of 32 elements of many neighbouring outputs (columns),
-// whichever follows memory. Only the leaf functions are templates (src/cpu/isa); the driver sees
-// bytes.
+// into a state, and states are merged in a binary tree whose form depends on the sizes alone, so
+// that neither the number of threads nor the way work is split changes a bit. Leaves are runs of
+// 2048 elements of one output (rows), or tiles of 32 elements of many neighbouring outputs
+// (columns), whichever follows memory. Only the leaf functions are templates (src/cpu/isa); the
+// driver sees bytes.
 #pragma once
 
 #include "cpu/reduce_plan.h"

@@ -1,5 +1,5 @@
-// The geometry of a reduction: which elements of the input meet in which output, with dimensions
-// merged.
+// The geometry of a reduction: which elements of the input are reduced to which output, with
+// dimensions merged.
 #pragma once
 
 #include <rushlight/optional_int_array_ref.h>

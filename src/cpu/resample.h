@@ -1,5 +1,5 @@
 // The axes of a resampled image: which input elements make an output element, and with what
-// weights. Built once for all instruction sets (resample.cpp), read by cpu/isa/resample.cpp.
+// weights. Built once for all instruction sets (resample.cpp), read by cpu/isa/image/resample.cpp.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ struct Assign {};
 
 // *p becomes How(*p, value), as one step.
 template <class How, class T>
-__device__ void meet(T* p, T value) {
+__device__ void atomic_combine(T* p, T value) {
   if constexpr (std::is_same_v<How, Assign>) {
     *p = value;
   } else if constexpr (std::is_same_v<How, Add> &&

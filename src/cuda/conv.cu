@@ -103,14 +103,14 @@ struct Fold {
         for (int64_t c = 0; c < window.size[2]; c++, tap++) {
           const int64_t k[3] = {a, b, c};
           int64_t place = 0;
-          bool meets = true;
+          bool hits = true;
           for (int d = 0; d < 3; d++) {
             const int64_t from = at[3 + d] + window.padding[d] - k[d] * window.dilation[d];
             const int64_t y = from / window.stride[d];
-            meets = meets && from >= 0 && from == y * window.stride[d] && y < places[d];
+            hits = hits && from >= 0 && from == y * window.stride[d] && y < places[d];
             place = place * places[d] + y;
           }
-          if (meets) {
+          if (hits) {
             sum = math::add(sum, static_cast<A>(widen(columns[at[2] + tap * layout.tap + place])));
           }
         }
@@ -332,8 +332,8 @@ struct Convolve {
       int64_t k[3];
       int64_t x[3];
       split_window(i, window, k);
-      const bool meets = transposed ? above(window, y, k, from, x) : under(window, y, k, from, x);
-      if (!meets) {
+      const bool hits = transposed ? above(window, y, k, from, x) : under(window, y, k, from, x);
+      if (!hits) {
         continue;
       }
       for (int64_t c = 0; c < ins; c++) {

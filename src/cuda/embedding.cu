@@ -31,7 +31,7 @@ struct AddRows {
     if (count != nullptr) {
       value = narrow<T>(widen(value) / static_cast<compute_t<T>>(count[row]));
     }
-    meet<Add>(out + row * width + at[2], value);
+    atomic_combine<Add>(out + row * width + at[2], value);
   }
 };
 struct CountRows {
@@ -39,7 +39,7 @@ struct CountRows {
   const int64_t* index;
   int64_t rows;
   __device__ void operator()(const int64_t (&at)[1]) const {
-    meet<Add>(count + checked(index[at[0]], rows), int64_t{1});
+    atomic_combine<Add>(count + checked(index[at[0]], rows), int64_t{1});
   }
 };
 

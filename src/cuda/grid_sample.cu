@@ -1,6 +1,6 @@
 // An image at given places, in coordinates from -1 to 1, by the formulas of
-// src/cpu/isa/grid_sample.cpp: a thread for each element of the result. The gradient of the image
-// is added up by atomic operations.
+// src/cpu/isa/image/grid_sample.cpp: a thread for each element of the result. The gradient of the
+// image is added up by atomic operations.
 #include "cuda/atomic.cuh"
 #include "cuda/column.h"
 #include "cuda/each.cuh"
@@ -119,7 +119,7 @@ struct InputGradient {
     const T value = widen(grad[plane * g.places + at[2]]);
     for_taps(grid + (at[0] * g.places + at[2]) * g.dims, g,
              [&](int64_t element, T weight, const T(&)[3]) {
-               meet<Add>(sums + plane * g.area + element, value * weight);
+               atomic_combine<Add>(sums + plane * g.area + element, value * weight);
              });
   }
 };

@@ -103,7 +103,7 @@ struct Write {
   T* self;
   Target target;
   __device__ void operator()(const int64_t (&at)[3]) const {
-    meet<How>(self + at[1] + target.offset(at[2]), read_element(values + at[0]));
+    atomic_combine<How>(self + at[1] + target.offset(at[2]), read_element(values + at[0]));
   }
 };
 
@@ -170,8 +170,8 @@ struct Scatter {
   int64_t size;
   int64_t stride;
   __device__ void operator()(const int64_t (&at)[3]) const {
-    meet<How>(out + at[0] + checked(index[at[1]], size) * stride,
-              source != nullptr ? read_element(source + at[2]) : value);
+    atomic_combine<How>(out + at[0] + checked(index[at[1]], size) * stride,
+                        source != nullptr ? read_element(source + at[2]) : value);
   }
 };
 

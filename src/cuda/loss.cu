@@ -61,7 +61,7 @@ struct NllLosses {
   A* losses;
   A* weights;
   const T* in;
-  Strip strip;
+  DimSplit split;
   Targets<A> targets;
   __device__ void operator()(const int64_t (&at)[1]) const {
     const int64_t i = at[0];
@@ -70,7 +70,7 @@ struct NllLosses {
     if (targets.counts(i)) {
       const int64_t c = targets.class_of(i);
       weight = targets.class_weight(c);
-      loss = -weight * widen(in[strip.first(i) + c * strip.inner]);
+      loss = -weight * widen(in[split.first(i) + c * split.inner]);
     }
     losses[i] = loss;
     weights[i] = weight;
@@ -84,15 +84,15 @@ struct CrossEntropyLosses {
   A* weights;
   A* log_sums;
   const T* in;
-  Strip strip;
+  DimSplit split;
   Targets<A> targets;
   Smoothing<A> smoothing;
   template <class Team>
   __device__ void operator()(const Team& team, int64_t row) const {
-    const int64_t first = strip.first(row);
-    const auto load = [&](int64_t c) -> A { return widen(in[first + c * strip.inner]); };
+    const int64_t first = split.first(row);
+    const auto load = [&](int64_t c) -> A { return widen(in[first + c * split.inner]); };
     A top = -math::infinity<A>;
-    for (int64_t c = team.rank(); c < strip.n; c += team.size()) {
+    for (int64_t c = team.rank(); c < split.n; c += team.size()) {
       top = math::maximum(top, load(c));
     }
     top = team.template all<MaxOf>(top);
@@ -100,7 +100,7 @@ struct CrossEntropyLosses {
     A sum = 0;
     A weighted = 0;
     A all_weights = 0;
-    for (int64_t c = team.rank(); c < strip.n; c += team.size()) {
+    for (int64_t c = team.rank(); c < split.n; c += team.size()) {
       const A x = load(c);
       sum += math::exp(x - base);
       weighted += targets.class_weight(c) * x;
@@ -184,14 +184,14 @@ template <class T>
 struct NllGradient {
   using A = compute_t<T>;
   T* out;
-  Strip strip;
+  DimSplit split;
   Targets<A> targets;
   SampleGradient<A> gradient;
   __device__ void operator()(const int64_t (&at)[1]) const {
     const int64_t i = at[0];
     if (targets.counts(i)) {
       const int64_t c = targets.class_of(i);
-      out[strip.first(i) + c * strip.inner] = narrow<T>(-targets.class_weight(c) * gradient.at(i));
+      out[split.first(i) + c * split.inner] = narrow<T>(-targets.class_weight(c) * gradient.at(i));
     }
   }
 };
@@ -202,22 +202,22 @@ struct CrossEntropyGradient {
   T* out;
   const T* in;
   const A* log_sums;
-  Strip strip;
+  DimSplit split;
   Targets<A> targets;
   SampleGradient<A> gradient;
   Smoothing<A> smoothing;
   template <class Team>
   __device__ void operator()(const Team& team, int64_t row) const {
-    const int64_t first = strip.first(row);
+    const int64_t first = split.first(row);
     if (!targets.counts(row)) {
-      for (int64_t c = team.rank(); c < strip.n; c += team.size()) {
-        out[first + c * strip.inner] = narrow<T>(A(0));
+      for (int64_t c = team.rank(); c < split.n; c += team.size()) {
+        out[first + c * split.inner] = narrow<T>(A(0));
       }
       return;
     }
     A all_weights = 0;
     if (smoothing.spread != A(0)) {
-      for (int64_t c = team.rank(); c < strip.n; c += team.size()) {
+      for (int64_t c = team.rank(); c < split.n; c += team.size()) {
         all_weights += targets.class_weight(c);
       }
       all_weights = team.template all<SumOf>(all_weights);
@@ -226,8 +226,8 @@ struct CrossEntropyGradient {
     const A own = smoothing.keep * targets.class_weight(target);
     const A scale = own + smoothing.spread * all_weights;
     const A g = gradient.at(row);
-    for (int64_t c = team.rank(); c < strip.n; c += team.size()) {
-      const int64_t at = first + c * strip.inner;
+    for (int64_t c = team.rank(); c < split.n; c += team.size()) {
+      const int64_t at = first + c * split.inner;
       A d = scale * math::exp(widen(in[at]) - log_sums[row]);
       d -= smoothing.spread * targets.class_weight(c);
       d -= c == target ? own : A(0);
@@ -256,13 +256,13 @@ void cuda::_nll_loss(const Tensor& loss, const Tensor& total_weight, const Tenso
   visit_dtype<set_floating>("nll_loss", x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = compute_t<T>;
-    const Strip strip = strip_of(x, class_dim(x));
-    const Held<A> held(target, weight, ignore_index, strip.n);
+    const DimSplit split = dim_split_of(x, class_dim(x));
+    const Held<A> held(target, weight, ignore_index, split.n);
     const int64_t n = target.numel();
     const Tensor losses = make_empty({n}, dtype_of_v<A>, x.device());
     const Tensor weights = make_empty({n}, dtype_of_v<A>, x.device());
     each(launch, samples(n),
-         NllLosses<T>{losses.data<A>(), weights.data<A>(), x.data<T>(), strip, held.targets});
+         NllLosses<T>{losses.data<A>(), weights.data<A>(), x.data<T>(), split, held.targets});
     write_losses<T, A>(launch, loss, total_weight, losses, weights, reduction);
   });
 }
@@ -275,11 +275,11 @@ void cuda::_nll_loss_backward(const Tensor& out, const Tensor& grad_output, cons
   visit_dtype<set_floating>("nll_loss_backward", out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = compute_t<T>;
-    const Strip strip = strip_of(out, class_dim(out));
-    const Held<A> held(target, weight, ignore_index, strip.n);
+    const DimSplit split = dim_split_of(out, class_dim(out));
+    const Held<A> held(target, weight, ignore_index, split.n);
     const HeldGradient<A> gradient(grad_output, total_weight, reduction);
     each(launch, samples(target.numel()),
-         NllGradient<T>{out.data<T>(), strip, held.targets, gradient.of});
+         NllGradient<T>{out.data<T>(), split, held.targets, gradient.of});
   });
 }
 
@@ -291,15 +291,15 @@ void cuda::_cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tenso
   visit_dtype<set_floating>("cross_entropy", x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = compute_t<T>;
-    const Strip strip = strip_of(x, class_dim(x));
-    const Held<A> held(target, weight, ignore_index, strip.n);
+    const DimSplit split = dim_split_of(x, class_dim(x));
+    const Held<A> held(target, weight, ignore_index, split.n);
     const int64_t n = target.numel();
     const Tensor losses = make_empty({n}, dtype_of_v<A>, x.device());
     const Tensor weights = make_empty({n}, dtype_of_v<A>, x.device());
     for_rows(
-        launch, n, strip.n, strip.inner,
+        launch, n, split.n, split.inner,
         CrossEntropyLosses<T>{losses.data<A>(), weights.data<A>(), log_sum.data<A>(), x.data<T>(),
-                              strip, held.targets, smoothing_of<A>(label_smoothing, strip.n)});
+                              split, held.targets, smoothing_of<A>(label_smoothing, split.n)});
     write_losses<T, A>(launch, loss, total_weight, losses, weights, reduction);
   });
 }
@@ -318,13 +318,13 @@ void cuda::_cross_entropy_backward(const Tensor& out, const Tensor& grad_output,
   visit_dtype<set_floating>("cross_entropy_backward", x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = compute_t<T>;
-    const Strip strip = strip_of(x, class_dim(x));
-    const Held<A> held(target, weight, ignore_index, strip.n);
+    const DimSplit split = dim_split_of(x, class_dim(x));
+    const Held<A> held(target, weight, ignore_index, split.n);
     const HeldGradient<A> gradient(grad_output, total_weight, reduction);
     for_rows(
-        launch, strip.rows, strip.n, strip.inner,
-        CrossEntropyGradient<T>{out.data<T>(), x.data<T>(), sums.data<A>(), strip, held.targets,
-                                gradient.of, smoothing_of<A>(label_smoothing, strip.n)});
+        launch, split.rows, split.n, split.inner,
+        CrossEntropyGradient<T>{out.data<T>(), x.data<T>(), sums.data<A>(), split, held.targets,
+                                gradient.of, smoothing_of<A>(label_smoothing, split.n)});
   });
 }
 

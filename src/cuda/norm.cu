@@ -226,7 +226,7 @@ DimVector all_but_channels(const Tensor& t) {
 }
 
 template <class A>
-struct SettleStatistics {
+struct FinishStatistics {
   A* mean;
   A* invstd;        // holds the variance before
   A* running_mean;  // null: not kept
@@ -386,7 +386,7 @@ void cuda::native_batch_norm(const Tensor& output, const Tensor& save_mean,
       const A unbiased = static_cast<A>(static_cast<double>(count) /
                                         static_cast<double>(std::max<int64_t>(count - 1, 1)));
       each(launch, channels_of(channels),
-           SettleStatistics<A>{mean.data<A>(), invstd.data<A>(), data_or_null<A>(kept_mean),
+           FinishStatistics<A>{mean.data<A>(), invstd.data<A>(), data_or_null<A>(kept_mean),
                                data_or_null<A>(kept_var), static_cast<A>(momentum),
                                static_cast<A>(eps), unbiased});
       for (const auto& [original, kept] :

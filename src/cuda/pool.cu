@@ -88,7 +88,7 @@ struct MaxPoolBackward {
       x[d] = place % to.size[d];
       place /= to.size[d];
     }
-    meet<Add>(out + to.at(n, c, x), grad[from.at(n, c, y)]);
+    atomic_combine<Add>(out + to.at(n, c, x), grad[from.at(n, c, y)]);
   }
 };
 

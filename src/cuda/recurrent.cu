@@ -1,5 +1,5 @@
 // Recurrent layers: for each step a product with the hidden weights and one kernel for the cell's
-// formula, as in src/cpu/isa/recurrent.cpp. Backward, the gradients of the gates go through time
+// formula, as in src/cpu/isa/nn/recurrent.cpp. Backward, the gradients of the gates go through time
 // step by step; those of the weights are one product over all steps.
 #include "cuda/column.h"
 #include "cuda/matmul.h"

@@ -104,7 +104,7 @@ __device__ A size_of(A x) {
   return x < A(0) ? -x : x;
 }
 
-// Vector norms. Complex elements count by their absolute value, squares meet in double.
+// Vector norms. Complex elements count by their absolute value, squares are summed in double.
 enum class NormKind { Count, Sum, Squares, Largest, Smallest, Powers };
 template <class X, class R>
 struct Norm {

@@ -56,7 +56,7 @@ void place(const char* name, const Tensor* values, const Tensor& indices, const 
   });
 }
 
-// Mean and sum of squared differences from it (Welford); pieces meet as Chan says.
+// Mean and sum of squared differences from it (Welford); pieces are merged as Chan says.
 template <class T>
 struct Moments {
   using A = compute_t<T>;

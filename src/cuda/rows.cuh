@@ -112,7 +112,7 @@ void for_rows(const Launch& launch, int64_t rows, int64_t n, int64_t inner, cons
 
 // A contiguous tensor as [outer, n, inner] around a dimension; row number r is
 // [r / inner, :, r % inner].
-struct Strip {
+struct DimSplit {
   int64_t rows = 1;
   int64_t n = 1;
   int64_t inner = 1;
@@ -120,8 +120,8 @@ struct Strip {
     return row / inner * n * inner + row % inner;
   }
 };
-inline Strip strip_of(const Tensor& t, int64_t dim) {
-  Strip s;
+inline DimSplit dim_split_of(const Tensor& t, int64_t dim) {
+  DimSplit s;
   int64_t outer = 1;
   for (int64_t d = 0; d < t.dim(); d++) {
     const int64_t size = t.sizes()[d];

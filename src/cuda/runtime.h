@@ -1,4 +1,4 @@
-// The CUDA runtime as kernels meet it: errors, the current device and stream, launching.
+// The CUDA runtime as kernels use it: errors, the current device and stream, launching.
 #pragma once
 
 #include <cuda_runtime_api.h>

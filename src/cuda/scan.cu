@@ -13,17 +13,17 @@ namespace {
 
 // A scan is a struct: Acc, identity(), read(element), combine(earlier, later), write(acc, at).
 template <class Scan>
-__global__ void __launch_bounds__(block_size) scan_rows(Scan scan, Strip strip) {
+__global__ void __launch_bounds__(block_size) scan_rows(Scan scan, DimSplit split) {
   using Acc = typename Scan::Acc;
   __shared__ alignas(16) char room[block_size * sizeof(Acc)];
   Acc* const shared = reinterpret_cast<Acc*>(room);
   const int t = static_cast<int>(threadIdx.x);
-  for (int64_t row = blockIdx.x; row < strip.rows; row += gridDim.x) {
+  for (int64_t row = blockIdx.x; row < split.rows; row += gridDim.x) {
     Acc carry = scan.identity();
-    for (int64_t tile = 0; tile < strip.n; tile += block_size) {
+    for (int64_t tile = 0; tile < split.n; tile += block_size) {
       const int64_t i = tile + t;
-      const int64_t at = row * strip.n + i;
-      Acc acc = i < strip.n ? scan.read(at, i) : scan.identity();
+      const int64_t at = row * split.n + i;
+      Acc acc = i < split.n ? scan.read(at, i) : scan.identity();
       shared[t] = acc;
       __syncthreads();
       for (int step = 1; step < block_size; step *= 2) {  // Hillis and Steele
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(block_size) scan_rows(Scan scan, Strip strip) 
         __syncthreads();
       }
       acc = scan.combine(carry, acc);
-      if (i < strip.n) {
+      if (i < split.n) {
         scan.write(acc, at);
       }
       carry = scan.combine(carry, shared[block_size - 1]);
@@ -45,15 +45,15 @@ __global__ void __launch_bounds__(block_size) scan_rows(Scan scan, Strip strip) 
 }
 
 template <class Scan>
-__global__ void __launch_bounds__(block_size) scan_columns(Scan scan, Strip strip) {
+__global__ void __launch_bounds__(block_size) scan_columns(Scan scan, DimSplit split) {
   const int64_t row = static_cast<int64_t>(blockIdx.x) * block_size + threadIdx.x;
-  if (row >= strip.rows) {
+  if (row >= split.rows) {
     return;
   }
   typename Scan::Acc acc = scan.identity();
-  const int64_t first = strip.first(row);
-  for (int64_t i = 0; i < strip.n; i++) {
-    const int64_t at = first + i * strip.inner;
+  const int64_t first = split.first(row);
+  for (int64_t i = 0; i < split.n; i++) {
+    const int64_t at = first + i * split.inner;
     acc = scan.combine(acc, scan.read(at, i));
     scan.write(acc, at);
   }
@@ -64,13 +64,13 @@ void run_scan(const Tensor& out, int64_t dim, const Scan& scan) {
   if (out.numel() == 0) {
     return;
   }
-  const Strip strip = strip_of(out, dim);
+  const DimSplit split = dim_split_of(out, dim);
   const Launch launch(out.device());
-  if (strip.inner == 1) {
-    const auto blocks = static_cast<unsigned>(strip.rows < 65536 ? strip.rows : 65536);
-    scan_rows<Scan><<<blocks, block_size, 0, launch.stream()>>>(scan, strip);
+  if (split.inner == 1) {
+    const auto blocks = static_cast<unsigned>(split.rows < 65536 ? split.rows : 65536);
+    scan_rows<Scan><<<blocks, block_size, 0, launch.stream()>>>(scan, split);
   } else {
-    scan_columns<Scan><<<blocks_for(strip.rows), block_size, 0, launch.stream()>>>(scan, strip);
+    scan_columns<Scan><<<blocks_for(split.rows), block_size, 0, launch.stream()>>>(scan, split);
   }
   launch.done();
 }

@@ -12,26 +12,26 @@ template <class T, bool Log>
 struct Softmax {
   T* out;
   const T* in;
-  Strip strip;
+  DimSplit split;
   template <class Team>
   __device__ void operator()(const Team& team, int64_t row) const {
     using A = compute_t<T>;
-    const int64_t first = strip.first(row);
-    const auto load = [&](int64_t i) -> A { return widen(in[first + i * strip.inner]); };
+    const int64_t first = split.first(row);
+    const auto load = [&](int64_t i) -> A { return widen(in[first + i * split.inner]); };
     A top = -math::infinity<A>;
-    for (int64_t i = team.rank(); i < strip.n; i += team.size()) {
+    for (int64_t i = team.rank(); i < split.n; i += team.size()) {
       top = math::maximum(top, load(i));
     }
     top = team.template all<MaxOf>(top);
     A sum = 0;
-    for (int64_t i = team.rank(); i < strip.n; i += team.size()) {
+    for (int64_t i = team.rank(); i < split.n; i += team.size()) {
       sum += math::exp(load(i) - top);
     }
     sum = team.template all<SumOf>(sum);
     const A log_sum = math::log(sum);
-    for (int64_t i = team.rank(); i < strip.n; i += team.size()) {
+    for (int64_t i = team.rank(); i < split.n; i += team.size()) {
       const A x = load(i) - top;
-      out[first + i * strip.inner] = narrow<T>(Log ? x - log_sum : math::exp(x) / sum);
+      out[first + i * split.inner] = narrow<T>(Log ? x - log_sum : math::exp(x) / sum);
     }
   }
 };
@@ -42,9 +42,9 @@ void softmax_rows(const char* name, const Tensor& out, const Tensor& self, int64
   const Launch launch(out.device());
   visit_dtype<set_floating>(name, out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Strip strip = strip_of(x, dim);
-    for_rows(launch, out.numel() == 0 ? 0 : strip.rows, strip.n, strip.inner,
-             Softmax<T, Log>{out.data<T>(), x.data<T>(), strip});
+    const DimSplit split = dim_split_of(x, dim);
+    for_rows(launch, out.numel() == 0 ? 0 : split.rows, split.n, split.inner,
+             Softmax<T, Log>{out.data<T>(), x.data<T>(), split});
   });
 }
 
@@ -53,19 +53,19 @@ struct SoftmaxBackward {
   T* out;
   const T* grad;
   const T* result;
-  Strip strip;
+  DimSplit split;
   template <class Team>
   __device__ void operator()(const Team& team, int64_t row) const {
     using A = compute_t<T>;
-    const int64_t first = strip.first(row);
+    const int64_t first = split.first(row);
     A sum = 0;
-    for (int64_t i = team.rank(); i < strip.n; i += team.size()) {
-      const int64_t at = first + i * strip.inner;
+    for (int64_t i = team.rank(); i < split.n; i += team.size()) {
+      const int64_t at = first + i * split.inner;
       sum += Log ? widen(grad[at]) : widen(grad[at]) * widen(result[at]);
     }
     sum = team.template all<SumOf>(sum);
-    for (int64_t i = team.rank(); i < strip.n; i += team.size()) {
-      const int64_t at = first + i * strip.inner;
+    for (int64_t i = team.rank(); i < split.n; i += team.size()) {
+      const int64_t at = first + i * split.inner;
       const A g = widen(grad[at]);
       const A y = widen(result[at]);
       out[at] = narrow<T>(Log ? g - math::exp(y) * sum : (g - sum) * y);
@@ -85,9 +85,9 @@ void backward_rows(const char* name, const Tensor& out, const Tensor& grad_outpu
     const Launch launch(out.device());
     visit_dtype<set_floating>(name, output.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const Strip strip = strip_of(y, dim);
-      for_rows(launch, out.numel() == 0 ? 0 : strip.rows, strip.n, strip.inner,
-               SoftmaxBackward<T, Log>{to.data<T>(), grad.data<T>(), y.data<T>(), strip});
+      const DimSplit split = dim_split_of(y, dim);
+      for_rows(launch, out.numel() == 0 ? 0 : split.rows, split.n, split.inner,
+               SoftmaxBackward<T, Log>{to.data<T>(), grad.data<T>(), y.data<T>(), split});
     });
   }
   if (!direct) {

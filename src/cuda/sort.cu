@@ -22,12 +22,12 @@ struct MakeKeys {
   Key<T>* keys;
   uint32_t* places;
   const T* in;
-  Strip strip;
+  DimSplit split;
   bool descending;
   __device__ void operator()(const int64_t (&at)[1]) const {
-    const int64_t row = at[0] / strip.n;
-    const int64_t i = at[0] % strip.n;
-    keys[at[0]] = key_of(in[strip.first(row) + i * strip.inner], descending);
+    const int64_t row = at[0] / split.n;
+    const int64_t i = at[0] % split.n;
+    keys[at[0]] = key_of(in[split.first(row) + i * split.inner], descending);
     places[at[0]] = static_cast<uint32_t>(at[0]);
   }
 };
@@ -66,7 +66,7 @@ void sort_pairs(const Launch& launch, Device device, const uint64_t* keys, uint6
   radix_sort(launch, device, keys, sorted_keys, places, sorted, n, bits);
 }
 
-SortedPlaces::SortedPlaces(const Tensor& self, const Strip& strip, bool descending)
+SortedPlaces::SortedPlaces(const Tensor& self, const DimSplit& split, bool descending)
     : total_(sortable(self)), first_(bytes(), self.device()), second_(bytes(), self.device()) {
   if (total_ == 0) {
     return;
@@ -81,16 +81,16 @@ SortedPlaces::SortedPlaces(const Tensor& self, const Strip& strip, bool descendi
     const Scratch keys(key_bytes, device);
     const Scratch sorted_keys(key_bytes, device);
     each(launch, elements,
-         MakeKeys<T>{keys.as<K>(), unsorted(), self.data<T>(), strip, descending});
+         MakeKeys<T>{keys.as<K>(), unsorted(), self.data<T>(), split, descending});
     sort_pairs(launch, device, keys.as<K>(), sorted_keys.as<K>(), unsorted(), sorted(), total_,
                static_cast<int>(8 * sizeof(T)));
   });
-  if (strip.rows > 1) {
+  if (split.rows > 1) {
     const Scratch rows(bytes(), device);
     const Scratch sorted_rows(bytes(), device);
-    each(launch, elements, RowOf{rows.as<uint32_t>(), sorted(), static_cast<uint32_t>(strip.n)});
+    each(launch, elements, RowOf{rows.as<uint32_t>(), sorted(), static_cast<uint32_t>(split.n)});
     int bits = 1;
-    while (bits < 32 && (int64_t{1} << bits) < strip.rows) {
+    while (bits < 32 && (int64_t{1} << bits) < split.rows) {
       bits++;
     }
     sort_pairs(launch, device, rows.as<uint32_t>(), sorted_rows.as<uint32_t>(), sorted(),
@@ -108,8 +108,8 @@ struct WriteSorted {
   int64_t* indices;
   const T* in;
   const uint32_t* places;
-  Strip from;
-  Strip to;
+  DimSplit from;
+  DimSplit to;
   __device__ void operator()(const int64_t (&at)[1]) const {
     const int64_t row = at[0] / to.n;
     const int64_t i = at[0] % to.n;
@@ -126,7 +126,7 @@ void sort_into(const Tensor& values, const Tensor& indices, const Tensor& given,
     return;
   }
   const Tensor self = contiguous_raw(given);
-  const Strip from = strip_of(self, dim);
+  const DimSplit from = dim_split_of(self, dim);
   const SortedPlaces places(self, from, descending);
   const Launch launch(self.device());
   visit_size(self.element_size(), [&](auto tag) {
@@ -134,7 +134,7 @@ void sort_into(const Tensor& values, const Tensor& indices, const Tensor& given,
     each(launch, Space<1>{{values.numel()}, {DimVector{1}}},
          WriteSorted<T>{static_cast<T*>(values.data_ptr()), indices.data<int64_t>(),
                         static_cast<const T*>(self.data_ptr()), places.get(), from,
-                        strip_of(values, dim)});
+                        dim_split_of(values, dim)});
   });
 }
 
@@ -146,7 +146,7 @@ struct Pick {
   int64_t* indices;
   const T* in;
   const uint32_t* places;
-  Strip strip;
+  DimSplit split;
   Rank rank;
   int64_t fixed;
   __device__ bool is_nan(int64_t row, int64_t i) const {
@@ -154,14 +154,14 @@ struct Pick {
     return x != x;
   }
   __device__ int64_t at(int64_t row, int64_t i) const {
-    return strip.first(row) + places[row * strip.n + i] % strip.n * strip.inner;
+    return split.first(row) + places[row * split.n + i] % split.n * split.inner;
   }
   __device__ void operator()(const int64_t (&row_at)[1]) const {
     const int64_t row = row_at[0];
     int64_t chosen = fixed;
     if (rank != Rank::Fixed) {
       int64_t numbers = 0;  // before the first NaN
-      int64_t high = strip.n;
+      int64_t high = split.n;
       while (numbers < high) {
         const int64_t middle = numbers + (high - numbers) / 2;
         if (is_nan(row, middle)) {
@@ -171,13 +171,13 @@ struct Pick {
         }
       }
       if (rank == Rank::Median) {
-        chosen = numbers < strip.n ? numbers : (strip.n - 1) / 2;
+        chosen = numbers < split.n ? numbers : (split.n - 1) / 2;
       } else {
         chosen = numbers == 0 ? 0 : (numbers - 1) / 2;
       }
     }
     values[row] = in[at(row, chosen)];
-    indices[row] = places[row * strip.n + chosen] % strip.n;
+    indices[row] = places[row * split.n + chosen] % split.n;
   }
 };
 
@@ -187,13 +187,13 @@ void pick(const Tensor& values, const Tensor& indices, const Tensor& given, int6
     return;
   }
   const Tensor self = contiguous_raw(given);
-  const Strip strip = strip_of(self, dim);
-  const SortedPlaces places(self, strip, false);
+  const DimSplit split = dim_split_of(self, dim);
+  const SortedPlaces places(self, split, false);
   const Launch launch(self.device());
   visit_dtype<set_real | set_Bool>("sort", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    each(launch, Space<1>{{strip.rows}, {DimVector{1}}},
-         Pick<T>{values.data<T>(), indices.data<int64_t>(), self.data<T>(), places.get(), strip,
+    each(launch, Space<1>{{split.rows}, {DimVector{1}}},
+         Pick<T>{values.data<T>(), indices.data<int64_t>(), self.data<T>(), places.get(), split,
                  rank, fixed});
   });
 }
@@ -205,18 +205,18 @@ struct Mode {
   int64_t* indices;
   const T* in;
   const uint32_t* places;
-  Strip strip;
+  DimSplit split;
   __device__ void operator()(const int64_t (&at)[1]) const {
     const int64_t row = at[0];
-    const uint32_t* const mine = places + row * strip.n;
+    const uint32_t* const mine = places + row * split.n;
     const auto element = [&](int64_t i) {
-      return in[strip.first(row) + mine[i] % strip.n * strip.inner];
+      return in[split.first(row) + mine[i] % split.n * split.inner];
     };
     int64_t longest = 0;
     int64_t best = 0;
-    for (int64_t i = 0; i < strip.n;) {
+    for (int64_t i = 0; i < split.n;) {
       int64_t stop = i + 1;
-      while (stop < strip.n && key_of(element(stop), false) == key_of(element(i), false)) {
+      while (stop < split.n && key_of(element(stop), false) == key_of(element(i), false)) {
         stop++;
       }
       best = stop - i > longest ? stop - 1 : best;
@@ -224,7 +224,7 @@ struct Mode {
       i = stop;
     }
     values[row] = element(best);
-    indices[row] = mine[best] % strip.n;
+    indices[row] = mine[best] % split.n;
   }
 };
 
@@ -290,7 +290,7 @@ struct CountInto {
   __device__ void operator()(const int64_t (&at)[1]) const {
     const int64_t bin = values[at[0]];
     assert(bin >= 0 && bin < bins && "bincount only supports 1-d non-negative integral inputs.");
-    meet<Add>(counts + bin, weights != nullptr ? weights[at[0]] : W(1));
+    atomic_combine<Add>(counts + bin, weights != nullptr ? weights[at[0]] : W(1));
   }
 };
 
@@ -325,13 +325,13 @@ void cuda::mode(const Tensor& values, const Tensor& indices, const Tensor& given
     return;
   }
   const Tensor self = contiguous_raw(given);
-  const Strip strip = strip_of(self, dim);
-  const SortedPlaces places(self, strip, false);
+  const DimSplit split = dim_split_of(self, dim);
+  const SortedPlaces places(self, split, false);
   const Launch launch(self.device());
   visit_dtype<set_real | set_Bool>("mode", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    each(launch, Space<1>{{strip.rows}, {DimVector{1}}},
-         Mode<T>{values.data<T>(), indices.data<int64_t>(), self.data<T>(), places.get(), strip});
+    each(launch, Space<1>{{split.rows}, {DimVector{1}}},
+         Mode<T>{values.data<T>(), indices.data<int64_t>(), self.data<T>(), places.get(), split});
   });
 }
 

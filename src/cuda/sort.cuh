@@ -42,7 +42,7 @@ void sort_pairs(const Launch& launch, Device device, const uint64_t* keys, uint6
 // r * n + result % n of it. `self` is contiguous.
 class SortedPlaces {
  public:
-  SortedPlaces(const Tensor& self, const Strip& strip, bool descending);
+  SortedPlaces(const Tensor& self, const DimSplit& split, bool descending);
   const uint32_t* get() const { return by_row_ ? unsorted() : sorted(); }
 
  private:

@@ -179,7 +179,7 @@ std::tuple<Tensor, Tensor, Tensor> cuda::_unique2(const Tensor& self, bool, bool
   const Tensor flat = shaped(x, {x.numel()});
   return visit_dtype<set_real | set_Bool>("unique", x.dtype(), [&](auto tag) -> Three {
     using T = typename decltype(tag)::type;
-    const SortedPlaces order(flat, strip_of(flat, 0), false);
+    const SortedPlaces order(flat, dim_split_of(flat, 0), false);
     const Runs runs =
         find_runs<T>(flat, flat.numel(), 1, order.get(), return_inverse, return_counts);
     return {picked(flat, 0, runs.first),

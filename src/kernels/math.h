@@ -119,7 +119,7 @@ RL_MATH_1(atanh, ::atanh)
 RL_MATH_1(cos, ::cos)
 RL_MATH_1(cosh, ::cosh)
 #if !defined(RL_DEVICE_MATH) && defined(__x86_64__)
-RL_INLINE float erf(float x) { return rushlight_erff(x); }  // src/cpu/isa/erf.cpp
+RL_INLINE float erf(float x) { return rushlight_erff(x); }  // src/cpu/isa/pointwise/erf.cpp
 #else
 RL_INLINE float erf(float x) { return ::erff(x); }
 #endif

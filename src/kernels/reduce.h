@@ -1,6 +1,6 @@
 // Formulas of reductions that fold elements one by one, for all devices: identity, map (of
 // an element) and combine (of two partial results), all branch-free and generic over scalars and
-// vectors of the compiler. A new one is a struct here and a line in src/cpu/isa/reduce.cpp.
+// vectors of the compiler. A new one is a struct here and a line in src/cpu/isa/reduce/reduce.cpp.
 #pragma once
 
 #include <limits>

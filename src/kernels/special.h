@@ -101,9 +101,9 @@ RL_INLINE float digamma_single(float argument) {
                                                          square * 0.08333333333333333333))))));
   const double value = math::log(z) - 0.5 / z - series - (is_small ? moved : 0);
   const double fraction = x - math::floor(x);
-  const double turned = value - pi / math::tan(pi * fraction);
+  const double reflection = value - pi / math::tan(pi * fraction);
   const double pole = x == 0 ? math::copysign(inf, -x) : nan;
-  const double low = fraction == 0 ? pole : turned;
+  const double low = fraction == 0 ? pole : reflection;
   return static_cast<float>(reflected ? low : x == inf ? inf : value);
 }
 

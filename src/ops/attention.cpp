@@ -15,7 +15,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Rows must be contiguous; the other strides may be anything.
-void settle_rows(Tensor& t) {
+void make_rows_contiguous(Tensor& t) {
   if (t.size(-1) > 1 && t.stride(-1) != 1) {
     t = contiguous_raw(t);
   }
@@ -42,7 +42,7 @@ void check_operands(const Tensor& query, const Tensor& key, const Tensor& value,
     RL_CHECK(mask.sizes() == IntArrayRef(scores), "attention: expected attn_mask of shape ",
              IntArrayRef(scores), ", got ", mask.sizes());
     mask = cast_raw(mask, accumulated(query));
-    settle_rows(mask);
+    make_rows_contiguous(mask);
   }
 }
 
@@ -66,9 +66,9 @@ namespace shape {
 OutSpecs<2> _attention(Tensor& query, Tensor& key, Tensor& value, Tensor& attn_mask, bool&,
                        double&) {
   check_operands(query, key, value, attn_mask);
-  settle_rows(query);
-  settle_rows(key);
-  settle_rows(value);
+  make_rows_contiguous(query);
+  make_rows_contiguous(key);
+  make_rows_contiguous(value);
   const DimVector sizes = {query.size(0), query.size(1), query.size(2), value.size(3)};
   return {OutSpec{sizes, query.dtype(), rows_before_heads(sizes)},
           OutSpec{{query.size(0), query.size(1), query.size(2)}, accumulated(query)}};
@@ -88,7 +88,7 @@ OutSpecs<3> _attention_backward(Tensor& grad_output, Tensor& query, Tensor& key,
            "attention backward: wrong shape or dtype of logsumexp");
   const OutSpecs<3> specs = {like_operand(query), like_operand(key), like_operand(value)};
   for (Tensor* t : {&grad_output, &query, &key, &value, &output}) {
-    settle_rows(*t);
+    make_rows_contiguous(*t);
   }
   logsumexp = contiguous_raw(logsumexp);
   return specs;
@@ -212,7 +212,7 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
   const DimVector batch =
       broadcast_sizes(broadcast_sizes(before(query), before(key)), before(value));
   // As (batch, heads, rows, width).
-  const auto settled = [&](const Tensor& t) {
+  const auto prepared = [&](const Tensor& t) {
     if (t.dim() == 4 && before(t) == IntArrayRef(batch)) {
       return t;
     }
@@ -224,7 +224,7 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
     const DimVector leading(IntArrayRef(sizes).slice(0, sizes.size() > 3 ? sizes.size() - 3 : 0));
     return t.expand(sizes).reshape({product(leading), heads, t.size(-2), t.size(-1)});
   };
-  const Tensor q = settled(query);
+  const Tensor q = prepared(query);
   Tensor mask = attn_mask;
   if (mask.defined()) {
     if (mask.dtype() == kBool) {
@@ -240,7 +240,7 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
     mask = mask.expand(scores).reshape({q.size(0), q.size(1), rows, key.size(-2)});
   }
   const Tensor result =
-      std::get<0>(_attention(q, settled(key), settled(value), mask, is_causal, factor));
+      std::get<0>(_attention(q, prepared(key), prepared(value), mask, is_causal, factor));
   if (query.dim() == 4 && q.is_same(query)) {
     return result;
   }

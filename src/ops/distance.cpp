@@ -124,14 +124,14 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
     return t.sizes().slice(0, static_cast<size_t>(t.dim() - 2));
   };
   const DimVector batch = broadcast_sizes(before(x1), before(x2));
-  const auto settled = [&](const Tensor& t) {
+  const auto prepared = [&](const Tensor& t) {
     DimVector sizes = batch;
     sizes.push_back(t.size(-2));
     sizes.push_back(t.size(-1));
     return t.expand(sizes).reshape({product(batch), t.size(-2), t.size(-1)});
   };
-  const Tensor a = settled(x1);
-  const Tensor b = settled(x2);
+  const Tensor a = prepared(x1);
+  const Tensor b = prepared(x2);
   const int64_t rows = x1.size(-2);
   const int64_t others = x2.size(-2);
   DimVector sizes = batch;

@@ -312,9 +312,9 @@ Tensor slogdet_backward(const Tensor& grad_sign, const Tensor& grad_logabsdet, c
                         const Tensor& sign) {
   Tensor g = grad_logabsdet;
   if (is_complex(A.dtype()) && grad_sign.defined()) {
-    const Tensor turn = imag(sign.conj() * grad_sign);
-    const Tensor re = g.defined() ? g : zeros_like(turn);
-    g = rushlight::_complex(re, turn);
+    const Tensor im = imag(sign.conj() * grad_sign);
+    const Tensor re = g.defined() ? g : zeros_like(im);
+    g = rushlight::_complex(re, im);
   }
   if (!g.defined() || A.numel() == 0) {
     return zeros_like(A);

@@ -12,7 +12,7 @@ namespace rushlight {
 namespace {
 
 // Parameters have the input's dtype, or float32 beside 16-bit inputs; they come out contiguous.
-void settle_parameter(Tensor& parameter, const Tensor& input) {
+void prepare_parameter(Tensor& parameter, const Tensor& input) {
   if (!parameter.defined()) {
     return;
   }
@@ -63,12 +63,13 @@ void check_normalized_shape(const Tensor& input, IntArrayRef normalized_shape, c
 }
 
 // The contract of a backward pass over rows, each with a mean and a deviation of its own.
-OutSpecs<3> settle_backward(const char* op, Tensor& grad, Tensor& input, Tensor& mean, Tensor& rstd,
-                            Tensor& weight, int64_t rows, IntArrayRef parameter_sizes) {
+OutSpecs<3> prepare_backward(const char* op, Tensor& grad, Tensor& input, Tensor& mean,
+                             Tensor& rstd, Tensor& weight, int64_t rows,
+                             IntArrayRef parameter_sizes) {
   RL_CHECK(grad.sizes() == input.sizes() && grad.dtype() == input.dtype(), op,
            ": grad_output must have the size and dtype of input");
   RL_CHECK(mean.numel() == rows && rstd.numel() == rows, op, ": wrong size of the statistics");
-  settle_parameter(weight, input);
+  prepare_parameter(weight, input);
   input = contiguous_raw(input);
   grad = contiguous_raw(grad);
   mean = contiguous_raw(cast_raw(mean, accumulated(input)));
@@ -93,8 +94,8 @@ OutSpecs<3> native_batch_norm(Tensor& input, Tensor& weight, Tensor& bias, Tenso
   RL_CHECK(input.dim() > 1, "batch_norm expects an input of at least 2 dimensions, got ",
            input.dim());
   check_floating("batch_norm", input);
-  settle_parameter(weight, input);
-  settle_parameter(bias, input);
+  prepare_parameter(weight, input);
+  prepare_parameter(bias, input);
   for (const Tensor* t : {&running_mean, &running_var}) {
     const bool mixed =
         t->defined() && t->dtype() == kFloat32 && contains(set_reduced, input.dtype());
@@ -126,7 +127,7 @@ OutSpecs<3> native_batch_norm_backward(Tensor& grad, Tensor& input, Tensor& weig
                     : running_mean.defined() && running_var.defined(),
            "native_batch_norm_backward needs the statistics of the forward pass");
   check_floating("batch_norm_backward", input);
-  settle_parameter(weight, input);
+  prepare_parameter(weight, input);
   const MemoryFormat format = format_of(input);
   input = contiguous_raw(input, format);
   grad = contiguous_raw(grad, format);
@@ -142,8 +143,8 @@ OutSpecs<3> native_layer_norm(Tensor& input, DimVector& normalized_shape, Tensor
                               Tensor& bias, double&) {
   check_normalized_shape(input, normalized_shape, weight, bias);
   check_floating("LayerNormKernelImpl", input);
-  settle_parameter(weight, input);
-  settle_parameter(bias, input);
+  prepare_parameter(weight, input);
+  prepare_parameter(bias, input);
   input = contiguous_raw(input);
   const OutSpec statistics{statistics_sizes(input, normalized_shape), accumulated(input)};
   return {OutSpec{input.sizes(), input.dtype()}, statistics, statistics};
@@ -154,8 +155,8 @@ OutSpecs<3> native_layer_norm_backward(Tensor& grad, Tensor& input, DimVector& n
   check_normalized_shape(input, normalized_shape, weight, {});
   check_floating("LayerNormBackwardKernelImpl", input);
   const int64_t rows = product(statistics_sizes(input, normalized_shape));
-  return settle_backward("native_layer_norm_backward", grad, input, mean, rstd, weight, rows,
-                         normalized_shape);
+  return prepare_backward("native_layer_norm_backward", grad, input, mean, rstd, weight, rows,
+                          normalized_shape);
 }
 
 OutSpecs<3> _group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& num_groups, double&) {
@@ -174,8 +175,8 @@ OutSpecs<3> _group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& nu
              input.sizes());
   }
   check_floating("GroupNormKernelImpl", input);
-  settle_parameter(weight, input);
-  settle_parameter(bias, input);
+  prepare_parameter(weight, input);
+  prepare_parameter(bias, input);
   input = contiguous_raw(input);
   const OutSpec statistics{{input.size(0), num_groups}, accumulated(input)};
   return {OutSpec{input.sizes(), input.dtype()}, statistics, statistics};
@@ -187,15 +188,15 @@ OutSpecs<3> _group_norm_backward(Tensor& grad, Tensor& input, Tensor& mean, Tens
            "_group_norm_backward: wrong input or number of groups");
   check_elements("weight", weight, input.size(1));
   check_floating("GroupNormBackwardKernelImpl", input);
-  return settle_backward("_group_norm_backward", grad, input, mean, rstd, weight,
-                         input.size(0) * num_groups, {input.size(1)});
+  return prepare_backward("_group_norm_backward", grad, input, mean, rstd, weight,
+                          input.size(0) * num_groups, {input.size(1)});
 }
 
 OutSpecs<2> _fused_rms_norm(Tensor& input, DimVector& normalized_shape, Tensor& weight,
                             std::optional<double>&) {
   check_normalized_shape(input, normalized_shape, weight, {});
   check_floating("rms_norm", input);
-  settle_parameter(weight, input);
+  prepare_parameter(weight, input);
   input = contiguous_raw(input);
   return {OutSpec{input.sizes(), input.dtype()},
           OutSpec{statistics_sizes(input, normalized_shape), accumulated(input)}};

@@ -14,7 +14,7 @@ constexpr int64_t largest = int64_t{1} << 31;
 
 // Batches of images in channels-last order stay so; all others, single images of such strides too,
 // are made contiguous.
-MemoryFormat settle(Tensor& t, size_t dims) {
+MemoryFormat make_dense(Tensor& t, size_t dims) {
   const bool batch = t.sizes().size() == dims + 2;
   const MemoryFormat format = batch ? format_of(t) : MemoryFormat::Contiguous;
   t = contiguous_raw(t, format);
@@ -103,9 +103,9 @@ OutSpecs<2> with_indices(const DimVector& sizes, const Tensor& self, MemoryForma
   return {OutSpec{sizes, self.dtype(), {}, format}, OutSpec{sizes, kInt64, {}, format}};
 }
 
-// Settles `t` and brings the other into its order.
+// Makes `t` dense and brings the other into its order.
 MemoryFormat same_format(Tensor& t, Tensor& other, size_t dims) {
-  const MemoryFormat format = settle(t, dims);
+  const MemoryFormat format = make_dense(t, dims);
   other = contiguous_raw(other, format);
   return format;
 }
@@ -148,7 +148,7 @@ OutSpecs<2> _max_pool(Tensor& self, DimVector& kernel, DimVector& stride, DimVec
   check_not_bool("max_pool", self);
   const DimVector sizes =
       pooled_sizes(self.sizes(), {kernel, stride, padding, dilation}, ceil_mode);
-  return with_indices(sizes, self, settle(self, kernel.size()));
+  return with_indices(sizes, self, make_dense(self, kernel.size()));
 }
 
 OutSpec _max_pool_backward(Tensor& grad, Tensor& indices, DimVector& input_size, int64_t& dims) {
@@ -169,7 +169,7 @@ OutSpec _avg_pool(Tensor& self, DimVector& kernel, DimVector& stride, DimVector&
   RL_CHECK(divisor_override.value_or(1) != 0, "divisor must be not zero");
   const DimVector sizes =
       pooled_sizes(self.sizes(), {kernel, stride, padding, dilation}, ceil_mode);
-  return {sizes, self.dtype(), {}, settle(self, kernel.size())};
+  return {sizes, self.dtype(), {}, make_dense(self, kernel.size())};
 }
 
 OutSpec _avg_pool_backward(Tensor& grad, DimVector& input_size, DimVector& kernel,
@@ -182,24 +182,24 @@ OutSpec _avg_pool_backward(Tensor& grad, DimVector& input_size, DimVector& kerne
   const DimVector sizes = pooled_sizes(input_size, {kernel, stride, padding, dilation}, ceil_mode);
   RL_CHECK(grad.sizes() == IntArrayRef(sizes),
            "average pooling backward: expected a gradient of size ", sizes, ", got ", grad.sizes());
-  return {input_size, grad.dtype(), {}, settle(grad, kernel.size())};
+  return {input_size, grad.dtype(), {}, make_dense(grad, kernel.size())};
 }
 
 OutSpec _adaptive_avg_pool(Tensor& self, DimVector& output_size) {
   const DimVector sizes = adaptive_sizes(self, output_size);
   check_not_bool("adaptive_avg_pool", self);
-  return {sizes, self.dtype(), {}, settle(self, output_size.size())};
+  return {sizes, self.dtype(), {}, make_dense(self, output_size.size())};
 }
 
 OutSpec _adaptive_avg_pool_backward(Tensor& grad, DimVector& input_size, int64_t& dims) {
   check_same_images(grad, input_size, dims);
-  return {input_size, grad.dtype(), {}, settle(grad, static_cast<size_t>(dims))};
+  return {input_size, grad.dtype(), {}, make_dense(grad, static_cast<size_t>(dims))};
 }
 
 OutSpecs<2> _adaptive_max_pool(Tensor& self, DimVector& output_size) {
   const DimVector sizes = adaptive_sizes(self, output_size);
   check_not_bool("adaptive_max_pool", self);
-  return with_indices(sizes, self, settle(self, output_size.size()));
+  return with_indices(sizes, self, make_dense(self, output_size.size()));
 }
 
 }  // namespace shape

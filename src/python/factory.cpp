@@ -87,8 +87,8 @@ ScalarType join(ScalarType a, ScalarType b) {
   return a == ScalarType::Undefined ? b : promote_types(a, b);
 }
 
-// The dtype in which all values meet. Python's floats count as the default dtype. `depth` is that
-// of `o`: a list may hold itself behind its first item, where no shape shows it.
+// The dtype that all values are promoted to. Python's floats count as the default dtype. `depth` is
+// that of `o`: a list may hold itself behind its first item, where no shape shows it.
 ScalarType infer_dtype(PyObject* o, size_t depth = 0) {
   if (PyFloat_CheckExact(o)) {
     return get_default_dtype();

@@ -120,7 +120,7 @@ PyObject* warns_always(PyObject*, PyObject*) { return PyBool_FromLong(is_warn_al
 
 #define ROW(name, doc) RL_FAST_ROW(#name, name##_function, doc)
 PyMethodDef functions[] = {
-    ROW(promote_types, "The dtype in which two dtypes meet."),
+    ROW(promote_types, "The dtype that two dtypes are promoted to."),
     ROW(can_cast, "Whether promotion allows a conversion."),
     ROW(result_type, "The dtype of an arithmetic result of two tensors or numbers."),
     ROW(numel, "The number of elements."),

@@ -102,7 +102,7 @@ namespace composite {
 // ======== isa/pointwise_0.cpp
 // Generated from the op table by `python -m gen`. Do not edit.
 
-#include "cpu/isa/loops.h"
+#include "cpu/isa/pointwise/loops.h"
 #include "generated/kernels.h"
 
 namespace rushlight::cpu::RL_ISA {

@@ -1,4 +1,4 @@
-"""Where dtypes meet: tensors, 0-d tensors and Python numbers of all dtypes, as in PyTorch."""
+"""Promotion of dtypes: tensors, 0-d tensors and Python numbers of all dtypes, as in PyTorch."""
 
 import itertools
 import operator
@@ -57,7 +57,7 @@ def outcome(module, op, a, b):
             result = OPS[op](x, y)
     except (RuntimeError, TypeError):
         return "refused"
-    # There is no complex32 here: half precision meets complex numbers in complex64.
+    # There is no complex32 here: half precision and complex numbers give complex64.
     name = str(result.dtype).split(".")[-1].replace("complex32", "complex64")
     return name, tuple(result.shape), result.to(module.complex128).tolist()
 

@@ -1,0 +1,409 @@
+// nll_loss and cross_entropy over (N, C, d1, ...): one read of the logits forwards, one read and
+// one write backwards. The loss of each sample is computed apart; their sum is taken in a fixed
+// tree.
+#include <rushlight/reduction.h>
+
+#include <algorithm>
+
+#include "core/op_support.h"
+#include "core/parallel.h"
+#include "cpu/isa/reduce/fold.h"
+#include "cpu/scratch.h"
+#include "cpu/dim_split.h"
+#include "generated/kernels.h"
+
+namespace rushlight::cpu::RL_ISA {
+
+namespace {
+
+inline constexpr int64_t granule = 16;
+inline constexpr int64_t column_tile = 128;
+inline constexpr int64_t work_per_task = 16384;
+
+// The classes of all samples as int64, and how much each counts: 0 for ignored ones.
+template <class A>
+struct Targets {
+  Tensor classes;
+  Scratch<A> weight;
+  A total = 0;
+
+  Targets(const Tensor& target, const Tensor& class_weight, int64_t ignore_index,
+          int64_t num_classes)
+      : classes(contiguous_raw(cast_raw(target, kInt64))), weight(target.numel()) {
+    const int64_t* t = classes.data<int64_t>();
+    const Tensor weights =
+        class_weight.defined() ? contiguous_raw(cast_raw(class_weight, dtype_of_v<A>)) : Tensor();
+    const A* w = weights.defined() ? weights.data<A>() : nullptr;
+    const int64_t n = classes.numel();
+    for (int64_t i = 0; i < n; i++) {
+      if (t[i] == ignore_index) {
+        weight[i] = 0;
+        continue;
+      }
+      RL_CHECK_INDEX(t[i] >= 0 && t[i] < num_classes, "Target ", t[i], " is out of bounds.");
+      weight[i] = w != nullptr ? w[t[i]] : A(1);
+    }
+    total = sum(weight.data(), n);
+  }
+
+  static A sum(const A* x, int64_t n) {
+    if (n <= row_leaf) {
+      return n == 0 ? A(0) : fold_row<fold::Sum<A>>(x, n);
+    }
+    const int64_t half = (n / 2 + row_leaf - 1) / row_leaf * row_leaf;
+    return sum(x, half) + sum(x + half, n - half);
+  }
+};
+
+// Writes the losses of samples, or their sum or mean, and the weights' sum.
+template <class A>
+void write_losses(const Tensor& loss, const Tensor& total_weight, const Targets<A>& targets,
+                  const A* losses, int64_t reduction) {
+  const char* name = "nll_loss";
+  const int64_t n = targets.classes.numel();
+  const ConvertRun write = writer<A, set_floating>(name, loss.dtype());
+  const ConvertRun write_total = writer<A, set_floating>(name, total_weight.dtype());
+  write_total(total_weight.data_ptr(), &targets.total, sizeof(A), 1);
+  if (reduction == Reduction::None) {
+    write(loss.data_ptr(), losses, sizeof(A), n);
+    return;
+  }
+  A sum = Targets<A>::sum(losses, n);
+  if (reduction == Reduction::Mean) {
+    sum /= targets.total;
+  }
+  write(loss.data_ptr(), &sum, sizeof(A), 1);
+}
+
+// What the derivative of the result with regard to each sample's loss is.
+template <class A>
+void sample_gradients(const Tensor& grad_output, const Tensor& total_weight, int64_t reduction,
+                      int64_t n, A* gradients) {
+  const Tensor grad = contiguous_raw(cast_raw(grad_output, dtype_of_v<A>));
+  if (reduction == Reduction::None) {
+    std::copy_n(grad.data<A>(), n, gradients);
+    return;
+  }
+  A g = *grad.data<A>();
+  if (reduction == Reduction::Mean) {
+    g /= *cast_raw(total_weight, dtype_of_v<A>).template data<A>();
+  }
+  std::fill(gradients, gradients + n, g);
+}
+
+int64_t class_dim(const Tensor& logits) { return logits.dim() == 1 ? 0 : 1; }
+
+}  // namespace
+
+void _nll_loss(const Tensor& loss, const Tensor& total_weight, const Tensor& self,
+               const Tensor& target, const Tensor& weight, int64_t reduction,
+               int64_t ignore_index) {
+  visit_dtype<set_floating>("nll_loss", self.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = compute_t<T>;
+    const Tensor x = contiguous_raw(self);
+    const DimSplit s = dim_split_of(x, class_dim(x));
+    const Targets<A> targets(target, weight, ignore_index, s.n);
+    const int64_t* t = targets.classes.template data<int64_t>();
+    const T* logits = x.data<T>();
+    const int64_t n = targets.classes.numel();
+    Scratch<A> losses(n);
+    for (int64_t i = 0; i < n; i++) {
+      const bool counts = t[i] != ignore_index;
+      const int64_t at = counts ? (i / s.inner * s.n + t[i]) * s.inner + i % s.inner : 0;
+      losses[i] = counts ? -targets.weight[i] * static_cast<A>(logits[at]) : A(0);
+    }
+    write_losses<A>(loss, total_weight, targets, losses.data(), reduction);
+  });
+}
+
+void _nll_loss_backward(const Tensor& out, const Tensor& grad_output, const Tensor& target,
+                        const Tensor& weight, const Tensor& total_weight, IntArrayRef,
+                        int64_t reduction, int64_t ignore_index) {
+  fill_raw(out, Scalar(0));
+  visit_dtype<set_floating>("nll_loss_backward", out.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = compute_t<T>;
+    const DimSplit s = dim_split_of(out, class_dim(out));
+    const Targets<A> targets(target, weight, ignore_index, s.n);
+    const int64_t* t = targets.classes.template data<int64_t>();
+    const int64_t n = targets.classes.numel();
+    Scratch<A> g(n);
+    sample_gradients(grad_output, total_weight, reduction, n, g.data());
+    T* to = out.data<T>();
+    for (int64_t i = 0; i < n; i++) {
+      if (t[i] != ignore_index) {
+        to[(i / s.inner * s.n + t[i]) * s.inner + i % s.inner] =
+            static_cast<T>(-targets.weight[i] * g[i]);
+      }
+    }
+  });
+}
+
+namespace {
+
+// Constants of label smoothing: a sample's loss is
+//   keep * w[t] * (log_sum - x[t]) + spread * (log_sum * all_weights - sum_c w[c] * x[c]).
+template <class A>
+struct Smoothing {
+  A keep;
+  A spread;
+  A all_weights;
+  Tensor class_weights;  // undefined: all 1
+  const A* weight;
+
+  Smoothing(double amount, int64_t classes, const Tensor& given)
+      : keep(static_cast<A>(1 - amount)),
+        spread(static_cast<A>(amount / static_cast<double>(classes))),
+        all_weights(static_cast<A>(classes)),
+        class_weights(given.defined() ? contiguous_raw(cast_raw(given, dtype_of_v<A>)) : Tensor()),
+        weight(given.defined() ? class_weights.data<A>() : nullptr) {
+    if (weight != nullptr) {
+      all_weights = Targets<A>::sum(weight, classes);
+    }
+  }
+  // sum_c w[c] * x[c]
+  A weighted_sum(const A* x, int64_t n) const {
+    if (weight == nullptr) {
+      return Targets<A>::sum(x, n);
+    }
+    A total = 0;
+    for (int64_t c = 0; c < n; c++) {
+      total += weight[c] * x[c];
+    }
+    return total;
+  }
+};
+
+// exp(x - shift), in whole vectors; y has room for a whole last granule.
+template <class A>
+RL_INLINE void exp_shifted(const A* x, A* y, int64_t n, A shift) {
+  for (int64_t i = 0; i < n; i++) {
+    y[i] = x[i] - shift;
+  }
+  const int64_t whole = (n + granule - 1) & -granule;
+  std::fill(y + n, y + whole, A(0));
+  for (int64_t i = 0; i < whole; i++) {
+    y[i] = math::exp(y[i]);
+  }
+}
+
+template <class A>
+A log_sum_exp(const A* x, int64_t n) {
+  alignas(64) A y[row_leaf];
+  const A top = fold_row<fold::Max<A>>(x, n);
+  const A base = top - top == 0 ? top : A(0);  // infinities are not subtracted
+  A total = 0;
+  for (int64_t i = 0; i < n; i += row_leaf) {
+    const int64_t m = std::min(row_leaf, n - i);
+    exp_shifted(x + i, y, m, base);
+    total += fold_row<fold::Sum<A>>(y, m);
+  }
+  return math::log(total) + base;
+}
+
+}  // namespace
+
+void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& total_weight,
+                    const Tensor& self, const Tensor& target, const Tensor& weight,
+                    int64_t reduction, int64_t ignore_index, double label_smoothing) {
+  visit_dtype<set_floating>("cross_entropy", self.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = compute_t<T>;
+    const Tensor x = contiguous_raw(self);
+    const DimSplit s = dim_split_of(x, class_dim(x));
+    const Targets<A> targets(target, weight, ignore_index, s.n);
+    const Smoothing<A> smoothing(label_smoothing, s.n, weight);
+    const int64_t* t = targets.classes.template data<int64_t>();
+    const T* logits = x.data<T>();
+    A* sums = log_sum.data<A>();
+    const int64_t n = targets.classes.numel();
+    Scratch<A> losses(n);
+    const auto finish = [&](int64_t i, A at_target, A weighted) {
+      if (t[i] == ignore_index) {
+        losses[i] = 0;
+        return;
+      }
+      losses[i] = smoothing.keep * targets.weight[i] * (sums[i] - at_target);
+      if (smoothing.spread != 0) {
+        losses[i] += smoothing.spread * (sums[i] * smoothing.all_weights - weighted);
+      }
+    };
+    if (n == 0 || s.n == 0) {
+      return write_losses<A>(loss, total_weight, targets, losses.data(), reduction);
+    }
+    if (s.inner == 1) {
+      parallel_for(
+          0, s.outer, std::max<int64_t>(1, work_per_task / s.n), [&](int64_t begin, int64_t end) {
+            Scratch<A> buffer(std::is_same_v<T, A> ? 0 : s.n);
+            for (int64_t i = begin; i < end; i++) {
+              const A* row;
+              if constexpr (std::is_same_v<T, A>) {
+                row = logits + i * s.n;
+              } else {
+                convert_run<A, T>(buffer.data(), logits + i * s.n, sizeof(T), s.n);
+                row = buffer.data();
+              }
+              sums[i] = log_sum_exp(row, s.n);
+              const A weighted = smoothing.spread != 0 ? smoothing.weighted_sum(row, s.n) : A(0);
+              finish(i, t[i] == ignore_index ? A(0) : row[t[i]], weighted);
+            }
+          });
+    } else {
+      const int64_t tiles = num_chunks(0, s.inner, column_tile);
+      const int64_t grain = std::max<int64_t>(1, work_per_task / (s.n * column_tile));
+      parallel_for(0, s.outer * tiles, grain, [&](int64_t begin, int64_t end) {
+        Scratch<A> tile(s.n * column_tile);
+        alignas(64) A top[column_tile];
+        alignas(64) A total[column_tile];
+        alignas(64) A weighted[column_tile];
+        alignas(64) A e[column_tile];
+        for (int64_t task = begin; task < end; task++) {
+          const int64_t o = task / tiles;
+          const int64_t col = task % tiles * column_tile;
+          const int64_t cols = std::min(column_tile, s.inner - col);
+          for (int64_t c = 0; c < s.n; c++) {
+            convert_run<A, T>(tile.data() + c * cols, logits + (o * s.n + c) * s.inner + col,
+                              sizeof(T), cols);
+          }
+          fold_columns<fold::Max<A>>(tile.data(), cols, s.n, cols, top);
+          std::fill(total, total + cols, A(0));
+          std::fill(weighted, weighted + cols, A(0));
+          for (int64_t j = 0; j < cols; j++) {
+            top[j] = top[j] - top[j] == 0 ? top[j] : A(0);
+          }
+          for (int64_t c = 0; c < s.n; c++) {
+            const A* row = tile.data() + c * cols;
+            const A w = smoothing.weight != nullptr ? smoothing.weight[c] : A(1);
+            std::fill(e, e + column_tile, A(0));
+            for (int64_t j = 0; j < cols; j++) {
+              e[j] = row[j] - top[j];
+              weighted[j] += w * row[j];
+            }
+            for (int64_t j = 0; j < column_tile; j++) {
+              e[j] = math::exp(e[j]);
+            }
+            for (int64_t j = 0; j < cols; j++) {
+              total[j] += e[j];
+            }
+          }
+          for (int64_t j = 0; j < cols; j++) {
+            const int64_t i = o * s.inner + col + j;
+            sums[i] = math::log(total[j]) + top[j];
+            finish(i, t[i] == ignore_index ? A(0) : tile[t[i] * cols + j], weighted[j]);
+          }
+        }
+      });
+    }
+    write_losses<A>(loss, total_weight, targets, losses.data(), reduction);
+  });
+}
+
+void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const Tensor& self,
+                             const Tensor& target, const Tensor& weight, const Tensor& log_sum,
+                             const Tensor& total_weight, int64_t reduction, int64_t ignore_index,
+                             double label_smoothing) {
+  if (out.numel() == 0) {
+    return;
+  }
+  visit_dtype<set_floating>("cross_entropy_backward", self.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = compute_t<T>;
+    const Tensor x = contiguous_raw(self);
+    const Tensor known_sums = contiguous_raw(log_sum);
+    const DimSplit s = dim_split_of(x, class_dim(x));
+    const Targets<A> targets(target, weight, ignore_index, s.n);
+    const Smoothing<A> smoothing(label_smoothing, s.n, weight);
+    const int64_t* t = targets.classes.template data<int64_t>();
+    const T* logits = x.data<T>();
+    const A* sums = known_sums.data<A>();
+    T* to = out.data<T>();
+    const int64_t n = targets.classes.numel();
+    Scratch<A> g(n);
+    sample_gradients(grad_output, total_weight, reduction, n, g.data());
+    // The gradient is scale * softmax - spread * w - [c == t] * keep * w[t], times g.
+    const auto scale = [&](int64_t i) {
+      return t[i] == ignore_index ? A(0)
+                                  : g[i] * (smoothing.keep * targets.weight[i] +
+                                            smoothing.spread * smoothing.all_weights);
+    };
+    const auto class_weight = [&](int64_t c) {
+      return smoothing.weight != nullptr ? smoothing.weight[c] : A(1);
+    };
+    if (s.inner == 1) {
+      parallel_for(0, s.outer, std::max<int64_t>(1, work_per_task / s.n),
+                   [&](int64_t begin, int64_t end) {
+                     alignas(64) A p[row_leaf];
+                     for (int64_t i = begin; i < end; i++) {
+                       if (t[i] == ignore_index) {
+                         std::fill_n(to + i * s.n, s.n, T(0));
+                         continue;
+                       }
+                       const A factor = scale(i);
+                       for (int64_t c = 0; c < s.n; c += row_leaf) {
+                         const int64_t m = std::min(row_leaf, s.n - c);
+                         const int64_t at = i * s.n + c;
+                         if constexpr (std::is_same_v<T, A>) {
+                           exp_shifted(logits + at, p, m, sums[i]);
+                         } else {
+                           convert_run<A, T>(p, logits + at, sizeof(T), m);
+                           exp_shifted(p, p, m, sums[i]);
+                         }
+                         if (smoothing.spread != 0) {
+                           for (int64_t j = 0; j < m; j++) {
+                             p[j] = p[j] * factor - g[i] * smoothing.spread * class_weight(c + j);
+                           }
+                         } else {
+                           for (int64_t j = 0; j < m; j++) {
+                             p[j] *= factor;
+                           }
+                         }
+                         if (t[i] >= c && t[i] < c + m) {
+                           p[t[i] - c] -= g[i] * smoothing.keep * targets.weight[i];
+                         }
+                         convert_run<T, A>(to + at, p, sizeof(A), m);
+                       }
+                     }
+                   });
+      return;
+    }
+    const int64_t tiles = num_chunks(0, s.inner, column_tile);
+    const int64_t grain = std::max<int64_t>(1, work_per_task / (s.n * column_tile));
+    parallel_for(0, s.outer * tiles, grain, [&](int64_t begin, int64_t end) {
+      alignas(64) A p[column_tile] = {};
+      alignas(64) A factor[column_tile];
+      alignas(64) A spread[column_tile];
+      for (int64_t task = begin; task < end; task++) {
+        const int64_t o = task / tiles;
+        const int64_t col = task % tiles * column_tile;
+        const int64_t cols = std::min(column_tile, s.inner - col);
+        const int64_t first = o * s.inner + col;
+        for (int64_t j = 0; j < cols; j++) {
+          factor[j] = scale(first + j);
+          spread[j] = t[first + j] == ignore_index ? A(0) : g[first + j] * smoothing.spread;
+        }
+        for (int64_t c = 0; c < s.n; c++) {
+          const int64_t at = (o * s.n + c) * s.inner + col;
+          const A w = class_weight(c);
+          convert_run<A, T>(p, logits + at, sizeof(T), cols);
+          for (int64_t j = 0; j < cols; j++) {
+            p[j] -= sums[first + j];
+          }
+          for (int64_t j = 0; j < column_tile; j++) {
+            p[j] = math::exp(p[j]);
+          }
+          for (int64_t j = 0; j < cols; j++) {
+            const bool ignored = t[first + j] == ignore_index;
+            const A at_target = c == t[first + j]
+                                    ? g[first + j] * smoothing.keep * targets.weight[first + j]
+                                    : A(0);
+            p[j] = ignored ? A(0) : p[j] * factor[j] - spread[j] * w - at_target;
+          }
+          convert_run<T, A>(to + at, p, sizeof(A), cols);
+        }
+      }
+    });
+  });
+}
+
+}  // namespace rushlight::cpu::RL_ISA

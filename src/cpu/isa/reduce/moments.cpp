@@ -1,0 +1,272 @@
+// Reductions whose state is more than one number: var, std, with and without the mean, and
+// logsumexp. One pass over memory; a leaf is read twice while it is in the cache.
+#include <algorithm>
+
+#include "cpu/isa/reduce/fold.h"
+
+namespace rushlight::cpu::RL_ISA {
+
+namespace {
+
+template <class T>
+struct widened {
+  using type = double;
+};
+template <class T>
+struct widened<complex<T>> {
+  using type = complex<double>;
+};
+
+template <class T>
+T square(T x) {
+  return x * x;
+}
+template <class T>
+T square(complex<T> x) {
+  return x.re * x.re + x.im * x.im;
+}
+
+// Mean and sum of squared distances from it. Leaves subtract a mean of their own in the element's
+// type; leaves are merged in double (Chan, Golub, LeVeque), so that neither length nor offset costs
+// accuracy.
+template <class T>
+struct Moments {
+  using A = T;
+  using D = typename widened<T>::type;
+  using R = real_t<T>;
+  struct S {
+    D mean;
+    double m2;
+  };
+  S identity() const { return {D(0), 0}; }
+
+  // From sums of (x - shift) and of its square.
+  static S state(A shift, A sum, R squares, int64_t n) {
+    const D total = D(sum);
+    const D off = D(total) / D(static_cast<double>(n));
+    const double m2 = static_cast<double>(squares) - square(total) / static_cast<double>(n);
+    return {D(shift) + off, m2 < 0 ? 0 : m2};
+  }
+
+  void row(const A* x, int64_t n, int64_t, S& s) const {
+    const A shift = fold_row<fold::Sum<A>>(x, n) / A(static_cast<R>(n));
+    constexpr int lanes = 128 / static_cast<int>(sizeof(A));
+    alignas(64) A sum[lanes] = {};
+    alignas(64) R squares[lanes] = {};
+    int64_t i = 0;
+    if constexpr (std::is_floating_point_v<A>) {
+      typedef A Vector __attribute__((vector_size(vector_bytes), aligned(sizeof(A)), may_alias));
+      constexpr int per = vector_bytes / static_cast<int>(sizeof(A));
+      constexpr int vectors = lanes / per;
+      Vector v[vectors] = {};
+      Vector q[vectors] = {};
+      for (; i + lanes <= n; i += lanes) {
+#pragma GCC unroll 8
+        for (int k = 0; k < vectors; k++) {
+          const Vector d = *reinterpret_cast<const Vector*>(x + i + k * per) - shift;
+          v[k] += d;
+          q[k] += d * d;
+        }
+      }
+#pragma GCC unroll 8
+      for (int k = 0; k < vectors; k++) {
+        *reinterpret_cast<Vector*>(sum + k * per) = v[k];
+        *reinterpret_cast<Vector*>(squares + k * per) = q[k];
+      }
+    }
+    for (int j = 0; i < n; i++, j = (j + 1) % lanes) {
+      const A d = x[i] - shift;
+      sum[j] = sum[j] + d;
+      squares[j] += square(d);
+    }
+    for (int w = lanes / 2; w > 0; w /= 2) {
+      for (int j = 0; j < w; j++) {
+        sum[j] = sum[j] + sum[j + w];
+        squares[j] += squares[j + w];
+      }
+    }
+    s = state(shift, sum[0], squares[0], n);
+  }
+
+  void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* s) const {
+    constexpr int64_t most = tile_bytes / static_cast<int64_t>(sizeof(A));
+    alignas(64) A shift[most];
+    alignas(64) A sum[most];
+    alignas(64) R squares[most];
+    fold_columns<fold::Sum<A>>(x, ld, rows, cols, shift);
+    for (int64_t c = 0; c < cols; c++) {
+      shift[c] = shift[c] / A(static_cast<R>(rows));
+      sum[c] = A(0);
+      squares[c] = 0;
+    }
+    for (int64_t r = 0; r < rows; r++) {
+      const A* row = x + r * ld;
+      for (int64_t c = 0; c < cols; c++) {
+        const A d = row[c] - shift[c];
+        sum[c] = sum[c] + d;
+        squares[c] += square(d);
+      }
+    }
+    for (int64_t c = 0; c < cols; c++) {
+      s[c] = state(shift[c], sum[c], squares[c], rows);
+    }
+  }
+
+  void merge(S* older, int64_t n_older, const S* newer, int64_t n_newer, int64_t width) const {
+    const double share = static_cast<double>(n_newer) / static_cast<double>(n_older + n_newer);
+    const double weight = static_cast<double>(n_older) * share;
+    for (int64_t i = 0; i < width; i++) {
+      const D delta = newer[i].mean - older[i].mean;
+      older[i].mean = older[i].mean + delta * D(share);
+      older[i].m2 += newer[i].m2 + square(delta) * weight;
+    }
+  }
+};
+
+// `spread` and `mean` are written where they are given; `root`: standard deviation.
+void moments(const char* name, const Tensor* spread, const Tensor* mean, const Tensor& self,
+             OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool root) {
+  const ReducePlan plan = plan_reduction(self, dim, false);
+  const double subtracted = correction.has_value() ? correction->as<double>() : 1.0;
+  visit_dtype<set_floating | set_complexes>(name, self.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using A = compute_t<T>;
+    using D = typename widened<A>::type;
+    const Moments<A> op;
+    const ConvertRun write = writer<double, set_floating>(name, spread->dtype());
+    const ConvertRun write_mean = writer<D, set_floating | set_complexes>(name, self.dtype());
+    const double n = static_cast<double>(plan.count);
+    const double divisor = n - subtracted > 0 ? n - subtracted : 0;
+    reduce(
+        op, plan, self.data_ptr(), reader<A, set_floating | set_complexes>(name, self.dtype()),
+        std::is_same_v<A, T>, [&](int64_t first, const typename Moments<A>::S* s, int64_t count) {
+          for (int64_t i = 0; i < count; i++) {
+            const double variance = plan.count == 0 ? math::nan<double> : s[i].m2 / divisor;
+            const double result = root ? math::sqrt(variance) : variance;
+            write(static_cast<char*>(spread->data_ptr()) + (first + i) * spread->element_size(),
+                  &result, 8, 1);
+            if (mean != nullptr) {
+              const D center = plan.count == 0 ? D(math::nan<double>) : s[i].mean;
+              write_mean(static_cast<char*>(mean->data_ptr()) + (first + i) * mean->element_size(),
+                         &center, sizeof(D), 1);
+            }
+          }
+        });
+  });
+}
+
+}  // namespace
+
+void var(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim,
+         const std::optional<Scalar>& correction, bool) {
+  moments("var", &out, nullptr, self, dim, correction, false);
+}
+
+void std(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim,
+         const std::optional<Scalar>& correction, bool) {
+  moments("std", &out, nullptr, self, dim, correction, true);
+}
+
+void var_mean(const Tensor& out, const Tensor& mean, const Tensor& self, OptionalIntArrayRef dim,
+              const std::optional<Scalar>& correction, bool) {
+  moments("var_mean", &out, &mean, self, dim, correction, false);
+}
+
+void std_mean(const Tensor& out, const Tensor& mean, const Tensor& self, OptionalIntArrayRef dim,
+              const std::optional<Scalar>& correction, bool) {
+  moments("std_mean", &out, &mean, self, dim, correction, true);
+}
+
+namespace {
+
+// Elements are computed in whole vectors, so that their bits do not depend on where they stand.
+inline constexpr int64_t granule = 16;
+
+// The largest element and the sum of exp(x - it); an infinite largest element is not subtracted.
+template <class T>
+struct LogSumExp {
+  using A = T;
+  struct S {
+    T top;
+    T sum;
+  };
+  S identity() const { return {-math::infinity<T>, 0}; }
+  static T shift(T top) { return top - top == 0 ? top : T(0); }
+  // exp(d[i]) in place, for n rounded up to the granule.
+  static void exp_in_place(T* d, int64_t n) {
+    n = (n + granule - 1) & -granule;
+    for (int64_t i = 0; i < n; i++) {
+      d[i] = math::exp(d[i]);
+    }
+  }
+
+  void row(const A* x, int64_t n, int64_t, S& s) const {
+    alignas(64) T d[row_leaf];
+    const T top = fold_row<fold::Max<T>>(x, n);
+    const T base = shift(top);
+    for (int64_t i = 0; i < n; i++) {
+      d[i] = x[i] - base;
+    }
+    std::fill(d + n, d + ((n + granule - 1) & -granule), T(0));
+    exp_in_place(d, n);
+    s = {top, fold_row<fold::Sum<T>>(d, n)};
+  }
+
+  void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* s) const {
+    constexpr int64_t most = tile_bytes / static_cast<int64_t>(sizeof(T));
+    alignas(64) T top[most];
+    alignas(64) T sum[most];
+    alignas(64) T d[most];
+    fold_columns<fold::Max<T>>(x, ld, rows, cols, top);
+    std::fill(sum, sum + cols, T(0));
+    std::fill(d, d + most, T(0));
+    for (int64_t r = 0; r < rows; r++) {
+      const A* row = x + r * ld;
+      for (int64_t c = 0; c < cols; c++) {
+        d[c] = row[c] - shift(top[c]);
+      }
+      exp_in_place(d, cols);
+      for (int64_t c = 0; c < cols; c++) {
+        sum[c] += d[c];
+      }
+    }
+    for (int64_t c = 0; c < cols; c++) {
+      s[c] = {top[c], sum[c]};
+    }
+  }
+
+  void merge(S* older, int64_t, const S* newer, int64_t, int64_t width) const {
+    for (int64_t i = 0; i < width; i++) {
+      const S a = older[i];
+      const S b = newer[i];
+      const T top = fold::Max<T>::combine(a.top, b.top);
+      const T base = shift(top);
+      const T from_a = a.sum == 0 ? T(0) : a.sum * math::exp(shift(a.top) - base);
+      const T from_b = b.sum == 0 ? T(0) : b.sum * math::exp(shift(b.top) - base);
+      older[i] = {top, from_a + from_b};
+    }
+  }
+};
+
+}  // namespace
+
+void _logsumexp(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
+  const char* name = "logsumexp";
+  const ReducePlan plan = plan_reduction(self, dim, false);
+  visit_dtype<set_floating>(name, out.dtype(), [&](auto tag) {
+    using A = compute_t<typename decltype(tag)::type>;
+    const LogSumExp<A> op;
+    const ConvertRun write = writer<A, set_floating>(name, out.dtype());
+    reduce(op, plan, self.data_ptr(), reader<A, set_real | set_Bool>(name, self.dtype()),
+           self.dtype() == dtype_of_v<A>,
+           [&](int64_t first, const typename LogSumExp<A>::S* s, int64_t n) {
+             for (int64_t i = 0; i < n; i++) {
+               const A result = math::log(s[i].sum) + LogSumExp<A>::shift(s[i].top);
+               write(static_cast<char*>(out.data_ptr()) + (first + i) * out.element_size(), &result,
+                     sizeof(A), 1);
+             }
+           });
+  });
+}
+
+}  // namespace rushlight::cpu::RL_ISA

@@ -1,0 +1,334 @@
+// Reductions that fold elements: sum, nansum, mean, prod, amax, amin, full max and min, any, all,
+// count_nonzero and vector norms. A kernel here names its formula, the type to compute in and what
+// becomes of the total.
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/isa/reduce/fold.h"
+
+namespace rushlight::cpu::RL_ISA {
+
+namespace {
+
+// |z| of complex elements, for norms.
+template <class A, class T>
+void read_sizes(void* to, const void* from, int64_t stride, int64_t n) {
+  A* out = static_cast<A*>(to);
+  const char* in = static_cast<const char*>(from);
+  for (int64_t i = 0; i < n; i++) {
+    const auto z = *reinterpret_cast<const complex<T>*>(in + i * stride);
+    out[i] = static_cast<A>(math::hypot(z.re, z.im));
+  }
+}
+
+// Elements as real numbers: complex ones give their absolute value, which is all that a norm asks.
+template <class A>
+ConvertRun real_reader(const char* name, ScalarType t) {
+  if (t == kComplexFloat) {
+    return read_sizes<A, float>;
+  }
+  return t == kComplexDouble ? read_sizes<A, double> : reader<A>(name, t);
+}
+
+// Reads `self` as F's type, reduces, and writes finish(total, count) (any type that converts to the
+// output's). `Sizes`: complex elements count by their absolute value.
+template <class F, bool Sizes = false, class Finish>
+void fold(const char* name, const Tensor& out, const Tensor& self, OptionalIntArrayRef dim,
+          const Finish& finish) {
+  using A = typename F::type;
+  using R = decltype(finish(A(), int64_t()));
+  const ReducePlan plan = plan_reduction(self, dim, false);
+  ConvertRun read;
+  bool direct;
+  if constexpr (std::is_same_v<F, fold::Any> || std::is_same_v<F, fold::All>) {
+    read = reader<bool>(name, self.dtype());  // elements become 0 or 1
+    direct = self.dtype() == kBool;
+  } else {
+    if constexpr (Sizes) {
+      read = real_reader<A>(name, self.dtype());
+    } else {
+      read = reader<A>(name, self.dtype());
+    }
+    direct = self.dtype() == dtype_of_v<A>;
+  }
+  const ConvertRun write = writer<R>(name, out.dtype());
+  char* to = static_cast<char*>(out.data_ptr());
+  const int64_t width = out.element_size();
+  const Fold<F> op;
+  reduce(op, plan, self.data_ptr(), read, direct, [&](int64_t first, const A* s, int64_t n) {
+    constexpr int64_t batch = 64;
+    R results[batch];
+    for (int64_t done = 0; done < n; done += batch) {
+      const int64_t m = n - done < batch ? n - done : batch;
+      for (int64_t i = 0; i < m; i++) {
+        results[i] = finish(s[done + i], plan.count);
+      }
+      write(to + (first + done) * width, results, sizeof(R), m);
+    }
+  });
+}
+
+constexpr auto as_it_is = [](auto total, int64_t) { return total; };
+
+// The type in which sums that end up in `out` are kept.
+template <class F>
+void visit_sum_type(const char* name, ScalarType out, const F& f) {
+  visit_dtype<set_numbers>(name, out, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_integral_v<T>) {
+      f(Tag<int64_t>{});
+    } else {
+      f(Tag<compute_t<T>>{});
+    }
+  });
+}
+
+}  // namespace
+
+void sum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
+         std::optional<ScalarType>) {
+  if (out.dtype() == kBool) {
+    return fold<fold::Any>("sum", out, self, dim, as_it_is);
+  }
+  visit_sum_type("sum", out.dtype(), [&](auto tag) {
+    fold<fold::Sum<typename decltype(tag)::type>>("sum", out, self, dim, as_it_is);
+  });
+}
+
+void nansum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
+            std::optional<ScalarType>) {
+  if (out.dtype() == kBool) {
+    return fold<fold::Any>("nansum", out, self, dim, as_it_is);
+  }
+  visit_sum_type("nansum", out.dtype(), [&](auto tag) {
+    fold<fold::NanSum<typename decltype(tag)::type>>("nansum", out, self, dim, as_it_is);
+  });
+}
+
+void mean(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
+          std::optional<ScalarType>) {
+  visit_dtype<set_floating | set_complexes>("mean", out.dtype(), [&](auto tag) {
+    using A = compute_t<typename decltype(tag)::type>;
+    fold<fold::Sum<A>>("mean", out, self, dim, [](A total, int64_t n) {
+      if constexpr (is_complex_v<A>) {
+        return A(total.re / static_cast<real_t<A>>(n), total.im / static_cast<real_t<A>>(n));
+      } else {
+        return total / static_cast<A>(n);
+      }
+    });
+  });
+}
+
+void prod(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
+          std::optional<ScalarType>) {
+  if (out.dtype() == kBool) {
+    return fold<fold::All>("prod", out, self, dim, as_it_is);
+  }
+  visit_sum_type("prod", out.dtype(), [&](auto tag) {
+    fold<fold::Prod<typename decltype(tag)::type>>("prod", out, self, dim, as_it_is);
+  });
+}
+
+void amax(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
+  visit_order_type("amax", self.dtype(), [&](auto tag) {
+    fold<fold::Max<typename decltype(tag)::type>>("amax", out, self, dim, as_it_is);
+  });
+}
+
+void amin(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
+  visit_order_type("amin", self.dtype(), [&](auto tag) {
+    fold<fold::Min<typename decltype(tag)::type>>("amin", out, self, dim, as_it_is);
+  });
+}
+
+void max(const Tensor& out, const Tensor& self) {
+  visit_order_type("max_all", self.dtype(), [&](auto tag) {
+    fold<fold::Max<typename decltype(tag)::type>>("max_all", out, self, {}, as_it_is);
+  });
+}
+
+void min(const Tensor& out, const Tensor& self) {
+  visit_order_type("min_all", self.dtype(), [&](auto tag) {
+    fold<fold::Min<typename decltype(tag)::type>>("min_all", out, self, {}, as_it_is);
+  });
+}
+
+void any(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool) {
+  fold<fold::Any>("any", out, self, dim, as_it_is);
+}
+
+void all(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool) {
+  fold<fold::All>("all", out, self, dim, as_it_is);
+}
+
+namespace {
+
+// Counts bytes that are not zero.
+struct Count {
+  using A = uint8_t;
+  using S = int64_t;
+  S identity() const { return 0; }
+  void row(const A* x, int64_t n, int64_t, S& s) const {
+    int32_t total = 0;
+    for (int64_t i = 0; i < n; i++) {
+      total += x[i] != 0;
+    }
+    s = total;
+  }
+  void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* s) const {
+    std::fill(s, s + cols, 0);
+    for (int64_t r = 0; r < rows; r++) {
+      for (int64_t c = 0; c < cols; c++) {
+        s[c] += x[r * ld + c] != 0;
+      }
+    }
+  }
+  void merge(S* older, int64_t, const S* newer, int64_t, int64_t width) const {
+    for (int64_t i = 0; i < width; i++) {
+      older[i] += newer[i];
+    }
+  }
+};
+
+}  // namespace
+
+void count_nonzero(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim) {
+  const ReducePlan plan = plan_reduction(self, dim, false);
+  const Count op;
+  int64_t* to = out.data<int64_t>();
+  reduce(op, plan, self.data_ptr(), reader<bool>("count_nonzero", self.dtype()),
+         self.dtype() == kBool,
+         [&](int64_t first, const int64_t* s, int64_t n) { std::copy(s, s + n, to + first); });
+}
+
+namespace {
+
+// Sum of |x|^p for the powers that have no formula of their own; and the count that is the "norm"
+// of order 0.
+template <class T>
+struct SumPower : fold::Sum<T> {
+  using A = T;
+  using S = T;
+  T p;
+  explicit SumPower(T power) : p(power) {}
+  S identity() const { return 0; }
+  void row(const A* x, int64_t n, int64_t, S& s) const {
+    alignas(64) T powers[row_leaf];
+    for (int64_t i = 0; i < n; i++) {
+      powers[i] = math::pow(x[i] < 0 ? -x[i] : x[i], p);
+    }
+    if (p == 0) {
+      for (int64_t i = 0; i < n; i++) {
+        powers[i] = x[i] == 0 ? T(0) : T(1);
+      }
+    }
+    s = fold_row<fold::Sum<T>>(powers, n);
+  }
+  void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* s) const {
+    std::fill(s, s + cols, T(0));
+    for (int64_t r = 0; r < rows; r++) {
+      const A* row = x + r * ld;
+      if (p == 0) {
+        for (int64_t c = 0; c < cols; c++) {
+          s[c] += row[c] == 0 ? T(0) : T(1);
+        }
+      } else {
+        for (int64_t c = 0; c < cols; c++) {
+          s[c] += math::pow(row[c] < 0 ? -row[c] : row[c], p);
+        }
+      }
+    }
+  }
+  void merge(S* older, int64_t, const S* newer, int64_t, int64_t width) const {
+    for (int64_t i = 0; i < width; i++) {
+      older[i] += newer[i];
+    }
+  }
+};
+
+// The sum of squares of floats, kept in double: no overflow, and one rounding. Elements become
+// doubles on the way into the sum.
+struct SumFloatSquares : Fold<fold::Sum<double>> {
+  using A = float;
+  using S = double;
+  void row(const A* x, int64_t n, int64_t, S& s) const {
+    typedef float Floats __attribute__((vector_size(vector_bytes / 2), aligned(4), may_alias));
+    typedef double Doubles __attribute__((vector_size(vector_bytes), aligned(8), may_alias));
+    constexpr int per = vector_bytes / static_cast<int>(sizeof(double));
+    constexpr int vectors = lane_bytes / vector_bytes;
+    constexpr int64_t lanes = per * vectors;
+    Doubles v[vectors] = {};
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+#pragma GCC unroll 16
+      for (int k = 0; k < vectors; k++) {
+        const Floats* floats = reinterpret_cast<const Floats*>(x + i + k * per);
+        const Doubles d = __builtin_convertvector(*floats, Doubles);
+        v[k] += d * d;
+      }
+    }
+    alignas(64) double lane[lanes];
+    std::memcpy(lane, v, sizeof(v));
+    for (int64_t j = 0; i + j < n; j++) {
+      lane[j] += static_cast<double>(x[i + j]) * x[i + j];
+    }
+    s = fold_row<fold::Sum<double>>(lane, lanes);
+  }
+  void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* __restrict s) const {
+    std::fill(s, s + cols, 0.0);
+    for (int64_t r = 0; r < rows; r++) {
+      const A* row = x + r * ld;
+      for (int64_t c = 0; c < cols; c++) {
+        s[c] += static_cast<double>(row[c]) * row[c];
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void linalg_vector_norm(const Tensor& out, const Tensor& self, const Scalar& ord,
+                        OptionalIntArrayRef dim, bool, std::optional<ScalarType>) {
+  const char* name = "linalg_vector_norm";
+  const double p = ord.as<double>();
+  visit_dtype<set_floating>(name, out.dtype(), [&](auto tag) {
+    using A = compute_t<typename decltype(tag)::type>;
+    if (p == 2 && self.dtype() == kFloat32) {
+      const ConvertRun write = writer<double, set_floating>(name, out.dtype());
+      const int64_t width = out.element_size();
+      reduce(SumFloatSquares(), plan_reduction(self, dim, false), self.data_ptr(),
+             reader<float>(name, kFloat32), true, [&](int64_t first, const double* s, int64_t n) {
+               for (int64_t i = 0; i < n; i++) {
+                 const double root = math::sqrt(s[i]);
+                 write(static_cast<char*>(out.data_ptr()) + (first + i) * width, &root,
+                       sizeof(double), 1);
+               }
+             });
+    } else if (p == 2) {
+      using D = double;  // squares are summed in double: no overflow, and one rounding
+      fold<fold::SumSquares<D>, true>(name, out, self, dim,
+                                      [](D total, int64_t) { return math::sqrt(total); });
+    } else if (p == 1) {
+      fold<fold::SumAbs<A>, true>(name, out, self, dim, as_it_is);
+    } else if (p == math::infinity<double>) {
+      fold<fold::MaxAbs<A>, true>(name, out, self, dim, as_it_is);
+    } else if (p == -math::infinity<double>) {
+      fold<fold::MinAbs<A>, true>(name, out, self, dim, as_it_is);
+    } else {
+      const ReducePlan plan = plan_reduction(self, dim, false);
+      const SumPower<A> op(static_cast<A>(p));
+      const ConvertRun write = writer<A>(name, out.dtype());
+      const bool direct = self.dtype() == dtype_of_v<A>;
+      reduce(op, plan, self.data_ptr(), real_reader<A>(name, self.dtype()), direct,
+             [&](int64_t first, const A* s, int64_t n) {
+               for (int64_t i = 0; i < n; i++) {
+                 const A root = p == 0 ? s[i] : math::pow(s[i], static_cast<A>(1 / p));
+                 write(static_cast<char*>(out.data_ptr()) + (first + i) * out.element_size(), &root,
+                       sizeof(A), 1);
+               }
+             });
+    }
+  });
+}
+
+}  // namespace rushlight::cpu::RL_ISA
