@@ -1,46 +1,114 @@
 """`import rushlight.as_torch` lets `import torch` find rushlight.
 
 For programs that cannot be changed: `torch`, `torch.nn.functional` and so on are then this package
-and its modules, also for `importlib.util.find_spec` and `importlib.metadata.version`. Raises
-ImportError where PyTorch itself is loaded already.
+and its modules, the same objects under two names, also for `importlib.util.find_spec`,
+`importlib.metadata.version` and for those who ask a class for its module. What is missing says so
+by PyTorch's name. Raises ImportError where PyTorch itself is loaded already.
+
+`python -m rushlight run script.py` starts a program like that; `pytest -p rushlight.as_torch` runs
+tests so.
 """
 
 from __future__ import annotations
 
+import dis
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.metadata
 import importlib.util
+import os
 import sys
 import types
 from pathlib import Path
 from typing import Any
 
 import rushlight
+from rushlight import _C
 
 VERSION = "2.8.0+rushlight"
 
-
-class _Alias(types.ModuleType):
-    """The module `torch`: rushlight with the version that programs ask for."""
-
-    __version__ = VERSION
-
-    def __getattr__(self, name):
-        return getattr(rushlight, name)
-
-    def __setattr__(self, name, value):
-        if name.startswith("__"):
-            super().__setattr__(name, value)
-        else:
-            setattr(rushlight, name, value)
-
-    def __dir__(self):
-        return dir(rushlight)
-
-
+# What is found in what; the longest name of ours counts.
 _ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
+_PLACES = tuple((ours, root) for root, ours in sorted(_ROOTS.items(), reverse=True))
+
+# What is asked for its module.
+_NAMED = (type, types.FunctionType, types.BuiltinFunctionType, _C._Offered)
+
+_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
+
+
+def _public(name: str) -> str:
+    """PyTorch's name of a module of ours."""
+    for ours, root in _PLACES:
+        if name == ours or name.startswith(ours + "."):
+            return root + name[len(ours) :]
+    return name
+
+
+def _ours(name: str) -> str | None:
+    """Our name of a module of PyTorch's, None for other modules."""
+    root, _, rest = name.partition(".")
+    return _ROOTS[root] + ("." + rest if rest else "") if root in _ROOTS else None
+
+
+def _missing(module: types.ModuleType, name: str):
+    """A `__getattr__` for a module, by PyTorch's name of it: what is missing is named so."""
+    inner = vars(module).get("__getattr__")
+
+    def __getattr__(attribute: str) -> Any:
+        if inner is not None:
+            try:
+                return inner(attribute)
+            except AttributeError as error:
+                if f"has no attribute {attribute!r}" not in str(error):
+                    raise
+        if attribute.startswith("__"):
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        message = f"rushlight has no {name}.{attribute} yet"
+        # `from module import attribute` would put a message of its own in the place of this.
+        caller = sys._getframe(1)
+        if caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:
+            raise ImportError(message, name=name)
+        raise AttributeError(message, name=attribute, obj=module)
+
+    return __getattr__
+
+
+def _mirror(module: types.ModuleType, name: str) -> None:
+    """Gives a module of ours, called `name`, and what it holds, PyTorch's name as well."""
+    public = _public(name)
+    sys.modules[public] = module
+    for value in list(vars(module).values()):
+        if isinstance(value, _NAMED):
+            home = getattr(value, "__module__", None) or ""
+            if isinstance(home, str) and home.partition(".")[0] == "rushlight":
+                try:
+                    value.__module__ = _public(home)
+                except TypeError:  # a type of the extension
+                    continue
+    vars(module)["__getattr__"] = _missing(module, public)
+
+
+class _Watch(importlib.abc.MetaPathFinder):
+    """Finds our modules as others do; once they have run, they have PyTorch's names, too."""
+
+    def find_spec(self, fullname: str, path=None, target=None):
+        if fullname.partition(".")[0] != "rushlight":
+            return None
+        after = sys.meta_path[sys.meta_path.index(self) + 1 :]
+        found = (finder.find_spec(fullname, path, target) for finder in after)
+        spec = next((spec for spec in found if spec is not None), None)
+        loader: Any = spec and spec.loader
+        if loader is not None:
+            run = loader.exec_module
+
+            def exec_module(module: types.ModuleType) -> None:
+                run(module)
+                _mirror(module, fullname)
+
+            loader.exec_module = exec_module
+        return spec
 
 
 class _Distribution(importlib.metadata.Distribution):
@@ -59,24 +127,32 @@ class _Finder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
     """Finds torch.X where rushlight.X is, torchvision.X where rushlight.vision.X is."""
 
     def find_spec(self, name: str, path=None, target=None):
-        root, _, rest = name.partition(".")
-        if root not in _ROOTS:
+        source = _ours(name)
+        if source is None:
             return None
-        source = _ROOTS[root] + ("." + rest if rest else "")
-        if importlib.util.find_spec(source) is None:
-            return None
-        return importlib.machinery.ModuleSpec(name, self, origin=source, is_package=True)
+        try:
+            found = importlib.util.find_spec(source) is not None
+        except ModuleNotFoundError:  # nor is there what it would be in
+            found = False
+        if found:
+            return importlib.machinery.ModuleSpec(name, self, origin=source, is_package=True)
+        # Those who ask get None; those who import are told what is missing.
+        frame = sys._getframe(1)
+        while frame.f_back and frame.f_code.co_name in ("_find_spec", "find_spec"):
+            if frame.f_code.co_filename == importlib.util.__file__:
+                return None
+            frame = frame.f_back
+        if frame.f_code.co_name == "_find_and_load_unlocked":
+            raise ModuleNotFoundError(f"rushlight has no {name} yet", name=name)
+        return None
 
     def create_module(self, spec: Any) -> types.ModuleType:
-        if spec.name == "torch":
-            return _Alias("torch", rushlight.__doc__)
         module = importlib.import_module(spec.origin)
         spec.loader_state = module.__spec__  # the import system is about to replace it
         return module
 
     def exec_module(self, module: Any) -> None:
-        if not isinstance(module, _Alias):
-            module.__spec__ = module.__spec__.loader_state
+        module.__spec__ = module.__spec__.loader_state
 
     def find_distributions(self, context=importlib.metadata.DistributionFinder.Context()):  # noqa: B008
         if context.name in (None, "torch"):
@@ -86,12 +162,34 @@ class _Finder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
 def install():
     """Puts the alias in place; the second time does nothing."""
     loaded = sys.modules.get("torch")
-    if isinstance(loaded, _Alias):
+    if loaded is rushlight:
         return
     if loaded is not None:
         raise ImportError("rushlight.as_torch must be imported before torch")
-    sys.meta_path.insert(0, _Finder())
-    importlib.import_module("torch").__file__ = rushlight.__file__
+    sys.meta_path[:0] = [_Finder(), _Watch()]
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "rushlight" and name != __name__:
+            _mirror(module, name)
+    rushlight.__name__ = "torch"
+    rushlight.__version__ = rushlight.version.__version__ = VERSION
+
+
+def for_children():
+    """Lets Python processes that this one starts begin with the alias, too.
+
+    They inherit RUSHLIGHT_AS_TORCH=1 and, in PYTHONPATH, a folder whose `sitecustomize` reads it.
+    """
+    os.environ["RUSHLIGHT_AS_TORCH"] = "1"
+    package = Path(rushlight.__path__[0])
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    for path in (str(package.parent), str(package / "_startup")):
+        paths = [path, *(p for p in paths if p not in ("", path))]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+
+
+def pytest_configure(config):
+    """Called by pytest where this is a plugin of it."""
+    for_children()
 
 
 install()

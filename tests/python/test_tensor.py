@@ -537,27 +537,6 @@ def test_profiler_counts_ops():
 # ---- the alias ----
 
 
-def test_as_torch():
-    code = (
-        "import rushlight.as_torch, torch, torch.nn as nn, rushlight\n"
-        "from torch.utils.data import DataLoader\n"
-        "assert torch.ones is rushlight.ones and nn is rushlight.nn\n"
-        "assert torch.__version__ == '2.8.0+rushlight' and rushlight.__version__ == '0.1.0'\n"
-        "import importlib.metadata, importlib.util, sys\n"
-        "assert importlib.util.find_spec('torch') is torch.__spec__\n"
-        "assert importlib.util.find_spec('torch.nn.utils').origin == 'rushlight.nn.utils'\n"
-        "assert importlib.util.find_spec('torch.no_such_module') is None\n"
-        "assert importlib.metadata.version('torch') == torch.__version__\n"
-        "assert importlib.metadata.distribution('torch').metadata['Name'] == 'torch'\n"
-        "assert importlib.metadata.version('numpy')\n"
-        "assert nn.__spec__.name == 'rushlight.nn' and torch.__file__ == rushlight.__file__\n"
-        "del sys.modules['torch']\n"
-        "import torch.nn\n"
-        "assert torch.nn is rushlight.nn and torch.__version__ == '2.8.0+rushlight'\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_nothing_is_copied_out_of_meta():
     meta = torch.empty(2, device="meta")
     with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor; no data!"):

@@ -1,0 +1,181 @@
+"""Which names of torch a program uses that rushlight lacks, found without running the program."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
+_GUARDS = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
+
+
+class Use(NamedTuple):
+    """A name of torch in a program; `optional` where a `try` catches that it is missing."""
+
+    name: str
+    path: Path
+    line: int
+    optional: bool
+
+
+def files_of(target: str) -> list[Path]:
+    """The Python files of a script, a folder, or a package that is installed.
+
+    Raises:
+        FileNotFoundError: there is nothing of that name.
+    """
+    path = Path(target)
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        spec = importlib.util.find_spec(target.partition(".")[0]) if path.name == target else None
+        spec = spec and importlib.util.find_spec(target)
+        if spec is None:
+            raise FileNotFoundError(f"no script, folder or package is called {target!r}")
+        if not spec.submodule_search_locations:
+            return [Path(str(spec.origin))]
+        path = Path(next(iter(spec.submodule_search_locations)))
+    return sorted(path.rglob("*.py"))
+
+
+def _guards(node: ast.Try) -> bool:
+    """Whether a `try` catches that a name is missing."""
+    return any(
+        handler.type is None
+        or any(isinstance(n, ast.Name) and n.id in _GUARDS for n in ast.walk(handler.type))
+        for handler in node.handlers
+    )
+
+
+class _Reader(ast.NodeVisitor):
+    """Collects the names of torch that a file uses."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.uses: list[Use] = []
+        self.bound: dict[str, str] = {}
+        self.optional = 0
+
+    def _use(self, name: str, node: Any) -> None:
+        self.uses.append(Use(name, self.path, node.lineno, self.optional > 0))
+
+    def visit_Import(self, node):
+        for alias in node.names:
+            if alias.name.partition(".")[0] in _ROOTS:
+                self._use(alias.name, node)
+                root = alias.name.partition(".")[0]
+                self.bound[alias.asname or root] = alias.name if alias.asname else root
+
+    def visit_ImportFrom(self, node):
+        module = node.module or ""
+        if not node.level and module.partition(".")[0] in _ROOTS:
+            self._use(module, node)
+            for alias in node.names:
+                if alias.name != "*":
+                    self.bound[alias.asname or alias.name] = f"{module}.{alias.name}"
+                    self._use(f"{module}.{alias.name}", node)
+
+    def visit_Attribute(self, node):
+        parts, inner = [], node
+        while isinstance(inner, ast.Attribute):
+            parts.append(inner.attr)
+            inner = inner.value
+        if isinstance(inner, ast.Name) and inner.id in self.bound:
+            self._use(".".join([self.bound[inner.id], *reversed(parts)]), node)
+        else:
+            self.visit(inner)
+
+    def visit_Try(self, node):
+        guarded = _guards(node)
+        self.optional += guarded
+        for statement in node.body:
+            self.visit(statement)
+        self.optional -= guarded
+        for statement in (*node.handlers, *node.orelse, *node.finalbody):
+            self.visit(statement)
+
+    def visit_If(self, node):
+        asked = any(
+            isinstance(n, ast.Call) and getattr(n.func, "id", "") in ("hasattr", "getattr")
+            for n in ast.walk(node.test)
+        )
+        self.optional += asked
+        self.generic_visit(node)
+        self.optional -= asked
+
+
+def uses_of(path: Path) -> list[Use]:
+    """The names of torch in a file, each attribute chain once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of strings with strange escapes
+        tree = ast.parse(path.read_text(errors="replace"), str(path))
+    reader = _Reader(path)
+    reader.visit(tree)
+    return reader.uses
+
+
+def missing_part(name: str) -> str | None:
+    """The shortest part of a dotted name of torch that rushlight lacks; None where it has all."""
+    root, *rest = name.split(".")
+    try:
+        value: Any = importlib.import_module(_ROOTS[root])
+    except ModuleNotFoundError:
+        return root
+    for i, attribute in enumerate(rest):
+        # Of what is neither a module nor a class nobody knows what it will hold.
+        if not inspect.ismodule(value) and not inspect.isclass(value):
+            return None
+        try:
+            value = getattr(value, attribute)
+        except AttributeError:
+            where = ".".join([_ROOTS[root], *rest[: i + 1]])
+            try:
+                value = importlib.import_module(where)
+            except ImportError:
+                return ".".join([root, *rest[: i + 1]])
+    return None
+
+
+def missing_in(paths: list[Path]) -> Iterator[Use]:
+    """What files use and rushlight lacks, by the shortest missing name."""
+    known: dict[str, str | None] = {}
+    for path in paths:
+        try:
+            uses = uses_of(path)
+        except (SyntaxError, ValueError) as error:
+            print(f"{path}: not read: {error}", file=sys.stderr)
+            continue
+        for use in uses:
+            if use.name not in known:
+                known[use.name] = missing_part(use.name)
+            part = known[use.name]
+            if part is not None:
+                yield use._replace(name=part)
+
+
+def check(target: str) -> int:
+    """Prints what a script, folder or package uses that is missing; 1 where something is."""
+    try:
+        paths = files_of(target)
+    except FileNotFoundError as error:
+        print(error, file=sys.stderr)
+        return 2
+    found: dict[str, list[Use]] = {}
+    for use in missing_in(paths):
+        found.setdefault(use.name, []).append(use)
+    for name, uses in sorted(found.items(), key=lambda item: -len(item[1])):
+        first = next((use for use in uses if not use.optional), uses[0])
+        kind = ", where it is there" if all(use.optional for use in uses) else ""
+        places = sorted({(str(use.path), use.line) for use in uses})
+        print(f"{name}: {len(places)} place(s), {first.path}:{first.line}{kind}")
+    needed = any(not use.optional for uses in found.values() for use in uses)
+    if not found:
+        print(f"{len(paths)} file(s): rushlight has every name of torch in them")
+    return int(needed)

@@ -1,0 +1,243 @@
+"""`import torch` as rushlight: the alias, programs and tests under it, and what is missing."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import rushlight
+from rushlight import _check
+
+
+def python(*arguments, status=0, **environment):
+    """What a Python process writes, run without PyTorch's alias of ours around it."""
+    clean = {k: v for k, v in os.environ.items() if k != "RUSHLIGHT_AS_TORCH"}
+    command = [sys.executable, *map(str, arguments)]
+    run = subprocess.run(command, env={**clean, **environment}, capture_output=True, text=True)
+    assert run.returncode == status, run.stderr
+    return run.stdout
+
+
+def under_alias(code):
+    return python("-c", "import rushlight.as_torch\n" + textwrap.dedent(code))
+
+
+def test_modules_are_the_same_under_both_names():
+    under_alias("""
+        import torch, torch.nn as nn, rushlight
+        from torch.utils.data import DataLoader
+        import torch.nn.functional as F
+        assert torch is rushlight and nn is rushlight.nn and F.relu is rushlight.nn.functional.relu
+        assert nn.__spec__.name == "rushlight.nn" and torch.__name__ == "torch"
+        import torch.nn.modules.linear as linear, sys
+        assert linear is sys.modules["rushlight.nn.modules.linear"]
+        del sys.modules["torch"]
+        import torch.nn
+        assert torch is rushlight
+    """)
+
+
+def test_what_asks_for_torch_finds_it():
+    under_alias("""
+        import importlib.metadata, importlib.util
+        found = importlib.util.find_spec("torch")
+        import torch
+        assert found is not None and torch.__spec__ is not None and torch.__path__
+        assert importlib.util.find_spec("torch.nn.utils") is not None
+        assert importlib.util.find_spec("torch.optim.lr_scheduler").origin.endswith("lr_scheduler")
+        assert importlib.util.find_spec("torch.no_such_module") is None
+        assert torch.__version__ == torch.version.__version__ == "2.8.0+rushlight"
+        assert importlib.metadata.version("torch") == torch.__version__
+        assert importlib.metadata.distribution("torch").metadata["Name"] == "torch"
+        assert importlib.metadata.version("pytest")
+    """)
+
+
+def test_classes_and_functions_are_torchs():
+    under_alias("""
+        import io, pickle, torch
+        import torch.optim
+        for value, module in [
+            (torch.Tensor, "torch"),
+            (torch.nn.Linear, "torch.nn.modules.linear"),
+            (torch.nn.functional.relu, "torch.nn.functional"),
+            (torch.optim.SGD, "torch.optim.sgd"),
+            (torch.relu, "torch"),
+        ]:
+            assert value.__module__ == module, (value, value.__module__)
+        layer = torch.nn.Linear(2, 3)
+        text = pickle.dumps(layer)
+        assert b"torch.nn.modules.linear" in text and b"rushlight.nn" not in text
+        assert torch.equal(pickle.loads(text).weight, layer.weight)
+        file = io.BytesIO()
+        torch.save(layer, file)
+        file.seek(0)
+        assert torch.equal(torch.load(file, weights_only=False).weight, layer.weight)
+    """)
+
+
+def test_submodules_do_not_replace_functions_of_their_name():
+    under_alias("""
+        import torch.autograd.gradcheck
+        import torch.nn.utils.weight_norm
+        from torch.autograd.gradcheck import GradcheckError
+        assert callable(torch.autograd.gradcheck) and callable(torch.nn.utils.weight_norm)
+    """)
+
+
+def test_what_is_missing_is_named_as_the_program_does():
+    under_alias("""
+        import torch, torch.nn
+        def message(code, kind):
+            try:
+                exec(code, {"torch": torch})
+            except kind as error:
+                return str(error)
+        missing = "rushlight has no torch.%s yet"
+        assert message("torch.nothing", AttributeError) == missing % "nothing"
+        assert message("torch.nn.Nothing", AttributeError) == missing % "nn.Nothing"
+        assert message("from torch import nothing", ImportError) == missing % "nothing"
+        assert message("from torch.nn import Nothing", ImportError) == missing % "nn.Nothing"
+        assert message("import torch.nothing.at_all", ImportError) == missing % "nothing"
+        assert message("import torch.nothing", ModuleNotFoundError) == missing % "nothing"
+        assert not hasattr(torch, "nothing") and not hasattr(torch.nn, "__nothing__")
+        import importlib
+        try:
+            importlib.import_module("torch.nothing")
+        except ModuleNotFoundError as error:
+            assert error.name == "torch.nothing"
+    """)
+
+
+def test_pytorch_itself_must_not_be_there():
+    python(
+        "-c",
+        "import sys, types\n"
+        "sys.modules['torch'] = types.ModuleType('torch')\n"
+        "try:\n    import rushlight.as_torch\n"
+        "except ImportError as error:\n    assert 'before torch' in str(error)\n"
+        "else:\n    raise AssertionError",
+    )
+
+
+PROGRAM = """
+import multiprocessing, os, subprocess, sys
+import torch
+
+def work(queue):
+    import torch
+    queue.put((torch.__version__, torch.ones(2).tolist()))
+
+if __name__ == "__main__":
+    print(torch.__version__, sys.argv[1:], __name__, sys.path[0])
+    for method in ("spawn", "forkserver"):
+        context = multiprocessing.get_context(method)
+        queue = context.Queue()
+        process = context.Process(target=work, args=(queue,))
+        process.start()
+        print(*queue.get())
+        process.join()
+    code = "import importlib.metadata as m; print(m.version('torch')); import torch; print(torch)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+"""
+
+
+def test_a_script_and_its_children_run_under_the_alias(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    lines = python("-u", "-m", "rushlight", "run", script, "a", "-b").splitlines()
+    assert lines[0] == f"2.8.0+rushlight ['a', '-b'] __main__ {tmp_path}"
+    assert lines[1:3] == ["2.8.0+rushlight [1.0, 1.0]"] * 2
+    assert lines[3] == "2.8.0+rushlight" and "rushlight" in lines[4]
+
+
+def test_modules_strings_and_commands_run(tmp_path):
+    (tmp_path / "there.py").write_text("import torch, sys; print(torch.__version__, sys.argv[1:])")
+    command = tmp_path / "tool"
+    command.write_text(
+        "#!/usr/bin/python\nimport torch, sys; print(torch.__version__, sys.argv[1:])"
+    )
+    command.chmod(0o755)
+    paths = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    modules = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    run = ["-m", "rushlight", "run"]
+    expected = "2.8.0+rushlight ['x']\n"
+    assert python(*run, "-m", "there", "x", PYTHONPATH=modules) == expected
+    assert python(*run, "tool", "x", PATH=paths) == expected
+    code = "import torch, sys; print(torch.__version__, sys.argv[1:])"
+    assert python(*run, "-c", code, "x") == expected
+    python(*run, "-c", "import sys; sys.exit(3)", status=3)
+    python(*run, tmp_path / "nothing.py", status=2)
+    python(*run, status=2)
+    assert "run script.py" in python("-m", "rushlight", "help")
+
+
+def test_children_keep_a_sitecustomize_of_their_own(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("print('mine')")
+    paths = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    code = (
+        "import subprocess, sys\n"
+        "subprocess.run([sys.executable, '-c', 'import torch; print(torch.__version__)'])"
+    )
+    lines = python("-m", "rushlight", "run", "-c", code, PYTHONPATH=paths).split()
+    assert lines == ["mine", "mine", "2.8.0+rushlight"]
+
+
+def test_pytest_runs_tests_under_the_alias(tmp_path):
+    (tmp_path / "test_it.py").write_text(
+        "import torch, os\n"
+        "def test_torch():\n"
+        "    import rushlight\n"
+        "    assert torch is rushlight and os.environ['RUSHLIGHT_AS_TORCH'] == '1'\n"
+    )
+    options = ["-q", "-p", "rushlight.as_torch", "-W", "error", "--rootdir", tmp_path]
+    assert "1 passed" in python("-m", "pytest", *options, tmp_path)
+
+
+USES = """
+import torch
+import torch.nn as nn
+from torch.nn import functional as F, nothing_here
+from torch.utils.data import DataLoader
+try:
+    from torch import guarded
+except ImportError:
+    guarded = None
+if hasattr(torch, "asked"):
+    torch.asked.more()
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        x = F.relu(x).torch.anything
+        nn.NoSuchLayer(3)
+        return torch.no_such_function(torch.version.cuda.whatever, torch.float32.itemsize)
+"""
+
+
+def test_missing_names_are_listed_without_running(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text("raise SystemExit('it ran')\n" + USES)
+    found = {use.name: use for use in _check.missing_in([script])}
+    needed = {"torch.nn.nothing_here", "torch.nn.NoSuchLayer", "torch.no_such_function"}
+    assert found.keys() == needed | {"torch.guarded", "torch.asked"}
+    assert {name for name, use in found.items() if not use.optional} == needed
+    output = python("-m", "rushlight", "check", script, status=1)
+    assert f"torch.no_such_function: 1 place(s), {script}:18" in output
+    assert "torch.guarded: 1 place(s)" in output and "where it is there" in output
+    (tmp_path / "fine.py").write_text("import torch\ntorch.ones(2)\nimport os.path")
+    assert "has every name" in python("-m", "rushlight", "check", tmp_path / "fine.py")
+    (tmp_path / "broken.py").write_text("def (")
+    python("-m", "rushlight", "check", tmp_path, status=1)
+
+
+def test_what_is_checked_is_found(tmp_path):
+    assert [path.name for path in _check.files_of("pytest")]
+    assert [path.name for path in _check.files_of("textwrap")] == ["textwrap.py"]
+    with pytest.raises(FileNotFoundError, match="no script, folder or package"):
+        _check.files_of("no_such_package_at_all")
+    assert _check.check("no_such_package_at_all") == 2
+    assert _check.missing_part("torch.nn.functional.relu") is None
+    assert _check.missing_part("torch.nn.Linear.gone") == "torch.nn.Linear.gone"
+    assert rushlight.__version__ == "0.1.0"
