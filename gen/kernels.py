@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import NamedTuple
 
 from gen import types
 from gen.declarations import out_parameters
-from gen.table import Op, Type
-from gen.text import HEADER, commas, fill, pieces, source
+from gen.table import Op, TableError
+from gen.text import HEADER, commas, fill, flag, pieces, source
 
 FORMULAS_PER_FILE = 12
 
 
 def declaration(op: Op, name: str = "") -> str:
-    """Of the kernel."""
+    """Of a kernel that is no formula."""
     result = types.result_type(op.results) if op.kernel.kind == "dynamic" else "void"
     outs = ["TensorList out"] if op.gives_list else [f"const Tensor& {o}" for o in out_parameters(op)]
     first, args = {
-        "pointwise": (["TensorIterator& it"], op.attributes),
         "custom": (outs, op.args),
         "update": (["const Tensor& out"], op.args[1:]),
         "dynamic": ([], op.args),
     }[op.kernel.kind]
-    if op.by_formula:  # whose attributes are Scalars, whatever the schema says
-        args = [replace(a, type=Type("Scalar")) for a in args]
     return f"{result} {name or op.symbol}({commas(first, types.parameters(args))})"
 
 
@@ -94,18 +91,22 @@ $composites
 }  // namespace rushlight
 """
 
+FORMULA = "void {}(const TensorIterator& it, const Scalar* attributes)"
 PLACES = ("ISA", "ONCE", "ANYWHERE")  # the order of the struct
 
 
 def kernels_header(ops: list[Op]) -> str:
-    kernels = [(place, [op for op in ops if op.kind == "kernel" and op.kernel.place == place]) for place in PLACES]
+    own = [op for op in ops if op.kind == "kernel" and op.kernel.kind != "pointwise"]
+    pointers = [(op.kernel.place, op.symbol, declaration(op, f"(*{op.symbol})")) for op in own]
+    pointers += [("ISA", name, FORMULA.format(f"(*{name})")) for name in formulas(ops)]
+    kernels = {place: {name: said for at, name, said in pointers if at == place} for place in PLACES}
     lists = [
-        [f"#define RL_{place}_KERNELS(X) \\", *(f"  X({op.symbol}) \\" for op in members), ""]
-        for place, members in kernels
+        [f"#define RL_{place}_KERNELS(X) \\", *(f"  X({name}) \\" for name in members), ""]
+        for place, members in kernels.items()
     ]
     lines = fill(
         KERNELS_H,
-        pointers=[f"{declaration(op, f'(*{op.symbol})')};" for _, members in kernels for op in members],
+        pointers=[f"{said};" for members in kernels.values() for said in members.values()],
         lists=[line for lines in lists for line in lines],
     )
     return "\n".join([HEADER, *lines, ""])
@@ -126,17 +127,38 @@ def promotion(op: Op) -> str:
     return f"Promote::{op.kernel.promote.capitalize()}"
 
 
-# Path of a file of formulas → the macro that makes a kernel of one, where it stands, and the namespace.
+# ---- formulas ----
+
+
+class FormulaKernel(NamedTuple):
+    inputs: int
+    attributes: int
+    promotion: str
+    rounds_once: bool
+    by_hand: str
+
+
+def formulas(ops: list[Op]) -> dict[str, tuple[FormulaKernel, dict[str, None]]]:
+    """Every formula once, though several ops may use it, with all dtypes that they want of it."""
+    found: dict[str, tuple[FormulaKernel, dict[str, None]]] = {}
+    for op in ops:
+        for f in op.formulas if op.kernel.kind == "pointwise" else ():
+            inputs = sum(a.type.is_tensor for a in op.args) if f.inputs is None else f.inputs
+            gives = promotion(op) if op.kernel.promote in ("bool", "real") else "Promote::Same"
+            said = FormulaKernel(inputs, len(f.attributes), gives, f.rounds_once, f.by_hand)
+            known, dtypes = found.setdefault(f.name, (said, {}))
+            if said != known:
+                raise TableError(f"{op.name}: another op says something else of the formula {f.name}")
+            dtypes |= dict.fromkeys(f.dtypes or op.kernel.dtypes)
+    return found
+
+
+# Path of a file of formulas → the macro that makes a kernel of one, where it stands, the namespace, and which
+# formulas have kernels written by hand instead.
 FORMULAS = {
-    "isa/{}.cpp": ("RL_POINTWISE_KERNEL", "cpu/isa/pointwise/loops.h", "rushlight::cpu::RL_ISA"),
-    "cuda/{}.cu": ("RL_CUDA_POINTWISE", "cuda/pointwise.cuh", "rushlight"),
+    "isa/{}.cpp": ("RL_POINTWISE_KERNEL", "cpu/isa/pointwise/loops.h", "rushlight::cpu::RL_ISA", ("isa", "all")),
+    "cuda/{}.cu": ("RL_CUDA_POINTWISE", "cuda/pointwise.cuh", "rushlight", ("all",)),
 }
-
-
-def formula(op: Op) -> str:
-    """What such a macro is given."""
-    inputs = sum(a.type.is_tensor for a in op.args)
-    return f"({op.symbol}, {inputs}, {len(op.attributes)}, {' | '.join(op.kernel.dtypes)}, {promotion(op)})"
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
@@ -145,8 +167,12 @@ def generate(ops: list[Op]) -> dict[str, str]:
         "include/generated/kernels.h": kernels_header(ops),
         "include/generated/contracts.h": contracts_header(ops),
     }
-    for path, (macro, header, namespace) in FORMULAS.items():
-        for name, part in pieces([op for op in ops if op.by_formula], FORMULAS_PER_FILE, lambda op: "pointwise"):
-            lines = [macro + formula(op) for op in part]
+    for path, (macro, header, namespace, by_hand) in FORMULAS.items():
+        made = [
+            f"{macro}({name}, {f.inputs}, {f.attributes}, {' | '.join(dtypes)}, {f.promotion}, {flag(f.rounds_once)})"
+            for name, (f, dtypes) in formulas(ops).items()
+            if f.by_hand not in by_hand
+        ]
+        for name, lines in pieces(made, FORMULAS_PER_FILE, lambda _: "pointwise"):
             files[path.format(name)] = source([header, "generated/kernels.h"], namespace, lines)
     return files

@@ -15,6 +15,8 @@ from functools import partial
 # C++'s sets of dtypes and what documentation calls them; the names below are those that entries use.
 DTYPES = {
     "set_Bool": "bool",
+    "set_Half": "float16",
+    "set_BFloat16": "bfloat16",
     "set_integers": "integers",
     "set_floats": "float32, float64",
     "set_reduced": "float16, bfloat16",
@@ -24,7 +26,7 @@ DTYPES = {
     "set_numbers": "integers, floating point, complex",
     "set_all": "all",
 }
-boolean, integers, floats, reduced, floating, complex_, real, numbers, everything = DTYPES
+boolean, half, bfloat16, integers, floats, reduced, floating, complex_, real, numbers, everything = DTYPES
 
 
 class TableError(Exception):
@@ -66,10 +68,26 @@ class Arg:
 
 
 @dataclass(frozen=True)
+class Formula:
+    """One way to compute a pointwise op: RL_FORMULA(name, inputs…, attributes…)."""
+
+    name: str
+    attributes: tuple[str, ...] = ()  # C++ expressions of what it is given beside tensors
+    when: str = ""  # a C++ condition; otherwise the next formula of the op is tried
+    dtypes: tuple[str, ...] = ()  # the common dtypes it is for, where they are fewer than the op's
+    inputs: int | None = None  # how many tensors it takes, the first ones: default all
+    rounds_once: bool = False  # its bits cannot depend on what a compiler takes out of a loop
+    by_hand: str = ""  # "isa": the processors' kernel is no loop over the formula; "all": nobody's is
+
+
+@dataclass(frozen=True)
 class Kernel:
     kind: str  # pointwise custom update dynamic, or none
     dtypes: tuple[str, ...] = ()
     promote: str = "same"
+    formulas: tuple[Formula, ...] = ()  # in order of preference; none: that of the op's name
+    check: tuple[str, ...] = ()  # calls that refuse arguments
+    let: tuple[tuple[str, str], ...] = ()  # what conditions and attributes call by a name
     isa: bool = False  # compiled for each instruction set
     in_step: bool = False  # update: reads elements where and just before it writes them
     constant: bool = False  # update: writes one value everywhere, so expanded tensors are welcome
@@ -173,9 +191,9 @@ class Op:
         return [a for a in self.args if a.type.base != "Tensor"]
 
     @property
-    def by_formula(self) -> bool:
-        """A pointwise op whose kernel is its formula and nothing else."""
-        return self.kernel.kind == "pointwise" and "kernel" not in self.manual
+    def formulas(self) -> tuple[Formula, ...]:
+        """Of a pointwise op."""
+        return self.kernel.formulas or (Formula(self.symbol, tuple(a.name for a in self.attributes)),)
 
     @property
     def node_names(self) -> dict[str, str]:
@@ -246,9 +264,14 @@ _ops: list[Op] = []
 _family = ""
 
 
-def pointwise(*dtypes: str, promote: str = "same") -> Kernel:
-    """One formula per element, RL_FORMULA(name, …) in src/kernels/pointwise.h."""
-    return Kernel("pointwise", dtypes or (everything,), promote, isa=True)
+def formula(name: str, *attributes: str, **keys) -> Formula:
+    return Formula(name, attributes, **keys)
+
+
+def pointwise(*dtypes: str, promote: str = "same", formulas=(), check=(), let=None) -> Kernel:
+    """A formula per element, of src/kernels/pointwise.h: the first of a list that fits."""
+    names = tuple((let or {}).items())
+    return Kernel("pointwise", dtypes or (everything,), promote, tuple(formulas), tuple(check), names)
 
 
 # shape::name says what comes out, name writes it.

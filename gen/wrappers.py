@@ -7,6 +7,8 @@ overloads.
 
 from __future__ import annotations
 
+import re
+
 from gen import derivatives, schemas, types
 from gen.declarations import call_arguments, name_of, out_parameters, signature
 from gen.kernels import has_shape_function, promotion
@@ -19,14 +21,15 @@ OPS_PER_FILE = 24
 
 RUN_POINTWISE = """
 Tensor run_$symbol($parameters, const Tensor* given, bool resize) {
+  $before
   const Tensor fresh;
   TensorIterator it("$name");
   it.add_output(given != nullptr ? *given : fresh, resize);
   $inputs
   it.build({$promotion, $dtypes});
-  const Device where_ = it.device();
-  if (it.numel() != 0 && !where_.is_meta()) {
-    $kernel($arguments);
+  $after
+  if (it.numel() != 0 && !it.device().is_meta()) {
+    $choice
   }
   return it.output();
 }
@@ -106,9 +109,21 @@ def run_custom(op: Op) -> dict[str, list[str] | str]:
     }
 
 
+def choice(op: Op) -> list[str]:
+    """Runs the first formula that fits the iterator and the attributes: the same choice for all devices."""
+    lines = [f"const auto {name} = {value};" for name, value in op.kernel.let]
+    for f in op.formulas:
+        attributes = [f"{{{commas(list(f.attributes))}}}"] if f.attributes else []
+        call = f"run_formula({commas('it', f'&KernelTable::{f.name}', attributes)});"
+        fits = [f.when, f"contains({' | '.join(f.dtypes)}, it.common_dtype())" if f.dtypes else ""]
+        test = " && ".join(filter(None, fits))
+        lines += block(f"if ({test})", [call, "return it.output();"]) if test else [call]
+    return lines if not test else [*lines, "dtype_not_implemented(it.op(), it.common_dtype());"]
+
+
 def run_function(op: Op) -> list[str]:
-    kernel = f'find_kernel(kernel_tables, where_, &KernelTable::{op.symbol}, "{op.name}")'
     if op.kernel.kind == "pointwise":
+        late = [check for check in op.kernel.check if re.search(r"\bit\b", check)]
         return fill(
             RUN_POINTWISE,
             symbol=op.symbol,
@@ -117,8 +132,9 @@ def run_function(op: Op) -> list[str]:
             inputs=[f"it.add_input({a.name});" for a in op.args if a.type.is_tensor],
             promotion=promotion(op),
             dtypes=" | ".join(op.kernel.dtypes),
-            kernel=kernel,
-            arguments=commas("it", [a.name for a in op.attributes]),
+            before=[f"{check};" for check in op.kernel.check if check not in late],
+            after=[f"{check};" for check in late],
+            choice=choice(op),
         )
     given = [f"const Tensor* given{i}" for i in range(given_count(op))]
     return fill(
@@ -129,7 +145,7 @@ def run_function(op: Op) -> list[str]:
         locals=[types.local(a) for a in op.args],
         device=device_of(op),
         move_numbers=move_numbers(op),
-        kernel=kernel,
+        kernel=f'find_kernel(kernel_tables, where_, &KernelTable::{op.symbol}, "{op.name}")',
         **(run_update(op) if op.kernel.kind == "update" else run_custom(op)),
     )
 
@@ -372,7 +388,8 @@ def wrappers_source(ops: list[Op]) -> str:
         for form in op.forms:
             lines += [*(out_wrapper(op) if form == "out" else wrapper(op, form)), ""]
     views = ["ops/recorded_views.h"] if any(op.kind == "view" for op in ops) else []
-    includes = ["<rushlight/ops.h>", "", *views, "ops/derivatives.h", "ops/wrappers.h"]
+    choices = ["ops/pointwise_choice.h"] if any(op.kernel.kind == "pointwise" for op in ops) else []
+    includes = ["<rushlight/ops.h>", "", *views, "ops/derivatives.h", *choices, "ops/wrappers.h"]
     return source(includes, "rushlight", lines[:-1])
 
 

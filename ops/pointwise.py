@@ -1,17 +1,20 @@
 """Element by element: arithmetic, comparison, functions, activations, and the losses that are a
 formula and a mean.
 
-The formulas stand in src/kernels/pointwise.h; kernels that choose between formulas
-(`manual=("kernel",)`) in src/cpu/isa/pointwise/pointwise.cpp; composites and longer derivatives in
-src/ops/pointwise.cpp.
+The formulas stand in src/kernels/pointwise.h; checks, conditions and attributes of formulas in
+src/ops/pointwise_choice.h; composites and longer derivatives in src/ops/pointwise.cpp.
 """
 
 from gen.table import (
+    bfloat16,
     boolean,
     complex_,
     composite,
     everything,
     floating,
+    floats,
+    formula,
+    half,
     integers,
     numbers,
     op,
@@ -20,7 +23,6 @@ from gen.table import (
     update,
 )
 
-_by_hand = ("kernel",)
 _floats = dict(kernel=pointwise(floating, promote="float"))
 _complex = dict(kernel=pointwise(floating, complex_, promote="float"))
 _activation = dict(kernel=pointwise(floating))
@@ -28,6 +30,15 @@ _backward = dict(kernel=pointwise(floating), variants="function")
 _zero = "zeros_like(grad)"
 
 # ---- arithmetic ----
+
+_no_bool = "check_no_bool(self, other)"
+
+
+def _scaled(plain, scaled, factor, *dtypes, check=(), rounds_once=False):
+    """Two formulas: the plain one where the factor is 1."""
+    return pointwise(*dtypes, check=[*check, f'check_factor(it, "{factor}", {factor})'],
+                     formulas=[formula(plain, when=f"is_one({factor})", rounds_once=rounds_once),
+                               formula(scaled, factor)])
 
 
 def _arithmetic(name, more="", more_of_numbers=None):
@@ -41,17 +52,17 @@ def _arithmetic(name, more="", more_of_numbers=None):
 
 
 op("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-   kernel=pointwise(everything), manual=_by_hand,
+   kernel=_scaled("add", "add_scaled", "alpha", everything, rounds_once=True),
    grad={"self": "grad", "other": "scaled(grad, alpha.conj())"}, ref="numpy.add",
    doc="self + alpha * other.",
    overloads=_arithmetic("add", ", alpha", ", Scalar alpha=1"))
 op("sub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-   kernel=pointwise(everything), manual=_by_hand,
+   kernel=_scaled("sub", "sub_scaled", "alpha", numbers, check=[_no_bool], rounds_once=True),
    grad={"self": "grad", "other": "scaled(grad, -alpha.conj())"}, ref="numpy.subtract",
    doc="self - alpha * other.",
    overloads=_arithmetic("sub", ", alpha", ", Scalar alpha=1"))
 op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-   kernel=pointwise(everything), manual=_by_hand,
+   kernel=_scaled("rsub", "rsub_scaled", "alpha", numbers, check=[_no_bool], rounds_once=True),
    node={"other.impl()->is_wrapped_number()": 1},
    variants="function method", grad={"self": "scaled(grad, -alpha.conj())", "other": "grad"},
    doc="other - alpha * self.",
@@ -59,14 +70,23 @@ op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
               "rsub.Tensor(self, Tensor other, alpha)",
               "rsub.Scalar_out(self, Scalar other, Scalar alpha=1, out!)",
               "rsub.Tensor_out(self, Tensor other, alpha, out!)"])
-op("mul(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(everything),
+op("mul(Tensor self, Tensor|Scalar other) -> Tensor",
+   kernel=pointwise(everything, formulas=[formula("mul", rounds_once=True)]),
    grad={"self": "grad * other.conj()", "other": "grad * self.conj()"}, ref="numpy.multiply",
    doc="self * other.",
    overloads=_arithmetic("mul"))
-op("div(Tensor self, Tensor|Scalar other) -> Tensor", **_complex,
+op("div(Tensor self, Tensor|Scalar other) -> Tensor",
+   kernel=pointwise(floating, complex_, promote="float",
+                    formulas=[formula("div", rounds_once=True)]),
    grad={"self": "grad / other.conj()", "other": "-grad * ((self / other) / other).conj()"},
    ref="numpy.divide", doc="self / other; integers give floats.",
    overloads=_arithmetic("div"))
+
+
+def _division(name, **keys):
+    return pointwise(real, check=["check_divisor(it)"], formulas=[formula(name, **keys)])
+
+
 composite("div.mode(Tensor self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor",
           doc="Quotient, rounded to zero ('trunc'), down ('floor') or not at all (None).",
           cpp_out=True,
@@ -78,29 +98,42 @@ composite("div_.mode(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode
           variants="method inplace", doc="`div` with a rounding mode, in place.",
           overloads=["div_.Tensor_mode(self, other, rounding_mode)",
                      "div_.Scalar_mode(self, Scalar other, rounding_mode)"])
-op("_div_trunc(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real),
-   manual=_by_hand,
+op("_div_trunc(Tensor self, Tensor|Scalar other) -> Tensor", kernel=_division("div_trunc"),
    variants="function inplace", grad={"self": _zero, "other": _zero},
    doc="The quotient, rounded to zero.", own=True)
-op("floor_divide(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real),
-   manual=_by_hand,
+op("floor_divide(Tensor self, Tensor|Scalar other) -> Tensor",
+   kernel=_division("floor_divide", by_hand="isa"),
    grad={"self": _zero, "other": _zero}, ref="numpy.floor_divide",
    doc="The quotient, rounded down.",
    overloads=["floor_divide(self, other)", "floor_divide.Scalar(self, Scalar other)",
               "floor_divide_.Tensor(self, other)", "floor_divide_.Scalar(self, Scalar other)",
               "floor_divide.out(self, other, out!)",
               "floor_divide.Scalar_out(self, Scalar other, out!)"])
-op("remainder(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
+op("remainder(Tensor self, Tensor|Scalar other) -> Tensor",
+   kernel=_division("remainder", by_hand="isa"),
    node={"!other.impl()->is_wrapped_number()": 1},
    grad={"self": "grad", "other": "-grad * self.floor_divide(other)"}, ref="numpy.remainder",
    doc="Remainder of the sign of other, as Python's %.")
 composite("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function",
           doc="self % other.", cpp_out=True)
-op("fmod(Tensor self, Tensor|Scalar other) -> Tensor", kernel=pointwise(real), manual=_by_hand,
+op("fmod(Tensor self, Tensor|Scalar other) -> Tensor",
+   kernel=_division("fmod", by_hand="isa"),
    node={"!other.impl()->is_wrapped_number()": 1},
    grad={"self": "grad", "other": "-grad * _div_trunc(self, other)"}, ref="numpy.fmod",
    doc="Remainder of the sign of self, as C's fmod.")
-op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor", kernel=pointwise(numbers), manual=_by_hand,
+# Small constant powers have formulas of their own, which are exact where that of pow is not.
+op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor",
+   kernel=pointwise(
+       numbers, check=["check_power(it)"], let={"power": "real_host_number(it, 2)"},
+       formulas=[
+           formula("square", when="power == 2", inputs=1),
+           formula("cube", when="power == 3", inputs=1),
+           formula("sqrt", when="power == 0.5", inputs=1, dtypes=(floating,)),
+           formula("rsqrt", when="power == -0.5", inputs=1, dtypes=(floating,)),
+           formula("reciprocal", when="power == -1", inputs=1, dtypes=(floating, complex_)),
+           formula("inverse_square", when="power == -2", inputs=1, dtypes=(floating, complex_)),
+           formula("pow"),
+       ]),
    node={"!exponent.impl()->is_wrapped_number()": 1, "self.impl()->is_wrapped_number()": 2},
    grad={"self": "pow_backward_self(grad, self, exponent)",
          "exponent": "pow_backward_exponent(grad, self, exponent, result)"},
@@ -121,7 +154,7 @@ composite("float_power(Tensor self, Tensor|Scalar exponent) -> Tensor",
                      "float_power.Tensor_Tensor_out(self, Tensor exponent, out!)"])
 composite("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function out",
           doc="`float_power` of a number.")
-op("neg(Tensor self) -> Tensor", kernel=pointwise(everything), manual=_by_hand,
+op("neg(Tensor self) -> Tensor", kernel=pointwise(numbers, check=["check_no_bool(self)"]),
    grad={"self": "-grad"}, ref="numpy.negative",
    doc="-self.")
 composite("positive(Tensor(a) self) -> Tensor(a)", doc="self; bool is refused.")
@@ -134,20 +167,21 @@ composite("square(Tensor self) -> Tensor", variants="function method out", ref="
 composite("square_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
           doc="`square` in place.")
 op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-   kernel=pointwise(everything),
-   manual=_by_hand,
+   kernel=_scaled("addcmul_plain", "addcmul", "value", everything),
    grad={"self": "grad", "tensor1": "scaled(grad * tensor2.conj(), value.conj())",
          "tensor2": "scaled(grad * tensor1.conj(), value.conj())"},
    doc="self + value * tensor1 * tensor2.",
    autocast={"accelerator": "promote"})
 op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-   kernel=pointwise(everything), manual=_by_hand,
+   kernel=_scaled("addcdiv_plain", "addcdiv", "value", floating, complex_,
+                  check=["check_true_division(tensor1, tensor2)"]),
    grad={"self": "grad", "tensor1": "scaled(grad / tensor2.conj(), value.conj())",
          "tensor2": "-scaled(grad * (tensor1 / (tensor2 * tensor2)).conj(), value.conj())"},
    doc="self + value * tensor1 / tensor2.",
    autocast={"accelerator": "promote"})
 op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
-   kernel=pointwise(floating, complex_), manual=_by_hand,
+   kernel=pointwise(floating, complex_, check=['check_same_dtype(self, "end", end)',
+                                               'check_same_dtype(self, "weight", weight)']),
    node={"!weight.impl()->is_wrapped_number()": 1},
    grad={"self": "grad * (1 - weight).conj()", "end": "grad * weight.conj()",
          "weight": "grad * (end - self).conj()"},
@@ -193,7 +227,10 @@ op("hypot(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
 op("heaviside(Tensor self, Tensor values) -> Tensor", kernel=pointwise(real, boolean), grad="none",
    ref="numpy.heaviside",
    doc="0 below 0, values at 0, 1 above.")
-op("nextafter(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating), manual=_by_hand,
+op("nextafter(Tensor self, Tensor other) -> Tensor",
+   kernel=pointwise(floating, formulas=[formula("next_half", dtypes=(half,)),
+                                        formula("next_bfloat16", dtypes=(bfloat16,)),
+                                        formula("nextafter", dtypes=(floats,))]),
    grad="none", ref="numpy.nextafter",
    doc="The next number from self towards other.")
 
@@ -328,8 +365,12 @@ op("trunc(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero},
    doc="The integer part.")
 op("round(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.round",
    doc="The nearest integer, halves to even.")
-op("round.decimals(Tensor self, *, int decimals) -> Tensor", kernel=pointwise(real),
-   manual=_by_hand, grad={"self": _zero},
+op("round.decimals(Tensor self, *, int decimals) -> Tensor",
+   kernel=pointwise(real, formulas=[
+       formula("round", when="decimals == 0"),
+       formula("round_decimals", "scale_of(decimals)", when="decimals > 0", dtypes=(floating,)),
+       formula("round_tens", "scale_of(decimals)", dtypes=(floating,))]),
+   grad={"self": _zero},
    doc="The nearest multiple of 10^-decimals.")
 op("frac(Tensor self) -> Tensor", kernel=pointwise(floating), grad={"self": "grad"},
    doc="self - trunc(self).")
@@ -350,7 +391,10 @@ op("isneginf(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="b
 composite("isreal(Tensor self) -> Tensor", ref="numpy.isreal",
           doc="True where the imaginary part is 0.")
 op("_nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
-   kernel=pointwise(floating), manual=_by_hand, variants="function inplace",
+   kernel=pointwise(floating, let={"largest": "largest_number(it.common_dtype())"}, formulas=[
+       formula("nan_to_num", "nan.value_or(0.0)", "posinf.value_or(largest)",
+               "neginf.value_or(-largest)")]),
+   variants="function inplace",
    grad={"self": "grad * self.isfinite()"}, doc="`nan_to_num` of floating-point numbers.", own=True)
 composite("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> "
           "Tensor", variants="function method out",
@@ -421,9 +465,13 @@ op("fmin(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean),
    grad={"self": "where((self <= other).logical_or(other.isnan()), grad, 0)",
          "other": "where((self <= other).logical_or(other.isnan()), 0, grad)"},
    ref="numpy.fmin", doc="The minimum of two; a number where one is NaN.")
-op("_clamp(Tensor self, Tensor|Scalar min, Tensor|Scalar max) -> Tensor", kernel=pointwise(real),
+op("_clamp(Tensor self, Tensor|Scalar min, Tensor|Scalar max) -> Tensor",
+   kernel=pointwise(
+       real, let={"low": "host_number(it, 2)", "high": "host_number(it, 3)"},
+       formulas=[formula("clamp_bounded", "low", "high", when="!is_nan(low) && !is_nan(high)",
+                         inputs=1),
+                 formula("clamp")]),
    variants="function inplace out",
-   manual=_by_hand,
    grad={"self": "where((self >= min).logical_and(self <= max), grad, 0)",
          "min": "where((min < max).logical_and(self < min), grad, 0)",
          "max": "where((self > max).logical_or(max < min), grad, 0)"},
@@ -451,8 +499,8 @@ for _name in ("clamp", "clip"):
                   f"Tensor(a!)",
                   variants="function method inplace", doc=f"`{_name}` in place.")
 op("_where(Tensor condition, Tensor self, Tensor other) -> Tensor",
-   kernel=pointwise(everything, promote="rest"),
-   manual=_by_hand, variants="function out",
+   kernel=pointwise(everything, promote="rest", formulas=[formula("where", by_hand="all")]),
+   variants="function out",
    grad={"self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},
    doc="`where` with a condition that is bool.", own=True)
 composite("where.self(Tensor condition, Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
@@ -518,12 +566,16 @@ composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", variants="function",
           doc="max(0, self) + min(0, alpha * expm1(self / alpha)).", cpp_out=True)
 composite("celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", variants="function inplace",
           doc="`celu` in place.")
-op("gelu(Tensor self, *, str approximate='none') -> Tensor", **_activation, manual=_by_hand,
+op("gelu(Tensor self, *, str approximate='none') -> Tensor",
+   kernel=pointwise(floating, formulas=[formula("gelu_tanh", when='approximate == "tanh"'),
+                                        formula("gelu_erf")]),
    nn=True, variants="function",
    grad={"self": "gelu_backward(grad, self, approximate)"},
    doc="self times the normal distribution function, exact or by tanh.")
 op("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
-   **_backward, manual=_by_hand,
+   kernel=pointwise(floating, formulas=[
+       formula("gelu_tanh_backward", when='approximate == "tanh"'), formula("gelu_erf_backward")]),
+   variants="function",
    grad={"grad_output": "gelu_backward(grad, self, approximate)",
          "self": "gelu_double_backward(grad, grad_output, self, approximate)"},
    doc="The gradient of `gelu`.",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gen import derivatives, rules, table
+from gen import derivatives, kernels, rules, table, wrappers
 from gen.__main__ import show
 from gen.table import TableError, parse_signature, parse_type
 
@@ -84,6 +84,65 @@ def test_a_derivative_names_tensor_arguments():
     op = entry("f(Tensor self, int n) -> Tensor", kernel=table.custom(), grad={"n": "grad"})
     with pytest.raises(TableError, match="no tensor argument"):
         derivatives.plan(op)
+
+
+def formulas_op(*formulas, dtypes=(table.real,), **keys):
+    return entry(
+        "thing(Tensor self, Tensor other, *, float limit) -> Tensor",
+        kernel=table.pointwise(*dtypes, formulas=formulas, **keys),
+        grad="none",
+    )
+
+
+def test_the_first_formula_that_fits_is_run():
+    op = formulas_op(
+        table.formula("near", "limit", when="n < 3"),
+        table.formula("one", inputs=1, dtypes=(table.floating,)),
+        table.formula("rest"),
+        check=["check_first(self)", "check_late(it)"],
+        let={"n": "count(it)"},
+    )
+    lines = [line.strip() for line in wrappers.run_function(op)]
+    expected = [
+        "check_first(self);",
+        "it.build({Promote::Same, set_real});",
+        "check_late(it);",
+        "const auto n = count(it);",
+        "if (n < 3) {",
+        "run_formula(it, &KernelTable::near, {limit});",
+        "return it.output();",
+        "if (contains(set_floating, it.common_dtype())) {",
+        "run_formula(it, &KernelTable::one);",
+        "return it.output();",
+        "run_formula(it, &KernelTable::rest);",
+    ]
+    assert [line for line in lines if line in expected] == [*expected, "return it.output();"]
+
+
+def test_dtypes_without_a_formula_are_refused():
+    op = formulas_op(table.formula("one", dtypes=(table.floating,)))
+    lines = [line.strip() for line in wrappers.run_function(op)]
+    assert "dtype_not_implemented(it.op(), it.common_dtype());" in lines
+
+
+def test_a_formula_serves_several_ops():
+    ops = [formulas_op(table.formula("one", dtypes=(d,))) for d in (table.integers, table.floats)]
+    made = kernels.generate(ops)
+    line = "(one, 2, 0, set_integers | set_floats, Promote::Same, false)"
+    assert "RL_POINTWISE_KERNEL" + line in made["isa/pointwise_0.cpp"]
+    assert "RL_CUDA_POINTWISE" + line in made["cuda/pointwise_0.cu"]
+    with pytest.raises(TableError, match="something else of the formula one"):
+        kernels.generate([*ops, formulas_op(table.formula("one", inputs=1))])
+
+
+def test_kernels_by_hand_are_not_generated():
+    ops = [
+        formulas_op(table.formula("one", by_hand="isa")),
+        formulas_op(table.formula("two", by_hand="all")),
+    ]
+    made = kernels.generate(ops)
+    assert not any("KERNEL(" in text for path, text in made.items() if path.startswith("isa"))
+    assert "(one," in made["cuda/pointwise_0.cu"] and "(two," not in made["cuda/pointwise_0.cu"]
 
 
 def test_the_hard_ops_fit_the_table():

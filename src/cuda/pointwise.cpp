@@ -64,7 +64,7 @@ PointwiseWork describe(const TensorIterator& it) {
 }
 
 void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
-                   const Scalar* const* attributes) {
+                   const Scalar* attributes) {
   if (it.numel() == 0) {
     return;
   }

@@ -125,7 +125,7 @@ Constants<T, Inputs, Attributes> constants_of(const PointwiseWork& work) {
     c.input[i] = work.data[i + 1] == nullptr ? work.numbers[i].as<T>() : T();
   }
   for (int i = 0; i < Attributes; i++) {
-    c.attribute[i] = work.attributes[i]->as<T>();
+    c.attribute[i] = work.attributes[i].as<T>();
   }
   return c;
 }
@@ -176,27 +176,22 @@ constexpr PointwiseKernel make_kernel(F) {
   return kernel;
 }
 
-// The kernel NAME_kernel of RL_FORMULA(NAME, …).
-#define RL_CUDA_FORMULA(name, inputs, attributes, dtypes, promotion) \
-  struct name##_formula {                                            \
-    template <class... X>                                            \
-    __device__ __forceinline__ auto operator()(X... x) const {       \
-      return formula::name(x...);                                    \
-    }                                                                \
-  };                                                                 \
-  constexpr PointwiseKernel name##_kernel =                          \
-      make_kernel<inputs, attributes, static_cast<uint32_t>(dtypes), promotion>(name##_formula{});
-
-// `void cuda::NAME(TensorIterator& it, const Scalar& attribute…)`, in namespace rushlight.
-#define RL_CUDA_POINTWISE(name, inputs, attributes, dtypes, promotion)            \
-  namespace cuda {                                                                \
-  namespace {                                                                     \
-  RL_CUDA_FORMULA(name, inputs, attributes, dtypes, promotion)                    \
-  }                                                                               \
-  }                                                                               \
-  void cuda::name(TensorIterator& it RL_SCALAR_PARAMS_##attributes) {             \
-    const Scalar* const attribute_list[] = {RL_SCALAR_ARGS_##attributes nullptr}; \
-    run_pointwise(it, name##_kernel, attribute_list);                             \
+// Defines the kernel of RL_FORMULA(name, …), in namespace rushlight.
+#define RL_CUDA_POINTWISE(name, inputs, attributes, dtypes, promotion, rounds_once)                \
+  namespace cuda {                                                                                 \
+  namespace {                                                                                      \
+  struct name##_formula {                                                                          \
+    template <class... X>                                                                          \
+    __device__ __forceinline__ auto operator()(X... x) const {                                     \
+      return formula::name(x...);                                                                  \
+    }                                                                                              \
+  };                                                                                               \
+  constexpr PointwiseKernel name##_kernel =                                                        \
+      make_kernel<inputs, attributes, static_cast<uint32_t>(dtypes), promotion>(name##_formula{}); \
+  }                                                                                                \
+  }                                                                                                \
+  void cuda::name(const TensorIterator& it, const Scalar* given) {                                 \
+    run_pointwise(it, name##_kernel, given);                                                       \
   }
 
 }  // namespace rushlight::cuda

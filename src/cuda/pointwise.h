@@ -23,7 +23,7 @@ struct PointwiseWork {
   ScalarType dtype[max_operands] = {};
   bool one[max_operands] = {};  // one element for all
   Scalar numbers[max_inputs];
-  const Scalar* const* attributes = nullptr;
+  const Scalar* attributes = nullptr;
   int ndim = 0;
   int64_t shape[TensorIterator::max_dims];  // innermost first
   int64_t strides[max_operands][TensorIterator::max_dims];
@@ -79,6 +79,6 @@ void for_each_part(const PointwiseWork& work, const F& f) {
 
 // Runs the kernel of a formula over a built iterator with one output.
 void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
-                   const Scalar* const* attributes = nullptr);
+                   const Scalar* attributes = nullptr);
 
 }  // namespace rushlight::cuda

@@ -143,6 +143,13 @@ R run_dynamic(const char* op, R (*KernelTable::*kernel)(P...), Device where,
   return find_kernel(kernel_tables, where, kernel, op)(arguments...);
 }
 
+// Runs a formula on the device of a built iterator, which has one output.
+inline void run_formula(const TensorIterator& it,
+                        void (*KernelTable::*formula)(const TensorIterator&, const Scalar*),
+                        std::initializer_list<Scalar> attributes = {}) {
+  find_kernel(kernel_tables, it.device(), formula, it.op())(it, attributes.begin());
+}
+
 // out= of what was made without it: one result, or a tuple of several.
 inline void assign_outs(const char* op, const Tensor& made, const Tensor& out) {
   assign_out(op, out, made);

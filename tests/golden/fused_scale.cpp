@@ -64,7 +64,7 @@ Tensor& Tensor::fused_scale_(const Scalar& other, const Scalar& alpha) const {
 namespace rushlight {
 
 struct KernelTable {
-  void (*fused_scale)(TensorIterator& it, const Scalar& alpha);
+  void (*fused_scale)(const TensorIterator& it, const Scalar* attributes);
 };
 
 }  // namespace rushlight
@@ -107,7 +107,7 @@ namespace composite {
 
 namespace rushlight::cpu::RL_ISA {
 
-RL_POINTWISE_KERNEL(fused_scale, 2, 1, set_floating | set_complexes, Promote::Float)
+RL_POINTWISE_KERNEL(fused_scale, 2, 1, set_floating | set_complexes, Promote::Same, false)
 
 }  // namespace rushlight::cpu::RL_ISA
 
@@ -119,7 +119,7 @@ RL_POINTWISE_KERNEL(fused_scale, 2, 1, set_floating | set_complexes, Promote::Fl
 
 namespace rushlight {
 
-RL_CUDA_POINTWISE(fused_scale, 2, 1, set_floating | set_complexes, Promote::Float)
+RL_CUDA_POINTWISE(fused_scale, 2, 1, set_floating | set_complexes, Promote::Same, false)
 
 }  // namespace rushlight
 
@@ -154,6 +154,7 @@ ArrayRef<const OpInfo*> all_ops() {
 #include <rushlight/ops.h>
 
 #include "ops/derivatives.h"
+#include "ops/pointwise_choice.h"
 #include "ops/wrappers.h"
 
 namespace rushlight {
@@ -184,9 +185,8 @@ Tensor run_fused_scale(const Tensor& self, const Tensor& other, const Scalar& al
   it.add_input(self);
   it.add_input(other);
   it.build({Promote::Float, set_floating | set_complexes});
-  const Device where_ = it.device();
-  if (it.numel() != 0 && !where_.is_meta()) {
-    find_kernel(kernel_tables, where_, &KernelTable::fused_scale, "fused_scale")(it, alpha);
+  if (it.numel() != 0 && !it.device().is_meta()) {
+    run_formula(it, &KernelTable::fused_scale, {alpha});
   }
   return it.output();
 }

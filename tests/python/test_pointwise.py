@@ -386,6 +386,23 @@ def test_promotion(call, dtype):
             lambda: torch.addcdiv(*[torch.ones(2, dtype=torch.int64)] * 3),
             "Integer division with addcdiv is no longer supported",
         ),
+        (
+            lambda: torch.addcdiv(torch.ones(2), *[torch.ones(2, dtype=torch.int64)] * 2),
+            "Integer division with addcdiv is no longer supported",
+        ),
+        # What is wrong with the arguments themselves is seen without elements, too, and on meta.
+        (
+            lambda: torch.ones(2, dtype=torch.bool, device="meta") - True,
+            "with two bool tensors is not supported",
+        ),
+        (
+            lambda: torch.ones(0, dtype=torch.int64).add(1, alpha=1.5),
+            "argument alpha must not be a floating point number",
+        ),
+        (
+            lambda: torch.ones(0, dtype=torch.int64) ** -1,
+            "Integers to negative integer powers are not allowed",
+        ),
         (lambda: torch.ones(2) & torch.ones(2), "not implemented for 'Float'"),
         (lambda: torch.ones(2, dtype=torch.complex64) < 1, "not implemented for 'ComplexFloat'"),
         (lambda: torch.ones(2).clamp(), "At least one of 'min' or 'max' must not be None"),
@@ -401,6 +418,20 @@ def test_promotion(call, dtype):
 def test_errors(call, message):
     with pytest.raises(RuntimeError, match=message):
         call()
+
+
+def test_values_are_looked_at_where_there_are_some():
+    whole = torch.ones(0, dtype=torch.int64)
+    assert (whole // 0).numel() == 0
+    assert (whole.to("meta") // 0).is_meta
+
+
+def test_a_refused_call_leaves_out_alone():
+    out = torch.empty(3)
+    flags = torch.ones(2, dtype=torch.bool)
+    with pytest.raises(RuntimeError, match="with two bool tensors"):
+        torch.sub(flags, flags, out=out)
+    assert out.shape == (3,)
 
 
 # ---- memory ----

@@ -668,7 +668,7 @@ RL_INLINE bool run_tiny(const TensorIterator& it, const PointwiseKernel& kernel,
 }  // namespace
 
 void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
-                   const Scalar* const* attributes) {
+                   const Scalar* attributes) {
   if (it.numel() == 0) {
     return;
   }
@@ -679,7 +679,7 @@ void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
   }
   alignas(16) char values[max_attributes * 16];
   for (int i = 0; i < kernel.num_attributes; ++i) {
-    store_scalar(values + i * itemsize(compute), compute, *attributes[i]);
+    store_scalar(values + i * itemsize(compute), compute, attributes[i]);
   }
   if (it.common_dtype() == kFloat32
           ? run_tiny<float>(it, kernel, block, values)

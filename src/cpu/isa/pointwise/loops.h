@@ -6,7 +6,6 @@
 // bits of an element do not depend on where it stands.
 #pragma once
 
-#include <string_view>
 #include <utility>
 
 #include "kernels/read_element.h"
@@ -42,7 +41,7 @@ constexpr int64_t granule_of(int64_t compute_size, int64_t out_size) {
 
 // The iterator is built and has one output. Attributes are converted to the compute type.
 void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
-                   const Scalar* const* attributes = nullptr);
+                   const Scalar* attributes = nullptr);
 
 template <class T, class Out, class F, size_t... I, size_t... A>
 RL_INLINE void block_loop(Out* out, const char* const* in, [[maybe_unused]] const void* attributes,
@@ -83,13 +82,8 @@ void block_with_number(char* out, const char* const* in, const void* attributes,
                             std::make_index_sequence<Attributes>());
 }
 
-consteval bool rounds_once(std::string_view formula) {
-  return formula == "add" || formula == "sub" || formula == "rsub" || formula == "mul" ||
-         formula == "div";
-}
-
 // The kernel of formula F for the dtypes of the set. F is a stateless function object.
-template <int Inputs, int Attributes, uint32_t Set, Promote P, bool RoundsOnce = false, class F>
+template <int Inputs, int Attributes, uint32_t Set, Promote P, bool RoundsOnce, class F>
 consteval PointwiseKernel make_kernel(F) {
   static_assert(Inputs <= max_inputs && Attributes <= max_attributes);
   PointwiseKernel kernel{P, Inputs, Attributes, false, {}, {}};
@@ -109,18 +103,15 @@ consteval PointwiseKernel make_kernel(F) {
   return kernel;
 }
 
-// Defines `void name(TensorIterator& it, const Scalar& attribute...)` from RL_FORMULA(name, ...).
-// `dtypes` is a DtypeSet expression (of common dtypes), `promotion` a member of Promote.
-#define RL_POINTWISE_KERNEL(name, num_inputs, num_attributes, dtypes, promotion) \
-  RL_POINTWISE_KERNEL_AS(name, name, num_inputs, num_attributes, dtypes, promotion)
-#define RL_POINTWISE_KERNEL_AS(name, formula_name, num_inputs, num_attributes, dtypes, promotion)  \
-  void name(TensorIterator& it RL_SCALAR_PARAMS_##num_attributes) {                                \
-    static constexpr PointwiseKernel kernel =                                                      \
-        make_kernel<num_inputs, num_attributes, static_cast<uint32_t>(dtypes), promotion,          \
-                    rounds_once(#formula_name)>(                                                   \
-            [](auto... x) __attribute__((always_inline)) { return formula::formula_name(x...); }); \
-    const Scalar* const attributes[] = {RL_SCALAR_ARGS_##num_attributes nullptr};                  \
-    run_pointwise(it, kernel, attributes);                                                         \
+// Defines the kernel of RL_FORMULA(name, ...). `dtypes` is a DtypeSet expression (of common
+// dtypes), `promotion` a member of Promote.
+#define RL_POINTWISE_KERNEL(name, num_inputs, num_attributes, dtypes, promotion, rounds_once) \
+  void name(const TensorIterator& it, const Scalar* attributes) {                             \
+    static constexpr PointwiseKernel kernel =                                                 \
+        make_kernel<num_inputs, num_attributes, static_cast<uint32_t>(dtypes), promotion,     \
+                    rounds_once>(                                                             \
+            [](auto... x) __attribute__((always_inline)) { return formula::name(x...); });    \
+    run_pointwise(it, kernel, attributes);                                                    \
   }
 
 }  // namespace rushlight::cpu::RL_ISA

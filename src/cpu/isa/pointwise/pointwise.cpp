@@ -1,25 +1,14 @@
-// Pointwise kernels that choose between formulas or check their operands first; ops/pointwise.py
-// marks them manual=("kernel",). All others are generated from their formula alone.
+// The kernels of formulas that ops/pointwise.py marks `by_hand=`, because a loop over the formula
+// is not the way: elements that are moved whatever their dtype, and remainders of floats.
 #include <cmath>
-#include <limits>
 
 #include "cpu/isa/pointwise/loops.h"
-#include "cpu/pointwise_checks.h"
 #include "generated/kernels.h"
 #include "kernels/by_size.h"
 
 namespace rushlight::cpu::RL_ISA {
 
 namespace {
-
-#define RL_KERNEL(formula_name, inputs, attributes, dtypes)                         \
-  constexpr PointwiseKernel formula_name##_kernel =                                 \
-      make_kernel<inputs, attributes, static_cast<uint32_t>(dtypes), Promote::Same, \
-                  rounds_once(#formula_name)>(                                      \
-          [](auto... x) __attribute__((always_inline)) { return formula::formula_name(x...); });
-RL_FOR_EACH_CHOICE(RL_KERNEL)
-RL_KERNEL(clamp_bounded, 1, 2, set_real)
-#undef RL_KERNEL
 
 // `where` moves elements of 1, 2, 4, 8 or 16 bytes.
 template <class T>
@@ -93,163 +82,33 @@ void rest_block(char* out, const char* const* in, const void*, int64_t n) {
   }
 }
 
-template <class F>
-constexpr PointwiseKernel with_rests(PointwiseKernel kernel, F) {
+// The kernel of a formula with such blocks for floats.
+template <class F, class WithRest>
+consteval PointwiseKernel with_rests(F formula, WithRest) {
+  PointwiseKernel kernel = make_kernel<2, 0, set_real, Promote::Same, false>(formula);
   for (const ScalarType t : {kHalf, kBFloat16, kFloat32}) {
-    kernel.blocks[static_cast<int>(t)] = &rest_block<float, F>;
+    kernel.blocks[static_cast<int>(t)] = &rest_block<float, WithRest>;
   }
-  kernel.blocks[static_cast<int>(kFloat64)] = &rest_block<double, F>;
+  kernel.blocks[static_cast<int>(kFloat64)] = &rest_block<double, WithRest>;
   return kernel;
 }
-constexpr PointwiseKernel floor_divide_with_rests = with_rests(
-    floor_divide_kernel, [](auto x, auto y, auto r) { return math::div_floor(x, y, r); });
-constexpr PointwiseKernel remainder_with_rests =
-    with_rests(remainder_kernel, [](auto x, auto y, auto r) { return math::rem_floor(x, y, r); });
-constexpr PointwiseKernel fmod_with_rests =
-    with_rests(fmod_kernel, [](auto, auto, auto r) { return r; });
-
-void run(const TensorIterator& it, const PointwiseKernel& plain) { run_pointwise(it, plain); }
-
-void run_scaled(const TensorIterator& it, const Scalar& factor, const char* name,
-                const PointwiseKernel& plain, const PointwiseKernel& scaled) {
-  if (factor.is_integral() && factor.as<int64_t>() == 1) {
-    run_pointwise(it, plain);
-    return;
-  }
-  check_factor(it, factor, name);
-  const Scalar* const attributes[] = {&factor};
-  run_pointwise(it, scaled, attributes);
-}
+constexpr PointwiseKernel floor_divide_kernel = with_rests(
+    [](auto x, auto y) __attribute__((always_inline)) { return formula::floor_divide(x, y); },
+    [](auto x, auto y, auto rest) { return math::div_floor(x, y, rest); });
+constexpr PointwiseKernel remainder_kernel = with_rests(
+    [](auto x, auto y) __attribute__((always_inline)) { return formula::remainder(x, y); },
+    [](auto x, auto y, auto rest) { return math::rem_floor(x, y, rest); });
+constexpr PointwiseKernel fmod_kernel =
+    with_rests([](auto x, auto y) __attribute__((always_inline)) { return formula::fmod(x, y); },
+               [](auto, auto, auto rest) { return rest; });
 
 }  // namespace
 
-void add(TensorIterator& it, const Scalar& alpha) {
-  run_scaled(it, alpha, "alpha", add_kernel, add_scaled_kernel);
+void where(const TensorIterator& it, const Scalar*) { run_pointwise(it, where_kernel); }
+void floor_divide(const TensorIterator& it, const Scalar*) {
+  run_pointwise(it, floor_divide_kernel);
 }
-void sub(TensorIterator& it, const Scalar& alpha) {
-  check_no_bool(it);
-  run_scaled(it, alpha, "alpha", sub_kernel, sub_scaled_kernel);
-}
-void rsub(TensorIterator& it, const Scalar& alpha) {
-  check_no_bool(it);
-  run_scaled(it, alpha, "alpha", rsub_kernel, rsub_scaled_kernel);
-}
-void neg(TensorIterator& it) {
-  check_no_bool(it);
-  run(it, neg_kernel);
-}
-void addcmul(TensorIterator& it, const Scalar& value) {
-  run_scaled(it, value, "value", addcmul_plain_kernel, addcmul_kernel);
-}
-void addcdiv(TensorIterator& it, const Scalar& value) {
-  check_true_division(it);
-  run_scaled(it, value, "value", addcdiv_plain_kernel, addcdiv_kernel);
-}
-
-void lerp(TensorIterator& it) {
-  check_one_dtype(it);
-  run(it, lerp_kernel);
-}
-void _clamp(TensorIterator& it) {
-  if (it.is_scalar(2) && it.is_scalar(3)) {
-    const Scalar low = scalar_operand(it, 2);
-    const Scalar high = scalar_operand(it, 3);
-    if (!is_nan(low) && !is_nan(high)) {
-      const Scalar* const attributes[] = {&low, &high};
-      return run_pointwise(it, clamp_bounded_kernel, attributes);
-    }
-  }
-  run(it, clamp_kernel);
-}
-void _where(TensorIterator& it) { run(it, where_kernel); }
-
-void _div_trunc(TensorIterator& it) {
-  check_divisor(it);
-  run(it, div_trunc_kernel);
-}
-void floor_divide(TensorIterator& it) {
-  check_divisor(it);
-  run(it, floor_divide_with_rests);
-}
-void remainder(TensorIterator& it) {
-  check_divisor(it);
-  run(it, remainder_with_rests);
-}
-void nextafter(TensorIterator& it) {
-  const ScalarType t = it.common_dtype();
-  run(it, t == kHalf ? next_half_kernel : t == kBFloat16 ? next_bfloat16_kernel : nextafter_kernel);
-}
-void fmod(TensorIterator& it) {
-  check_divisor(it);
-  run(it, fmod_with_rests);
-}
-
-// Small constant powers have formulas of their own, which are exact where powf is not.
-void pow(TensorIterator& it) {
-  const ScalarType t = it.common_dtype();
-  if (it.is_scalar(2) && it.numel() != 0) {
-    const double power = checked_power(it);
-    if (power == 2) {
-      return run(it, square_kernel);
-    }
-    if (power == 3) {
-      return run(it, cube_kernel);
-    }
-    if (is_floating(t) && power == 0.5) {
-      return run(it, sqrt_kernel);
-    }
-    if (is_floating(t) && power == -0.5) {
-      return run(it, rsqrt_kernel);
-    }
-    if (is_differentiable(t) && power == -1) {
-      return run(it, reciprocal_kernel);
-    }
-    if (is_differentiable(t) && power == -2) {
-      return run(it, inverse_square_kernel);
-    }
-  }
-  run(it, pow_kernel);
-}
-
-void round_decimals(TensorIterator& it, int64_t decimals) {
-  if (decimals == 0) {
-    return run(it, round_kernel);
-  }
-  if (!is_floating(it.common_dtype())) {
-    dtype_not_implemented("round", it.common_dtype());
-  }
-  const Scalar scale(::pow(10.0, std::abs(static_cast<double>(decimals))));
-  const Scalar* const attributes[] = {&scale};
-  run_pointwise(it, decimals > 0 ? round_decimals_kernel : round_tens_kernel, attributes);
-}
-
-void gelu(TensorIterator& it, std::string_view approximate) {
-  run(it, approximate == "tanh" ? gelu_tanh_kernel : gelu_erf_kernel);
-}
-void gelu_backward(TensorIterator& it, std::string_view approximate) {
-  run(it, approximate == "tanh" ? gelu_tanh_backward_kernel : gelu_erf_backward_kernel);
-}
-
-void _nan_to_num(TensorIterator& it, std::optional<double> nan, std::optional<double> posinf,
-                 std::optional<double> neginf) {
-  double largest = 0;
-  switch (it.common_dtype()) {
-    case kFloat16:
-      largest = 65504.0;
-      break;
-    case kBFloat16:
-      largest = 0x1.fep127;
-      break;
-    case kFloat32:
-      largest = std::numeric_limits<float>::max();
-      break;
-    default:
-      largest = std::numeric_limits<double>::max();
-      break;
-  }
-  const Scalar values[] = {nan.value_or(0.0), posinf.value_or(largest), neginf.value_or(-largest)};
-  const Scalar* const attributes[] = {&values[0], &values[1], &values[2]};
-  run_pointwise(it, nan_to_num_kernel, attributes);
-}
+void remainder(const TensorIterator& it, const Scalar*) { run_pointwise(it, remainder_kernel); }
+void fmod(const TensorIterator& it, const Scalar*) { run_pointwise(it, fmod_kernel); }
 
 }  // namespace rushlight::cpu::RL_ISA

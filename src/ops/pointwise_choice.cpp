@@ -1,4 +1,4 @@
-#include "cpu/pointwise_checks.h"
+#include "ops/pointwise_choice.h"
 
 #include <atomic>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include "core/parallel.h"
 #include "kernels/read_element.h"
 
-namespace rushlight::cpu {
+namespace rushlight {
 
-void check_factor(const TensorIterator& it, const Scalar& factor, const char* name) {
+void check_number(const TensorIterator& it, const char* name, const Scalar& factor) {
   const ScalarType t = it.common_dtype();
   RL_CHECK(t == kBool || !factor.is_bool(), "Boolean ", name,
            " only supported for Boolean results.");
@@ -20,15 +20,15 @@ void check_factor(const TensorIterator& it, const Scalar& factor, const char* na
   factor.check_fits(t);
 }
 
-void check_no_bool(const TensorIterator& it) {
-  const bool first = it.dtype(1) == kBool;
-  if (it.num_operands() == 2) {
-    RL_CHECK(!first,
-             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-             "invert a mask, use the `~` or `logical_not()` operator instead.");
-    return;
-  }
-  const bool second = it.dtype(2) == kBool;
+void check_no_bool(const Tensor& self) {
+  RL_CHECK(self.dtype() != kBool,
+           "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+           "invert a mask, use the `~` or `logical_not()` operator instead.");
+}
+
+void check_no_bool(const Tensor& self, const Tensor& other) {
+  const bool first = self.dtype() == kBool;
+  const bool second = other.dtype() == kBool;
   RL_CHECK(!(first && second),
            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
            "`logical_xor()` operator instead.");
@@ -38,19 +38,16 @@ void check_no_bool(const TensorIterator& it) {
       "invert a mask, use the `~` or `logical_not()` operator instead.");
 }
 
-void check_true_division(const TensorIterator& it) {
-  RL_CHECK(is_differentiable(it.common_dtype()),
+void check_true_division(const Tensor& tensor1, const Tensor& tensor2) {
+  RL_CHECK(is_differentiable(tensor1.dtype()) || is_differentiable(tensor2.dtype()),
            "Integer division with addcdiv is no longer supported: for integers write "
            "input + value * torch.div(tensor1, tensor2, rounding_mode='trunc')");
 }
 
-void check_one_dtype(const TensorIterator& it) {
-  const char* const names[] = {"self", "end", "weight"};
-  for (int i = 2; i < it.num_operands(); i++) {
-    RL_CHECK(it.is_number(i) || it.dtype(i) == it.dtype(1), "expected dtype ",
-             dtype_info(it.dtype(1)).alias, " for `", names[i - 1], "` but got dtype ",
-             dtype_info(it.dtype(i)).alias);
-  }
+void check_same_dtype(const Tensor& self, const char* name, const Tensor& other) {
+  RL_CHECK(other.impl()->is_wrapped_number() || other.dtype() == self.dtype(), "expected dtype ",
+           dtype_info(self.dtype()).alias, " for `", name, "` but got dtype ",
+           dtype_info(other.dtype()).alias);
 }
 
 namespace {
@@ -110,7 +107,10 @@ bool any_zero(const TensorIterator& it, int operand) {
 
 }  // namespace
 
-Scalar scalar_operand(const TensorIterator& it, int operand) {
+Scalar host_number(const TensorIterator& it, int operand) {
+  if (!it.is_on_host(operand) || !it.is_scalar(operand)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   return visit_dtype<set_all>("load", it.dtype(operand), [&](auto tag) {
     using T = typename decltype(tag)::type;
     return Scalar(read_element(reinterpret_cast<const T*>(it.data(operand))));
@@ -119,13 +119,36 @@ Scalar scalar_operand(const TensorIterator& it, int operand) {
 
 bool is_nan(const Scalar& s) { return s.is_floating_point() && std::isnan(s.as<double>()); }
 
+double real_host_number(const TensorIterator& it, int operand) {
+  const auto value = host_number(it, operand).as<complex<double>>();
+  return value.im == 0 ? value.re : std::numeric_limits<double>::quiet_NaN();
+}
+
+double scale_of(int64_t decimals) {
+  return std::pow(10.0, std::abs(static_cast<double>(decimals)));
+}
+
+double largest_number(ScalarType t) {
+  switch (t) {
+    case kFloat16:
+      return 65504.0;
+    case kBFloat16:
+      return 0x1.fep127;
+    case kFloat32:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
 void check_divisor(const TensorIterator& it) {
-  if (!is_integral(it.common_dtype())) {
+  if (!is_integral(it.common_dtype()) || !it.is_on_host(2) || it.numel() == 0 ||
+      it.device().is_meta()) {
     return;
   }
   bool found = false;
   if (it.is_scalar(2)) {  // converted first: 256 is a zero of uint8
-    const Scalar divisor = scalar_operand(it, 2);
+    const Scalar divisor = host_number(it, 2);
     found = visit_dtype<set_integers>("divide", it.common_dtype(), [&](auto tag) {
       return divisor.as<typename decltype(tag)::type>() == 0;
     });
@@ -152,14 +175,9 @@ void check_divisor(const TensorIterator& it) {
   RL_CHECK(!found, "ZeroDivisionError");
 }
 
-double checked_power(const TensorIterator& it) {
-  const auto value = scalar_operand(it, 2).as<complex<double>>();
-  if (value.im != 0) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  RL_CHECK(!is_integral(it.common_dtype()) || value.re >= 0 || !it.is_number(2),
+void check_power(const TensorIterator& it) {
+  RL_CHECK(!is_integral(it.common_dtype()) || !it.is_number(2) || !(real_host_number(it, 2) < 0),
            "Integers to negative integer powers are not allowed.");
-  return value.re;
 }
 
-}  // namespace rushlight::cpu
+}  // namespace rushlight

@@ -1,0 +1,48 @@
+// What entries of ops/pointwise.py say in C++: checks (`check=`), and what decides between formulas
+// (`when=`, `let=`) or gives their attributes. The same for all devices.
+//
+// A condition on the value of an operand can hold only where that operand is one element in the
+// host's memory: what lies on another device cannot be looked at without waiting for it.
+#pragma once
+
+#include "core/iterator.h"
+
+namespace rushlight {
+
+// ---- checks ----
+
+// neg and sub are refused for bool.
+void check_no_bool(const Tensor& self);
+void check_no_bool(const Tensor& self, const Tensor& other);
+// addcdiv does not divide integers.
+void check_true_division(const Tensor& tensor1, const Tensor& tensor2);
+// `name` is not promoted: RuntimeError where it is no number and of another dtype than self.
+void check_same_dtype(const Tensor& self, const char* name, const Tensor& other);
+// Integers may not be divided by zero (operand 2), where the host can see it: on other devices a
+// zero divisor gives the dividend.
+void check_divisor(const TensorIterator& it);
+// Integers have no powers with a negative number (operand 2).
+void check_power(const TensorIterator& it);
+
+inline bool is_one(const Scalar& s) { return s.is_integral() && s.as<int64_t>() == 1; }
+void check_number(const TensorIterator& it, const char* name, const Scalar& factor);
+// `alpha` and `value`: of the kind and range of the result.
+inline void check_factor(const TensorIterator& it, const char* name, const Scalar& factor) {
+  if (!is_one(factor)) {
+    check_number(it, name, factor);
+  }
+}
+
+// ---- values ----
+
+// The value of an operand that is one element, read by all; NaN where it is not or nobody can look.
+Scalar host_number(const TensorIterator& it, int operand);
+bool is_nan(const Scalar& s);
+// The same as a real number; NaN where it is complex.
+double real_host_number(const TensorIterator& it, int operand);
+// 10^|decimals|.
+double scale_of(int64_t decimals);
+// The largest finite number.
+double largest_number(ScalarType t);
+
+}  // namespace rushlight
