@@ -59,16 +59,20 @@ if TYPE_CHECKING:
         compiler,
         cpu,
         cuda,
+        distributed,
         fft,
         func,
         futures,
         hub,
+        jit,
         library,
         linalg,
+        monitor,
         mps,
         mtia,
         multiprocessing,
         nn,
+        onnx,
         optim,
         overrides,
         profiler,
@@ -98,6 +102,19 @@ if TYPE_CHECKING:
         set_float32_matmul_precision,
         use_deterministic_algorithms,
     )
+    from rushlight._sym import (
+        SymBool,
+        SymFloat,
+        SymInt,
+        sym_float,
+        sym_int,
+        sym_ite,
+        sym_max,
+        sym_min,
+        sym_not,
+        sym_sqrt,
+        sym_sum,
+    )
     from rushlight._tensor_str import get_printoptions, set_printoptions
     from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
     from rushlight.compiler import compile
@@ -117,9 +134,10 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "__config__ _dynamo _inductor _utils accelerator autograd backends compiler cpu cuda fft "
-        "func futures hub library linalg mps mtia multiprocessing nn optim overrides profiler "
-        "random safetensors serialization signal special storage testing types utils version xpu",
+        "__config__ _dynamo _inductor _utils accelerator autograd backends compiler cpu cuda "
+        "distributed fft func futures hub jit library linalg monitor mps mtia multiprocessing "
+        "nn onnx optim overrides profiler random safetensors serialization signal special storage "
+        "testing types utils version xpu",
         {
             "_info": "finfo iinfo",
             "_legacy": " ".join(f"{kind}Tensor" for kind in _KINDS),
@@ -130,6 +148,10 @@ else:
                 "get_float32_matmul_precision is_deterministic_algorithms_warn_only_enabled "
                 "set_deterministic_debug_mode set_float32_matmul_precision "
                 "use_deterministic_algorithms"
+            ),
+            "_sym": (
+                "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not "
+                "sym_sqrt sym_sum"
             ),
             "_tensor_str": "get_printoptions set_printoptions",
             "autograd.grad_mode": "enable_grad inference_mode no_grad set_grad_enabled",
@@ -170,6 +192,12 @@ def _assert(condition, message):
         raise AssertionError(message)
 
 
+def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, but got zero"):
+    """RuntimeError where the one element of a tensor is 0."""
+    if not input:
+        raise RuntimeError(assert_msg)
+
+
 def get_device_module(device=None):
     """The module of a device type: `rushlight.cpu` for "cpu"; RuntimeError where there is none."""
     kind = "cpu" if device is None else _C.device(device).type
@@ -182,6 +210,19 @@ def get_device_module(device=None):
 def set_default_device(device):
     """Makes factories without a `device` use this one; None means the CPU."""
     _C._set_default_device(device)
+
+
+def _python_name(name):
+    """What PyTorch has in its extension and rushlight in Python."""
+    if name[:2] != "__":
+        from rushlight import _extension
+
+        if name in vars(_extension):
+            return getattr(_extension, name)
+    raise AttributeError(f"module 'rushlight._C' has no attribute {name!r}")
+
+
+setattr(_C, "__getattr__", _python_name)  # noqa: B010
 
 
 if _os.environ.get("RUSHLIGHT_VERBOSE", "0") not in ("", "0"):

@@ -106,6 +106,45 @@ ROWS = (
         NO_EFFECT,
         "nothing is compiled; other names can be set, too",
     ),
+    Row(
+        "jit.script jit.trace jit.trace_module jit.freeze jit.optimize_for_inference",
+        "",
+        NO_EFFECT,
+        "there are no graphs yet; a warning says so",
+    ),
+    Row("jit.ignore", "kwargs", NO_EFFECT, "the same"),
+    Row(
+        "jit.script_method jit.script_if_tracing jit._overload jit.optimized_execution "
+        "jit.set_fusion_strategy jit.enable_onednn_fusion",
+        "",
+        NO_EFFECT,
+        "nothing is compiled",
+    ),
+    Row("jit.annotate", "the_type", NO_EFFECT, "nothing is compiled"),
+    Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "nothing is compiled"),
+    Row(
+        "jit.is_scripting jit.is_tracing jit.onednn_fusion_enabled jit.strict_fusion.* "
+        "onnx.is_in_onnx_export",
+        "",
+        FIXED,
+        "nothing is compiled, traced or exported",
+    ),
+    # processes
+    Row(
+        "distributed.is_available distributed.distributed_c10d.is_* "
+        "distributed.distributed_c10d.get_debug_level",
+        "",
+        FIXED,
+        "there is no distributed training yet",
+    ),
+    Row(
+        "distributed.fsdp.wrap.always_wrap_policy distributed.fsdp.wrap.lambda_auto_wrap_policy "
+        "distributed.fsdp.wrap.transformer_auto_wrap_policy "
+        "distributed.fsdp.wrap.ModuleWrapPolicy.* distributed.fsdp.wrap.CustomPolicy.*",
+        "args kwargs nonwrapped_numel",
+        EFFECT,
+        _PROTOCOL,
+    ),
     # libraries behind ops
     Row(
         "backends.cudnn",
@@ -192,6 +231,7 @@ ROWS = (
     Row("cpu.*", "device", NO_EFFECT, "there is one CPU"),
     Row("_tensor.Tensor.pin_memory", "device", NO_EFFECT, "there is one kind of accelerator"),
     Row("_tensor.Tensor.type", "kwargs", NO_EFFECT, "only `async` is meant, an old non_blocking"),
+    Row("cuda.graphs.is_current_stream_capturing", "", FIXED, "nothing is recorded"),
     Row("futures.Future.*", "devices", NO_EFFECT, "values are not moved between devices"),
     Row("utils.checkpoint.set_device_states", "device_type", NO_EFFECT, "devices tell their type"),
     # gradients

@@ -21,6 +21,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     __module__ = "rushlight"
     # numpy's operators leave mixed expressions to this class.
     __array_priority__ = 1000
+    # Names of Python 2, which programs still hand on.
+    __div__ = _C.TensorBase.__truediv__
+    __rdiv__ = _C.TensorBase.__rtruediv__
+    __idiv__ = _C.TensorBase.__itruediv__
     # Subclasses that define it see every op that they take part in (utils/_python_dispatch.py).
     __torch_dispatch__ = _C._disabled_torch_dispatch_impl
 

@@ -122,3 +122,49 @@ def _unflatten_dense_tensors(flat, tensors):
     """Pieces of a row with the sizes of the tensors."""
     pieces = flat.split([tensor.numel() for tensor in tensors])
     return tuple(piece.view_as(tensor) for piece, tensor in zip(pieces, tensors, strict=True))
+
+
+def _reorder_tensors_as(tensors, ordered_tensors):
+    """Tensors that came sorted by dtype, in the order of the dtypes of others."""
+    by_type = {}
+    for tensor in tensors:
+        by_type.setdefault(tensor.type(), []).append(tensor)
+    rows = {kind: iter(row) for kind, row in by_type.items()}
+    return tuple(next(rows[tensor.type()]) for tensor in ordered_tensors)
+
+
+def _take_tensors(tensors, size_limit):
+    """Lists of tensors of one dtype each, of about `size_limit` bytes."""
+    rows = {}
+    for tensor in tensors:
+        kind = tensor.type()
+        size = tensor.numel() * tensor.element_size()
+        row, total = rows.get(kind, ([], 0))
+        if row and total + size > size_limit:
+            yield row
+            row, total = [], 0
+        rows[kind] = ([*row, tensor], total + size)
+    yield from (row for row, _ in rows.values() if row)
+
+
+def _import_dotted_name(name):
+    """The object that a name with dots means: "torch.nn.Linear"."""
+    first, *rest = name.split(".")
+    value = __import__(first)
+    for part in rest:
+        value = getattr(value, part)
+    return value
+
+
+def _get_available_device_type():
+    """The type of accelerator that is there, or None."""
+    from rushlight import cuda
+
+    return "cuda" if cuda.is_available() else None
+
+
+def _get_all_device_indices():
+    """The numbers of all accelerators."""
+    from rushlight import cuda
+
+    return list(range(cuda.device_count()))

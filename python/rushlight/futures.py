@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
 
-class Future:
+_T = TypeVar("_T")
+
+
+class Future(Generic[_T]):
     """A result, or an error, that somebody sets once."""
 
     def __init__(self, *, devices=None) -> None:
@@ -68,7 +71,7 @@ class Future:
 
     def then(self, callback):
         """A future of what `callback(self)` returns once this one is done."""
-        after = Future()
+        after: Future[Any] = Future()
 
         def run(future):
             try:
@@ -83,7 +86,7 @@ class Future:
 def collect_all(futures):
     """A future of the list of futures, done when all are."""
     futures = list(futures)
-    all_done = Future()
+    all_done: Future[Any] = Future()
     lock = threading.Lock()
     left = len(futures)
 

@@ -47,6 +47,11 @@ def is_multithreading_enabled():
     return False
 
 
+def _is_checkpoint_valid():
+    """Whether the running backward goes to all leaves, as a reentrant checkpoint needs."""
+    return _C._reaches_all_leaves()
+
+
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     # A GradientEdge is a tuple too, but one thing.
     from rushlight.autograd.graph import GradientEdge

@@ -25,6 +25,13 @@ from rushlight.cuda.devices import (
     set_device,
     synchronize,
 )
+from rushlight.cuda.graphs import (
+    CUDAGraph,
+    graph,
+    graph_pool_handle,
+    is_current_stream_capturing,
+    make_graphed_callables,
+)
 from rushlight.cuda.memory import (
     empty_cache,
     max_memory_allocated,
@@ -65,6 +72,7 @@ from rushlight.cuda.streams import (
 OutOfMemoryError = _C.OutOfMemoryError
 
 __all__ = [
+    "CUDAGraph",
     "Event",
     "OutOfMemoryError",
     "Stream",
@@ -83,11 +91,15 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
+    "graph_pool_handle",
     "init",
     "initial_seed",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",

@@ -36,6 +36,8 @@ from ._hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from ._state import _IncompatibleKeys  # noqa: F401
+from ._to import _parse_to
 from ._tree import ModuleTree
 
 __all__ = [
@@ -590,30 +592,6 @@ class Module(ModuleTree):
         else:
             body = ""
         return f"{self._get_name()}({body})"
-
-
-def _parse_to(*args, **kwargs):
-    """(device, dtype, non_blocking, memory_format) of the three forms of `Module.to`."""
-    first = args[0] if args else None
-    if isinstance(first, rushlight.dtype):
-        return _to_dtype(*args, **kwargs)
-    if isinstance(first, Tensor) or "tensor" in kwargs:
-        return _to_tensor(*args, **kwargs)
-    return _to_device(*args, **kwargs)
-
-
-def _to_dtype(dtype, non_blocking=False, *, memory_format=None):
-    return None, dtype, non_blocking, memory_format
-
-
-def _to_tensor(tensor, non_blocking=False, *, memory_format=None):
-    return tensor.device, tensor.dtype, non_blocking, memory_format
-
-
-def _to_device(device=None, dtype=None, non_blocking=False, *, memory_format=None):
-    if device is not None and not isinstance(device, rushlight.device):
-        device = rushlight.device(device)
-    return device, dtype, non_blocking, memory_format
 
 
 _C._set_module_functions(

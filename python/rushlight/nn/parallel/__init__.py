@@ -1,5 +1,16 @@
 """Modules on several devices."""
 
-from .data_parallel import DataParallel
+from __future__ import annotations
 
-__all__ = ["DataParallel"]
+from typing import TYPE_CHECKING
+
+from rushlight._lazy import lazy
+from rushlight.nn.parallel.data_parallel import DataParallel
+
+__all__ = ["DataParallel", "DistributedDataParallel"]
+
+if TYPE_CHECKING:
+    from rushlight.nn.parallel import distributed  # noqa: F401
+    from rushlight.nn.parallel.distributed import DistributedDataParallel
+else:
+    __getattr__, __dir__ = lazy(__name__, "distributed", {"distributed": "DistributedDataParallel"})

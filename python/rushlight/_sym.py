@@ -1,0 +1,83 @@
+"""Sizes that stand for any number: their types, and arithmetic that takes plain numbers as well.
+
+Nothing makes such sizes yet. Programs ask `isinstance(n, SymInt)` and call `sym_int`, `sym_max` and
+so on in the place of `int` and `max`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+__all__ = [
+    "SymBool",
+    "SymFloat",
+    "SymInt",
+    "sym_float",
+    "sym_int",
+    "sym_ite",
+    "sym_max",
+    "sym_min",
+    "sym_not",
+    "sym_sqrt",
+    "sym_sum",
+]
+
+
+class _Symbol:
+    def __init__(self, node=None) -> None:
+        raise RuntimeError(f"rushlight makes no {type(self).__name__} yet")
+
+
+class SymInt(_Symbol):
+    """An int that is not known yet. There are none."""
+
+
+class SymFloat(_Symbol):
+    """A float that is not known yet. There are none."""
+
+
+class SymBool(_Symbol):
+    """A bool that is not known yet. There are none."""
+
+
+def sym_int(a: Any) -> int:
+    """The int of a number."""
+    return int(a)
+
+
+def sym_float(a: Any) -> float:
+    """The float of a number."""
+    return float(a)
+
+
+def sym_not(a: Any) -> bool:
+    """`not a`."""
+    return not a
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger of two numbers; a float where one is."""
+    return float(max(a, b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller of two numbers; a float where one is."""
+    return float(min(a, b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
+
+
+def sym_sum(args: Any) -> Any:
+    """The sum of numbers."""
+    return sum(args)
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """`t` where `b` is true, else `f`."""
+    if not isinstance(b, bool) or type(t) is not type(f):
+        raise AssertionError("sym_ite takes a bool and two values of one type")
+    return t if b else f
+
+
+def sym_sqrt(a: Any) -> float:
+    """The square root of a number."""
+    return math.sqrt(a)

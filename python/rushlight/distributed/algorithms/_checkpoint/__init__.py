@@ -1,0 +1,1 @@
+"""Wrappers that recompute in backward."""

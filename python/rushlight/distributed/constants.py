@@ -1,0 +1,9 @@
+"""Times that processes wait for each other."""
+
+from __future__ import annotations
+
+from rushlight.distributed.distributed_c10d import default_pg_timeout
+
+__all__ = [
+    "default_pg_timeout",
+]

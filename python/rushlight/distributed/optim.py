@@ -1,0 +1,15 @@
+"""Optimisers over several processes: the names, which refuse."""
+
+from __future__ import annotations
+
+from rushlight.distributed import _refused
+
+__all__ = [
+    "DistributedOptimizer",
+    "PostLocalSGDOptimizer",
+    "ZeroRedundancyOptimizer",
+]
+
+DistributedOptimizer = _refused.kind("DistributedOptimizer", __name__)
+PostLocalSGDOptimizer = _refused.kind("PostLocalSGDOptimizer", __name__)
+ZeroRedundancyOptimizer = _refused.kind("ZeroRedundancyOptimizer", __name__)

@@ -1,0 +1,42 @@
+"""How a tensor lies on the devices of a mesh, as plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+
+__all__ = ["Partial", "Placement", "Replicate", "Shard"]
+
+
+class Placement:
+    """How a tensor lies along one dimension of a mesh."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether it is cut, along dimension `dim` if one is given."""
+        return isinstance(self, Shard) and dim in (None, self.dim)
+
+    def is_replicate(self) -> bool:
+        """Whether every device has the whole."""
+        return isinstance(self, Replicate)
+
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        """Whether the devices' values are yet to be reduced, by `reduce_op` if one is given."""
+        return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
+
+
+@dataclasses.dataclass(frozen=True)
+class Shard(Placement):
+    """Cut into pieces along a dimension of the tensor."""
+
+    dim: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Replicate(Placement):
+    """The whole on every device."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Partial(Placement):
+    """Values that are yet to be reduced over the devices."""
+
+    reduce_op: str = "sum"

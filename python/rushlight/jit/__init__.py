@@ -1,0 +1,357 @@
+"""What programs say to TorchScript: marks on functions, and questions about where they run.
+
+There are no graphs yet: `script` and `trace` give back what they are given, with one warning, so
+that a program runs as it is written; files of TorchScript are neither written nor read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+import typing
+import warnings
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeVar
+
+from rushlight import nn
+from rushlight.futures import Future
+
+__all__ = [
+    "Attribute",
+    "CompilationUnit",
+    "Error",
+    "Final",
+    "Future",
+    "RecursiveScriptModule",
+    "ScriptFunction",
+    "ScriptModule",
+    "ScriptWarning",
+    "TopLevelTracedModule",
+    "TracedModule",
+    "TracerWarning",
+    "annotate",
+    "enable_onednn_fusion",
+    "export",
+    "fork",
+    "freeze",
+    "ignore",
+    "interface",
+    "is_scripting",
+    "is_tracing",
+    "isinstance",
+    "load",
+    "onednn_fusion_enabled",
+    "optimize_for_inference",
+    "optimized_execution",
+    "save",
+    "script",
+    "script_if_tracing",
+    "script_method",
+    "set_fusion_strategy",
+    "strict_fusion",
+    "trace",
+    "trace_module",
+    "unused",
+    "wait",
+]
+
+_F = TypeVar("_F")
+_is = isinstance  # the name is a function of this module below
+
+
+class Error(RuntimeError):
+    """What compiled code would raise."""
+
+
+class TracerWarning(Warning):
+    """About a trace that would not hold for other inputs."""
+
+
+class ScriptWarning(Warning):
+    """About a program that scripts would run in another way."""
+
+
+# ---- types that programs ask about ----
+
+
+class ScriptFunction:
+    """A compiled function. Nothing makes one yet."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        raise RuntimeError("rushlight compiles no functions yet: call the Python function")
+
+
+class ScriptModule(nn.Module):
+    """The base of modules written for TorchScript; here they run as Python."""
+
+
+class RecursiveScriptModule(ScriptModule):
+    """A compiled module. Nothing makes one yet."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        raise RuntimeError("rushlight compiles no modules yet: use the Python module")
+
+
+class TracedModule(ScriptModule):
+    """A module made from a trace. Nothing makes one yet."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        raise RuntimeError("rushlight traces no modules yet: use the Python module")
+
+
+class TopLevelTracedModule(TracedModule):
+    """The same for a module that is no part of another."""
+
+
+class CompilationUnit:
+    """Functions compiled from text, which is not there yet."""
+
+    def __init__(self, lang=None, _frames_up=0) -> None:
+        if lang is not None:
+            raise RuntimeError("rushlight has no compiler for TorchScript yet")
+
+
+class Attribute(NamedTuple):
+    """A value of a module with a type for the compiler."""
+
+    value: Any
+    type: Any
+
+
+# ---- marks ----
+
+
+def _mark(function: Any, kind: str) -> Any:
+    function._torchscript_modifier = kind
+    return function
+
+
+def export(fn: _F) -> _F:
+    """Marks a method that is compiled although `forward` does not call it."""
+    return _mark(fn, "export")
+
+
+def unused(fn: _F) -> _F:
+    """Marks a method that compiled code never calls."""
+    if _is(fn, property):
+        for part in (fn.fget, fn.fset):
+            if part is not None:
+                _mark(part, "unused")
+        return fn
+    return _mark(fn, "unused")
+
+
+def ignore(drop: Any = False, **kwargs) -> Any:
+    """Marks a method that stays Python; with or without arguments.
+
+    Args:
+        drop: calls are left out of what is exported.
+    """
+    if callable(drop):
+        return _mark(drop, "ignore")
+    if not _is(drop, bool):
+        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function: {drop}")
+    return lambda fn: _mark(fn, "unused" if drop or kwargs.get("drop_on_export") else "ignore")
+
+
+def interface(obj: _F) -> _F:
+    """Marks a class whose methods stand for those of several modules."""
+    if not _is(obj, type):
+        raise RuntimeError("interface must be applied to a class")
+    obj.__torch_script_interface__ = True
+    return obj
+
+
+def script_method(fn: _F) -> _F:
+    """A method of a `ScriptModule`, which runs as Python."""
+    return fn
+
+
+def script_if_tracing(fn: _F) -> _F:
+    """A function that is compiled only while something is traced: never."""
+    return fn
+
+
+def _overload(func: _F) -> _F:
+    """Marks a signature for the compiler."""
+    return func
+
+
+_overload_method = _overload
+
+
+def annotate(the_type, the_value):
+    """The value; the type is for the compiler."""
+    return the_value
+
+
+# ---- questions ----
+
+
+def is_scripting() -> bool:
+    """Whether compiled code runs: never."""
+    return False
+
+
+def is_tracing() -> bool:
+    """Whether a trace is being taken: never."""
+    return False
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any:
+        return True
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, one) for one in inner)
+    if (origin or kind) in (list, dict, tuple) and not inner:
+        raise RuntimeError(f"Attempted to use {kind} without a contained type")
+    if origin is None:
+        return value is None if kind is None else _is(value, kind)
+    if not _is(value, origin):
+        return False
+    if origin is list:
+        return all(_fits(item, inner[0]) for item in value)
+    if origin is dict:
+        return all(_fits(k, inner[0]) and _fits(v, inner[1]) for k, v in value.items())
+    if origin is tuple:
+        if len(inner) == 2 and inner[1] is Ellipsis:
+            return all(_fits(item, inner[0]) for item in value)
+        return len(inner) == len(value) and all(map(_fits, value, inner))
+    return True
+
+
+def isinstance(obj, target_type) -> bool:
+    """`isinstance` that looks into containers: `isinstance(x, List[int])`."""
+    kinds = target_type if _is(target_type, tuple) else (target_type,)
+    return any(_fits(obj, kind) for kind in kinds)
+
+
+# ---- what would compile ----
+
+_told: set[str] = set()
+
+
+def _tell(function: str, what: str) -> None:
+    """One warning for a process: programs call these for each function that they have."""
+    if function not in _told:
+        _told.add(function)
+        warnings.warn(
+            f"torch.jit.{function}: rushlight has no graphs yet; {what} runs as Python",
+            stacklevel=3,
+        )
+
+
+def script(obj: Any, optimize=None, _frames_up=0, _rcb=None, example_inputs=None) -> Any:
+    """The function, class or module itself, with a warning: nothing is compiled yet."""
+    if not callable(obj):
+        raise RuntimeError(f"script() takes a function, a class or a module, not {type(obj)}")
+    _tell("script", "what is given")
+    return obj
+
+
+def trace(
+    func: Callable[..., Any] | None,
+    example_inputs=None,
+    optimize=None,
+    check_trace=True,
+    check_inputs=None,
+    check_tolerance=1e-5,
+    strict=True,
+    _force_outplace=False,
+    _module_class=None,
+    _compilation_unit=None,
+    example_kwarg_inputs=None,
+    _store_inputs=True,
+) -> Any:
+    """The function or module itself, with a warning: nothing is traced yet."""
+    if not callable(func):
+        raise RuntimeError(f"trace() takes a function or a module, not {type(func)}")
+    _tell("trace", "what is given")
+    return func
+
+
+def trace_module(mod, inputs, *args, **kwargs):
+    """The module itself, with a warning: nothing is traced yet."""
+    if not _is(mod, nn.Module):
+        raise AttributeError("expected torch.nn.Module as the first argument")
+    if not _is(inputs, dict):
+        raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    _tell("trace_module", "the module")
+    return mod
+
+
+def freeze(mod, preserved_attrs=None, optimize_numerics=True):
+    """The module itself, which must be in evaluation mode."""
+    if mod.training:
+        raise RuntimeError("Freezing is currently only implemented for modules in eval mode.")
+    return mod
+
+
+def optimize_for_inference(mod, other_methods=None):
+    """The module itself."""
+    return mod.eval()
+
+
+def save(m, f, _extra_files=None):
+    """Refused: there are no graphs to write; `rushlight.save` writes a `state_dict`."""
+    raise RuntimeError(
+        "rushlight writes no TorchScript files yet: save m.state_dict() with torch.save"
+    )
+
+
+def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
+    """Refused: scripts are not run yet; `rushlight.load` reads files of tensors."""
+    raise RuntimeError(
+        "rushlight reads no TorchScript files yet: load a state_dict into the Python module"
+    )
+
+
+# ---- tasks, which run at once, and settings ----
+
+
+def fork(func, *args, **kwargs) -> Future:
+    """A future of `func(*args, **kwargs)`, which runs at once, as in Python code there."""
+    future: Future = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future: Future) -> Any:
+    """The result of a future."""
+    return future.wait()
+
+
+@contextlib.contextmanager
+def optimized_execution(should_optimize):
+    """Accepted: there is nothing to optimize."""
+    yield
+
+
+class strict_fusion:
+    """Accepted around compiled code: nothing is fused."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        pass
+
+
+def set_fusion_strategy(strategy):
+    """Accepted: nothing is fused. The strategy before, which was none."""
+    return []
+
+
+def enable_onednn_fusion(enabled: bool):
+    """Accepted: nothing is fused."""
+
+
+def onednn_fusion_enabled() -> bool:
+    """Whether graphs are fused with oneDNN: never."""
+    return False
+
+
+def _get_trace_graph(*args, **kwargs):
+    """Refused: nothing is traced yet."""
+    raise RuntimeError("rushlight traces no graphs yet; torch.fx.symbolic_trace writes some")

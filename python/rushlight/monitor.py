@@ -1,0 +1,166 @@
+"""Counters and events of a program: statistics over windows of time, and those who are told."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+__all__ = [
+    "Aggregation",
+    "Event",
+    "EventHandlerHandle",
+    "Stat",
+    "TensorboardEventHandler",
+    "data_value_t",
+    "log_event",
+    "register_event_handler",
+    "unregister_event_handler",
+]
+
+data_value_t = str | float | int | bool
+
+
+class Aggregation(Enum):
+    """What a statistic tells of the values of a window."""
+
+    VALUE = 0
+    MEAN = 1
+    COUNT = 2
+    SUM = 3
+    MAX = 4
+    MIN = 5
+
+
+class Event:
+    """Something that happened: a name, a time, and data of strings and numbers."""
+
+    def __init__(
+        self, name: str, timestamp: datetime.datetime, data: dict[str, data_value_t]
+    ) -> None:
+        if not all(isinstance(value, data_value_t) for value in data.values()):
+            raise TypeError("the data of an event are strings, numbers and bools")
+        self.name, self.timestamp, self.data = name, timestamp, data
+
+    def __repr__(self) -> str:
+        return f"Event({self.name!r}, {self.timestamp!r}, {self.data!r})"
+
+
+class EventHandlerHandle:
+    """What `register_event_handler` gives, to unregister by."""
+
+    def __init__(self, callback: Callable[[Event], Any]) -> None:
+        self.callback = callback
+
+
+_handlers: list[EventHandlerHandle] = []
+
+
+def register_event_handler(callback: Callable[[Event], Any]) -> EventHandlerHandle:
+    """Calls `callback(event)` for every event from now on."""
+    handle = EventHandlerHandle(callback)
+    _handlers.append(handle)
+    return handle
+
+
+def unregister_event_handler(handler: EventHandlerHandle) -> None:
+    """Ends what `register_event_handler` began."""
+    if handler in _handlers:
+        _handlers.remove(handler)
+
+
+def log_event(event: Event) -> None:
+    """Tells every handler of an event."""
+    for handle in list(_handlers):
+        handle.callback(event)
+
+
+class Stat:
+    """Values added up over windows of time, or of a number of values; each window is an event.
+
+    Args:
+        name: the first part of the names of the event's data.
+        aggregations: what the event tells.
+        window_size: how long a window is, a timedelta.
+        max_samples: how many values a window holds at most; None means any number.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        aggregations: list[Aggregation],
+        window_size: datetime.timedelta,
+        max_samples: int | None = None,
+    ) -> None:
+        self.name = name
+        self._aggregations = list(aggregations)
+        self._window = window_size.total_seconds()
+        self._most = max_samples
+        self._lock = threading.Lock()
+        self._last = dict.fromkeys(self._aggregations, 0.0)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._values: list[float] = []
+        self._start = time.monotonic()
+
+    def _results(self) -> dict[Aggregation, float]:
+        values = self._values
+        known = {
+            Aggregation.VALUE: values[-1] if values else 0.0,
+            Aggregation.MEAN: sum(values) / len(values) if values else 0.0,
+            Aggregation.COUNT: float(len(values)),
+            Aggregation.SUM: sum(values),
+            Aggregation.MAX: max(values, default=0.0),
+            Aggregation.MIN: min(values, default=0.0),
+        }
+        return {kind: known[kind] for kind in self._aggregations}
+
+    def _end(self) -> None:
+        """Closes a window that is over, and tells of it."""
+        full = self._most is not None and len(self._values) >= self._most
+        if self._values and (full or time.monotonic() - self._start >= self._window):
+            self._last = self._results()
+            data = {f"{self.name}.{k.name.lower()}": v for k, v in self._last.items()}
+            self._begin()
+            now = datetime.datetime.now(datetime.timezone.utc)
+            log_event(Event("torch.monitor.Stat", now, dict(data)))
+
+    def add(self, v: float) -> None:
+        """Add a value."""
+        with self._lock:
+            self._end()
+            self._values.append(float(v))
+            self._end()
+
+    def get(self) -> dict[Aggregation, float]:
+        """What the last closed window told."""
+        with self._lock:
+            self._end()
+            return dict(self._last)
+
+    @property
+    def count(self) -> int:
+        """How many values are in the open window."""
+        return len(self._values)
+
+
+class TensorboardEventHandler:
+    """Writes events to a `utils.tensorboard.SummaryWriter` as scalars.
+
+    Args:
+        writer: the writer.
+    """
+
+    def __init__(self, writer) -> None:
+        self._writer = writer
+
+    def __call__(self, event: Event) -> None:
+        for name, value in event.data.items():
+            if isinstance(value, str):
+                self._writer.add_text(name, value, walltime=event.timestamp.timestamp())
+            else:
+                self._writer.add_scalar(name, value, walltime=event.timestamp.timestamp())

@@ -1,0 +1,165 @@
+"""`jit`: marks and questions are true, what would compile runs as Python, files are refused."""
+
+# ruff: noqa: UP006, UP007, UP035, UP045  # the forms that programs for TorchScript are written in
+
+import typing
+import warnings
+from typing import Dict, List, Optional, Tuple, Union
+
+import pytest
+
+import rushlight as torch
+from rushlight import jit, nn
+
+
+class Net(nn.Module):
+    scale: jit.Final[int] = 2
+
+    @jit.ignore
+    def python(self, x):
+        return x + 1
+
+    @jit.ignore(drop=True)
+    def dropped(self, x):
+        return x
+
+    @jit.unused
+    def unused(self, x):
+        return x - 1
+
+    @jit.unused
+    @property
+    def odd(self):
+        return 1
+
+    @jit.export
+    def more(self, x):
+        return x * 3
+
+    def forward(self, x):
+        if jit.is_scripting() or jit.is_tracing():
+            raise AssertionError
+        return self.more(self.unused(self.python(x))) * self.scale
+
+
+def test_marks_leave_functions_as_they_are():
+    net = Net()
+    assert net(torch.ones(1)).item() == 6 and net.odd == 1
+    kinds = {name: vars(Net)[name]._torchscript_modifier for name in ("python", "dropped", "more")}
+    assert kinds == {"python": "ignore", "dropped": "unused", "more": "export"}
+    assert Net.unused._torchscript_modifier == "unused"
+    with pytest.raises(RuntimeError, match="must be a bool or a function"):
+        jit.ignore(3)
+
+    @jit.interface
+    class Face:
+        def one(self):
+            pass
+
+    assert Face.__torch_script_interface__
+    with pytest.raises(RuntimeError, match="applied to a class"):
+        jit.interface(3)
+    assert jit.script_if_tracing(len) is len and jit._overload(len) is len
+    assert jit.annotate(List[int], [1]) == [1]
+    assert jit.Attribute(3, int) == (3, int)
+    assert typing.get_origin(jit.Final[int]) is typing.Final
+
+
+def test_what_would_compile_says_so_once(monkeypatch):
+    monkeypatch.setattr(jit, "_told", set())
+    net, f = Net(), lambda x: x
+    with pytest.warns(UserWarning, match="rushlight has no graphs yet"):
+        assert jit.script(f) is f
+    with pytest.warns(UserWarning, match=r"torch\.jit\.trace: .* runs as Python"):
+        assert jit.trace(net, (torch.ones(1),)) is net
+    with pytest.warns(UserWarning, match="the module runs"):
+        assert jit.trace_module(net, {"forward": torch.ones(1)}) is net
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert jit.script(net) is net and jit.trace(f, 1) is f
+    with pytest.raises(RuntimeError, match="eval mode"):
+        jit.freeze(net)
+    assert jit.freeze(net.eval()) is net
+    assert jit.optimize_for_inference(net.train()) is net and not net.training
+    for wrong in (lambda: jit.script(3), lambda: jit.trace(None)):
+        with pytest.raises(RuntimeError, match="takes a function"):
+            wrong()
+    with pytest.raises(AttributeError, match="dictionary"):
+        jit.trace_module(net, 3)
+    with pytest.raises(AttributeError, match="expected torch"):
+        jit.trace_module(f, {})
+
+
+def test_modules_written_for_scripts_run(tmp_path):
+    class Old(jit.ScriptModule):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(2))
+
+        @jit.script_method
+        def forward(self, x):
+            return x * self.weight
+
+    assert Old()(torch.full((2,), 3.0)).tolist() == [3, 3]
+    assert not isinstance(Net(), jit.ScriptModule | jit.ScriptFunction)
+    for kind in (jit.ScriptFunction, jit.RecursiveScriptModule, jit.TopLevelTracedModule):
+        with pytest.raises(RuntimeError, match="yet"):
+            kind()
+    with pytest.raises(RuntimeError, match="no compiler"):
+        jit.CompilationUnit("def f(x): return x")
+    from rushlight.jit._script import RecursiveScriptModule
+    from rushlight.jit.annotations import List as Listed
+
+    assert RecursiveScriptModule is jit.RecursiveScriptModule and Listed is List
+    path = tmp_path / "net.pt"
+    with pytest.raises(RuntimeError, match="writes no TorchScript files yet"):
+        jit.save(Net(), path)
+    with pytest.raises(RuntimeError, match="reads no TorchScript files yet"):
+        jit.load(path)
+    assert not path.exists()
+
+
+CASES = [
+    ([1, 2], List[int], True),
+    ([1, "a"], List[int], False),
+    ({"a": 1}, Dict[str, int], True),
+    ({"a": "b"}, Dict[str, int], False),
+    ((1, "a"), Tuple[int, str], True),
+    ((1, 2, 3), Tuple[int, str], False),
+    ((1, 2, 3), Tuple[int, ...], True),
+    (None, Optional[int], True),
+    ("a", Optional[int], False),
+    (1.5, Union[int, float], True),
+    ([[1]], List[List[int]], True),
+    ([None], List[Optional[int]], True),
+    (3, (str, int), True),
+    ([1], (List[str], Dict[str, int]), False),
+    (3, int | None, True),
+]
+
+
+@pytest.mark.parametrize(("value", "kind", "expected"), CASES, ids=str)
+def test_isinstance_looks_into_containers(value, kind, expected):
+    assert jit.isinstance(value, kind) is expected
+
+
+def test_isinstance_wants_to_know_what_is_inside():
+    with pytest.raises(RuntimeError, match="contained type"):
+        jit.isinstance([1], List)
+
+
+def test_tasks_and_settings():
+    def add(x, y=1):
+        return x + y
+
+    future = jit.fork(add, 2, y=3)
+    assert jit.wait(future) == 5 and future.done()
+    with pytest.raises(ZeroDivisionError):
+        jit.wait(jit.fork(lambda: 1 / 0))
+    with jit.optimized_execution(False), jit.strict_fusion():
+        assert jit.set_fusion_strategy([("STATIC", 2)]) == []
+    jit.enable_onednn_fusion(True)
+    assert not jit.onednn_fusion_enabled()
+    with pytest.raises(RuntimeError, match="symbolic_trace"):
+        jit._get_trace_graph(Net(), (torch.ones(1),))
+    assert torch._C._get_tracing_state() is None and torch._C._is_tracing() is False
