@@ -297,21 +297,9 @@ ROWS = (
     # data
     Row(
         "utils.data.dataloader.DataLoader.*",
-        "num_workers prefetch_factor persistent_workers",
-        REFUSED,
-        "there are no worker processes yet",
-    ),
-    Row(
-        "utils.data.dataloader.DataLoader.*",
-        "timeout worker_init_fn multiprocessing_context in_order",
+        "pin_memory_device",
         NO_EFFECT,
-        "there are no worker processes yet",
-    ),
-    Row(
-        "utils.data.dataloader.DataLoader.*",
-        "pin_memory pin_memory_device",
-        NO_EFFECT,
-        "batches stay where the collation puts them",
+        "pinned memory suits any GPU",
     ),
     Row("utils.data._utils.collate.collate_*_fn", "collate_fn_map", EFFECT, _PROTOCOL),
     # profiling

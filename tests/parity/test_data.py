@@ -1,7 +1,9 @@
 """Datasets, samplers, collation and the loader against PyTorch's, random numbers included."""
 
-from collections import namedtuple
+import random
+from collections import OrderedDict, UserList, defaultdict, namedtuple  # noqa: F401
 
+import numpy as np
 import pytest
 
 import rushlight
@@ -117,7 +119,137 @@ D.DistributedSampler(range(10), 3, 3)
 """
 
 
-@pytest.mark.parametrize("line", [line for line in _LINES.split("\n") if line])
+class Drawn:
+    """Samples that show what a worker draws and knows."""
+
+    def __init__(self, m, n=6):
+        self.m, self.n = m, n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        info = self.m.utils.data.get_worker_info()
+        about = [None] if info is None else [info.id, info.num_workers, info.seed]
+        about += [self.m.initial_seed() if info else 0, self.m.get_num_threads() if info else 0]
+        return about + [self.m.rand(1).item(), random.random(), np.random.rand(), i]
+
+
+class Fails:
+    """Samples of which one cannot be made."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        if i == 3:
+            raise self.error
+        return i
+
+
+class Odd(Exception):
+    """An error that cannot be made of a message."""
+
+    def __init__(self, a, b):
+        super().__init__(a, b)
+
+
+def split_stream(m, sizes, length=None):
+    """A stream of which worker i gives sizes[i] samples."""
+
+    class Stream(m.utils.data.IterableDataset):
+        def __iter__(self):
+            info = m.utils.data.get_worker_info()
+            number = 0 if info is None else info.id
+            return iter(range(10 * number, 10 * number + sizes[number]))
+
+    if length is not None:
+        Stream.__len__ = lambda self: length
+    return Stream()
+
+
+def epochs(m, n, *args, **options):
+    """The batches of several epochs, and a random number behind them."""
+    loader = m.utils.data.DataLoader(*args, **options)
+    return [list(loader) for _ in range(n)] + [m.rand(1).item()]
+
+
+def first_line(call):
+    """The first line of the error in a worker."""
+    try:
+        return call()
+    except Exception as error:
+        return [type(error).__name__, str(error).split("\n")[0], str(error).split("\n")[-2:]]
+
+
+def read_on(loader):
+    """What comes of a loader, the errors among the batches."""
+    result, iterator = [], iter(loader)
+    while True:
+        try:
+            result.append(next(iterator))
+        except StopIteration:
+            return result
+        except Exception as error:
+            result.append(type(error).__name__)
+
+
+def no_start(worker_id):
+    raise OSError("no disk")
+
+
+# With worker processes.
+_WORKER_LINES = """
+epochs(m, 2, table(m), 3, shuffle=True, num_workers=2)
+epochs(m, 2, table(m), 3, shuffle=True, num_workers=2, generator=m.Generator().manual_seed(3))
+epochs(m, 3, table(m), 3, shuffle=True, num_workers=1, persistent_workers=True)
+epochs(m, 2, Drawn(m), 2, num_workers=2)
+epochs(m, 2, Drawn(m), 2, num_workers=2, persistent_workers=True)
+epochs(m, 2, Drawn(m), 2, num_workers=2, prefetch_factor=1, shuffle=True)
+epochs(m, 1, Drawn(m), None, num_workers=2)
+epochs(m, 1, Drawn(m, 3), None, num_workers=2, generator=m.Generator().manual_seed(5))
+epochs(m, 1, split_stream(m, [5, 5]), 2, num_workers=2)
+epochs(m, 2, split_stream(m, [2, 7]), 2, num_workers=2)
+epochs(m, 2, split_stream(m, [2, 7]), 2, num_workers=2, persistent_workers=True)
+epochs(m, 1, split_stream(m, [3, 5]), 2, num_workers=2, drop_last=True)
+epochs(m, 1, split_stream(m, [0, 3]), None, num_workers=2)
+[len(x) for x in [D.DataLoader(split_stream(m, [3, 5], 4), num_workers=2)]]
+[[len(x), list(x)] for x in [D.DataLoader(split_stream(m, [3, 5], 4), num_workers=2)]]
+sorted(b.tolist() for b in D.DataLoader(range(9), 2, num_workers=2, in_order=False))
+epochs(m, 1, [(i, "a" * i, {"k": np.ones(i)}) for i in range(6)], None, num_workers=2)
+epochs(m, 1, [np.full((3, 2), i) for i in range(6)], 2, num_workers=2)
+epochs(m, 1, range(7), 2, num_workers=2, collate_fn=tuple)
+epochs(m, 1, table(m), batch_sampler=[[3, 1], [0]], num_workers=2)
+epochs(m, 1, D.Subset(table(m), [3, 1, 9]), 2, num_workers=2)
+epochs(m, 1, table(m), 3, num_workers=2, worker_init_fn=m.manual_seed)
+[first_line(lambda: list(D.DataLoader(Fails(KeyError("broken")), 2, num_workers=2)))]
+[first_line(lambda: list(D.DataLoader(Fails(ValueError("broken")), 2, num_workers=2)))]
+[first_line(lambda: list(D.DataLoader(Fails(Odd(1, 2)), 2, num_workers=2)))]
+[first_line(lambda: list(D.DataLoader(Fails(StopIteration()), 2, num_workers=1)))]
+[first_line(lambda: list(D.DataLoader(table(m), num_workers=2, worker_init_fn=no_start)))]
+[first_line(lambda: list(D.DataLoader([m.ones(2), m.ones(3)], 2, num_workers=1)))]
+read_on(D.DataLoader(Fails(ValueError()), 1, num_workers=2))
+D.DataLoader(table(m), multiprocessing_context="fork")
+D.DataLoader(table(m), num_workers=1, multiprocessing_context="x")
+D.DataLoader(table(m), num_workers=1, multiprocessing_context=3)
+D.DataLoader(table(m), num_workers=1, prefetch_factor=-1)
+iter(D.DataLoader(table(m), timeout=3))
+[type(D.DataLoader(table(m), num_workers=90)).__name__]
+[[w.num_workers, w.prefetch_factor, w.timeout] for w in [D.DataLoader([1], num_workers=1)]]
+setattr(D._utils.worker.WorkerInfo(0, 2, 3, None), "id", 3)
+repr(D._utils.worker.WorkerInfo(0, 2, 3, None))
+D.get_worker_info()
+D._utils.collate.collate([m.ones(2)] * 2, collate_fn_map={m.Tensor: lambda b, **k: len(b)})
+D._utils.fetch._MapDatasetFetcher([5, 6], True, list, False).fetch([1, 0])
+D._utils.fetch._IterableDatasetFetcher(range(3), True, list, False).fetch([None] * 5)
+[str(m._utils.KeyErrorMessage("a")), repr(m._utils.KeyErrorMessage("a"))]
+"""
+
+
+@pytest.mark.parametrize("line", [line for line in (_LINES + _WORKER_LINES).split("\n") if line])
 def test_behaviour(line):
     def run(m):
         return eval(line, {**globals(), "m": m, "D": m.utils.data})

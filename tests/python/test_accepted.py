@@ -131,9 +131,6 @@ def gradcheck(**options):
 # By name: calls that are refused.
 REFUSALS = {
     "differentiable": refuse_differentiable,
-    "num_workers": lambda: rushlight.utils.data.DataLoader([1], num_workers=1),
-    "prefetch_factor": lambda: rushlight.utils.data.DataLoader([1], prefetch_factor=1),
-    "persistent_workers": lambda: rushlight.utils.data.DataLoader([1], persistent_workers=True),
     "check_forward_ad": lambda: gradcheck(check_forward_ad=True),
     "check_batched_grad": lambda: gradcheck(check_batched_grad=True),
     "check_batched_forward_grad": lambda: gradcheck(check_batched_forward_grad=True),

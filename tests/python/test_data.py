@@ -125,7 +125,11 @@ def test_combined_datasets():
         ({"batch_sampler": [[1]], "batch_size": 2}, ValueError, "mutually exclusive"),
         ({"batch_size": 0}, ValueError, "should be a positive integer"),
         ({"num_workers": -1}, ValueError, "non-negative"),
-        ({"num_workers": 2}, NotImplementedError, "num_workers=2"),
+        ({"prefetch_factor": 2}, ValueError, "prefetch_factor option could only be specified"),
+        ({"persistent_workers": True}, ValueError, "needs num_workers > 0"),
+        ({"num_threads": -1}, ValueError, "num_threads must not be negative"),
+        ({"num_threads": 1, "num_workers": 1}, ValueError, "mutually exclusive"),
+        ({"num_threads": 1, "seed_samples": True}, ValueError, "seed_samples is for processes"),
         ({"batch_size": None, "drop_last": True}, ValueError, "disables auto-batching"),
     ],
 )

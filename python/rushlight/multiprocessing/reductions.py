@@ -15,7 +15,15 @@ import rushlight
 from rushlight import _C, Tensor
 from rushlight._parameter import Parameter
 
-__all__ = ["init_reductions", "is_shared", "rebuild_tensor", "reduce_tensor", "share_memory_"]
+__all__ = [
+    "init_reductions",
+    "is_shared",
+    "memory_of_file",
+    "rebuild_tensor",
+    "reduce_tensor",
+    "share_memory_",
+    "shared_file",
+]
 
 
 class _Block(mmap.mmap):
@@ -31,8 +39,9 @@ class _Block(mmap.mmap):
         return block
 
 
-# The blocks that are mapped, by their address.
+# The blocks that are mapped, by their address, and those of other processes by their file.
 _blocks: weakref.WeakValueDictionary[int, _Block] = weakref.WeakValueDictionary()
+_files: weakref.WeakValueDictionary[tuple[int, int], _Block] = weakref.WeakValueDictionary()
 
 
 def _memory_of(block):
@@ -51,6 +60,23 @@ def _new_block(nbytes):
 def _block_of(tensor):
     """The block that a tensor lies in, or None."""
     return _blocks.get(tensor.untyped_storage().data_ptr())
+
+
+def shared_file(tensor):
+    """The file descriptor of the shared memory that a tensor lies in; None for other memory."""
+    block = _block_of(tensor)
+    return None if block is None else block.fd
+
+
+def memory_of_file(fd, nbytes):
+    """All of the memory that a file descriptor stands for; mapped once, however often it comes."""
+    status = os.fstat(fd)
+    file = (status.st_dev, status.st_ino)
+    block = _files.get(file)
+    if block is None or len(block) != nbytes:
+        block = _Block.of(os.dup(fd), nbytes)
+        _files[file] = block
+    return _memory_of(block)
 
 
 def is_shared(tensor):

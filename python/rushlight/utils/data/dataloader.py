@@ -1,10 +1,18 @@
-"""`DataLoader`: batches from a dataset, in the order of a sampler."""
+"""`DataLoader`: batches from a dataset, in the order of a sampler.
+
+The batches are made by an iterator: `_utils/epoch.py` (in this process), `_utils/processes.py` (by
+worker processes), `_utils/threads.py` (by threads).
+"""
 
 from __future__ import annotations
 
-import itertools
 import math
+import multiprocessing
+import multiprocessing.context
+import os
+import types
 import warnings
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,10 +20,23 @@ import rushlight
 from rushlight import _C
 
 from ._utils.collate import default_collate, default_convert
-from .dataset import IterableDataset, Subset, TensorDataset
-from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from ._utils.epoch import _BaseDataLoaderIter, _SingleProcessDataLoaderIter, generators_of
+from ._utils.processes import _MultiProcessingDataLoaderIter
+from ._utils.threads import _ThreadsDataLoaderIter
+from ._utils.worker import get_worker_info
+from .dataset import IterableDataset
+from .sampler import BatchSampler, RandomSampler, SequentialSampler, _InfiniteConstantSampler
 
-__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+__all__ = [
+    "DataLoader",
+    "_BaseDataLoaderIter",
+    "_DatasetKind",
+    "_MultiProcessingDataLoaderIter",
+    "_SingleProcessDataLoaderIter",
+    "default_collate",
+    "default_convert",
+    "get_worker_info",
+]
 
 
 class _DatasetKind:
@@ -23,18 +44,6 @@ class _DatasetKind:
 
     Map = 0
     Iterable = 1
-
-
-class _InfiniteConstantSampler(Sampler):
-    """Stands for the order of a stream, which has none to choose."""
-
-    def __iter__(self):
-        return itertools.repeat(None)
-
-
-def get_worker_info():
-    """What a worker process knows about itself; None in the main process."""
-    return
 
 
 class DataLoader:
@@ -46,13 +55,24 @@ class DataLoader:
         shuffle: draw a new order each epoch.
         sampler: an iterable of indices, instead of `shuffle`.
         batch_sampler: an iterable of lists of indices, instead of all of these.
-        num_workers: 0, samples are fetched in this process; worker processes are not supported.
+        num_workers: how many processes make the batches; 0: this one does. Each has a copy of the
+            dataset: a stream gives its share of the samples there (see `get_worker_info`).
         collate_fn: makes a batch of a list of samples; `default_collate` if None.
-        pin_memory: without an accelerator this does nothing.
+        pin_memory: put batches into memory that a GPU reads by itself; without a GPU nothing.
         drop_last: leave out a last batch that is smaller.
-        timeout, worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers,
-            pin_memory_device, in_order: concern workers only.
-        generator: source of randomness of `shuffle`.
+        timeout: seconds to wait for a batch of a worker; 0: for ever.
+        worker_init_fn: called in each worker with its number, when everything is seeded.
+        multiprocessing_context: how workers are started: a name ("fork", "spawn", "forkserver") or
+            a context; Python's default if None.
+        generator: source of randomness of `shuffle` and of the workers' seeds.
+        prefetch_factor: batches that each worker makes in advance; 2 if None.
+        persistent_workers: keep the workers for the next epoch.
+        pin_memory_device: accepted; the memory suits any GPU.
+        in_order: hand out batches in the order of the sampler; else as they come.
+        num_threads: how many threads make the batches, instead of processes: for datasets with
+            indices whose work releases the interpreter's lock. Not in PyTorch.
+        seed_samples: seed all generators for each sample, by its place in the epoch: batches do not
+            depend on the number of workers. Samples are then fetched one by one. Not in PyTorch.
     """
 
     __initialized = False
@@ -77,6 +97,8 @@ class DataLoader:
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
+        num_threads: int = 0,
+        seed_samples: bool = False,
     ) -> None:
         if num_workers < 0:
             raise ValueError(
@@ -90,13 +112,12 @@ class DataLoader:
                 "prefetch_factor option could only be specified in multiprocessing. Let "
                 "num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
             )
+        if prefetch_factor is not None and prefetch_factor < 0:
+            raise ValueError("prefetch_factor option should be non-negative")
+        if num_workers > 0 and prefetch_factor is None:
+            prefetch_factor = 2
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
-        if num_workers > 0:
-            raise NotImplementedError(
-                f"DataLoader with worker processes (num_workers={num_workers}) is not supported "
-                "yet; use num_workers=0"
-            )
         self.dataset = dataset
         self.num_workers = num_workers
         self.prefetch_factor = prefetch_factor
@@ -112,6 +133,9 @@ class DataLoader:
         else:
             self._dataset_kind = _DatasetKind.Map
             shuffle = bool(shuffle)
+        _check_own_options(num_threads, num_workers, seed_samples, self._is_stream)
+        self.num_threads = num_threads
+        self.seed_samples = seed_samples
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
@@ -145,8 +169,14 @@ class DataLoader:
             collate_fn = default_collate if self._auto_collation else default_convert
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
-        self.__initialized = True
+        self._iterator: Any = None  # kept for its workers
+        self._latest: Any = None  # the iterator that `state_dict` is about
+        self._saved: dict[str, Any] | None = None  # where the next iterator begins
         self._IterableDataset_len_called = None
+        self.__initialized = True
+        self.check_worker_number_rationality()
+
+    __class_getitem__ = classmethod(types.GenericAlias)
 
     def __setattr__(self, name, value):
         fixed = (
@@ -164,6 +194,38 @@ class DataLoader:
         super().__setattr__(name, value)
 
     @property
+    def multiprocessing_context(self):
+        """The context that workers are started in; None for Python's default."""
+        return self.__multiprocessing_context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context):
+        if context is not None:
+            if self.num_workers <= 0:
+                raise ValueError(
+                    "multiprocessing_context can only be used with multi-process loading "
+                    f"(num_workers > 0), but got num_workers={self.num_workers}"
+                )
+            if isinstance(context, str):
+                methods = multiprocessing.get_all_start_methods()
+                if context not in methods:
+                    raise ValueError(
+                        "multiprocessing_context option should specify a valid start method in "
+                        f"{methods!r}, but got multiprocessing_context={context!r}"
+                    )
+                context = multiprocessing.get_context(context)
+            if not isinstance(context, multiprocessing.context.BaseContext):
+                raise TypeError(
+                    "multiprocessing_context option should be a valid context object or a string "
+                    f"specifying the start method, but got multiprocessing_context={context}"
+                )
+        self.__multiprocessing_context = context
+
+    @property
+    def _is_stream(self):
+        return self._dataset_kind == _DatasetKind.Iterable
+
+    @property
     def _auto_collation(self):
         return self.batch_sampler is not None
 
@@ -172,13 +234,89 @@ class DataLoader:
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self) -> Iterator[Any]:
-        if self.pin_memory and not _has_accelerator():
+        if self.pin_memory and not rushlight.cuda.is_available():
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device "
                 "pinned memory won't be used.",
                 stacklevel=2,
             )
-        return _SingleProcessDataLoaderIter(self)
+        saved, self._saved = self._saved, None
+        if self._iterator is not None and self._iterator._usable():
+            self._iterator._reset(self, saved)
+            iterator = self._iterator
+        else:
+            iterator = self._get_iterator(saved)
+            if self.persistent_workers:
+                self._iterator = iterator
+        self._latest = weakref.ref(iterator)
+        return iterator
+
+    def _get_iterator(self, saved=None):
+        if self.num_workers > 0:
+            self.check_worker_number_rationality()
+            return _MultiProcessingDataLoaderIter(self, saved)
+        if self.num_threads > 0:
+            return _ThreadsDataLoaderIter(self, saved)
+        return _SingleProcessDataLoaderIter(self, saved)
+
+    def __getstate__(self):
+        return {**self.__dict__, "_iterator": None, "_latest": None}
+
+    def check_worker_number_rationality(self):
+        """Warn of more workers than there are processors for them."""
+        if self.num_workers == 0:
+            return
+        available = len(os.sched_getaffinity(0))
+        if self.num_workers > available:
+            warnings.warn(
+                f"This DataLoader will create {self.num_workers} worker processes in total, but "
+                f"this process may use {available} processors: fewer workers may be faster.",
+                stacklevel=3,
+            )
+
+    # ---- going on in the middle of an epoch ----
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the latest iterator is, for a loader that goes on there with the same batches.
+
+        What the dataset draws in this process (without workers) depends on the program's own random
+        state, which is not in it. Nor is the order of arrival without `in_order`.
+
+        Raises:
+            RuntimeError: an epoch was broken off, and its iterator is gone.
+        """
+        iterator = None if self._latest is None else self._latest()
+        if self._latest is not None and iterator is None:
+            raise RuntimeError(
+                "the last epoch was broken off: state_dict() must be called in the loop over the "
+                "DataLoader, or while its iterator is kept"
+            )
+        generators = {k: g.get_state() for k, g in generators_of(self).items()}
+        state: dict[str, Any] = {"generators": generators, "epoch": None}
+        if iterator is not None:
+            state["epoch"] = iterator.state()
+        else:
+            state["epoch"] = self._saved
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Let the next iterator go on from what `state_dict` gave.
+
+        Raises:
+            ValueError: the dataset is a stream, and the state is that of another number of workers.
+        """
+        epoch = state_dict["epoch"]
+        if epoch is not None and self._is_stream:
+            workers = len(epoch.get("workers") or ())
+            if workers != self.num_workers:
+                raise ValueError(
+                    f"the state is that of a stream in {workers} workers, and this DataLoader has "
+                    f"{self.num_workers}"
+                )
+        for name, generator in generators_of(self).items():
+            if name in state_dict["generators"]:
+                generator.set_state(state_dict["generators"][name])
+        self._saved = epoch
 
     def __len__(self) -> int:
         if self._dataset_kind != _DatasetKind.Iterable:
@@ -210,91 +348,14 @@ def _check_stream_options(shuffle, sampler, batch_sampler):
         )
 
 
-def _has_accelerator():
-    cuda = getattr(rushlight, "cuda", None)
-    return cuda is not None and cuda.is_available()
-
-
-class _SingleProcessDataLoaderIter:
-    """One epoch of a loader."""
-
-    def __init__(self, loader) -> None:
-        self._loader = loader
-        self._index_sampler = loader._index_sampler
-        self._num_yielded = 0
-        self._expected = None  # a stream's length, where it was asked for
-        # Drawn for the workers in PyTorch, and here so that later random numbers are the same.
-        rushlight.empty((), dtype=rushlight.int64).random_(generator=loader.generator)
-        self._sampler_iter = iter(self._index_sampler)
-        if loader._dataset_kind == _DatasetKind.Iterable:
-            self._stream = iter(loader.dataset)
-            self._expected = loader._IterableDataset_len_called
-            self._fetch = self._fetch_from_stream
-        else:
-            self._tensors: Any
-            self._tensors, self._chosen = _table(loader)
-            self._fetch = self._fetch_by_index if self._tensors is None else self._fetch_rows
-
-    def __iter__(self):
-        return self
-
-    def __len__(self) -> int:
-        return len(self._index_sampler)
-
-    def __next__(self):
-        batch = self._fetch(next(self._sampler_iter))
-        self._num_yielded += 1
-        expected = self._expected
-        if expected is not None and self._num_yielded > expected:
-            warnings.warn(
-                f"Length of IterableDataset {self._loader.dataset} was reported to be {expected} "
-                f"(when accessing len(dataloader)), but {self._num_yielded} samples have been "
-                "fetched.",
-                stacklevel=2,
-            )
-        return batch
-
-    def _fetch_by_index(self, index):
-        loader = self._loader
-        dataset = loader.dataset
-        if not loader._auto_collation:
-            return loader.collate_fn(dataset[index])
-        if getattr(dataset, "__getitems__", None):
-            return loader.collate_fn(dataset.__getitems__(index))
-        return loader.collate_fn([dataset[i] for i in index])
-
-    def _fetch_rows(self, index):
-        """A whole batch by one gather from each tensor; equals the rows, stacked."""
-        if type(index) is not list or not all(type(i) is int for i in index):
-            return self._fetch_by_index(index)
-        if self._chosen is not None:
-            index = [self._chosen[i] for i in index]
-        rows = rushlight.tensor(index, dtype=rushlight.int64)
-        return [tensor[rows] for tensor in self._tensors]
-
-    def _fetch_from_stream(self, index):
-        loader = self._loader
-        if not loader._auto_collation:
-            return loader.collate_fn(next(self._stream))
-        samples = list(itertools.islice(self._stream, len(index)))
-        if not samples or (loader.drop_last and len(samples) < len(index)):
-            raise StopIteration
-        return loader.collate_fn(samples)
-
-
-def _table(loader):
-    """The tensors that a batch can be gathered from row by row, and a subset's indices or None.
-
-    (None, None) where the loader is of another kind than tensors with the default collation.
-    """
-    dataset, chosen = loader.dataset, None
-    if type(dataset) is Subset and isinstance(dataset.indices, (list, range)):
-        dataset, chosen = dataset.dataset, dataset.indices
-    if (
-        type(dataset) is TensorDataset
-        and loader._auto_collation
-        and loader.collate_fn is default_collate
-        and not any(type(t) is not rushlight.Tensor or t.requires_grad for t in dataset.tensors)
-    ):
-        return dataset.tensors, chosen
-    return None, None
+def _check_own_options(num_threads, num_workers, seed_samples, is_stream):
+    """What PyTorch's loader does not have."""
+    if num_threads < 0:
+        raise ValueError(f"num_threads must not be negative, but got {num_threads}")
+    if num_threads and num_workers:
+        raise ValueError("num_threads and num_workers are mutually exclusive")
+    for name, value in {"num_threads": num_threads, "seed_samples": seed_samples}.items():
+        if value and is_stream:
+            raise ValueError(f"{name} needs a dataset with indices, not an IterableDataset")
+    if num_threads and seed_samples:
+        raise ValueError("seed_samples is for processes: threads share their generators")

@@ -28,6 +28,13 @@ class Sampler:
         raise NotImplementedError
 
 
+class _InfiniteConstantSampler(Sampler):
+    """Stands for the order of a stream, which has none to choose."""
+
+    def __iter__(self):
+        return itertools.repeat(None)
+
+
 class SequentialSampler(Sampler):
     """0, 1, 2, …"""
 

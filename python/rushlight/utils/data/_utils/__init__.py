@@ -1,1 +1,7 @@
-"""Parts of the loader that programs import by PyTorch's names."""
+"""Parts of the loader, some of which programs import by PyTorch's names."""
+
+from rushlight._raised import ExceptionWrapper
+
+from . import collate, fetch, pin_memory, worker
+
+__all__ = ["ExceptionWrapper", "collate", "fetch", "pin_memory", "worker"]

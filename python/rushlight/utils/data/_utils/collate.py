@@ -11,6 +11,8 @@ from copy import copy
 import rushlight
 from rushlight import Tensor
 
+from .worker import stacked
+
 __all__ = ["collate", "default_collate", "default_convert"]
 
 _MESSAGE = (
@@ -20,7 +22,7 @@ _MESSAGE = (
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
     """Tensors of one shape, stacked along a new first dimension."""
-    return rushlight.stack(batch, 0)
+    return stacked(batch)
 
 
 def collate_float_fn(batch, *, collate_fn_map=None):

@@ -1,0 +1,57 @@
+"""Errors on their way from the process or thread that met them to the one that waits."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import traceback
+from typing import Any
+
+__all__ = ["ExceptionWrapper", "KeyErrorMessage"]
+
+
+class KeyErrorMessage(str):
+    """Text that a KeyError shows as it is, with its line breaks."""
+
+    def __repr__(self) -> str:
+        return self
+
+
+class ExceptionWrapper:
+    """The type and the traceback of an error, which can be sent; `reraise` raises it again.
+
+    Args:
+        exc_info: as `sys.exc_info()` gives it; that of the error being handled if None.
+        where: what the message says about the place, "in DataLoader worker process 0".
+    """
+
+    def __init__(self, exc_info=None, where: str = "in background") -> None:
+        kind, error, trace = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type: Any = kind
+        self.exc_msg = "".join(traceback.format_exception(kind, error, trace))
+        self.where = where
+
+    def __getstate__(self):
+        state = dict(self.__dict__)
+        try:
+            pickle.dumps(self.exc_type)
+        except Exception:  # a class of a function: the other side cannot know it
+            state["exc_type"] = RuntimeError
+        return state
+
+    def reraise(self):
+        """Raise the error: its type, and a message that holds the traceback.
+
+        An error whose type cannot be made of a message is raised as RuntimeError.
+        """
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        try:
+            if issubclass(self.exc_type, KeyError):
+                error = self.exc_type(KeyErrorMessage(message))
+            elif getattr(self.exc_type, "message", None):
+                error = self.exc_type(message=message)
+            else:
+                error = self.exc_type(message)
+        except Exception:
+            raise RuntimeError(message) from None
+        raise error

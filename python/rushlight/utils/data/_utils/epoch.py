@@ -1,0 +1,237 @@
+"""One epoch of a loader in the process that asks for it: the order, and batches from this process.
+
+`_BaseDataLoaderIter` keeps what all iterators have: the order of the samples, the count of batches,
+and the state from which an epoch goes on (`state_dict`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import rushlight
+
+from ..sampler import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+    _InfiniteConstantSampler,
+)
+from . import seeds
+from .fetch import _SeededFetcher, create_fetcher
+from .pin_memory import pin_memory
+
+__all__ = ["_BaseDataLoaderIter", "_SingleProcessDataLoaderIter", "generators_of"]
+
+
+def generators_of(loader):
+    """The generators that the order depends on, by the place where they were given."""
+    found, place = {}, "sampler"
+    if loader.generator is not None:
+        found["loader"] = loader.generator
+    sampler = loader._index_sampler
+    while sampler is not None and len(found) < 8:
+        generator = getattr(sampler, "generator", None)
+        if isinstance(generator, rushlight.Generator):
+            found[place] = generator
+        sampler, place = getattr(sampler, "sampler", None), place + ".sampler"
+    return found
+
+
+def _torch_states() -> dict[str, Any]:
+    return {"torch": rushlight.get_rng_state()}
+
+
+def _drawn_by(sampler):
+    """A function for the states that a sampler may draw from; None if it draws nothing."""
+    while type(sampler) is BatchSampler:
+        sampler = sampler.sampler
+    if isinstance(sampler, (list, tuple, range)) or type(sampler) in _ORDERLY:
+        return None
+    # Ours draw from one generator, those of others from any.
+    return _torch_states if type(sampler) in _OURS else seeds.random_states
+
+
+_ORDERLY = (SequentialSampler, _InfiniteConstantSampler)
+_OURS = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
+
+
+class _Order:
+    """The indices of an epoch, and what it takes to draw them again.
+
+    Args:
+        loader: whose order it is.
+        saved: what `state` gave before, and how many to pass over; None for a new epoch.
+    """
+
+    def __init__(self, loader, saved=None, passed=0) -> None:
+        sampler = loader._index_sampler
+        self._generators = generators_of(loader)
+        self._draws = _drawn_by(sampler)
+        self._begun = self._first = None
+        self.position = 0  # of the next sample
+        if saved is None:
+            self._begun = self._states()
+            self._indices = iter(sampler)
+            return
+        # The generators given by name go on as they did then; the others are only lent.
+        with seeds.kept_random_states():
+            self._set(saved["begun"])
+            self._begun = saved["begun"]
+            self._indices = iter(sampler)
+            self._first = saved["first"]
+            if self._first is not None:
+                self._set(self._first)
+                for index in itertools.islice(self._indices, passed):
+                    self.position += _count(index)
+                # One more, because the sampler may draw at the first.
+                self._indices = itertools.chain(
+                    list(itertools.islice(self._indices, 1)), self._indices
+                )
+
+    def __next__(self):
+        if self._first is None:
+            # A sampler that is a generator function draws now, not before.
+            self._first = self._states()
+        index = next(self._indices)
+        self.position += _count(index)
+        return index
+
+    def state(self):
+        """The states of the generators when the order was begun."""
+        return {"begun": self._begun, "first": self._first}
+
+    def _states(self):
+        if self._draws is None:
+            return {"generators": {}}
+        states = self._draws()
+        states["generators"] = {k: g.get_state() for k, g in self._generators.items()}
+        return states
+
+    def _set(self, states):
+        seeds.set_random_states(states)
+        for name, generator in self._generators.items():
+            if name in states["generators"]:
+                generator.set_state(states["generators"][name])
+
+
+def _count(index):
+    return len(index) if hasattr(index, "__len__") else 1
+
+
+class _BaseDataLoaderIter:
+    """What all iterators over a loader have.
+
+    Args:
+        loader: whose batches they are.
+        saved: a state from which to go on; None for a new epoch.
+    """
+
+    def __init__(self, loader, saved=None) -> None:
+        self._loader = loader
+        self._dataset = loader.dataset
+        self._index_sampler = loader._index_sampler
+        if saved is None:
+            drawn = rushlight.empty((), dtype=rushlight.int64).random_(generator=loader.generator)
+            self._base_seed = int(drawn.item())
+        else:
+            self._base_seed = saved["base_seed"]
+        self._epoch_seed = self._base_seed
+        self._pins = loader.pin_memory and rushlight.cuda.is_available()
+        self._begin(loader, saved)
+
+    def _begin(self, loader, saved):
+        """A new epoch."""
+        self._num_yielded = 0 if saved is None else saved["batches"]
+        # A stream's length, where it was asked for.
+        self._expected = loader._IterableDataset_len_called
+        if saved is None:
+            self._sampler_iter = _Order(loader)
+        else:
+            self._epoch_seed = saved["epoch_seed"]
+            self._sampler_iter = _Order(loader, saved["order"], saved["batches"])
+
+    def __iter__(self):
+        return self
+
+    def __len__(self) -> int:
+        return len(self._index_sampler)
+
+    def _next_index(self):
+        return next(self._sampler_iter)
+
+    def _next_data(self):
+        raise NotImplementedError
+
+    def __next__(self):
+        try:
+            batch = self._next_data()
+        except StopIteration:
+            latest = self._loader._latest
+            if latest is not None and latest() is self:
+                self._loader._latest = None
+            raise
+        self._num_yielded += 1
+        expected = self._expected
+        if expected is not None and self._num_yielded > expected:
+            warnings.warn(
+                f"Length of IterableDataset {self._dataset} was reported to be {expected} "
+                f"(when accessing len(dataloader)), but {self._num_yielded} samples have been "
+                "fetched." + self._on_length,
+                stacklevel=2,
+            )
+        return batch
+
+    _on_length = ""
+
+    def state(self) -> dict[str, Any]:
+        """Where it is, as data that `save` takes."""
+        return {
+            "batches": self._num_yielded,
+            "base_seed": self._base_seed,
+            "epoch_seed": self._epoch_seed,
+            "order": self._sampler_iter.state(),
+        }
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """Batches that are made when they are asked for."""
+
+    def __init__(self, loader, saved=None) -> None:
+        super().__init__(loader, saved)
+        if loader.timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        self._accounts = loader._is_stream and hasattr(self._dataset, "state_dict")
+        self._accounts = self._accounts and hasattr(self._dataset, "load_state_dict")
+        if saved is not None and self._accounts:
+            self._dataset.load_state_dict(saved["dataset"])
+        self._dataset_fetcher: Any = create_fetcher(
+            loader._is_stream,
+            self._dataset,
+            loader._auto_collation,
+            loader.collate_fn,
+            loader.drop_last,
+        )
+        if saved is not None and loader._is_stream and not self._accounts:
+            self._dataset_fetcher.skip(self._sampler_iter.position)
+        self._seeded = None
+        if loader.seed_samples:
+            self._seeded = _SeededFetcher(self._dataset_fetcher, self._epoch_seed)
+
+    def _next_data(self):
+        position = self._sampler_iter.position
+        index = self._next_index()
+        if self._seeded is not None:
+            batch = self._seeded.fetch(index, position)
+        else:
+            batch = self._dataset_fetcher.fetch(index)
+        return pin_memory(batch) if self._pins else batch
+
+    def state(self):
+        state = super().state()
+        if self._accounts:
+            state["dataset"] = self._dataset.state_dict()
+        return state

@@ -1,0 +1,49 @@
+"""Batches in memory that a GPU reads by itself."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+
+from rushlight import Tensor
+
+__all__ = ["pin_memory"]
+
+
+def pin_memory(data, device=None):
+    """A batch with its tensors in pinned memory, in containers of the same types.
+
+    Args:
+        data: tensors, containers of them, or objects with a method `pin_memory`.
+        device: accepted as in PyTorch; the memory suits any GPU.
+    """
+    if isinstance(data, Tensor) or (hasattr(data, "pin_memory") and not isinstance(data, type)):
+        return data.pin_memory()
+    if isinstance(data, (str, bytes)):
+        return data
+    if isinstance(data, Mapping):
+        pinned = {key: pin_memory(value, device) for key, value in data.items()}
+        try:
+            if isinstance(data, MutableMapping):
+                result = copy.copy(data)
+                result.update(pinned)
+                return result
+            return type(data)(pinned)  # pyright: ignore
+        except TypeError:
+            return pinned
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*(pin_memory(item, device) for item in data))
+    if isinstance(data, tuple):
+        return [pin_memory(item, device) for item in data]
+    if isinstance(data, Sequence):
+        items = [pin_memory(item, device) for item in data]
+        try:
+            if isinstance(data, MutableSequence):
+                sequence = copy.copy(data)
+                for i, item in enumerate(items):
+                    sequence[i] = item
+                return sequence
+            return type(data)(items)  # pyright: ignore
+        except TypeError:
+            return items
+    return data

@@ -1,0 +1,381 @@
+"""Batches from worker processes.
+
+Tasks go to the workers in turn, `prefetch_factor` to each in advance, and each worker answers its
+tasks in their order. So the next batch in order is the next message of the worker whose turn it is:
+no batch has a number, and none is sorted in. `worker_loop.py` is the other side.
+"""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import select
+import signal
+import time
+import weakref
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import rushlight
+
+from .channel import Channel, pair
+from .epoch import _BaseDataLoaderIter
+from .pin_memory import pin_memory
+from .worker_loop import Answer, Ask, Resumption, Setup, run
+
+__all__ = ["_MultiProcessingDataLoaderIter"]
+
+# How long a worker may take over the sample it is at, when no more are wanted.
+_PATIENCE_SECONDS = 5
+_SHORT_PATIENCE_SECONDS = 0.5  # after a failure
+# How often the main process looks whether the workers it waits for are alive.
+_CHECK_SECONDS = 2
+
+_running: weakref.WeakSet[_MultiProcessingDataLoaderIter] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all():
+    for iterator in list(_running):
+        iterator._shutdown_workers()
+
+
+class _Worker:
+    """A worker process, seen from the main process.
+
+    Attributes:
+        arrived: (kind, content) of its answers that were not taken yet.
+        tasks: how many it has not answered, or whose answers were not taken.
+        batches: how many of its batches were handed out in this epoch.
+        samples: how many samples of a stream these are.
+        active: whether it gets tasks: not any more at the end of its stream.
+        gone: whether its messages have ended.
+        state: its last answer to `Ask.STATE`.
+    """
+
+    def __init__(self, context, setup) -> None:
+        own, others = pair()
+        self.channel = Channel(own)
+        self.file = self.channel.fileno()
+        try:
+            self.process = context.Process(target=run, args=(others, setup), daemon=True)
+            self.process.start()
+        except BaseException:
+            self.channel.close()
+            raise
+        finally:
+            others.close()
+        self.arrived: deque[tuple[int, Any]] = deque()
+        self.tasks = 0
+        self.batches = 0
+        self.samples = 0
+        self.active = True
+        self.gone = False
+        self.state: Any = None
+
+    def send(self, kind, value):
+        """Send without waiting; that the worker is gone is seen when its answer is missing."""
+        try:
+            self.channel.send(kind, value, wait=False)
+        except OSError:
+            self.gone = True
+
+    def receive(self, epoch):
+        """Take in what has come; answers to an epoch that was broken off are passed over."""
+        while not self.gone:
+            try:
+                message = self.channel.receive(wait=False)
+            except EOFError:
+                self.gone = True
+                return
+            if message is None:
+                return
+            kind, (number, content) = message
+            if kind == Answer.STATE:
+                self.state = content
+            elif number == epoch:
+                self.arrived.append((kind, content))
+
+    def died_of(self):
+        """What ended it, as an error; None if that is not known."""
+        self.process.join(1)  # its messages end a moment before itself
+        code = self.process.exitcode
+        if code is None:
+            return None
+        how = f"has exited with code {code}"
+        if code < 0:
+            how = f"is killed by signal: {signal.strsignal(-code)}"
+        return RuntimeError(f"DataLoader worker (pid {self.process.pid}) {how}.")
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """Batches that worker processes make."""
+
+    _on_length = (
+        " Each worker has a copy of the dataset, which should give its share of the samples "
+        "(see `get_worker_info`)."
+    )
+
+    def __init__(self, loader, saved=None) -> None:
+        self._shutdown = True  # nothing to end yet
+        self._patience: float = _PATIENCE_SECONDS
+        self._pid = os.getpid()
+        if loader.num_workers <= 0 or loader.prefetch_factor <= 0:
+            name = "num_workers" if loader.num_workers <= 0 else "prefetch_factor"
+            raise AssertionError(f"{name} must be greater than 0 for MultiProcessingDataLoaderIter")
+        self._in_order = loader.in_order
+        self._timeout = loader.timeout
+        self._prefetch_factor = loader.prefetch_factor
+        self._pinning: Any = None
+        self._epoch = -1
+        self._workers: list[_Worker] = []
+        super().__init__(loader, saved)
+
+    def _start(self, loader):
+        context = loader.multiprocessing_context or multiprocessing
+        self._shutdown = False
+        _running.add(self)
+        if self._pins:
+            self._pinning = ThreadPoolExecutor(1)
+        for number in range(loader.num_workers):
+            setup = Setup(
+                number,
+                loader.num_workers,
+                self._base_seed,
+                loader.dataset,
+                loader._is_stream,
+                loader._auto_collation,
+                loader.collate_fn,
+                loader.drop_last,
+                loader.worker_init_fn,
+                loader.prefetch_factor * loader.num_workers + 2,
+            )
+            self._workers.append(_Worker(context, setup))
+        self._poller = select.poll()
+        self._by_file = {}
+        for worker in self._workers:
+            self._poller.register(worker.file, select.POLLIN)
+            self._by_file[worker.file] = worker
+
+    # ---- an epoch ----
+
+    def _begin(self, loader, saved):
+        super()._begin(loader, saved)
+        if not self._workers:
+            self._start(loader)
+        self._epoch += 1
+        self._turn = 0  # the worker that gets the next task
+        self._order: deque[int] = deque()  # workers of the tasks that are out, by task
+        self._arrivals: deque[_Worker] = deque()  # those with an answer to take, if any order does
+        resumptions = self._resumptions(loader, saved)
+        for worker, resumption in zip(self._workers, resumptions, strict=True):
+            worker.arrived.clear()
+            worker.tasks = 0
+            worker.active = True
+            worker.batches = worker.samples = 0
+            if resumption is not None:
+                worker.batches, worker.samples = resumption.batches, resumption.samples
+            seed = self._epoch_seed if loader.seed_samples else None
+            worker.send(Ask.EPOCH, (self._epoch, seed, resumption))
+        if saved is not None and saved.get("workers") is not None:
+            self._assign_again(saved)
+        for _ in range(self._prefetch_factor * len(self._workers) - len(self._order)):
+            self._try_put_index()
+
+    def _resumptions(self, loader, saved):
+        count = len(self._workers)
+        if saved is None:
+            return [None] * count
+        workers = saved.get("workers")
+        if workers is None or len(workers) != count:
+            # Made with another number of workers: the order is the same, which worker it is not.
+            return [Resumption(0, 0, None)] * count
+        return [Resumption(*worker) for worker in workers]
+
+    def _assign_again(self, saved):
+        if len(saved["workers"]) != len(self._workers):
+            return
+        for worker, active in zip(self._workers, saved["active"], strict=True):
+            worker.active = active
+        for number in saved["tasks"]:
+            self._try_put_index(number)
+        self._turn = saved["turn"]
+
+    def _reset(self, loader, saved=None):
+        """Another epoch with the same workers."""
+        if saved is None and loader.seed_samples:
+            drawn = rushlight.empty((), dtype=rushlight.int64).random_(generator=loader.generator)
+            self._epoch_seed = int(drawn.item())
+        self._begin(loader, saved)
+
+    def _try_put_index(self, number=None):
+        """Give the next task to a worker: the one whose turn it is, or the one with this number."""
+        if number is None and not any(worker.active for worker in self._workers):
+            return
+        position = self._sampler_iter.position
+        try:
+            index = self._next_index()
+        except StopIteration:
+            return
+        if number is None:
+            number = self._next_worker()
+        worker = self._workers[number]
+        worker.tasks += 1
+        self._order.append(number)
+        worker.send(Ask.TASK, (position, index))
+
+    def _next_worker(self):
+        if not self._in_order:
+            # Whoever is ahead gets more.
+            waiting = (w for w in self._workers if w.active)
+            return self._workers.index(min(waiting, key=lambda w: w.tasks))
+        while not self._workers[self._turn].active:
+            self._turn = (self._turn + 1) % len(self._workers)
+        number, self._turn = self._turn, (self._turn + 1) % len(self._workers)
+        return number
+
+    # ---- batches ----
+
+    def _next_data(self):
+        while self._order:
+            worker, (kind, content) = self._answer()
+            worker.tasks -= 1
+            if kind == Answer.END:
+                worker.active = False
+                self._try_put_index()
+                continue
+            worker.batches += 1
+            if self._loader._is_stream:
+                worker.samples += self._loader.batch_size or 1
+            self._try_put_index()
+            if kind == Answer.ERROR:
+                content.reraise()
+            return content.result() if isinstance(content, Future) else content
+        if not self._loader.persistent_workers:
+            self._shutdown_workers()
+        raise StopIteration
+
+    def _answer(self):
+        """The next answer, and the worker it comes from."""
+        if self._shutdown:
+            raise RuntimeError("the workers of this DataLoader's iterator have ended")
+        deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
+        if self._in_order:
+            number = self._order[0]
+            worker = self._workers[number]
+            if not worker.arrived:
+                self._receive(worker)
+        else:
+            worker = self._any_arrived()
+        while worker is None or not worker.arrived:
+            if worker is not None and worker.gone:
+                self._report([worker])
+            self._wait(deadline)
+            if not self._in_order:
+                worker = self._any_arrived()
+        if self._in_order:
+            self._order.popleft()
+        else:
+            self._order.remove(self._workers.index(worker))
+            self._arrivals.remove(worker)
+        return worker, worker.arrived.popleft()
+
+    def _any_arrived(self):
+        return self._arrivals[0] if self._arrivals else None
+
+    def _wait(self, deadline):
+        """Take in the answers that come next, at least one of them, or report why none does."""
+        patience: float = _CHECK_SECONDS
+        if deadline is not None:
+            patience = max(0.0, min(patience, deadline - time.monotonic()))
+        ready = self._poller.poll(patience * 1000)
+        for file, _ in ready:
+            self._receive(self._by_file[file])
+        gone = [worker for worker in self._workers if worker.gone]
+        for worker in gone:
+            if self._by_file.pop(worker.file, None) is not None:
+                self._poller.unregister(worker.file)
+        if not ready:
+            gone = [worker for worker in self._workers if not worker.process.is_alive()]
+        if any(worker.tasks > len(worker.arrived) for worker in gone):
+            self._report(gone)
+        if not ready and deadline is not None and time.monotonic() >= deadline:
+            self._patience = _SHORT_PATIENCE_SECONDS
+            raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
+        for worker in self._workers:
+            if worker.tasks:
+                try:
+                    worker.channel.flush()
+                except OSError:
+                    worker.gone = True
+
+    def _receive(self, worker):
+        before = len(worker.arrived)
+        worker.receive(self._epoch)
+        for place in range(before, len(worker.arrived)):
+            self._arrivals.append(worker)
+            kind, content = worker.arrived[place]
+            if self._pinning is not None and kind == Answer.BATCH:
+                worker.arrived[place] = kind, self._pinning.submit(pin_memory, content)
+
+    def _report(self, gone):
+        """Raise that workers have died."""
+        cause = gone[0].died_of()
+        pids = ", ".join(str(worker.process.pid) for worker in gone)
+        self._patience = _SHORT_PATIENCE_SECONDS
+        self._shutdown_workers()
+        raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from cause
+
+    # ---- state ----
+
+    def state(self):
+        state = super().state()
+        workers = []
+        for worker in self._workers:
+            saved = None if self._shutdown else self._state_of(worker)
+            workers.append([worker.batches, worker.samples, saved])
+        state["workers"] = workers
+        state["tasks"] = list(self._order)
+        state["active"] = [worker.active for worker in self._workers]
+        state["turn"] = self._turn
+        return state
+
+    def _state_of(self, worker):
+        """A worker's answer, which comes after those to its tasks."""
+        worker.state = None
+        worker.send(Ask.STATE, worker.batches)
+        while worker.state is None:
+            if worker.gone:
+                self._report([worker])
+            self._wait(None)
+        return worker.state
+
+    # ---- the end ----
+
+    def _usable(self):
+        """Whether all workers are there for another epoch."""
+        return not self._shutdown and all(w.process.is_alive() for w in self._workers)
+
+    def _shutdown_workers(self):
+        if self._shutdown or self._pid != os.getpid():
+            return
+        self._shutdown = True
+        _running.discard(self)
+        if self._pinning is not None:
+            self._pinning.shutdown(cancel_futures=True)
+        for worker in self._workers:
+            worker.channel.close()
+        end = time.monotonic() + self._patience
+        for worker in self._workers:
+            worker.process.join(max(0, end - time.monotonic()))
+        for stop in ("terminate", "kill"):
+            late = [worker for worker in self._workers if worker.process.is_alive()]
+            for worker in late:
+                getattr(worker.process, stop)()
+            for worker in late:
+                worker.process.join(2)
+
+    def __del__(self) -> None:
+        self._shutdown_workers()

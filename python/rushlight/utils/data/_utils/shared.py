@@ -1,0 +1,182 @@
+"""Blocks of shared memory that one process lends to another, again and again.
+
+The `Lender` writes into a block and sends its number; the `Borrower` makes tensors on it. When the
+last of them is gone the number goes back, and the lender writes into the same pages again: pages
+are cleared and mapped once, not for each batch. Blocks are anonymous files: whoever dies leaves
+nothing behind, and no size is set by /dev/shm.
+"""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import os
+import weakref
+from typing import Any
+
+import rushlight
+
+__all__ = ["Borrower", "Lender"]
+
+# Blocks of one lender that a borrower holds at a time. A caller who keeps more batches than this
+# gets copies, so that neither files nor shared memory run out.
+_MOST_HELD = 32
+
+_forks = 0
+
+
+def _count_forks():
+    # A child sees the blocks that its parent holds, for longer perhaps: they are not used again.
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(before=_count_forks)
+
+
+def _rounded(nbytes):
+    """A size for a block, at most an eighth more: batches differ a little in size."""
+    step = max(mmap.PAGESIZE, 1 << max(0, nbytes.bit_length() - 4))
+    return -(-nbytes // step) * step
+
+
+def _mapped(fd, nbytes):
+    return mmap.mmap(fd, nbytes, mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0))
+
+
+class _Block:
+    """A block of a lender.
+
+    Attributes:
+        number: its name on both sides, from 1.
+        users: how often the other side holds it.
+        lease: the view that this side's tensors are made on, or None.
+    """
+
+    def __init__(self, number, nbytes) -> None:
+        self.number = number
+        self.nbytes = nbytes
+        self.fd = os.memfd_create("rushlight-batch")
+        os.ftruncate(self.fd, nbytes)
+        self.memory = _mapped(self.fd, nbytes)
+        self.users = 0
+        self.lease: Any = None
+
+
+class Lender:
+    """The side that writes.
+
+    Attributes:
+        new: blocks that the other side does not know yet: their files go with the next message.
+        dropped: numbers that the other side may forget.
+    """
+
+    def __init__(self) -> None:
+        self.new: list[_Block] = []
+        self.dropped: list[int] = []
+        self._blocks: dict[int, _Block] = {}
+        self._places: dict[int, _Block] = {}  # by address
+        self._free: list[_Block] = []
+        self._numbers = itertools.count(1)
+
+    def memory(self, nbytes):
+        """Shared bytes as a tensor; what they hold is not defined."""
+        block = self._take(nbytes)
+        view = memoryview(block.memory)[:nbytes]
+        memory = rushlight.frombuffer(view, dtype=rushlight.uint8)
+        block.lease = weakref.ref(view, lambda _: self._settle(block))
+        self._places[memory.data_ptr()] = block
+        return memory
+
+    def lend(self, storage):
+        """The number of the block that a storage lies on, which counts as held from now on.
+
+        None where it lies elsewhere.
+        """
+        block = self._places.get(storage.data_ptr())
+        if block is None:
+            return None
+        block.users += 1
+        return block.number
+
+    def take_back(self, numbers):
+        """What the other side has returned: numbers of blocks, negative if of no use any more."""
+        for number in numbers:
+            block = self._blocks.get(abs(number))
+            if block is None:
+                continue
+            block.users -= 1
+            if number < 0:
+                self._drop(block)
+            else:
+                self._settle(block)
+
+    def _take(self, nbytes):
+        fitting = [b for b in self._free if nbytes <= b.nbytes <= 2 * nbytes + mmap.PAGESIZE]
+        if fitting:
+            block = min(fitting, key=lambda b: b.nbytes)
+            self._free.remove(block)
+            return block
+        # What is free and does not fit may not outgrow what is in use.
+        unused = sum(b.nbytes for b in self._free)
+        used = nbytes + sum(b.nbytes for b in self._blocks.values()) - unused
+        while self._free and unused > used:
+            block = self._free.pop(0)
+            unused -= block.nbytes
+            self._drop(block)
+        block = _Block(next(self._numbers), _rounded(nbytes))
+        self._blocks[block.number] = block
+        self.new.append(block)
+        return block
+
+    def _settle(self, block):
+        """Called when one side has let a block go."""
+        unused = block.users == 0 and (block.lease is None or block.lease() is None)
+        known = self._blocks.get(block.number) is block
+        if unused and known and block not in self._free:
+            self._free.append(block)
+
+    def _drop(self, block):
+        del self._blocks[block.number]
+        self._places = {at: b for at, b in self._places.items() if b is not block}
+        self.dropped.append(block.number)
+
+
+class Borrower:
+    """The side that reads.
+
+    Attributes:
+        returned: numbers of blocks that are not used here any more.
+    """
+
+    def __init__(self) -> None:
+        self.returned: list[int] = []
+        self._blocks: dict[int, mmap.mmap] = {}
+        self._held: dict[int, Any] = {}
+        self._count = itertools.count()
+
+    def add(self, number, nbytes, fd):
+        """Get to know a block by its file, which is closed."""
+        self._blocks[number] = _mapped(fd, nbytes)
+        os.close(fd)
+
+    def forget(self, numbers):
+        """Let blocks go that the lender will not use again."""
+        for number in numbers:
+            self._blocks.pop(number, None)
+
+    def borrow(self, number, nbytes):
+        """The first bytes of a block; it goes back when nothing refers to them any more."""
+        view = memoryview(self._blocks[number])[:nbytes]
+        if len(self._held) >= _MOST_HELD:
+            self.returned.append(number)
+            return memoryview(bytearray(view))
+        forks, place = _forks, next(self._count)
+        held, returned = self._held, self.returned
+
+        def give_back(_):
+            del held[place]
+            returned.append(number if forks == _forks else -number)
+
+        held[place] = weakref.ref(view, give_back)
+        return view

@@ -1,0 +1,229 @@
+"""The program of a worker process.
+
+It answers the messages of the main process one by one, each task by one message, and ends with the
+channel. What it is asked for (`Ask`) and what it answers (`Answer`) are the kinds of messages.
+"""
+
+from __future__ import annotations
+
+import enum
+import multiprocessing
+from collections import deque
+from typing import Any, NamedTuple
+
+import rushlight
+from rushlight._raised import ExceptionWrapper
+
+from . import seeds, worker
+from .channel import Channel
+from .fetch import _SeededFetcher, create_fetcher
+
+__all__ = ["Answer", "Ask", "Resumption", "Setup", "run"]
+
+# How often a worker that waits looks whether its parent is there.
+_CHECK_SECONDS = 5
+
+
+class Ask(enum.IntEnum):
+    """What the main process sends."""
+
+    EPOCH = 0  # (number, seed of the samples or None, Resumption or None)
+    TASK = 1  # (place of the first sample in the epoch, index or indices)
+    STATE = 2  # how many batches of the worker were handed out in this epoch
+
+
+class Answer(enum.IntEnum):
+    """What a worker sends."""
+
+    BATCH = 0
+    ERROR = 1
+    END = 2  # the stream has no more
+    STATE = 3
+
+
+class Resumption(NamedTuple):
+    """Where a worker goes on in the middle of an epoch.
+
+    Attributes:
+        batches: how many it has made.
+        samples: how many samples of a stream these are.
+        state: what `_Epoch.state` gave after the last of them; None if there were none, or if they
+            were made by others.
+    """
+
+    batches: int
+    samples: int
+    state: Any
+
+
+class Setup(NamedTuple):
+    """What a worker is told when it starts."""
+
+    worker_id: int
+    num_workers: int
+    base_seed: int
+    dataset: Any
+    iterable: bool
+    auto_collation: bool
+    collate_fn: Any
+    drop_last: bool
+    init_fn: Any
+    kept_states: int  # how many batches may be on the way
+
+
+class _Epoch:
+    """One epoch of a worker.
+
+    Args:
+        setup: of the worker.
+        number: of the epoch: answers to tasks of another one are passed over.
+        seed: what the seeds of samples are made from; None without them.
+        resumption: where to begin, if not at the beginning.
+    """
+
+    def __init__(self, setup, number, seed, resumption) -> None:
+        self.number = number
+        self._stream = setup.iterable
+        self._dataset = setup.dataset
+        saved = None if resumption is None else resumption.state
+        # A dataset that keeps an account of itself needs not be read up to here again.
+        self._accounts = setup.iterable and hasattr(setup.dataset, "state_dict")
+        self._accounts = self._accounts and hasattr(setup.dataset, "load_state_dict")
+        if saved is not None and self._accounts and "dataset" in saved:
+            self._dataset.load_state_dict(saved["dataset"])
+        fetcher: Any = create_fetcher(
+            setup.iterable, setup.dataset, setup.auto_collation, setup.collate_fn, setup.drop_last
+        )
+        self._done = 0
+        if resumption is not None:
+            self._done = resumption.batches
+            if setup.iterable and not self._accounts:
+                fetcher.skip(resumption.samples)
+            if saved is not None and "random" in saved:
+                seeds.set_random_states(saved["random"])
+        self._fetcher = fetcher
+        self._seeded = None if seed is None else _SeededFetcher(fetcher, seed)
+        self._states: deque[tuple[int, Any]] = deque(maxlen=setup.kept_states)
+        self._remember()
+
+    def batch(self, position, index):
+        """The next batch."""
+        try:
+            if self._seeded is not None:
+                batch = self._seeded.fetch(index, position)
+            else:
+                batch = self._fetcher.fetch(index)
+        except StopIteration:
+            if not self._stream:
+                self._made()
+            raise
+        except Exception:
+            self._made()
+            raise
+        self._made()
+        return batch
+
+    def _made(self):
+        self._done += 1
+        self._remember()
+
+    def _remember(self):
+        state: dict[str, Any] = {}
+        if self._fetcher.may_draw:
+            state["random"] = seeds.random_states()
+        if self._accounts:
+            state["dataset"] = self._dataset.state_dict()
+        self._states.append((self._done, state))
+
+    def state(self, batches):
+        """What was after so many batches."""
+        return dict(self._states)[batches]
+
+
+def _messages(channel):
+    """What the main process sends; tasks of an epoch that it has broken off are left out."""
+    parent = multiprocessing.parent_process()
+    come: deque = deque()
+    while True:
+        while not come:
+            if channel.wait(_CHECK_SECONDS):
+                come.append(channel.receive())
+            elif parent is not None and not parent.is_alive():
+                raise EOFError
+        while (message := channel.receive(wait=False)) is not None:
+            if message[0] == Ask.EPOCH:
+                come.clear()
+            come.append(message)
+        yield come.popleft()
+
+
+def _answer(channel, setup, failure):
+    """Answer messages until there are no more."""
+    place = f"in DataLoader worker process {setup.worker_id}"
+    epoch: Any = None
+    number = -1
+    for kind, value in _messages(channel):
+        if kind == Ask.EPOCH:
+            number, seed, resumption = value
+            try:
+                if failure is None:
+                    epoch = _Epoch(setup, number, seed, resumption)
+            except Exception:
+                epoch = ExceptionWrapper(where=place)
+            continue
+        if kind == Ask.STATE:
+            state = epoch.state(value) if isinstance(epoch, _Epoch) else {}
+            channel.send(Answer.STATE, (number, state))
+            continue
+        try:
+            error = failure or epoch
+            if isinstance(error, ExceptionWrapper):
+                answer, data = Answer.ERROR, error
+            else:
+                answer, data = Answer.BATCH, epoch.batch(*value)
+        except StopIteration as error:
+            if setup.iterable:
+                answer, data = Answer.END, None
+            else:
+                answer, data = Answer.ERROR, _wrapped(error, place)
+        except Exception as error:
+            answer, data = Answer.ERROR, _wrapped(error, place)
+        try:
+            channel.send(answer, (number, data))
+        except OSError:
+            raise
+        except Exception as error:  # it cannot be pickled
+            channel.send(Answer.ERROR, (number, _wrapped(error, place)))
+        del answer, data  # what is not used any more may be written again
+
+
+def _wrapped(error, place):
+    return ExceptionWrapper((type(error), error, error.__traceback__), place)
+
+
+def run(end, setup):
+    """What a worker process does.
+
+    Args:
+        end: its socket.
+        setup: a `Setup`.
+    """
+    channel = Channel(end)
+    rushlight.set_num_threads(1)
+    seeds.seed_worker(setup.base_seed, setup.worker_id)
+    seed = setup.base_seed + setup.worker_id
+    worker.start_worker(
+        worker.WorkerInfo(setup.worker_id, setup.num_workers, seed, setup.dataset), channel.lender
+    )
+    failure = None
+    try:
+        try:
+            if setup.init_fn is not None:
+                setup.init_fn(setup.worker_id)
+        except Exception:
+            failure = ExceptionWrapper(where=f"in DataLoader worker process {setup.worker_id}")
+        _answer(channel, setup, failure)
+    except (EOFError, BrokenPipeError, ConnectionError, KeyboardInterrupt):
+        pass  # the main process wants no more, is gone, or gets the interrupt itself
+    finally:
+        channel.close()

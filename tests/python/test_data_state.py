@@ -1,0 +1,292 @@
+"""What PyTorch's loader does not do: go on in the middle of an epoch, seed samples, use threads."""
+
+import io
+import random
+import threading
+import time
+
+import pytest
+
+import rushlight as torch
+from rushlight.utils import data
+
+numpy = pytest.importorskip("numpy")
+
+
+class Noise(data.Dataset):
+    """Samples with everything that can be drawn."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return [i, torch.rand(()).item(), random.random(), numpy.random.rand()]
+
+
+class NoisyStream(data.IterableDataset):
+    """A stream split unevenly among the workers, with noise."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        info = data.get_worker_info()
+        number, count = (0, 1) if info is None else (info.id, info.num_workers)
+        for i in range(self.n):
+            if i % 3 % count == number:
+                yield [i, torch.rand(()).item(), random.random()]
+
+
+class Quiet(data.IterableDataset):
+    """A stream that draws nothing."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        return iter(torch.arange(self.n))
+
+
+class Accounted(data.IterableDataset):
+    """A stream that keeps its place; it counts what it has read."""
+
+    def __init__(self, n):
+        self.n, self.place, self.read = n, 0, 0
+
+    def __iter__(self):
+        while self.place < self.n:
+            self.place += 1
+            self.read += 1
+            yield [self.place, self.read]
+        self.place = 0
+
+    def state_dict(self):
+        return {"place": self.place}
+
+    def load_state_dict(self, state):
+        self.place = state["place"]
+
+
+def plain(batches):
+    return [[x.tolist() for x in b] if type(b) is list else int_or_list(b) for b in batches]
+
+
+def int_or_list(batch):
+    """A sample or a tensor as plain data."""
+    return batch if isinstance(batch, int) else batch.tolist()
+
+
+def interrupted(make, steps):
+    """The whole epoch, and one of two loaders of which the second goes on from a file."""
+    torch.manual_seed(1)
+    whole = plain(make())
+    torch.manual_seed(1)
+    iterator = iter(loader := make())
+    first = plain(next(iterator) for _ in range(steps))
+    file = io.BytesIO()
+    torch.save(loader.state_dict(), file)
+    rest = plain(iterator)
+    file.seek(0)
+    torch.manual_seed(2)
+    resumed = make()
+    resumed.load_state_dict(torch.load(file))
+    before = torch.get_rng_state()
+    again = plain(resumed)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert first + rest == whole
+    return rest, again, resumed
+
+
+@pytest.mark.parametrize(
+    "steps, workers, method",
+    [(steps, workers, "fork") for steps in (0, 1, 4, 7) for workers in (1, 2, 3)]
+    + [(4, 2, "spawn")],
+)
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+def test_going_on(steps, workers, method):
+    options = {"shuffle": True, "num_workers": workers, "multiprocessing_context": method}
+    rest, again, resumed = interrupted(lambda: data.DataLoader(Noise(16), 2, **options), steps)
+    assert again == rest and len(again) == 8 - steps
+    assert len(plain(resumed)) == 8  # the next epoch is whole
+
+
+@pytest.mark.parametrize("steps", [1, 3, 6])
+def test_streams_go_on(steps):
+    make = lambda: data.DataLoader(NoisyStream(14), 2, num_workers=2)
+    rest, again, _ = interrupted(make, steps)
+    assert again == rest
+
+
+def test_a_stream_with_an_account_is_not_read_again():
+    make = lambda: data.DataLoader(Accounted(20), 2, num_workers=2)
+    rest, again, _ = interrupted(make, 5)
+    assert [batch[0] for batch in again] == [batch[0] for batch in rest]
+    assert again[0][1][0] < rest[0][1][0]  # fewer samples were read
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: data.DataLoader(range(20), 3, shuffle=True),
+        lambda: data.DataLoader(range(20), 3, shuffle=True, num_threads=2),
+        lambda: data.DataLoader(range(20), 3, generator=torch.Generator().manual_seed(5)),
+        lambda: data.DataLoader(
+            range(20), 3, shuffle=True, generator=torch.Generator().manual_seed(5), num_workers=2
+        ),
+        lambda: data.DataLoader(range(20), 3, sampler=data.SubsetRandomSampler(range(20))),
+        lambda: data.DataLoader(range(9), 2, sampler=data.RandomSampler(range(9), True, 50)),
+        lambda: data.DataLoader(range(9), None, sampler=data.WeightedRandomSampler([1] * 9, 20)),
+        lambda: data.DataLoader(Quiet(9), 2),
+        lambda: data.DataLoader(Quiet(9), None),
+        lambda: data.DataLoader(Noise(12), 2, True, seed_samples=True),
+        lambda: data.DataLoader(Noise(12), 2, True, seed_samples=True, num_workers=2),
+        lambda: data.DataLoader(Noise(12), 2, True, num_workers=2, persistent_workers=True),
+    ],
+)
+def test_orders_go_on(make):
+    rest, again, _ = interrupted(make, 3)
+    assert again == rest and again
+
+
+def test_a_custom_sampler_goes_on():
+    class Shuffled(data.Sampler):
+        def __len__(self):
+            return 12
+
+        def __iter__(self):
+            return iter(random.sample(range(12), 12))
+
+    def make():
+        random.seed(3)
+        return data.DataLoader(range(12), 2, sampler=Shuffled(), num_workers=1)
+
+    rest, again, _ = interrupted(make, 2)
+    assert again == rest
+
+
+def test_between_epochs():
+    """The generator goes on; nothing is passed over."""
+
+    def make():
+        return data.DataLoader(range(9), 2, True, generator=torch.Generator().manual_seed(5))
+
+    loader = make()
+    list(loader)
+    state = loader.state_dict()
+    second = plain([list(loader)])
+    resumed = make()
+    resumed.load_state_dict(state)
+    assert plain([list(resumed)]) == second
+
+
+def test_persistent_workers_go_back():
+    loader = data.DataLoader(Noise(12), 2, True, num_workers=2, persistent_workers=True)
+    iterator = iter(loader)
+    next(iterator)
+    state = loader.state_dict()
+    rest = plain(iterator)
+    loader.load_state_dict(state)
+    assert plain(loader) == rest
+
+
+def test_what_cannot_go_on():
+    with pytest.raises(ValueError, match="stream in 0 workers, and this DataLoader has 2"):
+        loader = data.DataLoader(NoisyStream(9))
+        iterator = iter(loader)
+        next(iterator)
+        other = data.DataLoader(NoisyStream(9), num_workers=2)
+        other.load_state_dict(loader.state_dict())
+    del iterator
+    with pytest.raises(RuntimeError, match="broken off"):
+        loader.state_dict()
+
+
+@pytest.mark.parametrize("batch_size", [None, 3])
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+def test_seeds_of_samples(batch_size):
+    """The same for any number of workers, for other batches, and the program's own are left."""
+    results = []
+    for options in ({}, {"num_workers": 1}, {"num_workers": 3, "prefetch_factor": 1}):
+        torch.manual_seed(4)
+        random.seed(4)
+        loader = data.DataLoader(Noise(10), batch_size, True, seed_samples=True, **options)
+        results.append([_flat(loader), _flat(loader), torch.rand(()).item(), random.random()])
+    assert results[0] == results[1] == results[2]
+    torch.manual_seed(4)
+    assert _flat(data.DataLoader(Noise(10), 2, True, seed_samples=True)) == results[0][0]
+    assert results[0][0] != results[0][1]
+    drawn = [x for sample in results[0][0] for x in sample[1:]]
+    assert len(set(drawn)) == 30
+
+
+def _flat(loader):
+    """The samples one by one."""
+    samples = []
+    for batch in loader:
+        columns = [c.tolist() if isinstance(c, torch.Tensor) else c for c in batch]
+        samples += zip(*columns, strict=True) if isinstance(columns[0], list) else [tuple(columns)]
+    return samples
+
+
+def test_seeded_epochs_of_persistent_workers():
+    torch.manual_seed(4)
+    one = data.DataLoader(Noise(6), 2, seed_samples=True)
+    expected = [_flat(one), _flat(one)]
+    torch.manual_seed(4)
+    options = {"num_workers": 2, "persistent_workers": True}
+    two = data.DataLoader(Noise(6), 2, seed_samples=True, **options)
+    assert [_flat(two), _flat(two)] == expected
+
+
+class Waiting(data.Dataset):
+    """Samples that take time, in which other threads run."""
+
+    def __init__(self, n):
+        self.n = n
+        self.threads = set()
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        self.threads.add(threading.get_ident())
+        time.sleep(0.02)
+        if i == self.n:
+            raise IndexError("no such sample")
+        return i
+
+
+def test_threads():
+    dataset = Waiting(32)
+    loader = data.DataLoader(dataset, 2, num_threads=8)
+    start = time.monotonic()
+    assert [b.tolist() for b in loader] == [[i, i + 1] for i in range(0, 32, 2)]
+    assert time.monotonic() - start < 32 * 0.02
+    assert len(dataset.threads) == 8 and threading.get_ident() not in dataset.threads
+    assert all(not t.name.startswith("rushlight-data") for t in threading.enumerate())
+
+
+def test_threads_and_errors():
+    loader = data.DataLoader(Waiting(4), batch_sampler=[[1], [4], [2]], num_threads=2)
+    iterator = iter(loader)
+    assert next(iterator).tolist() == [1]
+    with pytest.raises(IndexError, match="no such sample"):
+        next(iterator)
+    assert next(iterator).tolist() == [2]
+    with pytest.raises(StopIteration):
+        next(iterator)
+    slow = data.DataLoader(Waiting(4), num_threads=1, timeout=0.001)
+    with pytest.raises(RuntimeError, match="timed out after 0.001 seconds"):
+        next(iter(slow))
+    with torch.no_grad():
+        grads = data.DataLoader([0], num_threads=1, collate_fn=lambda _: torch.is_grad_enabled())
+        assert list(grads) == [False]
+
+
+def test_own_options_need_indices():
+    for option in ({"num_threads": 1}, {"seed_samples": True}):
+        with pytest.raises(ValueError, match="needs a dataset with indices"):
+            data.DataLoader(NoisyStream(3), **option)
