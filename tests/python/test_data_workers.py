@@ -405,3 +405,34 @@ def test_pinning_keeps_structure():
 def test_too_many_workers_are_told():
     with pytest.warns(UserWarning, match="will create 1000 worker processes in total"):
         data.DataLoader(Squares(2), num_workers=1000)
+
+
+def test_memory_is_used_again_by_the_next_workers():
+    loader = data.DataLoader(Squares(12, 50_000), 2, num_workers=2)
+    for value in (0.0, 5.0):
+        for number, (x, _) in enumerate(loader):
+            assert x[:, 0].tolist() == [2.0 * number, 2.0 * number + 1]
+            x.fill_(value)
+        del x
+    files = {os.stat(name).st_ino for name in shared_files()}
+    assert 0 < len(files) <= 8
+    for batch in loader:
+        del batch
+    assert {os.stat(name).st_ino for name in shared_files()} & files
+    del loader
+    assert shared_files() == []
+
+
+def test_memory_that_a_child_sees_stays_with_it():
+    loader = data.DataLoader(Squares(2, 50_000), 1, num_workers=1)
+    iterator = iter(loader)
+    x, _ = next(iterator)
+    child = os.fork()
+    if child == 0:
+        time.sleep(1)
+        os._exit(0 if bool((x == 0).all()) else 1)
+    del x
+    list(iterator)
+    for batch, _ in loader:
+        batch.fill_(3)
+    assert os.waitpid(child, 0)[1] == 0

@@ -172,6 +172,7 @@ class DataLoader:
         self._iterator: Any = None  # kept for its workers
         self._latest: Any = None  # the iterator that `state_dict` is about
         self._saved: dict[str, Any] | None = None  # where the next iterator begins
+        self._spares: list[Any] = []  # shared memory for the next workers
         self._IterableDataset_len_called = None
         self.__initialized = True
         self.check_worker_number_rationality()
@@ -260,7 +261,7 @@ class DataLoader:
         return _SingleProcessDataLoaderIter(self, saved)
 
     def __getstate__(self):
-        return {**self.__dict__, "_iterator": None, "_latest": None}
+        return {**self.__dict__, "_iterator": None, "_latest": None, "_spares": []}
 
     def check_worker_number_rationality(self):
         """Warn of more workers than there are processors for them."""

@@ -27,7 +27,7 @@ from rushlight import _C, Tensor
 from rushlight._parameter import Parameter
 from rushlight.multiprocessing import reductions
 
-from .shared import Borrower, Lender
+from .shared import Borrower, Lender, Spare
 
 __all__ = ["Channel", "pair"]
 
@@ -234,6 +234,11 @@ def _tensor(number, dtype, offset, size, stride, requires_grad, is_parameter):
     return tensor.requires_grad_() if requires_grad else tensor
 
 
+def _announced(blocks):
+    """The numbers and sizes of new blocks, and their files."""
+    return [(block.number, block.nbytes) for block in blocks], [block.fd for block in blocks]
+
+
 class Channel:
     """One end of a connection.
 
@@ -277,14 +282,24 @@ class Channel:
         prepared, content = packer.body(packer.dumps(value))
         new = self.lender.new
         while len(new) + len(packer.fds) > _MOST_FILES:
-            self._post(None, new[:_MOST_FILES], (), ((), (), 0, 0, 0), b"")
+            self._post(None, *_announced(new[:_MOST_FILES]), (), ((), (), 0, 0, 0), b"")
             del new[:_MOST_FILES]
         self.lender.new = []
-        self._post(int(kind), new, packer.fds, prepared, content)
+        self._post(int(kind), *_announced(new), packer.fds, prepared, content)
         self.flush(wait)
 
-    def _post(self, kind, new, fds, prepared, content):
-        blocks = [(block.number, block.nbytes) for block in new]
+    def give(self, spares):
+        """Let the other side lend blocks that are here: the first thing that is sent."""
+        for number, spare in enumerate(spares, 1):
+            self._borrower.add(number, spare)
+            blocks = [(-number, spare.nbytes)]
+            self._post(None, blocks, [os.dup(spare.fd)], (), ((), (), 0, 0, 0), b"")
+
+    def spare(self):
+        """The blocks of the other side, which has ended, that nobody uses."""
+        return self._borrower.spare()
+
+    def _post(self, kind, blocks, files, fds, prepared, content):
         # The borrower's list is filled by others meanwhile.
         returned = self._borrower.returned[:]
         del self._borrower.returned[: len(returned)]
@@ -292,7 +307,6 @@ class Channel:
         head = marshal.dumps((kind, returned, dropped, blocks, *prepared))
         start = _aligned(4 + len(head))
         head = len(head).to_bytes(4, "little") + head + bytes(start - 4 - len(head))
-        files = [block.fd for block in new]
         own = [os.dup(fd) for fd in fds]  # they may be closed before this is sent
         parts = [head] if content is None else [head, content]
         self._unsent.append((parts, files + own))
@@ -353,7 +367,10 @@ class Channel:
         borrower = self._borrower
         borrower.forget(dropped)
         for (name, nbytes), fd in zip(blocks, fds, strict=False):
-            borrower.add(name, nbytes, fd)
+            if name < 0:
+                self.lender.adopt(-name, nbytes, fd)
+            else:
+                borrower.add(name, Spare(nbytes, fd))
         self.lender.take_back(returned)
         if kind is None:
             return None

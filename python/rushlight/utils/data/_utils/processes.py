@@ -33,6 +33,9 @@ _SHORT_PATIENCE_SECONDS = 0.5  # after a failure
 # How often the main process looks whether the workers it waits for are alive.
 _CHECK_SECONDS = 2
 
+# Bytes of shared memory that a loader keeps for the workers of its next epoch.
+_MOST_SPARE = 1 << 28
+
 _running: weakref.WeakSet[_MultiProcessingDataLoaderIter] = weakref.WeakSet()
 
 
@@ -153,6 +156,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 loader.prefetch_factor * loader.num_workers + 2,
             )
             self._workers.append(_Worker(context, setup))
+        spares, loader._spares = loader._spares, []
+        for number, worker in enumerate(self._workers):
+            worker.channel.give(spares[number :: len(self._workers)])
         self._poller = select.poll()
         self._by_file = {}
         for worker in self._workers:
@@ -367,6 +373,14 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._pinning.shutdown(cancel_futures=True)
         for worker in self._workers:
             worker.channel.close()
+        self._end_processes()
+        left = _MOST_SPARE
+        for block in (block for worker in self._workers for block in worker.channel.spare()):
+            left -= block.nbytes
+            if left >= 0:
+                self._loader._spares.append(block)
+
+    def _end_processes(self):
         end = time.monotonic() + self._patience
         for worker in self._workers:
             worker.process.join(max(0, end - time.monotonic()))

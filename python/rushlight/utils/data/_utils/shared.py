@@ -2,8 +2,9 @@
 
 The `Lender` writes into a block and sends its number; the `Borrower` makes tensors on it. When the
 last of them is gone the number goes back, and the lender writes into the same pages again: pages
-are cleared and mapped once, not for each batch. Blocks are anonymous files: whoever dies leaves
-nothing behind, and no size is set by /dev/shm.
+are cleared and mapped once, not for each batch. What is left at the end of an epoch (`Spare`) is
+given to the workers of the next. Blocks are anonymous files: whoever dies leaves nothing behind,
+and no size is set by /dev/shm.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any
 
 import rushlight
 
-__all__ = ["Borrower", "Lender"]
+__all__ = ["Borrower", "Lender", "Spare"]
 
 # Blocks of one lender that a borrower holds at a time. A caller who keeps more batches than this
 # gets copies, so that neither files nor shared memory run out.
-_MOST_HELD = 32
+_MOST_HELD = 16
 
 _forks = 0
 
@@ -53,12 +54,11 @@ class _Block:
         lease: the view that this side's tensors are made on, or None.
     """
 
-    def __init__(self, number, nbytes) -> None:
+    def __init__(self, number, nbytes, fd) -> None:
         self.number = number
         self.nbytes = nbytes
-        self.fd = os.memfd_create("rushlight-batch")
-        os.ftruncate(self.fd, nbytes)
-        self.memory = _mapped(self.fd, nbytes)
+        self.fd = fd
+        self.memory = _mapped(fd, nbytes)
         self.users = 0
         self.lease: Any = None
 
@@ -111,6 +111,17 @@ class Lender:
             else:
                 self._settle(block)
 
+    def adopt(self, number, nbytes, fd):
+        """A block that the other side knows by this number; its file is closed."""
+        block = self._blocks[number] = _Block(number, nbytes, fd)
+        self._free.append(block)
+        self._numbers = itertools.count(number + 1)
+        os.close(fd)
+
+    def crowded(self):
+        """Whether so many blocks are about that a tensor had better lie elsewhere at first."""
+        return len(self._blocks) > 2 * _MOST_HELD
+
     def _take(self, nbytes):
         fitting = [b for b in self._free if nbytes <= b.nbytes <= 2 * nbytes + mmap.PAGESIZE]
         if fitting:
@@ -124,7 +135,10 @@ class Lender:
             block = self._free.pop(0)
             unused -= block.nbytes
             self._drop(block)
-        block = _Block(next(self._numbers), _rounded(nbytes))
+        nbytes = _rounded(nbytes)
+        fd = os.memfd_create("rushlight-batch")
+        os.ftruncate(fd, nbytes)
+        block = _Block(next(self._numbers), nbytes, fd)
         self._blocks[block.number] = block
         self.new.append(block)
         return block
@@ -142,6 +156,17 @@ class Lender:
         self.dropped.append(block.number)
 
 
+class Spare:
+    """A block without a lender, with its file."""
+
+    def __init__(self, nbytes, fd) -> None:
+        self.nbytes = nbytes
+        self.fd = fd
+        self.memory = _mapped(fd, nbytes)
+        self.seen = False  # by a child, perhaps: it is not written again
+        weakref.finalize(self, os.close, fd)
+
+
 class Borrower:
     """The side that reads.
 
@@ -151,14 +176,13 @@ class Borrower:
 
     def __init__(self) -> None:
         self.returned: list[int] = []
-        self._blocks: dict[int, mmap.mmap] = {}
-        self._held: dict[int, Any] = {}
+        self._blocks: dict[int, Spare] = {}
+        self._held: dict[int, Any] = {}  # a reference to each view, and the number of its block
         self._count = itertools.count()
 
-    def add(self, number, nbytes, fd):
-        """Get to know a block by its file, which is closed."""
-        self._blocks[number] = _mapped(fd, nbytes)
-        os.close(fd)
+    def add(self, number, block):
+        """Get to know a block."""
+        self._blocks[number] = block
 
     def forget(self, numbers):
         """Let blocks go that the lender will not use again."""
@@ -167,7 +191,8 @@ class Borrower:
 
     def borrow(self, number, nbytes):
         """The first bytes of a block; it goes back when nothing refers to them any more."""
-        view = memoryview(self._blocks[number])[:nbytes]
+        block = self._blocks[number]
+        view = memoryview(block.memory)[:nbytes]
         if len(self._held) >= _MOST_HELD:
             self.returned.append(number)
             return memoryview(bytearray(view))
@@ -176,7 +201,13 @@ class Borrower:
 
         def give_back(_):
             del held[place]
-            returned.append(number if forks == _forks else -number)
+            block.seen = block.seen or forks != _forks
+            returned.append(-number if block.seen else number)
 
-        held[place] = weakref.ref(view, give_back)
+        held[place] = weakref.ref(view, give_back), number
         return view
+
+    def spare(self):
+        """The blocks that nobody uses, when the lender has ended."""
+        used = {number for _, number in self._held.values()}
+        return [b for number, b in self._blocks.items() if number not in used and not b.seen]

@@ -54,7 +54,7 @@ def batch_memory(dtype, shape):
     None in the main process, and for batches that are sent by value.
     """
     count = math.prod(shape)
-    if _lender is None or count * dtype.itemsize < channel.LARGE:
+    if _lender is None or count * dtype.itemsize < channel.LARGE or _lender.crowded():
         return None
     storage = _lender.memory(count * dtype.itemsize).untyped_storage()
     strides, step = [], 1
