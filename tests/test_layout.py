@@ -195,6 +195,7 @@ PACKAGE = ROOT / "python"
 # names do that a package loads on first use, `_lazy.py`), nor here, each with the reason.
 POSTPONED = {
     ("rushlight.nn.modules.module", "rushlight.compiler"): "modules compile themselves, to modules",
+    ("rushlight.fx.graph_module", "rushlight.fx._symbolic_trace"): "pickles are traced again",
 }
 
 

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         fft,
         func,
         futures,
+        fx,
         hub,
         jit,
         library,
@@ -135,7 +136,7 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         "__config__ _dynamo _inductor _utils accelerator autograd backends compiler cpu cuda "
-        "distributed fft func futures hub jit library linalg monitor mps mtia multiprocessing "
+        "distributed fft func futures fx hub jit library linalg monitor mps mtia multiprocessing "
         "nn onnx optim overrides profiler random safetensors serialization signal special storage "
         "testing types utils version xpu",
         {
@@ -188,8 +189,11 @@ def is_storage(obj):
 
 def _assert(condition, message):
     """`assert` that stays with `python -O` and takes a tensor as the condition."""
+    if type(condition) is not Tensor and _C._has_torch_function(condition):
+        return _C._offer_torch_function(_assert, (condition,), (condition, message), {})
     if not condition:  # of a tensor: whether its one element is
         raise AssertionError(message)
+    return None
 
 
 def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, but got zero"):

@@ -129,6 +129,36 @@ ROWS = (
         FIXED,
         "nothing is compiled, traced or exported",
     ),
+    # graphs
+    Row("fx.graph.Graph.find_nodes", "sort", NO_EFFECT, "they are sorted anyway"),
+    Row("fx.graph.Graph.python_code", "options", NO_EFFECT, "code has one form"),
+    Row(
+        "fx.graph_module.GraphModule.print_readable",
+        "include_stride include_device colored options",
+        NO_EFFECT,
+        "code has one form",
+    ),
+    Row(
+        "fx.node.Node.is_impure",
+        "impure_random",
+        NO_EFFECT,
+        "random numbers that nobody uses are not drawn",
+    ),
+    Row(
+        "fx.operator_schemas.normalize_function",
+        "arg_types kwarg_types",
+        NO_EFFECT,
+        "overloads are told apart by the numbers and names of arguments",
+    ),
+    Row("fx.graph_module.GraphModule.__new__", "args kwargs", EFFECT, "__init__ takes them"),
+    Row(
+        "fx._symbolic_trace.Tracer.is_leaf_module fx._symbolic_trace.Tracer.getattr "
+        "fx.interpreter.Interpreter.output fx.interpreter.Transformer.placeholder "
+        "fx.passes.infra.pass_base.PassBase.*",
+        "module_qualified_name attr target kwargs graph_module",
+        EFFECT,
+        "subclasses use them",
+    ),
     # processes
     Row(
         "distributed.is_available distributed.distributed_c10d.is_* "

@@ -1,0 +1,548 @@
+"""`Tracer`: runs a program on proxies, and keeps what it did as a graph."""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import contextlib
+import functools
+import inspect
+import math
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rushlight import Tensor, _assert, nn
+from rushlight.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
+from rushlight.fx._lazy_graph_module import _make_graph_module
+from rushlight.fx.graph import Graph
+from rushlight.fx.node import Node, base_types
+from rushlight.fx.proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
+from rushlight.utils import _pytree as pytree
+
+__all__ = ["PH", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
+
+_tracing = 0
+
+
+def is_fx_tracing() -> bool:
+    """Whether a `Tracer` runs."""
+    return _tracing > 0
+
+
+is_fx_symbolic_tracing = is_fx_tracing
+
+
+class PHBase:
+    """Stands for a value that is an input, in `concrete_args`."""
+
+    def __repr__(self) -> str:
+        return "PH"
+
+
+class PHWithMeta(PHBase):
+    """The same with attributes for the node that it becomes."""
+
+    def __init__(self, ph_key: str | None = None) -> None:
+        super().__init__()
+        self.ph_key = ph_key
+
+
+PH = PHBase()
+
+
+class ProxyableClassMeta(type):
+    """A class of this kind can be made from proxies: to make one becomes a call in the graph."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        instance: Any = cls.__new__(cls)  # type: ignore[call-overload]
+        tracers = {p.tracer for p in _proxies((args, kwargs))}
+        if not tracers:
+            cls.__init__(instance, *args, **kwargs)
+            return instance
+        if len(tracers) > 1:
+            raise AssertionError("arguments of one call are of several tracers")
+        return tracers.pop().create_proxy("call_function", cls, args, kwargs)
+
+
+def _proxies(values: Any) -> list[Proxy]:
+    return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, Proxy)]
+
+
+# ---- functions that are recorded whole ----
+
+_wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
+_wrapped_methods_to_patch: list[tuple[type, str]] = []
+
+
+def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
+    """Lets calls of a global function of the module that this stands in be recorded as calls.
+
+    Args:
+        fn_or_name: the function, or its name where it is imported or built in; also a decorator.
+    """
+    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
+        raise RuntimeError(
+            "Unsupported type for global function! Must be either a callable or string name"
+        )
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
+    frame: Any = inspect.currentframe()
+    frame = frame.f_back
+    if frame.f_code.co_name != "<module>":
+        raise NotImplementedError("wrap must be called at the top level of a module")
+    _wrapped_fns_to_patch[id(frame.f_globals), name] = frame.f_globals
+    return fn_or_name
+
+
+def _create_wrapped_func(orig_fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is recorded where it meets a proxy."""
+
+    @functools.wraps(orig_fn)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        found = _proxies((args, kwargs))
+        if not found:
+            return orig_fn(*args, **kwargs)
+        proxy = found[0].tracer.create_proxy("call_function", orig_fn, args, kwargs)
+        proxy.node.meta["is_wrapped"] = True
+        return proxy
+
+    return wrapped
+
+
+def _create_wrapped_method(cls: type, name: str) -> Callable[..., Any]:
+    """A method that is recorded where it meets a proxy."""
+    orig_fn = getattr(cls, name)
+
+    @functools.wraps(orig_fn)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        found = _proxies((args, kwargs))
+        if not found:
+            return orig_fn(*args, **kwargs)
+        return found[0].tracer.create_proxy("call_method", name, args, kwargs)
+
+    return wrapped
+
+
+class _Patcher:
+    """Puts functions in the place of others, and those back at the end."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+        self.visited: set[int] = set()
+
+    def item(self, space: dict[str, Any], name: str, value: Any) -> None:
+        if name in space:
+            self._undo.append(functools.partial(space.__setitem__, name, space[name]))
+        else:  # a function that is built in
+            self._undo.append(functools.partial(space.pop, name, None))
+        space[name] = value
+
+    def method(self, cls: type, name: str, value: Any) -> None:
+        if name in vars(cls):
+            self._undo.append(functools.partial(setattr, cls, name, vars(cls)[name]))
+        else:
+            self._undo.append(functools.partial(delattr, cls, name))
+        setattr(cls, name, value)
+
+    def revert(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+        self.visited.clear()
+
+
+@contextlib.contextmanager
+def _patched() -> Iterator[_Patcher]:
+    global _tracing
+    patcher = _Patcher()
+    _tracing += 1
+    try:
+        yield patcher
+    finally:
+        patcher.revert()
+        _tracing -= 1
+
+
+def _patch_wrapped_functions(patcher: _Patcher) -> None:
+    for (_, name), space in _wrapped_fns_to_patch.copy().items():
+        orig = space[name] if name in space else getattr(builtins, name)
+        patcher.item(space, name, _create_wrapped_func(orig))
+    for cls, name in _wrapped_methods_to_patch:
+        patcher.method(cls, name, _create_wrapped_method(cls, name))
+
+
+def _autowrap_check(patcher: _Patcher, space: dict[str, Any], function_ids: set[int]) -> None:
+    """Patches those functions of a module that are recorded whole."""
+    if id(space) in patcher.visited:
+        return
+    patcher.visited.add(id(space))
+    for name, value in list(space.items()):
+        if not name.startswith("_") and callable(value) and id(value) in function_ids:
+            patcher.item(space, name, _create_wrapped_func(value))
+
+
+def _assert_is_none(value: Any, msg: str) -> None:
+    if value is not None:
+        raise AssertionError(msg)
+
+
+# ---- the tracer ----
+
+
+class Tracer(TracerBase):
+    """Runs a module or a function on proxies; subclasses choose what is recorded whole.
+
+    Args:
+        autowrap_modules: modules whose functions are recorded whole where they meet proxies.
+        autowrap_functions: functions for which the same holds.
+        param_shapes_constant: sizes of parameters are numbers instead of steps of the graph.
+    """
+
+    def __init__(
+        self,
+        autowrap_modules: tuple[types.ModuleType, ...] = (math,),
+        autowrap_functions: tuple[Callable[..., Any], ...] = (),
+        param_shapes_constant: bool = False,
+    ) -> None:
+        super().__init__()
+        self._autowrap_function_ids: set[int] = {
+            id(value)
+            for module in autowrap_modules
+            for name, value in vars(module).items()
+            if not name.startswith("_") and callable(value)
+        }
+        self._autowrap_function_ids.update(id(f) for f in autowrap_functions)
+        self._autowrap_search: list[types.ModuleType] = list(autowrap_modules)
+        self.param_shapes_constant = param_shapes_constant
+        self.submodule_paths: dict[nn.Module, str] | None = None
+        self.root_module_name = ""
+        self.scope = Scope("", None)
+        self.module_stack = collections.OrderedDict()
+        self.num_calls: dict[str, int] = {}
+        self.node_name_to_scope = {}
+        self.tensor_attrs: dict[Any, str] = {}
+
+    def create_arg(self, a: Any) -> Any:
+        """From a value to an argument of a node; tensors become attributes that are read."""
+        if isinstance(a, nn.Parameter):
+            for name, parameter in self.root.named_parameters():
+                if a is parameter:
+                    return self.create_node("get_attr", name, (), {})
+            raise NameError("parameter is not a member of this module")
+        if isinstance(a, Tensor):
+            for name, buffer in self.root.named_buffers():
+                if a is buffer:
+                    return self.create_node("get_attr", name, (), {})
+            name = self.tensor_attrs.get(id(a))
+            if name is None:
+                name = self.get_fresh_qualname("_tensor_constant")
+                self.tensor_attrs[id(a)] = name
+                setattr(self.root, name, a)
+            return self.create_node("get_attr", name, (), {})
+        if isinstance(type(a), ProxyableClassMeta):
+            name = self.get_fresh_qualname(f"_{type(a).__name__}_constant_")
+            setattr(self.root, name, a)
+            return self.create_node("get_attr", name, (), {})
+        return super().create_arg(a)
+
+    def get_fresh_qualname(self, prefix: str) -> str:
+        """A name with a number that the root has no attribute of."""
+        i = 0
+        while hasattr(self.root, f"{prefix}{i}"):
+            i += 1
+        return f"{prefix}{i}"
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        """Whether a module is one call in the graph: the layers of `torch.nn` are."""
+        home = type(m).__module__
+        ours = any(home == base or home.startswith(f"{base}.") for base in _LAYERS)
+        return ours and not isinstance(m, nn.Sequential)
+
+    def path_of_module(self, mod: nn.Module) -> str:
+        """The dotted name of a submodule of the root."""
+        if self.submodule_paths is not None:
+            path = self.submodule_paths.get(mod)
+            if path is not None:
+                return path
+        for name, module in self.root.named_modules():
+            if module is mod:
+                return name
+        raise NameError("module is not installed as a submodule")
+
+    def call_module(
+        self,
+        m: nn.Module,
+        forward: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Called for each call of a module; records it, or runs it on proxies.
+
+        Args:
+            m: the module.
+            forward: calls it.
+            args: positional arguments.
+            kwargs: keyword arguments.
+        """
+        name = self.path_of_module(m)
+        with ScopeContextManager(self.scope, Scope(name, type(m))) as scope:
+            count = self.num_calls.get(name, 0)
+            self.num_calls[name] = count + 1
+            key = f"{scope.module_path}@{count}" if count else scope.module_path
+            self.module_stack[key] = (name, type(m))
+            try:
+                if self.is_leaf_module(m, name):
+                    return self.create_proxy("call_module", name, args, kwargs)
+                return forward(*args, **kwargs)
+            finally:
+                self.module_stack.popitem()
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        """Called where a module's parameter, buffer or submodule is read; what is given instead.
+
+        Args:
+            attr: its name in that module.
+            attr_val: the value.
+            parameter_proxy_cache: the proxies of this trace by dotted names.
+        """
+
+        def find(collection: Any) -> Any:
+            for name, value in collection:
+                if attr_val is value:
+                    if name not in parameter_proxy_cache:
+                        factory = None
+                        if self.param_shapes_constant:
+                            factory = functools.partial(self._parameter_proxy, name, attr_val)
+                        parameter_proxy_cache[name] = self.create_proxy(
+                            "get_attr", name, (), {}, proxy_factory_fn=factory
+                        )
+                    return parameter_proxy_cache[name]
+            return None
+
+        if isinstance(attr_val, nn.Parameter):
+            found = find(self.root.named_parameters())
+            return attr_val if found is None else found
+        if self.proxy_buffer_attributes and isinstance(attr_val, Tensor):
+            found = find(self.root.named_buffers())
+            return attr_val if found is None else found
+        return attr_val
+
+    def _parameter_proxy(self, name: str, value: Any, node: Node) -> ParameterProxy:
+        return ParameterProxy(self, node, name, value)
+
+    # ---- inputs ----
+
+    def create_args_for_root(
+        self,
+        root_fn: Callable[..., Any],
+        is_module: bool,
+        concrete_args: dict[str, Any] | tuple[Any, ...] | None = None,
+    ) -> tuple[Callable[..., Any], list[Any]]:
+        """The function that is traced, and a proxy or a given value for each argument."""
+        fn = inspect.unwrap(root_fn)
+        code = fn.__code__
+        total = code.co_argcount + code.co_kwonlyargcount
+        names = list(code.co_varnames)
+        args: list[Any] = [self.root] if is_module else []
+        if is_module and total == 0:
+            raise RuntimeError("``self`` argument cannot be part of *args expansion!")
+        first = len(args)
+        signature = inspect.signature(fn)
+        if isinstance(concrete_args, tuple):
+            if len(concrete_args) != total - first:
+                raise RuntimeError(
+                    f"Tracing expected {total - first} arguments but got {len(concrete_args)} "
+                    "concrete arguments"
+                )
+            concrete_args = dict(zip(names[first:total], concrete_args, strict=True))
+        for name in names[first:total]:
+            args.append(self._placeholder(name, concrete_args, signature, fn))
+        has_stars = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+        if code.co_kwonlyargcount or has_stars:
+            rest = iter(names[total:])
+            if code.co_flags & inspect.CO_VARARGS:
+                args.append(self._placeholder("*" + next(rest), concrete_args, signature, fn))
+            if code.co_flags & inspect.CO_VARKEYWORDS:
+                args.append(self._placeholder("**" + next(rest), concrete_args, signature, fn))
+            root_fn = _with_plain_arguments(fn, len(args))
+        if concrete_args is None:
+            return root_fn, args
+        return self._with_containers(root_fn, args, names[:total])
+
+    def _with_containers(
+        self, root_fn: Callable[..., Any], args: list[Any], names: list[str]
+    ) -> tuple[Callable[..., Any], list[Any]]:
+        """The same where arguments are containers of proxies: the graph has their leaves."""
+        leaves, in_spec = pytree.tree_flatten(tuple(args))
+        if all(child.is_leaf() for child in in_spec.children()):
+            return root_fn, args
+        inputs = in_spec.children()[1:] if args[0] is self.root else in_spec.children()
+        spec = pytree.tree_structure(
+            tuple(pytree.tree_unflatten([0] * child.num_leaves, child) for child in inputs)
+        )
+        self.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, spec, None)))
+
+        def flatten_fn(*flat):
+            result = root_fn(*pytree.tree_unflatten(list(flat), in_spec))
+            values, out_spec = pytree.tree_flatten(result)
+            codegen: Any = self.graph._codegen
+            codegen.pytree_info = codegen.pytree_info._replace(out_spec=out_spec)
+            return values
+
+        return flatten_fn, leaves
+
+    def _placeholder(
+        self, name: str, concrete_args: Any, signature: inspect.Signature, fn: Any
+    ) -> Any:
+        """The proxy of an input; of one with a given value, the value."""
+        parameter = signature.parameters.get(name)
+        default: tuple[Any, ...] = ()
+        if parameter is not None and parameter.default is not inspect.Parameter.empty:
+            default = (parameter.default,)
+        annotation = fn.__annotations__.get(name, None) if name[0] != "*" else None
+        annotation = None if isinstance(annotation, str) else annotation  # not evaluated
+        if concrete_args is None or name not in concrete_args:
+            return self.create_proxy("placeholder", name, default, {}, type_expr=annotation)
+        count = 0
+
+        def replace(value: Any) -> Any:
+            nonlocal count
+            count += 1
+            out = self.create_proxy("placeholder", f"{name}_{count}", default, {})
+            if isinstance(value, PHBase):
+                for key, attribute in vars(value).items():
+                    setattr(out.node, key, attribute)
+                return out
+            message = f"{name} has been specialized to have value {value} but got another value"
+            if value is None:
+                self.create_proxy("call_function", _assert_is_none, (out, message), {})
+            elif isinstance(value, base_types) and not isinstance(value, Tensor):
+                _assert(out == value, message)
+            else:
+                warnings.warn(
+                    f"Was not able to add assertion to guarantee correct input {name} to "
+                    "specialized function: it is up to the caller",
+                    stacklevel=2,
+                )
+            return value
+
+        return pytree.tree_map(replace, concrete_args[name])
+
+    # ---- the run ----
+
+    def trace(
+        self,
+        root: nn.Module | Callable[..., Any],
+        concrete_args: dict[str, Any] | None = None,
+    ) -> Graph:
+        """Runs a module or a function on proxies.
+
+        Args:
+            root: the module or function.
+            concrete_args: by name, values of arguments that are not inputs of the graph; `PH`
+                stands for inputs inside of containers.
+        """
+        if isinstance(root, nn.Module):
+            self.root = root
+            if not hasattr(type(root), self.traced_func_name):
+                raise AssertionError(
+                    f"traced_func_name={self.traced_func_name} doesn't exist in "
+                    f"{type(root).__name__}"
+                )
+            fn: Any = getattr(type(root), self.traced_func_name)
+            self.root_module_name = root._get_name()
+            self.submodule_paths = {module: name for name, module in root.named_modules()}
+        else:
+            self.root = nn.Module()
+            fn = root
+            self.submodule_paths = None
+        self.graph = Graph(tracer_cls=getattr(self, "__class__", None))
+        self.scope = Scope("", None)
+        self.module_stack = collections.OrderedDict()
+        self.num_calls = {}
+        self.tensor_attrs = dict(_tensor_attributes(self.root, ""))
+        if not isinstance(fn, types.FunctionType):
+            raise AssertionError(f"a function is traced, not {type(fn)}")
+        space = fn.__globals__
+        fn, args = self.create_args_for_root(fn, isinstance(root, nn.Module), concrete_args)
+        with _patched() as patcher:
+            self._patch_modules(patcher)
+            _patch_wrapped_functions(patcher)
+            _autowrap_check(patcher, space, self._autowrap_function_ids)
+            for module in self._autowrap_search:
+                _autowrap_check(patcher, vars(module), self._autowrap_function_ids)
+            result = self.create_arg(fn(*args))
+        returns = getattr(fn, "__annotations__", {}).get("return")
+        returns = None if isinstance(returns, str) else returns
+        self.create_node("output", "output", (result,), {}, type_expr=returns)
+        return self.graph
+
+    def _patch_modules(self, patcher: _Patcher) -> None:
+        """Lets this tracer see calls of modules, and reads of what they own."""
+        call: Any = nn.Module.__call__
+        read: Any = nn.Module.__getattribute__
+        cache: dict[str, Any] = {}
+        busy = False
+
+        @functools.wraps(call)
+        def module_call(mod: Any, *args: Any, **kwargs: Any) -> Any:
+            def forward(*args: Any, **kwargs: Any) -> Any:
+                return call(mod, *args, **kwargs)
+
+            space = getattr(getattr(mod, "forward", mod), "__globals__", {})
+            _autowrap_check(patcher, space, self._autowrap_function_ids)
+            return self.call_module(mod, forward, args, kwargs)
+
+        def module_read(mod: Any, name: str) -> Any:
+            nonlocal busy
+            value = read(mod, name)
+            # Only what is in the tables of a module; and the tracer's own reads are plain.
+            if busy or not isinstance(value, Tensor | nn.Module) or name in read(mod, "__dict__"):
+                return value
+            busy = True
+            try:
+                return self.getattr(name, value, cache)
+            finally:
+                busy = False
+
+        patcher.method(nn.Module, "__call__", module_call)
+        patcher.method(nn.Module, "__getattribute__", module_read)
+
+
+# Where the layers are; classes tell PyTorch's names under the alias.
+_LAYERS = ("rushlight.nn", "torch.nn")
+
+
+def _tensor_attributes(module: nn.Module, prefix: str) -> Iterator[tuple[int, str]]:
+    """The tensors that are plain attributes of modules, by identity."""
+    for name, value in vars(module).items():
+        if isinstance(value, Tensor):
+            yield id(value), prefix + name
+    for name, child in module.named_children():
+        yield from _tensor_attributes(child, f"{prefix}{name}.")
+
+
+def _with_plain_arguments(fn: Any, count: int) -> Callable[..., Any]:
+    """The function with `*args`, `**kwargs` and what is by keyword alone as plain arguments."""
+    code = fn.__code__
+    stars = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    plain = code.replace(
+        co_argcount=count,
+        co_posonlyargcount=0,
+        co_kwonlyargcount=0,
+        co_flags=code.co_flags & ~stars,
+    )
+    made = types.FunctionType(plain, fn.__globals__, fn.__name__, None, fn.__closure__)
+    made.__annotations__ = dict(fn.__annotations__)
+    return made
+
+
+def symbolic_trace(
+    root: nn.Module | Callable[..., Any],
+    concrete_args: dict[str, Any] | None = None,
+) -> Any:
+    """The GraphModule of a module or a function; see `Tracer.trace`."""
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    name = type(root).__name__ if isinstance(root, nn.Module) else root.__name__
+    return _make_graph_module(tracer.root, graph, name)

@@ -1,0 +1,16 @@
+"""What programs use of PyTorch's experiments with graphs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushlight._lazy import lazy
+
+if TYPE_CHECKING:
+    from rushlight.fx.experimental import (  # noqa: F401
+        optimization,
+        proxy_tensor,
+        symbolic_shapes,
+    )
+else:
+    __getattr__, __dir__ = lazy(__name__, "optimization proxy_tensor symbolic_shapes")

@@ -1,0 +1,79 @@
+"""Networks made cheaper for evaluation: batch norms join convolutions, dropouts go."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from rushlight import nn
+from rushlight.fx._symbolic_trace import symbolic_trace
+from rushlight.fx.graph_module import GraphModule
+from rushlight.fx.interpreter import Transformer
+from rushlight.fx.node import Node
+from rushlight.nn.utils.fusion import fuse_conv_bn_eval
+
+__all__ = ["fuse", "matches_module_pattern", "remove_dropout", "replace_node_module"]
+
+_PAIRS = (
+    (nn.Conv1d, nn.BatchNorm1d),
+    (nn.Conv2d, nn.BatchNorm2d),
+    (nn.Conv3d, nn.BatchNorm3d),
+)
+
+
+def matches_module_pattern(pattern: Any, node: Node, modules: dict[str, Any]) -> bool:
+    """Whether a node and the one before it call modules of two classes."""
+    if not node.args or not isinstance(node.args[0], Node):
+        return False
+    for one, kind in zip((node.args[0], node), pattern, strict=True):
+        if one.op != "call_module" or type(modules.get(one.target)) is not kind:
+            return False
+    return True
+
+
+def replace_node_module(node: Node, modules: dict[str, Any], new_module: nn.Module) -> None:
+    """Puts another module where a node calls one."""
+    parent, _, name = node.target.rpartition(".")
+    modules[node.target] = new_module
+    setattr(modules[parent], name, new_module)
+
+
+def fuse(model: nn.Module, inplace: bool = False, no_trace: bool = False) -> GraphModule:
+    """A network whose batch norms are part of the convolutions before them, for evaluation.
+
+    Args:
+        model: the network, in evaluation mode.
+        inplace: change it instead of a copy.
+        no_trace: it is a GraphModule already.
+    """
+    if not inplace:
+        model = copy.deepcopy(model)
+    keep = no_trace and isinstance(model, GraphModule)
+    traced: GraphModule = model if keep else symbolic_trace(model)  # type: ignore[assignment]
+    model = traced
+    modules = dict(model.named_modules())
+    for pattern in _PAIRS:
+        for node in model.graph.nodes:
+            if not matches_module_pattern(pattern, node, modules):
+                continue
+            conv, norm = modules[node.args[0].target], modules[node.target]
+            if len(node.args[0].users) > 1 or not norm.track_running_stats:
+                continue
+            replace_node_module(node.args[0], modules, fuse_conv_bn_eval(conv, norm))
+            node.replace_all_uses_with(node.args[0])
+            model.graph.erase_node(node)
+    model.delete_all_unused_submodules()
+    model.recompile()
+    return model
+
+
+def remove_dropout(model: nn.Module) -> nn.Module:
+    """A network without its dropouts, for evaluation."""
+
+    class WithoutDropout(Transformer):
+        def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
+            if isinstance(self.submodules[target], nn.Dropout):
+                return args[0]
+            return super().call_module(target, args, kwargs)
+
+    return WithoutDropout(symbolic_trace(model)).transform()

@@ -1,0 +1,222 @@
+"""`Interpreter`: runs a graph node by node; `Transformer`: makes another graph that way."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight import nn
+from rushlight.fx._symbolic_trace import Tracer
+from rushlight.fx.graph import Graph
+from rushlight.fx.graph_module import GraphModule
+from rushlight.fx.node import Node, Target, map_aggregate, map_arg
+from rushlight.fx.proxy import Proxy
+
+__all__ = ["Interpreter", "Transformer"]
+
+
+class Interpreter:
+    """Runs a graph; subclasses change what a kind of node does.
+
+    Args:
+        module: a GraphModule, or the module that a graph refers to.
+        garbage_collect_values: drop values behind their last use.
+        graph: the graph, by default the module's.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        garbage_collect_values: bool = True,
+        graph: Graph | None = None,
+    ) -> None:
+        self.module = module
+        self.submodules = dict(module.named_modules())
+        self.graph: Graph = module.graph if graph is None else graph
+        self.env: dict[Node, Any] = {}
+        self.name = "Interpreter"
+        self.garbage_collect_values = garbage_collect_values
+        self.extra_traceback = True
+        self.args_iter: Iterator[Any] = iter(())
+        self.user_to_last_uses: dict[Node, list[Node]] = {}
+        if garbage_collect_values:
+            seen: set[Node] = set()
+            for node in reversed(self.graph.nodes):
+                for used in node.all_input_nodes:
+                    if used not in seen:
+                        seen.add(used)
+                        self.user_to_last_uses.setdefault(node, []).append(used)
+
+    def run(
+        self,
+        *args: Any,
+        initial_env: dict[Node, Any] | None = None,
+        enable_io_processing: bool = True,
+    ) -> Any:
+        """The value of the output.
+
+        Args:
+            args: the inputs.
+            initial_env: values of nodes that are known; these are not computed.
+            enable_io_processing: take containers apart, and put them together, as the graph's code
+                does.
+        """
+        self.env = {} if initial_env is None else initial_env
+        if enable_io_processing:
+            args = self.graph.process_inputs(*args)
+        self.args_iter = iter(args)
+        for node in self.graph.nodes:
+            if node in self.env:
+                continue
+            try:
+                self.env[node] = self.run_node(node)
+            except Exception as error:
+                if self.extra_traceback and error.args and isinstance(error.args[0], str):
+                    place = f"While executing {node.format_node()}"
+                    if place not in error.args[0]:
+                        trace = f"\nOriginal traceback:\n{node.stack_trace}"
+                        error.args = (f"{error.args[0]}\n\n{place}{trace}", *error.args[1:])
+                raise
+            for used in self.user_to_last_uses.get(node, ()):
+                self.env.pop(used, None)
+            if node.op == "output":
+                value = self.env[node]
+                return self.graph.process_outputs(value) if enable_io_processing else value
+        return None
+
+    def boxed_run(self, args_list: list[Any]) -> Any:
+        """`run` with the inputs in a list, which is emptied."""
+        args = list(args_list)
+        args_list.clear()
+        return self.run(*args, enable_io_processing=False)
+
+    def run_node(self, n: Node) -> Any:
+        """The value of one node."""
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        return getattr(self, n.op)(n.target, args, kwargs)
+
+    def placeholder(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The next input; its default where there is none left."""
+        if isinstance(target, str) and target.startswith("**"):
+            return kwargs
+        if isinstance(target, str) and target.startswith("*"):
+            return list(self.args_iter)
+        for value in self.args_iter:
+            return value
+        if args:
+            return args[0]
+        raise RuntimeError(
+            f"Expected positional argument for parameter {target}, but one was not passed in!"
+        )
+
+    def get_attr(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An attribute by its dotted name; a node of the kind has no arguments."""
+        if args or kwargs:
+            raise AssertionError("an attribute has no arguments")
+        return self.fetch_attr(str(target))
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls a function."""
+        return target(*args, **kwargs)
+
+    def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls a method of the first argument."""
+        obj, *rest = args
+        return getattr(obj, target)(*rest, **kwargs)
+
+    def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls a submodule."""
+        return self.fetch_attr(target)(*args, **kwargs)
+
+    def output(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the graph returns."""
+        if kwargs:
+            raise AssertionError("the output has one argument")
+        return args[0]
+
+    def fetch_attr(self, target: str) -> Any:
+        """An attribute of the module by its dotted name."""
+        value: Any = self.module
+        parts = target.split(".")
+        for i, part in enumerate(parts):
+            if not hasattr(value, part):
+                raise RuntimeError(f"Node referenced nonexistent target {'.'.join(parts[: i + 1])}")
+            value = getattr(value, part)
+        return value
+
+    def fetch_args_kwargs_from_env(self, n: Node) -> tuple[Any, Any]:
+        """The values of a node's arguments."""
+        return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
+
+    def map_nodes_to_values(self, args: Any, n: Node) -> Any:
+        """The structure of arguments with values in the place of nodes."""
+
+        def value_of(node: Node) -> Any:
+            if node not in self.env:
+                raise RuntimeError(
+                    f"Node {n} referenced nonexistent value {node}! Run Graph.lint() to diagnose "
+                    "such issues"
+                )
+            return self.env[node]
+
+        return map_arg(args, value_of)
+
+
+class Transformer(Interpreter):
+    """Makes another GraphModule: methods get and give proxies of the new graph.
+
+    Args:
+        module: the GraphModule.
+    """
+
+    def __init__(self, module: GraphModule) -> None:
+        super().__init__(module)
+        self.new_graph = Graph()
+        self.new_graph.set_codegen(module.graph._codegen)
+        old_cls = module.graph._tracer_cls
+
+        class TransformerTracer(Tracer):
+            def __init__(self, graph: Graph) -> None:
+                super().__init__()
+                self.graph = graph
+                self.root = module
+
+            def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+                return True
+
+        self.tracer = TransformerTracer(self.new_graph)
+        self.new_graph._tracer_cls = old_cls
+
+    def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
+        """An input of the new graph."""
+        default = next(iter(args)) if args else inspect.Signature.empty
+        given = () if default is inspect.Signature.empty else (default,)
+        return self.tracer.create_proxy("placeholder", target, given, {})
+
+    def get_attr(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
+        """An attribute read in the new graph."""
+        return self.tracer.create_proxy("get_attr", target, args, kwargs)
+
+    def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a module in the new graph."""
+        module = self.fetch_attr(target)
+        return self.tracer.call_module(module, module.forward, args, kwargs)
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a function in the new graph."""
+        return self.tracer.create_proxy("call_function", target, args, kwargs)
+
+    def transform(self) -> GraphModule:
+        """The new module."""
+        result = super().run(enable_io_processing=False)
+        if result is not None:
+
+            def node_of(value: Any) -> Any:
+                return value.node if isinstance(value, Proxy) else value
+
+            new = self.new_graph.output(map_aggregate(result, node_of))
+            for old in self.graph.find_nodes(op="output"):
+                new.type = old.type
+                new.meta.update(old.meta)
+        return GraphModule(self.module, self.new_graph, type(self.module).__name__)

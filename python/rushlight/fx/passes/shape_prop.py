@@ -1,0 +1,77 @@
+"""`ShapeProp`: runs a graph and notes sizes and dtypes of all values in it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import rushlight
+from rushlight import Tensor, nn
+from rushlight.fx.interpreter import Interpreter
+from rushlight.fx.node import Node, map_aggregate
+
+__all__ = ["ShapeProp", "TensorMetadata"]
+
+
+class TensorMetadata(NamedTuple):
+    """What is known of a tensor without its numbers."""
+
+    shape: Any
+    dtype: Any
+    requires_grad: bool
+    stride: tuple[int, ...]
+    memory_format: Any
+    is_quantized: bool
+    qparams: dict[str, Any]
+
+
+def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
+    formats = [rushlight.contiguous_format]
+    if result.dim() == 4:
+        formats.append(rushlight.channels_last)
+    if result.dim() == 5:
+        formats.append(rushlight.channels_last_3d)
+    layout = None
+    if include_contiguity:
+        layout = next((f for f in formats if result.is_contiguous(memory_format=f)), None)
+    return TensorMetadata(
+        result.shape, result.dtype, result.requires_grad, result.stride(), layout, False, {}
+    )
+
+
+class ShapeProp(Interpreter):
+    """Sets `meta["tensor_meta"]` and `meta["type"]` of every node.
+
+    Args:
+        gm: the GraphModule.
+        fake_mode: run with tensors of this mode, without memory.
+    """
+
+    def __init__(self, gm: nn.Module, fake_mode: Any = None) -> None:
+        super().__init__(gm)
+        self.fake_mode = fake_mode
+
+    def run_node(self, n: Node) -> Any:
+        """Runs a node and notes what it gives."""
+        result = super().run_node(n)
+        found = False
+
+        def note(value: Any) -> Any:
+            nonlocal found
+            if isinstance(value, Tensor):
+                found = True
+                return _extract_tensor_metadata(value)
+            return value
+
+        known = map_aggregate(result, note)
+        if found:
+            n.meta["tensor_meta"] = known
+        n.meta["type"] = type(result)
+        return result
+
+    def propagate(self, *args: Any) -> Any:
+        """Runs the graph on inputs."""
+        if self.fake_mode is None:
+            return super().run(*args)
+        fake = [self.fake_mode.from_tensor(a) if isinstance(a, Tensor) else a for a in args]
+        with self.fake_mode:
+            return super().run(*fake)

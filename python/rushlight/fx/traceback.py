@@ -1,0 +1,75 @@
+"""Whether nodes that are made while others run take over what is known of those."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight.fx.node import Node
+
+__all__ = [
+    "format_stack",
+    "get_current_meta",
+    "has_preserved_node_meta",
+    "preserve_node_meta",
+    "set_current_meta",
+    "set_stack_trace",
+]
+
+_current: dict[str, Any] = {}
+_preserving = False
+
+
+@contextlib.contextmanager
+def preserve_node_meta(enable: bool = True) -> Iterator[None]:
+    """Lets nodes made inside take over `meta`."""
+    global _preserving, _current
+    before = _preserving, _current
+    _preserving, _current = enable, dict(_current)
+    try:
+        yield
+    finally:
+        _preserving, _current = before
+
+
+def has_preserved_node_meta() -> bool:
+    """Whether `preserve_node_meta` is on."""
+    return _preserving
+
+
+def set_stack_trace(stack: list[str]) -> None:
+    """The stack of what runs."""
+    if _preserving and stack:
+        _current["stack_trace"] = "".join(stack)
+
+
+def format_stack() -> list[str]:
+    """The stack of what runs: the one that was set, or Python's own."""
+    if _preserving:
+        return [_current.get("stack_trace", "")]
+    return traceback.format_list(traceback.extract_stack()[:-1])
+
+
+@contextlib.contextmanager
+def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
+    """What is known of the node that runs.
+
+    Args:
+        node: the node.
+        pass_name: who runs it.
+    """
+    global _current
+    before = _current
+    if _preserving and node.meta:
+        _current = {**node.meta, "from_node": [*node.meta.get("from_node", []), (node, pass_name)]}
+    try:
+        yield
+    finally:
+        _current = before
+
+
+def get_current_meta() -> dict[str, Any]:
+    """What is known of the node that runs."""
+    return _current
