@@ -83,7 +83,7 @@ void put_bias(Gemm& tile) {
   tile.beta = 1;
 }
 
-// Calls f(tile) for every tile, in parallel.
+// Calls f(tile, first row, first column) for every tile, in parallel.
 template <class F>
 void for_tiles(const Gemm& g, const F& f, Tile unit = {4, 16},
                Tile largest = {INT64_MAX, INT64_MAX}, int64_t least = least_work) {
@@ -103,7 +103,7 @@ void for_tiles(const Gemm& g, const F& f, Tile unit = {4, 16},
       if (g.bias != nullptr) {
         part.bias = static_cast<const char*>(g.bias) + j * itemsize(g.dtype);
       }
-      f(part);
+      f(part, i, j);
     }
   });
 }
@@ -159,34 +159,71 @@ const char* run_dots(const Gemm& g) {
   if (g.k < 32 || (few > 16 && (g.k < 128 || few * g.k > 1 << 17))) {
     return "many rows and columns, or short sums";
   }
-  if (few > few_rows && onednn::matmul_refusal(g) == nullptr) {
+  if (few > few_rows &&
+      (blocked_kernels().has_pairs(g.dtype) || onednn::matmul_refusal(g) == nullptr)) {
     return "the processor multiplies this dtype itself";
   }
-  for_tiles(g, small_gemm_kernels().dots);
+  for_tiles(g, [](const Gemm& tile, int64_t, int64_t) { small_gemm_kernels().dots(tile); });
   return nullptr;
+}
+
+// A complex row times a matrix: its real and its imaginary parts are two rows of real numbers.
+template <class T>
+void complex_row(const Gemm& g) {
+  const Scratch<T> sums(4 * g.n);
+  small_gemm_kernels().rows({.dtype = dtype_of_v<T>,
+                             .m = 2,
+                             .n = 2 * g.n,
+                             .k = g.k,
+                             .a = {g.a.data, 1, 2 * g.a.col},
+                             .b = {g.b.data, 2 * g.b.row, 1},
+                             .c = {sums.data(), 2 * g.n, 1}});
+  const auto alpha = g.alpha.as<complex<T>>();
+  const bool add = g.bias != nullptr || !g.beta.equal(0);
+  auto* const to = static_cast<complex<T>*>(g.c.data);
+  for (int64_t j = 0; j < g.n; j++) {
+    const T* const by_real = sums + 2 * j;
+    const T* const by_imaginary = by_real + 2 * g.n;
+    const complex<T> sum = {by_real[0] - by_imaginary[1], by_real[1] + by_imaginary[0]};
+    complex<T>& at = to[j * g.c.col];
+    const complex<T> before = g.bias != nullptr ? static_cast<const complex<T>*>(g.bias)[j]
+                              : add             ? at
+                                                : complex<T>();
+    at = add ? before + alpha * sum : alpha * sum;
+  }
 }
 
 // A few rows times a matrix, or a matrix times a few columns.
 const char* run_rows(const Gemm& g) {
-  if (!contains(set_floating, g.dtype)) {
-    return "not a real floating dtype";
+  if (g.dtype == kBool) {
+    return "bools";
   }
   const bool across = g.m > g.n;
   if (across && g.bias != nullptr) {
     return "a bias along the rows";
   }
   const Gemm t = across ? transposed(g) : g;
-  if (t.m > few_rows || t.b.col != 1) {
+  const bool complex_numbers = is_complex(g.dtype);
+  if (t.m > (complex_numbers ? 1 : few_rows) || t.b.col != 1) {
     return "more than few rows and columns, or not contiguous";
   }
-  for_tiles(t, small_gemm_kernels().rows);
+  if (t.n < 8 && t.k > 64) {
+    return "long sums of short rows";
+  }
+  for_tiles(t, [&](const Gemm& tile, int64_t, int64_t) {
+    if (complex_numbers) {
+      g.dtype == kComplexFloat ? complex_row<float>(tile) : complex_row<double>(tile);
+    } else {
+      small_gemm_kernels().rows(tile);
+    }
+  });
   return nullptr;
 }
 
 const char* run_onednn(const Gemm& g) {
   const char* refusal = onednn::matmul_refusal(g);
   if (refusal == nullptr) {
-    const auto multiply = [](Gemm tile) {
+    const auto multiply = [](Gemm tile, int64_t, int64_t) {
       if (tile.bias != nullptr) {
         put_bias(tile);
       }
@@ -197,28 +234,98 @@ const char* run_onednn(const Gemm& g) {
   return refusal;
 }
 
-// Panels of B are shared by the rows of a tile, A is read in place where its rows do not share few
-// lines of the first-level cache, as those at multiples of a page do.
-const char* run_blocked(const Gemm& g) {
-  const GemmBlock block = blocked_kernels().block(g.dtype);
+// Bytes of a factor's copy that tiles share.
+constexpr int64_t most_copied = int64_t{16} << 20;
+
+// Copies of factors that the tiles of one matrix share, made by all threads. Of B columns are
+// copied by and by where it is large.
+void multiply_shared(const Gemm& g, bool pairs, const GemmBlock& block, GemmFactors factors,
+                     Tile largest) {
+  const bool copy_a = !factors.a_in_place && g.m * block.row_bytes <= most_copied;
+  const Scratch<char> a_copy(copy_a ? g.m * block.row_bytes : 0);
+  if (copy_a) {
+    parallel_for(0, g.m, ceil_div(1 << 16, block.row_bytes), [&](int64_t begin, int64_t end) {
+      blocked_kernels().copy_a(g, pairs, begin, end, a_copy.data());
+    });
+    factors.a_copy = a_copy.data();
+    factors.rows = g.m;
+  }
+  const int64_t panel = block.columns * block.column_bytes;
+  const int64_t columns = std::max(largest.columns, most_copied / panel * block.columns);
+  const Scratch<char> b_copy(
+      factors.b_in_place ? 0 : ceil_div(std::min(columns, g.n), block.columns) * panel);
+  for (int64_t j = 0; j < g.n; j += columns) {
+    Gemm part = g;
+    part.n = std::min(columns, g.n - j);
+    place(part, g, 0, 0, j);
+    if (g.bias != nullptr) {
+      part.bias = static_cast<const char*>(g.bias) + j * itemsize(g.dtype);
+    }
+    if (!factors.b_in_place) {
+      // The panels of a task share lines of the rows of B.
+      parallel_for(0, ceil_div(part.n, block.columns), 4, [&](int64_t begin, int64_t end) {
+        blocked_kernels().copy_b(part, pairs, begin, end, b_copy.data());
+      });
+      factors.b_copy = b_copy.data();
+    }
+    for_tiles(
+        part,
+        [&](const Gemm& tile, int64_t row, int64_t column) {
+          GemmFactors here = factors;
+          here.first_row = row;
+          here.first_column = column;
+          blocked_kernels().multiply(tile, pairs, here);
+        },
+        {block.rows, block.columns}, largest);
+  }
+}
+
+// A is read in place where its rows do not share few lines of the first-level cache, as those at
+// multiples of a page do. B is read in place where few rows of A share it, or its rows lie close.
+void multiply_blocked(const Gemm& g, bool pairs) {
+  const GemmBlock block = blocked_kernels().block(g, pairs);
   const int64_t size = itemsize(g.dtype);
-  const bool complex = is_complex(g.dtype);
-  const bool a_in_place =
-      block.in_place && (!complex || g.a.col == 1) && (g.a.row * size % 4096 != 0 || g.m <= 8);
+  const bool a_in_place = block.a_in_place && (g.a.row * size % 4096 != 0 || g.m <= 8);
   // Rows of B that cross lines of the cache or lie in many pages cost more than panels of them,
   // unless few rows of A share these.
   const bool aligned = g.b.row * size % 64 == 0;
   const bool near = g.b.row * size <= 3072 && (aligned || g.k * g.n * size <= 1 << 16);
   const int64_t share = near ? 256 : (aligned ? 4 : 2) * block.rows;
-  const bool b_in_place = block.in_place && !complex && g.b.col == 1 && g.m <= share;
-  for_tiles(g, [&](const Gemm& tile) { blocked_kernels().multiply(tile, a_in_place, b_in_place); },
-            {block.rows, block.columns}, {16 * block.rows, 8 * block.columns});
+  const bool b_in_place = block.b_in_place && g.m <= share;
+  const GemmFactors factors = {.a_in_place = a_in_place, .b_in_place = b_in_place};
+  const Tile unit = {block.rows, block.columns};
+  const Tile largest = {16 * block.rows, 8 * block.columns};
+  if (g.batch == 1 && g.k > 0 && work_of(g) >= 2 * least_work) {
+    const Tile tile = choose_tile(g, unit, largest, least_work);
+    const bool rows_share = !b_in_place && tile.rows < g.m;
+    const bool columns_share = !a_in_place && tile.columns < g.n;
+    if (rows_share || columns_share) {
+      multiply_shared(g, pairs, block, factors, largest);
+      return;
+    }
+  }
+  for_tiles(
+      g,
+      [&](const Gemm& tile, int64_t, int64_t) { blocked_kernels().multiply(tile, pairs, factors); },
+      unit, largest);
+}
+
+const char* run_pairs(const Gemm& g) {
+  if (!blocked_kernels().has_pairs(g.dtype)) {
+    return "the processor does not multiply pairs of this dtype";
+  }
+  multiply_blocked(g, true);
+  return nullptr;
+}
+
+const char* run_blocked(const Gemm& g) {
+  multiply_blocked(g, false);
   return nullptr;
 }
 
 constexpr Candidate<Gemm> candidates[] = {
-    {"tiny", run_tiny},     {"dots", run_dots},       {"rows", run_rows},
-    {"oneDNN", run_onednn}, {"blocked", run_blocked},
+    {"tiny", run_tiny},   {"dots", run_dots},     {"rows", run_rows},
+    {"pairs", run_pairs}, {"oneDNN", run_onednn}, {"blocked", run_blocked},
 };
 
 // ---- long sums of small results ----

@@ -7,19 +7,39 @@
 
 namespace rushlight::cpu {
 
-// What the blocked product computes at once, and whether it writes its sums straight to the result,
-// so that factors may be read in place.
+// What the blocked product computes at once, whether its factors may be read in place, and the
+// bytes of copies: of a row of A and of a column of B.
 struct GemmBlock {
   int64_t rows;
   int64_t columns;
-  bool in_place;
+  bool a_in_place;
+  bool b_in_place;
+  int64_t row_bytes;
+  int64_t column_bytes;
+};
+
+// How the blocked product comes to its factors: in place, or through copies. A tile makes its own,
+// or finds those of a whole product of `rows` rows, in which it begins at a row and a column.
+struct GemmFactors {
+  bool a_in_place;
+  bool b_in_place;
+  const void* a_copy = nullptr;
+  const void* b_copy = nullptr;
+  int64_t rows = 0;
+  int64_t first_row = 0;
+  int64_t first_column = 0;
 };
 
 // Any dtype and strides but c.col == 1, one matrix. Sums run over k in order, whatever the tile.
+// `pairs`: two terms of a sum at once, for dtypes of which has_pairs is true.
 struct BlockedKernels {
-  GemmBlock (*block)(ScalarType dtype);
-  // In place: A of any strides (complex: a.col == 1), B of real numbers with b.col == 1.
-  void (*multiply)(const Gemm& tile, bool a_in_place, bool b_in_place);
+  bool (*has_pairs)(ScalarType dtype);
+  GemmBlock (*block)(const Gemm& problem, bool pairs);
+  // Rows of A from `first` to `last`; row 0 of all goes to `to`.
+  void (*copy_a)(const Gemm& problem, bool pairs, int64_t first, int64_t last, void* to);
+  // Panels of B of block.columns columns each; the first of all goes to `to`.
+  void (*copy_b)(const Gemm& problem, bool pairs, int64_t first, int64_t last, void* to);
+  void (*multiply)(const Gemm& tile, bool pairs, const GemmFactors& factors);
 };
 
 struct SmallGemmKernels {
@@ -29,7 +49,7 @@ struct SmallGemmKernels {
   // a.col == 1 and b.row == 1: every element of the result is one sum along contiguous memory, in
   // the same order whatever the tile. Floats and 16-bit floats, one matrix.
   void (*dots)(const Gemm& tile);
-  // m == 1 and b.col == 1: rows of B are added up. Floats and 16-bit floats, one matrix.
+  // m <= 4 and b.col == 1: rows of B are added up. All real dtypes but bool, one matrix.
   void (*rows)(const Gemm& tile);
 };
 inline constexpr int64_t tiny_limit = 16;

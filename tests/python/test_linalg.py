@@ -73,13 +73,16 @@ def test_product(size, dtype):
         (1, 90, 40),
         (130, 140, 150),
         (520, 1040, 33),
+        (129, 300, 1031),
+        (300, 257, 514),
+        (500, 600, 2),
     ],
     ids=str,
 )
 def test_layouts(size, left, right):
     m, n, k = size
     a, b = numbers(m, k), numbers(k, n)
-    for dtype in (torch.float32, torch.float64):
+    for dtype in TOLERANCE:
         close(laid_out(a, left, dtype) @ laid_out(b, right, dtype), a @ b, dtype, k)
 
 
@@ -143,6 +146,34 @@ def test_integers_wrap_around(dtype):
     np.testing.assert_array_equal((torch.from_numpy(a) @ torch.from_numpy(b)).numpy(), expected)
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8], ids=str)
+@pytest.mark.parametrize("size", [(3, 60, 41), (60, 2, 41), (300, 270, 515)], ids=str)
+def test_integers_add_multiples(size, dtype):
+    m, n, k = size
+    a, b = RNG.integers(-9, 9, (m, k)), RNG.integers(-9, 9, (k, n))
+    start = RNG.integers(-9, 9, (m, n))
+    expected = torch.from_numpy(3 * (a @ b) - 2 * start).to(dtype)
+    for left in ("rows", "columns", "apart"):
+        for right in ("rows", "columns", "apart"):
+            x, y = laid_out(a, left, dtype), laid_out(b, right, dtype)
+            result = torch.addmm(torch.from_numpy(start).to(dtype), x, y, beta=-2, alpha=3)
+            assert torch.equal(result, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128], ids=str)
+@pytest.mark.parametrize("size", [(1, 90, 41), (90, 1, 41), (120, 140, 260)], ids=str)
+def test_complex_layouts(size, dtype):
+    m, n, k = size
+    a, b, start = (numbers(*s) + 1j * numbers(*s) for s in ((m, k), (k, n), (m, n)))
+    expected = (2 - 1j) * (a @ b) + 3j * start
+    for left in ("rows", "columns", "apart"):
+        for right in ("rows", "columns", "apart"):
+            x, y = laid_out(a, left, dtype), laid_out(b, right, dtype)
+            added = torch.addmm(torch.from_numpy(start).to(dtype), x, y, beta=3j, alpha=2 - 1j)
+            np.testing.assert_allclose(added.numpy(), expected, rtol=1e-4, atol=1e-3)
+            np.testing.assert_allclose((x @ y).numpy(), a @ b, rtol=1e-4, atol=1e-3)
+
+
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128], ids=str)
 def test_complex(dtype):
     a, b = numbers(20, 30) + 1j * numbers(20, 30), numbers(30, 25) + 1j * numbers(30, 25)
@@ -203,7 +234,9 @@ def test_result_into_columns():
     "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.complex64], ids=str
 )
 @pytest.mark.parametrize(
-    "size", [(300, 270, 200), (64, 512, 784), (1, 3000, 500), (10, 12, 30000)], ids=str
+    "size",
+    [(300, 270, 200), (64, 512, 784), (128, 768, 3072), (1, 3000, 500), (10, 12, 30000)],
+    ids=str,
 )
 def test_bits_do_not_depend_on_threads(size, dtype):
     m, n, k = size

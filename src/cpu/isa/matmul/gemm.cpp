@@ -8,24 +8,52 @@
 namespace rushlight::cpu::RL_ISA {
 namespace {
 
-// What elements of S are summed as.
-template <class S>
-struct sum_type {
-  using type = compute_t<real_t<S>>;
+// Two terms of a sum that lie side by side, of which processors with AVX512-BF16 add up both
+// products in one instruction.
+struct __attribute__((may_alias, packed, aligned(2))) Pair {
+  uint32_t bits;
 };
-template <class S>
-  requires(is_integer_v<S> || std::is_same_v<S, bool>)
-struct sum_type<S> {
-  using type = std::conditional_t<sizeof(S) == 8, uint64_t, uint32_t>;
+
+}  // namespace
+
+#if defined(__AVX512F__)
+template <>
+struct Terms<Pair> {
+  using Sum = float;
+  using V = __m512;
+  static V load(const Pair* p) { return _mm512_loadu_ps(p); }
+  static V set1(Pair x) { return _mm512_castsi512_ps(_mm512_set1_epi32(static_cast<int>(x.bits))); }
+  // What lanes of x and of y were loaded from, side by side; the first n.
+  static void store_pairs(Pair* to, V x, V y, int64_t n) {
+    const __m512i first = _mm512_maskz_srli_epi32(0xffff, _mm512_castps_si512(x), 16);
+    store_some(reinterpret_cast<float*>(to),
+               _mm512_castsi512_ps(_mm512_or_si512(first, _mm512_castps_si512(y))), n);
+  }
+  // Not an intrinsic: this file is compiled for processors that lack the instruction, too.
+  static V fma(V a, V b, V c) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+  }
 };
-template <class S>
-using sum_t = typename sum_type<S>::type;
+#endif
+
+namespace {
 
 // Sums that an element of S takes.
 template <class S>
 constexpr int64_t parts = is_complex_v<S> ? 2 : 1;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// E that k elements of S are multiplied as, and elements that n such E hold.
+template <class S, class E>
+int64_t terms_of(int64_t k) {
+  return std::is_same_v<E, Pair> ? ceil_div(k, 2) : k * parts<S>;
+}
+template <class S, class E>
+int64_t elements_of(int64_t n) {
+  return std::is_same_v<E, Pair> ? 2 * n : n / parts<S>;
+}
 
 template <class S>
 sum_t<S> number(const Scalar& x) {
@@ -38,13 +66,13 @@ sum_t<S> number(const Scalar& x) {
 
 // ---- panels ----
 
-// to[q * ld + r] = from[r * row + q] for r < rows and q < columns.
-template <class S, class T>
-void transposed_copy(T* to, int64_t ld, const S* from, int64_t row, int64_t rows, int64_t columns) {
+// to[q * ld + r] = what at(r, q) points to, for r < rows and q < columns.
+template <class S, class T, class At>
+void transposed_copy(T* to, int64_t ld, int64_t rows, int64_t columns, const At& at) {
   if constexpr (is_integer_v<S> || std::is_same_v<S, bool>) {
     for (int64_t q = 0; q < columns; q++) {
       for (int64_t r = 0; r < rows; r++) {
-        to[q * ld + r] = static_cast<T>(read_element(from + r * row + q));
+        to[q * ld + r] = static_cast<T>(read_element(at(r, q)));
       }
     }
   } else {
@@ -57,7 +85,7 @@ void transposed_copy(T* to, int64_t ld, const S* from, int64_t row, int64_t rows
         typename V::V block[w];
 #pragma GCC unroll 16
         for (int64_t i = 0; i < w; i++) {
-          block[i] = i < m ? load_some(from + (r + i) * row + q, n) : V::zero();
+          block[i] = i < m ? load_some(at(r + i, q), n) : V::zero();
         }
         transpose<T>(block);
         if (n == w) {
@@ -80,7 +108,8 @@ template <class S, class T>
 void copy_panel(T* to, int64_t ld, const S* from, int64_t row, int64_t col, int64_t rows,
                 int64_t columns) {
   if (col == 1) {
-    transposed_copy(to, ld, from, row, rows, columns);
+    transposed_copy<S>(to, ld, rows, columns,
+                       [&](int64_t r, int64_t q) { return from + r * row + q; });
     return;
   }
   for (int64_t q = 0; q < columns; q++) {
@@ -105,35 +134,112 @@ void copy_panel(T* to, int64_t ld, const S* from, int64_t row, int64_t col, int6
   }
 }
 
-// Panel of A: `rows` rows of `depth` elements.
-template <class S, class T>
-void pack_a(T* to, const S* from, const Matrices& a, int64_t rows, int64_t depth) {
-  if constexpr (is_complex_v<S>) {
-    for (int64_t p = 0; p < depth; p++) {
-      for (int64_t r = 0; r < rows; r++) {
-        const S x = from[r * a.row + p * a.col];
-        to[2 * p * rows + r] = x.re;
-        to[(2 * p + 1) * rows + r] = x.im;
+// to[q * ld + r] = from[r * row + 2 * q * col] and the one after it, a zero where there is none.
+template <class S>
+void copy_panel(Pair* to, int64_t ld, const S* from, int64_t row, int64_t col, int64_t rows,
+                int64_t columns) {
+  int64_t q = 0;
+  if (col == 1) {
+    // Transposing looks at no bits.
+    q = columns / 2;
+    transposed_copy<float>(reinterpret_cast<float*>(to), ld, rows, q, [&](int64_t r, int64_t p) {
+      return reinterpret_cast<const float*>(from + r * row + 2 * p);
+    });
+  }
+  for (; 2 * q < columns; q++) {
+    Pair* const line = to + q * ld;
+    const S* const x = from + 2 * q * col;
+    const bool both = 2 * q + 1 < columns;
+    if (row == 1 && both) {
+      for_vectors<float>(rows, [&](int64_t r, int64_t n) {
+        Terms<Pair>::store_pairs(line + r, load_some(x + r, n), load_some(x + r + col, n), n);
+      });
+      continue;
+    }
+    for (int64_t r = 0; r < rows; r++) {
+      const uint32_t second = both ? x[r * row + col].bits : 0;
+      line[r].bits = x[r * row].bits | second << 16;
+    }
+  }
+}
+
+// Rows of A one after the other: to[r * ld + q] = from[r * row + q * col], converted.
+template <class S, class E>
+void copy_rows(E* to, int64_t ld, const S* from, int64_t row, int64_t col, int64_t rows,
+               int64_t depth) {
+  using T = typename Terms<E>::Sum;
+  constexpr bool pairs = std::is_same_v<E, Pair>;
+  constexpr bool as_it_lies =
+      pairs || (sizeof(S) == sizeof(E) * parts<S> && !std::is_same_v<S, bool>);
+  constexpr int64_t w = Simd<T>::width;
+  if constexpr (is_real_float_v<S>) {
+    if (row == 1 && col != 1) {
+      // Squares of columns, transposed.
+      E block[w * w];
+      for (int64_t r = 0; r < rows; r += w) {
+        const int64_t m = std::min(w, rows - r);
+        const int64_t step = elements_of<S, E>(w);
+        for (int64_t q = 0; q < depth; q += step) {
+          const int64_t n = std::min(step, depth - q);
+          copy_panel(block, w, from + r + q * col, 1, col, m, n);
+          transposed_copy<T>(
+              reinterpret_cast<T*>(to + r * ld + terms_of<S, E>(q)), ld, terms_of<S, E>(n), m,
+              [&](int64_t i, int64_t j) { return reinterpret_cast<const T*>(block + i * w + j); });
+        }
+      }
+      return;
+    }
+  }
+  for (int64_t r = 0; r < rows; r++) {
+    E* const line = to + r * ld;
+    const S* const x = from + r * row;
+    if (as_it_lies && col == 1) {
+      if (pairs && depth % 2 == 1) {
+        line[depth / 2] = E{};
+      }
+      std::memcpy(static_cast<void*>(line), x, depth * sizeof(S));
+      continue;
+    }
+    if constexpr (is_complex_v<S>) {
+      for (int64_t q = 0; q < depth; q++) {
+        line[2 * q] = x[q * col].re;
+        line[2 * q + 1] = x[q * col].im;
+      }
+    } else if constexpr (pairs) {
+      for (int64_t q = 0; q < depth; q += 2) {
+        const uint32_t second = q + 1 < depth ? x[(q + 1) * col].bits : 0;
+        line[q / 2].bits = x[q * col].bits | second << 16;
+      }
+    } else if (col == 1) {
+      if constexpr (is_real_float_v<S>) {
+        for_vectors<E>(depth,
+                       [&](int64_t q, int64_t n) { store_some(line + q, load_some(x + q, n), n); });
+      } else {
+        for (int64_t q = 0; q < depth; q++) {
+          line[q] = static_cast<E>(read_element(x + q));
+        }
+      }
+    } else {
+      for (int64_t q = 0; q < depth; q++) {
+        line[q] = static_cast<E>(read_element(x + q * col));
       }
     }
-  } else {
-    copy_panel(to, rows, from, a.row, a.col, rows, depth);
   }
 }
 
 // Panel of B: `columns` columns of `depth` elements, zeros beside them. Complex ones times alpha,
 // which their sums, of real numbers, could not take later.
-template <class S, class T>
-void pack_b(T* to, const S* from, const Matrices& b, int64_t columns, int64_t depth,
+template <class S, class E>
+void pack_b(E* to, const S* from, const Matrices& b, int64_t columns, int64_t depth,
             const Scalar& alpha) {
-  constexpr int64_t nr = GemmBlocks<T>::nr;
+  constexpr int64_t nr = GemmBlocks<typename Terms<E>::Sum>::nr;
   if (columns * parts<S> < nr) {
-    std::fill_n(to, depth * parts<S> * nr, T(0));
+    std::fill_n(to, terms_of<S, E>(depth) * nr, E{});
   }
   if constexpr (is_complex_v<S>) {
     const S factor = alpha.as<S>();
     for (int64_t p = 0; p < depth; p++) {
-      T* const line = to + 2 * p * nr;
+      E* const line = to + 2 * p * nr;
       for (int64_t j = 0; j < columns; j++) {
         const S x = factor * from[p * b.row + j * b.col];
         line[2 * j] = x.re;
@@ -149,9 +255,9 @@ void pack_b(T* to, const S* from, const Matrices& b, int64_t columns, int64_t de
 
 // ---- tiles ----
 
-template <class T, int vectors, size_t... I>
+template <class E, int vectors, size_t... I>
 constexpr auto kernel_table(std::index_sequence<I...>) {
-  return std::array{+[](const Micro<T>& z) { micro_kernel<T, I + 1, vectors>(z); }...};
+  return std::array{+[](const Micro<E>& z) { micro_kernel<E, I + 1, vectors>(z); }...};
 }
 
 // Sums as wide as the dtype go straight to the result.
@@ -167,124 +273,235 @@ void finish_rows(const Gemm& g, const T* sums) {
   for (int64_t i = 0; i < g.m; i++) {
     S* const to = static_cast<S*>(g.c.data) + i * g.c.row;
     const T* const from = sums + i * g.n;
-    for (int64_t j = 0; j < g.n; j++) {
-      T sum = alpha * from[j];
-      if (bias != nullptr) {
-        sum += static_cast<T>(read_element(bias + j));
-      } else if (beta != T(0)) {
-        sum += beta * static_cast<T>(read_element(to + j));
-      }
-      to[j] = convert<S>(sum);
-    }
-  }
-}
-
-template <class S>
-void blocked_typed(const Gemm& g, bool a_in_place, bool b_in_place) {
-  using T = sum_t<S>;
-  using B = GemmBlocks<T>;
-  constexpr int64_t w = B::width;
-  constexpr auto row_counts = std::make_index_sequence<B::max_rows>();
-  static constexpr auto one_vector = kernel_table<T, 1>(row_counts);
-  static constexpr auto two_vectors = kernel_table<T, 2>(row_counts);
-  // In units of T, of which a complex number is two.
-  const int64_t n = g.n * parts<S>;
-  const int64_t k = g.k * parts<S>;
-  const int64_t k_step = std::min(k, B::k_step);
-  const int64_t b_columns = ceil_div(n, B::nr) * B::nr;
-  const Scratch<T> a_panel(a_in_place ? 0 : B::max_rows * k_step);
-  const Scratch<T> b_panels(b_in_place ? k_step * (b_columns - n == 0 ? 0 : B::nr)
-                                       : k_step * b_columns);
-  const Scratch<T> sums(goes_to_result<S> ? 0 : g.m * n);
-  const S* const a = static_cast<const S*>(g.a.data);
-  const S* const b = static_cast<const S*>(g.b.data);
-  T* c = sums;
-  int64_t c_row = n;
-  const T* from = nullptr;  // what the first step adds
-  int64_t from_row = 0;
-  Micro<T> z{};
-  z.alpha = T(1);
-  T beta = T(1);
-  if constexpr (goes_to_result<S>) {
-    c = static_cast<T*>(g.c.data);
-    c_row = g.c.row * parts<S>;
-    if (g.bias != nullptr) {
-      from = static_cast<const T*>(g.bias);
-    } else if (!g.beta.equal(0)) {
-      from = c;
-      from_row = c_row;
-    }
-    if constexpr (!is_complex_v<S>) {
-      z.alpha = number<S>(g.alpha);
-      beta = g.bias != nullptr ? T(1) : number<S>(g.beta);
-    }
-  }
-  z.c_row = c_row;
-  // Panels of A are nearly equal.
-  const int64_t panels = ceil_div(g.m, B::max_rows);
-  const auto start = [&](int64_t panel) { return g.m * panel / panels; };
-  for (int64_t p = 0; p == 0 || p < k; p += B::k_step) {
-    z.k = std::min(k_step, k - p);
-    z.beta = p == 0 ? beta : T(1);
-    z.from_row = p == 0 ? from_row : c_row;
-    const int64_t depth = z.k / parts<S>;
-    const S* const a_step = a + p / parts<S> * g.a.col;
-    const S* const b_step = b + p / parts<S> * g.b.row;
-    // The last columns of B are copied in any case: whole vectors would end behind the matrix.
-    const int64_t first_packed = b_in_place ? n / B::nr * B::nr : 0;
-    for (int64_t j = first_packed; j < n; j += B::nr) {
-      pack_b(b_panels + (j - first_packed) * z.k, b_step + j / parts<S> * g.b.col, g.b,
-             std::min(B::nr, n - j) / parts<S>, depth, g.alpha);
-    }
-    for (int64_t panel = 0; panel < panels; panel++) {
-      const int64_t i = start(panel);
-      const int64_t rows = start(panel + 1) - i;
-      if (a_in_place) {
-        z.a = reinterpret_cast<const T*>(a_step + i * g.a.row);
-        z.a_row = g.a.row * parts<S>;
-        z.a_col = g.a.col;
-      } else {
-        pack_a<S, T>(a_panel, a_step + i * g.a.row, g.a, rows, depth);
-        z.a = a_panel;
-        z.a_row = 1;
-        z.a_col = rows;
-      }
-      for (int64_t j = 0; j < n; j += B::nr) {
-        z.columns = std::min(B::nr, n - j);
-        if (j < first_packed) {
-          z.b = reinterpret_cast<const T*>(b_step) + j;
-          z.b_row = g.b.row;
-        } else {
-          z.b = b_panels + (j - first_packed) * z.k;
-          z.b_row = B::nr;
+    if constexpr (is_real_float_v<S>) {
+      using V = Simd<T>;
+      for_vectors<T>(g.n, [&](int64_t j, int64_t n) {
+        auto sum = V::mul(V::set1(alpha), load_some(from + j, n));
+        if (bias != nullptr) {
+          sum = V::add(sum, load_some(bias + j, n));
+        } else if (beta != T(0)) {
+          sum = V::fma(V::set1(beta), load_some(to + j, n), sum);
         }
-        z.c = c + i * c_row + j;
-        z.from = p > 0 ? z.c : from == nullptr ? nullptr : from + i * from_row + j;
-        (z.columns <= w ? one_vector : two_vectors)[rows - 1](z);
+        store_some(to + j, sum, n);
+      });
+    } else {
+      for (int64_t j = 0; j < g.n; j++) {
+        T sum = alpha * from[j];
+        if (bias != nullptr) {
+          sum += static_cast<T>(read_element(bias + j));
+        } else if (beta != T(0)) {
+          sum += beta * static_cast<T>(read_element(to + j));
+        }
+        to[j] = convert<S>(sum);
       }
     }
   }
-  if constexpr (!goes_to_result<S>) {
-    finish_rows<S, T>(g, sums.data());
+}
+
+// What comes of S and E: blocks, panels of B, and tiles.
+template <class S, class E>
+struct Blocked {
+  using T = typename Terms<E>::Sum;
+  using B = GemmBlocks<T>;
+  static constexpr bool pairs = std::is_same_v<E, Pair>;
+  static constexpr bool like_terms = sizeof(real_t<S>) == sizeof(E) && !std::is_same_v<S, bool>;
+  // Rows of A that are copied begin in lines of the first-level cache far from each other.
+  static constexpr int64_t a_row = B::k_step + 64 / sizeof(E);
+
+  static GemmBlock block(const Gemm& g) {
+    const bool whole_pairs = g.k % 2 == 0 && g.a.row % 2 == 0 && g.a.col == 1;
+    return {.rows = B::max_rows,
+            .columns = B::nr / parts<S>,
+            .a_in_place = pairs ? whole_pairs : like_terms && (!is_complex_v<S> || g.a.col == 1),
+            .b_in_place = !pairs && like_terms && !is_complex_v<S> && g.b.col == 1,
+            .row_bytes =
+                ceil_div(terms_of<S, E>(g.k), B::k_step) * a_row * static_cast<int64_t>(sizeof(E)),
+            .column_bytes = terms_of<S, E>(g.k) * parts<S> * static_cast<int64_t>(sizeof(E))};
   }
-}
 
-GemmBlock block(ScalarType dtype) {
-  return visit_dtype<set_all>("matmul", dtype, [](auto tag) -> GemmBlock {
+  // All first steps of the sum come before all second ones.
+  static void copy_a(const Gemm& g, int64_t first, int64_t last, void* to) {
+    const int64_t step = elements_of<S, E>(B::k_step);
+    for (int64_t p = 0; p < g.k; p += step) {
+      const S* const from = static_cast<const S*>(g.a.data) + first * g.a.row + p * g.a.col;
+      const int64_t line = p / step * g.m + first;
+      copy_rows<S, E>(static_cast<E*>(to) + line * a_row, a_row, from, g.a.row, g.a.col,
+                      last - first, std::min(step, g.k - p));
+    }
+  }
+
+  static void copy_b(const Gemm& g, int64_t first, int64_t last, void* to) {
+    constexpr int64_t columns = B::nr / parts<S>;
+    const int64_t panel = terms_of<S, E>(g.k) * B::nr;
+    // Rows of B lie far apart: a stretch of each serves all panels.
+    const int64_t step = elements_of<S, E>(B::k_step);
+    for (int64_t p = 0; p < g.k; p += step) {
+      for (int64_t q = first; q < last; q++) {
+        const S* const from = static_cast<const S*>(g.b.data) + p * g.b.row + q * columns * g.b.col;
+        pack_b(static_cast<E*>(to) + q * panel + terms_of<S, E>(p) * B::nr, from, g.b,
+               std::min(columns, g.n - q * columns), std::min(step, g.k - p), g.alpha);
+      }
+    }
+  }
+
+  static void multiply(const Gemm& g, const GemmFactors& factors) {
+    constexpr int64_t w = B::width;
+    constexpr auto row_counts = std::make_index_sequence<B::max_rows>();
+    static constexpr auto one_vector = kernel_table<E, 1>(row_counts);
+    static constexpr auto two_vectors = kernel_table<E, 2>(row_counts);
+    const int64_t n = g.n * parts<S>;
+    const int64_t k = terms_of<S, E>(g.k);
+    const int64_t k_step = std::min(k, B::k_step);
+    const E* const given_a = static_cast<const E*>(factors.a_copy);
+    const E* const given_b = static_cast<const E*>(factors.b_copy);
+    // The last columns of B are copied in any case: whole vectors would end behind the matrix.
+    const int64_t first_packed = factors.b_in_place ? n / B::nr * B::nr : 0;
+    const Scratch<E> a_panel(factors.a_in_place || given_a != nullptr ? 0 : B::max_rows * a_row);
+    const Scratch<E> b_panels(
+        given_b != nullptr ? 0 : k_step * ceil_div(n - first_packed, B::nr) * B::nr);
+    const Scratch<T> sums(goes_to_result<S> ? 0 : g.m * n);
+    const S* const a = static_cast<const S*>(g.a.data);
+    const S* const b = static_cast<const S*>(g.b.data);
+    T* c = sums;
+    int64_t c_row = n;
+    const T* from = nullptr;  // what the first step adds
+    int64_t from_row = 0;
+    Micro<E> z{};
+    z.alpha = T(1);
+    T beta = T(1);
+    if constexpr (goes_to_result<S>) {
+      c = static_cast<T*>(g.c.data);
+      c_row = g.c.row * parts<S>;
+      if (g.bias != nullptr) {
+        from = static_cast<const T*>(g.bias);
+      } else if (!g.beta.equal(0)) {
+        from = c;
+        from_row = c_row;
+      }
+      if constexpr (!is_complex_v<S>) {
+        z.alpha = number<S>(g.alpha);
+        beta = g.bias != nullptr ? T(1) : number<S>(g.beta);
+      }
+    }
+    z.c_row = c_row;
+    // Panels of A are nearly equal. Where writing the result is what costs, few of its rows at a
+    // time do not drive each other out of the first-level cache.
+    const int64_t most_rows = k < 8 ? 4 : B::max_rows;
+    const int64_t panels = ceil_div(g.m, most_rows);
+    const auto start = [&](int64_t panel) { return g.m * panel / panels; };
+    for (int64_t p = 0; p == 0 || p < k; p += B::k_step) {
+      z.k = std::min(k_step, k - p);
+      z.beta = p == 0 ? beta : T(1);
+      z.from_row = p == 0 ? from_row : c_row;
+      const int64_t at = elements_of<S, E>(p);
+      const int64_t depth = std::min(elements_of<S, E>(z.k), g.k - at);
+      const S* const a_step = a + at * g.a.col;
+      const S* const b_step = b + at * g.b.row;
+      if (given_b == nullptr) {
+        for (int64_t j = first_packed; j < n; j += B::nr) {
+          pack_b(b_panels + (j - first_packed) * z.k, b_step + j / parts<S> * g.b.col, g.b,
+                 std::min(B::nr, n - j) / parts<S>, depth, g.alpha);
+        }
+      }
+      for (int64_t panel = 0; panel < panels; panel++) {
+        const int64_t i = start(panel);
+        const int64_t rows = start(panel + 1) - i;
+        const S* const a_rows = a_step + i * g.a.row;
+        if (factors.a_in_place) {
+          z.a = reinterpret_cast<const E*>(a_rows);
+          z.a_row = terms_of<S, E>(g.a.row);
+          z.a_col = pairs ? 1 : g.a.col;
+        } else {
+          z.a = a_panel;
+          z.a_row = a_row;
+          z.a_col = 1;
+          if (given_a != nullptr) {
+            z.a = given_a + (p / B::k_step * factors.rows + factors.first_row + i) * a_row;
+          } else {
+            copy_rows<S, E>(a_panel, a_row, a_rows, g.a.row, g.a.col, rows, depth);
+          }
+        }
+        // The processor foresees no short rows: those of the next panel are on their way meanwhile.
+        if (z.a_col == 1 && panel + 1 < panels) {
+          const int64_t next = start(panel + 2) - i - rows;
+          for (int64_t r = 0; r < next; r++) {
+            const E* const line = given_a != nullptr
+                                      ? z.a + (rows + r) * a_row
+                                      : reinterpret_cast<const E*>(a_rows + (rows + r) * g.a.row);
+            for (int64_t q = 0; q < z.k; q += 64 / static_cast<int64_t>(sizeof(E))) {
+              __builtin_prefetch(line + q, 0, 2);
+            }
+          }
+        }
+        for (int64_t j = 0; j < n; j += B::nr) {
+          z.columns = std::min(B::nr, n - j);
+          if (j < first_packed) {
+            z.b = reinterpret_cast<const E*>(b_step) + j;
+            z.b_row = g.b.row;
+          } else {
+            z.b = given_b != nullptr
+                      ? given_b + (factors.first_column * parts<S> + j) * k + p * B::nr
+                      : b_panels + (j - first_packed) * z.k;
+            z.b_row = B::nr;
+          }
+          z.c = c + i * c_row + j;
+          z.from = p > 0 ? z.c : from == nullptr ? nullptr : from + i * from_row + j;
+          (z.columns <= w ? one_vector : two_vectors)[rows - 1](z);
+        }
+      }
+    }
+    if constexpr (!goes_to_result<S>) {
+      finish_rows<S, T>(g, sums.data());
+    }
+  }
+};
+
+// Calls f(Blocked<S, E>()).
+template <class F>
+auto visit_terms(const Gemm& g, bool pairs, const F& f) {
+#if defined(__AVX512F__)
+  if (pairs) {
+    return f(Blocked<BFloat16, Pair>());
+  }
+#endif
+  return visit_dtype<set_all>("matmul", g.dtype, [&](auto tag) {
     using S = typename decltype(tag)::type;
-    using B = GemmBlocks<sum_t<S>>;
-    return {B::max_rows, B::nr / parts<S>, goes_to_result<S>};
+    return f(Blocked<S, sum_t<S>>());
   });
 }
 
-void blocked(const Gemm& tile, bool a_in_place, bool b_in_place) {
-  visit_dtype<set_all>("matmul", tile.dtype, [&](auto tag) {
-    blocked_typed<typename decltype(tag)::type>(tile, a_in_place, b_in_place);
-  });
+bool has_pairs(ScalarType dtype) {
+#if defined(__AVX512F__)
+  // Where the processor multiplies tiles, oneDNN is several times as fast.
+  static const bool has = [] {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("amx-bf16") == 0;
+  }();
+  return has && dtype == kBFloat16;
+#else
+  static_cast<void>(dtype);
+  return false;
+#endif
+}
+
+GemmBlock block(const Gemm& g, bool pairs) {
+  return visit_terms(g, pairs, [&](auto blocked) { return blocked.block(g); });
+}
+
+void copy_a(const Gemm& g, bool pairs, int64_t first, int64_t last, void* to) {
+  visit_terms(g, pairs, [&](auto blocked) { blocked.copy_a(g, first, last, to); });
+}
+
+void copy_b(const Gemm& g, bool pairs, int64_t first, int64_t last, void* to) {
+  visit_terms(g, pairs, [&](auto blocked) { blocked.copy_b(g, first, last, to); });
+}
+
+void multiply(const Gemm& tile, bool pairs, const GemmFactors& factors) {
+  visit_terms(tile, pairs, [&](auto blocked) { blocked.multiply(tile, factors); });
 }
 
 }  // namespace
 
-const BlockedKernels blocked_kernels = {block, blocked};
+const BlockedKernels blocked_kernels = {has_pairs, block, copy_a, copy_b, multiply};
 
 }  // namespace rushlight::cpu::RL_ISA

@@ -28,6 +28,19 @@ struct Simd<T> {
   static V fma(V a, V b, V c) { return a * b + c; }
 };
 
+// What elements of S are summed as.
+template <class S>
+struct sum_type {
+  using type = compute_t<real_t<S>>;
+};
+template <class S>
+  requires(is_integer_v<S> || std::is_same_v<S, bool>)
+struct sum_type<S> {
+  using type = std::conditional_t<sizeof(S) == 8, uint64_t, uint32_t>;
+};
+template <class S>
+using sum_t = typename sum_type<S>::type;
+
 template <class T>
 struct GemmBlocks {
   static constexpr int64_t width = Simd<T>::width;
@@ -42,15 +55,23 @@ struct GemmBlocks {
   static constexpr int64_t n_step = 16 * 32;  // a block of B in the next
 };
 
+// How elements E of the factors are multiplied and added up: numbers as they are. Other E stand for
+// several terms of a sum at once.
+template <class E>
+struct Terms : Simd<E> {
+  using Sum = E;
+};
+
 // What a micro-kernel computes: rows x columns of c = alpha * a @ b + beta * from, where `from` is
 // nothing, c itself or a row of biases. Operands may lie in panels or in place.
-template <class T>
+template <class E>
 struct Micro {
+  using T = typename Terms<E>::Sum;
   int64_t k;
-  const T* a;
+  const E* a;
   int64_t a_row;
   int64_t a_col;
-  const T* b;  // whole vectors are read, whatever `columns` says
+  const E* b;  // whole vectors are read, whatever `columns` says
   int64_t b_row;
   T* c;
   int64_t c_row;
@@ -61,8 +82,10 @@ struct Micro {
   T beta;
 };
 
-template <class T, int rows, int vectors>
-inline __attribute__((always_inline)) void micro_kernel(const Micro<T>& z) {
+template <class E, int rows, int vectors>
+inline __attribute__((always_inline)) void micro_kernel(const Micro<E>& z) {
+  using P = Terms<E>;
+  using T = typename P::Sum;
   using S = Simd<T>;
   using V = typename S::V;
   constexpr int64_t w = S::width;
@@ -76,27 +99,27 @@ inline __attribute__((always_inline)) void micro_kernel(const Micro<T>& z) {
   }
   // One address serves three rows, so that all fit into registers.
   constexpr int groups = (rows + 2) / 3;
-  const T* a[groups];
+  const E* a[groups];
 #pragma GCC unroll 5
   for (int g = 0; g < groups; g++) {
     a[g] = z.a + 3 * g * z.a_row;
   }
-  const T* b = z.b;
+  const E* b = z.b;
   for (int64_t p = z.k; p > 0; p--) {
     V bs[vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) {
-      bs[v] = S::load(b + v * w);
+      bs[v] = P::load(b + v * w);
       // In place, rows of B may be far apart: the processor does not foresee them.
       __builtin_prefetch(b + 8 * z.b_row + v * w);
     }
     b += z.b_row;
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++) {
-      const V x = S::set1(a[i / 3][i % 3 * z.a_row]);
+      const V x = P::set1(a[i / 3][i % 3 * z.a_row]);
 #pragma GCC unroll 2
       for (int v = 0; v < vectors; v++) {
-        acc[i][v] = S::fma(x, bs[v], acc[i][v]);
+        acc[i][v] = P::fma(x, bs[v], acc[i][v]);
       }
     }
 #pragma GCC unroll 5

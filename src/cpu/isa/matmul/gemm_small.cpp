@@ -2,7 +2,7 @@
 // and a vector times a matrix. Which of them runs, and on which threads, is decided in
 // cpu/gemm.cpp.
 #include "cpu/gemm_kernels.h"
-#include "cpu/isa/simd.h"
+#include "cpu/isa/matmul/gemm_engine.h"
 #include "cpu/scratch.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -299,7 +299,57 @@ void rows_typed(const Gemm& g) {
   }
 }
 
+// Of integers, which the compiler knows how to multiply.
+template <class S>
+void rows_of_integers(const Gemm& g) {
+  using T = sum_t<S>;
+  const Scratch<T> sums(g.n);
+  for (int64_t i = 0; i < g.m; i++) {
+    const S* const a = static_cast<const S*>(g.a.data) + i * g.a.row;
+    const S* const b = static_cast<const S*>(g.b.data);
+    T* const sum = sums;
+    std::fill_n(sum, g.n, T(0));
+    int64_t p = 0;
+    for (; p + 4 <= g.k; p += 4) {
+      const S* const x = a + p * g.a.col;
+      const T x0 = static_cast<T>(x[0]);
+      const T x1 = static_cast<T>(x[g.a.col]);
+      const T x2 = static_cast<T>(x[2 * g.a.col]);
+      const T x3 = static_cast<T>(x[3 * g.a.col]);
+      const S* const y = b + p * g.b.row;
+      for (int64_t j = 0; j < g.n; j++) {
+        sum[j] += x0 * static_cast<T>(y[j]) + x1 * static_cast<T>(y[g.b.row + j]) +
+                  x2 * static_cast<T>(y[2 * g.b.row + j]) + x3 * static_cast<T>(y[3 * g.b.row + j]);
+      }
+    }
+    for (; p < g.k; p++) {
+      const T x = static_cast<T>(a[p * g.a.col]);
+      for (int64_t j = 0; j < g.n; j++) {
+        sum[j] += x * static_cast<T>(b[p * g.b.row + j]);
+      }
+    }
+    const T alpha = static_cast<T>(g.alpha.as<int64_t>());
+    const T beta = static_cast<T>(g.beta.as<int64_t>());
+    S* const to = static_cast<S*>(g.c.data) + i * g.c.row;
+    for (int64_t j = 0; j < g.n; j++) {
+      T total = alpha * sum[j];
+      if (g.bias != nullptr) {
+        total += static_cast<T>(static_cast<const S*>(g.bias)[j]);
+      } else if (beta != T(0)) {
+        total += beta * static_cast<T>(to[j * g.c.col]);
+      }
+      to[j * g.c.col] = static_cast<S>(total);
+    }
+  }
+}
+
 void rows(const Gemm& tile) {
+  if (!contains(set_floating, tile.dtype)) {
+    visit_dtype<set_integers>("matmul", tile.dtype, [&](auto tag) {
+      rows_of_integers<typename decltype(tag)::type>(tile);
+    });
+    return;
+  }
   visit_dtype<set_floating>("matmul", tile.dtype, [&](auto tag) {
     using S = typename decltype(tag)::type;
     switch (tile.m) {
