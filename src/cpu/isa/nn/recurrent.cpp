@@ -111,64 +111,68 @@ inline void bend_all(T* values, int64_t n, const F& f) {
   }
 }
 
-// The cell's formula for nr units of one sequence. gates[g]: what the input and the hidden state
-// give (of the gru's last one apart in `inner`). Updates hidden (and cell), fills kept.
+// The cell's formula for n units, nr of every sequence of a panel: loops as long as that, so that a
+// function's steps for one vector wait for none of another's. gates[g]: what the input and the
+// hidden state give (of the gru's last one apart: the hidden state's share in gates[3]). Updates
+// hidden (and cell), fills what is kept.
 template <class T>
-void apply_cell(Cell kind, T (*__restrict gates)[lanes<T>], const T* __restrict inner,
-                T* __restrict hidden, T* __restrict cell) {
-  constexpr int64_t nr = lanes<T>;
+void apply_cell(Cell kind, int64_t n, T* __restrict first, T* __restrict second,
+                T* __restrict third, T* __restrict fourth, T* __restrict hidden,
+                T* __restrict cell) {
   switch (kind) {
     case Cell::Lstm:
       // A function at a time: short loops stay in registers.
-      bend_all(gates[0], 2 * nr, [](T v) { return sigmoid(v); });
-      bend_all(gates[2], nr, [](T v) { return math::tanh(v); });
-      bend_all(gates[3], nr, [](T v) { return sigmoid(v); });
-      for (int64_t x = 0; x < nr; x++) {
-        cell[x] = gates[1][x] * cell[x] + gates[0][x] * gates[2][x];
+      bend_all(first, n, [](T v) { return sigmoid(v); });
+      bend_all(second, n, [](T v) { return sigmoid(v); });
+      bend_all(third, n, [](T v) { return math::tanh(v); });
+      bend_all(fourth, n, [](T v) { return sigmoid(v); });
+      for (int64_t x = 0; x < n; x++) {
+        cell[x] = second[x] * cell[x] + first[x] * third[x];
         hidden[x] = cell[x];
       }
-      bend_all(hidden, nr, [](T v) { return math::tanh(v); });
-      for (int64_t x = 0; x < nr; x++) {
-        hidden[x] *= gates[3][x];
+      bend_all(hidden, n, [](T v) { return math::tanh(v); });
+      for (int64_t x = 0; x < n; x++) {
+        hidden[x] *= fourth[x];
       }
       return;
     case Cell::Gru:
-      bend_all(gates[0], 2 * nr, [](T v) { return sigmoid(v); });
-      for (int64_t x = 0; x < nr; x++) {
-        gates[2][x] += gates[0][x] * inner[x];
-        gates[3][x] = inner[x];
+      bend_all(first, n, [](T v) { return sigmoid(v); });
+      bend_all(second, n, [](T v) { return sigmoid(v); });
+      for (int64_t x = 0; x < n; x++) {
+        third[x] += first[x] * fourth[x];
       }
-      bend_all(gates[2], nr, [](T v) { return math::tanh(v); });
-      for (int64_t x = 0; x < nr; x++) {
-        hidden[x] = gates[2][x] + gates[1][x] * (hidden[x] - gates[2][x]);
+      bend_all(third, n, [](T v) { return math::tanh(v); });
+      for (int64_t x = 0; x < n; x++) {
+        hidden[x] = third[x] + second[x] * (hidden[x] - third[x]);
       }
       return;
     case Cell::Tanh:
-      for (int64_t x = 0; x < nr; x++) {
-        hidden[x] = math::tanh(gates[0][x]);
-      }
+      std::copy_n(first, n, hidden);
+      bend_all(hidden, n, [](T v) { return math::tanh(v); });
       return;
     case Cell::Relu:
-      for (int64_t x = 0; x < nr; x++) {
-        hidden[x] = math::maximum(gates[0][x], T(0));
+      for (int64_t x = 0; x < n; x++) {
+        hidden[x] = math::maximum(first[x], T(0));
       }
       return;
   }
 }
 
-// gate = what the hidden state gives (sums and bias; into `inner` where that stays apart) and what
-// the input gives, for n of nr units.
+// gate = what the hidden state gives (sums and bias; it stays in `sums` where that is another
+// place) and what the input gives, for n of nr units.
 template <class S, class T>
-inline void add_gate(T* __restrict gate, T* __restrict inner, const T* __restrict sums,
-                     const T* __restrict bias, const S* __restrict given, int64_t n) {
+inline void add_gate(T* gate, T* sums, const T* __restrict bias, const S* __restrict given,
+                     int64_t n) {
   const auto add = [&](auto count) __attribute__((always_inline)) {
-    if (inner == nullptr) {
+    if (gate == sums) {
+#pragma GCC ivdep
       for (int64_t j = 0; j < count; j++) {
-        gate[j] = static_cast<T>(given[j]) + (sums[j] + bias[j]);
+        sums[j] = static_cast<T>(given[j]) + (sums[j] + bias[j]);
       }
     } else {
+#pragma GCC ivdep
       for (int64_t j = 0; j < count; j++) {
-        inner[j] = sums[j] + bias[j];
+        sums[j] += bias[j];
         gate[j] = static_cast<T>(given[j]);
       }
     }
@@ -233,11 +237,16 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
     parallel_for(
         0, blocks, std::max<int64_t>(1, least_work / std::max<int64_t>(1, work)),
         [&](int64_t begin, int64_t end) {
-          alignas(64) T sums[4][GemmBlocks<T>::max_rows * nr];
-          alignas(64) T gates[4][nr] = {};
-          alignas(64) T inner[nr] = {};
-          alignas(64) T h[nr] = {};
-          alignas(64) T c[nr] = {};
+          constexpr int64_t panel = GemmBlocks<T>::max_rows * nr;
+          alignas(64) T sums[4][panel];
+          alignas(64) T h[panel];
+          alignas(64) T c[panel];
+          const int64_t used = std::min(m, GemmBlocks<T>::max_rows) * nr;
+          for (T* units : {sums[2], sums[3], h, c}) {
+            std::fill_n(units, used, T(0));  // units behind the last one are computed, too
+          }
+          const bool gru = z.cell == Cell::Gru;
+          T* const gates[4] = {sums[0], sums[1], sums[gru ? 3 : 2], sums[gru ? 2 : 3]};
           for (int64_t block = begin; block < end; block++) {
             const int64_t u = block * nr;
             const int64_t n = std::min(nr, z.units - u);
@@ -258,34 +267,36 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
                 const int64_t b = i + r;
                 const S* x = given + z.row(t, b) * z.gates * z.units + u;
                 for (int64_t g = 0; g < z.gates; g++) {
-                  const bool apart = z.cell == Cell::Gru && g == 2;
-                  add_gate(gates[g], apart ? inner : nullptr, sums[g] + r * nr,
-                           bias + g * z.units + u, x + g * z.units, n);
+                  add_gate(gates[g] + r * nr, sums[g] + r * nr, bias + g * z.units + u,
+                           x + g * z.units, n);
                 }
-                T* const hidden_row = state + b * z.units + u;
-                if (!projected) {
-                  move_units<T>(h, hidden_row, n);
+                if (gru) {
+                  move_units<T>(h + r * nr, state + b * z.units + u, n);
                 }
                 if (keep_cells != nullptr) {
-                  move_units<T>(c, cell + b * z.units + u, n);
+                  move_units<T>(c + r * nr, cell + b * z.units + u, n);
                 }
-                apply_cell<T>(z.cell, gates, inner, h, c);
+              }
+              apply_cell<T>(z.cell, rows * nr, gates[0], gates[1], gates[2], gates[3], h, c);
+              for (int64_t r = 0; r < rows; r++) {
+                const int64_t b = i + r;
                 const int64_t own_row = z.own_row(t, b);
                 for (int64_t g = 0; g < z.kept; g++) {
-                  move_units<T>(keep + (own_row * z.kept + g) * z.units + u, gates[g], n);
+                  move_units<T>(keep + (own_row * z.kept + g) * z.units + u, gates[g] + r * nr, n);
                 }
                 if (keep_cells != nullptr) {
-                  move_units<T>(cell + b * z.units + u, c, n);
-                  move_units<T>(keep_cells + own_row * z.units + u, c, n);
+                  move_units<T>(cell + b * z.units + u, c + r * nr, n);
+                  move_units<T>(keep_cells + own_row * z.units + u, c + r * nr, n);
                 }
+                T* const hidden_row = state + b * z.units + u;
                 if (projected) {
-                  move_units<T>(hidden_row, h, n);
+                  move_units<T>(hidden_row, h + r * nr, n);
                   continue;
                 }
                 S* const to = out + z.row(t, b) * z.hidden + u;
 #pragma GCC ivdep
                 for (int64_t j = 0; j < n; j++) {
-                  const S shown = S(h[j]);
+                  const S shown = S(h[r * nr + j]);
                   to[j] = shown;
                   hidden_row[j] = static_cast<T>(shown);  // the state is what the output shows
                 }
