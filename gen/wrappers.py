@@ -31,7 +31,7 @@ Tensor run_$symbol($parameters, const Tensor* given, bool resize) {
   if (it.numel() != 0 && !it.device().is_meta()) {
     $choice
   }
-  return it.output();
+  return it.take_output();
 }
 """
 
@@ -117,7 +117,7 @@ def choice(op: Op) -> list[str]:
         call = f"run_formula({commas('it', f'&KernelTable::{f.name}', attributes)});"
         fits = [f.when, f"contains({' | '.join(f.dtypes)}, it.common_dtype())" if f.dtypes else ""]
         test = " && ".join(filter(None, fits))
-        lines += block(f"if ({test})", [call, "return it.output();"]) if test else [call]
+        lines += block(f"if ({test})", [call, "return it.take_output();"]) if test else [call]
     return lines if not test else [*lines, "dtype_not_implemented(it.op(), it.common_dtype());"]
 
 

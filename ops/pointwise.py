@@ -167,7 +167,7 @@ composite("square(Tensor self) -> Tensor", variants="function method out", ref="
 composite("square_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
           doc="`square` in place.")
 op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-   kernel=_scaled("addcmul_plain", "addcmul", "value", everything),
+   kernel=_scaled("addcmul_plain", "addcmul", "value", numbers),
    grad={"self": "grad", "tensor1": "scaled(grad * tensor2.conj(), value.conj())",
          "tensor2": "scaled(grad * tensor1.conj(), value.conj())"},
    doc="self + value * tensor1 * tensor2.",
@@ -180,8 +180,10 @@ op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> T
    doc="self + value * tensor1 / tensor2.",
    autocast={"accelerator": "promote"})
 op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
-   kernel=pointwise(floating, complex_, check=['check_same_dtype(self, "end", end)',
-                                               'check_same_dtype(self, "weight", weight)']),
+   kernel=pointwise(floating, complex_,
+                    check=['check_dtype("lerp", set_floating | set_complexes, self)',
+                           'check_same_dtype(self, "end", end)',
+                           'check_same_dtype(self, "weight", weight)']),
    node={"!weight.impl()->is_wrapped_number()": 1},
    grad={"self": "grad * (1 - weight).conj()", "end": "grad * weight.conj()",
          "weight": "grad * (end - self).conj()"},
@@ -224,7 +226,9 @@ op("signbit(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bo
 op("hypot(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    grad={"self": "grad * (self / result)", "other": "grad * (other / result)"}, ref="numpy.hypot",
    doc="The length of (self, other).")
-op("heaviside(Tensor self, Tensor values) -> Tensor", kernel=pointwise(real, boolean), grad="none",
+op("heaviside(Tensor self, Tensor values) -> Tensor",
+   kernel=pointwise(real, boolean, check=['check_equal_dtypes("heaviside", self, values)']),
+   grad="none",
    ref="numpy.heaviside",
    doc="0 below 0, values at 0, 1 above.")
 op("nextafter(Tensor self, Tensor other) -> Tensor",
@@ -527,8 +531,8 @@ op("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Ten
                               "self": _zero},
    doc="The gradient of `threshold`.",
    overloads=["threshold_backward.grad_input(grad_output, self, threshold, grad_input!)"])
-op("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", kernel=pointwise(real),
-   nn=True,
+op("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+   kernel=pointwise(real, check=["check_limits(self, min_val, max_val)"]), nn=True,
    variants="function inplace", grad={"self": "hardtanh_backward(grad, self, min_val, max_val)"},
    doc="self clamped to [min_val, max_val].")
 op("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",

@@ -30,11 +30,11 @@ composite("mvlgamma(Tensor self, int p) -> Tensor", variants="function method ou
           doc="The logarithm of the multivariate gamma function of dimension p.")
 composite("mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)", variants="method inplace",
           doc="`mvlgamma` in place.")
-op("igamma(Tensor self, Tensor other) -> Tensor", **_floats,
+op("igamma(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    grad={"self": "no_derivative(\"igamma: input\")",
          "other": "grad * exp((self - 1) * log(other) - other - lgamma(self))"},
    doc="The regularised lower incomplete gamma function P(self, other).")
-op("igammac(Tensor self, Tensor other) -> Tensor", **_floats,
+op("igammac(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    grad={"self": "no_derivative(\"igammac: input\")",
          "other": "-grad * exp((self - 1) * log(other) - other - lgamma(self))"},
    doc="The regularised upper incomplete gamma function Q(self, other).")

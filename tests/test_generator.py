@@ -110,13 +110,13 @@ def test_the_first_formula_that_fits_is_run():
         "const auto n = count(it);",
         "if (n < 3) {",
         "run_formula(it, &KernelTable::near, {limit});",
-        "return it.output();",
+        "return it.take_output();",
         "if (contains(set_floating, it.common_dtype())) {",
         "run_formula(it, &KernelTable::one);",
-        "return it.output();",
+        "return it.take_output();",
         "run_formula(it, &KernelTable::rest);",
     ]
-    assert [line for line in lines if line in expected] == [*expected, "return it.output();"]
+    assert [line for line in lines if line in expected] == [*expected, "return it.take_output();"]
 
 
 def test_dtypes_without_a_formula_are_refused():

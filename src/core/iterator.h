@@ -4,6 +4,7 @@
 // operands, with Python numbers among them, take a short way.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include <rushlight/tensor.h>
@@ -58,6 +59,10 @@ class RL_API TensorIterator {
   int num_outputs() const { return num_outputs_; }
   int num_operands() const { return num_operands_; }
   const Tensor& output(int i = 0) const { return *tensors_[i]; }
+  // The first one for the caller to keep, when nothing else is to be done with the iterator.
+  Tensor take_output() {
+    return tensors_[0] == &allocated_[0] ? std::move(allocated_[0]) : Tensor(*tensors_[0]);
+  }
   Device device() const { return device_; }
   ScalarType common_dtype() const {
     return common_dtype_;

@@ -74,7 +74,7 @@ RL_INLINE float lgamma_single(float argument) {
                                          square * (0.0008417508417508417508 +
                                                    square * (-0.001917526917526917527 +
                                                              square * 0.006410256410256410256))))));
-  const double sine = math::sin(pi * (x - math::floor(x)));
+  const double sine = math::abs(math::sin(pi * (x - math::rint(x))));
   const double rest = math::log(reflected ? pi * moved / sine : moved);
   const double value = reflected ? rest - series : series - rest;
   return static_cast<float>(math::abs(x) == inf ? inf : (x == 1) | (x == 2) ? 0 : value);
@@ -100,7 +100,7 @@ RL_INLINE float digamma_single(float argument) {
                                                square * (-0.0210927960927960928 +
                                                          square * 0.08333333333333333333))))));
   const double value = math::log(z) - 0.5 / z - series - (is_small ? moved : 0);
-  const double fraction = x - math::floor(x);
+  const double fraction = x - math::rint(x);  // of x near 0 this is x itself
   const double reflection = value - pi / math::tan(pi * fraction);
   const double pole = x == 0 ? math::copysign(inf, -x) : nan;
   const double low = fraction == 0 ? pole : reflection;

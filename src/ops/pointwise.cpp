@@ -5,6 +5,7 @@
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/pointwise_choice.h"
 
 namespace rushlight {
 
@@ -232,8 +233,14 @@ Tensor conj(const Tensor& self) {
 Tensor xlogy_Scalar_Self(const Scalar& self, const Tensor& other) {
   return rushlight::xlogy(as_number(self), other);
 }
-Tensor deg2rad(const Tensor& self) { return self * (M_PI / 180); }
-Tensor rad2deg(const Tensor& self) { return self * (180 / M_PI); }
+Tensor deg2rad(const Tensor& self) {
+  RL_CHECK(!self.is_complex(), "deg2rad is not supported for complex tensors.");
+  return self * (M_PI / 180);
+}
+Tensor rad2deg(const Tensor& self) {
+  RL_CHECK(!self.is_complex(), "rad2deg is not supported for complex tensors.");
+  return self * (180 / M_PI);
+}
 Tensor logit(const Tensor& self, std::optional<double> eps) {
   return rushlight::_logit(eps.has_value() ? rushlight::clamp(self, Scalar(*eps), Scalar(1 - *eps))
                                            : self);
@@ -343,6 +350,7 @@ Tensor& celu_(const Tensor& self, const Scalar& alpha) {
 Tensor softsign(const Tensor& self) { return self / (self.abs() + 1); }
 Tensor tanhshrink(const Tensor& self) { return self - self.tanh(); }
 Tensor prelu(const Tensor& self, const Tensor& weight) {
+  check_dtype("prelu", set_floating, self);
   RL_CHECK(self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got ",
            enum_name(self.dtype()), " and ", enum_name(weight.dtype()));
   RL_CHECK(weight.dim() <= 1,
@@ -360,6 +368,7 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
   return rushlight::where(self.gt(0), self, self * weight.reshape(shape));
 }
 Tensor glu(const Tensor& self, int64_t dim) {
+  check_dtype("glu", set_floating, self);
   RL_CHECK(self.dim() > 0, "glu does not support scalars because halving size must be even");
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t size = self.size(d);

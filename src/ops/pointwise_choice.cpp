@@ -38,6 +38,23 @@ void check_no_bool(const Tensor& self, const Tensor& other) {
       "invert a mask, use the `~` or `logical_not()` operator instead.");
 }
 
+void check_dtype(const char* op, uint32_t dtypes, const Tensor& self) {
+  if (!contains(dtypes, self.dtype())) {
+    dtype_not_implemented(op, self.dtype());
+  }
+}
+
+void check_equal_dtypes(const char* op, const Tensor& self, const Tensor& other) {
+  RL_CHECK(self.dtype() == other.dtype(), op,
+           " is not implemented for tensors with different dtypes, got ", enum_name(self.dtype()),
+           " and ", enum_name(other.dtype()));
+}
+
+void check_limits(const Tensor& self, const Scalar& low, const Scalar& high) {
+  RL_CHECK(self.dtype() != kUInt8 || (low.as<int64_t>() >= 0 && high.as<int64_t>() >= 0),
+           "hardtanh of an unsigned type with negative limits: ", str(low), ", ", str(high));
+}
+
 void check_true_division(const Tensor& tensor1, const Tensor& tensor2) {
   RL_CHECK(is_differentiable(tensor1.dtype()) || is_differentiable(tensor2.dtype()),
            "Integer division with addcdiv is no longer supported: for integers write "

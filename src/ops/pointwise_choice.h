@@ -14,6 +14,12 @@ namespace rushlight {
 // neg and sub are refused for bool.
 void check_no_bool(const Tensor& self);
 void check_no_bool(const Tensor& self, const Tensor& other);
+// NotImplementedError where a tensor's own dtype is not in the set, whatever it is promoted to.
+void check_dtype(const char* op, uint32_t dtypes, const Tensor& self);
+// heaviside does not promote.
+void check_equal_dtypes(const char* op, const Tensor& self, const Tensor& other);
+// hardtanh has no negative limits for numbers without a sign.
+void check_limits(const Tensor& self, const Scalar& low, const Scalar& high);
 // addcdiv does not divide integers.
 void check_true_division(const Tensor& tensor1, const Tensor& tensor2);
 // `name` is not promoted: RuntimeError where it is no number and of another dtype than self.

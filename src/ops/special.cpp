@@ -47,6 +47,9 @@ Tensor mvlgamma(const Tensor& self, int64_t p) {
 }
 
 Tensor& mvlgamma_(const Tensor& self, int64_t p) {
+  RL_CHECK(is_differentiable(self.dtype()), "mvlgamma: result type ",
+           enum_name(to_floating(self.dtype())), " can't be cast to the desired output type ",
+           enum_name(self.dtype()));
   return self.copy_(composite::mvlgamma(self, p));
 }
 

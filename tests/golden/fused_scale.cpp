@@ -188,7 +188,7 @@ Tensor run_fused_scale(const Tensor& self, const Tensor& other, const Scalar& al
   if (it.numel() != 0 && !it.device().is_meta()) {
     run_formula(it, &KernelTable::fused_scale, {alpha});
   }
-  return it.output();
+  return it.take_output();
 }
 
 }  // namespace

@@ -17,7 +17,6 @@ WIDER = {
     "pdist": "not implemented for '(Half|BFloat16)'",
     "local_response_norm": "not implemented for '(Half|BFloat16)'",
     "avg_pool3d": "not implemented for '(Half|BFloat16)'",
-    "addcmul": "not implemented for 'Bool'",
     "linalg_vecdot": "Expected a floating point or complex tensor as input",
     "index_put": "expected Tensor as element 0 in argument 1, but got NoneType",
     "histogram.bins_tensor": "bins must be > 0, but got 0",
