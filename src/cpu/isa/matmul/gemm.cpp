@@ -134,6 +134,7 @@ void copy_panel(T* to, int64_t ld, const S* from, int64_t row, int64_t col, int6
   }
 }
 
+#if defined(__AVX512F__)
 // to[q * ld + r] = from[r * row + 2 * q * col] and the one after it, a zero where there is none.
 template <class S>
 void copy_panel(Pair* to, int64_t ld, const S* from, int64_t row, int64_t col, int64_t rows,
@@ -162,6 +163,7 @@ void copy_panel(Pair* to, int64_t ld, const S* from, int64_t row, int64_t col, i
     }
   }
 }
+#endif
 
 // Rows of A one after the other: to[r * ld + q] = from[r * row + q * col], converted.
 template <class S, class E>
@@ -385,8 +387,9 @@ struct Blocked {
     }
     z.c_row = c_row;
     // Panels of A are nearly equal. Where writing the result is what costs, few of its rows at a
-    // time do not drive each other out of the first-level cache.
-    const int64_t most_rows = k < 8 ? 4 : B::max_rows;
+    // time do not drive each other out of the first-level cache if they share lines of it.
+    const bool far_apart = c_row * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
+    const int64_t most_rows = k < 8 && !far_apart ? 4 : B::max_rows;
     const int64_t panels = ceil_div(g.m, most_rows);
     const auto start = [&](int64_t panel) { return g.m * panel / panels; };
     for (int64_t p = 0; p == 0 || p < k; p += B::k_step) {
@@ -458,7 +461,7 @@ struct Blocked {
 
 // Calls f(Blocked<S, E>()).
 template <class F>
-auto visit_terms(const Gemm& g, bool pairs, const F& f) {
+auto visit_terms(const Gemm& g, [[maybe_unused]] bool pairs, const F& f) {
 #if defined(__AVX512F__)
   if (pairs) {
     return f(Blocked<BFloat16, Pair>());
