@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-__all__ = ["OperatorExportTypes", "TrainingMode", "export", "is_in_onnx_export"]
+__all__ = ["ONNXProgram", "OperatorExportTypes", "TrainingMode", "export", "is_in_onnx_export"]
 
 
 class OperatorExportTypes(Enum):
@@ -37,6 +37,13 @@ def _refuse(name: str) -> Any:
     refused.__name__ = refused.__qualname__ = name
     refused.__doc__ = "Refused: there is no exporter yet."
     return refused
+
+
+class ONNXProgram:
+    """An exported program. Nothing makes one yet."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("rushlight has no torch.onnx.ONNXProgram yet: it writes no ONNX files")
 
 
 export = _refuse("export")

@@ -1,6 +1,12 @@
 // torch.UntypedStorage: bytes, where they lie and how many.
 #include "python/storage.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
 
 #include <rushlight/ops.h>
@@ -189,6 +195,81 @@ int set_item(PyObject* self, Py_ssize_t i, PyObject* value) {
   });
 }
 
+// storage[i], and storage[i:j], which lies in the same memory.
+PyObject* subscript(PyObject* self, PyObject* key) {
+  return guarded([&]() -> PyObject* {
+    const Storage& s = storage_of(self);
+    if (!PySlice_Check(key)) {
+      Py_ssize_t i = PyNumber_AsSsize_t(key, PyExc_IndexError);
+      if (i == -1 && PyErr_Occurred() != nullptr) {
+        throw PythonError();
+      }
+      return item(self, i < 0 ? i + length(self) : i);
+    }
+    Py_ssize_t start, stop, step;
+    if (PySlice_Unpack(key, &start, &stop, &step) < 0) {
+      throw PythonError();
+    }
+    RL_CHECK(step == 1, "Trying to slice with a step of ", static_cast<int64_t>(step),
+             ", but only a step of 1 is supported");
+    const Py_ssize_t n = PySlice_AdjustIndices(length(self), &start, &stop, step);
+    RL_CHECK(s->data() != nullptr || n == 0, "storage without memory has no parts");
+    char* const first = static_cast<char*>(s->data()) + (n == 0 ? 0 : start);
+    const auto release = [](void*, size_t, void* whole) { delete static_cast<Storage*>(whole); };
+    s->fix_size();
+    return make(Py_TYPE(self), StorageImpl::borrow(first, static_cast<size_t>(n), s->device(),
+                                                   release, new Storage(s)));
+  });
+}
+
+// from_file(filename, shared=False, nbytes=0): a file as memory. Shared, writes go to the file,
+// which is made or made longer where it is too short.
+PyObject* from_file(PyObject* cls, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    static const char* const names[] = {"filename", "shared", "nbytes", nullptr};
+    PyObject* filename = nullptr;
+    int shared = 0;
+    Py_ssize_t n = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|pn:from_file", const_cast<char**>(names),
+                                     PyUnicode_FSConverter, &filename, &shared, &n)) {
+      throw PythonError();
+    }
+    const Object held = Object::check(filename);
+    const char* const path = PyBytes_AS_STRING(filename);
+    RL_CHECK(n >= 0, "Storage size must not be negative, but got ", static_cast<int64_t>(n));
+    const int fd = open(path, (shared != 0 ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0666);
+    RL_CHECK(fd >= 0, "unable to open file <", path, ">: ", std::strerror(errno));
+    struct stat status{};
+    void* data = nullptr;
+    const char* failed = fstat(fd, &status) != 0 ? "unable to read the size of" : nullptr;
+    if (failed == nullptr && n == 0) {
+      n = static_cast<Py_ssize_t>(status.st_size);
+    }
+    if (failed == nullptr && status.st_size < n) {
+      failed = shared == 0             ? "too few bytes for the storage are in"
+               : ftruncate(fd, n) != 0 ? "unable to lengthen"
+                                       : nullptr;
+    }
+    if (failed == nullptr && n != 0) {
+      data = mmap(nullptr, static_cast<size_t>(n), PROT_READ | PROT_WRITE,
+                  shared != 0 ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+      failed = data == MAP_FAILED ? "unable to mmap" : nullptr;
+    }
+    const int code = errno;
+    close(fd);
+    RL_CHECK(failed == nullptr, failed, " file <", path, "> of ",
+             static_cast<int64_t>(status.st_size), " bytes for ", static_cast<int64_t>(n), ": ",
+             std::strerror(code));
+    const auto unmap = [](void* address, size_t bytes, void*) {
+      if (bytes != 0) {
+        munmap(address, bytes);
+      }
+    };
+    return make(reinterpret_cast<PyTypeObject*>(cls),
+                StorageImpl::borrow(data, static_cast<size_t>(n), kCPU, unmap, nullptr));
+  });
+}
+
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   if (Py_TYPE(a) != &storage_type || Py_TYPE(b) != &storage_type || (op != Py_EQ && op != Py_NE)) {
     Py_RETURN_NOTIMPLEMENTED;
@@ -253,6 +334,8 @@ PyMethodDef module_functions[] = {{"_tensor_on", tensor_on, METH_VARARGS, nullpt
 
 PyMethodDef methods[] = {
     {"_from_bytes", from_bytes, METH_O | METH_CLASS, nullptr},
+    {"from_file", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(from_file)),
+     METH_VARARGS | METH_KEYWORDS | METH_CLASS, "A file as memory."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"nbytes", nbytes, METH_NOARGS, "The number of bytes."},
     {"size", nbytes, METH_NOARGS, "The number of bytes."},
@@ -279,11 +362,14 @@ PyGetSetDef getset[] = {
 };
 PySequenceMethods sequence = {.sq_length = length, .sq_item = item, .sq_ass_item = set_item};
 
+PyMappingMethods mapping = {.mp_length = length, .mp_subscript = subscript};
+
 PyTypeObject storage_type = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight.UntypedStorage",
     .tp_basicsize = sizeof(StorageObject),
     .tp_dealloc = destroy,
     .tp_as_sequence = &sequence,
+    .tp_as_mapping = &mapping,
     .tp_hash = hash,
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_doc = "UntypedStorage(size=0): the memory below tensors.",

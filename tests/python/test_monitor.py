@@ -114,6 +114,8 @@ def test_exporters_and_recorders_refuse():
         with pytest.raises(RuntimeError, match=r"torch\.onnx\..*export yet"):
             call(torch.nn.Linear(2, 2), (torch.ones(2),), "net.onnx")
     assert torch.cuda.is_current_stream_capturing() is False
+    with pytest.raises(RuntimeError, match="ONNXProgram yet"):
+        torch.onnx.ONNXProgram()
     for name, args in [
         ("CUDAGraph", ()),
         ("graph", (None,)),
@@ -122,3 +124,51 @@ def test_exporters_and_recorders_refuse():
     ]:
         with pytest.raises(RuntimeError, match=f"no torch.cuda.{name} yet"):
             getattr(torch.cuda, name)(*args)
+
+
+def test_a_file_as_memory(tmp_path):
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(range(16)))
+    private = torch.UntypedStorage.from_file(path, False, 16)
+    private[0] = 9
+    assert private.tolist() == [9, *range(1, 16)] and path.read_bytes()[0] == 0
+    assert torch.UntypedStorage.from_file(str(path)).nbytes() == 16
+    shared = torch.UntypedStorage.from_file(str(path), shared=True, nbytes=20)
+    shared[0] = 7
+    assert path.read_bytes() == bytes([7, *range(1, 16), 0, 0, 0, 0])
+    new = torch.UntypedStorage.from_file(str(tmp_path / "new"), shared=True, nbytes=4)
+    new.fill_(1)
+    assert (tmp_path / "new").read_bytes() == bytes([1] * 4)
+    (tmp_path / "empty").write_bytes(b"")
+    assert torch.UntypedStorage.from_file(tmp_path / "empty").nbytes() == 0
+    assert not private.resizable()
+    for wrong, message in [
+        (lambda: torch.UntypedStorage.from_file(str(tmp_path / "none")), "unable to open file"),
+        (lambda: torch.UntypedStorage.from_file(str(path), False, 99), "too few bytes"),
+        (lambda: torch.UntypedStorage.from_file(str(path), False, -1), "must not be negative"),
+        (lambda: torch.UntypedStorage.from_file(str(tmp_path)), "unable to mmap"),
+    ]:
+        with pytest.raises(RuntimeError, match=message):
+            wrong()
+
+
+def test_parts_of_a_storage_lie_in_its_memory():
+    whole = torch.UntypedStorage(8).fill_(0)
+    part = whole[2:6]
+    part.fill_(5)
+    assert whole.tolist() == [0, 0, 5, 5, 5, 5, 0, 0] and whole[-3] == 5 and whole[2] == 5
+    assert part.data_ptr() == whole.data_ptr() + 2 and whole[6:2].nbytes() == 0
+    address = part.data_ptr()
+    with pytest.raises(RuntimeError, match="not resizable|resiz"):
+        whole.resize_(1000)
+    del whole
+    assert part.tolist() == [5] * 4 and part.data_ptr() == address
+    assert torch.asarray(part[1:3], dtype=torch.uint8).tolist() == [5, 5]
+    with pytest.raises(RuntimeError, match="only a step of 1 is supported"):
+        _ = part[::2]
+    with pytest.raises(IndexError):
+        _ = part[4]
+    with pytest.raises(TypeError):
+        _ = part["a"]
+    with pytest.raises(RuntimeError, match="without memory"):
+        torch.empty(3, device="meta").untyped_storage()[0:2]

@@ -151,6 +151,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from rushlight.distributed import (
+        _composable,
         _functional_collectives,
         _tensor,
         algorithms,
@@ -161,6 +162,7 @@ if TYPE_CHECKING:
         fsdp,
         nn,
         optim,
+        run,
         tensor,
         utils,
     )
@@ -168,8 +170,8 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "_functional_collectives _tensor algorithms checkpoint constants device_mesh "
-        "distributed_c10d fsdp nn optim tensor utils",
+        "_composable _functional_collectives _tensor algorithms checkpoint constants "
+        "device_mesh distributed_c10d fsdp nn optim run tensor utils",
         {"device_mesh": "DeviceMesh init_device_mesh"},
     )
 

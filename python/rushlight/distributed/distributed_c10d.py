@@ -115,6 +115,8 @@ class ReduceOp(Enum):
 
 
 reduce_op = ReduceOp
+# Where the values of PyTorch's ReduceOp are.
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]
 
 
 class DebugLevel(Enum):

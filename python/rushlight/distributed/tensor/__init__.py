@@ -24,7 +24,11 @@ __all__ = [
     "zeros",
 ]
 
-DTensor = _refused.kind("DTensor", __name__)
+DTensor = _refused.kind(
+    "DTensor",
+    __name__,
+    from_local=staticmethod(_refused.function("torch.distributed.tensor.DTensor.from_local")),
+)
 distribute_module = _refused.function("torch.distributed.tensor.distribute_module")
 distribute_tensor = _refused.function("torch.distributed.tensor.distribute_tensor")
 empty = _refused.function("torch.distributed.tensor.empty")
