@@ -488,6 +488,34 @@ def test_small_shapes(shape):
         assert result.shape == torch.Size(shape)
 
 
+@pytest.mark.parametrize("width", [1, 3, 15, 16, 33, 48, 64, 65, 511, 512, 1000, 1024, 2049])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.float64, torch.bfloat16])
+def test_rows_in_every_layout_give_the_same_bits(dtype, width):
+    """Operands without gaps, of rows with gaps, transposed, columns, rows and numbers, also in place."""
+
+    def with_gaps(t):
+        return torch.zeros(20, width + 5).to(dtype)[:, 1:-4].copy_(t)
+
+    x = torch.arange(20 * width).remainder(100).to(dtype).view(20, width)
+    y = (x * 7).remainder(13).to(dtype)
+    column, row, number = y[:, :1].clone(), y[:1].clone(), y[1:2, :1].clone()
+    calls = [
+        lambda a, b: a + b,
+        lambda a, b: torch.rsub(a, b),
+        lambda a, b: a < b,
+        lambda a, b: torch.addcmul(a, a, b),
+        lambda a, b: torch.where(a > 3, b, a),
+    ]
+    for other in (y, with_gaps(y), y.t().contiguous().t(), column, row, number):
+        wide = other.expand(20, width).contiguous()
+        for call in calls:
+            for first in (x, with_gaps(x), x.t().contiguous().t()):
+                same_bits(call(first, other), call(x, wide))
+        same_bits((x + other.double()).to(dtype), x + wide)
+        for start in (x.clone(), with_gaps(x)):
+            same_bits(start.mul_(other), x * wide)
+
+
 @pytest.mark.parametrize("width", [64, 65, 100, 300, 512, 515, 1000, 2049])
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.complex128, torch.bfloat16])
 def test_columns_beside_long_rows(dtype, width):

@@ -1,8 +1,9 @@
-// run_pointwise: walks the elements of an op in pieces and feeds them to its block. A piece of an
-// operand that is contiguous and of the compute type is used where it lies; others (strided,
-// broadcast, another dtype) pass through a buffer that stays in the first-level cache. Short rows
-// are gathered into full pieces, so that broadcasting a row of 100 elements costs no more than the
-// copy.
+// run_pointwise: walks the elements of an op and feeds them to its block, in one of five ways: a
+// tiny op in one granule; operands that are one run of the compute type; rows that are used where
+// they lie (rows without gaps, numbers, columns); tiles of transposed operands; pieces for all
+// else, which pass through buffers that stay in the first-level cache: strided, of another dtype,
+// or short rows, of which many fill a piece, so that broadcasting a row of 100 elements costs no
+// more than the copy.
 #include "cpu/isa/pointwise/loops.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <numeric>
 
 #include "cpu/isa/pointwise/cast.h"
-#include "kernels/by_size.h"
+#include "cpu/isa/pointwise/rows.h"
 
 namespace rushlight::cpu::RL_ISA {
 
@@ -19,69 +20,13 @@ namespace {
 constexpr int64_t buffer_bytes = 8192;
 constexpr int64_t tail_bytes = 1024;   // a granule of the widest type when the result is bool
 constexpr int64_t short_row = 512;     // rows below this are gathered into pieces over several rows
-constexpr int64_t column_row = 64;     // rows from here on pass by their number of a column
+constexpr int64_t column_row = 64;     // or from this, where the formula takes a number as it is
 constexpr int64_t column_piece = 256;  // of a row to which one number of a column is broadcast
 constexpr int64_t tile_rows = 16;      // of transposed operands: a cache line of floats
 constexpr int64_t tile_columns = 256;
 constexpr int max_tensors = max_inputs + 1;
 
 ScalarType compute_dtype(ScalarType t) { return t == kFloat16 || t == kBFloat16 ? kFloat32 : t; }
-
-// Position in the merged shape.
-struct Cursor {
-  int64_t at[TensorIterator::max_dims];
-
-  void seek(const TensorIterator& it, int64_t index) {
-    const IntArrayRef shape = it.shape();
-    for (int d = 0; d < it.dim(); ++d) {
-      at[d] = index % shape[d];
-      index /= shape[d];
-    }
-  }
-  int64_t offset(const TensorIterator& it, int operand) const {
-    const int64_t* strides = it.strides(operand).data();
-    int64_t bytes = 0;
-    for (int d = 0; d < it.dim(); ++d) {
-      bytes += at[d] * strides[d];
-    }
-    return bytes;
-  }
-  int64_t index(const TensorIterator& it) const {
-    int64_t index = 0;
-    for (int d = it.dim() - 1; d >= 0; --d) {
-      index = index * it.shape()[d] + at[d];
-    }
-    return index;
-  }
-  void next_row(const TensorIterator& it) {
-    at[0] = 0;
-    for (int d = 1; d < it.dim(); ++d) {
-      if (++at[d] < it.shape()[d]) {
-        return;
-      }
-      at[d] = 0;
-    }
-  }
-};
-
-// Many short runs are filled: whole blocks, the last of which may overlap the one before it.
-template <class T>
-RL_INLINE void fill_run(T* to, T value, int64_t n) {
-  constexpr int64_t block = 64 / static_cast<int64_t>(sizeof(T));
-  const auto fill_block = [value](T* x) {
-    for (int64_t i = 0; i < block; ++i) {
-      x[i] = value;
-    }
-  };
-  if (n < block) {
-    std::fill(to, to + n, value);
-    return;
-  }
-  for (int64_t i = 0; i + block <= n; i += block) {
-    fill_block(to + i);
-  }
-  fill_block(to + n - block);
-}
 
 struct Operand {
   int index = 0;
@@ -90,7 +35,9 @@ struct Operand {
   Cast cast = nullptr;  // null: memory holds the compute type
   bool linear = false;  // the whole iteration is one contiguous run
   bool scalar = false;
+  bool column = false;   // one number for each row
   bool repeats = false;  // every row is the same one
+  int64_t step = 0;      // bytes from one element to the next as the block sees them
 };
 
 class Run {
@@ -108,20 +55,17 @@ class Run {
     if (out_.cast != nullptr) {
       out_.cast = cast_function(it.dtype(0), result);
     }
-    simple_ = out_.linear && out_.cast == nullptr;
     streams_ = it.numel() * result_size_ >= stream_threshold;
+    linear_ = out_.linear && out_.cast == nullptr;
     for (int i = 0; i < num_inputs_; ++i) {
       const ScalarType wanted = i == 0 && kernel.promote == Promote::Rest ? kBool : compute;
       describe(in_[i], i + 1, wanted, wanted);
-      simple_ = simple_ && in_[i].linear && in_[i].cast == nullptr;
+      linear_ = linear_ && in_[i].linear && in_[i].cast == nullptr;
       streams_ = streams_ && it.data(i + 1) != it.data(0);
     }
-    rows_ = !simple_ && has_whole_rows();
-    columns_ = !simple_ && !rows_ && has_columns();
-    for (int i = 0; i < 2 && !simple_ && num_inputs_ == 2 && compute == kFloat32; ++i) {
-      with_number_ = is_column(i) ? kernel.with_number[i] : with_number_;
-      number_ = is_column(i) ? i : number_;
-    }
+    streams_ = streams_ && linear_;
+    linear_ = linear_ && !streams_;
+    rows_ = !linear_ && has_rows(kernel, compute);
   }
 
   // The dimension along which an input lies together where it does not along the first: such inputs
@@ -201,23 +145,14 @@ class Run {
   }
 
   void operator()(int64_t begin, int64_t end) const {
-    if (simple_) {
+    if (linear_) {
       const char* in[max_inputs];
       for (int i = 0; i < num_inputs_; ++i) {
-        in[i] = it_.data(i + 1) + begin * in_[i].compute_size;
+        in[i] = it_.data(i + 1) + begin * in_[i].step;
       }
-      char* out = it_.data(0) + begin * result_size_;
-      if (streams_) {
-        compute_past_caches(out, in, end - begin);
-      } else {
-        compute(out, in, end - begin);
-      }
-    } else if (with_number_ != nullptr) {
-      by_numbers(begin, end);
+      compute(it_.data(0) + begin * result_size_, in, end - begin);
     } else if (rows_) {
       by_rows(begin, end);
-    } else if (columns_) {
-      by_columns(begin, end);
     } else {
       by_pieces(begin, end);
     }
@@ -245,7 +180,7 @@ class Run {
     } else {
       std::memcpy(value, it_.data(o.index), static_cast<size_t>(o.size));
     }
-    fill(buffer, value, o.compute_size, n);
+    fill(buffer, value, o.compute_size, std::max(n, granule_));
     return buffer;
   }
 
@@ -256,6 +191,8 @@ class Run {
     o.cast = it_.dtype(index) == wanted ? nullptr : cast_function(wanted, it_.dtype(index));
     o.linear = true;
     o.scalar = index > 0 && it_.is_scalar(index) && it_.numel() > 1;
+    o.column = index > 0 && !o.scalar && it_.shape()[0] != 1 && it_.strides(index)[0] == 0;
+    o.step = o.scalar ? 0 : o.compute_size;
     o.repeats = index > 0;
     int64_t step = o.size;
     for (int d = 0; d < it_.dim(); ++d) {
@@ -265,74 +202,102 @@ class Run {
     }
   }
 
-  // n elements, all operands contiguous and of the compute type. What is left of the last granule
-  // is computed with the elements before it once more, or in a padded copy.
-  void compute(char* out, const char* const* in, int64_t n) const {
-    const int64_t whole = n & -granule_;
-    if (whole != 0) {
-      block_(out, in, attributes_, whole);
-    }
-    const int64_t rest = n - whole;
+  // n elements, all operands contiguous and of the compute type, or one number where `step` is 0.
+  RL_INLINE void compute(char* out, const char* const* in, int64_t n) const {
+    const int64_t rest = n & (granule_ - 1);
     if (rest == 0) {
-      return;
+      block_(out, in, attributes_, n);
+    } else {
+      compute_with_tail(out, in, n, rest);
     }
-    const char* tail_in[max_inputs];
-    bool again = whole != 0;  // the last whole granule, unless its inputs are overwritten
-    for (int i = 0; i < num_inputs_; ++i) {
-      tail_in[i] = in[i] + (n - granule_) * in_[i].compute_size;
-      again = again && in[i] != out;
-    }
-    if (again) {
-      block_(out + (n - granule_) * result_size_, tail_in, attributes_, granule_);
-      return;
-    }
-    alignas(64) char tails[max_tensors][tail_bytes];
-    for (int i = 0; i < num_inputs_; ++i) {
-      const int64_t size = in_[i].compute_size;
-      const char* from = in[i] + whole * size;
-      std::memcpy(tails[i], from, static_cast<size_t>(rest * size));
-      fill(tails[i] + rest * size, from, size, granule_ - rest);
-      tail_in[i] = tails[i];
-    }
-    block_(tails[max_inputs], tail_in, attributes_, granule_);
-    std::memcpy(out + whole * result_size_, tails[max_inputs],
-                static_cast<size_t>(rest * result_size_));
   }
 
-  // Results that no cache will hold are written past them: plain stores would read each line first.
-  void compute_past_caches(char* out, const char** in, int64_t n) const {
-    alignas(64) char results[buffer_bytes];
-    for (int64_t i = 0; i < n; i += piece_) {
-      const int64_t count = std::min(piece_, n - i);
-      compute(results, in, count);
-      stream(out + i * result_size_, results, count * result_size_);
-      for (int k = 0; k < num_inputs_; ++k) {
-        in[k] += count * in_[k].compute_size;
+  // What is left over a whole number of granules is the end of a granule that starts before it, or
+  // in a padded copy; it comes first, while its inputs are what they were.
+  void compute_with_tail(char* out, const char* const* in, int64_t n, int64_t rest) const {
+    const int64_t whole = n - rest;
+    alignas(64) char tails[max_tensors][tail_bytes];
+    const char* tail_in[max_inputs];
+    bool apart = whole != 0;
+    for (int i = 0; i < num_inputs_; ++i) {
+      const int64_t step = in_[i].step;
+      apart = apart && in[i] != out;
+      if (whole != 0 || step == 0) {
+        tail_in[i] = in[i] + (n - granule_) * step;
+      } else {
+        std::memcpy(tails[i], in[i], static_cast<size_t>(rest * step));
+        fill(tails[i] + rest * step, in[i], step, granule_ - rest);
+        tail_in[i] = tails[i];
       }
     }
+    char* tail_out = apart ? out + (n - granule_) * result_size_ : tails[max_inputs];
+    block_(tail_out, tail_in, attributes_, granule_);
+    if (whole != 0) {
+      block_(out, in, attributes_, whole);
+      tail_out += (granule_ - rest) * result_size_;
+    }
+    if (!apart) {
+      std::memcpy(out + whole * result_size_, tail_out, static_cast<size_t>(rest * result_size_));
+    }
   }
 
-  // Short rows that lie together in all operands and leave no tail are used where they lie.
-  bool has_whole_rows() const {
+  // Whether operands are used where they lie, row by row: rows without gaps, numbers, columns.
+  // Rows that are short or leave a tail are better gathered into pieces. Chooses how columns go.
+  bool has_rows(const PointwiseKernel& kernel, ScalarType compute) {
     const int64_t row = it_.shape()[0];
-    bool whole = it_.dim() > 1 && row < short_row && row % granule_ == 0 && out_.cast == nullptr &&
-                 it_.strides(0)[0] == out_.size;
+    bool lie = out_.cast == nullptr && (row == 1 || it_.strides(0)[0] == out_.size);
+    bool columns = false;
     for (int i = 0; i < num_inputs_; ++i) {
       const Operand& o = in_[i];
-      whole = whole && (o.scalar || (o.cast == nullptr && it_.strides(o.index)[0] == o.size));
+      const bool together = o.column || row == 1 || it_.strides(o.index)[0] == o.size;
+      lie = lie && (o.scalar || (o.cast == nullptr && together));
+      columns = columns || o.column;
     }
-    return whole;
+    buffered_ = columns ? column_piece : piece_;
+    if (!lie) {
+      return false;
+    }
+    for (int i = 0; i < 2 && num_inputs_ == 2 && compute == kFloat32 && row >= column_row; ++i) {
+      if (in_[i].column && in_[1 - i].step != 0 && !in_[1 - i].column &&
+          kernel.with_number[i] != nullptr) {
+        block_ = kernel.with_number[i];
+        in_[i].step = 0;
+        in_[i].column = false;
+        return true;
+      }
+    }
+    if (it_.dim() > 1 && row < short_row && (columns || row % granule_ != 0)) {
+      return false;
+    }
+    by_parts_ = streams_ || columns;
+    for (int i = 0; i < num_inputs_; ++i) {
+      Operand& o = in_[i];
+      o.step = o.column ? 0 : o.step;
+      by_parts_ = by_parts_ || (o.scalar && row > buffered_);
+      part_steps_[i] = buffered_ * o.step;
+    }
+    return true;
   }
 
-  // Calls pass(output, inputs, elements) for the rows of a chunk, and for what it has of cut ones.
-  // Inputs that are scalars stay what they are in `in`.
-  template <class F>
-  RL_INLINE void for_whole_rows(int64_t begin, int64_t end, const char** in, const F& pass) const {
-    int64_t step[max_inputs];
+  void by_rows(int64_t begin, int64_t end) const {
+    alignas(64) char buffers[max_tensors][buffer_bytes];
+    const char* in[max_inputs] = {};
     for (int i = 0; i < num_inputs_; ++i) {
-      step[i] = in_[i].scalar ? 0 : it_.strides(i + 1)[1];
+      in[i] = in_[i].scalar ? broadcast(in_[i], buffers[i], std::min(buffered_, end - begin))
+                            : it_.data(i + 1) + begin * in_[i].step;
     }
+    if (it_.dim() == 1) {
+      run_row(it_.data(0) + begin * result_size_, in, buffers, end - begin);
+      return;
+    }
+    int64_t steps[max_inputs];
+    for (int i = 0; i < num_inputs_; ++i) {
+      steps[i] = in_[i].scalar ? 0 : it_.strides(i + 1)[1];
+    }
+    const int64_t out_step = it_.strides(0)[1];
     const int64_t row = it_.shape()[0];
+    const Block block = block_;
+    const void* const attributes = attributes_;
     Cursor cursor;
     while (begin < end) {
       cursor.seek(it_, begin);
@@ -346,110 +311,58 @@ class Run {
         }
       }
       char* out = it_.data(0) + cursor.offset(it_, 0);
+      const bool direct = !by_parts_ && (n & (granule_ - 1)) == 0;
       for (int64_t r = 0; r < rows; ++r) {
-        pass(out, in, n);
-        out += it_.strides(0)[1];
+        if (direct) {
+          block(out, in, attributes, n);
+        } else {
+          run_row(out, in, buffers, n);
+        }
+        out += out_step;
         for (int i = 0; i < num_inputs_; ++i) {
-          in[i] += step[i];
+          in[i] += steps[i];
+          asm("");  // two or three pointers are better moved one by one than by a vector loop
         }
       }
       begin += rows * n;
     }
   }
 
-  void by_rows(int64_t begin, int64_t end) const {
-    alignas(64) char buffers[max_inputs][buffer_bytes];
-    const char* in[max_inputs];
-    for (int i = 0; i < num_inputs_; ++i) {
-      in[i] = in_[i].scalar ? broadcast(in_[i], buffers[i], piece_) : nullptr;
-    }
-    for_whole_rows(begin, end, in, [&](char* out, const char* const* rows, int64_t n) {
-      block_(out, rows, attributes_, n);
-    });
-  }
-
-  // Of two inputs this one is a column, a number for each row of a matrix whose rows lie together.
-  bool is_column(int i) const {
-    const Operand& o = in_[i];
-    const Operand& matrix = in_[1 - i];
-    return it_.dim() > 1 && it_.shape()[0] >= column_row && out_.cast == nullptr &&
-           o.cast == nullptr && matrix.cast == nullptr && !o.scalar &&
-           it_.strides(o.index)[0] == 0 && it_.strides(0)[0] == out_.size &&
-           it_.strides(matrix.index)[0] == matrix.size;
-  }
-
-  void by_numbers(int64_t begin, int64_t end) const {
-    const char* in[max_inputs] = {};
-    for_whole_rows(begin, end, in, [&](char* out, const char* const* rows, int64_t n) {
-      pass_number(out, rows, n);
-    });
-  }
-
-  // One row. Its last granule comes first where one is left over, before the row is overwritten.
-  void pass_number(char* out, const char* const* in, int64_t n) const {
-    const int64_t rest = n & (granule_ - 1);
-    if (rest == 0) {
-      with_number_(out, in, attributes_, n);
-      return;
-    }
-    const int matrix = 1 - number_;
-    const int64_t size = in_[matrix].size;
-    const bool apart = n >= granule_ && in[matrix] != out;
-    alignas(64) char tails[2][tail_bytes];
-    const char* tail_in[2] = {in[0], in[1]};
-    if (n >= granule_) {
-      tail_in[matrix] += (n - granule_) * size;
+  RL_INLINE void run_row(char* out, const char* const* in, char (*buffers)[buffer_bytes],
+                         int64_t n) const {
+    if (by_parts_) {
+      by_parts(out, in, buffers, n);
     } else {
-      fill(tails[0], in[matrix], size, granule_ - n);
-      std::memcpy(tails[0] + (granule_ - n) * size, in[matrix], static_cast<size_t>(n * size));
-      tail_in[matrix] = tails[0];
-    }
-    with_number_(apart ? out + (n - granule_) * size : tails[1], tail_in, attributes_, granule_);
-    with_number_(out, in, attributes_, n - rest);
-    if (!apart) {
-      std::memcpy(out + (n - rest) * size, tails[1] + (granule_ - rest) * size,
-                  static_cast<size_t>(rest * size));
+      compute(out, in, n);
     }
   }
 
-  // Long rows, of which some operands have but one number: a column and a matrix.
-  bool has_columns() const {
-    bool lie = it_.dim() > 1 && it_.shape()[0] >= short_row && out_.cast == nullptr &&
-               it_.strides(0)[0] == out_.size;
-    bool any = false;
+  // A row. A number of a column is broadcast to part of it, which the row then passes by. Results
+  // that no cache will hold are written past them: plain stores would read each line first.
+  void by_parts(char* out, const char* const* in, char (*buffers)[buffer_bytes], int64_t n) const {
+    const char* at[max_inputs] = {};
     for (int i = 0; i < num_inputs_; ++i) {
-      const Operand& o = in_[i];
-      const int64_t stride = it_.strides(o.index)[0];
-      lie = lie && (o.scalar || (o.cast == nullptr && (stride == 0 || stride == o.size)));
-      any = any || (!o.scalar && stride == 0);
+      at[i] = in_[i].column ? buffers[i] : in[i];
+      if (in_[i].column) {
+        fill(buffers[i], in[i], in_[i].size, std::max(std::min(n, buffered_), granule_));
+      }
     }
-    return lie && any;
-  }
-
-  // The number of a row fills less than a piece, which the row then passes by.
-  void by_columns(int64_t begin, int64_t end) const {
-    alignas(64) char buffers[max_inputs][buffer_bytes];
-    const char* in[max_inputs];
-    bool is_number[max_inputs];
-    for (int i = 0; i < num_inputs_; ++i) {
-      in[i] = in_[i].scalar ? broadcast(in_[i], buffers[i], column_piece) : nullptr;
-      is_number[i] = in_[i].scalar || it_.strides(i + 1)[0] == 0;
-    }
-    for_whole_rows(begin, end, in, [&](char* out, const char* const* rows, int64_t n) {
-      const char* at[max_inputs];
+    for (int64_t done = 0;;) {
+      const int64_t count = std::min(buffered_, n - done);
+      char* to = out + done * result_size_;
+      compute(streams_ ? buffers[max_inputs] : to, at, count);
+      if (streams_) {
+        stream(to, buffers[max_inputs], count * result_size_);
+      }
+      done += count;
+      if (done == n) {
+        return;
+      }
       for (int i = 0; i < num_inputs_; ++i) {
-        at[i] = is_number[i] ? buffers[i] : rows[i];
-        if (is_number[i] && !in_[i].scalar) {
-          fill(buffers[i], rows[i], in_[i].size, std::min(n, column_piece));
-        }
+        at[i] += part_steps_[i];
+        asm("");
       }
-      for (int64_t done = 0; done < n; done += column_piece) {
-        compute(out + done * result_size_, at, std::min(n - done, column_piece));
-        for (int i = 0; i < num_inputs_; ++i) {
-          at[i] += is_number[i] ? 0 : column_piece * in_[i].size;
-        }
-      }
-    });
+    }
   }
 
   void by_pieces(int64_t begin, int64_t end) const {
@@ -528,11 +441,11 @@ class Run {
       return buffer;
     }
     if (o.cast == nullptr) {
-      gather_rows(o, buffer, cursor, n);
+      gather_rows(it_, o.index, o.size, buffer, cursor, n);
       return buffer;
     }
     alignas(64) char stored[2 * buffer_bytes];
-    gather_rows(o, stored, cursor, n);
+    gather_rows(it_, o.index, o.size, stored, cursor, n);
     o.cast(buffer, stored, n);
     return buffer;
   }
@@ -548,57 +461,7 @@ class Run {
       o.cast(stored, values, n);
       values = stored;
     }
-    scatter_rows(o, values, cursor, n);
-  }
-
-  void gather_rows(const Operand& o, char* to, const Cursor& start, int64_t n) const {
-    const int64_t* strides = it_.strides(o.index).data();
-    const int64_t* shape = it_.shape().data();
-    const int64_t stride = strides[0];
-    visit_size(o.size, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      Cursor cursor = start;
-      T* out = reinterpret_cast<T*>(to);
-      const char* from = it_.data(o.index) + start.offset(it_, o.index);
-      while (true) {
-        const int64_t count = std::min(n, shape[0] - cursor.at[0]);
-        if (stride == static_cast<int64_t>(sizeof(T))) {
-          move_run(reinterpret_cast<char*>(out), from, count * stride);
-        } else if (stride == 0) {
-          fill_run(out, *reinterpret_cast<const T*>(from), count);
-        } else {
-          for (int64_t i = 0; i < count; ++i) {
-            out[i] = *reinterpret_cast<const T*>(from + i * stride);
-          }
-        }
-        out += count;
-        n -= count;
-        if (n == 0) {
-          return;
-        }
-        from -= cursor.at[0] * stride;
-        cursor.at[0] = 0;
-        int d = 1;
-        from += strides[d];
-        while (++cursor.at[d] == shape[d]) {
-          cursor.at[d] = 0;
-          from -= shape[d] * strides[d];
-          ++d;
-          from += strides[d];
-        }
-      }
-    });
-  }
-
-  void scatter_rows(const Operand& o, const char* from, Cursor cursor, int64_t n) const {
-    while (n > 0) {
-      const int64_t count = std::min(n, it_.shape()[0] - cursor.at[0]);
-      scatter(it_.data(o.index) + cursor.offset(it_, o.index), it_.strides(o.index)[0], from,
-              o.size, count);
-      from += count * o.size;
-      n -= count;
-      cursor.next_row(it_);
-    }
+    scatter_rows(it_, o.index, o.size, values, cursor, n);
   }
 
   const TensorIterator& it_;
@@ -610,12 +473,12 @@ class Run {
   int64_t piece_;
   Operand out_;
   Operand in_[max_inputs];
-  bool simple_;                  // all operands are linear and of the compute type
-  bool rows_;                    // has_whole_rows()
-  bool columns_;                 // has_columns()
-  Block with_number_ = nullptr;  // the kernel's for an input that is_column(), that of `number_`
-  int number_ = 0;
-  bool streams_;  // a large result, apart from the inputs
+  int64_t buffered_ = 0;                 // elements of a row that a number is broadcast to
+  int64_t part_steps_[max_inputs] = {};  // bytes from one such part of a row to the next
+  bool linear_;                          // all operands are one run of the compute type
+  bool rows_;                            // has_rows()
+  bool by_parts_ = false;                // something of these rows passes through buffers
+  bool streams_;                         // a large result, apart from the inputs
 };
 
 template <class T>
