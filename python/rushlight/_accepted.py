@@ -317,7 +317,6 @@ ROWS = (
     Row(
         "nn.attention.flex_attention.noop_mask nn.utils.prune.*.compute_mask", "", EFFECT, _PROTOCOL
     ),
-    Row("nn._pool.*_with_indices", "return_indices", NO_EFFECT, "the name says it"),
     Row("nn.modules.linear.Identity.*", "args kwargs", NO_EFFECT, "any arguments will do"),
     Row("nn.modules.lazy.*.initialize_parameters", "", EFFECT, "subclasses use them"),
     # optim

@@ -1,21 +1,44 @@
 """Flags of a module that can be set for good or for the length of a `with` block."""
 
 import contextlib
+from inspect import Parameter, Signature
 
 
-def replace(space, given):
-    """Sets those flags in a module's globals that are not None; returns what all were."""
-    before = {name: space[name] for name in given}
-    space.update({name: value for name, value in given.items() if value is not None})
-    return tuple(before.values())
+def functions(space, **defaults):
+    """`set_flags` and `flags` of a module whose globals are `space`.
 
+    Args:
+        defaults: the flags, in the order of arguments, with those that `flags` sets if not told.
+    """
 
-@contextlib.contextmanager
-def held(space, given):
-    """Within it these flags hold."""
-    before = {name: space[name] for name in given}
-    replace(space, given)
-    try:
-        yield
-    finally:
-        space.update(before)
+    def signature(prefix, values):
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        return Signature([Parameter(prefix + n, kind, default=v) for n, v in values.items()])
+
+    def replace(given):
+        before = {name: space[name] for name in defaults}
+        space.update({name: value for name, value in given.items() if value is not None})
+        return before
+
+    def set_flags(*args, **kwargs):
+        """Sets those that are given; returns what all were."""
+        given = set_flags.__signature__.bind(*args, **kwargs).arguments
+        return tuple(replace({name[1:]: value for name, value in given.items()}).values())
+
+    @contextlib.contextmanager
+    def held(given):
+        before = replace(given)
+        try:
+            yield
+        finally:
+            space.update(before)
+
+    def flags(*args, **kwargs):
+        """Within it these flags hold."""
+        return held(defaults | flags.__signature__.bind(*args, **kwargs).arguments)
+
+    set_flags.__signature__ = signature("_", dict.fromkeys(defaults))
+    flags.__signature__ = signature("", defaults)
+    for function in (set_flags, flags):
+        function.__module__ = space["__name__"]
+    return set_flags, flags

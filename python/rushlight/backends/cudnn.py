@@ -35,41 +35,12 @@ def is_acceptable(tensor):
     return False
 
 
-def set_flags(
-    _enabled=None,
-    _benchmark=None,
-    _benchmark_limit=None,
-    _deterministic=None,
-    _allow_tf32=None,
-    _fp32_precision=None,
-):
-    """Sets those that are given; returns what they were."""
-    given = {
-        "enabled": _enabled,
-        "benchmark": _benchmark,
-        "benchmark_limit": _benchmark_limit,
-        "deterministic": _deterministic,
-        "allow_tf32": _allow_tf32,
-        "fp32_precision": _fp32_precision,
-    }
-    return _flags.replace(globals(), given)
-
-
-def flags(
-    enabled: bool = False,
-    benchmark: bool = False,
+set_flags, flags = _flags.functions(
+    globals(),
+    enabled=False,
+    benchmark=False,
     benchmark_limit=10,
-    deterministic: bool = False,
-    allow_tf32: bool = True,
-    fp32_precision: str = "none",
-):
-    """Within it these flags hold."""
-    given = {
-        "enabled": enabled,
-        "benchmark": benchmark,
-        "benchmark_limit": benchmark_limit,
-        "deterministic": deterministic,
-        "allow_tf32": allow_tf32,
-        "fp32_precision": fp32_precision,
-    }
-    return _flags.held(globals(), given)
+    deterministic=False,
+    allow_tf32=True,
+    fp32_precision="none",
+)

@@ -33,31 +33,9 @@ def is_acl_available():
     return False
 
 
-def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precision=None):
-    """Sets those that are given; returns what they were."""
-    given = {
-        "enabled": _enabled,
-        "deterministic": _deterministic,
-        "allow_tf32": _allow_tf32,
-        "fp32_precision": _fp32_precision,
-    }
-    return _flags.replace(globals(), given)
-
-
-def flags(
-    enabled: bool = False,
-    deterministic: bool = False,
-    allow_tf32: bool = True,
-    fp32_precision: str = "none",
-):
-    """Within it these flags hold."""
-    given = {
-        "enabled": enabled,
-        "deterministic": deterministic,
-        "allow_tf32": allow_tf32,
-        "fp32_precision": fp32_precision,
-    }
-    return _flags.held(globals(), given)
+set_flags, flags = _flags.functions(
+    globals(), enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none"
+)
 
 
 class verbose:

@@ -17,11 +17,4 @@ def is_available():
     return False
 
 
-def set_flags(_enabled):
-    """Sets the flag; returns what it was."""
-    return _flags.replace(globals(), {"enabled": _enabled})
-
-
-def flags(enabled: bool = False):
-    """Within it the flag holds."""
-    return _flags.held(globals(), {"enabled": enabled})
+set_flags, flags = _flags.functions(globals(), enabled=False)

@@ -21,11 +21,4 @@ def get_opt_einsum():
     return
 
 
-def set_flags(_enabled=None, _strategy=None):
-    """Sets those that are given; returns what they were."""
-    return _flags.replace(globals(), {"enabled": _enabled, "strategy": _strategy})
-
-
-def flags(enabled=None, strategy=None):
-    """Within it these flags hold."""
-    return _flags.held(globals(), {"enabled": enabled, "strategy": strategy})
+set_flags, flags = _flags.functions(globals(), enabled=None, strategy=None)

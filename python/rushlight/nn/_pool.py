@@ -1,6 +1,7 @@
 """Pooling with what only Python has: `return_indices`, and None for a size that stays.
 
-Public in `nn.functional`; functions whose signature is the op's own are the ops themselves.
+Public in `nn.functional`; functions whose signature is the op's own are the ops themselves. Each
+function here makes those of one, two and three dimensions.
 """
 
 from typing import Any
@@ -10,94 +11,47 @@ from rushlight._table import ops
 
 from ._arguments import _list_with_default
 
+
+def _named(name, function, doc):
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = __name__
+    function.__doc__ = doc
+    return function
+
+
 # ---- maxima --------------------------------------------------------------------------------------
 
 
-def max_pool1d_with_indices(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest value of each window and its index."""
-    stride = kernel_size if stride is None else stride
-    return ops.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+def _max_pool(n, shape):
+    """`max_poolNd` and `max_poolNd_with_indices`."""
+
+    def made(places, name, doc):
+        def max_pool(
+            input: Tensor,
+            kernel_size: Any,
+            stride: Any = None,
+            padding: Any = 0,
+            dilation: Any = 1,
+            ceil_mode: bool = False,
+            return_indices: bool = False,
+        ) -> Any:
+            stride = kernel_size if stride is None else stride
+            function = both if places or return_indices else values
+            return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+        return _named(name, max_pool, doc)
+
+    name = f"max_pool{n}d"
+    values, both = getattr(ops, name), getattr(ops, f"{name}_with_indices")
+    return (
+        made(False, name, f"The largest value of each window of {shape}; its index if asked."),
+        made(True, f"{name}_with_indices", "The largest value of each window and its index."),
+    )
 
 
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest value of each window of (N, C, L)."""
-    stride = kernel_size if stride is None else stride
-    function = ops.max_pool1d_with_indices if return_indices else ops.max_pool1d
-    return function(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def max_pool2d_with_indices(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest value of each window and its index."""
-    stride = kernel_size if stride is None else stride
-    return ops.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest value of each window of (N, C, H, W)."""
-    stride = kernel_size if stride is None else stride
-    function = ops.max_pool2d_with_indices if return_indices else ops.max_pool2d
-    return function(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def max_pool3d_with_indices(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest value of each window and its index."""
-    stride = kernel_size if stride is None else stride
-    return ops.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def max_pool3d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest value of each window of (N, C, D, H, W)."""
-    stride = kernel_size if stride is None else stride
-    function = ops.max_pool3d_with_indices if return_indices else ops.max_pool3d
-    return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+max_pool1d, max_pool1d_with_indices = _max_pool(1, "(N, C, L)")
+max_pool2d, max_pool2d_with_indices = _max_pool(2, "(N, C, H, W)")
+max_pool3d, max_pool3d_with_indices = _max_pool(3, "(N, C, D, H, W)")
 
 
 # ---- as many windows as wanted -------------------------------------------------------------------
@@ -113,115 +67,71 @@ def adaptive_avg_pool3d(input, output_size):
     return ops.adaptive_avg_pool3d(input, _list_with_default(output_size, input.size()))
 
 
-def adaptive_max_pool1d(input, output_size, return_indices: bool = False) -> Any:
-    """The largest values of `output_size` windows."""
-    values, indices = ops.adaptive_max_pool1d(input, output_size)
-    return (values, indices) if return_indices else values
+def _adaptive_max_pool(n):
+    """`adaptive_max_poolNd` and `adaptive_max_poolNd_with_indices`."""
+
+    def made(places, name, doc):
+        def adaptive_max_pool(input, output_size, return_indices: bool = False) -> Any:
+            size = _list_with_default(output_size, input.size())
+            values, indices = function(input, size)
+            return (values, indices) if places or return_indices else values
+
+        return _named(name, adaptive_max_pool, doc)
+
+    name, what = f"adaptive_max_pool{n}d", "The largest values of as many windows as `output_size`"
+    function = getattr(ops, name)
+    return (
+        made(False, name, f"{what} says; their places if asked."),
+        made(True, f"{name}_with_indices", f"{what} says, and their places."),
+    )
 
 
-def adaptive_max_pool2d(input, output_size, return_indices: bool = False) -> Any:
-    """The largest values of as many windows as `output_size` says."""
-    size = _list_with_default(output_size, input.size())
-    values, indices = ops.adaptive_max_pool2d(input, size)
-    return (values, indices) if return_indices else values
-
-
-def adaptive_max_pool3d(input, output_size, return_indices: bool = False) -> Any:
-    """The largest values of as many windows as `output_size` says."""
-    size = _list_with_default(output_size, input.size())
-    values, indices = ops.adaptive_max_pool3d(input, size)
-    return (values, indices) if return_indices else values
-
-
-def adaptive_max_pool1d_with_indices(input, output_size, return_indices: bool = False) -> Any:
-    """The largest values of `output_size` windows and their places."""
-    return ops.adaptive_max_pool1d(input, output_size)
-
-
-def adaptive_max_pool2d_with_indices(input, output_size, return_indices: bool = False) -> Any:
-    """The largest values of as many windows as `output_size` says, and their places."""
-    return ops.adaptive_max_pool2d(input, output_size)
-
-
-def adaptive_max_pool3d_with_indices(input, output_size, return_indices: bool = False) -> Any:
-    """The largest values of as many windows as `output_size` says, and their places."""
-    return ops.adaptive_max_pool3d(input, output_size)
+adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_max_pool(1)
+adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_max_pool(2)
+adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max_pool(3)
 
 
 # ---- undone maxima -----------------------------------------------------------------------------
 
 
-def max_unpool1d(input, indices, kernel_size, stride=None, padding: Any = 0, output_size=None):
-    """The maxima of `max_pool1d` at their `indices`, zeros elsewhere."""
-    return ops._max_unpool(input, indices, 1, kernel_size, stride, padding, output_size)
+def _max_unpool(n):
+    def unpool(input, indices, kernel_size, stride=None, padding: Any = 0, output_size=None):
+        return ops._max_unpool(input, indices, n, kernel_size, stride, padding, output_size)
+
+    doc = f"The maxima of `max_pool{n}d` at their `indices`, zeros elsewhere."
+    return _named(f"max_unpool{n}d", unpool, doc)
 
 
-def max_unpool2d(input, indices, kernel_size, stride=None, padding: Any = 0, output_size=None):
-    """The maxima of `max_pool2d` at their `indices`, zeros elsewhere."""
-    return ops._max_unpool(input, indices, 2, kernel_size, stride, padding, output_size)
-
-
-def max_unpool3d(input, indices, kernel_size, stride=None, padding: Any = 0, output_size=None):
-    """The maxima of `max_pool3d` at their `indices`, zeros elsewhere."""
-    return ops._max_unpool(input, indices, 3, kernel_size, stride, padding, output_size)
+max_unpool1d, max_unpool2d, max_unpool3d = (_max_unpool(n) for n in (1, 2, 3))
 
 
 # ---- fractional --------------------------------------------------------------------------------
 
 
-def fractional_max_pool2d_with_indices(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
-    return_indices=False,
-    _random_samples=None,
-):
-    """The largest values of windows at random, nearly equal distances, and their places."""
-    return ops._fractional_max_pool(
-        input, 2, kernel_size, output_size, output_ratio, _random_samples
+def _fractional_max_pool(n):
+    """`fractional_max_poolNd` and `fractional_max_poolNd_with_indices`."""
+
+    def made(places, name, doc):
+        def fractional_max_pool(
+            input,
+            kernel_size,
+            output_size=None,
+            output_ratio=None,
+            return_indices=False,
+            _random_samples=None,
+        ):
+            windows = (kernel_size, output_size, output_ratio, _random_samples)
+            values, indices = ops._fractional_max_pool(input, n, *windows)
+            return (values, indices) if places or return_indices else values
+
+        return _named(name, fractional_max_pool, doc)
+
+    name, what = f"fractional_max_pool{n}d", "The largest values of windows at random, nearly equal"
+    return (
+        made(False, name, f"{what} distances; places if asked."),
+        made(True, f"{name}_with_indices", f"{what} distances, and their places."),
     )
 
 
-def fractional_max_pool2d(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
-    return_indices=False,
-    _random_samples=None,
-):
-    """The largest values of windows at random, nearly equal distances; places if asked."""
-    made = ops._fractional_max_pool(
-        input, 2, kernel_size, output_size, output_ratio, _random_samples
-    )
-    return made if return_indices else made[0]
-
-
-def fractional_max_pool3d_with_indices(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
-    return_indices=False,
-    _random_samples=None,
-):
-    """The largest values of windows at random, nearly equal distances, and their places."""
-    return ops._fractional_max_pool(
-        input, 3, kernel_size, output_size, output_ratio, _random_samples
-    )
-
-
-def fractional_max_pool3d(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
-    return_indices=False,
-    _random_samples=None,
-):
-    """The largest values of windows at random, nearly equal distances; places if asked."""
-    made = ops._fractional_max_pool(
-        input, 3, kernel_size, output_size, output_ratio, _random_samples
-    )
-    return made if return_indices else made[0]
+fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional_max_pool(2)
+fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional_max_pool(3)

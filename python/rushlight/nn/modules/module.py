@@ -4,7 +4,7 @@ A module keeps what it owns in live dicts, PyTorch's own (`_parameters`, `_buffe
 the hook dicts): programs reach into them. Assigning a Parameter, a Buffer or a Module to an
 attribute registers it. Reading an attribute, which looks into the three dicts last, and calling are
 in C++ (src/python/nn_module.cpp); hooks around a call are in `_hooks.py`, states in `_state.py`,
-walks over modules in `_tree.py`.
+walks over modules in `_tree.py`, conversions of all that they hold in `_changes.py`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import rushlight
 from rushlight import _C, Tensor, typename
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
-    from rushlight.types import Device
     from rushlight.utils.hooks import RemovableHandle
 
-from ..parameter import Buffer, Parameter, clear_grads
+from ..parameter import Buffer, Parameter
 from . import _errors, _hooks, _state
+from ._changes import ModuleChanges
 from ._hooks import (
     register_module_backward_hook,
     register_module_buffer_registration_hook,
@@ -37,8 +34,6 @@ from ._hooks import (
     register_module_parameter_registration_hook,
 )
 from ._state import _IncompatibleKeys  # noqa: F401
-from ._to import _parse_to
-from ._tree import ModuleTree
 
 __all__ = [
     "Module",
@@ -69,7 +64,7 @@ def _name_check(kind, name):
         raise KeyError(f'{kind} name can\'t be empty string ""')
 
 
-class Module(ModuleTree):
+class Module(ModuleChanges):
     """Base class for neural networks and their layers; subclasses define `forward`."""
 
     dump_patches = False
@@ -444,130 +439,6 @@ class Module(ModuleTree):
         # Modules that were pickled by older versions lack some of the hook dicts.
         for name, value in vars(Module()).items():
             self.__dict__.setdefault(name, value)
-
-    # ---- changing everything -------------------------------------------------------------------
-
-    def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call `fn` with every module below this one, then with this one; returns self."""
-        for module in self.children():
-            module.apply(fn)
-        fn(self)
-        return self
-
-    def train(self, mode: bool = True) -> Self:
-        """Set training mode here and below; returns self."""
-        if not isinstance(mode, bool):
-            raise ValueError("training mode is expected to be boolean")
-        self.training = mode
-        for module in self.children():
-            module.train(mode)
-        return self
-
-    def eval(self) -> Self:
-        """Set evaluation mode here and below; returns self."""
-        return self.train(False)
-
-    def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Set whether parameters are trained; returns self."""
-        for parameter in self.parameters():
-            parameter.requires_grad_(requires_grad)
-        return self
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Remove all parameters' gradients, or fill them with zeros."""
-        clear_grads(self.parameters(), set_to_none)
-
-    def share_memory(self) -> Self:
-        """Move parameters and buffers to shared memory; returns self."""
-        return self._apply(lambda t: t.share_memory_())
-
-    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
-        """Replace every parameter, gradient and buffer by `fn` of it; parameters stay the same
-        objects where their kind of memory allows it."""
-        if recurse:
-            for module in self.children():
-                module._apply(fn)
-        for name, parameter in self._parameters.items():
-            if parameter is None:
-                continue
-            with rushlight.no_grad():
-                applied = fn(parameter)
-                grad = parameter.grad
-                applied_grad = None if grad is None else fn(grad)
-            if parameter.is_meta == applied.is_meta:
-                parameter.data = applied
-            else:
-                parameter = Parameter(applied, parameter.requires_grad)
-                self._parameters[name] = parameter
-            if grad is not None and applied_grad is not None:
-                parameter.grad = applied_grad.requires_grad_(grad.requires_grad)
-        for name, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[name] = fn(buffer)
-        return self
-
-    def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Move to a device, convert floating-point tensors to a dtype, or both; returns self.
-
-        Forms: `to(device=None, dtype=None, non_blocking=False)`, `to(dtype, non_blocking=False)`,
-        `to(tensor, non_blocking=False)`, each with `memory_format=` for 4-d and 5-d tensors.
-        """
-        device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
-        if dtype is not None:
-            if not (dtype.is_floating_point or dtype.is_complex):
-                raise TypeError(
-                    "nn.Module.to only accepts floating point or complex dtypes, "
-                    f"but got desired dtype={dtype}"
-                )
-            if dtype.is_complex:
-                warnings.warn(
-                    "A complex dtype makes all floating-point parameters and buffers complex; "
-                    "modules whose ops take no complex numbers raise when they are called.",
-                    stacklevel=2,
-                )
-
-        def convert(tensor):
-            kind = dtype if tensor.is_floating_point() or tensor.is_complex() else None
-            if memory_format is not None and tensor.dim() in (4, 5):
-                return tensor.to(device, kind, non_blocking, memory_format=memory_format)
-            return tensor.to(device, kind, non_blocking)
-
-        return self._apply(convert)
-
-    def to_empty(self, *, device: Device, recurse: bool = True) -> Self:
-        """Move to a device without copying values: the tensors are uninitialised; returns self."""
-        return self._apply(lambda t: rushlight.empty_like(t, device=device), recurse=recurse)
-
-    def cuda(self, device: Device = None) -> Self:
-        """Move all parameters and buffers to a GPU; returns self."""
-        return self._apply(lambda t: t.cuda(device))
-
-    def cpu(self) -> Self:
-        """Move all parameters and buffers to the CPU; returns self."""
-        return self._apply(lambda t: t.cpu())
-
-    def type(self, dst_type: Any) -> Self:
-        """Convert all parameters and buffers to a dtype; returns self."""
-        return self._apply(lambda t: t.type(dst_type))
-
-    def _convert_floats(self, dtype):
-        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
-
-    def float(self) -> Self:
-        """Convert floating-point parameters and buffers to float32; returns self."""
-        return self._convert_floats(rushlight.float32)
-
-    def double(self) -> Self:
-        """Convert floating-point parameters and buffers to float64; returns self."""
-        return self._convert_floats(rushlight.float64)
-
-    def half(self) -> Self:
-        """Convert floating-point parameters and buffers to float16; returns self."""
-        return self._convert_floats(rushlight.float16)
-
-    def bfloat16(self) -> Self:
-        """Convert floating-point parameters and buffers to bfloat16; returns self."""
-        return self._convert_floats(rushlight.bfloat16)
 
     # ---- text ----------------------------------------------------------------------------------
 

@@ -186,7 +186,22 @@ class TransformerDecoderLayer(_Layer):
         return self.dropout3(self._network(x))
 
 
-class TransformerEncoder(Module):
+class _Stack(Module):
+    """Copies of a layer, one after the other, then a norm if one is given."""
+
+    def __init__(self, layer, num_layers: int, norm) -> None:
+        super().__init__()
+        self.layers = _copies(layer, num_layers)
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def _through(self, x, *args, **kwargs):
+        for layer in self.layers:
+            x = layer(x, *args, **kwargs)
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoder(_Stack):
     """`num_layers` copies of a layer, then a norm if one is given.
 
     `enable_nested_tensor` and `mask_check` are accepted and change nothing: padding is never cut
@@ -201,31 +216,23 @@ class TransformerEncoder(Module):
         enable_nested_tensor: bool = True,
         mask_check: bool = True,
     ) -> None:
-        super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
-        self.num_layers = num_layers
-        self.norm = norm
+        super().__init__(encoder_layer, num_layers, norm)
         self.enable_nested_tensor = enable_nested_tensor
         self.mask_check = mask_check
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         """The encoded src. Without `is_causal` the mask is compared with the causal one."""
         causal = _is_causal(mask, is_causal, _sequence_length(src, self.layers[0]))
-        for layer in self.layers:
-            src = layer(
-                src, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask
-            )
-        return src if self.norm is None else self.norm(src)
+        return self._through(
+            src, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask
+        )
 
 
-class TransformerDecoder(Module):
+class TransformerDecoder(_Stack):
     """`num_layers` copies of a decoder layer, then a norm if one is given."""
 
     def __init__(self, decoder_layer, num_layers: int, norm=None) -> None:
-        super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
-        self.num_layers = num_layers
-        self.norm = norm
+        super().__init__(decoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -240,18 +247,16 @@ class TransformerDecoder(Module):
     ):
         """The decoded tgt. Without `tgt_is_causal` its mask is compared with the causal one."""
         causal = _is_causal(tgt_mask, tgt_is_causal, _sequence_length(tgt, self.layers[0]))
-        for layer in self.layers:
-            tgt = layer(
-                tgt,
-                memory,
-                tgt_mask=tgt_mask,
-                memory_mask=memory_mask,
-                tgt_key_padding_mask=tgt_key_padding_mask,
-                memory_key_padding_mask=memory_key_padding_mask,
-                tgt_is_causal=causal,
-                memory_is_causal=memory_is_causal,
-            )
-        return tgt if self.norm is None else self.norm(tgt)
+        return self._through(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=causal,
+            memory_is_causal=memory_is_causal,
+        )
 
 
 class Transformer(Module):
