@@ -93,8 +93,9 @@ def tangent(op: Op) -> Rule:
             raise TableError(f"{op.text}: the keys of jvp= are arguments, or all results of an op of one argument")
         tangents = {f"{name}_t" for name in args}
         return Rule("expression", {name: _check(op, text, tangents) for name, text in said.items()})
-    if op.jvp:
-        return _word(op, _TANGENTS, op.jvp)
+    word = _word(op, _TANGENTS, op.jvp) if op.jvp else None
+    if word is not None:
+        return word
     if op.kind == "composite":
         return Rule("composite")
     if not isinstance(op.grad, dict):
