@@ -3,11 +3,14 @@
 #include "cpu/conv.h"
 
 #include <algorithm>
+#include <atomic>
+#include <string_view>
 
 #include "core/parallel.h"
 #include "cpu/candidates.h"
 #include "cpu/gemm.h"
 #include "cpu/onednn.h"
+#include "cpu/scratch.h"
 #include "generated/kernels.h"
 #include "kernels/math.h"
 
@@ -184,6 +187,67 @@ const char* run_product(const Conv& c) {
   return nullptr;
 }
 
+// Images that are no one matrix: a product for each, added up in blocks of the weight; where these
+// are few, in chunks of images, too.
+const char* sum_of_products(const Conv& c) {
+  if (c.dtype != kFloat32 && c.dtype != kFloat64) {
+    return "images apart";
+  }
+  const int64_t pixels = c.pixels();
+  if (pixels < 16 && !convolution_forced()) {
+    return "small images";
+  }
+  constexpr int64_t least_work = 1'800'000;
+  constexpr int64_t block = 64;
+  const auto ceil_div = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  const int64_t size = c.out_channels * c.in_channels;
+  const int64_t wanted = std::clamp<int64_t>(c.batch * pixels * size / least_work, 1, 33);
+  const int64_t rows = ceil_div(c.out_channels, std::min(wanted, ceil_div(c.out_channels, block)));
+  const int64_t row_blocks = ceil_div(c.out_channels, rows);
+  const int64_t columns = ceil_div(
+      c.in_channels, std::min(ceil_div(wanted, row_blocks), ceil_div(c.in_channels, block)));
+  const int64_t blocks = row_blocks * ceil_div(c.in_channels, columns);
+  const int64_t images = ceil_div(c.batch, std::min(c.batch, ceil_div(wanted, blocks)));
+  const int64_t chunks = ceil_div(c.batch, images);
+  visit_dtype<set_Float | set_Double>("convolution_weight_backward", c.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* weight = static_cast<T*>(c.weight);
+    const Scratch<T> sums(chunks > 1 ? chunks * size : 0);
+    parallel_for(0, blocks * chunks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; t++) {
+        const int64_t o = t % row_blocks * rows;
+        const int64_t i = t % blocks / row_blocks * columns;
+        const int64_t chunk = t / blocks;
+        T* to = (chunks > 1 ? sums + chunk * size : weight) + o * c.in_channels + i;
+        for (int64_t n = chunk * images; n < std::min((chunk + 1) * images, c.batch); n++) {
+          const auto& x = c.input.strides;
+          const auto& y = c.output.strides;
+          gemm({.dtype = c.dtype,
+                .m = std::min(rows, c.out_channels - o),
+                .n = std::min(columns, c.in_channels - i),
+                .k = pixels,
+                .a = {static_cast<T*>(c.output.data) + n * y[0] + o * y[1], y[1], y[4]},
+                .b = {static_cast<T*>(c.input.data) + n * x[0] + i * x[1], x[4], x[1]},
+                .c = {to, c.in_channels, 1},
+                .beta = n == chunk * images ? 0 : 1});
+        }
+      }
+    });
+    if (chunks > 1) {
+      parallel_for(0, size, 32768, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i++) {
+          T sum = sums[i];
+          for (int64_t k = 1; k < chunks; k++) {
+            sum += sums[k * size + i];
+          }
+          weight[i] = sum;
+        }
+      });
+    }
+  });
+  return nullptr;
+}
+
 const char* run_product_weight(const Conv& c) {
   if (!is_pointwise(c)) {
     return "not 1x1 or grouped";
@@ -195,7 +259,7 @@ const char* run_product_weight(const Conv& c) {
     return "strides";
   }
   if (c.batch > 1 && (x[0] != pixels * x[4] || y[0] != pixels * y[4])) {
-    return "images apart";
+    return sum_of_products(c);
   }
   gemm({.dtype = c.dtype,
         .m = c.out_channels,
@@ -347,27 +411,47 @@ const char* run_windows_weight(const Conv& c) {
 
 // ---- the list ----
 
-// Best first, by measurements on some 500 shapes of common networks (docs/performance.md): what
-// each is there for.
+// Best first, by measurements on common networks' shapes (docs/performance.md has the table of how
+// much each saves against the next best): what each is there for.
 constexpr Candidate<Conv> forward_candidates[] = {
     {"matrix product", run_product},     // 1x1: the images are the matrix
     {"one window", run_whole},           // a kernel as large as the image
-    {"depthwise", run_depthwise},        // groups of a channel: no products to share
     {"Winograd", run_winograd},          // 3x3 at stride 1: a fourth of the multiplications
-    {"columns", convolve_by_columns},    // few pixels: the weight, not brought into an order,
-                                         // is most of the memory
+    {"columns", convolve_by_columns},    // few pixels, where the weight is most of the memory;
+                                         // gradients of images with few channels and strides
     {"images side by side", run_batch},  // many small images of few channels: no lane is idle
-    {"oneDNN", run_onednn},              // the rest of float32, 16-bit floats, channels last
-    {"windows", run_windows},            // few channels or one image; float64; wide dilations
+    {"oneDNN", run_onednn},              // the rest of float32 and 16-bit floats
+    {"depthwise", run_depthwise},        // groups of a channel that it has no kernel for
+    {"windows", run_windows},            // few channels; float64
     {"reference", run_reference},        // integers and complex numbers
 };
 
 constexpr Candidate<Conv> weight_candidates[] = {
-    {"matrix product", run_product_weight},    {"one window", run_whole_weight},
-    {"depthwise", run_depthwise_weight},       {"columns", convolve_weight_by_columns},
-    {"images side by side", run_batch_weight}, {"oneDNN", run_onednn_weight},
-    {"windows", run_windows_weight},           {"reference", run_reference_weight},
+    {"matrix product", run_product_weight},  {"one window", run_whole_weight},
+    {"columns", convolve_weight_by_columns}, {"images side by side", run_batch_weight},
+    {"oneDNN", run_onednn_weight},           {"depthwise", run_depthwise_weight},
+    {"windows", run_windows_weight},         {"reference", run_reference_weight},
 };
+
+std::atomic<const char*> forced_way = nullptr;
+
+template <size_t N>
+void run(const Candidate<Conv> (&candidates)[N], const Conv& c) {
+  const char* forced = forced_way.load(std::memory_order_relaxed);
+  if (RL_LIKELY(forced == nullptr)) {
+    run_first(candidates, c);
+    return;
+  }
+  const char* refusal = "no such way";
+  for (const Candidate<Conv>& candidate : candidates) {
+    if (candidate.name == std::string_view(forced)) {
+      refusal = candidate.run(c);
+    }
+  }
+  if (refusal != nullptr) {
+    throw NotImplementedError(str(c.describe(), " by ", forced, ": ", refusal));
+  }
+}
 
 }  // namespace
 
@@ -378,9 +462,22 @@ std::string Conv::describe() const {
              " kernel ", by(kernel));
 }
 
-void convolve(const Conv& c) { run_first(forward_candidates, c); }
+void convolve(const Conv& c) { run(forward_candidates, c); }
 
-void convolve_weight_backward(const Conv& c) { run_first(weight_candidates, c); }
+void convolve_weight_backward(const Conv& c) { run(weight_candidates, c); }
+
+bool convolution_forced() { return forced_way.load(std::memory_order_relaxed) != nullptr; }
+
+void force_convolution(const std::string& way) {
+  const char* found = nullptr;
+  for (const Candidate<Conv>& candidate : forward_candidates) {
+    if (candidate.name == way) {
+      found = candidate.name;
+    }
+  }
+  RL_CHECK(way.empty() || found != nullptr, "no way to convolve is called ", way);
+  forced_way.store(found, std::memory_order_relaxed);
+}
 
 // ---- the ops ----
 

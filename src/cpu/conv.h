@@ -51,6 +51,12 @@ void convolve(const Conv& problem);
 // exchanged.
 void convolve_weight_backward(const Conv& problem);
 
+// For tests and measurements: convolutions go this way alone, be it the fastest or not, and are
+// NotImplementedErrors where it cannot take them. An empty name ends that.
+RL_API void force_convolution(const std::string& way);
+// Whether a way takes what it can, and not what it is best at.
+bool convolution_forced();
+
 // Sums without terms, of no channels or no pixels: writes the bias alone. On any device.
 RL_API bool convolve_nothing(const Tensor& out, const Tensor& input, const Tensor& weight,
                              const Tensor& bias);

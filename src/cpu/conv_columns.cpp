@@ -228,19 +228,25 @@ void weight_backward(const Shapes& s) {
         .c = {s.c.weight, s.depth, 1}});
 }
 
-const char* refusal(const Shapes& s) {
+const char* refusal(const Shapes& s, bool few_pixels) {
   if (s.c.dtype != kFloat32 && s.c.dtype != kFloat64) {
     return "not float32 or float64";
   }
   if (s.c.groups != 1) {
     return "grouped";
   }
+  // Where a result of few channels is added up with strides, other ways compute each phase of the
+  // strides by itself, with few taps.
+  const bool phases = s.c.transposed && s.large_channels < 16 && s.c.stride != Dims3{1, 1, 1};
   // A column's element costs as much as some 30 multiplications.
-  if (s.small_channels < 128) {
+  if (s.small_channels < (phases ? 8 : 128) && !convolution_forced()) {
     return "few channels";
   }
   constexpr int64_t largest = int64_t{1} << 22;
-  if ((s.pixels > 512 && s.c.taps() > 1) || s.depth * s.pixels > largest) {
+  if (!phases && !few_pixels && !convolution_forced()) {
+    return "many pixels";
+  }
+  if (s.depth * s.pixels > largest) {
     return "large images";
   }
   int64_t elements = s.c.batch;
@@ -258,7 +264,9 @@ const char* refusal(const Shapes& s) {
 
 const char* convolve_by_columns(const Conv& c) {
   const Shapes s{c};
-  const char* why = refusal(s);
+  // Rows that are narrower than a vector are no loss where several images share it.
+  const char* why =
+      refusal(s, s.pixels <= 32 || (s.pixels <= 128 && (c.batch > 1 || c.transposed)));
   if (why == nullptr) {
     c.dtype == kFloat32 ? forward<float>(s) : forward<double>(s);
   }
@@ -267,7 +275,7 @@ const char* convolve_by_columns(const Conv& c) {
 
 const char* convolve_weight_by_columns(const Conv& c) {
   const Shapes s{c};
-  const char* why = refusal(s);
+  const char* why = refusal(s, s.pixels <= 64);
   if (why == nullptr) {
     c.dtype == kFloat32 ? weight_backward<float>(s) : weight_backward<double>(s);
   }

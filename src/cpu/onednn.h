@@ -1,6 +1,6 @@
-// oneDNN, called on one thread from tiles of our own. This, onednn_common.h and the two sources
-// alone know it. A `_refusal` says null where the function of that name takes the problem, else why
-// not.
+// oneDNN, called on one thread from tiles of our own. This, onednn_common.h, onednn_conv.h and the
+// sources alone know it. A `_refusal` says null where the function of that name takes the problem,
+// else why not.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ RL_API std::string version();
 const char* matmul_refusal(const Gemm& problem);
 void matmul(const Gemm& tile);
 
-// Whole convolutions of several images, parallel over images.
+// Whole convolutions, parallel over pieces of them.
 const char* convolve_refusal(const Conv& problem);
 void convolve(const Conv& problem);
 const char* convolve_weight_backward_refusal(const Conv& problem);

@@ -91,7 +91,7 @@ T& cached(const std::array<int64_t, N>& key, const Make& make) {
   if (found != entries.end()) {
     return found->second;
   }
-  if (entries.size() >= 256) {
+  if (entries.size() >= 1024) {
     entries.clear();
   }
   return entries.emplace(key, make()).first->second;

@@ -1,340 +1,192 @@
-// Convolutions by oneDNN, parallel over chunks that depend on the problem alone; each chunk runs on
-// one thread. Images are brought into the layout that the primitive asks for, and back;
-// channels-last images are taken as they are. Results and gradients of the input are cut into
-// chunks of images. Gradients of the weight are cut into blocks of its output channels, which are
-// independent; where these are few, into images, too, whose sums are added in order.
+// Convolutions by oneDNN, parallel over pieces that depend on the problem alone; each runs on one
+// thread. Images are brought into the layout that the primitive asks for, and back; channels-last
+// images are taken as they are. A piece is some images, some rows of them, and some channels of the
+// result. Pieces of a weight's gradient that differ in images or rows have sums of their own, which
+// are added in order.
 #include "cpu/onednn.h"
 
 #ifdef RL_HAVE_DNNL
 
 #include <algorithm>
-#include <optional>
+#include <vector>
 
-#include "cpu/onednn_common.h"
+#include "cpu/onednn_conv.h"
 
 namespace rushlight::cpu::onednn {
 namespace {
 
-using dnnl::memory;
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-enum class Kind : int64_t { Forward, Data, Weights };
+// How a convolution is cut: a grid of images, rows, and channels of the result; of a weight's
+// gradient channels of the large images, too.
+struct Cut {
+  const Piece& whole;
+  int dim = 0;         // that has the rows
+  int64_t images = 0;  // of a piece
+  int64_t rows = 0;    // of windows
+  int64_t channels = 0;
+  int64_t others = 0;
+  int64_t chunks = 1;  // how many of each
+  int64_t bands = 1;
+  int64_t blocks = 1;
+  int64_t columns = 1;
 
-// A convolution between a large image (the input of an ordinary one) and a small one (its output).
-struct Geometry {
-  Kind kind;
-  const Conv& c;
-  Images large;
-  Images small;
-  int64_t large_channels;  // of one group
-  int64_t small_channels;
-  int64_t part;  // of the small channels of all groups: what one primitive works on
-  Dims3 large_size;
-  Dims3 small_size;
-
-  Geometry(Kind k, const Conv& conv)
-      : kind(k),
-        c(conv),
-        large(conv.transposed ? conv.output : conv.input),
-        small(conv.transposed ? conv.input : conv.output),
-        large_channels(conv.transposed ? conv.out_channels : conv.in_channels),
-        small_channels(conv.transposed ? conv.in_channels : conv.out_channels),
-        part(conv.groups * small_channels),
-        large_size(conv.transposed ? conv.out : conv.in),
-        small_size(conv.transposed ? conv.in : conv.out) {}
-};
-
-enum class Layout : int64_t { Other, Plain, ChannelsLast };
-
-Layout layout_of(const Images& x, int64_t channels, const Dims3& size) {
-  const auto& s = x.strides;
-  const int64_t area = size[1] * size[2];
-  const auto is = [](int64_t stride, int64_t wanted, int64_t n) {
-    return n == 1 || stride == wanted;
-  };
-  if (is(s[4], 1, size[2]) && is(s[3], size[2], size[1]) && is(s[2], area, size[0]) &&
-      is(s[1], area * size[0], channels) && s[0] >= channels * area * size[0]) {
-    return Layout::Plain;
+  explicit Cut(const Piece& p) : whole(p) {
+    dim = p.small.size[0] > 1 ? 0 : p.small.size[1] > 1 ? 1 : 2;
+    const auto d = static_cast<size_t>(dim);
+    const int64_t total = p.small.size[d];
+    const bool weights = p.kind == Kind::Weights;
+    const bool last =
+        p.large.layout == Layout::ChannelsLast && p.small.layout == Layout::ChannelsLast;
+    // What primitives compute together.
+    const int64_t unit =
+        p.groups > 1 ? std::max<int64_t>(1, 16 / std::min(p.large.channels, p.small.channels)) : 16;
+    const int64_t reach = (p.kernel[d] - 1) * p.dilation[d];
+    const int64_t least_rows = p.padding[d] > reach ? total : p.padding[d] / p.stride[d] + 1;
+    // In cycles of the processor, and a fourth of one for each of these.
+    const double source = elements(p.kind == Kind::Data ? p.small : p.large);
+    const double weight = static_cast<double>(p.groups * p.small.channels * p.weight_row);
+    // Enough for 32 threads where there is a millisecond of work, fewer where there is less: each
+    // costs some microseconds.
+    constexpr double least_work = 3.5e6;
+    constexpr double millisecond = 5.5e7;
+    const int64_t wanted =
+        p.work() >= millisecond ? 33 : static_cast<int64_t>(std::max(p.work() / least_work, 1.0));
+    // What each band or chunk costs for an element of the weight: read, or summed.
+    const double again = weights ? 2.5 : p.kind == Kind::Data ? 0.75 : 0.25;
+    double best = -1;
+    const auto consider = [&](int64_t chunk, int64_t row, int64_t block, int64_t column) {
+      const int64_t n = ceil_div(p.images, chunk) * ceil_div(total, row);
+      const int64_t pieces = n * ceil_div(p.channels(), block) * ceil_div(p.large.channels, column);
+      const double overlap =
+          static_cast<double>(row * p.stride[d] + reach) / static_cast<double>(row * p.stride[d]);
+      double cost = 7000 * static_cast<double>(pieces) + source * (row < total ? overlap : 1) * 1.5;
+      cost += weight * static_cast<double>(weights && n == 1 ? 0 : n) * again;
+      cost += source * static_cast<double>(ceil_div(p.channels(), block)) * 0.15;
+      cost *= 1 + 4 * static_cast<double>(std::max<int64_t>(0, wanted - pieces));
+      if (best < 0 || cost < best) {
+        best = cost;
+        images = chunk;
+        rows = row;
+        channels = block;
+        others = column;
+      }
+    };
+    const auto each = [](int64_t n, int64_t least, int64_t step, const auto& f) {
+      int64_t before = 0;
+      for (const int64_t parts : {1, 2, 3, 4, 5, 6, 8, 11, 17, 33}) {
+        const int64_t size = std::max(least, ceil_div(ceil_div(n, parts), step) * step);
+        if (size != before) {
+          f(std::min(n, size));
+        }
+        before = size;
+      }
+    };
+    each(p.images, weights ? 1 : ceil_div(p.images, wanted), 1, [&](int64_t chunk) {
+      each(total, chunk > 1 ? total : least_rows, 1, [&](int64_t row) {
+        each(p.channels(), last && !weights ? p.channels() : 1, unit, [&](int64_t block) {
+          each(p.large.channels, weights && p.groups == 1 && !last ? 1 : p.large.channels, 16,
+               [&](int64_t column) { consider(chunk, row, block, column); });
+        });
+      });
+    });
+    chunks = ceil_div(p.images, images);
+    bands = ceil_div(total, rows);
+    blocks = ceil_div(p.channels(), channels);
+    columns = ceil_div(p.large.channels, others);
   }
-  if (is(s[1], 1, channels) && is(s[4], channels, size[2]) &&
-      is(s[3], size[2] * channels, size[1]) && is(s[2], area * channels, size[0]) &&
-      s[0] >= channels * area * size[0]) {
-    return Layout::ChannelsLast;
-  }
-  return Layout::Other;
-}
 
-// Descriptions leave out the leading dimensions that are 1, but for the height.
-struct Described {
-  memory::dims large;
-  memory::dims small;
-  memory::dims weight;
-  memory::dims stride;
-  memory::dims dilation;
-  memory::dims before;
-  memory::dims after;
-  memory::desc user_large;
-  memory::desc user_small;
-  memory::desc user_weight;
-  memory::desc sums;  // of a weight's gradient
-  bool channels_last;
-};
-
-Described describe(const Geometry& g, int64_t images) {
-  const Conv& c = g.c;
-  Described d;
-  const int first = g.large_size[0] == 1 && g.small_size[0] == 1 && c.kernel[0] == 1 ? 1 : 0;
-  d.large = {images, c.groups * g.large_channels};
-  d.small = {images, g.part};
-  d.weight = c.groups > 1 ? memory::dims{c.groups, g.small_channels, g.large_channels}
-                          : memory::dims{g.part, g.large_channels};
-  for (int i = first; i < 3; i++) {
-    d.large.push_back(g.large_size[i]);
-    d.small.push_back(g.small_size[i]);
-    d.weight.push_back(c.kernel[i]);
-    d.stride.push_back(c.stride[i]);
-    d.dilation.push_back(c.dilation[i] - 1);
-    d.before.push_back(c.padding[i]);
-    // What the windows reach behind the image: less than the padding, or less than nothing.
-    d.after.push_back((g.small_size[i] - 1) * c.stride[i] + (c.kernel[i] - 1) * c.dilation[i] + 1 -
-                      g.large_size[i] - c.padding[i]);
+  double elements(const Side& side) const {
+    return static_cast<double>(whole.images * whole.groups * side.channels) *
+           static_cast<double>(side.size[0] * side.size[1] * side.size[2]);
   }
-  const auto strides = [&](const Images& x, const Dims3& size, int64_t channels) {
-    memory::dims s = {x.strides[0], x.strides[1]};
-    for (int i = first; i < 3; i++) {
-      s.push_back(x.strides[2 + i]);
-    }
-    // Strides of dimensions of size 1 are set as if they were dense.
-    const Layout layout = layout_of(x, channels, size);
-    int64_t inner = layout == Layout::ChannelsLast ? channels : 1;
-    for (int i = 2; i >= first; i--) {
-      s[static_cast<size_t>(2 + i - first)] = inner;
-      inner *= size[i];
-    }
-    s[1] = layout == Layout::ChannelsLast ? 1 : inner;
-    return s;
-  };
-  const memory::data_type type = data_type(c.dtype);
-  d.user_large =
-      memory::desc(d.large, type, strides(g.large, g.large_size, c.groups * g.large_channels));
-  d.user_small =
-      memory::desc(d.small, type, strides(g.small, g.small_size, c.groups * g.small_channels));
-  memory::dims dense(d.weight.size());
-  int64_t step = 1;
-  for (size_t i = dense.size(); i-- > 0;) {
-    dense[i] = step;
-    step *= d.weight[i];
-  }
-  d.user_weight = memory::desc(d.weight, type, dense);
-  d.sums = memory::desc(d.weight, memory::data_type::f32, dense);
-  d.channels_last =
-      layout_of(g.large, c.groups * g.large_channels, g.large_size) == Layout::ChannelsLast &&
-      layout_of(g.small, c.groups * g.small_channels, g.small_size) == Layout::ChannelsLast;
-  return d;
-}
 
-// A conversion between two layouts of one thing, made once. Making one costs microseconds.
-struct Conversion {
-  memory::desc from;
-  memory::desc to;
-  memory::desc scratchpad;
-  dnnl::reorder primitive;
-  bool needed = false;
-
-  Conversion() = default;
-  Conversion(const memory::desc& source, const memory::desc& target)
-      : from(source), to(target), needed(source != target) {
-    if (needed) {
-      const dnnl::reorder::primitive_desc pd(cpu_engine(), from, cpu_engine(), to,
-                                             own_scratchpad());
-      scratchpad = pd.scratchpad_desc();
-      primitive = dnnl::reorder(pd);
-    }
-  }
-  void run(void* source, void* target) const {
-    const Block working(scratchpad);
-    primitive.execute(cpu_stream(), {{DNNL_ARG_FROM, memory(from, cpu_engine(), source)},
-                                     {DNNL_ARG_TO, memory(to, cpu_engine(), target)},
-                                     {DNNL_ARG_SCRATCHPAD, working.memory}});
+  // Images and rows; channels of the result; other channels.
+  int64_t items() const { return chunks * bands; }
+  int64_t pieces() const { return items() * blocks * columns; }
+  Piece piece(int64_t item, int64_t block, int64_t column) const {
+    const int64_t n = item / bands * images;
+    const int64_t r = item % bands * rows;
+    const Piece p =
+        whole.of_images(n, std::min(n + images, whole.images))
+            .of_rows(dim, r, std::min(r + rows, whole.small.size[static_cast<size_t>(dim)]))
+            .of_channels(block * channels, std::min((block + 1) * channels, whole.channels()));
+    return columns == 1 ? p
+                        : p.of_large_channels(column * others,
+                                              std::min((column + 1) * others, p.large.channels));
   }
 };
 
-// What a primitive reads: the user's memory, or a copy in the layout that it wants.
-class Read {
+// What several pieces read, in the layout that the first of them wants.
+class Shared {
  public:
-  Read(const Conversion& conversion, void* data) : memory_(conversion.to, cpu_engine(), data) {
-    if (conversion.needed) {
-      block_.emplace(conversion.to);
-      conversion.run(data, block_->memory.get_data_handle());
-      memory_ = block_->memory;
-    }
+  explicit Shared(int64_t n) : all_(static_cast<size_t>(n)) {}
+  // `piece(i)`, which of its conversions and its data for i < n.
+  template <class F>
+  void fill(const F& piece, Conversion Plan::* which, const auto& data) {
+    parallel_for(0, static_cast<int64_t>(all_.size()), 1, [&](int64_t begin, int64_t end) {
+      const OneThread one;
+      for (int64_t i = begin; i < end; i++) {
+        const Piece p = piece(i);
+        all_[static_cast<size_t>(i)].emplace(plan_for(p).*which, data(p));
+      }
+    });
   }
-  const memory& get() const { return memory_; }
-
- private:
-  memory memory_;
-  std::optional<Block> block_;
-};
-
-// What a primitive writes; `finish` puts it where the user wants it.
-class Written {
- public:
-  Written(const Conversion& conversion, void* data)
-      : conversion_(conversion), data_(data), memory_(conversion.from, cpu_engine(), data) {
-    if (conversion.needed) {
-      block_.emplace(conversion.from);
-      memory_ = block_->memory;
+  // The i-th where it is what a plan wants; else a copy, kept in `own`.
+  const char* get(int64_t i, const Conversion& wanted, const char* data,
+                  std::optional<Read>& own) const {
+    if (!all_.empty()) {
+      const Read& found = *all_[static_cast<size_t>(i)];
+      if (found.desc() == wanted.to.desc()) {
+        return found.data();
+      }
     }
-  }
-  const memory& get() const { return memory_; }
-  void finish() const {
-    if (conversion_.needed) {
-      conversion_.run(memory_.get_data_handle(), data_);
-    }
+    return own.emplace(wanted, data).data();
   }
 
  private:
-  const Conversion& conversion_;
-  void* data_;
-  memory memory_;
-  std::optional<Block> block_;
+  std::vector<std::optional<Read>> all_;
 };
 
-// A primitive for a number of images and small channels, and the ways between the layouts that it
-// wants and the user's: from the user's for what it reads, to the user's for what it writes.
-struct Plan {
-  Described user;
-  memory::desc scratchpad;
-  dnnl::primitive primitive;
-  Conversion large;
-  Conversion small;
-  Conversion weight;
-  Conversion sums;   // as weight, to float32
-  Conversion image;  // as large, for one image of the batch
-};
-
-memory::desc any(const memory::dims& dims, memory::data_type type) {
-  return memory::desc(dims, type, memory::format_tag::any);
-}
-
-Plan make_plan(const Geometry& g, int64_t images) {
-  const memory::data_type type = data_type(g.c.dtype);
-  // Weight gradients of 16-bit images are summed in float32.
-  const memory::data_type weight_type = g.kind == Kind::Weights ? memory::data_type::f32 : type;
-  Plan p;
-  p.user = describe(g, images);
-  const Described& d = p.user;
-  const auto layout = [&](const memory::desc& user, const memory::dims& dims, bool whole) {
-    if (!d.channels_last) {
-      return any(dims, type);
-    }
-    using Tag = memory::format_tag;
-    return whole ? user : memory::desc(dims, type, dims.size() == 5 ? Tag::ndhwc : Tag::nhwc);
-  };
-  const memory::desc large = layout(d.user_large, d.large, true);
-  const memory::desc small = layout(d.user_small, d.small, g.part == g.c.groups * g.small_channels);
-  const memory::desc weight = any(d.weight, weight_type);
-  const dnnl::algorithm direct = dnnl::algorithm::convolution_direct;
-  const dnnl::engine& engine = cpu_engine();
-  const dnnl::primitive_attr attributes = own_scratchpad();
-  const memory::desc bias({g.part}, type, memory::format_tag::a);
-  const auto forward = [&](const memory::desc& w) {
-    using Forward = dnnl::convolution_forward::primitive_desc;
-    const dnnl::prop_kind kind = dnnl::prop_kind::forward_training;
-    return g.kind == Kind::Forward && g.c.bias != nullptr
-               ? Forward(engine, kind, direct, large, w, bias, small, d.stride, d.dilation,
-                         d.before, d.after, attributes)
-               : Forward(engine, kind, direct, large, w, small, d.stride, d.dilation, d.before,
-                         d.after, attributes);
-  };
-  if (g.kind == Kind::Forward) {
-    const auto pd = forward(weight);
-    p.large = Conversion(d.user_large, pd.src_desc());
-    p.small = Conversion(pd.dst_desc(), d.user_small);
-    p.weight = Conversion(d.user_weight, pd.weights_desc());
-    p.scratchpad = pd.scratchpad_desc();
-    p.primitive = dnnl::convolution_forward(pd);
-  } else if (g.kind == Kind::Data) {
-    const dnnl::convolution_backward_data::primitive_desc pd(engine, direct, large, weight, small,
-                                                             d.stride, d.dilation, d.before,
-                                                             d.after, forward(weight), attributes);
-    p.large = Conversion(pd.diff_src_desc(), d.user_large);
-    p.small = Conversion(d.user_small, pd.diff_dst_desc());
-    p.weight = Conversion(d.user_weight, pd.weights_desc());
-    p.scratchpad = pd.scratchpad_desc();
-    p.primitive = dnnl::convolution_backward_data(pd);
-  } else {
-    const dnnl::convolution_backward_weights::primitive_desc pd(
-        engine, direct, large, weight, small, d.stride, d.dilation, d.before, d.after,
-        forward(any(d.weight, type)), attributes);
-    p.large = Conversion(d.user_large, pd.src_desc());
-    memory::dims one = d.large;
-    one[0] = 1;
-    const memory::dims none(one.size(), 0);
-    p.image =
-        Conversion(d.user_large.submemory_desc(one, none), pd.src_desc().submemory_desc(one, none));
-    p.small = Conversion(d.user_small, pd.diff_dst_desc());
-    p.weight = Conversion(pd.diff_weights_desc(), d.user_weight);
-    p.sums = Conversion(pd.diff_weights_desc(), d.sums);
-    p.scratchpad = pd.scratchpad_desc();
-    p.primitive = dnnl::convolution_backward_weights(pd);
-  }
-  return p;
-}
-
-Plan& plan_for(const Geometry& g, int64_t images) {
-  const Conv& c = g.c;
-  std::array<int64_t, 32> key = {};
-  size_t n = 0;
-  const auto put = [&](int64_t x) { key[n++] = x; };
-  put(static_cast<int64_t>(g.kind));
-  put(static_cast<int64_t>(c.dtype));
-  put(images);
-  put(g.part);
-  put(c.groups);
-  put(g.large_channels);
-  put(g.small_channels);
-  put(c.bias != nullptr);
-  put(static_cast<int64_t>(layout_of(g.large, c.groups * g.large_channels, g.large_size)));
-  put(static_cast<int64_t>(layout_of(g.small, c.groups * g.small_channels, g.small_size)));
-  put(g.large.strides[0]);
-  put(g.small.strides[0]);
-  for (const Dims3* dims :
-       {&g.large_size, &g.small_size, &c.kernel, &c.stride, &c.padding, &c.dilation}) {
-    for (const int64_t x : *dims) {
-      put(x);
-    }
-  }
-  return cached<Plan>(key, [&] { return make_plan(g, images); });
-}
-
-void* image_at(const Images& x, int64_t n, ScalarType dtype) {
-  return static_cast<char*>(x.data) + n * x.strides[0] * itemsize(dtype);
-}
-
-const char* refusal(const Conv& c) {
+const char* refusal(const Conv& c, Kind kind) {
   if (c.dtype != kFloat32 && !contains(set_reduced, c.dtype)) {
     return "not float32, float16 or bfloat16";
   }
   if (c.dtype != kFloat32 && !native(c.dtype)) {
     return "the processor does not multiply this dtype";
   }
-  if (c.batch < 2) {
-    return "one image: no chunks";
+  const Piece whole(kind, c);
+  if (!convolution_forced()) {
+    const bool depthwise = c.groups > 1 && c.in_channels == 1 && c.out_channels == 1;
+    // Results of few channels leave lanes idle; of depthwise ones it makes vectors all the same.
+    if (!depthwise && (kind == Kind::Weights ? c.dtype == kFloat32 && c.out_channels < 16
+                                             : c.out_channels < (c.groups > 1 ? 8 : 16))) {
+      return "few output channels: windows are faster";
+    }
+    // Where windows overlap, their elements are loaded once for several taps.
+    if (!depthwise && kind != Kind::Weights && c.in_channels < 8 && c.kernel[2] > c.stride[2]) {
+      return "few input channels: windows are faster";
+    }
+    if (kind == Kind::Weights && c.dtype == kFloat32 && c.taps() > 128) {
+      return "large kernels: windows are faster";
+    }
+    if (whole.work() < (depthwise ? 1 << 17 : 1 << 22)) {
+      return "small: primitives cost more than they save";
+    }
   }
-  if (c.batch * c.pixels() * c.groups * c.out_channels * c.in_channels * c.taps() <
-      (int64_t{1} << 22)) {
-    return "small: primitives cost more than they save";
-  }
-  const Geometry g(Kind::Forward, c);
-  if (layout_of(g.large, c.groups * g.large_channels, g.large_size) == Layout::Other ||
-      layout_of(g.small, c.groups * g.small_channels, g.small_size) == Layout::Other) {
+  if (whole.large.layout == Layout::Other || whole.small.layout == Layout::Other) {
     return "strides";
   }
   set_up();
+  const Cut cut(whole);
+  const OneThread one;
+  for (const int64_t item : {int64_t{0}, std::min<int64_t>(1, cut.items() - 1), cut.items() - 1}) {
+    if (!plan_for(cut.piece(item, 0, 0)).fast && c.dtype == kFloat32) {
+      return "the library has no kernel for this";
+    }
+  }
   return nullptr;
 }
-
-int64_t images_of_chunk(const Conv& c, int64_t chunks) { return (c.batch + chunks - 1) / chunks; }
 
 }  // namespace
 
@@ -342,152 +194,89 @@ const char* convolve_refusal(const Conv& c) {
   if (c.transposed && c.bias != nullptr) {
     return "transposed with a bias";
   }
-  if (c.groups == 1 && c.out_channels < 16) {
-    return "few output channels: windows are faster";
-  }
-  return refusal(c);
+  return refusal(c, c.transposed ? Kind::Data : Kind::Forward);
 }
 
 void convolve(const Conv& c) {
-  const Geometry g(c.transposed ? Kind::Data : Kind::Forward, c);
-  const int64_t images = images_of_chunk(c, 16);
-  // The weight is brought into the primitive's layout once, for all chunks of the usual size.
-  std::optional<Read> shared;
-  {
+  const Piece whole(c.transposed ? Kind::Data : Kind::Forward, c);
+  const bool forward = whole.kind == Kind::Forward;
+  const Cut cut(whole);
+  Shared weights(cut.blocks);
+  Shared sources(cut.blocks > 1 && whole.groups == 1 ? cut.items() : 0);
+  weights.fill([&](int64_t i) { return cut.piece(0, i, 0); }, &Plan::weight,
+               [](const Piece& p) { return p.weight; });
+  sources.fill([&](int64_t i) { return cut.piece(i, 0, 0); }, forward ? &Plan::large : &Plan::small,
+               [&](const Piece& p) { return forward ? p.large.data : p.small.data; });
+  parallel_for(0, cut.pieces(), 1, [&](int64_t begin, int64_t end) {
     const OneThread one;
-    shared.emplace(plan_for(g, images).weight, c.weight);
-  }
-  parallel_for(0, c.batch, images, [&](int64_t begin, int64_t end) {
-    const OneThread one;
-    const Plan& plan = plan_for(g, end - begin);
-    std::optional<Read> own;
-    if (plan.weight.to != shared->get().get_desc()) {
-      own.emplace(plan.weight, c.weight);
-    }
-    const Block scratchpad(plan.scratchpad);
-    std::unordered_map<int, memory> arguments = {
-        {DNNL_ARG_WEIGHTS, own ? own->get() : shared->get()},
-        {DNNL_ARG_SCRATCHPAD, scratchpad.memory}};
-    void* large_data = image_at(g.large, begin, c.dtype);
-    void* small_data = image_at(g.small, begin, c.dtype);
-    if (g.kind == Kind::Forward) {
-      const Read large(plan.large, large_data);
-      const Written small(plan.small, small_data);
-      arguments.insert({{DNNL_ARG_SRC, large.get()}, {DNNL_ARG_DST, small.get()}});
-      if (c.bias != nullptr) {
-        const memory::desc bias({g.part}, data_type(c.dtype), memory::format_tag::a);
-        arguments.insert({DNNL_ARG_BIAS, memory(bias, cpu_engine(), const_cast<void*>(c.bias))});
+    for (int64_t t = begin; t < end; t++) {
+      const int64_t item = t % cut.items();
+      const int64_t block = t / cut.items();
+      const Piece p = cut.piece(item, block, 0);
+      const Plan& plan = plan_for(p);
+      std::optional<Read> own_weight;
+      std::optional<Read> own_source;
+      const Argument weight = {DNNL_ARG_WEIGHTS, plan.weight.to,
+                               weights.get(block, plan.weight, p.weight, own_weight)};
+      if (forward) {
+        const char* source = sources.get(item, plan.large, p.large.data, own_source);
+        const Written result(plan.small, p.small.data);
+        const Argument from = {DNNL_ARG_SRC, plan.large.to, source};
+        const Argument to = {DNNL_ARG_DST, plan.small.from, result.data()};
+        if (p.bias == nullptr) {
+          execute(plan.primitive, plan.scratchpad, {weight, from, to});
+        } else {
+          execute(plan.primitive, plan.scratchpad,
+                  {weight, from, to, {DNNL_ARG_BIAS, plan.bias, p.bias}});
+        }
+        result.finish();
+      } else {
+        const char* source = sources.get(item, plan.small, p.small.data, own_source);
+        const Written result(plan.large, p.large.data);
+        execute(plan.primitive, plan.scratchpad,
+                {weight,
+                 {DNNL_ARG_DIFF_DST, plan.small.to, source},
+                 {DNNL_ARG_DIFF_SRC, plan.large.from, result.data()}});
+        result.finish();
       }
-      plan.primitive.execute(cpu_stream(), arguments);
-      small.finish();
-    } else {
-      const Read small(plan.small, small_data);
-      const Written large(plan.large, large_data);
-      arguments.insert({{DNNL_ARG_DIFF_DST, small.get()}, {DNNL_ARG_DIFF_SRC, large.get()}});
-      plan.primitive.execute(cpu_stream(), arguments);
-      large.finish();
     }
   });
 }
 
-const char* convolve_weight_backward_refusal(const Conv& c) {
-  if (c.groups == 1 && c.out_channels <= 16 && c.dtype == kFloat32) {
-    return "few output channels: windows are faster";
-  }
-  return refusal(c);
-}
-
-namespace {
-
-// The large images of a whole batch in the layout of a plan for it, for several blocks of channels.
-class SharedImages {
- public:
-  explicit SharedImages(const Geometry& g) {
-    const OneThread one;
-    const Plan& plan = plan_for(g, g.c.batch);
-    layout_ = plan.large.to;
-    if (!plan.large.needed) {
-      data_ = static_cast<char*>(g.large.data);
-      image_bytes_ = g.large.strides[0] * itemsize(g.c.dtype);
-      return;
-    }
-    block_.emplace(layout_);
-    data_ = static_cast<char*>(block_->memory.get_data_handle());
-    image_bytes_ = static_cast<int64_t>(layout_.get_size()) / g.c.batch;
-    parallel_for(0, g.c.batch, 1, [&](int64_t begin, int64_t end) {
-      const OneThread own;
-      for (int64_t n = begin; n < end; n++) {
-        plan_for(g, g.c.batch).image.run(image_at(g.large, n, g.c.dtype), image(n));
-      }
-    });
-  }
-  // The description of the first n images.
-  memory::desc layout(int64_t n) const {
-    memory::dims dims = layout_.get_dims();
-    const memory::dims none(dims.size(), 0);
-    dims[0] = n;
-    return layout_.submemory_desc(dims, none);
-  }
-  void* image(int64_t n) const { return data_ + n * image_bytes_; }
-
- private:
-  memory::desc layout_;
-  std::optional<Block> block_;
-  char* data_;
-  int64_t image_bytes_;
-};
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
+const char* convolve_weight_backward_refusal(const Conv& c) { return refusal(c, Kind::Weights); }
 
 void convolve_weight_backward(const Conv& c) {
-  Geometry g(Kind::Weights, c);
-  const int64_t channels = c.groups * c.out_channels;
-  const int64_t row = c.in_channels * c.taps();
-  const int64_t size = channels * row;
-  // Blocks are multiples of what the primitives compute together.
-  constexpr int64_t block = 16;
-  constexpr int64_t wanted = 8;
-  const int64_t part =
-      c.groups > 1 ? channels : std::min(channels, ceil_div(channels, wanted * block) * block);
-  const int64_t parts = ceil_div(channels, part);
-  const int64_t images = ceil_div(c.batch, parts >= wanted ? 1 : ceil_div(2 * wanted, parts));
-  const int64_t count = ceil_div(c.batch, images);
-  g.part = part;
-  const SharedImages shared(g);
-  const Scratch<float> sums(count > 1 ? count * size : 0);
-  parallel_for(0, parts * count, 1, [&](int64_t begin, int64_t end) {
+  const Piece whole(Kind::Weights, c);
+  const Cut cut(whole);
+  const int64_t size = c.groups * c.out_channels * whole.weight_row;
+  const bool several = cut.items() > 1;
+  const int64_t sources = cut.items() * cut.columns;
+  Shared images(cut.blocks > 1 && whole.groups == 1 ? sources : 0);
+  images.fill([&](int64_t i) { return cut.piece(i / cut.columns, 0, i % cut.columns); },
+              &Plan::large, [](const Piece& p) { return p.large.data; });
+  const Scratch<float> sums(several ? cut.items() * size : 0);
+  parallel_for(0, cut.pieces(), 1, [&](int64_t begin, int64_t end) {
     const OneThread one;
     for (int64_t t = begin; t < end; t++) {
-      const int64_t n = t % count * images;
-      const int64_t o = t / count * part;
-      Geometry mine = g;
-      mine.part = std::min(part, channels - o);
-      const int64_t together = std::min(images, c.batch - n);
-      const Plan& plan = plan_for(mine, together);
+      const int64_t source = t % sources;
+      const int64_t item = source / cut.columns;
+      const Piece p = cut.piece(item, t / sources, source % cut.columns);
+      const Plan& plan = plan_for(p);
       std::optional<Read> own;
-      memory large;
-      if (plan.large.to == shared.layout(together)) {
-        large = memory(plan.large.to, cpu_engine(), shared.image(n));
-      } else {
-        large = own.emplace(plan.large, image_at(g.large, n, c.dtype)).get();
-      }
-      const Read small(plan.small, static_cast<char*>(image_at(g.small, n, c.dtype)) +
-                                       o * g.small.strides[1] * itemsize(c.dtype));
-      const Written weight =
-          count > 1
-              ? Written(plan.sums, sums + t % count * size + o * row)
-              : Written(plan.weight, static_cast<char*>(c.weight) + o * row * itemsize(c.dtype));
-      const Block scratchpad(plan.scratchpad);
-      plan.primitive.execute(cpu_stream(), {{DNNL_ARG_SRC, large},
-                                            {DNNL_ARG_DIFF_DST, small.get()},
-                                            {DNNL_ARG_DIFF_WEIGHTS, weight.get()},
-                                            {DNNL_ARG_SCRATCHPAD, scratchpad.memory}});
+      const char* large = images.get(source, plan.large, p.large.data, own);
+      const Read small(plan.small, p.small.data);
+      const int64_t at = (p.weight - whole.weight) / itemsize(c.dtype);
+      const Conversion& conversion = several ? plan.sums : plan.weight;
+      const Written weight(conversion,
+                           several ? static_cast<void*>(sums + item * size + at) : p.weight);
+      execute(plan.primitive, plan.scratchpad,
+              {{DNNL_ARG_SRC, plan.large.to, large},
+               {DNNL_ARG_DIFF_DST, plan.small.to, small.data()},
+               {DNNL_ARG_DIFF_WEIGHTS, conversion.from, weight.data()}});
       weight.finish();
     }
   });
-  if (count == 1) {
+  if (!several) {
     return;
   }
   visit_dtype<set_Float | set_reduced>("convolution_weight_backward", c.dtype, [&](auto tag) {
@@ -496,7 +285,7 @@ void convolve_weight_backward(const Conv& c) {
     parallel_for(0, size, 32768, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         float sum = sums[i];
-        for (int64_t k = 1; k < count; k++) {
+        for (int64_t k = 1; k < cut.items(); k++) {
           sum += sums[k * size + i];
         }
         to[i] = T(sum);

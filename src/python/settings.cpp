@@ -7,6 +7,7 @@
 #include "core/iterator.h"
 #include "core/cuts.h"
 #include "core/parallel.h"
+#include "cpu/conv.h"
 #include "cpu/isa_level.h"
 #include "cpu/lapack.h"
 #include "cpu/onednn.h"
@@ -79,6 +80,17 @@ PyObject* change_num_threads(PyObject*, PyObject* n) {
     Py_RETURN_NONE;
   });
 }
+PyObject* force_convolution_way(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (text == nullptr) {
+      return nullptr;
+    }
+    cpu::force_convolution(text);
+    Py_RETURN_NONE;
+  });
+}
+
 PyObject* begin_watching_cuts(PyObject*, PyObject*) {
   watch_cuts();
   Py_RETURN_NONE;
@@ -134,6 +146,8 @@ PyMethodDef functions[] = {
      "Changes the dtype of new floating-point tensors."},
     {"get_num_threads", num_threads, METH_NOARGS, "How many threads an op may use."},
     {"set_num_threads", change_num_threads, METH_O, "Changes how many threads an op may use."},
+    {"_force_convolution", force_convolution_way, METH_O,
+     "For tests: convolutions go this way alone; an empty name ends that."},
     {"_watch_cuts", begin_watching_cuts, METH_NOARGS,
      "Begins to write down into how many pieces work is cut."},
     {"_cuts", list_cuts, METH_NOARGS, "Ends that: the pieces of each loop that had several."},

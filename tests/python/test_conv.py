@@ -275,6 +275,38 @@ run((1, 3, 40, 40), (8, 3, 5, 5))
     assert ran == expected
 
 
+@pytest.mark.parametrize(
+    "way",
+    ["one window", "Winograd", "columns", "images side by side", "oneDNN", "depthwise", "windows"],
+)
+def test_every_way_is_right_where_it_is_not_the_fastest(way):
+    """All cases that a way can take, with its kernels forced on them."""
+    taken = 0
+    for shape, weight, options in CASES:
+        x, w = (torch.from_numpy(numbers(*s)).float().requires_grad_() for s in (shape, weight))
+        y = F.conv2d(x, w, **options)
+        g = torch.from_numpy(numbers(*y.shape)).float()
+        expected = torch.autograd.grad(y, (x, w), g, retain_graph=True)
+        torch._force_convolution(way)
+        try:
+            for run, wanted in (
+                (lambda: F.conv2d(x, w, **options), y),  # noqa: B023
+                (lambda: torch.autograd.grad(y, x, g, retain_graph=True)[0], expected[0]),  # noqa: B023
+                (lambda: torch.autograd.grad(y, w, g, retain_graph=True)[0], expected[1]),  # noqa: B023
+            ):
+                try:
+                    found = run()
+                except NotImplementedError:
+                    continue
+                taken += 1
+                close(found, wanted.detach().double().numpy(), 1e-5)
+        finally:
+            torch._force_convolution("")
+    assert taken >= 3
+    with pytest.raises(RuntimeError, match="no way to convolve"):
+        torch._force_convolution("by hand")
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
 def test_integers(dtype):
     x, w = RNG.integers(-9, 9, (2, 3, 7, 8)), RNG.integers(-9, 9, (4, 3, 3, 3))

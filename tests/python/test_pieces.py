@@ -78,3 +78,62 @@ def test_a_product_of_1024_has_64_pieces():
 
 def test_small_work_stays_whole():
     assert pieces(product((32, 32, 32), False)) == 1
+
+
+# Channels in and out, kernel, stride, groups, dilation, image: classifiers, detectors, U-Nets, speech, video.
+CONVOLUTIONS = [
+    (3, 32, (3, 3), 2, 1, 1, (224, 224)),
+    (64, 64, (3, 3), 1, 1, 1, (56, 56)),
+    (128, 128, (3, 3), 1, 1, 1, (28, 28)),
+    (256, 256, (3, 3), 1, 1, 1, (14, 14)),
+    (512, 512, (3, 3), 1, 1, 1, (7, 7)),
+    (128, 256, (3, 3), 2, 1, 1, (56, 56)),
+    (256, 512, (3, 3), 2, 1, 1, (28, 28)),
+    (256, 64, (1, 1), 1, 1, 1, (96, 96)),
+    (1024, 256, (1, 1), 1, 1, 1, (16, 16)),
+    (512, 1024, (1, 1), 2, 1, 1, (28, 28)),
+    (96, 96, (3, 3), 1, 1, 4, (40, 40)),
+    (256, 256, (3, 3), 1, 16, 1, (56, 56)),
+    (32, 32, (3, 3), 1, 32, 1, (512, 512)),
+    (384, 384, (7, 7), 1, 384, 1, (64, 64)),
+    (80, 512, (3,), 1, 1, 1, (1500,)),
+    (512, 512, (3,), 2, 1, 1, (400,)),
+]
+
+
+@pytest.mark.parametrize("batch", [1, 8])
+@pytest.mark.parametrize("shape", CONVOLUTIONS, ids=str)
+def test_convolutions_are_cut_by_their_work(shape, batch):
+    """Forward, gradient of the input, gradient of the weight. oneDNN computes pieces of ours on one
+    thread each, so that they count as those of other ways."""
+    inputs, outputs, kernel, stride, groups, dilation, image = shape
+    x = torch.ones(batch, inputs, *image, requires_grad=True)
+    w = torch.ones(outputs, inputs // groups, *kernel, requires_grad=True)
+    padding = tuple(k // 2 * dilation for k in kernel) if stride < kernel[0] else 0
+    conv = getattr(torch.nn.functional, f"conv{len(kernel)}d")
+
+    def forward():
+        return conv(x, w, None, stride, padding, dilation, groups)
+
+    y = forward()
+    g = torch.ones_like(y)
+    work = y.numel() * inputs // groups * torch.Size(kernel).numel()
+    few = []
+    for name, run in (
+        ("forward", forward),
+        ("input", lambda: torch.autograd.grad(y, x, g, retain_graph=True)),
+        ("weight", lambda: torch.autograd.grad(y, w, g, retain_graph=True)),
+    ):
+        found = {}
+        before = torch.get_num_threads()
+        try:
+            for threads in (2, 3):
+                torch.set_num_threads(threads)
+                found[threads] = pieces(run)
+        finally:
+            torch.set_num_threads(before)
+        print(name, batch, shape, work, found[2])
+        assert found[2] == found[3], name
+        if work >= MILLISECOND and found[2] < 32:
+            few.append((name, found[2]))
+    assert not few

@@ -297,19 +297,19 @@ const char* forward(const Conv& c) {
 const char* interleaved_refusal(const Conv& c, int64_t most) {
   const int64_t lanes = c.dtype == kFloat64 ? Simd<double>::width : Simd<float>::width;
   const int64_t tasks = (c.batch + lanes - 1) / lanes;
-  if (tasks < 2 || c.batch * 4 < tasks * lanes * 3) {
+  if (!convolution_forced() && (tasks < 2 || c.batch * 4 < tasks * lanes * 3)) {
     return "few images";
   }
   const int64_t in = c.groups * c.in_channels;
   const int64_t out = c.groups * c.out_channels;
-  if (in * area(c.in) + out * area(c.out) > most) {
+  if (!convolution_forced() && (in * area(c.in) + out * area(c.out) > most)) {
     return "large images";
   }
-  if (c.in_channels * out * c.taps() > 16384) {
+  if (!convolution_forced() && (c.in_channels * out * c.taps() > 16384)) {
     return "many channels";
   }
   // Libraries multiply 16-bit floats in half the time, where they are at their best.
-  if (contains(set_reduced, c.dtype) && c.out_channels > 16) {
+  if (!convolution_forced() && (contains(set_reduced, c.dtype) && c.out_channels > 16)) {
     return "many channels of 16-bit floats";
   }
   if (!is_dense(c.input, in, c.in) || !is_dense(c.output, out, c.out)) {

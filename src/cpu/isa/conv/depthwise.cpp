@@ -405,12 +405,9 @@ void weight_backward_typed(const Conv& c) {
   add_chunks(static_cast<S*>(c.weight), sums.data(), c.groups * size, chunks);
 }
 
-const char* refusal(const Conv& c) {
-  if (c.in_channels * c.out_channels > 4) {
+const char* refusal(const Conv& c, int64_t most) {
+  if (c.in_channels * c.out_channels > most && !convolution_forced()) {
     return "many channels in a group";
-  }
-  if (c.batch > 1 && c.groups > 1 && c.input.strides[1] == 1 && c.output.strides[1] == 1) {
-    return "channels last: the library's order";
   }
   double frame = 1;
   double images = 0;
@@ -426,7 +423,7 @@ const char* refusal(const Conv& c) {
 }
 
 const char* forward(const Conv& c) {
-  const char* why = refusal(c);
+  const char* why = refusal(c, 4);
   if (why == nullptr) {
     visit_dtype<set_floating>("convolution", c.dtype,
                               [&](auto tag) { forward_typed<typename decltype(tag)::type>(c); });
@@ -435,7 +432,7 @@ const char* forward(const Conv& c) {
 }
 
 const char* weight_backward(const Conv& c) {
-  const char* why = refusal(c);
+  const char* why = refusal(c, 16);
   if (why == nullptr) {
     visit_dtype<set_floating>("convolution_weight_backward", c.dtype, [&](auto tag) {
       weight_backward_typed<typename decltype(tag)::type>(c);

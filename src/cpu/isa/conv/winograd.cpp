@@ -85,11 +85,17 @@ struct Tiles {
 
 int64_t panels_of(int64_t tiles) { return (tiles + B::nr - 1) / B::nr; }
 
-// Output channels that one call of the micro-kernel computes.
+// Output channels that one call of the micro-kernel computes: fewer than it could where a block of
+// tiles would give less than 32 pieces.
 struct Channels {
   int64_t count;
   int64_t blocks;
-  explicit Channels(int64_t n) : count(n), blocks((n + B::max_rows - 1) / B::max_rows) {}
+  Channels(int64_t n, int64_t panels, int64_t depth) : count(n) {
+    constexpr int64_t few = (B::max_rows + 1) / 2;
+    const int64_t least = (n + B::max_rows - 1) / B::max_rows;
+    const bool large = places * panels * B::nr * depth * n > int64_t{1} << 24;
+    blocks = large ? std::clamp((31 + panels) / panels, least, std::max(least, n / few)) : least;
+  }
   int64_t begin(int64_t b) const { return count * b / blocks; }
 };
 
@@ -98,7 +104,7 @@ class Winograd {
   explicit Winograd(const Conv& c)
       : c_(c),
         tiles_(c),
-        channels_(c.out_channels),
+        channels_(c.out_channels, panels_of(tiles_.block * tiles_.width), c.in_channels),
         weight_(places * c.in_channels * c.out_channels + V::width) {
     for (int d = 0; d < 2; d++) {
       padding_[d] = c.transposed ? 2 - c.padding[1 + d] : c.padding[1 + d];
@@ -184,7 +190,7 @@ class Winograd {
       return;
     }
     const int64_t work = panel_size * B::max_rows;
-    const int64_t pieces = std::max<int64_t>(1, (int64_t{1} << 21) / work);
+    const int64_t pieces = std::max<int64_t>(1, (int64_t{1} << 20) / work);
     parallel_for(0, panels_of(count) * channels_.blocks, pieces, [&](int64_t b, int64_t e) {
       const Scratch<float> products(places * B::max_rows * B::nr);
       for (int64_t t = b; t < e; t++) {
@@ -373,7 +379,7 @@ const char* forward(const Conv& c) {
   const double padded = static_cast<double>(panels_of(tiles.all_rows * tiles.width) * B::nr);
   const double own = places * in * out * padded + 600 * (in + out) * count + 600 * in * out;
   const double plain = 9 * in * out * static_cast<double>(c.batch * c.out[1] * c.out[2]);
-  if (own > plain * 0.9) {
+  if (own > plain * 0.9 && !convolution_forced()) {
     return "few tiles or channels";
   }
   return Winograd(c).run() ? nullptr : "an element is not finite";
