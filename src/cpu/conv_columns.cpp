@@ -275,7 +275,7 @@ const char* convolve_by_columns(const Conv& c) {
 
 const char* convolve_weight_by_columns(const Conv& c) {
   const Shapes s{c};
-  const char* why = refusal(s, s.pixels <= 64);
+  const char* why = refusal(s, s.pixels <= 64 || c.taps() > 128);
   if (why == nullptr) {
     c.dtype == kFloat32 ? weight_backward<float>(s) : weight_backward<double>(s);
   }

@@ -42,7 +42,9 @@ struct Cut {
     const int64_t unit =
         p.groups > 1 ? std::max<int64_t>(1, 16 / std::min(p.large.channels, p.small.channels)) : 16;
     const int64_t reach = (p.kernel[d] - 1) * p.dilation[d];
-    const int64_t least_rows = p.padding[d] > reach ? total : p.padding[d] / p.stride[d] + 1;
+    // Rows of the large images begin behind the padding.
+    const int64_t some = p.kind == Kind::Data ? p.padding[d] / p.stride[d] + 1 : 1;
+    const int64_t least_rows = p.padding[d] > reach ? total : some;
     // In cycles of the processor, and a fourth of one for each of these.
     const double source = elements(p.kind == Kind::Data ? p.small : p.large);
     const double weight = static_cast<double>(p.groups * p.small.channels * p.weight_row);
@@ -170,7 +172,7 @@ const char* refusal(const Conv& c, Kind kind) {
     if (kind == Kind::Weights && c.dtype == kFloat32 && c.taps() > 128) {
       return "large kernels: windows are faster";
     }
-    if (whole.work() < (depthwise ? 1 << 17 : 1 << 22)) {
+    if (whole.work() < (depthwise ? 1 << 17 : 1 << 21)) {
       return "small: primitives cost more than they save";
     }
   }
