@@ -20,6 +20,8 @@ namespace {
 constexpr size_t largest_transfer = size_t{1} << 30;
 // What is written before the disk is told of it.
 constexpr uint64_t disk_share = uint64_t{8} << 20;
+// Small pieces are written together, so many.
+constexpr size_t most_waiting = size_t{1} << 18;
 
 class File : public Source {
  public:
@@ -136,6 +138,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   if (exists && !S_ISREG(info.st_mode)) {
     fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
+    replaces_ = exists;
     if (char* real = realpath(path.c_str(), nullptr)) {
       path_ = real;
       std::free(real);
@@ -177,20 +180,35 @@ void AtomicFile::discard() noexcept {
 
 void AtomicFile::write(const void* data, size_t n) {
   RL_CHECK(fd_ >= 0, "the file ", path_, " is closed");
-  const char* p = static_cast<const char*>(data);
+  if (n > most_waiting - waiting_.size()) {
+    flush();
+  }
+  if (n > most_waiting) {
+    put(static_cast<const char*>(data), n);
+  } else if (n != 0) {
+    waiting_.append(static_cast<const char*>(data), n);
+  }
+}
+
+void AtomicFile::flush() {
+  put(waiting_.data(), waiting_.size());
+  waiting_.clear();
+}
+
+void AtomicFile::put(const char* p, size_t n) {
   while (n > 0) {
-    const ssize_t put = ::write(fd_, p, std::min(n, largest_transfer));
-    if (put < 0 && errno == EINTR) {
+    const ssize_t wrote = ::write(fd_, p, std::min(n, largest_transfer));
+    if (wrote < 0 && errno == EINTR) {
       continue;
     }
-    if (put < 0) {
+    if (wrote < 0) {
       throw FileError(errno, path_);
     }
-    p += put;
-    n -= static_cast<size_t>(put);
-    written_ += static_cast<uint64_t>(put);
+    p += wrote;
+    n -= static_cast<size_t>(wrote);
+    written_ += static_cast<uint64_t>(wrote);
     // The disk begins while more is written, so that little is left to wait for in the end.
-    if (!temporary_.empty() && written_ - started_ >= disk_share) {
+    if (replaces_ && written_ - started_ >= disk_share) {
       sync_file_range(fd_, static_cast<off64_t>(started_),
                       static_cast<off64_t>(written_ - started_), SYNC_FILE_RANGE_WRITE);
       started_ = written_;
@@ -200,6 +218,7 @@ void AtomicFile::write(const void* data, size_t n) {
 
 void AtomicFile::commit() {
   RL_CHECK(fd_ >= 0, "the file ", path_, " is closed");
+  flush();
   const auto must = [&](bool done) {
     if (!done) {
       throw FileError(errno, path_);
@@ -209,13 +228,14 @@ void AtomicFile::commit() {
     must(close(std::exchange(fd_, -1)) == 0);
     return;
   }
-  must(fsync(fd_) == 0);
+  must(!replaces_ || fsync(fd_) == 0);
   must(close(std::exchange(fd_, -1)) == 0);
   must(rename(temporary_.c_str(), path_.c_str()) == 0);
   temporary_.clear();
   // The name is safe on disk only once its folder is. Some file systems cannot sync folders:
   // nothing to be done there.
-  const int folder = open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder =
+      replaces_ ? open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
   if (folder >= 0) {
     fsync(folder);
     close(folder);

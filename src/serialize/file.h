@@ -53,9 +53,10 @@ class RL_API Sink {
   virtual void write(const void* data, size_t n) = 0;
 };
 
-// Writes a temporary sibling of `path`; commit() makes it durable and puts it in place of what was
-// there. Without it the sibling is removed, and what was there stays. Devices and pipes are written
-// directly.
+// Writes a temporary sibling of `path`; commit() puts it in place of what was there, and without it
+// the sibling is removed. Where there was a file, the new one is on the disk before the old one
+// goes; a file that replaces none is left to the system to write out, as PyTorch's are. Devices and
+// pipes are written directly.
 class RL_API AtomicFile : public Sink {
  public:
   explicit AtomicFile(const std::string& path);
@@ -67,9 +68,13 @@ class RL_API AtomicFile : public Sink {
 
  private:
   void discard() noexcept;
+  void put(const char* p, size_t n);
+  void flush();
   std::string path_;       // of the real file, behind links
   std::string temporary_;  // empty where written directly
   int fd_ = -1;
+  bool replaces_ = false;  // a file that must outlive a crash until this one is safe
+  std::string waiting_;    // small pieces, for one call of the system
   uint64_t written_ = 0;
   uint64_t started_ = 0;  // bytes that are on their way to the disk
 };

@@ -261,6 +261,21 @@ def test_a_full_disk():
         torch.save(torch.ones(1000), "/dev/full")
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="needs /proc/self/io")
+def test_small_tensors_are_written_together(tmp_path):
+    def calls():
+        with open("/proc/self/io") as f:
+            return int(f.read().partition("syscw: ")[2].split()[0])
+
+    tensors = [torch.full((4,), float(i)) for i in range(1000)]
+    before = calls()
+    torch.save(tensors, tmp_path / "many.pt")
+    assert calls() - before < 100
+    assert all(map(torch.equal, torch.load(tmp_path / "many.pt"), tensors))
+    torch.save(tensors[:3], tmp_path / "many.pt")  # replaces it
+    assert len(torch.load(tmp_path / "many.pt")) == 3 and os.listdir(tmp_path) == ["many.pt"]
+
+
 def test_errors_of_the_stream_come_through():
     class Full(io.RawIOBase):
         def write(self, data):
