@@ -1,6 +1,7 @@
 // Copies, the ops that scatter the gradients of views back, and composites over views, which
 // themselves stand in views.cpp.
 #include <algorithm>
+#include <utility>
 
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
@@ -544,32 +545,78 @@ std::vector<Tensor> atleast_3d_Sequence(TensorList tensors) {
 // ---- geometry in place ----
 
 namespace {
-// `self` becomes what `view`, just taken of it, is: geometry, and the graph that made it.
-Tensor& become(const Tensor& self, const Tensor& view) {
-  TensorImpl& impl = *self.impl();
+
+void take_history(const Tensor& self, const Tensor& view) {
   const Ref<Node> node = view.grad_fn();
-  impl.set_storage_offset(view.storage_offset());
-  impl.set_sizes_and_strides(view.sizes(), view.strides());
-  impl.bump_version();
   if (node && !self.is_view()) {  // a view's history is taken again from its root
-    AutogradMeta& meta = impl.autograd_or_make();
+    AutogradMeta& meta = self.impl()->autograd_or_make();
     meta.grad_fn = node;
     meta.output_nr = static_cast<uint32_t>(view.output_nr());
   }
+}
+
+// The geometry and the place in the graph of a tensor, without its memory and its handler.
+Tensor stand_in(const Tensor& self) {
+  int64_t end = self.storage_offset() + 1;
+  for (int64_t d = 0; d < self.dim(); d++) {
+    end += std::max<int64_t>(self.sizes()[d] - 1, 0) * self.strides()[d];
+  }
+  auto impl = TensorImpl::make(
+      StorageImpl::allocate(static_cast<size_t>(end * self.element_size()), Device(kMeta)),
+      self.dtype(), self.device());
+  impl->set_storage_offset(self.storage_offset());
+  impl->set_sizes_and_strides(self.sizes(), self.strides());
+  if (self.requires_grad()) {
+    const Edge edge = gradient_edge(self);
+    AutogradMeta& meta = impl->autograd_or_make();
+    meta.grad_fn = edge.node;
+    meta.output_nr = edge.input_nr;
+    impl->set_requires_grad_flag(true);
+  }
+  return Tensor(std::move(impl));
+}
+
+// `self` becomes what view(self) is: geometry, and the graph that made it. Where a level or a
+// special tensor sees the call, they change the tensor and this function records it.
+template <class View, class... A>
+Tensor& become(const char* op, const char* overload, const Tensor& self, const View& view,
+               const A&... arguments) {
+  check_inplace(op, self, grad_enabled() && grad_wanted(self));
+  TensorImpl& impl = *self.impl();
+  const uint32_t version = impl.version();
+  if (RL_UNLIKELY(seen_below(self))) {
+    Tensor recorded;
+    if (grad_enabled() && grad_wanted(self)) {
+      struct Lower {
+        Mode* before = std::exchange(tls.lower, nullptr);
+        ~Lower() { tls.lower = before; }
+      } const hidden;
+      recorded = view(stand_in(self));
+    }
+    dispatch_lower(*find_op(op, overload)->function, {Value(self), Value(arguments)...});
+    if (recorded.defined()) {
+      take_history(self, recorded);
+    }
+  } else {
+    const Tensor made = view(self);
+    impl.set_storage_offset(made.storage_offset());
+    impl.set_sizes_and_strides(made.sizes(), made.strides());
+    take_history(self, made);
+  }
+  if (impl.version() == version) {
+    impl.bump_version();
+  }
   return const_cast<Tensor&>(self);
 }
-void check_become(const char* op, const Tensor& self) {
-  check_inplace(op, self, grad_enabled() && grad_wanted(self));
-}
+
 }  // namespace
 
 Tensor& transpose_(const Tensor& self, int64_t dim0, int64_t dim1) {
-  check_become("transpose_", self);
-  return become(self, self.transpose(dim0, dim1));
+  const auto view = [&](const Tensor& t) { return t.transpose(dim0, dim1); };
+  return become("transpose_", "", self, view, dim0, dim1);
 }
 Tensor& t_(const Tensor& self) {
-  check_become("t_", self);
-  return become(self, self.t());
+  return become("t_", "", self, [](const Tensor& t) { return t.t(); });
 }
 Tensor& swapaxes_(const Tensor& self, int64_t axis0, int64_t axis1) {
   return self.transpose_(axis0, axis1);
@@ -578,29 +625,35 @@ Tensor& swapdims_(const Tensor& self, int64_t dim0, int64_t dim1) {
   return self.transpose_(dim0, dim1);
 }
 Tensor& squeeze_(const Tensor& self) {
-  check_become("squeeze_", self);
-  return become(self, self.squeeze());
+  return become("squeeze_", "", self, [](const Tensor& t) { return t.squeeze(); });
 }
 Tensor& squeeze__dims(const Tensor& self, IntArrayRef dim) {
-  check_become("squeeze_", self);
-  return become(self, self.squeeze(dim));
+  const auto view = [&](const Tensor& t) { return t.squeeze(dim); };
+  return become("squeeze_", "dims", self, view, dim);
 }
 Tensor& squeeze__dim(const Tensor& self, int64_t dim) {
-  check_become("squeeze_", self);
-  return become(self, self.squeeze(dim));
+  const auto view = [&](const Tensor& t) { return t.squeeze(dim); };
+  return become("squeeze_", "dim", self, view, dim);
 }
 Tensor& unsqueeze_(const Tensor& self, int64_t dim) {
-  check_become("unsqueeze_", self);
-  return become(self, self.unsqueeze(dim));
+  const auto view = [&](const Tensor& t) { return t.unsqueeze(dim); };
+  return become("unsqueeze_", "", self, view, dim);
 }
 Tensor& as_strided_(const Tensor& self, IntArrayRef size, IntArrayRef stride,
                     std::optional<int64_t> storage_offset) {
-  check_become("as_strided_", self);
-  return become(self, self.as_strided(size, stride, storage_offset));
+  const auto view = [&](const Tensor& t) { return t.as_strided(size, stride, storage_offset); };
+  return become("as_strided_", "", self, view, size, stride, storage_offset);
 }
-Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat>) {
+Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memory_format) {
   RL_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
-  if (!(self.sizes() == size)) {
+  if (RL_UNLIKELY(seen_below(self))) {
+    const uint32_t version = self.impl()->version();
+    dispatch_lower(*find_op("resize_", "")->function,
+                   {Value(self), Value(size), Value(memory_format)});
+    if (self.impl()->version() == version) {
+      self.impl()->bump_version();
+    }
+  } else if (!(self.sizes() == size)) {
     resize_raw(self, size);
     self.impl()->bump_version();
   }

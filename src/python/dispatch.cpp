@@ -38,6 +38,7 @@ PyObject* implementation(PyTypeObject* type) {
 class PythonSpecial final : public SpecialTensor {
  public:
   explicit PythonSpecial(bool has_memory) : has_memory_(has_memory) {}
+  bool has_memory() const { return has_memory_; }
   std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override;
   void want_memory() const override {
     RL_CHECK(has_memory_,
@@ -142,6 +143,27 @@ PyObject* swap_dispatch_disabled(PyObject*, PyObject* wanted) {
     return nullptr;
   }
   return PyBool_FromLong(!std::exchange(tls.see_special, off == 0));
+}
+
+// _take_geometry(tensor, of): a wrapper without memory follows what it wraps; nothing for others,
+// and where they agree.
+PyObject* take_geometry(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *tensor, *of;
+    if (!PyArg_ParseTuple(args, "OO:_take_geometry", &tensor, &of)) {
+      throw PythonError();
+    }
+    TensorImpl& impl = *unwrap(tensor).impl();
+    const TensorImpl& model = *unwrap(of).impl();
+    const auto* special = dynamic_cast<const PythonSpecial*>(impl.special());
+    const bool same = impl.sizes() == model.sizes() && impl.strides() == model.strides() &&
+                      impl.storage_offset() == model.storage_offset();
+    if (special != nullptr && !special->has_memory() && !same) {
+      impl.set_sizes_and_strides(model.sizes(), model.strides());
+      impl.set_storage_offset(model.storage_offset());
+    }
+    return Py_NewRef(Py_None);
+  });
 }
 
 RL_FUNCTION(make_wrapper_subclass, Param{"cls", Kind::Object}, Param{"size", Kind::IntList},
@@ -284,6 +306,7 @@ PyMethodDef functions[] = {
     {"_show_dispatch_modes", show_modes, METH_NOARGS, nullptr},
     {"_disabled_torch_dispatch_impl", disabled, METH_VARARGS, nullptr},
     {"_swap_dispatch_disabled", swap_dispatch_disabled, METH_O, nullptr},
+    {"_take_geometry", take_geometry, METH_VARARGS, nullptr},
     {},
 };
 

@@ -255,3 +255,68 @@ def test_real_tensors_under_a_fake_mode():
         assert isinstance(torch.empty(2) + real, FakeTensor)
     assert real.tolist() == [1, 1]
     assert "size=(2,)" in repr(fake)
+
+
+GEOMETRY = {
+    "t_": ((3, 4), ()),
+    "transpose_": ((1, 2, 3), (0, 2)),
+    "swapaxes_": ((1, 2, 3), (0, 1)),
+    "squeeze_": ((1, 2, 1), ()),
+    "squeeze_.dim": ((1, 2, 1), (0,)),
+    "squeeze_.dims": ((1, 2, 1), ((0, 2),)),
+    "unsqueeze_": ((2, 3), (1,)),
+    "as_strided_": ((2, 3), ((3, 2), (1, 3))),
+    "resize_": ((2, 3), (6,)),
+}
+
+
+@pytest.mark.parametrize("name", GEOMETRY)
+def test_geometry_in_place(name):
+    """The wrapper follows the tensor inside, which is changed by the same op."""
+    sizes, arguments = GEOMETRY[name]
+    method = name.partition(".")[0]
+    w = Wrapper(torch.arange(12.0)[: torch.Size(sizes).numel()].reshape(sizes))
+    plain = w.inner.clone()
+    Wrapper.seen = []
+    version = w._version
+    assert getattr(w, method)(*arguments) is w
+    getattr(plain, method)(*arguments)
+    assert [s.rpartition(".")[0] for s in Wrapper.seen] == [
+        "aten." + method.replace("swapaxes", "transpose")
+    ]
+    assert w.shape == w.inner.shape == plain.shape
+    assert w.stride() == w.inner.stride() == plain.stride()
+    assert torch.equal(w.inner, plain) and w._version > version
+
+
+@pytest.mark.parametrize("name", [n for n in GEOMETRY if n != "resize_"])
+def test_geometry_in_place_is_recorded(name):
+    sizes, arguments = GEOMETRY[name]
+    method = name.partition(".")[0]
+    value = torch.randn(sizes)
+    weight = torch.randn(getattr(value.clone(), method)(*arguments).shape)
+    grads = []
+    for leaf in (Wrapper(value).requires_grad_(), value.clone().requires_grad_()):
+        x = leaf * 2
+        getattr(x, method)(*arguments)
+        (x * weight).sum().backward()
+        grads.append(leaf.grad.inner if isinstance(leaf.grad, Wrapper) else leaf.grad)
+    assert torch.equal(*grads)
+
+
+def test_geometry_in_place_under_a_mode():
+    """A mode sees the op, which changes the tensor once and is recorded."""
+    seen = []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    leaf = torch.randn(2, 3).requires_grad_()
+    x = leaf * 1
+    with Mode():
+        x.t_()
+    assert "aten.t_.default" in seen and x.shape == (3, 2) and "TBackward" in x.grad_fn.name()
+    x.sum().backward()
+    assert torch.equal(leaf.grad, torch.ones(2, 3))

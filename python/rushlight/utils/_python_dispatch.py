@@ -114,7 +114,12 @@ def return_and_correct_aliasing(func, args, kwargs, out):
 
     def corrected(result, value):
         info = result.alias_info
-        return written.get(info.before_set, value) if info is not None and info.is_write else value
+        if info is None or not info.is_write:
+            return value
+        target = written.get(info.before_set, value)
+        if target is not value and isinstance(value, _C.TensorBase):
+            _C._take_geometry(target, value)  # an op like `transpose_` has changed it inside
+        return target
 
     returns = func._schema.returns
     if len(returns) == 1:
