@@ -60,7 +60,7 @@ def count(statement, n):
             check=False,
         )
         found = re.search(r"Collected : (\d+)", done.stderr)
-        if found is None:
+        if found is None or done.returncode != 0:
             raise RuntimeError(done.stderr[-2000:])
         return int(found.group(1))
 

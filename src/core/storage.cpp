@@ -2,9 +2,11 @@
 #include <rushlight/storage.h>
 
 #include <cstring>
+#include <new>
 
 #include "core/allocator.h"
 #include "core/backend.h"
+#include "core/small_blocks.h"
 
 namespace rushlight {
 
@@ -23,8 +25,12 @@ void copy_bytes(const StorageImpl& to, const StorageImpl& from, size_t n) {
 }
 }  // namespace
 
+namespace {
+void* place() { return small_allocate(sizeof(StorageImpl)); }
+}  // namespace
+
 Ref<StorageImpl> StorageImpl::allocate(size_t nbytes, Device device) {
-  auto storage = Ref<StorageImpl>::steal(new StorageImpl());
+  auto storage = Ref<StorageImpl>::steal(new (place()) StorageImpl());
   storage->device_ = device;
   storage->nbytes_ = nbytes;
   if (RL_LIKELY(device.is_cpu())) {
@@ -42,7 +48,7 @@ Ref<StorageImpl> StorageImpl::allocate(size_t nbytes, Device device) {
 
 Ref<StorageImpl> StorageImpl::borrow(void* data, size_t nbytes, Device device, Deleter deleter,
                                      void* context) {
-  auto storage = Ref<StorageImpl>::steal(new StorageImpl());
+  auto storage = Ref<StorageImpl>::steal(new (place()) StorageImpl());
   storage->device_ = device;
   storage->data_ = data;
   storage->nbytes_ = nbytes;
@@ -53,8 +59,12 @@ Ref<StorageImpl> StorageImpl::borrow(void* data, size_t nbytes, Device device, D
 }
 
 void StorageImpl::release() const {
-  if (drop()) {
-    delete this;
+  // References are taken from references, never from weak pointers: the last owner is alone, and
+  // needs no atomic write.
+  if (use_count() == 1 || drop()) {
+    auto* const self = const_cast<StorageImpl*>(this);
+    self->~StorageImpl();
+    small_free(self, sizeof(StorageImpl));
   }
 }
 

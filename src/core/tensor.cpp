@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 
 #include <rushlight/autograd.h>
 #include <rushlight/mode.h>
 
 #include "core/backend.h"
 #include "core/op_support.h"
+#include "core/small_blocks.h"
 #include "core/times.h"
 
 namespace rushlight {
@@ -23,7 +25,7 @@ void (*python_release_hook)(_object*) = nullptr;
 void set_python_release_hook(void (*hook)(_object*)) { python_release_hook = hook; }
 
 Ref<TensorImpl> TensorImpl::make(Storage storage, ScalarType dtype, Device device) {
-  auto impl = Ref<TensorImpl>::steal(new TensorImpl());
+  auto impl = Ref<TensorImpl>::steal(new (small_allocate(sizeof(TensorImpl))) TensorImpl());
   impl->storage_ = std::move(storage);
   impl->dtype_ = dtype;
   impl->device_ = resolve_device(device);
@@ -38,7 +40,9 @@ void TensorImpl::release() const {
   if (owns_python_ && python_release_hook != nullptr) {
     python_release_hook(python_);
   } else {
-    delete this;
+    auto* const self = const_cast<TensorImpl*>(this);
+    self->~TensorImpl();
+    small_free(self, sizeof(TensorImpl));
   }
 }
 
@@ -181,6 +185,13 @@ bool has_strides_of_order(IntArrayRef sizes, IntArrayRef strides, IntArrayRef or
 void TensorImpl::refresh_flags() {
   const IntArrayRef size = sizes();
   const IntArrayRef stride = strides();
+  if (ndim_ <= 1) {
+    contiguous_ = numel_ <= 1 || stride[0] == 1;
+    dense_ = contiguous_;
+    channels_last_ = false;
+    channels_last_3d_ = false;
+    return;
+  }
   contiguous_ = true;
   int64_t expected = 1;
   for (int32_t i = ndim_ - 1; i >= 0 && numel_ != 0; i--) {
@@ -295,34 +306,29 @@ std::string Tensor::toString() const {  // as libtorch names types: CPUFloatType
   return device.substr(0, device.find(':')) + names[static_cast<int>(dtype())] + "Type";
 }
 
-// A view of the same geometry outside the graph.
+// The memory of a special tensor is its own affair: what shares it is what its `detach` gives.
+Tensor detach(const Tensor& self);  // the op
+
 namespace {
-Tensor alias_of(const Tensor& t) {
+
+// A tensor of the same geometry on the same memory, outside the graph.
+Tensor window_on(const Tensor& t, bool share_version) {
+  if (RL_UNLIKELY(is_special(t) && tls.see_special)) {
+    return rushlight::detach(t);
+  }
   auto impl = TensorImpl::make(t.storage(), t.dtype(), t.device());
   impl->set_storage_offset(t.storage_offset());
   impl->set_sizes_and_strides(t.sizes(), t.strides());
   impl->set_inference(t.impl()->is_inference());
+  if (share_version) {
+    impl->set_version_cell(t.impl()->share_version());
+  }
   return Tensor(std::move(impl));
 }
+
 }  // namespace
 
-// The memory of a special tensor is its own affair: what shares it is what its `detach` gives.
-Tensor detach(const Tensor& self);
-
-Tensor Tensor::tensor_data() const {
-  if (RL_UNLIKELY(is_special(*this) && tls.see_special)) {
-    return rushlight::detach(*this);
-  }
-  Tensor out = alias_of(*this);
-  out.impl()->set_version_cell(impl_->share_version());
-  return out;
-}
-
-Tensor Tensor::variable_data() const {
-  if (RL_UNLIKELY(is_special(*this) && tls.see_special)) {
-    return rushlight::detach(*this);
-  }
-  return alias_of(*this);
-}
+Tensor Tensor::tensor_data() const { return window_on(*this, /*share_version=*/true); }
+Tensor Tensor::variable_data() const { return window_on(*this, /*share_version=*/false); }
 
 }  // namespace rushlight

@@ -206,13 +206,16 @@ ViewSpec select(const Tensor& self, int64_t dim, int64_t index) {
   const int64_t size = self.sizes()[d];
   RL_CHECK_INDEX(index >= -size && index < size, "select(): index ", index,
                  " out of range for tensor of size ", self.sizes(), " at dimension ", d);
-  const auto left = static_cast<size_t>(self.dim() - 1);
-  ViewSpec spec = {DimVector(left), DimVector(left), self.storage_offset()};
-  move_by(spec, index < 0 ? index + size : index, self.strides()[d]);
-  for (size_t i = 0; i < left; i++) {
-    const size_t from = i + (i < static_cast<size_t>(d) ? 0 : 1);
-    spec.sizes[i] = self.sizes()[from];
-    spec.strides[i] = self.strides()[from];
+  const int64_t* const sizes = self.sizes().data();
+  const int64_t* const strides = self.strides().data();
+  ViewSpec spec;
+  spec.offset = self.storage_offset();
+  move_by(spec, index < 0 ? index + size : index, strides[d]);
+  for (int64_t i = 0; i < self.dim(); i++) {
+    if (i != d) {
+      spec.sizes.push_back(sizes[i]);
+      spec.strides.push_back(strides[i]);
+    }
   }
   return spec;
 }
