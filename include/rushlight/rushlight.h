@@ -8,4 +8,5 @@
 #include <rushlight/ops.h>
 #include <rushlight/reduction.h>
 #include <rushlight/serialize.h>
+#include <rushlight/stream.h>
 #include <rushlight/thread_state.h>

@@ -177,7 +177,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     def record_stream(self, stream):
         """Keeps the memory from being reused before the work queued on `stream` so far is done."""
-        stream._uses(self)
+        stream._record_use(self)
 
 
 def _without_override(function, *args, **kwargs):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import rushlight
+from rushlight import _C
 
 if TYPE_CHECKING:
     from rushlight.types import Device
@@ -20,35 +21,46 @@ __all__ = [
     "is_available",
     "set_device_idx",
     "set_device_index",
+    "set_stream",
     "synchronize",
 ]
 
 
 def is_available():
     """Whether there is one."""
-    return rushlight.cuda.is_available()
+    return device_count() > 0
 
 
 def current_accelerator(check_available: bool = False):
     """Its device, without a number; None where this build has none (or there is none now)."""
-    there = is_available() if check_available else rushlight.backends.cuda.is_built()
-    return rushlight.device("cuda") if there else None
+    return None if check_available and not is_available() else _C._accelerator()
 
 
 def device_count():
     """How many there are."""
-    return rushlight.cuda.device_count() if is_available() else 0
+    kind = _C._accelerator()
+    if kind is None:
+        return 0
+    # Its module says why where its library cannot be loaded.
+    return getattr(rushlight, kind.type).device_count()
 
 
-def _module():
-    if not is_available():
+def _present(device: Device = None):
+    """A device of the accelerator: None for the current one, a number, or what names it."""
+    kind = current_accelerator(check_available=True)
+    if kind is None:
         raise RuntimeError("Cannot access accelerator device when none is available.")
-    return rushlight.cuda
+    if device is None or isinstance(device, int):
+        return rushlight.device(kind.type, device) if device is not None else kind
+    place = rushlight.device(device)
+    if place.type != kind.type:
+        raise ValueError(f"{place} doesn't match the current accelerator {kind}.")
+    return place
 
 
 def current_device_index():
     """The number of the current one; RuntimeError where there is none."""
-    return _module().current_device()
+    return _C._current_device(_present())
 
 
 current_device_idx = current_device_index
@@ -56,7 +68,7 @@ current_device_idx = current_device_index
 
 def set_device_index(device):
     """Make one the current; RuntimeError where there is none."""
-    _module().set_device(device)
+    _C._set_device(_present(device))
 
 
 set_device_idx = set_device_index
@@ -64,18 +76,25 @@ set_device_idx = set_device_index
 
 def current_stream(device: Device = None):
     """The stream that work goes to; RuntimeError where there is none."""
-    return _module().current_stream(device)
+    return _C._current_stream(_present(device))
+
+
+def set_stream(stream):
+    """Make a stream the current one of its device, and that device the current one."""
+    _C._set_device(_present(stream.device))
+    _C._set_stream(stream)
 
 
 def synchronize(device: Device = None):
     """Wait for its work; RuntimeError where there is none."""
-    _module().synchronize(device)
+    _C._synchronize(_present(device))
 
 
 def empty_cache():
     """Give unused memory back; nothing where there is none."""
-    if is_available():
-        _module().empty_cache()
+    kind = current_accelerator(check_available=True)
+    if kind is not None:
+        getattr(rushlight, kind.type).empty_cache()
 
 
 class device_index:

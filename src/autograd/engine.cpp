@@ -4,6 +4,7 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include <rushlight/ops.h>
@@ -133,7 +134,12 @@ Run::~Run() {
 void Run::add_root(const Edge& edge, Tensor grad) {
   roots_.push_back(edge.node);
   fit_gradient(grad, edge.node->output_info(edge.input_nr), edge.node->name(), roots_.size() - 1);
-  give(states_[find_or_add(*edge.node)], edge.input_nr, std::move(grad));
+  const uint32_t slot = find_or_add(*edge.node);
+  if (RL_UNLIKELY(!grad.device().is_cpu())) {
+    give_across(states_[slot], edge.input_nr, std::move(grad));
+  } else {
+    give(states_[slot], edge.input_nr, std::move(grad));
+  }
 }
 
 void Run::discover() {
@@ -221,10 +227,12 @@ void Run::execute() {
   }
   ThreadState state = tls;
   state.backward_depth = 0;
+  const std::vector<Stream> streams = current_streams();
   std::exception_ptr error;
   std::thread([&] {
     tls = state;
     try {
+      std::for_each(streams.begin(), streams.end(), set_current_stream);
       run_all();
     } catch (...) {
       error = std::current_exception();
@@ -271,6 +279,9 @@ void Run::run_all() {
     ready_.pop_back();
     evaluate(slot);
   }
+  for (const Stream& stream : streams_) {
+    Stream::current(stream.device()).wait(stream);
+  }
   if (RL_UNLIKELY(!callbacks_.empty())) {
     run_callbacks();
   }
@@ -302,6 +313,31 @@ void Run::give(State& state, uint32_t output_nr, Tensor grad) {
     sum = std::move(grad);
   } else {
     sum = add(sum, grad);
+  }
+}
+
+// On devices with streams: the current one made the gradient.
+void Run::give_across(State& state, uint32_t output_nr, Tensor grad) {
+  if (grad.is_meta()) {
+    give(state, output_nr, std::move(grad));
+    return;
+  }
+  const Stream producer = Stream::current(grad.device());
+  const Stream of_node = stream_of(*state.node);
+  const Stream consumer = of_node.device() == grad.device() ? of_node : producer;
+  if (!(consumer == producer)) {
+    consumer.wait(producer);
+    consumer.record_use(grad.storage());
+  }
+  note_stream(consumer);
+  const StreamGuard guard(consumer);
+  give(state, output_nr, std::move(grad));
+}
+
+void Run::note_stream(const Stream& stream) {
+  if (!stream.device().is_cpu() &&
+      std::find(streams_.begin(), streams_.end(), stream) == streams_.end()) {
+    streams_.push_back(stream);
   }
 }
 
@@ -450,6 +486,11 @@ void Run::apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, si
 
 void Run::evaluate(uint32_t slot) {
   Node& node = *states_[slot].node;
+  std::optional<StreamGuard> on_stream;
+  if (const Stream stream = stream_of(node); RL_UNLIKELY(!stream.device().is_cpu())) {
+    note_stream(stream);
+    on_stream.emplace(stream);
+  }
   TensorArray grads(node.num_outputs());
   if (State& state = states_[slot]; state.grads != nullptr) {
     std::move(state.grads.get(), state.grads.get() + grads.size(), grads.data());
@@ -492,7 +533,11 @@ void Run::evaluate(uint32_t slot) {
     Tensor& result = results.data()[i];
     if (result.defined() && (state.needed || state.first_capture >= 0)) {
       fit_gradient(result, edge.node->output_info(edge.input_nr), node.name(), i);
-      give(state, edge.input_nr, std::move(result));
+      if (RL_UNLIKELY(!result.device().is_cpu())) {
+        give_across(state, edge.input_nr, std::move(result));
+      } else {
+        give(state, edge.input_nr, std::move(result));
+      }
     }
     if (--state.dependencies == 0) {
       push_if_wanted(next);

@@ -3,6 +3,8 @@
 
 #include <unordered_map>
 
+#include <rushlight/stream.h>
+
 #include "autograd/node.h"
 
 namespace rushlight {
@@ -19,6 +21,11 @@ void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t 
 // the nodes that are ready the one recorded last goes first. Each node has a state in `states_`;
 // the node's slot says where, provided that no other run (of another thread, or around this one)
 // has claimed the node; then `elsewhere_` says where.
+//
+// A node runs on the stream of its forward (stream_of). Gradients are added up on the stream of
+// the node that takes them, which first waits for the stream that made them; the stream on which
+// backward was called waits for all others in the end. So a backward stands among the caller's work
+// as any other op does.
 class Run {
  public:
   Run(bool retain_graph, bool create_graph)
@@ -69,6 +76,8 @@ class Run {
   void restrict_to_wanted();
   void push_if_wanted(uint32_t slot);
   void give(State& state, uint32_t output_nr, Tensor grad);
+  void give_across(State& state, uint32_t output_nr, Tensor grad);
+  void note_stream(const Stream& stream);
   void run_all();
   void run_callbacks();
   void evaluate(uint32_t slot);
@@ -85,6 +94,7 @@ class Run {
   std::vector<Ref<Node>> roots_;  // keep the graph alive
   std::unordered_map<const Node*, uint32_t> elsewhere_;
   std::vector<std::unique_ptr<FinalCallback>> callbacks_;
+  std::vector<Stream> streams_;  // that work was queued on, of devices beside the CPU
 };
 
 }  // namespace rushlight

@@ -100,9 +100,7 @@ void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   Node& written = *node.extra()->wrapped;
   written.check_not_released();
   // A window of a fresh copy, by recorded ops where a graph of the gradient is wanted.
-  Tensor root_grad = is_special(grads[0]) ? grads[0].new_empty_strided(root_sizes, root_strides)
-                                          : make_empty_strided(root_sizes, root_strides,
-                                                               grads[0].dtype(), grads[0].device());
+  Tensor root_grad = new_like(grads[0], root_sizes, root_strides);
   root_grad.copy_(grads[0]);
   const Tensor part = take_window(root_grad, dtype, sizes, strides, offset);
   const Tensor part_grad = part.clone();

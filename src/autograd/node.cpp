@@ -197,6 +197,19 @@ void Node::add_edge(const Tensor& input) {
 
 void Node::add_edge(Edge edge) { new_edge() = std::move(edge); }
 
+namespace {
+
+// Only streams that are not their device's first are kept, so that most nodes need no Extra.
+void note_stream(Node& node, Device device) {
+  const Stream now = Stream::current(device);
+  const bool known = node.extra() != nullptr && !node.extra()->stream.device().is_cpu();
+  if (now.id() != 0 && !known) {
+    node.extra_or_make().stream = now;
+  }
+}
+
+}  // namespace
+
 uint32_t Node::add_output(const Tensor& output) {
   if (num_outputs_ == 0) {
     near_output_ = OutputInfo(output);
@@ -206,7 +219,23 @@ uint32_t Node::add_output(const Tensor& output) {
         grow<OutputInfo>(&near_output_, was_near ? nullptr : far_outputs_, num_outputs_, 1);
     new (far_outputs_ + num_outputs_) OutputInfo(output);
   }
+  if (RL_UNLIKELY(output.defined() && !output.device().is_cpu())) {
+    note_stream(*this, output.device());
+  }
   return num_outputs_++;
+}
+
+Stream stream_of(const Node& node) {
+  if (node.extra() != nullptr && !node.extra()->stream.device().is_cpu()) {
+    return node.extra()->stream;
+  }
+  for (size_t i = 0; i < node.num_outputs(); i++) {
+    const Device device = node.output_info(i).device();
+    if (!device.is_cpu() && !device.is_meta()) {
+      return {device, 0};
+    }
+  }
+  return {};
 }
 
 // ---- what a node keeps ----

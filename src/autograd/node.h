@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <rushlight/autograd.h>
+#include <rushlight/stream.h>
 
 namespace rushlight {
 
@@ -29,6 +30,7 @@ struct Node::Extra {
   std::vector<std::shared_ptr<NodeHook>> pre_hooks;
   std::vector<std::shared_ptr<NodeHook>> post_hooks;
   Ref<Node> wrapped;         // CopySlices: the in-place op
+  Stream stream;             // of the forward, where it was not the device's first
   std::string traceback;     // anomaly mode: where the op was recorded …
   Ref<Node> parent;          // … and the node whose backward recorded it
   void* python = nullptr;    // the Python object of this node, not owned
@@ -77,6 +79,9 @@ Ref<Node> current_grad_fn(const Tensor& t);
 // A strided window of a root, of its dtype or, between real and complex, of its parts.
 Tensor take_window(const Tensor& root, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides,
                    int64_t offset);
+
+// Uninitialised, with the dtype and on the device of `like`: a special tensor makes its like.
+Tensor new_like(const Tensor& like, IntArrayRef sizes, IntArrayRef strides);
 
 // Raises where a view of its kind may not be written (`itself`), or its root or another view was.
 void check_view_kind(const Tensor& view, bool itself);

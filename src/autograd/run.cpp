@@ -30,10 +30,7 @@ Tensor root_gradient(const Tensor& root, const std::vector<Tensor>& gradients, s
            "grad can be implicitly created only for real scalar outputs but got torch.",
            root.dtype());
   const NoGradGuard no_grad;
-  if (is_special(root)) {
-    return ones_like(root.detach());
-  }
-  return ones(root.sizes(), TensorOptions(root.dtype()).device(root.device()));
+  return ones_like(root);
 }
 
 // One, for an output of one element.

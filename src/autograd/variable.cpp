@@ -31,6 +31,12 @@ bool any_requires_grad(TensorList list) {
   return false;
 }
 
+Tensor new_like(const Tensor& like, IntArrayRef sizes, IntArrayRef strides) {
+  return is_special(like) && tls.see_special
+             ? like.new_empty_strided(sizes, strides)
+             : make_empty_strided(sizes, strides, like.dtype(), like.device());
+}
+
 // ---- accumulating into a leaf ----
 
 namespace {
@@ -49,12 +55,9 @@ bool has_form_of(const Tensor& grad, const Tensor& leaf) {
 }
 
 Tensor copy_in_form_of(const Tensor& grad, const Tensor& leaf) {
-  if (is_special(grad)) {
-    return grad.clone();
-  }
-  Tensor copy = leaf.impl()->is_non_overlapping_and_dense()
-                    ? make_empty_strided(leaf.sizes(), leaf.strides(), grad.dtype(), grad.device())
-                    : make_empty(leaf.sizes(), grad.dtype(), grad.device());
+  const bool dense = leaf.impl()->is_non_overlapping_and_dense();
+  const Tensor copy = new_like(
+      grad, leaf.sizes(), dense ? DimVector(leaf.strides()) : contiguous_strides(leaf.sizes()));
   copy.copy_(grad);
   return copy;
 }

@@ -53,6 +53,11 @@ const Backend& load(DeviceType type) {
   return *found;
 }
 
+void know(DeviceType type, const Backend& backend) {
+  kernel_tables[static_cast<int>(type)] = backend.kernels;
+  backends[static_cast<int>(type)].store(&backend, std::memory_order_release);
+}
+
 }  // namespace
 
 std::string backend_path(DeviceType type) {
@@ -76,9 +81,25 @@ const Backend& backend_of(DeviceType type) {
     return *backend;
   }
   const Backend& backend = load(type);
-  kernel_tables[static_cast<int>(type)] = backend.kernels;
-  backends[static_cast<int>(type)].store(&backend, std::memory_order_release);
+  know(type, backend);
   return backend;
+}
+
+void add_backend(DeviceType type, const Backend& backend) {
+  const std::lock_guard<std::mutex> lock(loading);
+  RL_CHECK(type != kCPU && type != kMeta && loaded_backend(type) == nullptr, Device(type),
+           " is there already");
+  know(type, backend);
+}
+
+DeviceType accelerator_type() {
+  for (int i = 0; i < num_device_types; i++) {
+    const auto type = static_cast<DeviceType>(i);
+    if (loaded_backend(type) != nullptr || !backend_path(type).empty()) {
+      return type;
+    }
+  }
+  return kCPU;
 }
 
 bool is_pinned(const Tensor& t) {
@@ -93,24 +114,20 @@ bool is_pinned(const Tensor& t) {
 
 Tensor pin_memory(const Tensor& t) {
   RL_CHECK(t.is_cpu(), "cannot pin '", t.toString(), "' only dense CPU tensors can be pinned");
-  for (int i = 0; i < num_device_types; i++) {
-    const auto type = static_cast<DeviceType>(i);
-    if (backend_path(type).empty() || backend_of(type).device_count() == 0) {
-      continue;
-    }
-    if (is_pinned(t)) {
-      return t;
-    }
-    const Tensor like = make_empty_like(t, t.dtype());
-    auto impl = TensorImpl::make(
-        backend_of(type).allocate_pinned(static_cast<size_t>(like.storage()->nbytes())), t.dtype(),
-        kCPU);
-    impl->set_sizes_and_strides(like.sizes(), like.strides());
-    const Tensor out(std::move(impl));
-    copy_raw(out, t);
-    return out;
+  const DeviceType type = accelerator_type();
+  RL_CHECK(type != kCPU && backend_of(type).device_count() != 0,
+           "Cannot access accelerator device when none is available.");
+  if (is_pinned(t)) {
+    return t;
   }
-  throw Error("Cannot access accelerator device when none is available.");
+  const Tensor like = make_empty_like(t, t.dtype());
+  auto impl = TensorImpl::make(
+      backend_of(type).allocate_pinned(static_cast<size_t>(like.storage()->nbytes())), t.dtype(),
+      kCPU);
+  impl->set_sizes_and_strides(like.sizes(), like.strides());
+  const Tensor out(std::move(impl));
+  copy_raw(out, t);
+  return out;
 }
 
 Device number_device(Device device) { return backend_of(device.type()).resolve(device); }

@@ -1,7 +1,7 @@
-// What a device beside the CPU brings: memory, copies and a column of kernels. Each such device is
-// a library of its own, librushlight_NAME.so beside librushlight.so, which is loaded when the
-// device is first asked for and exports `extern "C" const Backend* rushlight_backend()`. To add a
-// device: an enumerator of DeviceType, its name in Device, and that library.
+// What a device beside the CPU brings: memory, copies, streams and a column of kernels. Each such
+// device is a library of its own, librushlight_NAME.so beside librushlight.so, which is loaded when
+// the device is first asked for and exports `extern "C" const Backend* rushlight_backend()`. To add
+// a device: an enumerator of DeviceType, its name in Device, and that library.
 #pragma once
 
 #include <string>
@@ -19,6 +19,9 @@ struct Backend {
   int (*device_count)();
   // The device with its number ("the current one" where it has none); raises where there is none.
   Device (*resolve)(Device device);
+  int (*current_device)();  // of this thread
+  void (*set_device)(Device device);
+  void (*synchronize)(Device device);              // waits for all its work
   void* (*allocate)(size_t bytes, Device device);  // null for 0 bytes; OutOfMemoryError
   StorageImpl::Deleter deallocate;                 // its context is the device's number
   // Between two tensors of which one lies on this device or both do: any dtypes and layouts, `from`
@@ -29,6 +32,25 @@ struct Backend {
   // Memory of the host that the device reads and writes by itself.
   Storage (*allocate_pinned)(size_t bytes);
   bool (*is_pinned)(const void* p);
+  // Queues of work, each known by a number of the device's own, and marks in them; what they mean
+  // stands in rushlight/stream.h. Devices have numbers here.
+  struct Streams {
+    uint64_t (*make)(Device device, int priority);
+    uint64_t (*current)(Device device);
+    void (*set_current)(Device device, uint64_t stream);
+    bool (*query)(Device device, uint64_t stream);
+    void (*synchronize)(Device device, uint64_t stream);
+    void (*wait)(Device device, uint64_t stream, void* event);
+    void (*record_use)(Device device, uint64_t stream, void* memory);
+  } streams;
+  struct Events {
+    void* (*make)(Device device, bool timing, bool blocking);
+    void (*destroy)(void* event);  // never raises
+    void (*record)(Device device, void* event, uint64_t stream);
+    bool (*query)(void* event);
+    void (*synchronize)(void* event);
+    double (*elapsed)(void* start, void* end);  // milliseconds
+  } events;
 };
 
 // Where the library of a device lies, "" where this installation has none.
@@ -36,6 +58,11 @@ RL_API std::string backend_path(DeviceType type);
 // Loads the library on the first call. AssertionError: "Torch not compiled with CUDA enabled" where
 // there is none.
 RL_API const Backend& backend_of(DeviceType type);
+// Makes a device known that needs no library to be found; it must outlive all use. RuntimeError
+// where there is one of its kind already.
+RL_API void add_backend(DeviceType type, const Backend& backend);
+// The kind of device beside the CPU that this installation has, or kCPU.
+RL_API DeviceType accelerator_type();
 // The one that is loaded, or null.
 RL_API const Backend* loaded_backend(DeviceType type) noexcept;
 

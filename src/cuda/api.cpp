@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <mutex>
 #include <string>
 
 #include "core/backend.h"
@@ -34,26 +33,6 @@ Device numbered(int device) {
   return resolve(Device(kCUDA, static_cast<int8_t>(device)));
 }
 
-// Pools of streams: each call takes the next of 32.
-cudaStream_t next_stream(int device, int priority) {
-  constexpr int count = 32;
-  static std::mutex mutex;
-  static cudaStream_t streams[128][2][count];
-  static unsigned next[128][2];
-  const std::lock_guard<std::mutex> lock(mutex);
-  const int high = priority < 0 ? 1 : 0;
-  cudaStream_t& stream = streams[device][high][next[device][high]++ % count];
-  if (stream == nullptr) {
-    const DeviceGuard guard(numbered(device));
-    int least = 0;
-    int greatest = 0;
-    check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    check(
-        cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high != 0 ? greatest : least));
-  }
-  return stream;
-}
-
 }  // namespace
 }  // namespace rushlight::cuda
 
@@ -71,18 +50,6 @@ RL_CUDA_API int rushlight_cuda_runtime_version() { return CUDART_VERSION; }
 
 // ---- devices ----
 
-RL_CUDA_API int rushlight_cuda_current_device(int* device) {
-  return guarded([&] { *device = current_device(); });
-}
-RL_CUDA_API int rushlight_cuda_set_device(int device) {
-  return guarded([&] { set_device(numbered(device).index()); });
-}
-RL_CUDA_API int rushlight_cuda_synchronize(int device) {
-  return guarded([&] {
-    const DeviceGuard guard(numbered(device));
-    check(cudaDeviceSynchronize());
-  });
-}
 RL_CUDA_API int rushlight_cuda_name(int device, char* name, int room) {
   return guarded([&] {
     cudaDeviceProp properties{};
@@ -119,83 +86,6 @@ RL_CUDA_API int rushlight_cuda_can_access_peer(int device, int other, int* can) 
   });
 }
 
-// ---- streams and events ----
-
-RL_CUDA_API int rushlight_cuda_stream_new(int device, int priority, void** stream) {
-  return guarded([&] { *stream = next_stream(numbered(device).index(), priority); });
-}
-RL_CUDA_API int rushlight_cuda_stream_current(int device, void** stream) {
-  return guarded([&] { *stream = current_stream(numbered(device).index()); });
-}
-RL_CUDA_API int rushlight_cuda_stream_set(int device, void* stream) {
-  return guarded(
-      [&] { set_current_stream(numbered(device).index(), static_cast<cudaStream_t>(stream)); });
-}
-RL_CUDA_API int rushlight_cuda_stream_synchronize(int device, void* stream) {
-  return guarded([&] {
-    const DeviceGuard guard(numbered(device));
-    check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
-  });
-}
-RL_CUDA_API int rushlight_cuda_stream_query(int device, void* stream, int* done) {
-  return guarded([&] {
-    const DeviceGuard guard(numbered(device));
-    const cudaError_t status = cudaStreamQuery(static_cast<cudaStream_t>(stream));
-    *done = status == cudaSuccess;
-    if (status == cudaErrorNotReady) {
-      (void)cudaGetLastError();
-    } else {
-      check(status);
-    }
-  });
-}
-RL_CUDA_API int rushlight_cuda_stream_wait(int device, void* stream, void* event) {
-  return guarded([&] {
-    const DeviceGuard guard(numbered(device));
-    check(
-        cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), static_cast<cudaEvent_t>(event), 0));
-  });
-}
-RL_CUDA_API int rushlight_cuda_event_new(int device, int timing, int blocking, void** event) {
-  return guarded([&] {
-    const DeviceGuard guard(numbered(device));
-    const unsigned flags = (timing != 0 ? 0u : unsigned{cudaEventDisableTiming}) |
-                           (blocking != 0 ? unsigned{cudaEventBlockingSync} : 0u);
-    cudaEvent_t made = nullptr;
-    check(cudaEventCreateWithFlags(&made, flags));
-    *event = made;
-  });
-}
-RL_CUDA_API int rushlight_cuda_event_delete(void* event) {
-  return guarded([&] { check(cudaEventDestroy(static_cast<cudaEvent_t>(event))); });
-}
-RL_CUDA_API int rushlight_cuda_event_record(int device, void* event, void* stream) {
-  return guarded([&] {
-    const DeviceGuard guard(numbered(device));
-    check(cudaEventRecord(static_cast<cudaEvent_t>(event), static_cast<cudaStream_t>(stream)));
-  });
-}
-RL_CUDA_API int rushlight_cuda_event_query(void* event, int* done) {
-  return guarded([&] {
-    const cudaError_t status = cudaEventQuery(static_cast<cudaEvent_t>(event));
-    *done = status == cudaSuccess;
-    if (status == cudaErrorNotReady) {
-      (void)cudaGetLastError();
-    } else {
-      check(status);
-    }
-  });
-}
-RL_CUDA_API int rushlight_cuda_event_synchronize(void* event) {
-  return guarded([&] { check(cudaEventSynchronize(static_cast<cudaEvent_t>(event))); });
-}
-RL_CUDA_API int rushlight_cuda_event_elapsed(void* start, void* end, float* milliseconds) {
-  return guarded([&] {
-    check(cudaEventElapsedTime(milliseconds, static_cast<cudaEvent_t>(start),
-                               static_cast<cudaEvent_t>(end)));
-  });
-}
-
 // ---- memory ----
 
 RL_CUDA_API int rushlight_cuda_empty_cache() {
@@ -219,9 +109,6 @@ RL_CUDA_API const char* rushlight_cuda_memory_stats(int device) {
 }
 RL_CUDA_API int rushlight_cuda_reset_memory_stats(int device, int peaks) {
   return guarded([&] { reset_memory_stats(numbered(device).index(), peaks != 0); });
-}
-RL_CUDA_API int rushlight_cuda_record_use(void* p, int device, void* stream) {
-  return guarded([&] { record_use(p, numbered(device), static_cast<cudaStream_t>(stream)); });
 }
 
 // ---- the column ----

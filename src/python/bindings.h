@@ -49,6 +49,7 @@ void init_autograd(PyObject* module);
 void init_serialize(PyObject* module);    // serialize.cpp
 void init_memory(PyObject* module);       // memory.cpp
 void init_backend(PyObject* module);      // backend.cpp
+void init_streams(PyObject* module);      // streams.cpp: Stream, Event
 void init_safetensors(PyObject* module);  // safetensors.cpp
 
 }  // namespace rushlight::python

@@ -72,6 +72,7 @@ void init(PyObject* module) {
   init_serialize(module);
   init_memory(module);
   init_backend(module);
+  init_streams(module);
   init_safetensors(module);
 }
 

@@ -11,10 +11,15 @@ if TYPE_CHECKING:
     from rushlight.types import Device
 
 __all__ = [
+    "Event",
+    "Stream",
+    "StreamContext",
     "current_device",
+    "current_stream",
     "device_count",
     "empty_cache",
     "is_available",
+    "is_initialized",
     "max_memory_allocated",
     "max_memory_reserved",
     "memory_allocated",
@@ -23,6 +28,8 @@ __all__ = [
     "reset_accumulated_memory_stats",
     "reset_peak_memory_stats",
     "set_cache_limit",
+    "set_device",
+    "stream",
     "synchronize",
 ]
 
@@ -40,6 +47,70 @@ def device_count():
 def current_device():
     """The name of the CPU as a device."""
     return "cpu"
+
+
+def set_device(device: Device):
+    """Nothing to choose: there is one."""
+
+
+def is_initialized():
+    """Whether the CPU is ready: True."""
+    return True
+
+
+class Stream(_C.Stream):
+    """The queue of the CPU's work, which is done when its function returns.
+
+    Args:
+        priority: means nothing here.
+    """
+
+    def __new__(cls, priority: int = -1):
+        return super().__new__(cls, "cpu", priority=priority)
+
+    def record_event(self, event=None):
+        """Marks the end of what is queued so far; returns the event."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+
+class Event(_C.Event):
+    """A mark in the CPU's work, which it has always passed."""
+
+    def __new__(cls):
+        return super().__new__(cls, "cpu")
+
+    def record(self, stream=None):
+        """Marks the end of what the stream has queued."""
+        super().record(Stream() if stream is None else stream)
+
+    def wait(self, stream=None):
+        """Work that the stream does from now on comes after this event."""
+        super().wait(Stream() if stream is None else stream)
+
+
+def current_stream(device: Device = None):
+    """The one stream of the CPU."""
+    return Stream()
+
+
+class StreamContext:
+    """A `with` block in which the CPU's stream is the current one, as it always is."""
+
+    def __init__(self, stream) -> None:
+        self.stream = stream
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *error):
+        return None
+
+
+def stream(stream):
+    """`with stream(s):` queues work on s."""
+    return StreamContext(stream)
 
 
 def synchronize(device: Device = None):

@@ -50,6 +50,11 @@ def call(name: str, *arguments) -> None:
         raise error()
 
 
+def require() -> None:
+    """Loads the library; RuntimeError without a driver or a GPU."""
+    call("require")
+
+
 def ask(name: str, kind, *arguments):
     """Calls a function whose last argument is the address of its result."""
     result = kind()

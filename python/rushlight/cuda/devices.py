@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rushlight
+from rushlight import _C
 from rushlight.cuda import _library as lib
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def init():
 
     AssertionError in a build without CUDA, RuntimeError without a driver or a GPU.
     """
-    lib.call("require")
+    lib.require()
 
 
 def index_of(device):
@@ -77,13 +78,14 @@ def index_of(device):
 
 def current_device():
     """The number of the GPU that "cuda" means on this thread."""
-    return lib.ask("current_device", ctypes.c_int)
+    lib.require()
+    return _C._current_device("cuda")
 
 
 def set_device(device):
     """Makes a GPU the current one of this thread; negative numbers change nothing."""
     if not (isinstance(device, int) and device < 0):
-        lib.call("set_device", index_of(device))
+        _C._set_device(rushlight.device("cuda", index_of(device)))
 
 
 class device:
@@ -114,7 +116,7 @@ class device_of(device):
 
 def synchronize(device: Device = None):
     """Waits until a GPU has done all its work."""
-    lib.call("synchronize", index_of(device))
+    _C._synchronize(rushlight.device("cuda", index_of(device)))
 
 
 def get_device_name(device: Device = None):

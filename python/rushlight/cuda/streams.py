@@ -1,11 +1,11 @@
-"""Streams, queues of work on a GPU, and events, marks in them."""
+"""Streams, queues of work on a GPU, and events, marks in them: `torch.Stream` and `torch.Event`."""
 
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING
 
 import rushlight
+from rushlight import _C
 from rushlight.cuda import _library as lib
 from rushlight.cuda import devices
 
@@ -23,7 +23,12 @@ __all__ = [
 ]
 
 
-class Stream:
+def _place(device):
+    lib.require()
+    return rushlight.device("cuda", devices.index_of(device))
+
+
+class Stream(_C.Stream):
     """A queue of work on a GPU; work on different streams may run at the same time.
 
     Args:
@@ -31,38 +36,24 @@ class Stream:
         priority: negative for work that goes first.
     """
 
-    def __init__(self, device: Device = None, priority=0, *, _handle=None, **kwargs) -> None:
-        if kwargs:
-            raise TypeError(f"Stream() got an unexpected keyword argument {next(iter(kwargs))!r}")
-        self.device_index = devices.index_of(device)
+    priority: int
+
+    def __new__(cls, device: Device = None, priority=0, *, _id=None, **kwargs):
+        place = _place(device)
+        if _id is None:
+            self = super().__new__(cls, place, priority=priority, **kwargs)
+        else:
+            kind = _C._current_stream(place).device_type
+            self = super().__new__(
+                cls, stream_id=_id, device_index=place.index, device_type=kind, **kwargs
+            )
         self.priority = min(int(priority), 0)
-        self.cuda_stream = (
-            _handle
-            if _handle is not None
-            else lib.ask("stream_new", ctypes.c_void_p, self.device_index, self.priority) or 0
-        )
+        return self
 
     @property
-    def device(self):
-        """The GPU that it belongs to."""
-        return rushlight.device("cuda", self.device_index)
-
-    def query(self):
-        """Whether all queued work is done."""
-        return bool(lib.ask("stream_query", ctypes.c_int, *self._place()))
-
-    def synchronize(self):
-        """Waits until all queued work is done."""
-        lib.call("stream_synchronize", *self._place())
-
-    def wait_event(self, event):
-        """Work queued from now on waits for the event."""
-        if event.cuda_event:
-            lib.call("stream_wait", *self._place(), ctypes.c_void_p(event.cuda_event))
-
-    def wait_stream(self, stream):
-        """Work queued from now on waits for what `stream` has queued so far."""
-        self.wait_event(stream.record_event())
+    def cuda_stream(self):
+        """The address of CUDA's own stream; 0 for the default one."""
+        return self.stream_id
 
     def record_event(self, event=None):
         """Marks the end of what is queued so far; returns the event."""
@@ -70,41 +61,13 @@ class Stream:
         event.record(self)
         return event
 
-    def _place(self):
-        return self.device_index, ctypes.c_void_p(self.cuda_stream)
-
-    def _uses(self, tensor):
-        """Tensor.record_stream."""
-        if not tensor.is_cuda:
-            raise NotImplementedError("record_stream is for tensors on a GPU")
-        address = tensor.untyped_storage().data_ptr()
-        lib.call("record_use", ctypes.c_void_p(address), tensor.device.index, self._place()[1])
-
-    def __enter__(self):
-        self._outer = getattr(self, "_outer", [])
-        self._outer.append(StreamContext(self))
-        self._outer[-1].__enter__()
-        return self
-
-    def __exit__(self, *error):
-        self._outer.pop().__exit__(*error)
-
-    def __eq__(self, other):
-        return isinstance(other, Stream) and (self.device_index, self.cuda_stream) == (
-            other.device_index,
-            other.cuda_stream,
-        )
-
-    def __hash__(self):
-        return hash((self.device_index, self.cuda_stream))
-
     def __repr__(self) -> str:
         return (
             f"<torch.cuda.Stream device=cuda:{self.device_index} cuda_stream={self.cuda_stream:#x}>"
         )
 
 
-class Event:
+class Event(_C.Event):
     """A mark in a stream.
 
     Args:
@@ -113,60 +76,25 @@ class Event:
         interprocess: not supported.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         enable_timing: bool = False,
         blocking: bool = False,
         interprocess: bool = False,
         external: bool = False,
-    ) -> None:
-        if interprocess or external:
-            raise NotImplementedError("events of several processes are not supported")
-        self.enable_timing = enable_timing
-        self.blocking = blocking
-        self.cuda_event = 0
-
-    def record(self, stream=None):
-        """Marks the end of what the stream (the current one by default) has queued."""
-        stream = current_stream() if stream is None else stream
-        if not self.cuda_event:
-            self.cuda_event = lib.ask(
-                "event_new", ctypes.c_void_p, stream.device_index, self.enable_timing, self.blocking
-            )
-        device, handle = stream._place()
-        lib.call("event_record", device, ctypes.c_void_p(self.cuda_event), handle)
-
-    def wait(self, stream=None):
-        """Work that the stream queues from now on waits for this event."""
-        (current_stream() if stream is None else stream).wait_event(self)
-
-    def query(self):
-        """Whether everything before the mark is done."""
-        if not self.cuda_event:
-            return True
-        return bool(lib.ask("event_query", ctypes.c_int, ctypes.c_void_p(self.cuda_event)))
-
-    def synchronize(self):
-        """Waits until everything before the mark is done."""
-        if self.cuda_event:
-            lib.call("event_synchronize", ctypes.c_void_p(self.cuda_event))
-
-    def elapsed_time(self, end_event):
-        """Milliseconds from this mark to another."""
-        if not (self.cuda_event and end_event.cuda_event):
-            raise ValueError("Both events must be recorded before calculating elapsed time.")
-        if not (self.enable_timing and end_event.enable_timing):
-            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
-        return lib.ask(
-            "event_elapsed",
-            ctypes.c_float,
-            ctypes.c_void_p(self.cuda_event),
-            ctypes.c_void_p(end_event.cuda_event),
+    ):
+        return super().__new__(
+            cls,
+            "cuda",
+            enable_timing=enable_timing,
+            blocking=blocking,
+            interprocess=interprocess or external,
         )
 
-    def __del__(self):
-        if getattr(self, "cuda_event", 0):
-            lib.function("event_delete")(ctypes.c_void_p(self.cuda_event))
+    @property
+    def cuda_event(self):
+        """The address of CUDA's own event; 0 before it is recorded."""
+        return self.event_id
 
     def __repr__(self) -> str:
         return (
@@ -178,19 +106,19 @@ class Event:
 
 def current_stream(device: Device = None):
     """The stream on which this thread queues work for a GPU."""
-    index = devices.index_of(device)
-    return Stream(index, _handle=lib.ask("stream_current", ctypes.c_void_p, index) or 0)
+    place = _place(device)
+    return Stream(place, _id=_C._current_stream(place).stream_id)
 
 
 def default_stream(device: Device = None):
     """The stream that is current at first."""
-    return Stream(device, _handle=0)
+    return Stream(device, _id=0)
 
 
 def set_stream(stream):
     """Makes a stream the current one of this thread for its GPU."""
     if stream is not None:
-        lib.call("stream_set", *stream._place())
+        _C._set_stream(stream)
 
 
 class StreamContext:
@@ -201,15 +129,11 @@ class StreamContext:
 
     def __enter__(self):
         if self.stream is not None:
-            self._device = devices.device(self.stream.device_index)
-            self._device.__enter__()
-            self._before = current_stream()
-            set_stream(self.stream)
+            self.stream.__enter__()
 
     def __exit__(self, *error):
         if self.stream is not None:
-            set_stream(self._before)
-            self._device.__exit__(*error)
+            self.stream.__exit__(*error)
 
 
 def stream(stream):
