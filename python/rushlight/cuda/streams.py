@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
@@ -40,12 +40,13 @@ class Stream(_C.Stream):
 
     def __new__(cls, device: Device = None, priority=0, *, _id=None, **kwargs):
         place = _place(device)
+        self: Any
         if _id is None:
             self = super().__new__(cls, place, priority=priority, **kwargs)
         else:
             kind = _C._current_stream(place).device_type
             self = super().__new__(
-                cls, stream_id=_id, device_index=place.index, device_type=kind, **kwargs
+                cls, stream_id=_id, device_index=place.index or 0, device_type=kind, **kwargs
             )
         self.priority = min(int(priority), 0)
         return self
