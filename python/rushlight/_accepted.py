@@ -330,6 +330,12 @@ ROWS = (
         NO_EFFECT,
         "pinned memory suits any GPU",
     ),
+    Row(
+        "utils.data.graph.traverse",
+        "only_datapipe",
+        NO_EFFECT,
+        "other objects than datapipes are never called",
+    ),
     Row("utils.data._utils.collate.collate_*_fn", "collate_fn_map", EFFECT, _PROTOCOL),
     # profiling
     Row(

@@ -489,6 +489,38 @@ def _removed(name, other):
 
 _GONE = tuple(_removed(name, other) for name, other in _REMOVED.items())
 
+
+def from_file(
+    filename,
+    shared: bool | None = None,
+    size: int | None = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = False,
+):
+    """A tensor on the first elements of a file, which is mapped.
+
+    Args:
+        filename: a path.
+        shared: what is written goes to the file, which is made or lengthened where it must be.
+        size: number of elements.
+        dtype: of the elements; the default dtype if None.
+        layout, device, pin_memory: only a plain tensor in main memory can lie in a file.
+
+    Raises:
+        RuntimeError: the file cannot be opened, or is too short.
+    """
+    plain = layout in (None, _C.strided) and not pin_memory
+    if not plain or (device is not None and _C.device(device).type != "cpu"):
+        raise RuntimeError("from_file(): a file can be mapped to plain tensors on the CPU only")
+    dtype = _ops.get_default_dtype() if dtype is None else dtype
+    count = size or 0
+    storage = _C.UntypedStorage.from_file(filename, bool(shared), count * dtype.itemsize)
+    return _C._tensor_on(storage, dtype, 0, (count,), (1,))
+
+
 _FUNCTIONS = (
     einsum,
     broadcast_tensors,
@@ -511,6 +543,7 @@ _FUNCTIONS = (
     gradient,
     histogramdd,
     empty_permuted,
+    from_file,
     is_nonzero,
     is_same_size,
     is_signed,

@@ -5,11 +5,22 @@ The functions are those of the package `safetensors.torch`.
 
 from __future__ import annotations
 
+import json
 import os
 
 from rushlight import _C
 
-__all__ = ["load", "load_file", "metadata", "save", "save_file"]
+__all__ = [
+    "load",
+    "load_file",
+    "load_sharded",
+    "metadata",
+    "save",
+    "save_file",
+    "save_sharded",
+]
+
+_INDEX = "model.safetensors.index.json"
 
 
 def _pairs(tensors, notes):
@@ -62,3 +73,79 @@ def load(data):
 def metadata(filename):
     """The strings that go with the tensors of a file."""
     return dict(_C._load_safetensors(os.fsdecode(os.fspath(filename)), True)[1])
+
+
+# ---- several files with an index, as Hugging Face writes large models ----
+
+
+def _shards(tensors, most):
+    """Lists of names, in order, whose tensors have at most so many bytes together."""
+    shards: list[list[str]] = [[]]
+    size = 0
+    for name, tensor in tensors.items():
+        nbytes = tensor.numel() * tensor.element_size()
+        if shards[-1] and size + nbytes > most:
+            shards.append([])
+            size = 0
+        shards[-1].append(name)
+        size += nbytes
+    return shards
+
+
+def save_sharded(tensors, folder, max_shard_size: int = 5_000_000_000, metadata=None):
+    """Saves tensors in files of limited size, and which is where in an index.
+
+    The index is written last: until then a folder that had one goes on meaning the old files, if
+    these have other names.
+
+    Args:
+        tensors: a dict of tensors.
+        folder: where the files go; it is made if there is none.
+        max_shard_size: bytes of tensors in a file; a larger tensor gets a file of its own.
+        metadata: a dict of strings to go with each file.
+    """
+    _pairs(tensors, metadata)
+    os.makedirs(folder, exist_ok=True)
+    shards = _shards(tensors, max_shard_size)
+    places = {}
+    for number, names in enumerate(shards, 1):
+        file = f"model-{number:05}-of-{len(shards):05}.safetensors"
+        save_file({name: tensors[name] for name in names}, os.path.join(folder, file), metadata)
+        places.update(dict.fromkeys(names, file))
+    total = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+    index = {"metadata": {"total_size": total}, "weight_map": places}
+    path = os.path.join(folder, _INDEX)
+    with open(path + ".part", "w", encoding="utf-8") as stream:
+        json.dump(index, stream, indent=2)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(path + ".part", path)
+
+
+def load_sharded(path, device="cpu", *, mmap: bool = True):
+    """The tensors of several files as a dict.
+
+    Args:
+        path: the index, or the folder it lies in.
+        device, mmap: as `load_file` has them.
+
+    Raises:
+        RuntimeError: the index is damaged, or a file lacks a tensor.
+    """
+    path = os.path.join(path, _INDEX) if os.path.isdir(path) else os.fspath(path)
+    folder = os.path.dirname(path)
+    with open(path, encoding="utf-8") as stream:
+        try:
+            places = dict(json.load(stream)["weight_map"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise RuntimeError(f"{path} is no index of safetensors files") from error
+    found = {}
+    for file in dict.fromkeys(places.values()):
+        # A file of the folder: an index may not lead elsewhere.
+        if not isinstance(file, str) or os.path.basename(file) != file or file in ("", ".", ".."):
+            raise RuntimeError(f"{path} names {file!r}, which is no file of its folder")
+        found[file] = load_file(os.path.join(folder, file), device, mmap=mmap)
+    for name, file in places.items():
+        if name not in found[file]:
+            raise RuntimeError(f"{file} has no tensor {name!r}, which {path} says it has")
+    return {name: found[file][name] for name, file in places.items()}

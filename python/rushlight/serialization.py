@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import threading
 from typing import Any
 
 from rushlight import _C
@@ -29,9 +30,43 @@ __all__ = [
     "load",
     "safe_globals",
     "save",
+    "skip_data",
 ]
 
 DEFAULT_PROTOCOL = 2
+
+
+_skipping = threading.local()
+
+
+class skip_data:
+    """Within it `save` writes zeros for the elements of tensors, and `load` leaves them undefined.
+
+    Sizes and places in the file are those of a whole one, which other means may fill or read.
+    """
+
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
+        if materialize_fake_tensors:
+            raise NotImplementedError("skip_data(materialize_fake_tensors=True) is not supported")
+
+    def __enter__(self):
+        _skipping.depth = getattr(_skipping, "depth", 0) + 1
+
+    def __exit__(self, kind, error, trace):
+        _skipping.depth -= 1
+
+
+def _skips():
+    return getattr(_skipping, "depth", 0) > 0
+
+
+def _bytes_of_zeros(item):
+    return _C.ops.zeros(item.nbytes(), dtype=_C.uint8).untyped_storage()
+
+
+def _undefined(key, dtype, numel):
+    """A storage in the place of one of a file."""
+    return _C.ops.empty(numel * dtype.itemsize, dtype=_C.uint8).untyped_storage()
 
 
 def save(
@@ -79,7 +114,7 @@ def save(
     writer = _C._CheckpointWriter(f if is_path else f.write, archive or "archive")
     writer.add_objects(objects)
     for key, item in enumerate(saved.items):
-        writer.add_storage(str(key), item)
+        writer.add_storage(str(key), _bytes_of_zeros(item) if _skips() else item)
     writer.finish()
     if not is_path and hasattr(f, "flush"):
         f.flush()
@@ -151,7 +186,7 @@ def load(
         raise RuntimeError(
             "this is a TorchScript archive (from torch.jit.save): torch.load cannot load it"
         )
-    storages = Storages(reader.storage, map_location)
+    storages = Storages(_undefined if _skips() else reader.storage, map_location)
     objects = reader.record("data.pkl")
     if weights_only:
         return SafeObjects(storages.load, encoding).read(objects)[0]

@@ -307,6 +307,12 @@ class _StorageName(metaclass=_StorageKind):
     def __new__(cls, *args, wrap_storage=None):
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 
+    @classmethod
+    def from_file(cls, filename, shared: bool = False, size: int = 0):
+        """The first `size` elements of a file, mapped; see `UntypedStorage.from_file`."""
+        nbytes = size * cls.dtype.itemsize
+        return TypedStorage._over(UntypedStorage.from_file(filename, shared, nbytes), cls.dtype)
+
 
 NAMES: dict[str, Any] = {
     f"{kind}Storage": _StorageKind(

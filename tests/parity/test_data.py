@@ -249,7 +249,73 @@ D._utils.fetch._IterableDatasetFetcher(range(3), True, list, False).fetch([None]
 """
 
 
-@pytest.mark.parametrize("line", [line for line in (_LINES + _WORKER_LINES).split("\n") if line])
+def wrapped(m, items):
+    return m.utils.data.datapipes.iter.IterableWrapper(items)
+
+
+def indexed(m, items):
+    return m.utils.data.datapipes.map.SequenceWrapper(items)
+
+
+def odd(x):
+    return x % 2
+
+
+def is_odd(x):
+    return x % 2 == 1
+
+
+def add(a, b):
+    return a + b
+
+
+_PIPE_LINES = """
+[list(wrapped(m, range(9)).shuffle()), list(wrapped(m, range(9)).shuffle(buffer_size=3))]
+list(wrapped(m, range(9)).shuffle().set_seed(3)) + list(m.rand(1))
+[list(p) for p in [wrapped(m, range(5)).shuffle().batch(2)] * 2]
+[list(wrapped(m, range(5)).batch(2)), list(wrapped(m, range(5)).batch(2, drop_last=True))]
+[len(wrapped(m, range(5)).batch(2)), len(wrapped(m, range(5)).batch(2, drop_last=True))]
+list(wrapped(m, [[1, 2], [3]]).unbatch())
+list(wrapped(m, [[[1], 2], [3]]).unbatch(-1))
+list(wrapped(m, range(7)).groupby(odd, group_size=2))
+list(wrapped(m, range(7)).groupby(odd, keep_key=True))
+list(wrapped(m, range(7)).groupby(odd, buffer_size=3, group_size=3, guaranteed_group_size=2))
+list(wrapped(m, range(7)).filter(is_odd))
+list(wrapped(m, [(1, 2), (3, 4)]).filter(is_odd, input_col=0))
+list(wrapped(m, [(1, 2), (3, 4)]).map(odd, input_col=0))
+list(wrapped(m, [(1, 2), (3, 4)]).map(add, input_col=[0, 1]))
+list(wrapped(m, [(1, 2), (3, 4)]).map(add, input_col=[0, 1], output_col=-1))
+list(wrapped(m, [{"a": 1, "b": 2}]).map(add, input_col=["a", "b"], output_col="c"))
+list(wrapped(m, range(4)).batch(2).collate())
+list(wrapped(m, range(3)).concat(wrapped(m, range(2))))
+list(wrapped(m, range(3)).zip(wrapped(m, range(2))))
+list(wrapped(m, range(3)).mux(wrapped(m, range(10, 12))))
+[list(p) for p in wrapped(m, range(4)).fork(2)]
+[list(p) for p in wrapped(m, range(4)).demux(2, odd)]
+[list(p)[0] for p in wrapped(m, range(3000)).demux(2, is_odd, buffer_size=-1)]
+list(wrapped(m, range(4)).fork(0))
+len(wrapped(m, iter([1])))
+[len(wrapped(m, range(3)).zip(wrapped(m, range(2)))), repr(wrapped(m, [1]))]
+[indexed(m, [5, 6, 7])[1], len(indexed(m, [5, 6, 7])), list(indexed(m, [5, 6, 7]).shuffle())]
+[indexed(m, [5, 6, 7]).batch(2)[1], indexed(m, [5, 6, 7]).map(odd)[0]]
+indexed(m, [5, 6, 7]).batch(2)[2]
+[indexed(m, [5]).concat(indexed(m, [6]))[1], indexed(m, [5]).zip(indexed(m, [6]))[0]]
+epochs(m, 2, wrapped(m, range(6)).shuffle(), None)
+epochs(m, 2, wrapped(m, range(6)).shuffle(), 2, shuffle=True)
+epochs(m, 2, wrapped(m, range(6)).shuffle(), 2, shuffle=False)
+epochs(m, 2, wrapped(m, range(7)).shuffle().sharding_filter(), 2, num_workers=2)
+epochs(m, 2, wrapped(m, range(7)).sharding_filter().map(odd), None, num_workers=2)
+epochs(m, 1, wrapped(m, range(7)), None, num_workers=2)
+len(D.graph.traverse_dps(wrapped(m, range(7)).shuffle().batch(2)))
+[[type(p).__name__, len(below)] for p, below in D.graph.traverse_dps(wrapped(m, "ab").batch(2)).values()]
+list(D.graph_settings.apply_sharding(wrapped(m, range(7)).sharding_filter().batch(2), 2, 1))
+[len(D.graph_settings.get_all_graph_pipes(D.graph.traverse_dps(wrapped(m, "ab").batch(2))))]
+"""
+
+
+@pytest.mark.parametrize(
+    "line", [line for line in (_LINES + _WORKER_LINES + _PIPE_LINES).split("\n") if line]
+)
 def test_behaviour(line):
     def run(m):
         return eval(line, {**globals(), "m": m, "D": m.utils.data})

@@ -129,3 +129,25 @@ def test_mutated_files():
         except (RuntimeError, UnicodeDecodeError):
             refused += 1
     assert refused > 1000
+
+
+def test_several_files(tmp_path):
+    state = {f"layer{i}": torch.full((10 * i + 1,), float(i)) for i in range(6)}
+    safetensors.save_sharded(state, tmp_path, max_shard_size=200)
+    index = json.loads((tmp_path / "model.safetensors.index.json").read_text())
+    assert index["metadata"] == {"total_size": 4 * sum(t.numel() for t in state.values())}
+    assert index["weight_map"]["layer0"] == "model-00001-of-00004.safetensors"
+    assert len(set(index["weight_map"].values())) == 4 and list(index["weight_map"]) == list(state)
+    for path in (tmp_path, tmp_path / "model.safetensors.index.json"):
+        loaded = safetensors.load_sharded(path)
+        assert all(torch.equal(loaded[name], state[name]) for name in state)
+
+
+@pytest.mark.parametrize(
+    "places", [{"a": "../x.safetensors"}, {"a": ""}, {"a": 3}, {"b": "f.safetensors"}, [1], None]
+)
+def test_damaged_indices(tmp_path, places):
+    safetensors.save_file({"a": torch.ones(2)}, tmp_path / "f.safetensors")
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+    with pytest.raises(RuntimeError, match="index|no file of its folder|has no tensor 'b'"):
+        safetensors.load_sharded(tmp_path)

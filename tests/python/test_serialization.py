@@ -451,3 +451,29 @@ def _outcome(data):
         if isinstance(t, torch.Tensor):
             t.clone()  # touches all of it
     return "loaded"
+
+
+def test_tensors_on_files(tmp_path):
+    new = torch.from_file(str(tmp_path / "new"), shared=True, size=3, dtype=torch.int16)
+    new.copy_(torch.tensor([1, 2, 3]))
+    assert (tmp_path / "new").read_bytes() == b"\1\0\2\0\3\0"
+    assert torch.from_file(str(tmp_path / "new"), size=3, dtype=torch.int16).tolist() == [1, 2, 3]
+    assert len(torch.ShortStorage.from_file(str(tmp_path / "new"), size=2)) == 2
+    with pytest.raises(RuntimeError, match="on the CPU only"):
+        torch.from_file(str(tmp_path / "new"), size=2, device="meta")
+
+
+def test_skipped_data(tmp_path):
+    path = tmp_path / "file.pt"
+    with torch.serialization.skip_data():
+        torch.save({"a": torch.ones(1000), "n": 3}, path)
+    loaded = torch.load(path)
+    assert loaded["n"] == 3 and torch.equal(loaded["a"], torch.zeros(1000))
+    whole = tmp_path / "whole.pt"
+    torch.save({"a": torch.ones(1000), "n": 3}, whole)
+    assert abs(whole.stat().st_size - path.stat().st_size) < 64  # the name is in it
+    with torch.serialization.skip_data():
+        assert torch.load(whole)["a"].shape == (1000,)
+    assert torch.load(whole)["a"].sum() == 1000
+    with pytest.raises(NotImplementedError):
+        torch.serialization.skip_data(materialize_fake_tensors=True)

@@ -24,7 +24,9 @@ from ._utils.epoch import _BaseDataLoaderIter, _SingleProcessDataLoaderIter, gen
 from ._utils.processes import _MultiProcessingDataLoaderIter
 from ._utils.threads import _ThreadsDataLoaderIter
 from ._utils.worker import get_worker_info
+from .datapipes.datapipe import IterDataPipe
 from .dataset import IterableDataset
+from .graph_settings import apply_shuffle_settings
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, _InfiniteConstantSampler
 
 __all__ = [
@@ -79,7 +81,7 @@ class DataLoader:
 
     def __init__(
         self,
-        dataset,
+        dataset: Any,
         batch_size: int | None = 1,
         shuffle=None,
         sampler=None,
@@ -118,7 +120,7 @@ class DataLoader:
             prefetch_factor = 2
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.num_workers = num_workers
         self.prefetch_factor = prefetch_factor
         self.pin_memory = pin_memory
@@ -129,6 +131,9 @@ class DataLoader:
         self.in_order = in_order
         if isinstance(dataset, IterableDataset):
             self._dataset_kind = _DatasetKind.Iterable
+            if isinstance(dataset, IterDataPipe):
+                self.dataset = dataset = apply_shuffle_settings(dataset, shuffle)
+                shuffle = False  # it does it itself
             _check_stream_options(shuffle, sampler, batch_sampler)
         else:
             self._dataset_kind = _DatasetKind.Map

@@ -2,6 +2,4 @@
 
 from rushlight._raised import ExceptionWrapper
 
-from . import collate, fetch, pin_memory, worker
-
-__all__ = ["ExceptionWrapper", "collate", "fetch", "pin_memory", "worker"]
+__all__ = ["ExceptionWrapper"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import rushlight
 
+from ..datapipes.datapipe import IterDataPipe
 from ..sampler import (
     BatchSampler,
     RandomSampler,
@@ -21,7 +22,7 @@ from ..sampler import (
     _InfiniteConstantSampler,
 )
 from . import seeds
-from .fetch import _SeededFetcher, create_fetcher
+from .fetch import _SeededFetcher, create_fetcher, seed_pipes
 from .pin_memory import pin_memory
 
 __all__ = ["_BaseDataLoaderIter", "_SingleProcessDataLoaderIter", "generators_of"]
@@ -122,6 +123,11 @@ def _count(index):
     return len(index) if hasattr(index, "__len__") else 1
 
 
+def _drawn(generator):
+    """A seed."""
+    return int(rushlight.empty((), dtype=rushlight.int64).random_(generator=generator).item())
+
+
 class _BaseDataLoaderIter:
     """What all iterators over a loader have.
 
@@ -134,9 +140,12 @@ class _BaseDataLoaderIter:
         self._loader = loader
         self._dataset = loader.dataset
         self._index_sampler = loader._index_sampler
+        self._shared_seed = None
+        if isinstance(loader.dataset, IterDataPipe):
+            self._shared_seed = _drawn(loader.generator) if saved is None else saved["shared_seed"]
+            seed_pipes(loader.dataset, self._shared_seed)
         if saved is None:
-            drawn = rushlight.empty((), dtype=rushlight.int64).random_(generator=loader.generator)
-            self._base_seed = int(drawn.item())
+            self._base_seed = _drawn(loader.generator)
         else:
             self._base_seed = saved["base_seed"]
         self._epoch_seed = self._base_seed
@@ -193,6 +202,7 @@ class _BaseDataLoaderIter:
             "batches": self._num_yielded,
             "base_seed": self._base_seed,
             "epoch_seed": self._epoch_seed,
+            "shared_seed": self._shared_seed,
             "order": self._sampler_iter.state(),
         }
 

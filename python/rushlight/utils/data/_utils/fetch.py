@@ -8,10 +8,11 @@ from typing import Any
 import rushlight
 
 from ..dataset import Subset, TensorDataset
+from ..graph_settings import apply_random_seed
 from . import seeds, worker
 from .collate import default_collate
 
-__all__ = ["create_fetcher"]
+__all__ = ["create_fetcher", "seed_pipes"]
 
 
 class _BaseDatasetFetcher:
@@ -127,6 +128,11 @@ class _SeededFetcher:
             # From other numbers than any sample's.
             seeds.seed_sample(~self._epoch_seed, position)
             return fetcher.collate_fn(samples)
+
+
+def seed_pipes(datapipe, seed):
+    """Let all pipes of a graph that shuffle do it in the same way in each worker."""
+    apply_random_seed(datapipe, rushlight.Generator().manual_seed(seed))
 
 
 def create_fetcher(iterable, dataset, auto_collation, collate_fn, drop_last):

@@ -18,10 +18,9 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import rushlight
-
+from ..datapipes.datapipe import IterDataPipe
 from .channel import Channel, pair
-from .epoch import _BaseDataLoaderIter
+from .epoch import _BaseDataLoaderIter, _drawn
 from .pin_memory import pin_memory
 from .worker_loop import Answer, Ask, Resumption, Setup, run
 
@@ -135,6 +134,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._epoch = -1
         self._workers: list[_Worker] = []
         super().__init__(loader, saved)
+        if saved is None and self._shared_seed is not None:
+            _drawn(loader.generator)  # PyTorch's loader draws one more here
 
     def _start(self, loader):
         context = loader.multiprocessing_context or multiprocessing
@@ -184,7 +185,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             if resumption is not None:
                 worker.batches, worker.samples = resumption.batches, resumption.samples
             seed = self._epoch_seed if loader.seed_samples else None
-            worker.send(Ask.EPOCH, (self._epoch, seed, resumption))
+            worker.send(Ask.EPOCH, (self._epoch, seed, self._shared_seed, resumption))
         if saved is not None and saved.get("workers") is not None:
             self._assign_again(saved)
         for _ in range(self._prefetch_factor * len(self._workers) - len(self._order)):
@@ -212,8 +213,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _reset(self, loader, saved=None):
         """Another epoch with the same workers."""
         if saved is None and loader.seed_samples:
-            drawn = rushlight.empty((), dtype=rushlight.int64).random_(generator=loader.generator)
-            self._epoch_seed = int(drawn.item())
+            self._epoch_seed = _drawn(loader.generator)
+        if isinstance(loader.dataset, IterDataPipe):
+            self._shared_seed = _drawn(loader.generator) if saved is None else saved["shared_seed"]
         self._begin(loader, saved)
 
     def _try_put_index(self, number=None):

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import rushlight
 from rushlight._raised import ExceptionWrapper
 
+from ..datapipes.datapipe import IterDataPipe
+from ..graph_settings import apply_sharding
 from . import seeds, worker
 from .channel import Channel
-from .fetch import _SeededFetcher, create_fetcher
+from .fetch import _SeededFetcher, create_fetcher, seed_pipes
 
 __all__ = ["Answer", "Ask", "Resumption", "Setup", "run"]
 
@@ -27,7 +29,7 @@ _CHECK_SECONDS = 5
 class Ask(enum.IntEnum):
     """What the main process sends."""
 
-    EPOCH = 0  # (number, seed of the samples or None, Resumption or None)
+    EPOCH = 0  # (number, seed of the samples, seed of the pipes, Resumption), each may be None
     TASK = 1  # (place of the first sample in the epoch, index or indices)
     STATE = 2  # how many batches of the worker were handed out in this epoch
 
@@ -164,9 +166,11 @@ def _answer(channel, setup, failure):
     number = -1
     for kind, value in _messages(channel):
         if kind == Ask.EPOCH:
-            number, seed, resumption = value
+            number, seed, shared_seed, resumption = value
             try:
                 if failure is None:
+                    if shared_seed is not None:
+                        seed_pipes(setup.dataset, shared_seed)
                     epoch = _Epoch(setup, number, seed, resumption)
             except Exception:
                 epoch = ExceptionWrapper(where=place)
@@ -218,6 +222,8 @@ def run(end, setup):
     failure = None
     try:
         try:
+            if isinstance(setup.dataset, IterDataPipe):
+                apply_sharding(setup.dataset, setup.num_workers, setup.worker_id)
             if setup.init_fn is not None:
                 setup.init_fn(setup.worker_id)
         except Exception:

@@ -1,0 +1,129 @@
+"""Decorators for classes of datapipes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from typing import Any, get_type_hints
+
+from .datapipe import IterDataPipe, MapDataPipe
+
+__all__ = [
+    "argument_validation",
+    "functional_datapipe",
+    "guaranteed_datapipes_determinism",
+    "non_deterministic",
+    "runtime_validation",
+    "runtime_validation_disabled",
+]
+
+_determinism = False
+_validates = True
+
+
+class functional_datapipe:
+    """Makes a class of pipes a method of all pipes of its kind.
+
+    Args:
+        name: of the method.
+        enable_df_api_tracing: of no effect: there are no pipes of data frames.
+    """
+
+    def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:
+        self.name = name
+        self.enable_df_api_tracing = enable_df_api_tracing
+
+    def __call__(self, cls: Any) -> Any:
+        for kind in (IterDataPipe, MapDataPipe):
+            if isinstance(cls, type) and issubclass(cls, kind):
+                kind.register_datapipe_as_function(self.name, cls)
+                return cls
+        raise TypeError("functional_datapipe is for subclasses of IterDataPipe or MapDataPipe")
+
+
+class guaranteed_datapipes_determinism:
+    """Within it pipes that are marked as not deterministic cannot be made."""
+
+    def __init__(self) -> None:
+        global _determinism
+        self._before = _determinism
+        _determinism = True
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind, error, trace) -> None:
+        global _determinism
+        _determinism = self._before
+
+
+class non_deterministic:
+    """Marks a class of pipes as not deterministic, always or by a function of its arguments."""
+
+    def __init__(self, arg) -> None:
+        self._test = None if isinstance(arg, type) else arg
+        self._class: Any = arg if isinstance(arg, type) else None
+
+    def __call__(self, *args, **kwargs):
+        if self._class is None:
+            self._class = args[0]
+            return self._make
+        return self._make(*args, **kwargs)
+
+    def _make(self, *args, **kwargs):
+        if _determinism and (self._test is None or self._test(*args, **kwargs)):
+            raise TypeError(
+                f"{self._class.__name__} is non-deterministic with these arguments, and "
+                "guaranteed_datapipes_determinism is on"
+            )
+        return self._class(*args, **kwargs)
+
+
+def argument_validation(f):
+    """Checks that arguments whose type is said to be a datapipe are one."""
+    signature, hints = inspect.signature(f), get_type_hints(f)
+
+    @functools.wraps(f)
+    def wrapper(*args, **kwargs):
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            hint = hints.get(name)
+            kind: Any = getattr(hint, "__origin__", hint)
+            pipes = isinstance(kind, type) and issubclass(kind, (IterDataPipe, MapDataPipe))
+            if pipes and not isinstance(value, kind):
+                raise TypeError(f"Expected argument '{name}' as a {hint}, but found {value!r}")
+        return f(*args, **kwargs)
+
+    return wrapper
+
+
+@contextlib.contextmanager
+def runtime_validation_disabled():
+    """Within it `runtime_validation` checks nothing."""
+    global _validates
+    before, _validates = _validates, False
+    try:
+        yield
+    finally:
+        _validates = before
+
+
+def runtime_validation(f):
+    """Checks that what a pipe's `__iter__` gives has the type of the elements it was declared for.
+
+    Only plain classes can be checked: `Iterator[int]`.
+    """
+    hint = get_type_hints(f).get("return")
+    expected: tuple[Any, ...] = getattr(hint, "__args__", ())
+
+    @functools.wraps(f)
+    def wrapper(self) -> Any:
+        for item in f(self):
+            checked = _validates and expected and isinstance(expected[0], type)
+            if checked and not isinstance(item, expected[0]):
+                raise RuntimeError(
+                    f"Expected an instance as subtype of {expected[0]}, but found {item!r}"
+                )
+            yield item
+
+    return wrapper

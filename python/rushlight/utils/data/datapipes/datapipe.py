@@ -1,0 +1,136 @@
+"""What all datapipes have: steps by name, lengths, and one iterator at a time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from ..dataset import Dataset, IterableDataset
+
+__all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"]
+
+
+class _Steps:
+    """Steps that can be called as methods: `pipe.batch(4)` is `Batcher(pipe, 4)`."""
+
+    functions: ClassVar[dict[str, Callable]]
+
+    @classmethod
+    def register_function(cls, function_name, function):
+        """Let `pipe.function_name(…)` call a function of the pipe."""
+        cls.functions[function_name] = function
+
+    @classmethod
+    def register_datapipe_as_function(cls, function_name, cls_to_register):
+        """Let `pipe.function_name(…)` make a pipe over the pipe."""
+        if function_name in cls.functions:
+            raise Exception(
+                f"Unable to add DataPipe function name {function_name} as it is already taken"
+            )
+        cls.register_function(function_name, cls_to_register)
+
+    def __getattr__(self, name: str) -> Any:
+        function = type(self).functions.get(name)
+        if function is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return functools.partial(function, self)
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+
+def length_of(pipe, items):
+    """The length of what a pipe reads; TypeError with the pipe's name if there is none."""
+    try:
+        return len(items)
+    except (TypeError, NotImplementedError):
+        raise no_length(pipe) from None
+
+
+def no_length(pipe):
+    """The error of a pipe whose length is not known."""
+    return TypeError(f"{type(pipe).__name__} instance doesn't have valid length")
+
+
+class _OnlyIterator:
+    """An iterator over a pipe, until the pipe gets another one."""
+
+    def __init__(self, pipe, iterator, number) -> None:
+        self._pipe = pipe
+        self._iterator = iterator
+        self._number = number
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._pipe.__dict__.get("_iterators", 0) != self._number:
+            raise RuntimeError(
+                "This iterator has been invalidated because another iterator has been created "
+                f"from the same IterDataPipe: {self._pipe!r}. Several can be had of it by `.fork()`"
+            )
+        return next(self._iterator)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._iterator, name)
+
+
+def _once(begin):
+    """`__iter__` of a pipe, which starts anew and ends the iterators before."""
+
+    @functools.wraps(begin)
+    def __iter__(self):
+        number = self.__dict__["_iterators"] = self.__dict__.get("_iterators", 0) + 1
+        self.reset()
+        return _OnlyIterator(self, begin(self), number)
+
+    return __iter__
+
+
+class IterDataPipe(_Steps, IterableDataset):
+    """A stream made of another; subclasses define `__iter__`, and `reset` if they keep a state."""
+
+    functions: ClassVar[dict[str, Callable]] = {}
+
+    def __init_subclass__(cls, **options) -> None:
+        super().__init_subclass__(**options)
+        begin = cls.__dict__.get("__iter__")
+        if begin is not None:
+            setattr(cls, "__iter__", _once(begin))  # noqa: B010
+
+    def reset(self):
+        """Called when an iterator begins."""
+
+    def __getstate__(self):
+        return dict(self.__dict__)
+
+
+class DFIterDataPipe(IterDataPipe):
+    """Marks streams of data frames."""
+
+
+class MapDataPipe(_Steps, Dataset):
+    """Samples by index, made of another; subclasses define `__getitem__` and `__len__`."""
+
+    functions: ClassVar[dict[str, Callable]] = {}
+
+    def __getstate__(self):
+        return dict(self.__dict__)
+
+
+class DataChunk(list):
+    """A batch of samples as a list."""
+
+    def __init__(self, items) -> None:
+        items = list(items)
+        super().__init__(items)
+        self.items = items
+
+    def as_str(self, indent: str = ""):
+        """Its items, joined."""
+        return indent + "[" + ", ".join(str(item) for item in self) + "]"
+
+    def raw_iterator(self):
+        """Its items."""
+        yield from self.items

@@ -1,0 +1,43 @@
+"""Datapipes over streams."""
+
+from ..datapipe import IterDataPipe
+from .callable import CollatorIterDataPipe as Collator
+from .callable import MapperIterDataPipe as Mapper
+from .combinatorics import SamplerIterDataPipe as Sampler
+from .combinatorics import ShufflerIterDataPipe as Shuffler
+from .combining import ConcaterIterDataPipe as Concater
+from .combining import DemultiplexerIterDataPipe as Demultiplexer
+from .combining import ForkerIterDataPipe as Forker
+from .combining import MultiplexerIterDataPipe as Multiplexer
+from .combining import ZipperIterDataPipe as Zipper
+from .filelister import FileListerIterDataPipe as FileLister
+from .filelister import FileOpenerIterDataPipe as FileOpener
+from .filelister import StreamReaderIterDataPipe as StreamReader
+from .grouping import BatcherIterDataPipe as Batcher
+from .grouping import GrouperIterDataPipe as Grouper
+from .grouping import UnBatcherIterDataPipe as UnBatcher
+from .selecting import FilterIterDataPipe as Filter
+from .sharding import ShardingFilterIterDataPipe as ShardingFilter
+from .utils import IterableWrapperIterDataPipe as IterableWrapper
+
+__all__ = [
+    "Batcher",
+    "Collator",
+    "Concater",
+    "Demultiplexer",
+    "FileLister",
+    "FileOpener",
+    "Filter",
+    "Forker",
+    "Grouper",
+    "IterDataPipe",
+    "IterableWrapper",
+    "Mapper",
+    "Multiplexer",
+    "Sampler",
+    "ShardingFilter",
+    "Shuffler",
+    "StreamReader",
+    "UnBatcher",
+    "Zipper",
+]

@@ -1,0 +1,93 @@
+"""Orders of the items of a stream."""
+
+from __future__ import annotations
+
+import random
+
+import rushlight
+
+from ...sampler import SequentialSampler
+from .._decorator import functional_datapipe
+from ..datapipe import IterDataPipe, length_of
+
+__all__ = ["SamplerIterDataPipe", "ShufflerIterDataPipe"]
+
+
+class SamplerIterDataPipe(IterDataPipe):
+    """What a sampler makes of a stream.
+
+    Args:
+        datapipe: the stream.
+        sampler: a class of samplers, which is called with it.
+        sampler_args, sampler_kwargs: further arguments of the class.
+    """
+
+    def __init__(
+        self, datapipe, sampler=SequentialSampler, sampler_args=None, sampler_kwargs=None
+    ) -> None:
+        self.datapipe = datapipe
+        self.sampler_args = () if sampler_args is None else sampler_args
+        self.sampler_kwargs = {} if sampler_kwargs is None else sampler_kwargs
+        self.sampler = sampler(datapipe, *self.sampler_args, **self.sampler_kwargs)
+
+    def __iter__(self):
+        return iter(self.sampler)
+
+    def __len__(self) -> int:
+        return length_of(self, self.sampler)
+
+
+@functional_datapipe("shuffle")
+class ShufflerIterDataPipe(IterDataPipe):
+    """The items in random order, as far as a buffer of them allows.
+
+    Args:
+        datapipe: the stream.
+        buffer_size: from how many items the next is drawn.
+        unbatch_level: how many levels of lists are taken apart before.
+    """
+
+    def __init__(self, datapipe, *, buffer_size: int = 10000, unbatch_level: int = 0) -> None:
+        if buffer_size <= 0:
+            raise ValueError("buffer_size should be larger than 0")
+        self.datapipe = datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level)
+        self.buffer_size = buffer_size
+        self._enabled = True
+        self._seed = None
+        self._rng = random.Random()
+
+    def set_shuffle(self, shuffle: bool = True):
+        """Switch it on or off."""
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed):
+        """The seed of the next epoch."""
+        self._seed = seed
+        return self
+
+    def reset(self):
+        if self._enabled:
+            seed = self._seed
+            if seed is None:
+                seed = int(rushlight.empty((), dtype=rushlight.int64).random_().item())
+            self._rng.seed(seed)
+            self._seed = None
+
+    def __iter__(self):
+        if not self._enabled:
+            yield from self.datapipe
+            return
+        buffer = []
+        for item in self.datapipe:
+            if len(buffer) < self.buffer_size:
+                buffer.append(item)
+                continue
+            place = self._rng.randint(0, len(buffer) - 1)
+            drawn, buffer[place] = buffer[place], item
+            yield drawn
+        while buffer:
+            yield buffer.pop(self._rng.randint(0, len(buffer) - 1))
+
+    def __len__(self) -> int:
+        return length_of(self, self.datapipe)

@@ -1,0 +1,140 @@
+"""Lists of items, and items of lists."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from .._decorator import functional_datapipe
+from ..datapipe import DataChunk, IterDataPipe, length_of
+
+__all__ = ["BatcherIterDataPipe", "GrouperIterDataPipe", "UnBatcherIterDataPipe"]
+
+
+@functional_datapipe("batch")
+class BatcherIterDataPipe(IterDataPipe):
+    """Lists of so many items.
+
+    Args:
+        datapipe: the stream.
+        batch_size: how many.
+        drop_last: leave out a last list that is shorter.
+        wrapper_class: the type of the lists.
+    """
+
+    def __init__(
+        self, datapipe, batch_size: int, drop_last: bool = False, wrapper_class=DataChunk
+    ) -> None:
+        if batch_size <= 0:
+            raise AssertionError("Batch size is required to be larger than 0!")
+        self.datapipe = datapipe
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.wrapper_class = wrapper_class
+
+    def __iter__(self):
+        batch = []
+        for item in self.datapipe:
+            batch.append(item)
+            if len(batch) == self.batch_size:
+                yield self.wrapper_class(batch)
+                batch = []
+        if batch and not self.drop_last:
+            yield self.wrapper_class(batch)
+
+    def __len__(self) -> int:
+        count = length_of(self, self.datapipe)
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+@functional_datapipe("unbatch")
+class UnBatcherIterDataPipe(IterDataPipe):
+    """The items of lists.
+
+    Args:
+        datapipe: a stream of lists.
+        unbatch_level: how many levels of lists are taken apart; -1: all.
+    """
+
+    def __init__(self, datapipe, unbatch_level: int = 1) -> None:
+        self.datapipe = datapipe
+        self.unbatch_level = unbatch_level
+
+    def __iter__(self):
+        for item in self.datapipe:
+            yield from self._taken_apart(item, self.unbatch_level)
+
+    def _taken_apart(self, item, level):
+        if level < -1:
+            raise ValueError("unbatch_level must be -1 or >= 0")
+        if level == 0 or (level == -1 and not isinstance(item, (list, DataChunk))):
+            yield item
+            return
+        if not isinstance(item, (list, DataChunk)):
+            raise IndexError(
+                f"unbatch_level {self.unbatch_level} exceeds the depth of the DataPipe"
+            )
+        for part in item:
+            yield from self._taken_apart(part, level if level == -1 else level - 1)
+
+
+@functional_datapipe("groupby")
+class GrouperIterDataPipe(IterDataPipe):
+    """Lists of items that have the same key.
+
+    Args:
+        datapipe: the stream.
+        group_key_fn: a function that gives the key of an item.
+        keep_key: give pairs of a key and a list.
+        buffer_size: how many items may wait; then the largest group that is large enough goes.
+        group_size: items in a list; as many as there are if None.
+        guaranteed_group_size: the fewest items in a list that goes because of the buffer.
+        drop_remaining: leave out the lists that are too short for that.
+    """
+
+    def __init__(
+        self,
+        datapipe,
+        group_key_fn,
+        *,
+        keep_key: bool = False,
+        buffer_size: int = 10000,
+        group_size: int | None = None,
+        guaranteed_group_size: int | None = None,
+        drop_remaining: bool = False,
+    ) -> None:
+        least = guaranteed_group_size
+        if group_size is not None and not 0 < group_size <= buffer_size:
+            raise ValueError("group_size must be > 0 and <= buffer_size")
+        if least is not None and (group_size is None or not 0 < least <= group_size):
+            raise ValueError("guaranteed_group_size must be > 0 and <= group_size")
+        self.datapipe = datapipe
+        self.group_key_fn = group_key_fn
+        self.keep_key = keep_key
+        self.max_buffer_size = buffer_size
+        self.group_size = group_size
+        self.guaranteed_group_size = group_size if least is None else least
+        self.drop_remaining = drop_remaining
+
+    def _group(self, key, items):
+        return (key, DataChunk(items)) if self.keep_key else DataChunk(items)
+
+    def __iter__(self):
+        groups, waiting = defaultdict(list), 0
+        for item in self.datapipe:
+            key = self.group_key_fn(item)
+            groups[key].append(item)
+            waiting += 1
+            if self.group_size is not None and len(groups[key]) == self.group_size:
+                waiting -= self.group_size
+                yield self._group(key, groups.pop(key))
+            elif waiting == self.max_buffer_size:
+                largest = max(groups, key=lambda k: len(groups[k]))
+                items = groups.pop(largest)
+                waiting -= len(items)
+                if len(items) >= (self.guaranteed_group_size or 0):
+                    yield self._group(largest, items)
+                elif not self.drop_remaining:
+                    raise RuntimeError(f"Failed to group items: {items}")
+        for key, items in groups.items():
+            if not self.drop_remaining or len(items) >= (self.guaranteed_group_size or 0):
+                yield self._group(key, items)

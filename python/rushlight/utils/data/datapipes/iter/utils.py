@@ -1,0 +1,37 @@
+"""Where a chain of datapipes begins."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+
+from ..datapipe import IterDataPipe, length_of
+
+__all__ = ["IterableWrapperIterDataPipe"]
+
+
+class IterableWrapperIterDataPipe(IterDataPipe):
+    """The items of an iterable.
+
+    Args:
+        iterable: anything that can be iterated over.
+        deepcopy: iterate over a copy each time.
+    """
+
+    def __init__(self, iterable, deepcopy: bool = True) -> None:
+        self.iterable = iterable
+        self.deepcopy = deepcopy
+
+    def __iter__(self):
+        source = self.iterable
+        if self.deepcopy:
+            try:
+                source = copy.deepcopy(self.iterable)
+            except TypeError:
+                warnings.warn(
+                    "The input iterable can not be deepcopied: changes to it are seen", stacklevel=2
+                )
+        yield from source
+
+    def __len__(self) -> int:
+        return length_of(self, self.iterable)

@@ -1,0 +1,175 @@
+"""Steps over samples with indices."""
+
+from __future__ import annotations
+
+import copy
+import random
+
+import rushlight
+
+from .._decorator import functional_datapipe
+from ..datapipe import DataChunk, IterDataPipe, MapDataPipe, length_of
+
+__all__ = [
+    "BatcherMapDataPipe",
+    "ConcaterMapDataPipe",
+    "MapperMapDataPipe",
+    "SequenceWrapperMapDataPipe",
+    "ShufflerIterDataPipe",
+    "ZipperMapDataPipe",
+]
+
+
+class SequenceWrapperMapDataPipe(MapDataPipe):
+    """The items of a sequence or a mapping.
+
+    Args:
+        sequence: what it looks into.
+        deepcopy: look into a copy.
+    """
+
+    def __init__(self, sequence, deepcopy: bool = True) -> None:
+        self.sequence = copy.deepcopy(sequence) if deepcopy else sequence
+
+    def __getitem__(self, index):
+        return self.sequence[index]
+
+    def __len__(self) -> int:
+        return length_of(self, self.sequence)
+
+
+@functional_datapipe("batch")
+class BatcherMapDataPipe(MapDataPipe):
+    """Lists of so many samples that follow each other.
+
+    Args:
+        datapipe: the samples.
+        batch_size: how many.
+        drop_last: leave out a last list that is shorter.
+        wrapper_class: the type of the lists.
+    """
+
+    def __init__(
+        self, datapipe, batch_size: int, drop_last: bool = False, wrapper_class=DataChunk
+    ) -> None:
+        if batch_size <= 0:
+            raise AssertionError("Batch size is required to be larger than 0!")
+        self.datapipe = datapipe
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.wrapper_class = wrapper_class
+
+    def __getitem__(self, index):
+        if not 0 <= index < len(self):
+            raise IndexError(f"Index {index} is out of bound.")
+        first = index * self.batch_size
+        last = min(first + self.batch_size, len(self.datapipe))
+        return self.wrapper_class([self.datapipe[i] for i in range(first, last)])
+
+    def __len__(self) -> int:
+        count = length_of(self, self.datapipe)
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+@functional_datapipe("concat")
+class ConcaterMapDataPipe(MapDataPipe):
+    """The samples of several, one after the other."""
+
+    def __init__(self, *datapipes) -> None:
+        if len(datapipes) == 0:
+            raise ValueError("Expected at least one DataPipe, but got nothing")
+        if not all(isinstance(pipe, MapDataPipe) for pipe in datapipes):
+            raise TypeError("Expected all inputs to be `MapDataPipe`")
+        self.datapipes = datapipes
+
+    def __getitem__(self, index):
+        before = 0
+        for pipe in self.datapipes:
+            if index - before < len(pipe):
+                return pipe[index - before]
+            before += len(pipe)
+        raise IndexError(f"Index {index} is out of range.")
+
+    def __len__(self) -> int:
+        return sum(length_of(self, pipe) for pipe in self.datapipes)
+
+
+@functional_datapipe("map")
+class MapperMapDataPipe(MapDataPipe):
+    """Each sample with a function applied."""
+
+    def __init__(self, datapipe, fn=lambda sample: sample) -> None:
+        self.datapipe = datapipe
+        self.fn = fn
+
+    def __getitem__(self, index):
+        return self.fn(self.datapipe[index])
+
+    def __len__(self) -> int:
+        return length_of(self, self.datapipe)
+
+
+@functional_datapipe("zip")
+class ZipperMapDataPipe(MapDataPipe):
+    """Tuples of the samples of several at one index."""
+
+    def __init__(self, *datapipes) -> None:
+        if len(datapipes) == 0:
+            raise ValueError("Expected at least one DataPipe, but got nothing")
+        if not all(isinstance(pipe, MapDataPipe) for pipe in datapipes):
+            raise TypeError("Expected all inputs to be `MapDataPipe`")
+        self.datapipes = datapipes
+
+    def __getitem__(self, index):
+        return tuple(pipe[index] for pipe in self.datapipes)
+
+    def __len__(self) -> int:
+        return min(length_of(self, pipe) for pipe in self.datapipes)
+
+
+class ShufflerIterDataPipe(IterDataPipe):
+    """A stream of the samples in random order.
+
+    Args:
+        datapipe: the samples.
+        indices: of those that are wanted; 0, 1, 2, … if None.
+    """
+
+    def __init__(self, datapipe, *, indices=None) -> None:
+        self.datapipe = datapipe
+        self.indices = list(range(len(datapipe))) if indices is None else indices
+        self._enabled = True
+        self._seed = None
+        self._rng = random.Random()
+
+    def set_shuffle(self, shuffle: bool = True):
+        """Switch it on or off."""
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed):
+        """The seed of the next epoch."""
+        self._seed = seed
+        return self
+
+    def reset(self):
+        if self._enabled:
+            seed = self._seed
+            if seed is None:
+                seed = int(rushlight.empty((), dtype=rushlight.int64).random_().item())
+            self._rng.seed(seed)
+            self._seed = None
+
+    def __iter__(self):
+        order = self.indices
+        if self._enabled:
+            # From the end, as PyTorch reads it.
+            order = reversed(self._rng.sample(self.indices, len(self.indices)))
+        for index in order:
+            yield self.datapipe[index]
+
+    def __len__(self) -> int:
+        return length_of(self, self.datapipe)
+
+
+MapDataPipe.register_datapipe_as_function("shuffle", ShufflerIterDataPipe)

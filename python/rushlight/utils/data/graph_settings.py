@@ -1,0 +1,87 @@
+"""Settings of all pipes of a graph: shuffling, its seeds, and shares."""
+
+from __future__ import annotations
+
+import warnings
+
+import rushlight
+
+from .datapipes.iter.sharding import SHARDING_PRIORITIES
+from .graph import traverse_dps
+
+__all__ = [
+    "apply_random_seed",
+    "apply_sharding",
+    "apply_shuffle_seed",
+    "apply_shuffle_settings",
+    "get_all_graph_pipes",
+]
+
+
+def get_all_graph_pipes(graph):
+    """All pipes of a graph, each once."""
+    found = {}
+
+    def visit(graph):
+        for number, (pipe, below) in graph.items():
+            if number not in found:
+                found[number] = pipe
+                visit(below)
+
+    visit(graph)
+    return list(found.values())
+
+
+def apply_sharding(
+    datapipe, num_of_instances: int, instance_id: int, sharding_group=SHARDING_PRIORITIES.DEFAULT
+):
+    """Tell the sharding filter of a graph which share it has; one on each way at most."""
+
+    def visit(graph, above):
+        for pipe, below in graph.values():
+            here = None
+            if hasattr(pipe, "is_shardable") and pipe.is_shardable():
+                if above is not None:
+                    raise RuntimeError(
+                        f"Sharding twice: {pipe} would give a share of the share that {above} gives"
+                    )
+                pipe.apply_sharding(num_of_instances, instance_id, sharding_group)
+                here = pipe
+            visit(below, above if here is None else here)
+
+    visit(traverse_dps(datapipe), None)
+    return datapipe
+
+
+def apply_shuffle_settings(datapipe, shuffle: bool | None = None):
+    """Switch the shuffling of a graph on or off; where there is none and it is wanted, add it."""
+    if shuffle is None:
+        return datapipe
+    shufflers = [
+        pipe
+        for pipe in get_all_graph_pipes(traverse_dps(datapipe))
+        if hasattr(pipe, "set_shuffle") and hasattr(pipe, "set_seed")
+    ]
+    if not shufflers and shuffle:
+        warnings.warn(
+            "shuffle=True, but the datapipe does not contain a `Shuffler`: one is put at its end, "
+            "which draws from a buffer of its default size",
+            stacklevel=2,
+        )
+        datapipe = datapipe.shuffle()
+        shufflers = [datapipe]
+    for shuffler in shufflers:
+        shuffler.set_shuffle(shuffle)
+    return datapipe
+
+
+def apply_random_seed(datapipe, rng):
+    """Give all pipes of a graph that draw a seed from a generator."""
+    for pipe in get_all_graph_pipes(traverse_dps(datapipe)):
+        if hasattr(pipe, "set_seed") and callable(pipe.set_seed):
+            drawn = rushlight.empty((), dtype=rushlight.int64).random_(generator=rng)
+            pipe.set_seed(int(drawn.item()))
+    return datapipe
+
+
+apply_shuffle_seed = apply_random_seed
