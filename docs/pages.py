@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass, field
 
-from gen import signatures
+from gen import rules, signatures
 from gen.table import Op
 
 INDEX = """
@@ -70,6 +70,10 @@ def section(name: str, overloads: list[Op], facts: Facts) -> list[str]:
     lines += [f"- **{title}:** {text}" for title, text in known.items()]
     if facts.dtypes and "Dtypes" not in known:
         lines.append(f"- **Dtypes:** {', '.join(facts.dtypes)}")
+    said = {pair for op in overloads for pair in rules.autocast(op).items()}
+    if said:
+        casts = ", ".join(f"{rule} on {device}" for device, rule in sorted(said))
+        lines.append(f"- **Autocast:** {casts}")
     lines += [f"- **Example:** `{name}({call})` → `{result}`" for call, result in facts.shapes]
     for op in overloads:
         if isinstance(op.grad, dict):

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from gen.derivatives import plan, result_names
 from gen.table import Op, TableError
 
-_CASTS = ("lower", "float32", "promote")
-_DEVICES = ("cpu", "accelerator")
+_CASTS = ("lower", "float32", "promote", "refused")
+DEVICES = ("cpu", "accelerator")
 _TANGENTS = ("linear", "multilinear", "elementwise", "reduced", "twice")
 _BATCHES = ("aligned", "leading", "dims", "fold", "random", "slices", "refused")
 _REASONED = ("twice", "slices", "refused")
@@ -71,8 +71,8 @@ def _check(op: Op, text: str, more: set[str]) -> str:
 
 def autocast(op: Op) -> dict[str, str]:
     """Device → how autocast treats the op; devices that leave it alone are absent."""
-    said = op.autocast if isinstance(op.autocast, dict) else dict.fromkeys(_DEVICES, op.autocast)
-    if wrong := [r for d, r in said.items() if d not in _DEVICES or (r is not None and r not in _CASTS)]:
+    said = op.autocast if isinstance(op.autocast, dict) else dict.fromkeys(DEVICES, op.autocast)
+    if wrong := [r for d, r in said.items() if d not in DEVICES or (r is not None and r not in _CASTS)]:
         raise TableError(f"{op.text}: unknown autocast {wrong[0]!r}")
     return {device: rule for device, rule in said.items() if rule}
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from gen import types
+from gen import rules, types
 from gen.table import Arg, Op, TableError, Type, parse_type, parts
 from gen.text import block, commas, fill, flag
 
@@ -186,10 +186,17 @@ extern const OpFunction function_$key;
 constexpr OpInfo overloads_$key[] = {
     $rows
 };
-const OpFunction function_$key = {boxed<$function>, $shown, overloads_$key};
+const OpFunction function_$key = {boxed<$function>, $shown, overloads_$key$autocast};
 extern const OpInfo* const registered_$key;
 const OpInfo* const registered_$key = overloads_$key;
 """
+
+
+def autocast_rules(op: Op, form: str) -> str:
+    """The last member of an OpFunction; autocast leaves what writes to given tensors alone."""
+    said = rules.autocast(op) if form == "functional" else {}
+    named = [f"autocast::Rule::{said.get(device, 'none').capitalize()}" for device in rules.DEVICES]
+    return f", {{{commas(named)}}}" if said else ""
 
 
 def tables(op: Op, form: str, key: str, function: str, args: list[Arg]) -> list[str]:
@@ -216,7 +223,9 @@ def tables(op: Op, form: str, key: str, function: str, args: list[Arg]) -> list[
             f"{f'results_{key}_{i}' if results else '{}'}, &function_{key}, {arrays[1]}}},"
         )
     shown = f"args_{key}" if args else "{}"
-    return fill(TABLES, key=key, tables=lines, rows=rows, function=function, shown=shown)
+    return fill(
+        TABLES, key=key, tables=lines, rows=rows, function=function, shown=shown, autocast=autocast_rules(op, form)
+    )
 
 
 def registered(op: Op, form: str) -> list[Overload]:

@@ -209,7 +209,14 @@ $signature {
   if (RL_UNLIKELY(tls.upper != nullptr)) {
     $upper
   }
+  $cast
   $body
+}
+"""
+
+CAST = """
+if (RL_UNLIKELY(tls.autocast != 0) && autocast::applies($function)) {
+  return $call;
 }
 """
 
@@ -278,11 +285,11 @@ def seen_below(op: Op, outs: list[str] | None = None) -> str:
     return f"seen_below({commas(outs or [], [a.name for a in op.tensors])})"
 
 
-def handed_over(op: Op, form: str, level: str) -> str:
-    """The call of a form in boxed form, to a level."""
+def handed_over(op: Op, form: str, to: str) -> str:
+    """The call of a form in boxed form, handed to a function."""
     result = types.result_type(op.results) if form == "functional" else "void"
     outs = out_parameters(op) if form == "out" else []
-    arguments = commas(f"dispatch_{level}", f"function_{function_name(op, form)}", outs, call_arguments(op))
+    arguments = commas(to, f"function_{function_name(op, form)}", outs, call_arguments(op))
     return f"dispatch_boxed<{result}>({arguments})"
 
 
@@ -300,7 +307,7 @@ def kernel_body(op: Op, form: str, result: str, lower: str) -> list[str]:
 def wrapper(op: Op, form: str) -> list[str]:
     """Mode, history, kernel."""
     result = types.result_type(op.results) if form == "functional" else "void"
-    upper, lower = handed_over(op, form, "upper"), handed_over(op, form, "lower")
+    upper, lower = (handed_over(op, form, f"dispatch_{level}") for level in ("upper", "lower"))
     handed, finish = [f"return {upper};"], ["return made_;"] if result != "void" else []
     if form == "inplace":
         finish = ["return const_cast<Tensor&>(self);"]
@@ -322,7 +329,11 @@ def wrapper(op: Op, form: str) -> list[str]:
     else:
         body = kernel_body(op, form, result, lower) + finish
     body = defined_checks(op, form) + body
-    return fill(WRAPPER, info=boxed(op, form), signature=signature(op, form), upper=handed, body=body)
+    cast = []
+    if schemas.autocast_rules(op, form):
+        function = f"function_{function_name(op, form)}"
+        cast = fill(CAST, function=function, call=handed_over(op, form, "autocast::dispatch"))
+    return fill(WRAPPER, info=boxed(op, form), signature=signature(op, form), upper=handed, cast=cast, body=body)
 
 
 # ---- out= ----
@@ -366,9 +377,9 @@ def out_wrapper(op: Op) -> list[str]:
         info=boxed(op, "out"),
         signature=signature(op, "out"),
         checks=checks,
-        upper=[f"{handed_over(op, 'out', 'upper')};", finish],
+        upper=[f"{handed_over(op, 'out', 'dispatch_upper')};", finish],
         seen=seen_below(op, outs),
-        lower=[f"{handed_over(op, 'out', 'lower')};", *(f"count_write({o});" for o in outs), finish],
+        lower=[f"{handed_over(op, 'out', 'dispatch_lower')};", *(f"count_write({o});" for o in outs), finish],
         body=[*lines, finish],
     )
 

@@ -317,7 +317,8 @@ composite("linalg_matrix_power(Tensor self, int n) -> Tensor", variants=_free,
 composite("matrix_power(Tensor self, int n) -> Tensor", variants=_both,
           doc="`linalg.matrix_power`.")
 composite("linalg_matrix_exp(Tensor self) -> Tensor", variants="function",
-          doc="The sum of A^k / k!.", cpp_out=True)
+          doc="The sum of A^k / k!.", cpp_out=True,
+          autocast="float32")
 composite("matrix_exp(Tensor self) -> Tensor", variants="function method",
           doc="`linalg.matrix_exp`.")
 composite("linalg_multi_dot(Tensor[] tensors) -> Tensor", variants=_free,

@@ -109,7 +109,7 @@ composite("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor
 composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
           variants="function",
           doc="input1 @ weight[o] @ input2 + bias[o] over the last dimensions, for each output o.",
-          autocast={"accelerator": "promote"})
+          autocast="promote")
 
 # ---- products in a wider dtype ----
 

@@ -108,7 +108,7 @@ op("_bce_with_logits_backward(Tensor grad_output, Tensor self, Tensor target) ->
 composite("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) "
           "-> Tensor",
           **_out, doc="Cross entropy of probabilities and targets in [0, 1].",
-          autocast={"cpu": "float32"})
+          autocast={"cpu": "float32", "accelerator": "refused"})
 composite("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
           "Tensor? pos_weight=None, "
           "int reduction=1) -> Tensor", variants="function out",

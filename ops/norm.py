@@ -128,7 +128,8 @@ composite("local_response_norm(Tensor input, int size, float alpha=0.0001, float
           "k=1) -> Tensor",
           variants="function", nn=True,
           doc="input over (k + alpha * the mean square of `size` neighbouring channels) to the "
-              "power beta.", own=True)
+              "power beta.", own=True,
+          autocast={"cpu": "float32"})
 composite("normalize(Tensor input, float p=2, int[1] dim=1, float eps=1e-12) -> Tensor",
           variants="function out", nn=True,
           doc="input over the larger of its p-norm along dim and eps.", own=True)

@@ -1,6 +1,6 @@
 """Steps of optimisers over lists of tensors: one pass over the memory of all of them."""
 
-from gen.table import custom, op
+from gen.table import composite, custom, op
 
 op("sgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] momentum_buffers, *, float lr, "
    "float momentum, "
@@ -70,3 +70,16 @@ op("asgd_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] axs, *, float l
    kernel=custom(), variants="function", grad="none",
    doc="A step of ASGD with the rate eta and the averaging weight mu.", own=True,
    batch="refused: steps change lists of tensors in place")
+
+# ---- scaled gradients ----
+
+composite("_amp_foreach_non_finite_check_and_unscale_(Tensor(a!)[] self, Tensor(b!) found_inf, "
+          "Tensor inv_scale) -> ()", variants="function",
+          doc="Multiplies all tensors by inv_scale, one number; found_inf becomes 1 where one has "
+              "an element that is infinite or NaN.")
+composite("_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, "
+          "float scale_growth_factor, float scale_backoff_factor, int growth_interval) -> "
+          "Tensor(a!)", variants="function",
+          doc="The scale of the next step: times scale_backoff_factor after an infinite gradient, "
+              "times scale_growth_factor after growth_interval steps without one, which "
+              "growth_tracker counts.")

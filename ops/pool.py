@@ -109,7 +109,8 @@ for _n in (2, 3):
               doc="The largest elements of output_size windows, and their places. The distances of "
                   "the windows "
                            "are nearly equal; where they begin depends on a number in [0, 1) for "
-                           "each channel and dimension.")
+                           "each channel and dimension.",
+              autocast={"cpu": "float32"})
 composite("_fractional_max_pool(Tensor self, int dims, int[] kernel_size, int[]? output_size=None, "
           "float[]? output_ratio=None, Tensor? random_samples=None) -> (Tensor, Tensor)",
           variants="function",
@@ -121,12 +122,14 @@ composite("_fractional_max_pool(Tensor self, int dims, int[] kernel_size, int[]?
 
 composite("max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor",
           variants="function out", nn=True,
-          doc="An image of zeros with elements where indices say.")
+          doc="An image of zeros with elements where indices say.",
+          autocast={"cpu": "float32"})
 composite("max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] "
           "padding) -> Tensor",
           variants="function out", nn=True,
           doc="The same in three dimensions; stride and padding of the pooling that is undone are "
-              "checked only.")
+              "checked only.",
+          autocast={"cpu": "float32"})
 composite("_max_unpool(Tensor self, Tensor indices, int dims, int[] kernel_size, int[]? "
           "stride=None, int[] padding=0, "
           "int[]? output_size=None) -> Tensor", variants="function",

@@ -15,7 +15,7 @@ from gen import table
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-RUN = ["README.md", "docs/guide.md", "docs/coming-from-pytorch.md"]
+RUN = ["README.md", "docs/guide.md", "docs/coming-from-pytorch.md", "docs/mixed-precision.md"]
 
 
 def blocks(path, language):

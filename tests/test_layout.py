@@ -117,6 +117,7 @@ SPELL_THE_DEVICE = {
     "src/core/error.cpp",
     "src/core/op_support.h",
     "src/ops/lapack.cpp",
+    "src/python/autocast.cpp",
     "src/python/dlpack.cpp",
     "src/python/methods.cpp",
     "src/python/properties.cpp",

@@ -56,12 +56,28 @@ struct ArgInfo {
 
 struct OpInfo;
 
+// What autocast does with floating-point arguments of an op, but for float64 (autocast.h).
+namespace autocast {
+enum class Rule : uint8_t {
+  None,     // takes them as they are
+  Lower,    // casts them to the dtype of the autocast
+  Float32,  // casts them to float32
+  Promote,  // casts them to the widest among them
+  Refused,  // raises
+};
+struct Rules {
+  Rule cpu = Rule::None;
+  Rule accelerator = Rule::None;
+};
+}  // namespace autocast
+
 // A generated C++ function. It may stand for several overloads, which name some of its arguments
 // and leave the rest at their defaults.
 struct OpFunction {
   std::vector<Value> (*call)(const std::vector<Value>& arguments);  // through modes, autograd, all
   ArrayRef<ArgInfo> arguments;
   ArrayRef<OpInfo> overloads;
+  autocast::Rules autocast = {};
 };
 
 // An overload: a row of the registry.

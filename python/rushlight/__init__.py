@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         _inductor,
         _utils,
         accelerator,
+        amp,
         autograd,
         backends,
         compiler,
@@ -117,6 +118,15 @@ if TYPE_CHECKING:
         sym_sum,
     )
     from rushlight._tensor_str import get_printoptions, set_printoptions
+    from rushlight.amp import autocast
+    from rushlight.amp._by_device import (
+        get_autocast_cpu_dtype,
+        get_autocast_gpu_dtype,
+        is_autocast_cpu_enabled,
+        set_autocast_cpu_dtype,
+        set_autocast_cpu_enabled,
+        set_autocast_gpu_dtype,
+    )
     from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
     from rushlight.compiler import compile
     from rushlight.func import vmap
@@ -135,8 +145,9 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "__config__ _dynamo _inductor _utils accelerator autograd backends compiler cpu cuda "
-        "distributed fft func futures fx hub jit library linalg monitor mps mtia multiprocessing "
+        "__config__ _dynamo _inductor _utils accelerator amp autograd backends compiler cpu "
+        "cuda distributed fft func futures fx hub jit library linalg monitor mps mtia "
+        "multiprocessing "
         "nn onnx optim overrides profiler random safetensors serialization signal special storage "
         "testing types utils version xpu",
         {
@@ -155,6 +166,11 @@ else:
                 "sym_sqrt sym_sum"
             ),
             "_tensor_str": "get_printoptions set_printoptions",
+            "amp": "autocast",
+            "amp._by_device": (
+                "get_autocast_cpu_dtype get_autocast_gpu_dtype is_autocast_cpu_enabled "
+                "set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_gpu_dtype"
+            ),
             "autograd.grad_mode": "enable_grad inference_mode no_grad set_grad_enabled",
             "compiler": "compile",
             "func": "vmap",

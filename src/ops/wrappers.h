@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <rushlight/autocast.h>
+
 #include "core/op_support.h"
 #include "generated/contracts.h"
 

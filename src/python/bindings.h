@@ -35,6 +35,7 @@ void add_constructor();     // factory.cpp: Tensor(…)
 
 void init_factories(PyObject* module);  // factory.cpp: tensor, as_tensor, from_numpy …
 void init_settings(PyObject* module);   // settings.cpp: default dtype, threads, finfo …
+void init_autocast(PyObject* module);   // autocast.cpp: for which devices it is on, and its dtypes
 void init_storage(PyObject* module);    // storage.cpp: UntypedStorage
 void init_nn_module(PyObject* module);  // nn_module.cpp: the base class of nn.Module
 void init_calls(PyObject* module);      // calls.cpp: the boxed form

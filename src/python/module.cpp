@@ -54,6 +54,7 @@ void init(PyObject* module) {
   init_storage(module);
   init_factories(module);
   init_settings(module);
+  init_autocast(module);
   init_calls(module);
   init_dispatch(module);
   init_profiler(module);

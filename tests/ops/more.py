@@ -119,6 +119,14 @@ SAMPLES = {
     "asgd_step_": [
         f"{_LARGE_LISTS}, [x(300, 400)], lambd=1e-4, eta=0.1, mu=0.5, weight_decay=0.01, maximize=False"
     ],
+    "_amp_foreach_non_finite_check_and_unscale_": [
+        "[x(3, 4), x(300, 400).T, x(0)], m.zeros(()), m.tensor(0.5)",
+        "[x(3), m.full((2,), float('inf'), dtype=dtype)], m.zeros(1), m.tensor([0.5])",
+    ],
+    "_amp_update_scale_": [
+        f"m.tensor(8.0), m.tensor({count}, dtype=m.int32), m.tensor({found}), 2.0, 0.5, 2"
+        for count, found in ((0, 0.0), (1, 0.0), (1, 1.0))
+    ],
     # pointwise
     "div_.mode": ["x(3, 4), pos(3, 4), rounding_mode='floor'"],
     "true_divide_": ["x(3, 4), pos(3, 4)"],

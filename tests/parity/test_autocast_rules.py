@@ -1,28 +1,41 @@
-"""The dtypes of results under autocast on the CPU: what the table's rules give, and what PyTorch has."""
+"""The dtypes of every op's results under autocast on the CPU: those that PyTorch has."""
 
 import pytest
 
 import rushlight
-from gen import rules as table_rules
-from tests.ops import rules
-from tests.ops.harness import Makers, bound, count, function_of, name_of, over, tensors_of
+from tests.ops.harness import Makers, count, function_of, name_of, over, tensors_of
 
 torch = pytest.importorskip("torch")
 
 
-def has_own_rule(case):
-    """Whether autocast meets the op itself, not what it is made of, and PyTorch has it."""
-    whole = case.op.kind != "composite" or table_rules.autocast(case.op)
-    return whole and function_of(torch, case.op) is not None and "float32" in case.dtypes
+def has_both(case):
+    return function_of(torch, case.op) is not None and "float32" in case.dtypes
+
+
+# What composites are made of differs, and with it the dtype, on purpose.
+OTHERS = {
+    "linalg_pinv": "the last of its products is not lowered here",
+    "linalg_pinv.atol_rtol_tensor": "as linalg_pinv",
+    "linalg_pinv.atol_rtol_float": "as linalg_pinv",
+    "linalg_pinv.rcond_tensor": "as linalg_pinv",
+    "pad": "PyTorch widens some modes for some numbers of dimensions; no padding computes anything",
+    "local_response_norm": "PyTorch widens images and volumes, but not sequences",
+    "linalg_matrix_exp": "16-bit matrices are widened, too",
+    "lstm.data": "states have 16 bits, as those of lstm.input have in PyTorch, too",
+    "gru.data": "as lstm.data",
+    "lstm_cell": "states have 16 bits, as PyTorch's on CUDA",
+    "gru_cell": "as lstm_cell",
+}
 
 
 def dtypes(value):
     return [name_of(t.dtype) for t in tensors_of(value)]
 
 
-@over(has_own_rule, mode="parity")
+@over(has_both, mode="parity")
 @pytest.mark.filterwarnings("ignore")
 def test_dtypes_under_autocast(case):
+    unlike = set()
     for dtype in ("float32", "bfloat16"):
         for text in case.samples:
             args, kwargs = Makers(torch, dtype, case.key + text).arguments(text)
@@ -32,13 +45,18 @@ def test_dtypes_under_autocast(case):
             except (RuntimeError, TypeError, ValueError):
                 continue
             args, kwargs = Makers(rushlight, dtype, case.key + text).arguments(text)
-            values = bound(case.op, args, kwargs)
-            given = rules.cast(case.op, values)
             try:
-                found = dtypes(rules.call(case.op, given))
+                with rushlight.autocast("cpu", dtype=rushlight.bfloat16):
+                    found = dtypes(function_of(rushlight, case.op)(*args, **kwargs))
             except RuntimeError:
                 # It refuses these numbers, whether there is autocast or not.
-                assert given is values, text
+                args, kwargs = Makers(rushlight, dtype, case.key + text).arguments(text)
+                with pytest.raises(RuntimeError):
+                    function_of(rushlight, case.op)(*args, **kwargs)
                 continue
-            assert found[:1] == expected[:1], f"{dtype}: {text}"
+            if found[:1] != expected[:1]:
+                assert case.op.text.partition("(")[0] in OTHERS, f"{dtype}: {text}"
+                unlike.add(case.op.text.partition("(")[0])
             count()
+    if case.op.text.partition("(")[0] in OTHERS:
+        assert unlike, "it is as in PyTorch by now"

@@ -6,14 +6,17 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from rushlight import _C
+from rushlight._lazy import lazy
 
 if TYPE_CHECKING:
-    from rushlight.types import Device
+    import rushlight.types
+    from rushlight.cpu import amp
 
 __all__ = [
     "Event",
     "Stream",
     "StreamContext",
+    "amp",
     "current_device",
     "current_stream",
     "device_count",
@@ -34,6 +37,10 @@ __all__ = [
 ]
 
 
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(__name__, "amp")
+
+
 def is_available():
     """Whether the CPU can be used: True."""
     return True
@@ -49,7 +56,7 @@ def current_device():
     return "cpu"
 
 
-def set_device(device: Device):
+def set_device(device: rushlight.types.Device):
     """Nothing to choose: there is one."""
 
 
@@ -90,7 +97,7 @@ class Event(_C.Event):
         super().wait(Stream() if stream is None else stream)
 
 
-def current_stream(device: Device = None):
+def current_stream(device: rushlight.types.Device = None):
     """The one stream of the CPU."""
     return Stream()
 
@@ -113,11 +120,11 @@ def stream(stream):
     return StreamContext(stream)
 
 
-def synchronize(device: Device = None):
+def synchronize(device: rushlight.types.Device = None):
     """Nothing to wait for: work on the CPU is done when its function returns."""
 
 
-def memory_stats(device: Device = None):
+def memory_stats(device: rushlight.types.Device = None):
     """Counters of the allocator, as `torch.cuda.memory_stats` names them.
 
     `allocated_bytes.all.current` is what tensors hold, `reserved_bytes.all.current` what has been
@@ -126,32 +133,32 @@ def memory_stats(device: Device = None):
     return OrderedDict(_C._memory_stats())
 
 
-def memory_allocated(device: Device = None):
+def memory_allocated(device: rushlight.types.Device = None):
     """Bytes that tensors hold."""
     return memory_stats()["allocated_bytes.all.current"]
 
 
-def max_memory_allocated(device: Device = None):
+def max_memory_allocated(device: rushlight.types.Device = None):
     """The most bytes that tensors held, since the start or `reset_peak_memory_stats`."""
     return memory_stats()["allocated_bytes.all.peak"]
 
 
-def memory_reserved(device: Device = None):
+def memory_reserved(device: rushlight.types.Device = None):
     """Bytes taken from the system."""
     return memory_stats()["reserved_bytes.all.current"]
 
 
-def max_memory_reserved(device: Device = None):
+def max_memory_reserved(device: rushlight.types.Device = None):
     """The most bytes taken from the system."""
     return memory_stats()["reserved_bytes.all.peak"]
 
 
-def reset_peak_memory_stats(device: Device = None):
+def reset_peak_memory_stats(device: rushlight.types.Device = None):
     """Counts peaks from now on."""
     _C._reset_memory_stats(True)
 
 
-def reset_accumulated_memory_stats(device: Device = None):
+def reset_accumulated_memory_stats(device: rushlight.types.Device = None):
     """Counts allocations from now on."""
     _C._reset_memory_stats(False)
 

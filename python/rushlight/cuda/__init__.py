@@ -6,7 +6,10 @@ seeding and emptying the cache are harmless without a GPU, everything that needs
 AssertionError in an installation without that library and RuntimeError without a driver.
 """
 
+from typing import TYPE_CHECKING
+
 from rushlight import _C
+from rushlight._lazy import lazy
 from rushlight.cuda import memory, random
 from rushlight.cuda.devices import (
     can_device_access_peer,
@@ -69,6 +72,11 @@ from rushlight.cuda.streams import (
     stream,
 )
 
+if TYPE_CHECKING:
+    from rushlight.cuda import amp
+else:
+    __getattr__, __dir__ = lazy(__name__, "amp")
+
 OutOfMemoryError = _C.OutOfMemoryError
 
 __all__ = [
@@ -77,6 +85,7 @@ __all__ = [
     "OutOfMemoryError",
     "Stream",
     "StreamContext",
+    "amp",
     "can_device_access_peer",
     "current_device",
     "current_stream",

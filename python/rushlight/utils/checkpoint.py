@@ -123,16 +123,34 @@ def check_backward_validity(inputs):
         )
 
 
-class _RandomState:
-    """The state of the generators when a part began, to begin its repetition with."""
+class _StartState:
+    """Autocast and the generators as a part found them, for its repetition."""
 
     def __init__(self, preserve, args) -> None:
+        self.autocasts = [
+            {
+                "device_type": device,
+                "enabled": rushlight.is_autocast_enabled(device),
+                "dtype": rushlight.get_autocast_dtype(device),
+                "cache_enabled": rushlight.is_autocast_cache_enabled(),
+            }
+            for device in ("cpu", "cuda")
+        ]
         self.state = rushlight.get_rng_state() if preserve else None
         states: Any = get_device_states(*args) if preserve else ((), ())
         self.devices, self.device_states = states
 
     @contextlib.contextmanager
     def restored(self):
+        with contextlib.ExitStack() as stack:
+            for autocast in self.autocasts:
+                if autocast["enabled"] or rushlight.is_autocast_enabled(autocast["device_type"]):
+                    stack.enter_context(rushlight.amp.autocast(**autocast))
+            stack.enter_context(self._random_state_restored())
+            yield
+
+    @contextlib.contextmanager
+    def _random_state_restored(self):
         if self.state is None:
             yield
             return
@@ -199,7 +217,7 @@ class CheckpointFunction(Function):
     @staticmethod
     def forward(ctx, function: Callable[..., Any], preserve, *args):
         ctx.function = function
-        ctx.random = _RandomState(preserve, args)
+        ctx.start = _StartState(preserve, args)
         ctx.tensor_places = [i for i, a in enumerate(args) if isinstance(a, _C.TensorBase)]
         ctx.arguments = [None if isinstance(a, _C.TensorBase) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.tensor_places))
@@ -218,7 +236,7 @@ class CheckpointFunction(Function):
         arguments = list(ctx.arguments)
         for i, tensor in zip(ctx.tensor_places, ctx.saved_tensors, strict=True):
             arguments[i] = tensor.detach().requires_grad_(tensor.requires_grad)
-        with rushlight.enable_grad(), ctx.random.restored():
+        with rushlight.enable_grad(), ctx.start.restored():
             outputs = ctx.function(*arguments)
         outputs = (outputs,) if isinstance(outputs, _C.TensorBase) else outputs
         pairs = [
@@ -240,7 +258,7 @@ class _Stop(Exception):
 
 def _recomputing(function, args, kwargs, context_fn, determinism_check, preserve, early_stop):
     first_context, again_context = context_fn()
-    random = _RandomState(preserve, args)
+    start = _StartState(preserve, args)
     shapes = []
     recomputed: dict[int, rushlight.Tensor] = {}  # by place among the saved tensors
 
@@ -284,7 +302,7 @@ def _recomputing(function, args, kwargs, context_fn, determinism_check, preserve
         with (
             contextlib.suppress(_Stop),
             rushlight.enable_grad(),
-            random.restored(),
+            start.restored(),
             again_context,
             hooks,
         ):

@@ -1,0 +1,51 @@
+// Autocast: within it ops that have a rule get their floating-point arguments in the dtype that
+// suits them. The rules are keys of the op table (OpFunction::autocast); the state is the thread's.
+#pragma once
+
+#include <rushlight/schema.h>
+#include <rushlight/tensor.h>
+#include <rushlight/thread_state.h>
+
+namespace rushlight::autocast {
+
+RL_API bool is_available(DeviceType device);
+inline bool is_enabled(DeviceType device) {
+  return (tls.autocast >> static_cast<int>(device) & 1) != 0;
+}
+RL_API void set_enabled(DeviceType device, bool enabled);
+
+// What rules of the kind Lower cast to: bfloat16 on the CPU and float16 on accelerators until it is set.
+RL_API ScalarType get_dtype(DeviceType device);
+RL_API void set_dtype(DeviceType device, ScalarType dtype);
+
+// Leaves that want a gradient, weights as a rule, are cast once until the outermost autocast ends.
+RL_API bool is_cache_enabled();
+RL_API void set_cache_enabled(bool enabled);
+RL_API void clear_cache();
+// How many autocasts are entered on this thread.
+RL_API int increment_nesting();
+RL_API int decrement_nesting();
+
+// Turns it off on all devices for a scope.
+class Disabled {
+ public:
+  Disabled() : before_(tls.autocast) { tls.autocast = 0; }
+  ~Disabled() { tls.autocast = before_; }
+  Disabled(const Disabled&) = delete;
+  Disabled& operator=(const Disabled&) = delete;
+
+ private:
+  uint8_t before_;
+};
+
+// Generated code asks this where autocast is on for some device: whether the function has a rule
+// for such a device.
+inline bool applies(const OpFunction& function) {
+  constexpr int cpu = 1 << static_cast<int>(kCPU);
+  return (function.autocast.cpu != Rule::None && (tls.autocast & cpu) != 0) ||
+         (function.autocast.accelerator != Rule::None && (tls.autocast & ~cpu) != 0);
+}
+// Calls the function on arguments as its rule wants them, without autocast inside.
+RL_API std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments);
+
+}  // namespace rushlight::autocast

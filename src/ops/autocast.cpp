@@ -1,0 +1,160 @@
+// Autocast: its state, the cache of cast weights, and calls of ops by their rules.
+#include <rushlight/autocast.h>
+
+#include <unordered_map>
+
+#include <rushlight/ops.h>
+
+namespace rushlight::autocast {
+
+namespace {
+
+struct Cast {
+  Tensor source;  // kept, so that no other tensor gets its address
+  uint32_t version;
+  Tensor result;
+};
+
+struct State {
+  ScalarType dtypes[num_device_types] = {kBFloat16, kFloat16, ScalarType::Undefined};  // by device
+  bool cache_enabled = true;
+  int nesting = 0;
+  std::unordered_map<const TensorImpl*, Cast> cache;
+};
+State& state() {
+  static thread_local State state;
+  return state;
+}
+
+void check_available(DeviceType device) {
+  RL_CHECK(is_available(device), "autocast: unsupported autocast device_type '",
+           Device(device).str(), "'");
+}
+
+bool is_on(const Tensor& t) { return t.defined() && is_enabled(t.device().type()); }
+// What rules concern.
+bool is_cast(const Tensor& t, DeviceType device) {
+  return t.defined() && t.device().type() == device && is_floating(t.dtype()) &&
+         t.dtype() != kFloat64;
+}
+
+// Casts of weights are kept. One that was made without a graph does not serve where one is wanted.
+Tensor cast(const Tensor& t, ScalarType to) {
+  State& s = state();
+  const bool keep = s.cache_enabled && s.nesting > 0 && to != kFloat32 && t.dtype() == kFloat32 &&
+                    t.requires_grad() && t.is_leaf() && !t.is_view() && !tls.inference_mode;
+  if (!keep) {
+    return t.to(to);
+  }
+  const auto found = s.cache.find(t.impl());
+  if (found != s.cache.end() && found->second.version == t._version() &&
+      found->second.result.dtype() == to &&
+      (found->second.result.requires_grad() || !tls.grad_mode)) {
+    return found->second.result;
+  }
+  const Tensor result = t.to(to);
+  s.cache.insert_or_assign(t.impl(), Cast{t, t._version(), result});
+  return result;
+}
+
+// Calls f(tensor) for every tensor among the arguments and stores what it returns.
+template <class F>
+void change_tensors(std::vector<Value>& arguments, const F& f) {
+  for (Value& v : arguments) {
+    if (v.is<Tensor>()) {
+      v = Value(f(v.get<Tensor>()));
+    } else if (v.is<std::vector<Tensor>>()) {
+      auto list = v.get<std::vector<Tensor>>();
+      for (Tensor& t : list) {
+        t = f(t);
+      }
+      v = Value(std::move(list));
+    } else if (v.is<std::vector<std::optional<Tensor>>>()) {
+      auto list = v.get<std::vector<std::optional<Tensor>>>();
+      for (std::optional<Tensor>& t : list) {
+        t = t ? std::optional(f(*t)) : t;
+      }
+      v = Value(std::move(list));
+    }
+  }
+}
+
+ScalarType widest(std::vector<Value>& arguments, DeviceType device) {
+  ScalarType widest = ScalarType::Undefined;
+  change_tensors(arguments, [&](const Tensor& t) {
+    if (is_cast(t, device)) {
+      widest = widest == ScalarType::Undefined ? t.dtype() : promote_types(widest, t.dtype());
+    }
+    return t;
+  });
+  return widest;
+}
+
+// The autocasts that are on, for a scope.
+class Only {
+ public:
+  explicit Only(uint8_t devices) : before_(tls.autocast) { tls.autocast = devices; }
+  ~Only() { tls.autocast = before_; }
+  Only(const Only&) = delete;
+  Only& operator=(const Only&) = delete;
+
+ private:
+  uint8_t before_;
+};
+
+}  // namespace
+
+bool is_available(DeviceType device) { return device != kMeta; }
+
+void set_enabled(DeviceType device, bool enabled) {
+  check_available(device);
+  const auto bit = static_cast<uint8_t>(1 << static_cast<int>(device));
+  tls.autocast = static_cast<uint8_t>(enabled ? tls.autocast | bit : tls.autocast & ~bit);
+}
+
+ScalarType get_dtype(DeviceType device) {
+  check_available(device);
+  return state().dtypes[static_cast<int>(device)];
+}
+void set_dtype(DeviceType device, ScalarType dtype) {
+  check_available(device);
+  RL_CHECK(is_floating(dtype), "autocast: expected a floating-point dtype, got ",
+           dtype_info(dtype).name);
+  state().dtypes[static_cast<int>(device)] = dtype;
+}
+
+bool is_cache_enabled() { return state().cache_enabled; }
+void set_cache_enabled(bool enabled) { state().cache_enabled = enabled; }
+void clear_cache() { state().cache.clear(); }
+int increment_nesting() { return ++state().nesting; }
+int decrement_nesting() { return --state().nesting; }
+
+std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments) {
+  std::optional<DeviceType> device;
+  change_tensors(arguments, [&](const Tensor& t) {
+    device = !device && is_on(t) ? t.device().type() : device;
+    return t;
+  });
+  if (!device) {
+    const Only nothing(0);
+    return function.call(arguments);
+  }
+  const Rule rule = *device == kCPU ? function.autocast.cpu : function.autocast.accelerator;
+  if (rule == Rule::None) {  // what the function is made of may have rules
+    const Only its(static_cast<uint8_t>(1 << static_cast<int>(*device)));
+    return function.call(arguments);
+  }
+  RL_CHECK(rule != Rule::Refused, function.overloads[0].name,
+           " is unsafe to autocast: its gradient leaves the range of 16-bit floating-point numbers."
+           " Compute the loss from logits, or with autocast disabled on float32 inputs.");
+  const ScalarType to = rule == Rule::Lower     ? state().dtypes[static_cast<int>(*device)]
+                        : rule == Rule::Float32 ? kFloat32
+                                                : widest(arguments, *device);
+  const Only nothing(0);
+  change_tensors(arguments, [&](const Tensor& t) {
+    return is_cast(t, *device) && t.dtype() != to ? cast(t, to) : t;
+  });
+  return function.call(arguments);
+}
+
+}  // namespace rushlight::autocast

@@ -1,0 +1,98 @@
+// The state of autocast: for which kinds of devices it is on, and what it casts to.
+#include <rushlight/autocast.h>
+
+#include "python/bindings.h"
+#include "python/parser.h"
+
+namespace rushlight::python {
+
+namespace {
+
+DeviceType type_of(std::string_view name) { return Device(name).type(); }
+
+constexpr Param device_param = {"device_type", Kind::String};
+
+RL_FUNCTION(is_autocast_enabled,
+            Param{.name = "device_type", .kind = Kind::String, .none = true, .shown = "None"}) {
+  const DeviceType type = a.given(0) ? type_of(a.string(0)) : kCUDA;
+  return PyBool_FromLong(autocast::is_enabled(type));
+}
+// Also called with the value alone, for CUDA.
+RL_FUNCTION(set_autocast_enabled, Param{"device_type", Kind::Object},
+            Param{.name = "enabled", .kind = Kind::Bool, .none = true, .shown = "None"}) {
+  if (a.given(1)) {
+    RL_CHECK_TYPE(PyUnicode_Check(a.object(0)),
+                  "set_autocast_enabled(): argument 'device_type' must be str, not ",
+                  type_name(a.object(0)));
+    autocast::set_enabled(type_of(text_view(a.object(0))), a.boolean(1));
+  } else {
+    RL_CHECK_TYPE(PyBool_Check(a.object(0)),
+                  "set_autocast_enabled(): argument 'enabled' must be bool, not ",
+                  type_name(a.object(0)));
+    autocast::set_enabled(kCUDA, a.object(0) == Py_True);
+  }
+  Py_RETURN_NONE;
+}
+RL_FUNCTION(get_autocast_dtype, device_param) {
+  return wrap(autocast::get_dtype(type_of(a.string(0))));
+}
+RL_FUNCTION(set_autocast_dtype, device_param, Param{"dtype", Kind::Dtype}) {
+  autocast::set_dtype(type_of(a.string(0)), a.dtype(1));
+  Py_RETURN_NONE;
+}
+RL_FUNCTION(set_autocast_cache_enabled, Param{"enabled", Kind::Bool}) {
+  autocast::set_cache_enabled(a.boolean(0));
+  Py_RETURN_NONE;
+}
+PyObject* is_cache_enabled(PyObject*, PyObject*) {
+  return PyBool_FromLong(autocast::is_cache_enabled());
+}
+PyObject* clear_cache(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    autocast::clear_cache();
+    Py_RETURN_NONE;
+  });
+}
+PyObject* increment_nesting(PyObject*, PyObject*) {
+  return PyLong_FromLong(autocast::increment_nesting());
+}
+PyObject* decrement_nesting(PyObject*, PyObject*) {
+  return PyLong_FromLong(autocast::decrement_nesting());
+}
+PyObject* is_available(PyObject*, PyObject* name) {
+  return guarded([&] {
+    RL_CHECK_TYPE(PyUnicode_Check(name), "the type of a device must be str, not ", type_name(name));
+    return PyBool_FromLong(autocast::is_available(type_of(text_view(name))));
+  });
+}
+
+#define ROW(name, doc) RL_FAST_ROW(#name, name##_function, doc)
+PyMethodDef functions[] = {
+    ROW(is_autocast_enabled, "Whether autocast is on for a kind of device (default: cuda)."),
+    ROW(set_autocast_enabled, "Turns autocast on or off for a kind of device."),
+    ROW(get_autocast_dtype, "The dtype that autocast lowers to on a kind of device."),
+    ROW(set_autocast_dtype, "Changes the dtype that autocast lowers to on a kind of device."),
+    ROW(set_autocast_cache_enabled, "Whether autocast keeps the weights that it has cast."),
+    {"is_autocast_cache_enabled", is_cache_enabled, METH_NOARGS,
+     "Whether autocast keeps the weights that it has cast."},
+    {"clear_autocast_cache", clear_cache, METH_NOARGS, "Forgets the weights that were cast."},
+    {"autocast_increment_nesting", increment_nesting, METH_NOARGS,
+     "Enters an autocast: returns how many are entered."},
+    {"autocast_decrement_nesting", decrement_nesting, METH_NOARGS,
+     "Leaves an autocast: returns how many are entered."},
+    {},
+};
+#undef ROW
+PyMethodDef module_functions[] = {
+    {"_is_autocast_available", is_available, METH_O, nullptr},
+    {},
+};
+
+}  // namespace
+
+void init_autocast(PyObject* module) {
+  check(PyModule_AddFunctions(ops_owner, functions));
+  check(PyModule_AddFunctions(module, module_functions));
+}
+
+}  // namespace rushlight::python
