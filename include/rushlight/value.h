@@ -57,7 +57,7 @@ class RL_API Value {
   using Variant = std::variant<None, Tensor, std::vector<Tensor>, Scalar, DimVector,
                                std::vector<double>, std::string, ScalarType, Device, Layout,
                                MemoryFormat, Generator, std::vector<std::optional<Tensor>>,
-                               TensorMeta, std::vector<TensorMeta>, TensorOptions>;
+                               TensorMeta, std::vector<TensorMeta>, TensorOptions, std::vector<Scalar>>;
   Value();
   Value(const Value&);
   Value(Value&&) noexcept;
@@ -74,6 +74,8 @@ class RL_API Value {
   Value(IntArrayRef list);
   Value(OptionalIntArrayRef list);
   Value(DimVector list);
+  Value(ArrayRef<Scalar> list);
+  Value(std::vector<Scalar> list);
   Value(ArrayRef<double> list);
   Value(std::vector<double> list);
   Value(const char* text);

@@ -33,6 +33,8 @@ Value::Value(OptionalIntArrayRef list) {
   }
 }
 Value::Value(DimVector list) : v_(std::move(list)) {}
+Value::Value(ArrayRef<Scalar> list) : v_(list.vec()) {}
+Value::Value(std::vector<Scalar> list) : v_(std::move(list)) {}
 Value::Value(ArrayRef<double> list) : v_(list.vec()) {}
 Value::Value(std::vector<double> list) : v_(std::move(list)) {}
 Value::Value(const char* text) : v_(std::string(text)) {}
@@ -96,6 +98,7 @@ RL_GET(int64_t)
 RL_GET(double)
 RL_GET(DimVector)
 RL_GET(std::vector<double>)
+RL_GET(std::vector<Scalar>)
 RL_GET(std::string)
 RL_GET(ScalarType)
 RL_GET(Device)

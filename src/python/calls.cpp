@@ -58,6 +58,10 @@ Value to_list(PyObject* o, const Place& place) {
     case BaseType::Int:
       return is_int(o) ? Value(DimVector({to_int(o)}))
                        : Value(DimVector(list_of<int64_t>(o, place, integer)));
+    case BaseType::Scalar:
+      return Value(list_of<Scalar>(o, place, [&](PyObject* item) {
+        return is_scalar(item) ? to_scalar(item) : (place.wrong(item), Scalar());
+      }));
     default:
       break;
   }
@@ -138,6 +142,15 @@ Value to_value(PyObject* o, const Place& place) {
   place.wrong(o);
 }
 
+template <class T, class F>
+PyObject* list_from(const std::vector<T>& list, const F& convert) {
+  Object out = Object::check(PyList_New(static_cast<Py_ssize_t>(list.size())));
+  for (size_t i = 0; i < list.size(); i++) {
+    PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), check(convert(list[i])));
+  }
+  return out.release();
+}
+
 }  // namespace
 
 Value to_value(PyObject* o, const OpInfo& op, const TypeInfo& type, const char* name) {
@@ -180,21 +193,15 @@ PyObject* from_value(const Value& value) {
     return wrap(value.get<Generator>());
   }
   if (value.is<std::vector<double>>()) {
-    const auto list = value.get<std::vector<double>>();
-    Object out = Object::check(PyList_New(static_cast<Py_ssize_t>(list.size())));
-    for (size_t i = 0; i < list.size(); i++) {
-      PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), check(PyFloat_FromDouble(list[i])));
-    }
-    return out.release();
+    return list_from(value.get<std::vector<double>>(), PyFloat_FromDouble);
+  }
+  if (value.is<std::vector<Scalar>>()) {
+    return list_from(value.get<std::vector<Scalar>>(), wrap_number);
   }
   if (value.is<std::vector<std::optional<Tensor>>>()) {
-    const auto list = value.get<std::vector<std::optional<Tensor>>>();
-    Object out = Object::check(PyList_New(static_cast<Py_ssize_t>(list.size())));
-    for (size_t i = 0; i < list.size(); i++) {
-      PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i),
-                      check(list[i] ? wrap(*list[i]) : Py_NewRef(Py_None)));
-    }
-    return out.release();
+    return list_from(
+        value.get<std::vector<std::optional<Tensor>>>(),
+        [](const std::optional<Tensor>& t) { return t ? wrap(*t) : Py_NewRef(Py_None); });
   }
   raise(PyExc_TypeError, "the op has a value that has no Python form");
 }
