@@ -37,7 +37,7 @@ _OPS = {op.text.partition("(")[0]: op for op in table.load() if op.family == "fo
 _OWN = {
     "_foreach_mm": ["[x(2, 3), x(1, 2)], [x(3, 4), x(2, 2)]"],
     "_foreach_pow.ScalarAndTensor": ["2.0, [x(3, 4), x()]"],
-    "_foreach_addcmul.Tensor": ["[x(3), x()], [x(3), x()], [pos(3), pos()], m.tensor([0.5, 2.0], dtype=dtype)"],
+    "_foreach_addcmul.Tensor": ["[x(3), x()], [x(3), x()], [pos(3), pos()], m.tensor([0.5, 2.0], dtype=dtype, device='cpu')"],
 }
 _OWN["_foreach_addcmul_.Tensor"] = _OWN["_foreach_addcdiv.Tensor"] = _OWN["_foreach_addcdiv_.Tensor"] = _OWN["_foreach_addcmul.Tensor"]
 _OWN["_foreach_copy_"] = ["[x(3, 4), x()], [x(4), x()]"]
@@ -48,3 +48,4 @@ ERRORS = {
     "_foreach_mul.ScalarList": [("[x(2)], [1.0, 2.0]", RuntimeError, "Tensor list must have same number of elements as scalar list")],
     "_foreach_div.Tensor": [("[x(2)], m.ones(2)", RuntimeError, "scalar tensor expected to be 0 dim but it has 1 dimensions and 2 elements")],
 }
+SKIPS = {("_foreach_norm.Scalar", "complex numbers"): "an order is real"}

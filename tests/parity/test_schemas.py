@@ -25,6 +25,7 @@ ABSENT = {
     r"index(_put_?)?\.(Tensor_)?hacked_twin": "TorchScript's twins without None among the indices",
     r"normal\.out": "the out= form of an op that is only reached through normal_",
     r"unsafe_split(_with_sizes)?\.(Tensor_)?out": "out= that is a list",
+    r"_foreach_\w+\.(\w+_)?out": "out= that is a list",
     r".*_backward(_data)?\..*": "backward ops are our own",
 }
 
