@@ -151,6 +151,17 @@ op("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
    doc="How many of count trials of probability prob succeed.",
    batch="random")
 
+op("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", kernel=custom(isa=False),
+   variants="function", grad={"self": "grad * _standard_gamma_grad(self, result)"},
+   doc="Gamma numbers of the shapes in self, of scale 1.",
+   jvp="self_t * _standard_gamma_grad(self, result)", batch="random")
+_gradient = "_dirichlet_grad(result, self, self.sum(-1, true))"
+op("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor",
+   kernel=custom(isa=False), variants="function",
+   grad={"self": f"{_gradient} * (grad - (result * grad).sum(-1, true))"},
+   doc="Dirichlet numbers of the concentrations along the last dimension.",
+   jvp=f"self_t * {_gradient} - result * (self_t * {_gradient}).sum(-1, true)", batch="random")
+
 # ---- dropout ----
 
 op("_scaled_bernoulli_(Tensor(a!) self, float p, float value) -> Tensor(a!)", kernel=update(),

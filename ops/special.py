@@ -48,6 +48,20 @@ op("special_zeta(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
 composite("special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function",
           doc="`zeta` of a number.", cpp_out=True)
 
+# Derivatives of random numbers by parameters, src/kernels/gamma.h.
+op("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
+   kernel=pointwise(floating, check=['check_same_dtype(self, "output", output)']),
+   variants="function",
+   grad={"self": "no_derivative(\"_standard_gamma_grad\")",
+         "output": "no_derivative(\"_standard_gamma_grad\")"},
+   doc="How fast numbers drawn by `_standard_gamma` grow with their shapes.")
+op("_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor",
+   kernel=pointwise(floating, check=['check_same_dtype(x, "alpha", alpha)',
+                                     'check_same_dtype(x, "total", total)']),
+   variants="function", grad="none",
+   doc="How fast a beta number x of the parameters alpha and total - alpha grows with alpha, "
+       "divided by 1 - x.")
+
 # ---- Bessel functions ----
 
 op("i0(Tensor self) -> Tensor", **_floats, grad={"self": "grad * special_i1(self)"}, ref="numpy.i0",

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         cpu,
         cuda,
         distributed,
+        distributions,
         fft,
         func,
         futures,
@@ -146,10 +147,9 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         "__config__ _dynamo _inductor _utils accelerator amp autograd backends compiler cpu "
-        "cuda distributed fft func futures fx hub jit library linalg monitor mps mtia "
-        "multiprocessing "
-        "nn onnx optim overrides profiler random safetensors serialization signal special storage "
-        "testing types utils version xpu",
+        "cuda distributed distributions fft func futures fx hub jit library linalg monitor mps "
+        "mtia multiprocessing nn onnx optim overrides profiler random safetensors serialization "
+        "signal special storage testing types utils version xpu",
         {
             "_info": "finfo iinfo",
             "_legacy": " ".join(f"{kind}Tensor" for kind in _KINDS),

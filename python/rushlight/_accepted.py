@@ -379,6 +379,18 @@ ROWS = (
     Row("utils.tensorboard.*", "max_queue", NO_EFFECT, "events are written at once"),
     Row("utils.tensorboard.*", "new_style double_precision", NO_EFFECT, "scalars have one form"),
     # the rest
+    Row(
+        "distributions.*.*Transform.log_abs_det_jacobian",
+        "x y",
+        EFFECT,
+        "each is told both numbers and takes what is cheaper",
+    ),
+    Row(
+        "distributions.transforms.CorrCholeskyTransform.log_abs_det_jacobian",
+        "intermediates",
+        NO_EFFECT,
+        "nothing is kept between calls",
+    ),
     Row("hub.*", "skip_validation", NO_EFFECT, "nothing is asked of a server before"),
     Row("hub.load_state_dict_from_url", "weights_only", FIXED, "files are read as data"),
     Row("library.*", "tags alias_analysis with_keyset _stacklevel", NO_EFFECT, "nobody reads them"),

@@ -9,22 +9,11 @@
 
 namespace rushlight::cpu {
 
-namespace {
-
-// Uniform in [0, 1), of 53 bits from two draws.
-double unit(GeneratorImpl& g) {
-  const uint64_t high = next_32(g.engine);
-  const uint64_t low = next_32(g.engine);
-  return static_cast<double>((high & 0x1fffffu) << 32 | low) * 0x1p-53;
-}
-
-}  // namespace
-
 void poisson(const Tensor& out, const Tensor& self, const Generator& generator) {
   const OrderedOutput target(out);
   const Tensor rates = contiguous_raw(self);
   const DrawLock draw(generator);
-  const auto draw_unit = [&] { return unit(draw.state()); };
+  const auto draw_unit = [&] { return next_unit(draw.state()); };
   visit_dtype<set_floating>("poisson", out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const rate = rates.data<T>();
@@ -44,7 +33,7 @@ void binomial(const Tensor& out, const Tensor& count, const Tensor& prob,
   const Tensor counts = contiguous_raw(count);
   const Tensor probabilities = contiguous_raw(prob);
   const DrawLock draw(generator);
-  const auto draw_unit = [&] { return unit(draw.state()); };
+  const auto draw_unit = [&] { return next_unit(draw.state()); };
   visit_dtype<set_floating>("binomial_cpu", out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const n = counts.data<T>();

@@ -83,6 +83,12 @@ Tensor parts_of(const Tensor& complex_tensor) {
   return make_view(complex_tensor, views::view_as_real(complex_tensor));
 }
 
+double next_unit(GeneratorImpl& g) {
+  const uint64_t high = next_32(g.engine);
+  const uint64_t low = next_32(g.engine);
+  return static_cast<double>((high & 0x1fffffu) << 32 | low) * 0x1p-53;
+}
+
 double cauchy_from(double u, double median, double sigma) {
   // Kept off the poles of the tangent.
   constexpr double edge = std::numeric_limits<float>::epsilon();

@@ -68,6 +68,9 @@ class RL_API RandomRange {
 // The real and imaginary parts of a complex tensor as one real tensor.
 Tensor parts_of(const Tensor& complex_tensor);
 
+// Uniform in [0, 1), of 53 bits from two draws.
+double next_unit(GeneratorImpl& g);
+
 // From a uniform number in [0, 1).
 double cauchy_from(double u, double median, double sigma);
 double geometric_from(double u, double p);

@@ -85,6 +85,9 @@ OutSpec shape::binomial(Tensor& count, Tensor& prob, Generator&) {
   return {sizes, count.dtype()};
 }
 
+OutSpec shape::_standard_gamma(Tensor& self, Generator&) { return {self.sizes(), self.dtype()}; }
+OutSpec shape::_sample_dirichlet(Tensor& self, Generator&) { return {self.sizes(), self.dtype()}; }
+
 namespace composite {
 
 namespace {

@@ -190,6 +190,8 @@ SAMPLES = {
     "normal.float_float": ["1.0, 2.0, [300, 400]"],
     "multinomial": ["pos(3, 4), 2"],
     "poisson": ["pos(3, 4)"],
+    "_standard_gamma": ["pos(3, 4)"],
+    "_sample_dirichlet": ["pos(3, 4)"],
     "binomial": ["m.full((3, 4), 9.0), unit(3, 4).abs()"],
     "_scaled_bernoulli_": ["x(3, 4), 0.5, 2.0"],
     "_draw_from_cumulative": ["pos(3, 4).cumsum(-1), 2"],

@@ -149,6 +149,8 @@ def close(a, b, tolerance):
 def has_special_values(case):
     whole = (
         case.op.name not in ("allclose", "equal", "glu", "prelu", "where")
+        # PyTorch's approximate these.
+        and case.op.name not in ("_standard_gamma_grad", "_dirichlet_grad")
         and "polynomial" not in case.key
     )
     return whole and not case.op.inplace_only and "float32" in case.dtypes

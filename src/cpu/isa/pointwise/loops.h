@@ -8,8 +8,9 @@
 
 #include <utility>
 
-#include "kernels/read_element.h"
+#include "kernels/gamma.h"
 #include "kernels/pointwise_kernel.h"
+#include "kernels/read_element.h"
 #include "kernels/special.h"
 
 namespace rushlight::cpu::RL_ISA {

@@ -1,0 +1,294 @@
+"""One of two: Bernoulli, and its relatives on the whole interval, ContinuousBernoulli and
+RelaxedBernoulli."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import rushlight
+from rushlight import Size, Tensor
+from rushlight.nn.functional import binary_cross_entropy_with_logits
+
+from . import constraints
+from ._composed import TransformedDistribution
+from ._probabilities import ProbsOrLogits
+from .distribution import Distribution, ExponentialFamily
+from .transforms import SigmoidTransform
+from .utils import broadcast_all, clamp_probs
+
+__all__ = ["Bernoulli", "ContinuousBernoulli", "LogitRelaxedBernoulli", "RelaxedBernoulli"]
+
+_PROBS: dict[str, Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
+_PROBS_FIELDS: dict[str, int | None] = {"probs": 0, "logits": 0, "_param": 0}
+
+
+class _Binary(ProbsOrLogits):
+    """`ProbsOrLogits` of numbers or tensors."""
+
+    def _given_or_numbers(self, probs: Any, logits: Any) -> Size:
+        """Takes what is given; the batch shape."""
+        self._check_given(probs, logits)
+        (given,) = broadcast_all(logits if probs is None else probs)
+        self._given(None if probs is None else given, given)
+        return given.shape
+
+
+class Bernoulli(_Binary, ExponentialFamily):
+    """1 with a probability, else 0.
+
+    Args:
+        probs: the probability of 1.
+        logits: log(p / (1 - p)), instead of `probs`.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _PROBS
+    support = constraints.boolean
+    has_enumerate_support = True
+    _mean_carrier_measure = 0
+    _fields: ClassVar[dict[str, int | None]] = _PROBS_FIELDS
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        Distribution.__init__(self, self._given_or_numbers(probs, logits), (), validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.probs >= 0.5).to(self.probs).masked_fill(self.probs == 0.5, math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        with rushlight.no_grad():
+            return rushlight.bernoulli(self.probs.expand(shape))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        return -binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    def entropy(self):
+        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+    def enumerate_support(self, expand=True):
+        values = rushlight.arange(2, dtype=self._param.dtype, device=self._param.device)
+        values = values.view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1, *self._batch_shape)) if expand else values
+
+    @property
+    def _natural_params(self):
+        return (rushlight.logit(self.probs),)
+
+    def _log_normalizer(self, *natural_params):
+        return natural_params[0].exp().log1p()
+
+
+class ContinuousBernoulli(_Binary, ExponentialFamily):
+    """The continuous Bernoulli distribution (Loaiza-Ganem, Cunningham 2019).
+
+    Its density on [0, 1] is C(p) p^x (1 - p)^(1 - x).
+
+    Args:
+        probs: p.
+        logits: log(p / (1 - p)), instead of `probs`.
+        lims: between these Taylor series around 1/2 are used, where the formulas are 0 / 0.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _PROBS
+    support = constraints.unit_interval
+    has_rsample = True
+    _mean_carrier_measure = 0
+    _fields: ClassVar[dict[str, int | None]] = {**_PROBS_FIELDS, "_lims": None}
+
+    def __init__(
+        self,
+        probs: Any = None,
+        logits: Any = None,
+        lims: tuple[float, float] = (0.499, 0.501),
+        validate_args: bool | None = None,
+    ) -> None:
+        shape = self._given_or_numbers(probs, logits)
+        self._lims = lims
+        if probs is not None:
+            # What is clamped below cannot be wrong any more.
+            if validate_args and not constraints.unit_interval.check(self.probs).all():
+                raise ValueError(
+                    f"Expected parameter probs of distribution {self!r} to satisfy the constraint "
+                    f"{constraints.unit_interval!r}, but found invalid values:\n{self.probs}"
+                )
+            self._given(clamp_probs(self.probs), None)
+        Distribution.__init__(self, shape, (), validate_args)
+
+    def _far(self) -> Tensor:
+        """Where the formulas are used."""
+        return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
+
+    def _or_series(self, formula: Any, series: Any) -> Tensor:
+        """formula(p), or series(p - 1/2) where p is close to 1/2."""
+        far = self._far()
+        p = rushlight.where(far, self.probs, self._lims[0])
+        return rushlight.where(far, formula(p), series(self.probs - 0.5))
+
+    def _cont_bern_log_norm(self) -> Tensor:
+        """log C(p) = log(2 artanh(1 - 2 p) / (1 - 2 p))"""
+        return self._or_series(
+            lambda p: ((-p).log1p() - p.log()).abs().log() - (1 - 2 * p).abs().log(),
+            lambda x: math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x**2) * x**2,
+        )
+
+    @property
+    def mean(self) -> Tensor:
+        return self._or_series(
+            lambda p: p / (2.0 * p - 1.0) + 1.0 / ((-p).log1p() - p.log()),
+            lambda x: 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x**2) * x,
+        )
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.variance.sqrt()
+
+    @property
+    def variance(self) -> Tensor:
+        return self._or_series(
+            lambda p: p * (p - 1.0) / (1.0 - 2.0 * p) ** 2 + 1.0 / ((-p).log1p() - p.log()) ** 2,
+            lambda x: 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x**2) * x**2,
+        )
+
+    def sample(self, sample_shape=()):
+        with rushlight.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        return self.icdf(rushlight.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        plain = -binary_cross_entropy_with_logits(logits, value, reduction="none")
+        return plain + self._cont_bern_log_norm()
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        inside = self._or_series(
+            lambda p: (p**value * (1.0 - p) ** (1.0 - value) + p - 1.0) / (2.0 * p - 1.0),
+            lambda x: value,
+        )
+        return rushlight.where(value <= 0, 0.0, rushlight.where(value >= 1, 1.0, inside))
+
+    def icdf(self, value):
+        return self._or_series(
+            lambda p: (
+                ((-p + value * (2.0 * p - 1.0)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p())
+            ),
+            lambda x: value,
+        )
+
+    def entropy(self):
+        log_miss = (-self.probs).log1p()
+        slope = log_miss - self.probs.log()
+        return self.mean * slope - self._cont_bern_log_norm() - log_miss
+
+    @property
+    def _natural_params(self):
+        return (self.logits,)
+
+    def _log_normalizer(self, *natural_params):
+        """log((exp(n) - 1) / n)"""
+        (n,) = natural_params
+        far = (n <= self._lims[0] - 0.5) | (n > self._lims[1] - 0.5)
+        away = rushlight.where(far, n, self._lims[0] - 0.5)
+        series = 0.5 * n + n.pow(2) / 24.0 - n.pow(4) / 2880.0
+        return rushlight.where(far, away.expm1().abs().log() - away.abs().log(), series)
+
+
+class LogitRelaxedBernoulli(_Binary, Distribution):
+    """The logits of `RelaxedBernoulli`.
+
+    Args:
+        temperature: a tensor; the lower, the closer to 0 or 1 the sigmoids are.
+        probs: the probability of 1.
+        logits: log(p / (1 - p)), instead of `probs`.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _PROBS
+    support = constraints.real
+    _fields: ClassVar[dict[str, int | None]] = {**_PROBS_FIELDS, "temperature": None}
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.temperature = temperature
+        Distribution.__init__(self, self._given_or_numbers(probs, logits), (), validate_args)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        p = clamp_probs(self.probs.expand(shape))
+        u = clamp_probs(rushlight.rand(shape, dtype=p.dtype, device=p.device))
+        return (u.log() - (-u).log1p() + p.log() - (-p).log1p()) / self.temperature
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        away = logits - value * self.temperature
+        return rushlight.as_tensor(self.temperature).log() + away - 2 * away.exp().log1p()
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """Numbers in (0, 1) near 0 or 1, with gradients (Maddison, Mnih, Teh 2017).
+
+    Args:
+        temperature: a tensor; the lower, the closer to 0 or 1 samples are.
+        probs: the probability of 1.
+        logits: log(p / (1 - p)), instead of `probs`.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _PROBS
+    support = constraints.unit_interval
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {}
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits)
+        super().__init__(base, SigmoidTransform(), validate_args=validate_args)
+
+    @property
+    def temperature(self) -> Any:
+        """How soft samples are."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """log(p / (1 - p))"""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probability of 1."""
+        return self.base_dist.probs

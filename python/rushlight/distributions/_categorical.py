@@ -1,0 +1,358 @@
+"""One of several: Categorical, OneHotCategorical, Multinomial, RelaxedOneHotCategorical."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import rushlight
+from rushlight import Size, Tensor
+from rushlight.nn.functional import one_hot
+
+from . import constraints
+from ._composed import TransformedDistribution
+from ._counts import Binomial
+from ._probabilities import ProbsOrLogits
+from .distribution import Distribution
+from .transforms import ExpTransform
+from .utils import broadcast_all, clamp_probs
+
+__all__ = [
+    "Categorical",
+    "ExpRelaxedCategorical",
+    "Multinomial",
+    "OneHotCategorical",
+    "OneHotCategoricalStraightThrough",
+    "RelaxedOneHotCategorical",
+]
+
+_CHOICES: dict[str, Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+
+
+class Categorical(ProbsOrLogits, Distribution):
+    """One of n choices, as an integer below n.
+
+    Args:
+        probs: the probabilities in the last dimension, not negative; they are divided by their sum.
+        logits: their logarithms, up to a constant, instead of `probs`.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _CHOICES
+    has_enumerate_support = True
+    _binary = False
+    _fields: ClassVar[dict[str, int | None]] = {
+        "probs": 1,
+        "logits": 1,
+        "_param": 1,
+        "_num_events": None,
+    }
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._check_given(probs, logits)
+        name, given = ("`logits`", logits) if probs is None else ("`probs`", probs)
+        if given.dim() < 1:
+            raise ValueError(f"{name} parameter must be at least one-dimensional.")
+        if probs is not None:
+            self._given(probs / probs.sum(-1, keepdim=True), None)
+        else:
+            self._given(None, logits - logits.logsumexp(dim=-1, keepdim=True))
+        self._num_events = given.shape[-1]
+        Distribution.__init__(self, given.shape[:-1], (), validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self):
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    def _nothing(self) -> Tensor:
+        return rushlight.full(
+            self._extended_shape(), math.nan, dtype=self.probs.dtype, device=self.probs.device
+        )
+
+    @property
+    def mean(self) -> Tensor:
+        """Not-a-number: choices have no mean."""
+        return self._nothing()
+
+    @property
+    def mode(self) -> Tensor:
+        return self.probs.argmax(dim=-1)
+
+    @property
+    def variance(self) -> Tensor:
+        """Not-a-number: choices have no variance."""
+        return self._nothing()
+
+    def sample(self, sample_shape=()):
+        sample_shape = Size(sample_shape)
+        with rushlight.no_grad():
+            rows = self.probs.reshape(-1, self._num_events)
+            drawn = rushlight.multinomial(rows, sample_shape.numel(), True)
+            return drawn.T.reshape(self._extended_shape(sample_shape))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        value, logits = rushlight.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
+        return logits.gather(-1, value[..., :1]).squeeze(-1)
+
+    def entropy(self):
+        # A choice that is impossible adds 0, not 0 * -inf.
+        logits = self.logits.clamp(min=rushlight.finfo(self.logits.dtype).min)
+        return -(logits * self.probs).sum(-1)
+
+    def enumerate_support(self, expand=True):
+        values = rushlight.arange(self._num_events, dtype=rushlight.long, device=self._param.device)
+        values = values.view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1, *self._batch_shape)) if expand else values
+
+
+class _OfCategorical(Distribution):
+    """What is made of a categorical distribution."""
+
+    _categorical: Any
+
+    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+        return self._categorical._new(*args, **kwargs)
+
+    @property
+    def _param(self) -> Tensor:
+        return self._categorical._param
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the probabilities."""
+        return self._categorical.param_shape
+
+
+class OneHotCategorical(_OfCategorical):
+    """One of n choices, as a vector with 1 in its place and 0 elsewhere.
+
+    Args:
+        probs: the probabilities in the last dimension, not negative; they are divided by their sum.
+        logits: their logarithms, up to a constant, instead of `probs`.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _CHOICES
+    support = constraints.one_hot
+    has_enumerate_support = True
+    _fields: ClassVar[dict[str, int | None]] = {"_categorical": 0}
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._categorical = Categorical(probs, logits)
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return one_hot(self._categorical.mode, self._categorical._num_events).to(self.probs)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape=()):
+        chosen = self._categorical.sample(sample_shape)
+        return one_hot(chosen, self._categorical._num_events).to(self._param)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return self._categorical.log_prob(value.argmax(-1))
+
+    def entropy(self):
+        return self._categorical.entropy()
+
+    def enumerate_support(self, expand=True):
+        n = self.event_shape[0]
+        values = rushlight.eye(n, dtype=self._param.dtype, device=self._param.device)
+        values = values.view((n,) + (1,) * len(self.batch_shape) + (n,))
+        return values.expand((n, *self.batch_shape, n)) if expand else values
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """`OneHotCategorical` whose draws have the gradient of the probabilities (Bengio et al. 2013).
+
+    Args:
+        probs: as for `OneHotCategorical`.
+        logits: as for `OneHotCategorical`.
+        validate_args: see `Distribution`.
+    """
+
+    has_rsample = True
+
+    def rsample(self, sample_shape=()):
+        probs = self._categorical.probs
+        return self.sample(sample_shape) + (probs - probs.detach())
+
+
+class Multinomial(_OfCategorical):
+    """How often each of n choices is taken in total_count draws.
+
+    Args:
+        total_count: how many draws: an int.
+        probs: the probabilities in the last dimension, not negative; they are divided by their sum.
+        logits: their logarithms, up to a constant, instead of `probs`.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _CHOICES
+    _fields: ClassVar[dict[str, int | None]] = {
+        "total_count": None,
+        "_categorical": 0,
+        "_binomial": 1,
+    }
+
+    def __init__(
+        self,
+        total_count: int = 1,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if not isinstance(total_count, int):
+            raise NotImplementedError("inhomogeneous total_count is not supported")
+        self.total_count = total_count
+        self._categorical = Categorical(probs, logits)
+        self._binomial = Binomial(total_count, self.probs)
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
+    def support(self):
+        return constraints.multinomial(self.total_count)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs * self.total_count
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape=()):
+        chosen = self._categorical.sample(Size((self.total_count, *sample_shape)))
+        chosen = chosen.movedim(0, -1)
+        counts = self._new(self._extended_shape(sample_shape)).zero_()
+        counts.scatter_add_(-1, chosen, rushlight.ones_like(chosen, dtype=counts.dtype))
+        return counts
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        choices = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
+        logits = logits.masked_fill((value == 0) & (logits == -math.inf), 0)
+        return choices + (logits * value).sum(-1)
+
+    def entropy(self):
+        """By the binomial distribution of each count: E log k! is a sum over k."""
+        n = rushlight.tensor(float(self.total_count), dtype=self.probs.dtype)
+        one = n * self._categorical.entropy() - (n + 1).lgamma()
+        counts = self._binomial.enumerate_support(expand=False)[1:]
+        weights = (counts + 1).lgamma()
+        return one + (self._binomial.log_prob(counts).exp() * weights).sum([0, -1])
+
+
+class ExpRelaxedCategorical(_OfCategorical):
+    """The logarithms of `RelaxedOneHotCategorical`.
+
+    Args:
+        temperature: a tensor; the lower, the closer to a corner samples are.
+        probs: as for `Categorical`.
+        logits: as for `Categorical`.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _CHOICES
+    support = constraints.real_vector
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {"_categorical": 0, "temperature": None}
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._categorical = Categorical(probs, logits)
+        self.temperature = temperature
+        shape = self._categorical.param_shape
+        Distribution.__init__(self, shape[:-1], shape[-1:], validate_args)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        logits = self.logits
+        u = clamp_probs(rushlight.rand(shape, dtype=logits.dtype, device=logits.device))
+        scores = (logits - (-u.log()).log()) / self.temperature
+        return scores - scores.logsumexp(dim=-1, keepdim=True)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        n = self._categorical._num_events
+        logits, value = broadcast_all(self.logits, value)
+        temperature = rushlight.as_tensor(self.temperature)
+        scale = math.lgamma(n) + (n - 1) * temperature.log()
+        return (logits - value * temperature).log_softmax(-1).sum(-1) + scale
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """Probabilities near one choice, with gradients (Maddison, Mnih, Teh 2017).
+
+    Args:
+        temperature: a tensor; the lower, the closer to a corner samples are.
+        probs: as for `Categorical`.
+        logits: as for `Categorical`.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _CHOICES
+    support = constraints.simplex
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {}
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)
+
+    @property
+    def temperature(self) -> Any:
+        """How soft samples are."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of the probabilities."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self.base_dist.probs

@@ -1,0 +1,233 @@
+"""Distributions made of another: transformed, with larger events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import rushlight
+from rushlight import Size, Tensor
+
+from . import constraints
+from .distribution import Distribution
+from .transforms import ComposeTransform, Transform
+from .utils import _sum_rightmost, open_property
+
+__all__ = ["Independent", "TransformedDistribution"]
+
+
+class Independent(Distribution):
+    """A distribution whose last batch dimensions belong to the event.
+
+    `Independent(Normal(loc, scale), 1)` has the batch and event shapes of a multivariate normal
+    distribution.
+
+    Args:
+        base_distribution: the distribution.
+        reinterpreted_batch_ndims: how many dimensions; ValueError where the batch has fewer.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
+    base_dist: Any
+
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        reinterpreted_batch_ndims: int,
+        validate_args: bool | None = None,
+    ) -> None:
+        dims = len(base_distribution.batch_shape)
+        if reinterpreted_batch_ndims > dims:
+            raise ValueError(
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
+                f"actual {reinterpreted_batch_ndims} vs {dims}"
+            )
+        shape = base_distribution.batch_shape + base_distribution.event_shape
+        cut = dims - reinterpreted_batch_ndims
+        self.base_dist = base_distribution
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
+
+    _fields: ClassVar[dict[str, int | None]] = {}
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = super().expand(batch_shape, _instance)
+        own = self.base_dist.batch_shape
+        cut = len(own) - self.reinterpreted_batch_ndims
+        new.base_dist = self.base_dist.expand(Size((*batch_shape, *own[cut:])))
+        new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
+        return new
+
+    @open_property
+    def has_rsample(self) -> bool:
+        return self.base_dist.has_rsample
+
+    @open_property
+    def has_enumerate_support(self) -> bool:
+        return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
+
+    @constraints.dependent_property
+    def support(self):
+        result = self.base_dist.support
+        if self.reinterpreted_batch_ndims:
+            result = constraints.independent(result, self.reinterpreted_batch_ndims)
+        return result
+
+    @property
+    def mean(self) -> Tensor:
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Tensor:
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    def sample(self, sample_shape=()):
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape=()):
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value):
+        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self):
+        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand=True):
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError(
+                "Enumeration over cartesian product is not implemented: the values of "
+                f"{self.reinterpreted_batch_ndims} dimensions belong together"
+            )
+        return self.base_dist.enumerate_support(expand=expand)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
+
+
+class TransformedDistribution(Distribution):
+    """The distribution of transforms of what another one draws.
+
+    With y = t(x) the density is p(x) / |dy / dx|.
+
+    Args:
+        base_distribution: of x.
+        transforms: one transform or a list of them, the first one first.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
+    base_dist: Any
+    transforms: list[Transform]
+
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        transforms: Transform | list[Transform],
+        validate_args: bool | None = None,
+    ) -> None:
+        if isinstance(transforms, Transform):
+            transforms = [transforms]
+        elif not isinstance(transforms, list):
+            raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
+        elif not all(isinstance(t, Transform) for t in transforms):
+            raise ValueError("transforms must be a Transform or a list of Transforms")
+        self.transforms = transforms
+
+        base_shape = base_distribution.batch_shape + base_distribution.event_shape
+        transform = ComposeTransform(self.transforms)
+        if len(base_shape) < transform.domain.event_dim:
+            raise ValueError(
+                "base_distribution needs to have shape with size at least "
+                f"{transform.domain.event_dim}, but got {base_shape}."
+            )
+        shape = Size(transform.forward_shape(base_shape))
+        expanded = Size(transform.inverse_shape(shape))
+        if base_shape != expanded:
+            batch = expanded[: len(expanded) - len(base_distribution.event_shape)]
+            base_distribution = base_distribution.expand(batch)
+        # Events of the base distribution may be smaller than those that are transformed.
+        missing = transform.domain.event_dim - len(base_distribution.event_shape)
+        if missing > 0:
+            base_distribution = Independent(base_distribution, missing)
+        self.base_dist = base_distribution
+        event_dim = transform.codomain.event_dim + max(-missing, 0)
+        cut = len(shape) - event_dim
+        super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
+
+    _fields: ClassVar[dict[str, int | None]] = {}
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = super().expand(batch_shape, _instance)
+        shape = Size((*batch_shape, *self.event_shape))
+        for t in reversed(self.transforms):
+            shape = t.inverse_shape(shape)
+        cut = len(shape) - len(self.base_dist.event_shape)
+        new.base_dist = self.base_dist.expand(Size(shape[:cut]))
+        new.transforms = self.transforms
+        return new
+
+    @constraints.dependent_property(is_discrete=False)
+    def support(self):
+        if not self.transforms:
+            return self.base_dist.support
+        result = self.transforms[-1].codomain
+        missing = len(self.event_shape) - result.event_dim
+        return constraints.independent(result, missing) if missing > 0 else result
+
+    @open_property
+    def has_rsample(self) -> bool:
+        return self.base_dist.has_rsample
+
+    def _transformed(self, x: Tensor) -> Tensor:
+        for t in self.transforms:
+            x = t(x)
+        return x
+
+    def sample(self, sample_shape=()):
+        with rushlight.no_grad():
+            return self._transformed(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape=()):
+        return self._transformed(self.base_dist.rsample(sample_shape))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        event_dim = len(self.event_shape)
+        total: Any = 0.0
+        y = value
+        for t in reversed(self.transforms):
+            x = t.inv(y)
+            event_dim += t.domain.event_dim - t.codomain.event_dim
+            jacobian = t.log_abs_det_jacobian(x, y)
+            total = total - _sum_rightmost(jacobian, event_dim - t.domain.event_dim)
+            y = x
+        own = _sum_rightmost(
+            self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape)
+        )
+        return total + own
+
+    def _increasing(self, probability: Tensor) -> Tensor:
+        """A probability where the transforms increase, its complement where they decrease."""
+        sign: Any = 1
+        for t in self.transforms:
+            sign = sign * t.sign
+        if isinstance(sign, int) and sign == 1:
+            return probability
+        return sign * (probability - 0.5) + 0.5
+
+    def cdf(self, value):
+        for t in reversed(self.transforms):
+            value = t.inv(value)
+        if self._validate_args:
+            self.base_dist._validate_sample(value)
+        return self._increasing(self.base_dist.cdf(value))
+
+    def icdf(self, value):
+        return self._transformed(self.base_dist.icdf(self._increasing(value)))

@@ -1,0 +1,277 @@
+"""Counts: Binomial, Geometric, NegativeBinomial, Poisson."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import rushlight
+from rushlight import Size, Tensor
+from rushlight.nn.functional import binary_cross_entropy_with_logits, logsigmoid
+
+from . import constraints
+from ._gamma import Gamma
+from ._probabilities import ProbsOrLogits
+from .distribution import Distribution, ExponentialFamily
+from .utils import broadcast_all, lazy_property
+
+__all__ = ["Binomial", "Geometric", "NegativeBinomial", "Poisson"]
+
+_PROBS_FIELDS: dict[str, int | None] = {"probs": 0, "logits": 0, "_param": 0}
+
+
+class _Trials(ProbsOrLogits):
+    """`ProbsOrLogits` with a number of trials or successes."""
+
+    total_count: Tensor
+
+    def _given_with_count(self, total_count: Any, probs: Any, logits: Any) -> Size:
+        """Takes what is given; the batch shape."""
+        self._check_given(probs, logits)
+        count, given = broadcast_all(total_count, logits if probs is None else probs)
+        self.total_count = count.type_as(given)
+        self._given(None if probs is None else given, given)
+        return given.shape
+
+
+class Binomial(_Trials, Distribution):
+    """How many of total_count trials succeed.
+
+    Args:
+        total_count: the number of trials.
+        probs: the probability that one succeeds.
+        logits: log(p / (1 - p)), instead of `probs`.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    has_enumerate_support = True
+    _fields: ClassVar[dict[str, int | None]] = {**_PROBS_FIELDS, "total_count": 0}
+
+    def __init__(
+        self,
+        total_count: Any = 1,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        shape = self._given_with_count(total_count, probs, logits)
+        Distribution.__init__(self, shape, (), validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self):
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        with rushlight.no_grad():
+            return rushlight.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        n = self.total_count
+        choices = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
+        # p^k (1 - p)^(n - k) is exp(k logits) / (1 + exp(logits))^n; the last logarithm is taken
+        # apart so that large logits do not overflow.
+        positive = self.logits.clamp(min=0)
+        normalizer = n * positive + n * (-self.logits.abs()).exp().log1p()
+        return choices + value * self.logits - normalizer
+
+    def _equal_count(self, what: str) -> int:
+        count = int(self.total_count.max())
+        if not self.total_count.min() == count:
+            raise NotImplementedError(f"Inhomogeneous total count not supported by `{what}`.")
+        return count
+
+    def entropy(self):
+        self._equal_count("entropy")
+        log_prob = self.log_prob(self.enumerate_support(False))
+        return -(log_prob.exp() * log_prob).sum(0)
+
+    def enumerate_support(self, expand=True):
+        count = self._equal_count("enumerate_support")
+        values = rushlight.arange(1 + count, dtype=self._param.dtype, device=self._param.device)
+        values = values.view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1, *self._batch_shape)) if expand else values
+
+
+class Geometric(ProbsOrLogits, Distribution):
+    """How many trials fail before the first that succeeds.
+
+    Args:
+        probs: the probability that one succeeds, above 0.
+        logits: log(p / (1 - p)), instead of `probs`.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    support = constraints.nonnegative_integer
+    _fields: ClassVar[dict[str, int | None]] = _PROBS_FIELDS
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._check_given(probs, logits)
+        (given,) = broadcast_all(logits if probs is None else probs)
+        self._given(None if probs is None else given, given)
+        Distribution.__init__(self, given.shape, (), validate_args)
+        if self._validate_args and probs is not None and not (self.probs > 0).all():
+            raise ValueError(
+                f"Expected parameter probs ({type(probs).__name__} of shape "
+                f"{tuple(given.shape)}) of distribution {self!r} to be positive but found invalid "
+                f"values:\n{given[given <= 0]}"
+            )
+
+    @property
+    def mean(self) -> Tensor:
+        return 1.0 / self.probs - 1.0
+
+    @property
+    def mode(self) -> Tensor:
+        return rushlight.zeros_like(self.probs)
+
+    @property
+    def variance(self) -> Tensor:
+        return (1.0 / self.probs - 1.0) / self.probs
+
+    def sample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        tiny = rushlight.finfo(self.probs.dtype).tiny
+        with rushlight.no_grad():
+            u = self.probs.new_empty(shape).uniform_(tiny, 1)
+            return (u.log() / (-self.probs).log1p()).floor()
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        value, probs = broadcast_all(value, self.probs)
+        # No trial failed: with a probability of 1 that is certain, not 0 * -inf.
+        probs = probs.masked_fill((probs == 1) & (value == 0), 0)
+        return value * (-probs).log1p() + self.probs.log()
+
+    def entropy(self):
+        cross = binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+        return cross / self.probs
+
+
+class NegativeBinomial(_Trials, Distribution):
+    """How many trials succeed before total_count have failed.
+
+    Args:
+        total_count: the number of failures; need not be an integer.
+        probs: the probability that a trial succeeds, in [0, 1).
+        logits: log(p / (1 - p)), instead of `probs`.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
+    support = constraints.nonnegative_integer
+    _fields: ClassVar[dict[str, int | None]] = {**_PROBS_FIELDS, "total_count": 0}
+
+    def __init__(
+        self,
+        total_count: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        shape = self._given_with_count(total_count, probs, logits)
+        Distribution.__init__(self, shape, (), validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.logits.exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean / (-self.logits).sigmoid()
+
+    @lazy_property
+    def _gamma(self) -> Gamma:
+        """Of the rates of Poisson numbers, which then are negative binomial."""
+        return Gamma(self.total_count, (-self.logits).exp(), validate_args=False)
+
+    def sample(self, sample_shape=()):
+        with rushlight.no_grad():
+            return rushlight.poisson(self._gamma.sample(sample_shape))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        n = self.total_count
+        powers = n * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
+        choices = (n + value).lgamma() - (1.0 + value).lgamma() - n.lgamma()
+        return powers + choices.masked_fill(n + value == 0.0, 0.0)
+
+
+class Poisson(ExponentialFamily):
+    """The Poisson distribution: rate^k exp(-rate) / k!.
+
+    Args:
+        rate: the mean, not negative.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+    _fields: ClassVar[dict[str, int | None]] = {"rate": 0}
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate.floor()
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate
+
+    def sample(self, sample_shape=()):
+        with rushlight.no_grad():
+            return rushlight.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        rate, value = broadcast_all(self.rate, value)
+        return value.xlogy(rate) - rate - (value + 1).lgamma()
+
+    @property
+    def _natural_params(self):
+        return (self.rate.log(),)
+
+    def _log_normalizer(self, *natural_params):
+        return natural_params[0].exp()

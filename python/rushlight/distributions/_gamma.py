@@ -1,0 +1,426 @@
+"""Gamma numbers and what is made of them: Gamma, Chi2, InverseGamma, Exponential, Dirichlet, Beta,
+FisherSnedecor.
+
+Gradients of draws are implicit derivatives (`_standard_gamma_grad`, `_dirichlet_grad`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import rushlight
+from rushlight import Tensor
+from rushlight._C import ops
+
+from . import constraints
+from ._composed import TransformedDistribution
+from .distribution import Distribution, ExponentialFamily
+from .transforms import PowerTransform
+from .utils import broadcast_all
+
+__all__ = ["Beta", "Chi2", "Dirichlet", "Exponential", "FisherSnedecor", "Gamma", "InverseGamma"]
+
+_SHAPE_RATE: dict[str, Any] = {
+    "concentration": constraints.positive,
+    "rate": constraints.positive,
+}
+
+
+class Gamma(ExponentialFamily):
+    """The gamma distribution, of density rate^a x^(a - 1) exp(-rate x) / gamma(a).
+
+    Args:
+        concentration: a, positive.
+        rate: the inverse of the scale, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _SHAPE_RATE
+    support = constraints.nonnegative
+    has_rsample = True
+    _mean_carrier_measure = 0
+    _fields: ClassVar[dict[str, int | None]] = {"concentration": 0, "rate": 0}
+
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+        self.concentration, self.rate = broadcast_all(concentration, rate)
+        super().__init__(self.concentration.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.concentration - 1) / self.rate).clamp(min=0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.concentration / self.rate.pow(2)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        drawn = ops._standard_gamma(self.concentration.expand(shape))
+        value = drawn / self.rate.expand(shape)
+        # 0 has no logarithm; the gradient is that of the number before.
+        value.detach().clamp_(min=rushlight.finfo(value.dtype).tiny)
+        return value
+
+    def log_prob(self, value):
+        value = rushlight.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
+        if self._validate_args:
+            self._validate_sample(value)
+        a = self.concentration
+        return (
+            rushlight.xlogy(a, self.rate)
+            + rushlight.xlogy(a - 1, value)
+            - self.rate * value
+            - a.lgamma()
+        )
+
+    def entropy(self):
+        a = self.concentration
+        return a - self.rate.log() + a.lgamma() + (1.0 - a) * a.digamma()
+
+    @property
+    def _natural_params(self):
+        return self.concentration - 1, -self.rate
+
+    def _log_normalizer(self, *natural_params):
+        x, y = natural_params
+        return (x + 1).lgamma() + (x + 1) * (-y.reciprocal()).log()
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return rushlight.igamma(self.concentration, self.rate * value)
+
+
+class Chi2(Gamma):
+    """The sum of the squares of df standard normal numbers: Gamma(df / 2, 1 / 2).
+
+    Args:
+        df: degrees of freedom, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {"df": constraints.positive}
+    _fields: ClassVar[dict[str, int | None]] = Gamma._fields
+
+    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+        super().__init__(0.5 * df, 0.5, validate_args=validate_args)
+
+    @property
+    def df(self) -> Tensor:
+        """The degrees of freedom."""
+        return self.concentration * 2
+
+
+class InverseGamma(TransformedDistribution):
+    """Numbers whose reciprocals are gamma numbers.
+
+    Args:
+        concentration: of the gamma distribution, positive.
+        rate: of the gamma distribution, positive: the scale of this one.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _SHAPE_RATE
+    support = constraints.positive
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {}
+
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+        base = Gamma(concentration, rate, validate_args=validate_args)
+        negative_one = -base.rate.new_ones(())
+        super().__init__(base, PowerTransform(negative_one), validate_args=validate_args)
+
+    @property
+    def concentration(self) -> Tensor:
+        """That of the gamma distribution."""
+        return self.base_dist.concentration
+
+    @property
+    def rate(self) -> Tensor:
+        """That of the gamma distribution."""
+        return self.base_dist.rate
+
+    @property
+    def mean(self) -> Tensor:
+        a = self.concentration
+        return rushlight.where(a > 1, self.rate / (a - 1), rushlight.inf)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate / (self.concentration + 1)
+
+    @property
+    def variance(self) -> Tensor:
+        a = self.concentration
+        finite = self.rate.square() / ((a - 1).square() * (a - 2))
+        return rushlight.where(a > 2, finite, rushlight.inf)
+
+    def entropy(self):
+        a = self.concentration
+        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
+
+
+class Exponential(ExponentialFamily):
+    """The exponential distribution, of density rate exp(-rate x).
+
+    Args:
+        rate: the inverse of the mean, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {"rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _mean_carrier_measure = 0
+    _fields: ClassVar[dict[str, int | None]] = {"rate": 0}
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate.reciprocal()
+
+    @property
+    def mode(self) -> Tensor:
+        return rushlight.zeros_like(self.rate)
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.rate.reciprocal()
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate.pow(-2)
+
+    def rsample(self, sample_shape=()):
+        return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return self.rate.log() - self.rate * value
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return 1 - (-self.rate * value).exp()
+
+    def icdf(self, value):
+        return -(-value).log1p() / self.rate
+
+    def entropy(self):
+        return 1.0 - self.rate.log()
+
+    @property
+    def _natural_params(self):
+        return (-self.rate,)
+
+    def _log_normalizer(self, *natural_params):
+        return -(-natural_params[0]).log()
+
+
+def _Dirichlet_backward(x: Tensor, concentration: Tensor, grad_output: Tensor) -> Tensor:
+    """The gradient of the concentrations that drew x, for programs that call it by name."""
+    total = concentration.sum(-1, True).expand_as(concentration)
+    growth = ops._dirichlet_grad(x, concentration, total)
+    return growth * (grad_output - (x * grad_output).sum(-1, True))
+
+
+class Dirichlet(ExponentialFamily):
+    """The Dirichlet distribution of n probabilities, of density prod x_i^(a_i - 1) / B(a).
+
+    Args:
+        concentration: a, positive: (batch, n).
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "concentration": constraints.independent(constraints.positive, 1)
+    }
+    support = constraints.simplex
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {"concentration": 1}
+
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
+        if concentration.dim() < 1:
+            raise ValueError("`concentration` parameter must be at least one-dimensional.")
+        self.concentration = concentration
+        shape = concentration.shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        return ops._sample_dirichlet(self.concentration.expand(shape))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        a = self.concentration
+        normalizer = a.lgamma().sum(-1) - a.sum(-1).lgamma()
+        return rushlight.xlogy(a - 1.0, value).sum(-1) - normalizer
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / self.concentration.sum(-1, True)
+
+    @property
+    def mode(self) -> Tensor:
+        # Where all concentrations are below 1, one of the corners with the largest.
+        above = (self.concentration - 1).clamp(min=0.0)
+        mode = above / above.sum(-1, True)
+        corner = rushlight.nn.functional.one_hot(self.concentration.argmax(-1), above.shape[-1]).to(
+            mode
+        )
+        return rushlight.where((self.concentration < 1).all(-1, keepdim=True), corner, mode)
+
+    @property
+    def variance(self) -> Tensor:
+        total = self.concentration.sum(-1, True)
+        return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
+
+    def entropy(self):
+        a = self.concentration
+        total = a.sum(-1)
+        normalizer = a.lgamma().sum(-1) - total.lgamma()
+        slopes = (total - a.size(-1)) * total.digamma() - ((a - 1.0) * a.digamma()).sum(-1)
+        return normalizer + slopes
+
+    @property
+    def _natural_params(self):
+        return (self.concentration,)
+
+    def _log_normalizer(self, *natural_params):
+        (x,) = natural_params
+        return x.lgamma().sum(-1) - x.sum(-1).lgamma()
+
+
+class Beta(ExponentialFamily):
+    """The beta distribution, of density x^(a - 1) (1 - x)^(b - 1) / B(a, b).
+
+    Args:
+        concentration1: a, positive.
+        concentration0: b, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "concentration1": constraints.positive,
+        "concentration0": constraints.positive,
+    }
+    support = constraints.unit_interval
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {"_dirichlet": 0}
+
+    def __init__(
+        self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
+    ) -> None:
+        both = rushlight.stack(broadcast_all(concentration1, concentration0), -1)
+        # Of the parameters: there is nothing more that the other one could check.
+        self._dirichlet = Dirichlet(both, validate_args=validate_args)
+        super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
+
+    @property
+    def concentration1(self) -> Tensor:
+        """a"""
+        return self._dirichlet.concentration[..., 0]
+
+    @property
+    def concentration0(self) -> Tensor:
+        """b"""
+        return self._dirichlet.concentration[..., 1]
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration1 / (self.concentration1 + self.concentration0)
+
+    @property
+    def mode(self) -> Tensor:
+        return self._dirichlet.mode[..., 0]
+
+    @property
+    def variance(self) -> Tensor:
+        return self._dirichlet.variance[..., 0]
+
+    def rsample(self, sample_shape=()):
+        return self._dirichlet.rsample(sample_shape).select(-1, 0)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return self._dirichlet.log_prob(rushlight.stack([value, 1.0 - value], -1))
+
+    def entropy(self):
+        return self._dirichlet.entropy()
+
+    @property
+    def _natural_params(self):
+        return self.concentration1, self.concentration0
+
+    def _log_normalizer(self, *natural_params):
+        x, y = natural_params
+        return x.lgamma() + y.lgamma() - (x + y).lgamma()
+
+
+class FisherSnedecor(Distribution):
+    """The F distribution: of the ratio of two chi-squared numbers over their degrees of freedom.
+
+    Args:
+        df1: degrees of freedom of the numerator, positive.
+        df2: degrees of freedom of the denominator, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "df1": constraints.positive,
+        "df2": constraints.positive,
+    }
+    support = constraints.positive
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {"df1": 0, "df2": 0, "_gamma1": 0, "_gamma2": 0}
+
+    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+        self.df1, self.df2 = broadcast_all(df1, df2)
+        self._gamma1 = Gamma(self.df1 * 0.5, self.df1, validate_args=False)
+        self._gamma2 = Gamma(self.df2 * 0.5, self.df2, validate_args=False)
+        super().__init__(self.df1.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        df2 = self.df2.masked_fill(self.df2 <= 2, rushlight.nan)
+        return df2 / (df2 - 2)
+
+    @property
+    def mode(self) -> Tensor:
+        mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return mode.masked_fill(self.df1 <= 2, rushlight.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        df2 = self.df2.masked_fill(self.df2 <= 4, rushlight.nan)
+        square = 2 * df2.pow(2) * (self.df1 + df2 - 2)
+        return square / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
+
+    def rsample(self, sample_shape=()):
+        tiny = rushlight.finfo(self.df2.dtype).tiny
+        above = self._gamma1.rsample(sample_shape)
+        below = self._gamma2.rsample(sample_shape)
+        below.detach().clamp_(min=tiny)
+        ratio = above / below
+        ratio.detach().clamp_(min=tiny)
+        return ratio
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        a = self.df1 * 0.5
+        b = self.df2 * 0.5
+        ratio = self.df1 / self.df2
+        normalizer = (a + b).lgamma() - a.lgamma() - b.lgamma()
+        kernel = a * ratio.log() + (a - 1) * value.log()
+        return normalizer + kernel - (a + b) * rushlight.log1p(ratio * value)

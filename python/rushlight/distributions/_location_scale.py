@@ -1,0 +1,393 @@
+"""Distributions of all real numbers around a place: Cauchy, HalfCauchy, Gumbel, Laplace, StudentT,
+VonMises."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import rushlight
+from rushlight import Tensor
+
+from . import constraints
+from ._composed import TransformedDistribution
+from ._gamma import Chi2
+from ._powers import Uniform
+from .distribution import Distribution
+from .transforms import AbsTransform, AffineTransform, ExpTransform
+from .utils import _standard_normal, broadcast_all, euler_constant, lazy_property
+
+__all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT", "VonMises"]
+
+_LOC_SCALE: dict[str, Any] = {"loc": constraints.real, "scale": constraints.positive}
+
+
+class Cauchy(Distribution):
+    """The Cauchy distribution, of density 1 / (pi scale (1 + ((x - loc) / scale)^2)).
+
+    Args:
+        loc: the median.
+        scale: half of the width at half of the height, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _LOC_SCALE
+    support = constraints.real
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0}
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return rushlight.full_like(self.loc, math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return rushlight.full_like(self.loc, math.inf)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        return self.loc + self.loc.new_empty(shape).cauchy_() * self.scale
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        tail = (((value - self.loc) / self.scale) ** 2).log1p()
+        return -math.log(math.pi) - self.scale.log() - tail
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return rushlight.atan((value - self.loc) / self.scale) / math.pi + 0.5
+
+    def icdf(self, value):
+        return rushlight.tan(math.pi * (value - 0.5)) * self.scale + self.loc
+
+    def entropy(self):
+        return math.log(4 * math.pi) + self.scale.log()
+
+
+class HalfCauchy(TransformedDistribution):
+    """Absolute values of Cauchy numbers around 0.
+
+    Args:
+        scale: half of the width of the Cauchy distribution, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {}
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        super().__init__(
+            Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args
+        )
+
+    @property
+    def scale(self) -> Tensor:
+        """Half of the width of the Cauchy distribution."""
+        return self.base_dist.scale
+
+    @property
+    def mean(self) -> Tensor:
+        return rushlight.full_like(self.scale, math.inf)
+
+    @property
+    def mode(self) -> Tensor:
+        return rushlight.zeros_like(self.scale)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        value = rushlight.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
+        doubled = self.base_dist.log_prob(value) + math.log(2)
+        return rushlight.where(value >= 0, doubled, -math.inf)
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return 2 * self.base_dist.cdf(value) - 1
+
+    def icdf(self, value):
+        return self.base_dist.icdf((value + 1) / 2)
+
+    def entropy(self):
+        return self.base_dist.entropy() - math.log(2)
+
+
+class Gumbel(TransformedDistribution):
+    """The Gumbel distribution of maxima: cdf exp(-exp(-(x - loc) / scale)).
+
+    Args:
+        loc: the mode.
+        scale: positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _LOC_SCALE
+    support = constraints.real
+    _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0}
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        info = rushlight.finfo(self.loc.dtype)
+        like: Any = 0.0
+        if any(isinstance(value, Tensor) for value in (loc, scale)):
+            like = rushlight.zeros_like(self.loc)
+        base = Uniform(like + info.tiny, like + (1 - info.eps), validate_args=validate_args)
+        super().__init__(base, _to_gumbel(self.loc, self.scale), validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        new = super().expand(batch_shape, _instance)
+        new.transforms = _to_gumbel(new.loc, new.scale)
+        return new
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        y = (self.loc - value) / self.scale
+        return (y - y.exp()) - self.scale.log()
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc + self.scale * euler_constant
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        return (math.pi / math.sqrt(6)) * self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.stddev.pow(2)
+
+    def entropy(self):
+        return self.scale.log() + (1 + euler_constant)
+
+
+def _to_gumbel(loc: Tensor, scale: Tensor) -> list[Any]:
+    """From uniform numbers u: loc - scale log(-log u)."""
+    return [
+        ExpTransform().inv,
+        AffineTransform(0, -rushlight.ones_like(scale)),
+        ExpTransform().inv,
+        AffineTransform(loc, -scale),
+    ]
+
+
+class Laplace(Distribution):
+    """The Laplace distribution, of density exp(-|x - loc| / scale) / (2 scale).
+
+    Args:
+        loc: the mean.
+        scale: the mean distance from it, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _LOC_SCALE
+    support = constraints.real
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0}
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return 2 * self.scale.pow(2)
+
+    @property
+    def stddev(self) -> Tensor:
+        return (2**0.5) * self.scale
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        least = rushlight.finfo(self.loc.dtype).eps - 1
+        u = self.loc.new_empty(shape).uniform_(least, 1)
+        return self.loc - self.scale * u.sign() * rushlight.log1p(-u.abs())
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        away = value - self.loc
+        return 0.5 - 0.5 * away.sign() * rushlight.expm1(-away.abs() / self.scale)
+
+    def icdf(self, value):
+        term = value - 0.5
+        return self.loc - self.scale * term.sign() * rushlight.log1p(-2 * term.abs())
+
+    def entropy(self):
+        return 1 + (2 * self.scale).log()
+
+
+class StudentT(Distribution):
+    """Student's t distribution: a normal number over the root of chi-squared / df.
+
+    Args:
+        df: degrees of freedom, positive.
+        loc: the median.
+        scale: positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {"df": constraints.positive, **_LOC_SCALE}
+    support = constraints.real
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {"df": 0, "loc": 0, "scale": 0, "_chi2": 0}
+
+    def __init__(
+        self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None
+    ) -> None:
+        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
+        self._chi2 = Chi2(self.df, validate_args=False)
+        super().__init__(self.df.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc.masked_fill(self.df <= 1, math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        finite = self.scale.pow(2) * self.df / (self.df - 2)
+        return finite.masked_fill(self.df <= 2, math.inf).masked_fill(self.df <= 1, math.nan)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        x = _standard_normal(shape, self.df.dtype, self.df.device)
+        z = self._chi2.rsample(sample_shape)
+        return self.loc + self.scale * (x * rushlight.rsqrt(z / self.df))
+
+    def _log_beta(self) -> Tensor:
+        """log B(df / 2, 1 / 2)"""
+        half = 0.5 * self.df
+        return half.lgamma() + math.lgamma(0.5) - (half + 0.5).lgamma()
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        y = (value - self.loc) / self.scale
+        normalizer = self.scale.log() + 0.5 * self.df.log() + self._log_beta()
+        return -0.5 * (self.df + 1) * rushlight.log1p(y**2 / self.df) - normalizer
+
+    def entropy(self):
+        slope = (0.5 * (self.df + 1)).digamma() - (0.5 * self.df).digamma()
+        return (
+            self.scale.log() + 0.5 * (self.df + 1) * slope + 0.5 * self.df.log() + self._log_beta()
+        )
+
+
+class VonMises(Distribution):
+    """The von Mises distribution of angles, of density exp(k cos(x - loc)) / (2 pi I0(k)).
+
+    Args:
+        loc: the mode, an angle in radians.
+        concentration: k, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "loc": constraints.real,
+        "concentration": constraints.positive,
+    }
+    support = constraints.real
+    has_rsample = False
+    _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "concentration": 0}
+
+    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.concentration = broadcast_all(loc, concentration)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        # log I0(k) = k + log i0e(k)
+        k = self.concentration
+        scaled = k * ((value - self.loc).cos() - 1)
+        return scaled - math.log(2 * math.pi) - rushlight.special.i0e(k).log()
+
+    @lazy_property
+    def _loc(self) -> Tensor:
+        return self.loc.to(rushlight.double)
+
+    @lazy_property
+    def _concentration(self) -> Tensor:
+        return self.concentration.to(rushlight.double)
+
+    @lazy_property
+    def _proposal_r(self) -> Tensor:
+        """Best and Fisher's (1979) parameter of the wrapped Cauchy distribution."""
+        k = self._concentration
+        tau = 1 + (1 + 4 * k**2).sqrt()
+        rho = (tau - (2 * tau).sqrt()) / (2 * k)
+        r = (1 + rho**2) / (2 * rho)
+        # For small k the differences above cancel; the first terms of the series do not.
+        return rushlight.where(k < 1e-5, 1 / k + k, r)
+
+    def sample(self, sample_shape=()):
+        """Draws by rejection from a wrapped Cauchy distribution, in double precision."""
+        shape = self._extended_shape(sample_shape)
+        with rushlight.no_grad():
+            k = self._concentration
+            r = self._proposal_r
+            x = rushlight.empty(shape, dtype=self._loc.dtype, device=self.loc.device)
+            done = rushlight.zeros(shape, dtype=rushlight.bool, device=self.loc.device)
+            while not done.all():
+                u = rushlight.rand((3, *shape), dtype=self._loc.dtype, device=self.loc.device)
+                u1, u2, u3 = u.unbind()
+                z = (math.pi * u1).cos()
+                f = (1 + r * z) / (r + z)
+                c = k * (r - f)
+                accepted = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
+                x = rushlight.where(accepted, (u3 - 0.5).sign() * f.acos(), x)
+                done = done | accepted
+            angle = (x + math.pi + self._loc) % (2 * math.pi) - math.pi
+            return angle.to(self.loc.dtype)
+
+    @property
+    def mean(self) -> Tensor:
+        """The circular mean."""
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @lazy_property
+    def variance(self) -> Tensor:
+        """The circular variance."""
+        k = self.concentration
+        return 1 - rushlight.special.i1e(k) / rushlight.special.i0e(k)

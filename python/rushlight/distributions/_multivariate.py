@@ -1,0 +1,578 @@
+"""Normal vectors and random matrices: MultivariateNormal, LowRankMultivariateNormal, Wishart,
+LKJCholesky."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, ClassVar
+
+import rushlight
+from rushlight import Size, Tensor
+from rushlight.linalg import solve_triangular
+
+from . import constraints
+from ._gamma import Beta, Chi2
+from .distribution import Distribution, ExponentialFamily
+from .utils import _standard_normal, broadcast_all, lazy_property
+
+__all__ = ["LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal", "Wishart"]
+
+
+# ---- matrices in batches ----
+
+
+def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
+    """Matrices times vectors: (…, n, k) and (…, k) give (…, n)."""
+    return (bmat @ bvec.unsqueeze(-1)).squeeze(-1)
+
+
+def _diagonal(t: Tensor) -> Tensor:
+    return t.diagonal(dim1=-2, dim2=-1)
+
+
+def _log_det_of_factor(factor: Tensor) -> Tensor:
+    """log det L of triangular matrices."""
+    return _diagonal(factor).log().sum(-1)
+
+
+def _solve_vectors(factor: Tensor, vectors: Tensor) -> Tensor:
+    """L^-1 x of lower triangular L (…, n, n) and x (…, n)."""
+    if factor.dim() == 2:  # one matrix for all vectors: they are its right sides
+        rows = vectors.reshape(-1, vectors.shape[-1])
+        return solve_triangular(factor, rows.mT, upper=False).mT.reshape(vectors.shape)
+    batch = rushlight.broadcast_shapes(factor.shape[:-2], vectors.shape[:-1])
+    factor = factor.expand(batch + factor.shape[-2:])
+    right = vectors.expand(batch + vectors.shape[-1:]).unsqueeze(-1)
+    return solve_triangular(factor, right, upper=False).squeeze(-1)
+
+
+def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
+    """x^T (L L^T)^-1 x for factors (…, n, n) and vectors (…, n)."""
+    return _solve_vectors(bL, bx).pow(2).sum(-1)
+
+
+def _precision_to_scale_tril(P: Tensor) -> Tensor:
+    """The Cholesky factor of P^-1, from P turned around: P = U^T U with U upper triangular gives
+    P^-1 = U^-1 U^-T, and turning rows and columns around makes a lower factor an upper one."""
+    turned = rushlight.linalg.cholesky(P.flip((-2, -1)))
+    inverse_factor = turned.flip((-2, -1)).mT
+    eye = rushlight.eye(P.shape[-1], dtype=P.dtype, device=P.device)
+    return solve_triangular(inverse_factor, eye.expand_as(P), upper=False)
+
+
+def _covariance(factor: Tensor) -> Tensor:
+    return factor @ factor.mT
+
+
+# Attributes of distributions that are given by one of three matrices.
+_MATRICES = ("covariance_matrix", "precision_matrix", "scale_tril")
+_MATRIX_CONSTRAINTS: dict[str, Any] = {
+    "covariance_matrix": constraints.positive_definite,
+    "precision_matrix": constraints.positive_definite,
+    "scale_tril": constraints.lower_cholesky,
+}
+
+
+def _one_matrix(error: type, **given: Any) -> tuple[str, Tensor]:
+    """The one matrix that is given, with its name."""
+    found = [(name, value) for name, value in given.items() if value is not None]
+    if len(found) != 1:
+        raise error(
+            "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+        )
+    name, matrix = found[0]
+    if matrix.dim() < 2:
+        raise ValueError(
+            f"{name} must be at least two-dimensional, with optional leading batch dimensions"
+        )
+    return name, matrix
+
+
+def _factor(name: str, matrix: Tensor) -> Tensor:
+    """The Cholesky factor of the covariance."""
+    if name == "scale_tril":
+        return matrix
+    if name == "covariance_matrix":
+        return rushlight.linalg.cholesky(matrix)
+    return _precision_to_scale_tril(matrix)
+
+
+class _ByMatrix(Distribution):
+    """The three matrices, of which one is given."""
+
+    _unbroadcasted_scale_tril: Tensor
+
+    @lazy_property
+    def scale_tril(self) -> Tensor:
+        """The Cholesky factor of the covariance matrix."""
+        shape = self._batch_shape + self._event_shape[-1:] * 2
+        return self._unbroadcasted_scale_tril.expand(shape)
+
+    @lazy_property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance matrix."""
+        shape = self._batch_shape + self._event_shape[-1:] * 2
+        return _covariance(self._unbroadcasted_scale_tril).expand(shape)
+
+    @lazy_property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance matrix."""
+        shape = self._batch_shape + self._event_shape[-1:] * 2
+        return rushlight.cholesky_inverse(self._unbroadcasted_scale_tril).expand(shape)
+
+
+class MultivariateNormal(_ByMatrix):
+    """Normal vectors.
+
+    Args:
+        loc: the mean: (batch, n).
+        covariance_matrix: (batch, n, n), positive definite; or
+        precision_matrix: its inverse; or
+        scale_tril: its Cholesky factor, the cheapest.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "loc": constraints.real_vector,
+        **_MATRIX_CONSTRAINTS,
+    }
+    support = constraints.real_vector
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {
+        "loc": 1,
+        **dict.fromkeys(_MATRICES, 2),
+        "_unbroadcasted_scale_tril": None,
+    }
+
+    def __init__(
+        self,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if loc.dim() < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        name, matrix = _one_matrix(
+            ValueError,
+            covariance_matrix=covariance_matrix,
+            scale_tril=scale_tril,
+            precision_matrix=precision_matrix,
+        )
+        batch = rushlight.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
+        setattr(self, name, matrix.expand(batch + matrix.shape[-2:]))
+        self.loc = loc.expand(batch + loc.shape[-1:])
+        super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
+        self._unbroadcasted_scale_tril = _factor(name, matrix)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        square = self._unbroadcasted_scale_tril.pow(2).sum(-1)
+        return square.expand(self._batch_shape + self._event_shape)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        eps = _standard_normal(shape, self.loc.dtype, self.loc.device)
+        return self.loc + _batch_mv(self._unbroadcasted_scale_tril, eps)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
+        log_det = _log_det_of_factor(self._unbroadcasted_scale_tril)
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - log_det
+
+    def entropy(self):
+        log_det = _log_det_of_factor(self._unbroadcasted_scale_tril)
+        entropy = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + log_det
+        return entropy.expand(self._batch_shape)
+
+
+# ---- covariances W W^T + D of low rank (Woodbury's formulas) ----
+
+
+def _batch_capacitance_tril(W: Tensor, D: Tensor) -> Tensor:
+    """The Cholesky factor of I + W^T D^-1 W."""
+    capacitance = (W.mT / D.unsqueeze(-2)) @ W
+    eye = rushlight.eye(W.shape[-1], dtype=W.dtype, device=W.device)
+    return rushlight.linalg.cholesky(capacitance + eye)
+
+
+def _batch_lowrank_logdet(W: Tensor, D: Tensor, capacitance_tril: Tensor) -> Tensor:
+    """log det(W W^T + D)"""
+    return 2 * _log_det_of_factor(capacitance_tril) + D.log().sum(-1)
+
+
+def _batch_lowrank_mahalanobis(
+    W: Tensor,
+    D: Tensor,
+    x: Tensor,
+    capacitance_tril: Tensor,
+) -> Tensor:
+    """x^T (W W^T + D)^-1 x"""
+    inner = _batch_mv(W.mT / D.unsqueeze(-2), x)
+    return (x.pow(2) / D).sum(-1) - _batch_mahalanobis(capacitance_tril, inner)
+
+
+class LowRankMultivariateNormal(Distribution):
+    """Normal vectors whose covariance is cov_factor cov_factor^T + diag(cov_diag).
+
+    Nothing of the size n x n is made for draws and densities.
+
+    Args:
+        loc: the mean: (batch, n).
+        cov_factor: (batch, n, rank).
+        cov_diag: positive: (batch, n).
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "loc": constraints.real_vector,
+        "cov_factor": constraints.independent(constraints.real, 2),
+        "cov_diag": constraints.independent(constraints.positive, 1),
+    }
+    support = constraints.real_vector
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {
+        "loc": 1,
+        "cov_diag": 1,
+        "cov_factor": 2,
+        "_unbroadcasted_cov_factor": None,
+        "_unbroadcasted_cov_diag": None,
+        "_capacitance_tril": None,
+    }
+
+    def __init__(
+        self,
+        loc: Tensor,
+        cov_factor: Tensor,
+        cov_diag: Tensor,
+        validate_args: bool | None = None,
+    ) -> None:
+        if loc.dim() < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        event_shape = loc.shape[-1:]
+        if cov_factor.dim() < 2:
+            raise ValueError(
+                "cov_factor must be at least two-dimensional, with optional leading batch "
+                "dimensions"
+            )
+        if cov_factor.shape[-2:-1] != event_shape:
+            raise ValueError(
+                f"cov_factor must be a batch of matrices with shape {event_shape[0]} x m"
+            )
+        if cov_diag.shape[-1:] != event_shape:
+            raise ValueError(f"cov_diag must be a batch of vectors with shape {event_shape}")
+        try:
+            batch = rushlight.broadcast_shapes(
+                loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1]
+            )
+        except RuntimeError as error:
+            raise ValueError(
+                f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, "
+                f"cov_diag {cov_diag.shape}"
+            ) from error
+        self.loc = loc.expand(batch + event_shape)
+        self.cov_diag = cov_diag.expand(batch + event_shape)
+        self.cov_factor = cov_factor.expand(batch + cov_factor.shape[-2:])
+        self._unbroadcasted_cov_factor = cov_factor
+        self._unbroadcasted_cov_diag = cov_diag
+        self._capacitance_tril = _batch_capacitance_tril(cov_factor, cov_diag)
+        super().__init__(batch, event_shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @lazy_property
+    def variance(self) -> Tensor:
+        square = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
+        return square.expand(self._batch_shape + self._event_shape)
+
+    def _matrix(self, matrix: Tensor) -> Tensor:
+        return matrix.expand(self._batch_shape + self._event_shape * 2)
+
+    @lazy_property
+    def scale_tril(self) -> Tensor:
+        """The Cholesky factor of the covariance matrix."""
+        # The root of D is taken out, so that the rest is well conditioned.
+        root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
+        scaled = self._unbroadcasted_cov_factor / root
+        n = self._event_shape[0]
+        eye = rushlight.eye(n, dtype=root.dtype, device=root.device)
+        return self._matrix(root * rushlight.linalg.cholesky(_covariance(scaled) + eye))
+
+    @lazy_property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance matrix."""
+        return self._matrix(
+            _covariance(self._unbroadcasted_cov_factor) + self._unbroadcasted_cov_diag.diag_embed()
+        )
+
+    @lazy_property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance matrix."""
+        scaled = self._unbroadcasted_cov_factor.mT / self._unbroadcasted_cov_diag.unsqueeze(-2)
+        half = solve_triangular(self._capacitance_tril, scaled, upper=False)
+        inverse = self._unbroadcasted_cov_diag.reciprocal().diag_embed()
+        return self._matrix(inverse - half.mT @ half)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        rank = self.cov_factor.shape[-1:]
+        inner = _standard_normal(shape[:-1] + rank, self.loc.dtype, self.loc.device)
+        own = _standard_normal(shape, self.loc.dtype, self.loc.device)
+        shared = _batch_mv(self._unbroadcasted_cov_factor, inner)
+        return self.loc + shared + self._unbroadcasted_cov_diag.sqrt() * own
+
+    def _log_det(self) -> Tensor:
+        return _batch_lowrank_logdet(
+            self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril
+        )
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        distance = _batch_lowrank_mahalanobis(
+            self._unbroadcasted_cov_factor,
+            self._unbroadcasted_cov_diag,
+            value - self.loc,
+            self._capacitance_tril,
+        )
+        size = self._event_shape[0] * math.log(2 * math.pi)
+        return -0.5 * (size + self._log_det() + distance)
+
+    def entropy(self):
+        size = self._event_shape[0] * (1.0 + math.log(2 * math.pi))
+        return (0.5 * (size + self._log_det())).expand(self._batch_shape)
+
+
+# ---- random matrices ----
+
+
+def _mvdigamma(x: Tensor, p: int) -> Tensor:
+    """The derivative of `mvlgamma`."""
+    halves = rushlight.arange(p, dtype=x.dtype, device=x.device) / 2
+    return (x.unsqueeze(-1) - halves).digamma().sum(-1)
+
+
+class Wishart(_ByMatrix, ExponentialFamily):
+    """The Wishart distribution: of sums X^T X of df normal vectors with mean 0.
+
+    Args:
+        df: degrees of freedom, above n - 1; need not be an integer.
+        covariance_matrix: of the vectors, (batch, n, n), positive definite; or
+        precision_matrix: its inverse; or
+        scale_tril: its Cholesky factor.
+        validate_args: see `Distribution`.
+    """
+
+    support = constraints.positive_definite
+    has_rsample = True
+    _mean_carrier_measure = 0
+    _fields: ClassVar[dict[str, int | None]] = {
+        "df": 0,
+        **dict.fromkeys(_MATRICES, 2),
+        "_unbroadcasted_scale_tril": None,
+        "_dist_chi2": 1,
+    }
+
+    @property
+    def arg_constraints(self) -> dict[str, Any]:
+        return {**_MATRIX_CONSTRAINTS, "df": constraints.greater_than(self.event_shape[-1] - 1)}
+
+    def __init__(
+        self,
+        df: Any,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        name, matrix = _one_matrix(
+            AssertionError,
+            scale_tril=scale_tril,
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+        )
+        if isinstance(df, (int, float)):
+            df = rushlight.tensor(df, dtype=matrix.dtype, device=matrix.device)
+        batch = rushlight.broadcast_shapes(matrix.shape[:-2], df.shape)
+        event_shape = matrix.shape[-2:]
+        n = event_shape[-1]
+        if df.le(n - 1).any():
+            raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
+        setattr(self, name, matrix.expand(batch + event_shape))
+        self.df = df.expand(batch)
+        Distribution.__init__(self, batch, event_shape, validate_args)
+        if self.df.lt(n).any():
+            warnings.warn(
+                f"Low df values detected: draws of df < {n} are often singular to rounding.",
+                stacklevel=2,
+            )
+        self._unbroadcasted_scale_tril = _factor(name, matrix)
+        steps = rushlight.arange(n, dtype=self.df.dtype, device=self.df.device)
+        self._dist_chi2 = Chi2(self.df.unsqueeze(-1) - steps, validate_args=False)
+
+    @property
+    def _matrix_df(self) -> Tensor:
+        return self.df.view((*self._batch_shape, 1, 1))
+
+    @property
+    def mean(self) -> Tensor:
+        return self._matrix_df * self.covariance_matrix
+
+    @property
+    def mode(self) -> Tensor:
+        factor = self._matrix_df - self._event_shape[-1] - 1
+        return factor.masked_fill(factor <= 0, math.nan) * self.covariance_matrix
+
+    @property
+    def variance(self) -> Tensor:
+        v = self.covariance_matrix
+        diagonal = _diagonal(v)
+        outer = diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2)
+        return self._matrix_df * (v.pow(2) + outer)
+
+    def _bartlett_sampling(self, sample_shape: Any = ()) -> Tensor:
+        """L A A^T L^T with chi numbers on the diagonal of A and normal ones below (Bartlett)."""
+        n = self._event_shape[-1]
+        noise = self._dist_chi2.rsample(sample_shape).sqrt().diag_embed()
+        row, column = rushlight.tril_indices(n, n, offset=-1, device=noise.device)
+        shape = (*sample_shape, *self._batch_shape, n * (n - 1) // 2)
+        noise[..., row, column] = rushlight.randn(shape, dtype=noise.dtype, device=noise.device)
+        return _covariance(self._unbroadcasted_scale_tril @ noise)
+
+    def rsample(self, sample_shape=(), max_try_correction: int | None = None):
+        """Draws; those that are singular to rounding are drawn again.
+
+        Args:
+            sample_shape: the shape of the sample.
+            max_try_correction: how often at most; 3 times for matrices of more than 10 rows, else
+                10 times.
+        """
+        if max_try_correction is None:
+            max_try_correction = 3 if self._event_shape[-1] > 10 else 10
+        sample_shape = Size(sample_shape)
+        sample = self._bartlett_sampling(sample_shape)
+        for _ in range(max_try_correction):
+            singular = ~self.support.check(sample)
+            if not singular.any():
+                break
+            warnings.warn("Singular sample detected.", stacklevel=2)
+            again = self._bartlett_sampling(sample_shape)
+            sample = rushlight.where(singular[..., None, None], again, sample)
+        return sample
+
+    def _half_log_det(self) -> Tensor:
+        """n / 2 log 2 + log det L"""
+        size = 0.5 * self._event_shape[-1] * math.log(2)
+        return size + _log_det_of_factor(self._unbroadcasted_scale_tril)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        n = self._event_shape[-1]
+        factor = self._unbroadcasted_scale_tril
+        shape = rushlight.broadcast_shapes(value.shape, factor.shape)
+        solved = rushlight.cholesky_solve(value.expand(shape), factor.expand(shape))
+        log_det = rushlight.linalg.slogdet(value).logabsdet
+        return (
+            -self.df * self._half_log_det()
+            - rushlight.mvlgamma(self.df / 2, n)
+            + (self.df - n - 1) / 2 * log_det
+            - _diagonal(solved).sum(-1) / 2
+        )
+
+    def entropy(self):
+        n = self._event_shape[-1]
+        return (
+            (n + 1) * self._half_log_det()
+            + rushlight.mvlgamma(self.df / 2, n)
+            - (self.df - n - 1) / 2 * _mvdigamma(self.df / 2, n)
+            + self.df * n / 2
+        )
+
+    @property
+    def _natural_params(self):
+        return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
+
+    def _log_normalizer(self, *natural_params):
+        x, y = natural_params
+        n = self._event_shape[-1]
+        half_df = y + (n + 1) / 2
+        log_det = -rushlight.linalg.slogdet(-2 * x).logabsdet
+        return half_df * (log_det + n * math.log(2)) + rushlight.mvlgamma(half_df, n)
+
+
+class LKJCholesky(Distribution):
+    """Cholesky factors of correlation matrices, whose density is det^(concentration - 1).
+
+    Args:
+        dim: how many rows the matrices have, at least 2.
+        concentration: positive: 1 for uniform matrices, more for those near the identity.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {"concentration": constraints.positive}
+    support = constraints.corr_cholesky
+    _fields: ClassVar[dict[str, int | None]] = {"dim": None, "concentration": 0, "_beta": 1}
+
+    def __init__(
+        self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None
+    ) -> None:
+        if dim < 2:
+            raise ValueError(
+                f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."
+            )
+        self.dim = dim
+        (self.concentration,) = broadcast_all(concentration)
+        like = {"dtype": self.concentration.dtype, "device": self.concentration.device}
+        # The onion method (Lewandowski, Kurowicka, Joe 2009, section 3.2): the squared length of
+        # the part of row i (from 0) below the diagonal is a beta number, its direction uniform. The
+        # first row has none; its number is drawn, and multiplied by 0.
+        row = rushlight.arange(1, dim, **like)
+        row = rushlight.cat([row.new_ones((1,)), row])
+        conc0 = (self.concentration + 0.5 * (dim - 1)).unsqueeze(-1) - 0.5 * row
+        self._beta = Beta((0.5 * row).expand_as(conc0), conc0)
+        super().__init__(self.concentration.shape, (dim, dim), validate_args=validate_args)
+
+    def sample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        with rushlight.no_grad():
+            length = self._beta.sample(sample_shape).unsqueeze(-1)
+            below = rushlight.randn(shape, dtype=length.dtype, device=length.device).tril(-1)
+            direction = below / below.norm(dim=-1, keepdim=True)
+            direction[..., 0, :] = 0.0
+            w = length.sqrt() * direction
+            tiny = rushlight.finfo(w.dtype).tiny
+            rest = (1 - (w**2).sum(-1)).clamp(min=tiny).sqrt()
+            return w + rest.diag_embed()
+
+    def log_prob(self, value):
+        """Of the factor: that of the matrix with the Jacobian, prod L_ii^(dim - i)."""
+        if self._validate_args:
+            self._validate_sample(value)
+        diagonal = _diagonal(value)[..., 1:]
+        order = rushlight.arange(2, self.dim + 1, device=self.concentration.device)
+        order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
+        n = self.dim - 1
+        alpha = self.concentration + 0.5 * n
+        normalizer = (
+            0.5 * n * math.log(math.pi) + rushlight.mvlgamma(alpha - 0.5, n) - alpha.lgamma() * n
+        )
+        return (order * diagonal.log()).sum(-1) - normalizer

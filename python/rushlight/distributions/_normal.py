@@ -1,0 +1,218 @@
+"""The normal distribution and functions of it: Normal, LogNormal, HalfNormal, LogisticNormal."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import rushlight
+from rushlight import Tensor
+
+from . import constraints
+from ._composed import TransformedDistribution
+from .distribution import ExponentialFamily
+from .transforms import AbsTransform, ExpTransform, StickBreakingTransform
+from .utils import _standard_normal, broadcast_all
+
+__all__ = ["HalfNormal", "LogNormal", "LogisticNormal", "Normal"]
+
+_LOC_SCALE: dict[str, Any] = {"loc": constraints.real, "scale": constraints.positive}
+
+
+class Normal(ExponentialFamily):
+    """The normal distribution, of density exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi)).
+
+    Args:
+        loc: the mean.
+        scale: the standard deviation, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _LOC_SCALE
+    support = constraints.real
+    has_rsample = True
+    _mean_carrier_measure = 0
+    _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0}
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale.pow(2)
+
+    def sample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        with rushlight.no_grad():
+            return rushlight.normal(self.loc.expand(shape), self.scale.expand(shape))
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        return self.loc + _standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        square = (value - self.loc) ** 2 / (2 * self.scale**2)
+        return -square - self.scale.log() - math.log(math.sqrt(2 * math.pi))
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return 0.5 * (1 + rushlight.erf((value - self.loc) * self.scale.reciprocal() / 2**0.5))
+
+    def icdf(self, value):
+        return self.loc + self.scale * rushlight.erfinv(2 * value - 1) * math.sqrt(2)
+
+    def entropy(self):
+        return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
+
+    @property
+    def _natural_params(self):
+        return self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal()
+
+    def _log_normalizer(self, *natural_params):
+        x, y = natural_params
+        return -0.25 * x.pow(2) / y + 0.5 * (-math.pi / y).log()
+
+
+class LogNormal(TransformedDistribution):
+    """Numbers whose logarithms are normal.
+
+    Args:
+        loc: the mean of the logarithm.
+        scale: the standard deviation of the logarithm, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _LOC_SCALE
+    support = constraints.positive
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {}
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        base = Normal(loc, scale, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)
+
+    @property
+    def loc(self) -> Tensor:
+        """The mean of the logarithm."""
+        return self.base_dist.loc
+
+    @property
+    def scale(self) -> Tensor:
+        """The standard deviation of the logarithm."""
+        return self.base_dist.scale
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.loc + self.scale.pow(2) / 2).exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.loc - self.scale.square()).exp()
+
+    @property
+    def variance(self) -> Tensor:
+        square = self.scale.pow(2)
+        return square.expm1() * (2 * self.loc + square).exp()
+
+    def entropy(self):
+        return self.base_dist.entropy() + self.loc
+
+
+class HalfNormal(TransformedDistribution):
+    """Absolute values of normal numbers around 0.
+
+    Args:
+        scale: the standard deviation of the normal numbers, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {}
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        super().__init__(
+            Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args
+        )
+
+    @property
+    def scale(self) -> Tensor:
+        """The standard deviation of the normal numbers."""
+        return self.base_dist.scale
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def mode(self) -> Tensor:
+        return rushlight.zeros_like(self.scale)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale.pow(2) * (1 - 2 / math.pi)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        doubled = self.base_dist.log_prob(value) + math.log(2)
+        return rushlight.where(value >= 0, doubled, -math.inf)
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return 2 * self.base_dist.cdf(value) - 1
+
+    def icdf(self, value):
+        return self.base_dist.icdf((value + 1) / 2)
+
+    def entropy(self):
+        return self.base_dist.entropy() - math.log(2)
+
+
+class LogisticNormal(TransformedDistribution):
+    """Probabilities that `StickBreakingTransform` makes of normal numbers.
+
+    Args:
+        loc: the means, n of them in the last dimension: samples have n + 1 probabilities.
+        scale: the standard deviations, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = _LOC_SCALE
+    support = constraints.simplex
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {}
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        base = Normal(loc, scale, validate_args=validate_args)
+        if not base.batch_shape:
+            base = base.expand([1])
+        super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
+
+    @property
+    def loc(self) -> Tensor:
+        """The means of the normal numbers."""
+        return self.base_dist.base_dist.loc
+
+    @property
+    def scale(self) -> Tensor:
+        """The standard deviations of the normal numbers."""
+        return self.base_dist.base_dist.scale

@@ -1,0 +1,347 @@
+"""Distributions whose cdf is easily inverted, drawn from uniform or exponential numbers: Uniform,
+Kumaraswamy, Pareto, GeneralizedPareto, Weibull."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import rushlight
+from rushlight import Tensor
+
+from . import constraints
+from ._composed import TransformedDistribution
+from ._gamma import Exponential
+from .distribution import Distribution
+from .transforms import AffineTransform, ExpTransform, PowerTransform
+from .utils import broadcast_all, euler_constant
+
+__all__ = ["GeneralizedPareto", "Kumaraswamy", "Pareto", "Uniform", "Weibull"]
+
+
+class Uniform(Distribution):
+    """The uniform distribution of [low, high).
+
+    Args:
+        low: where the interval begins.
+        high: where it ends, above low.
+        validate_args: see `Distribution`.
+    """
+
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {"low": 0, "high": 0}
+
+    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+        self.low, self.high = broadcast_all(low, high)
+        super().__init__(self.low.shape, validate_args=validate_args)
+
+    @property
+    def arg_constraints(self) -> dict[str, Any]:
+        return {
+            "low": constraints.less_than(self.high),
+            "high": constraints.greater_than(self.low),
+        }
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        return constraints.interval(self.low, self.high)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.high + self.low) / 2
+
+    @property
+    def mode(self) -> Tensor:
+        return math.nan * self.high
+
+    @property
+    def stddev(self) -> Tensor:
+        return (self.high - self.low) / 12**0.5
+
+    @property
+    def variance(self) -> Tensor:
+        return (self.high - self.low).pow(2) / 12
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        u = rushlight.rand(shape, dtype=self.low.dtype, device=self.low.device)
+        return self.low + u * (self.high - self.low)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        inside = self.low.le(value) & self.high.gt(value)
+        return inside.to(self.low.dtype).log() - (self.high - self.low).log()
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+
+    def icdf(self, value):
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self):
+        return (self.high - self.low).log()
+
+
+def _power_moment(a: Tensor, b: Tensor, n: int) -> Tensor:
+    """E x^n = b B(1 + n / a, b) of Kumaraswamy's distribution."""
+    first = 1 + n / a
+    return b * (first.lgamma() + b.lgamma() - (first + b).lgamma()).exp()
+
+
+class Kumaraswamy(TransformedDistribution):
+    """Kumaraswamy's distribution, of cdf 1 - (1 - x^a)^b on [0, 1].
+
+    Args:
+        concentration1: a, positive.
+        concentration0: b, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "concentration1": constraints.positive,
+        "concentration0": constraints.positive,
+    }
+    support = constraints.unit_interval
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {"concentration1": 0, "concentration0": 0}
+
+    def __init__(
+        self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
+    ) -> None:
+        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
+        zero = rushlight.zeros_like(self.concentration0)
+        base = Uniform(zero, zero + 1, validate_args=validate_args)
+        super().__init__(base, self._from_uniform(), validate_args=validate_args)
+
+    def _from_uniform(self) -> list[Any]:
+        return [
+            PowerTransform(exponent=self.concentration0.reciprocal()),
+            AffineTransform(loc=1.0, scale=-1.0),
+            PowerTransform(exponent=self.concentration1.reciprocal()),
+        ]
+
+    def expand(self, batch_shape, _instance=None):
+        new = super().expand(batch_shape, _instance)
+        new.transforms = new._from_uniform()
+        return new
+
+    @property
+    def mean(self) -> Tensor:
+        return _power_moment(self.concentration1, self.concentration0, 1)
+
+    @property
+    def mode(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        mode = ((a - 1) / (a * b - 1)).pow(a.reciprocal())
+        return mode.masked_fill((b < 1) | (a < 1), math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        return _power_moment(a, b, 2) - self.mean.pow(2)
+
+    def entropy(self):
+        a, b = self.concentration1, self.concentration0
+        harmonic = (b + 1).digamma() + euler_constant
+        return (1 - b.reciprocal()) + (1 - a.reciprocal()) * harmonic - a.log() - b.log()
+
+
+class Pareto(TransformedDistribution):
+    """Pareto's distribution, of density alpha scale^alpha / x^(alpha + 1) above scale.
+
+    Args:
+        scale: the least value, positive.
+        alpha: how fast the tail falls, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": constraints.positive,
+        "scale": constraints.positive,
+    }
+    _fields: ClassVar[dict[str, int | None]] = {"scale": 0, "alpha": 0}
+
+    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
+        self.scale, self.alpha = broadcast_all(scale, alpha)
+        base = Exponential(self.alpha, validate_args=validate_args)
+        super().__init__(base, self._from_exponential(), validate_args=validate_args)
+
+    def _from_exponential(self) -> list[Any]:
+        return [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
+
+    def expand(self, batch_shape, _instance=None):
+        new = super().expand(batch_shape, _instance)
+        new.transforms = new._from_exponential()
+        return new
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        return constraints.greater_than_eq(self.scale)
+
+    @property
+    def mean(self) -> Tensor:
+        a = self.alpha.clamp(min=1)  # infinite up to there
+        return a * self.scale / (a - 1)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        a = self.alpha.clamp(min=2)
+        return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
+
+    def entropy(self):
+        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
+
+
+class GeneralizedPareto(Distribution):
+    """The generalized Pareto distribution of what exceeds a threshold.
+
+    With z = (x - loc) / scale >= 0 its survival function is (1 + k z)^(-1 / k), exp(-z) for k = 0;
+    for negative k it ends at z = -1 / k.
+
+    Args:
+        loc: the threshold.
+        scale: positive.
+        concentration: k.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+        "concentration": constraints.real,
+    }
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0, "concentration": 0}
+
+    def __init__(
+        self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None
+    ) -> None:
+        self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        end = self.loc - self.scale / self.concentration
+        high = rushlight.where(self.concentration < 0, end, math.inf)
+        return constraints.interval(self.loc, high)
+
+    def _or_limit(self, x: Tensor, formula: Any) -> Tensor:
+        """formula(x, k), which is x - k x^2 / 2 + ... near k = 0, where it would be 0 / 0."""
+        k = self.concentration
+        is_zero = rushlight.isclose(k, k.new_zeros(()))
+        series = x - 0.5 * k * x * x
+        return rushlight.where(is_zero, series, formula(x, k.masked_fill(is_zero, 1.0)))
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        return self.icdf(rushlight.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        log_density = (1 + self.concentration) * self.log_survival_function(value)
+        return log_density - self.scale.log()
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability of more than `value`."""
+        if self._validate_args:
+            self._validate_sample(value)
+        z = (value - self.loc) / self.scale
+        return -self._or_limit(z, lambda z, k: rushlight.log1p(k * z) / k)
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        """The logarithm of `cdf`."""
+        return rushlight.log1p(-self.log_survival_function(value).exp())
+
+    def cdf(self, value):
+        return self.log_cdf(value).exp()
+
+    def icdf(self, value):
+        # With -k in the place of k, the series is that of the inverse.
+        log_rest = rushlight.log1p(-value)
+        z = self._or_limit(log_rest, lambda x, k: -rushlight.expm1(-k * x) / k)
+        return self.loc - self.scale * z
+
+    @property
+    def mean(self) -> Tensor:
+        k = self.concentration
+        return (self.loc + self.scale / (1 - k)).masked_fill(k >= 1, math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        k = self.concentration
+        square = self.scale**2 / ((1 - k) ** 2 * (1 - 2 * k))
+        return square.masked_fill(k >= 0.5, math.nan)
+
+    def entropy(self):
+        return self.scale.log() + self.concentration + 1
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
+class Weibull(TransformedDistribution):
+    """The Weibull distribution, of cdf 1 - exp(-(x / scale)^k).
+
+    Args:
+        scale: positive.
+        concentration: k, positive.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "scale": constraints.positive,
+        "concentration": constraints.positive,
+    }
+    support = constraints.positive
+    _fields: ClassVar[dict[str, int | None]] = {
+        "scale": 0,
+        "concentration": 0,
+        "concentration_reciprocal": 0,
+    }
+
+    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+        self.scale, self.concentration = broadcast_all(scale, concentration)
+        self.concentration_reciprocal = self.concentration.reciprocal()
+        base = Exponential(rushlight.ones_like(self.scale), validate_args=validate_args)
+        super().__init__(base, self._from_exponential(), validate_args=validate_args)
+
+    def _from_exponential(self) -> list[Any]:
+        return [
+            PowerTransform(exponent=self.concentration_reciprocal),
+            AffineTransform(loc=0, scale=self.scale),
+        ]
+
+    def expand(self, batch_shape, _instance=None):
+        new = super().expand(batch_shape, _instance)
+        new.transforms = new._from_exponential()
+        return new
+
+    def _moment(self, n: int) -> Tensor:
+        """E (x / scale)^n = gamma(1 + n / k)"""
+        return (1 + n * self.concentration_reciprocal).lgamma().exp()
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scale * self._moment(1)
+
+    @property
+    def mode(self) -> Tensor:
+        k = self.concentration
+        return self.scale * ((k - 1).clamp(min=0) / k) ** self.concentration_reciprocal
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale.pow(2) * (self._moment(2) - self._moment(1).pow(2))
+
+    def entropy(self):
+        inverse = self.concentration_reciprocal
+        return euler_constant * (1 - inverse) + (self.scale * inverse).log() + 1
