@@ -48,7 +48,7 @@ op("special_zeta(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
 composite("special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function",
           doc="`zeta` of a number.", cpp_out=True)
 
-# Derivatives of random numbers by parameters, src/kernels/gamma.h.
+# Derivatives of random numbers by parameters, src/kernels/gamma_random.h.
 op("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
    kernel=pointwise(floating, check=['check_same_dtype(self, "output", output)']),
    variants="function",

@@ -12,7 +12,6 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -28,6 +27,7 @@
 #include <rushlight/error.h>
 
 #include "core/allocator_pool.h"
+#include "core/system_memory.h"
 
 namespace rushlight {
 
@@ -49,9 +49,6 @@ constexpr size_t small_limit = 4096;
 constexpr size_t span_size = size_t{64} << 10;
 constexpr size_t arena_size = size_t{2} << 20;
 constexpr size_t spans_per_arena = arena_size / span_size;
-constexpr size_t map_threshold = size_t{1} << 20;
-constexpr size_t huge_page = size_t{2} << 20;
-constexpr size_t page = 4096;
 // Close to all that an address can name; sanitizers end the process from 2^40 on.
 constexpr size_t absurd = size_t{1} << (passthrough ? 39 : 46);
 
@@ -98,61 +95,6 @@ constexpr uint32_t blocks_in_span(int c) {
 
 thread_local ThreadCache* cache __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local bool thread_ended __attribute__((tls_model("initial-exec"))) = false;
-
-// ---- the system's memory ----
-
-// A mapping aligned to `alignment` (a multiple of the page), or null.
-char* map_aligned(size_t bytes, size_t alignment) {
-  void* p =
-      mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) {
-    return nullptr;
-  }
-  char* start = static_cast<char*>(p);
-  const size_t before = -reinterpret_cast<uintptr_t>(start) & (alignment - 1);
-  const size_t after = alignment - before;
-  if (before != 0) {
-    munmap(start, before);
-  }
-  if (after != 0) {
-    munmap(start + before + bytes, after);
-  }
-  return start + before;
-}
-
-void* system_allocate(size_t bytes) {
-  if (bytes >= map_threshold) {
-    char* p = map_aligned(bytes, bytes >= huge_page ? huge_page : page);
-    if (p != nullptr && bytes >= huge_page) {
-      madvise(p, bytes, MADV_HUGEPAGE);  // a wish: without huge pages all works as well
-    }
-    return p;
-  }
-  void* p = nullptr;
-  return posix_memalign(&p, allocation_alignment, bytes) == 0 ? p : nullptr;
-}
-
-void system_free(void* p, size_t bytes) {
-  if (bytes >= map_threshold) {
-    munmap(p, bytes);
-  } else {
-    std::free(p);
-  }
-}
-
-size_t default_limit() {
-  size_t memory =
-      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  // A container may have less than the machine.
-  if (FILE* f = std::fopen("/sys/fs/cgroup/memory.max", "r")) {
-    unsigned long long value = 0;
-    if (std::fscanf(f, "%llu", &value) == 1) {
-      memory = std::min<size_t>(memory, value);
-    }
-    std::fclose(f);
-  }
-  return std::max<size_t>(memory / 4, 1);
-}
 
 [[noreturn]] void out_of_memory(size_t bytes) {
   throw OutOfMemoryError(str("DefaultCPUAllocator: can't allocate memory: you tried to allocate ",

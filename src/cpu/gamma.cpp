@@ -1,6 +1,6 @@
 // Gamma and Dirichlet numbers, one after the other: numbers are drawn in PyTorch's order, so a seed
 // gives its numbers.
-#include "kernels/gamma.h"
+#include "kernels/gamma_random.h"
 
 #include <limits>
 

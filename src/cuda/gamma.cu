@@ -1,5 +1,5 @@
 // Gamma and Dirichlet numbers, computed in double precision whatever the dtype.
-#include "kernels/gamma.h"
+#include "kernels/gamma_random.h"
 
 #include <limits>
 

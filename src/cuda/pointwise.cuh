@@ -9,7 +9,7 @@
 #include "cuda/element.cuh"
 #include "cuda/pointwise.h"
 #include "cuda/runtime.h"
-#include "kernels/gamma.h"
+#include "kernels/gamma_random.h"
 #include "kernels/pointwise_kernel.h"
 #include "kernels/special.h"
 

@@ -32,6 +32,8 @@ const Generator& unwrap_generator(PyObject* o);
 // torch.set_default_device; unset is the CPU.
 std::optional<Device> default_device();
 
+void add_type(PyObject* module, PyTypeObject& type);  // ready, under its own name
 void init_types(PyObject* module);
+void init_generator(PyObject* module);  // by init_types: generator_type.cpp
 
 }  // namespace rushlight::python

@@ -8,7 +8,7 @@
 
 #include <utility>
 
-#include "kernels/gamma.h"
+#include "kernels/gamma_random.h"
 #include "kernels/pointwise_kernel.h"
 #include "kernels/read_element.h"
 #include "kernels/special.h"
