@@ -123,7 +123,7 @@ PyObject* ${name}_run([[maybe_unused]] const Arguments& a) {
   }
   Py_UNREACHABLE();
 }
-constexpr Parser ${name}_parser = {"$name", ${name}_signatures, $count, ${name}_run, &$owner};
+constexpr Parser ${name}_parser = {"$shown", ${name}_signatures, $count, ${name}_run, &$owner};
 
 """
 
@@ -138,10 +138,13 @@ def name_source(name: str, overloads: list[Op]) -> list[str]:
         signatures.append(f"{{{name}_params_{k}, {' | '.join(forms_of(op))}, {op.receiver}, {flags}}},")
         cases += block(f"case {k}:", run_case(op, original))
     first = overloads[0]
-    owner = "nn_owner" if first.nn else "wrapped_owner" if first.wrapped else "ops_owner"
-    count = len(signatures)
+    count, shown, owner = len(signatures), name, "ops_owner"
+    if first.functional_name:
+        shown, owner = first.functional_name, "functional_owner"
+    elif first.nn or first.wrapped:
+        owner = "nn_owner" if first.nn else "wrapped_owner"
     lists = {"tables": tables, "signatures": signatures, "cases": cases}
-    return [*fill(NAME, name=name, count=count, owner=owner, **lists), ""]
+    return [*fill(NAME, name=name, shown=shown, count=count, owner=owner, **lists), ""]
 
 
 # ---- files ----
@@ -164,8 +167,10 @@ def entries(name: str, overloads: list[Op]) -> list[str]:
     lines = []
     for form in (*FUNCTIONS, *METHODS):
         if any(form in forms_of(op) for op in overloads):
-            shown = python_name(overloads[0], form) if form in INPLACE else name
-            lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {quoted(docstring(overloads))}),')
+            first = overloads[0]
+            shown = python_name(first, form) if form in INPLACE else first.functional_name or name
+            also = flag(bool(first.functional) and form in FUNCTIONS)
+            lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {quoted(docstring(overloads))}),')
     return lines
 
 

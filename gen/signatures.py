@@ -42,7 +42,7 @@ def forms_of(op: Op) -> list[str]:
 
 
 def python_name(op: Op, form: str) -> str:
-    return op.inplace_name if form in INPLACE else op.name
+    return op.inplace_name if form in INPLACE else op.functional_name or op.name
 
 
 def has_varargs(op: Op) -> bool:

@@ -43,7 +43,8 @@ def definitions(ops: list[Op], forms: tuple[str, ...]) -> list[str]:
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     template = (Path(__file__).parent / "_C.pyi.in").read_text()
-    functions = {"_functions": definitions([op for op in ops if not op.nn and not op.wrapped], FUNCTIONS)}
+    public = [op for op in ops if not (op.nn or op.wrapped or op.functional_name)]
+    functions = {"_functions": definitions(public, FUNCTIONS)}
     for space in NAMESPACES:
         own = definitions([op for op in ops if op.name.startswith(f"{space}_")], FUNCTIONS)
         functions[f"_{space}"] = [text.replace(f"def {space}_", "def ", 1) for text in own]

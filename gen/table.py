@@ -114,6 +114,7 @@ class Op:
     variants: frozenset[str] = frozenset()
     manual: frozenset[str] = frozenset()
     nn: bool = False
+    functional: bool | str = False  # nn.functional has it, too; a name: only there, and under that
     wrapped: bool = False  # reached through the package's function of the same name only
     inplace_function: bool = False  # NAME_(x) is a function, too
     varargs: bool = False  # the last positional list of tensors takes f(a, b), too
@@ -134,6 +135,11 @@ class Op:
     def symbol(self) -> str:
         """The name of its kernel, shape or view function: unique among overloads."""
         return f"{self.name}_{self.overload}" if self.overload else self.name
+
+    @property
+    def functional_name(self) -> str:
+        """Where it stands in nn.functional only: its name there."""
+        return self.functional if isinstance(self.functional, str) else ""
 
     @property
     def receiver(self) -> int:

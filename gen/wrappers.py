@@ -274,7 +274,8 @@ def remembering(op: Op, form: str) -> list[str]:
 def composite_call(op: Op, form: str) -> str:
     call = f"composite::{op.symbol}({call_arguments(op)})"
     if form == "inplace" and not op.inplace_only:
-        return f"self.copy_({call})"
+        before = f"before_write({commas([a.name for a in op.tensors])})"
+        return f"self.copy_(composite::{op.symbol}({call_arguments(op, self=before)}))"
     if form == "functional" and any(a.type.base == "options" for a in op.args):
         return f"as_leaf({call}, options.requires_grad())"
     return call

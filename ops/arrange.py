@@ -13,6 +13,13 @@ _both = "function method out"
 composite("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
           variants="function",
           doc="All ways to choose r elements, a row for each.")
+composite("cartesian_prod(Tensor[] tensors) -> Tensor", variants="function", varargs=True,
+          doc="All combinations of the elements of vectors, a row for each.")
+composite("block_diag(Tensor[] tensors) -> Tensor", variants="function", varargs=True, cpp_out=True,
+          doc="Matrices along the diagonal of a larger one, zeros elsewhere.")
+composite("unravel_index(Tensor indices, int[] shape) -> Tensor[]", variants="function", own=True,
+          grad="none",
+          doc="Positions in a flattened tensor of this shape as one index for each dimension.")
 composite("nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor", variants=_both,
           grad="none",
           doc="The first `size` indices of elements that are not zero, filled up with fill_value.")

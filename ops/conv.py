@@ -40,12 +40,12 @@ for _n, _d in ((1, "one"), (2, "two"), (3, "three")):
     _common = f"Tensor input, Tensor weight, Tensor? bias=None, int[{_n}] stride=1, "
     composite(f"conv{_n}d({_common}int[{_n}] padding=0, int[{_n}] dilation=1, int groups=1) -> "
               f"Tensor",
-              variants="function",
+              variants="function", functional=True,
               doc=f"Convolution over {_d} dimensions; input (N, C, ...) or (C, ...).",
               autocast="lower")
     composite(f"conv{_n}d.padding({_common}str padding='valid', int[{_n}] dilation=1, int "
               f"groups=1) -> Tensor",
-              variants="function",
+              variants="function", functional=True,
               doc="The same with padding 'same' (at stride 1: the size stays) or 'valid' (none).",
               autocast="lower")
     _suffix = "" if _n == 1 else ".input"
@@ -53,11 +53,12 @@ for _n, _d in ((1, "one"), (2, "two"), (3, "three")):
               f"int groups=1, int[{_n}] dilation=1) -> Tensor",
               overloads=[f"conv_transpose{_n}d{_suffix}(input, weight, bias, stride, padding, "
                          f"output_padding, groups, dilation)"],
-              variants="function", doc=f"Transposed convolution over {_d} dimensions.",
+              variants="function", functional=True,
+              doc=f"Transposed convolution over {_d} dimensions.",
               autocast="lower")
 
 composite("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
-          variants="function",
+          variants="function", functional=True,
           doc="Convolution of (time, batch, channels) with a weight (taps, channels in, channels "
               "out).", cpp_out=True,
           autocast="lower")

@@ -11,6 +11,9 @@ composite("empty(int[] size, *, options, MemoryFormat? memory_format=None) -> Te
           overloads=["empty.memory_format(size, options, memory_format)"])
 composite("empty_strided(int[] size, int[] stride, *, options) -> Tensor", variants=_function,
           doc="Uninitialised memory with given strides.", cpp_out=True)
+composite("empty_permuted(int[] size, int[] physical_layout, *, options) -> Tensor",
+          variants="function", cpp_out=True,
+          doc="Uninitialised memory whose dimensions lie in it in the order `physical_layout`.")
 composite("zeros(int[] size, *, options) -> Tensor", variants=_both, ref="numpy.zeros",
           doc="All zeros.")
 composite("ones(int[] size, *, options) -> Tensor", variants=_both, ref="numpy.ones",

@@ -12,7 +12,7 @@ op("index(Tensor self, Tensor?[] indices) -> Tensor", kernel=custom(), variants=
    jvp="linear", batch="batched_index(self, indices, batch)")
 op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
    kernel=update(),
-   variants="function method inplace",
+   variants="function method inplace", inplace_function=True,
    grad={"self": "accumulate ? grad : grad.index_put(indices, zeros({}, grad.options()), false)",
          "values": "grad.index(indices)"},
    doc="Writes values at positions given by index tensors; `accumulate` adds instead.",
@@ -141,6 +141,7 @@ op("masked_select(Tensor self, Tensor mask) -> Tensor", kernel=dynamic(isa=True)
    doc="The elements where the mask is true.",
    jvp="linear")
 op("nonzero(Tensor self) -> Tensor", kernel=dynamic(isa=True), grad="none", ref="numpy.argwhere",
+   wrapped=True,
    doc="The indices of the elements that are not zero, a row each.")
 composite("nonzero_numpy(Tensor self) -> Tensor[]", variants="method",
           doc="`nonzero` as one tensor per dimension.")
@@ -174,8 +175,9 @@ composite("column_stack(Tensor[] tensors) -> Tensor", variants="function out",
           ref="numpy.column_stack", doc="Tensors as columns, side by side.")
 composite("dstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.dstack",
           doc="Tensors along a third dimension.")
-composite("meshgrid(Tensor[] tensors, *, str indexing='ij') -> Tensor[]", ref="numpy.meshgrid",
-          doc="Coordinates of a grid whose axes are the given vectors.",
+composite("meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]", ref="numpy.meshgrid",
+          variants="function", varargs=True,
+          doc="Grids of coordinates from vectors, one for each; dimensions in 'ij' or 'xy' order.",
           overloads=["meshgrid(tensors)", "meshgrid.indexing(tensors, *, str indexing)"])
 
 # ---- rearranging ----
@@ -221,5 +223,5 @@ composite("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=N
 composite("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
           variants="function",
           doc="Each number i repeats[i] times.", cpp_out=True)
-composite("one_hot(Tensor self, int num_classes=-1) -> Tensor", nn=True,
+composite("one_hot(Tensor self, int num_classes=-1) -> Tensor", nn=True, functional=True,
           doc="Rows of zeros with a one where the class number says.")

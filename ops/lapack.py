@@ -49,6 +49,8 @@ op("linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -
 composite("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
           variants=_free,
           doc="Both factors of P L U in one matrix, and row exchanges.")
+composite("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, "
+          "Tensor pivots, Tensor info)", variants="function", doc="`linalg.lu_factor_ex`.")
 composite("linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
           variants=_free, doc="P L U = A.")
 composite("linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool "
@@ -181,7 +183,7 @@ composite("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool
 
 op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) "
    "-> (Tensor U, Tensor S, Tensor Vh)", **_inner, undefined_grads=True,
-   grad={"A": "svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh, full_matrices)"},
+   grad={"A": "svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh)"},
    doc="`linalg.svd`; U and Vh are empty if not wanted.",
    overloads=["_linalg_svd.U(A, full_matrices, compute_uv, driver, U!, S!, Vh!)"],
    jvp="twice: vectors of singular values are given up to a phase", batch="leading")
@@ -246,6 +248,17 @@ op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False
          "B": "linalg_ldl_solve(LD.conj(), pivots, grad, hermitian)"},
    doc="X with A X = B from the factors of `ldl_factor`.",
    jvp={"B": "linalg_ldl_solve(LD, pivots, B_t, hermitian)"}, batch="leading")
+
+# ---- approximations of low rank ----
+
+composite("svd_lowrank(Tensor A, int? q=6, int? niter=2, Tensor? M=None) -> (Tensor, Tensor, "
+          "Tensor)", variants="function", own=True,
+          doc="U, S, V of the best approximation of rank q to A (or A - M), about: A = U diag(S) "
+              "V^H, from q random directions that A is applied to niter times.")
+composite("pca_lowrank(Tensor A, int? q=None, bool center=True, int niter=2) -> (Tensor, Tensor, "
+          "Tensor)", variants="function", own=True,
+          doc="Principal components: `svd_lowrank` of the rows of A, their mean taken away if "
+              "`center`.")
 
 # ---- numbers about a matrix ----
 

@@ -53,7 +53,7 @@ op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar 
    batch="batched_baddbmm(self, batch1, batch2, beta, alpha, batch)",
    autocast="lower")
 op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-   kernel=update(isa=False),
+   kernel=update(isa=False), inplace_function=True,
    grad={"self": "scaled(grad, beta.conj())",
          "mat": "scaled(outer(grad, vec.conj()), alpha.conj())",
          "vec": "scaled(mat.adjoint().mv(grad), alpha.conj())"},
@@ -63,7 +63,7 @@ op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)
          "batch).unsqueeze(-1), beta, alpha).squeeze(-1)",
    autocast={"accelerator": "lower"})
 op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=custom(isa=False),
-   nn=True,
+   nn=True, functional=True,
    variants="function",
    node={"input.dim() == 2 && weight.dim() == 2": "MmBackward0",
          "input.dim() == 2 && weight.dim() == 2 && bias.defined()": "AddmmBackward0"},
@@ -102,28 +102,27 @@ composite("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, S
 composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function out",
           doc="The product of several matrices, in the cheapest order.",
           autocast="lower")
+composite("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+          variants="function out", wrapped=True,
+          doc="Sums of products over pairs of dimensions.")
 composite("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
-          variants="function",
+          variants="function", varargs=True, wrapped=True,
           ref="numpy.einsum",
           doc="Sums of products in Einstein's notation: `einsum('ij,jk->ik', a, b)`.")
 composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
-          variants="function",
+          variants="function", functional=True,
           doc="input1 @ weight[o] @ input2 + bias[o] over the last dimensions, for each output o.",
           autocast="promote")
 
 # ---- products in a wider dtype ----
 
-composite("mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor", variants="function",
-          cpp_out=True,
-          doc="`mm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")
-composite("bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor",
-          variants="function", cpp_out=True,
-          doc="`bmm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")
-composite("addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar "
-          "beta=1, Scalar alpha=1) -> Tensor",
-          variants="function", cpp_out=True,
-          doc="`addmm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")
-composite("baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, "
-          "Scalar beta=1, "
-          "Scalar alpha=1) -> Tensor", variants="function", cpp_out=True,
-          doc="`baddbmm` of 16-bit matrices, summed and given as out_dtype: float32, or theirs.")
+for _name, _arguments, _factors in (
+    ("mm", "Tensor self, Tensor mat2", ""),
+    ("bmm", "Tensor self, Tensor mat2", ""),
+    ("addmm", "Tensor self, Tensor mat1, Tensor mat2", ", *, Scalar beta=1, Scalar alpha=1"),
+    ("baddbmm", "Tensor self, Tensor batch1, Tensor batch2", ", *, Scalar beta=1, Scalar alpha=1"),
+):
+    composite(f"{_name}.dtype({_arguments}, ScalarType out_dtype{_factors}) -> Tensor",
+              variants="function", cpp_out=True,
+              doc=f"`{_name}` of 16-bit matrices, summed and given as out_dtype: float32, or "
+                  f"theirs.")

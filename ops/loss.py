@@ -204,14 +204,23 @@ composite(f"embedding_bag.padding_idx({_BAGS}, bool scale_grad_by_freq, int mode
           f"Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> {_FOUR}",
           variants="function",
           doc="The same, without the indices that are padding_idx.")
+composite("_rows_of_embedding(Tensor input, Tensor weight, int? padding_idx=None, float? "
+          "max_norm=None, float norm_type=2, bool scale_grad_by_freq=False, bool sparse=False) -> "
+          "Tensor",
+          variants="function", functional="embedding", own=True,
+          doc="The rows of `weight` at the indices `input`; `padding_idx` names a row whose "
+              "gradient stays zero; rows longer than `max_norm` are shortened in place first.")
 composite("_bags_of_embeddings(Tensor input, Tensor weight, Tensor? offsets=None, float? "
           "max_norm=None, "
           "float norm_type=2, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, "
           "Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) "
           "-> Tensor",
-          **_torch, doc="`embedding_bag` of indices in rows, or in one row with offsets; rows of "
-                        "weight that are longer "
-                        "than max_norm are shortened first.", own=True)
+          variants="function", functional="embedding_bag", own=True,
+          doc="Sums, means or maxima (`mode`) of the rows of `weight` at bags of indices: rows of "
+              "`input`, or one row with `offsets`, where the bags begin (and, with "
+              "`include_last_offset`, the last one ends). `per_sample_weights` are factors of the "
+              "rows (sums only), `padding_idx` counts for nothing; rows longer than `max_norm` "
+              "are shortened in place first.")
 
 # ---- alignments ----
 

@@ -105,7 +105,7 @@ composite("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? runnin
                      "momentum, eps, bool cudnn_enabled)"])
 composite("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? "
           "bias=None, float eps=1e-05, "
-          "bool cudnn_enable=True) -> Tensor", variants="function",
+          "bool cudnn_enable=True) -> Tensor", variants="function", functional=True,
           doc="Layer normalisation over the last dimensions.",
           autocast={"accelerator": "float32"})
 composite("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
@@ -122,14 +122,34 @@ composite("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? run
                      "use_input_stats, momentum, eps, bool cudnn_enabled)"])
 composite("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> "
           "Tensor",
-          variants="function",
+          variants="function", functional=True,
           doc="input / sqrt(mean(input ** 2) + eps) * weight over the last dimensions.")
 composite("local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float "
           "k=1) -> Tensor",
-          variants="function", nn=True,
+          variants="function", nn=True, functional=True,
           doc="input over (k + alpha * the mean square of `size` neighbouring channels) to the "
               "power beta.", own=True,
           autocast={"cpu": "float32"})
 composite("normalize(Tensor input, float p=2, int[1] dim=1, float eps=1e-12) -> Tensor",
-          variants="function out", nn=True,
+          variants="function out", nn=True, functional=True,
           doc="input over the larger of its p-norm along dim and eps.", own=True)
+
+# ---- as nn.functional has them: checked ----
+
+composite("_batch_norm_of_values(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? "
+          "weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float "
+          "eps=1e-05) -> Tensor",
+          variants="function", functional="batch_norm", own=True,
+          doc="Normalises each channel by its mean and variance, in training those of the batch, "
+              "towards which the running ones (if any) move by `momentum`; needs more than one "
+              "value a channel there.")
+composite("_instance_norm_of_values(Tensor input, Tensor? running_mean=None, Tensor? "
+          "running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, "
+          "float momentum=0.1, float eps=1e-05) -> Tensor",
+          variants="function", functional="instance_norm", own=True,
+          doc="Normalises each channel of each sample, which needs more than one value a channel.")
+composite("_group_norm_of_values(Tensor input, int num_groups, Tensor? weight=None, Tensor? "
+          "bias=None, float eps=1e-05) -> Tensor",
+          variants="function", functional="group_norm", own=True,
+          doc="Normalises each of `num_groups` groups of channels of each sample; needs more than "
+              "one value a group.")

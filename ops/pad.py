@@ -17,5 +17,5 @@ op("_pad_edges_backward(Tensor grad_output, int[] input_size, int[] pad, str mod
    doc="Adds the gradient of repeated elements up.", own=True,
    jvp="linear", batch="fold")
 composite("pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor",
-          variants="function", nn=True,
+          variants="function", nn=True, functional=True,
           doc="Pads with one value, or by reflecting, repeating the edge, or going round.")

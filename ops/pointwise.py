@@ -270,7 +270,7 @@ op("sqrt(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (2 * result.
 op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * result.pow(3).conj()"},
    doc="1 / sqrt(self).",
    autocast={"accelerator": "float32"})
-op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
+op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats, inplace_function=True,
    node={"self.impl()->is_wrapped_number()": 1, "other.impl()->is_wrapped_number()": 2},
    grad={"self": "where(self.eq(0).logical_and(other.le(0)), 0, grad * other.log())",
          "other": "grad * self / other"}, doc="self * log(other), 0 where self is 0.",
@@ -322,7 +322,8 @@ op("sinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cosh().
 op("cosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.sinh().conj()"},
    ref="numpy.cosh", doc="Hyperbolic cosine.",
    autocast={"accelerator": "float32"})
-op("tanh(Tensor self) -> Tensor", **_complex, grad={"self": "tanh_backward(grad, result)"},
+op("tanh(Tensor self) -> Tensor", **_complex, functional=True,
+   grad={"self": "tanh_backward(grad, result)"},
    ref="numpy.tanh", doc="Hyperbolic tangent.")
 op("asinh(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad * (self * self + 1).rsqrt().conj()"},
@@ -351,7 +352,8 @@ op("erfinv(Tensor self) -> Tensor", **_floats,
    grad={"self": "grad * (0.886226925452758 * (result * result).exp())"},
    doc="The inverse of erf.",
    autocast={"accelerator": "float32"})
-op("sigmoid(Tensor self) -> Tensor", **_complex, grad={"self": "sigmoid_backward(grad, result)"},
+op("sigmoid(Tensor self) -> Tensor", **_complex, functional=True,
+   grad={"self": "sigmoid_backward(grad, result)"},
    doc="1 / (1 + exp(-self)).")
 op("_logit(Tensor self) -> Tensor", **_floats, variants="function",
    grad={"self": "grad / (self * (1 - self))"},
@@ -406,7 +408,7 @@ composite("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? n
           doc="NaN and infinities replaced: by 0 and the largest numbers, or by what is given.")
 composite("nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) "
           "-> Tensor(a!)",
-          variants="method inplace", doc="`nan_to_num` in place.")
+          variants="function method inplace", doc="`nan_to_num` in place.")
 
 # ---- comparison, logic, bits ----
 
@@ -481,6 +483,7 @@ op("_clamp(Tensor self, Tensor|Scalar min, Tensor|Scalar max) -> Tensor",
          "max": "where((self > max).logical_or(max < min), grad, 0)"},
    doc="`clamp` with both bounds.", own=True)
 op("clamp_min(Tensor self, Tensor|Scalar min) -> Tensor", kernel=pointwise(real),
+   inplace_function=True,
    grad={"self": "where(self >= min, grad, 0)", "min": "where(self < min, grad, 0)"},
    doc="At least min.",
    overloads=["clamp_min(self, Scalar min)", "clamp_min.Tensor(self, Tensor min)",
@@ -488,6 +491,7 @@ op("clamp_min(Tensor self, Tensor|Scalar min) -> Tensor", kernel=pointwise(real)
               "clamp_min.Tensor_out(self, Tensor min, out!)",
               "clamp_min.out(self, Scalar min, out!)"])
 op("clamp_max(Tensor self, Tensor|Scalar max) -> Tensor", kernel=pointwise(real),
+   inplace_function=True,
    grad={"self": "where(self <= max, grad, 0)", "max": "where(self > max, grad, 0)"},
    doc="At most max.",
    overloads=["clamp_max(self, Scalar max)", "clamp_max.Tensor(self, Tensor max)",
@@ -518,11 +522,11 @@ composite("where.self(Tensor condition, Tensor|Scalar self, Tensor|Scalar other)
 
 # ---- activations ----
 
-op("relu(Tensor self) -> Tensor", kernel=pointwise(real),
+op("relu(Tensor self) -> Tensor", kernel=pointwise(real), functional=True,
    grad={"self": "threshold_backward(grad, result, 0)"},
    doc="max(self, 0).")
 op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", kernel=pointwise(real),
-   nn=True,
+   functional=True, inplace_function=True,
    variants="function inplace", grad={"self": "threshold_backward(grad, self, threshold)"},
    doc="self above the threshold, else value.")
 op("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
@@ -532,7 +536,8 @@ op("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Ten
    doc="The gradient of `threshold`.",
    overloads=["threshold_backward.grad_input(grad_output, self, threshold, grad_input!)"])
 op("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
-   kernel=pointwise(real, check=["check_limits(self, min_val, max_val)"]), nn=True,
+   kernel=pointwise(real, check=["check_limits(self, min_val, max_val)"]),
+   nn=True, functional=True,
    variants="function inplace", grad={"self": "hardtanh_backward(grad, self, min_val, max_val)"},
    doc="self clamped to [min_val, max_val].")
 op("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
@@ -545,7 +550,7 @@ composite("relu6(Tensor self) -> Tensor", nn=True, variants="function",
 composite("relu6_(Tensor(a!) self) -> Tensor(a!)", nn=True, variants="inplace",
           doc="`relu6` in place.")
 op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **_activation, nn=True,
-   variants="function inplace",
+   functional=True, variants="function inplace",
    grad={"self": "leaky_relu_backward(grad, self, negative_slope)"},
    doc="self, times negative_slope below 0.")
 op("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope) -> Tensor",
@@ -553,7 +558,7 @@ op("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope) 
    grad={"grad_output": "leaky_relu_backward(grad, self, negative_slope)", "self": _zero},
    doc="The gradient of `leaky_relu`.")
 op("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-   **_activation, nn=True,
+   **_activation, nn=True, functional=True,
    variants="function inplace",
    grad={"self": "elu_backward(grad, self, alpha, scale, input_scale)"},
    doc="scale * self, and scale * alpha * expm1(input_scale * self) below 0.")
@@ -564,16 +569,16 @@ op("elu_backward(Tensor grad_output, Tensor self, Scalar alpha, Scalar scale, Sc
    doc="The gradient of `elu`.")
 composite("selu(Tensor self) -> Tensor", variants="function",
           doc="`elu` with the constants of self-normalising networks.")
-composite("selu_(Tensor(a!) self) -> Tensor(a!)", variants="function inplace",
+composite("selu_(Tensor(a!) self) -> Tensor(a!)", variants="function inplace", functional=True,
           doc="`selu` in place.")
 composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", variants="function",
           doc="max(0, self) + min(0, alpha * expm1(self / alpha)).", cpp_out=True)
 composite("celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", variants="function inplace",
-          doc="`celu` in place.")
+          functional=True, doc="`celu` in place.")
 op("gelu(Tensor self, *, str approximate='none') -> Tensor",
    kernel=pointwise(floating, formulas=[formula("gelu_tanh", when='approximate == "tanh"'),
                                         formula("gelu_erf")]),
-   nn=True, variants="function",
+   nn=True, functional=True, variants="function",
    grad={"self": "gelu_backward(grad, self, approximate)"},
    doc="self times the normal distribution function, exact or by tanh.")
 op("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
@@ -604,7 +609,7 @@ op("mish_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward, cpp_
          "self": "mish_double_backward(grad, grad_output, self)"},
    doc="The gradient of `mish`.")
 op("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", **_activation, nn=True,
-   variants="function",
+   functional=True, variants="function",
    grad={"self": "softplus_backward(grad, self, beta, threshold)"},
    doc="log(1 + exp(beta * self)) / beta, self above threshold / beta.",
    autocast={"accelerator": "float32"})
@@ -616,6 +621,8 @@ op("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar thres
    overloads=["softplus_backward.grad_input(grad_output, self, beta, threshold, grad_input!)"])
 op("log_sigmoid(Tensor self) -> Tensor", **_activation, nn=True, variants="function",
    grad={"self": "grad * sigmoid(-self)"}, doc="log(sigmoid(self)).")
+composite("logsigmoid(Tensor self) -> Tensor", nn=True, functional=True, variants="function",
+          doc="`log_sigmoid`.", own=True)
 op("hardswish(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace",
    grad={"self": "hardswish_backward(grad, self)"}, doc="self * hardsigmoid(self).")
 op("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward,
@@ -628,22 +635,23 @@ op("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", **_backwar
    doc="The gradient of `hardsigmoid`.",
    overloads=["hardsigmoid_backward.grad_input(grad_output, self, grad_input!)"])
 op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation, variants="function method",
+   functional=True,
    grad={"self": "hardshrink_backward(grad, self, lambd)"}, doc="0 within [-lambd, lambd].")
-op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation, nn=True,
+op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation, nn=True, functional=True,
    variants="function",
    grad={"self": "hardshrink_backward(grad, self, lambd)"}, doc="self moved towards 0 by lambd.")
 op("hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", **_backward,
    grad={"grad_out": "hardshrink_backward(grad, self, lambd)", "self": _zero},
    doc="The gradient of `hardshrink` and `softshrink`.",
    overloads=["hardshrink_backward.grad_input(grad_out, self, lambd, grad_input!)"])
-composite("softsign(Tensor self) -> Tensor", nn=True, variants="function",
+composite("softsign(Tensor self) -> Tensor", nn=True, functional=True, variants="function",
           doc="self / (1 + |self|).", own=True)
-composite("tanhshrink(Tensor self) -> Tensor", nn=True, variants="function",
+composite("tanhshrink(Tensor self) -> Tensor", nn=True, functional=True, variants="function",
           doc="self - tanh(self).", own=True)
 composite("prelu(Tensor self, Tensor weight) -> Tensor", variants="function method",
-          doc="self, times weight (one, or one per channel) below 0.",
+          functional=True, doc="self, times weight (one, or one per channel) below 0.",
           autocast="lower")
-composite("glu(Tensor self, int dim=-1) -> Tensor", nn=True, variants="function",
+composite("glu(Tensor self, int dim=-1) -> Tensor", nn=True, functional=True, variants="function",
           doc="One half along dim times the sigmoid of the other.", cpp_out=True)
 op("sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
    kernel=pointwise(floating, complex_), variants="function",
@@ -719,10 +727,11 @@ composite("equal(Tensor self, Tensor other) -> bool", ref="numpy.array_equal",
 # ---- writing ----
 
 op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)",
-   kernel=update(isa=False, constant=True),
+   kernel=update(isa=False, constant=True), variants="function method inplace",
    grad={"self": _zero, "value": "grad.sum()"}, doc="All elements become value.",
    jvp={"self": "zeros_like(self_t)", "value": "value_t"}, batch="aligned")
 op("zero_(Tensor(a!) self) -> Tensor(a!)", kernel=update(isa=False, constant=True),
+   variants="function method inplace",
    grad={"self": _zero}, doc="All elements become 0.",
    batch="aligned")
 

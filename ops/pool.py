@@ -79,11 +79,11 @@ for _n in (1, 2, 3):
     _more = ", int? divisor_override=None" if _n > 1 else ""
     composite(f"avg_pool{_n}d(Tensor self, {_sizes}, bool ceil_mode=False, bool "
               f"count_include_pad=True{_more}) -> Tensor",
-              variants="function", nn=_n > 1, cpp_out=True,
+              variants="function", nn=_n > 1, functional=True, cpp_out=True,
               doc=f"The mean of each window over {_dims}.",
               autocast={"cpu": "float32"} if _n == 3 else None)
     composite(f"adaptive_avg_pool{_n}d(Tensor self, int[{_n}] output_size) -> Tensor",
-              variants="function", nn=_n > 1,
+              variants="function", nn=_n > 1, functional=_n == 1,
               cpp_out=True, doc=f"Means of nearly equal windows over {_dims}.",
               autocast={"cpu": "float32"} if _n == 3 else None)
     composite(f"adaptive_max_pool{_n}d(Tensor self, int[{_n}] output_size) -> (Tensor, Tensor)",
@@ -94,7 +94,7 @@ for _n in (1, 2, 3):
               autocast={"cpu": "float32"} if _n == 3 else None)
     composite(f"lp_pool{_n}d(Tensor self, float norm_type, int[{_n}] kernel_size, int[{_n}]? "
               f"stride=None, "
-              "bool ceil_mode=False) -> Tensor", variants="function", nn=True,
+              "bool ceil_mode=False) -> Tensor", variants="function", nn=True, functional=True,
               doc=f"The p-norm of each window over {_dims}.", own=True)
 
 # ---- windows at random places ----

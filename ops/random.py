@@ -42,78 +42,50 @@ _fill("log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? gen
 _fill("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)",
       "How many trials of probability p it takes to succeed.")
 
-def _with_generator(call, like=False):
-    """Overloads without and with a generator: rand, .generator, .out, .generator_out."""
-    name, _, arguments = call.partition("(")
-    options = "options, memory_format" if like else "options"
-    out = "memory_format, out!" if like else "out!"
-    return [
-        f"{name}{overload}({arguments.replace('$', rest)}"
-        for overload, rest in (("", options), (".generator", f"*, Generator? generator, {options}"),
-                               (".out", out),
-                               (".generator_out", f"*, Generator? generator, {out}"))
-    ]
+def _with_generator(call, rest="options", name="", kind=""):
+    """Overloads without and with a generator, and their out= forms: NAME_generator_KIND_out and so
+    on. In the call `$` stands for `rest`, without the options in those that write."""
+    function, _, arguments = call.partition("(")
+    overloads = []
+    for out in ("", "out"):
+        said = "memory_format, out!" if "memory_format" in rest else "out!"
+        for generator in ("", "generator"):
+            overload = "_".join(filter(None, (name, generator, kind, out)))
+            more = ("*, Generator? generator, " if generator else "") + (said if out else rest)
+            called = ".".join(filter(None, (function, overload)))
+            overloads.append(f"{called}({arguments.replace('$', more)}")
+    return overloads
 
 
+_like = "options, memory_format"
+# int64 by default, and that is what PyTorch's schema says.
+_int64 = "dtype=Int64, layout, device, pin_memory"
+_drawn = "*, Generator? generator=None, options"
+_drawn_like = f"{_drawn}, MemoryFormat? memory_format=None"
 for _name, _doc in (("rand", "Uniform numbers in [0, 1)."), ("randn", "Standard normal numbers.")):
-    composite(f"{_name}(int[] size, *, Generator? generator=None, options) -> Tensor",
-              variants=_function, doc=_doc,
+    composite(f"{_name}(int[] size, {_drawn}) -> Tensor", variants=_function, doc=_doc,
               overloads=_with_generator(f"{_name}(size, $)"))
-    composite(f"{_name}_like(Tensor self, *, Generator? generator=None, options, MemoryFormat? "
-              f"memory_format=None) -> Tensor",
+    composite(f"{_name}_like(Tensor self, {_drawn_like}) -> Tensor",
               variants="function", cpp_out=True, doc=_doc,
-              overloads=_with_generator(f"{_name}_like(self, $)", like=True))
-composite("randint(int high, int[] size, *, Generator? generator=None, options) -> Tensor",
-          variants=_function,
+              overloads=_with_generator(f"{_name}_like(self, $)", _like))
+composite(f"randint(int high, int[] size, {_drawn}) -> Tensor", variants=_function,
           doc="Integers in [0, high), int64 by default.",
-          overloads=["randint.generator(high, size, *, Generator? generator, dtype=Int64, layout, "
-                     "device, pin_memory)",
-                     "randint(high, size, dtype=Int64, layout, device, pin_memory)",
-                     "randint.generator_out(high, size, *, Generator? generator, out!)",
-                     "randint.out(high, size, out!)"])
-composite("randint.low(int low, int high, int[] size, *, Generator? generator=None, options) -> "
-          "Tensor",
-          variants=_function, doc="Integers in [low, high), int64 by default.",
-          overloads=["randint.low_generator(low, high, size, *, Generator? generator, dtype=Int64, "
-                     "layout, device, pin_memory)",
-                     "randint.low(low, high, size, dtype=Int64, layout, device, pin_memory)",
-                     "randint.low_generator_out(low, high, size, *, Generator? generator, out!)",
-                     "randint.low_out(low, high, size, out!)"])
-composite("randint_like(Tensor self, int high, *, Generator? generator=None, options, "
-          "MemoryFormat? memory_format=None) -> Tensor",
+          overloads=_with_generator("randint(high, size, $)", _int64))
+composite(f"randint.low(int low, int high, int[] size, {_drawn}) -> Tensor", variants=_function,
+          doc="Integers in [low, high), int64 by default.",
+          overloads=_with_generator("randint(low, high, size, $)", _int64, "low"))
+composite(f"randint_like(Tensor self, int high, {_drawn_like}) -> Tensor",
           variants="function", doc="Integers in [0, high).", cpp_out=True,
-          overloads=["randint_like.generator(self, high, *, Generator? generator, options, "
-                     "memory_format)",
-                     "randint_like(self, high, options, memory_format)",
-                     "randint_like.generator_out(self, high, *, Generator? generator, "
-                     "memory_format, out!)",
-                     "randint_like.out(self, high, memory_format, out!)"])
-composite("randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, options, "
-          "MemoryFormat? memory_format=None) -> Tensor",
+          overloads=_with_generator("randint_like(self, high, $)", _like))
+composite(f"randint_like.low(Tensor self, int low, int high, {_drawn_like}) -> Tensor",
           variants="function", doc="Integers in [low, high).", cpp_out=True,
-          overloads=["randint_like.low_generator_dtype(self, low, high, *, Generator? generator, "
-                     "options, memory_format)",
-                     "randint_like.low_dtype(self, low, high, options, memory_format)",
-                     "randint_like.low_generator_dtype_out(self, low, high, *, Generator? "
-                     "generator, memory_format, out!)",
-                     "randint_like.low_dtype_out(self, low, high, memory_format, out!)"])
-composite("randint_like.Tensor(Tensor self, Tensor high, *, Generator? generator=None, options, "
-          "MemoryFormat? memory_format=None) "
-          "-> Tensor", variants="function", cpp_out=True,
-          doc="Integers in [0, high) for a 0-d tensor.",
-          overloads=["randint_like.Tensor_generator(self, high, *, Generator? generator, options, "
-                     "memory_format)",
-                     "randint_like.Tensor(self, high, options, memory_format)",
-                     "randint_like.Tensor_generator_out(self, high, *, Generator? generator, "
-                     "memory_format, out!)",
-                     "randint_like.Tensor_out(self, high, memory_format, out!)"])
-composite("randperm(int n, *, Generator? generator=None, options) -> Tensor", variants=_function,
+          overloads=_with_generator("randint_like(self, low, high, $)", _like, "low", "dtype"))
+composite(f"randint_like.Tensor(Tensor self, Tensor high, {_drawn_like}) -> Tensor",
+          variants="function", cpp_out=True, doc="Integers in [0, high) for a 0-d tensor.",
+          overloads=_with_generator("randint_like(self, high, $)", _like, "Tensor"))
+composite(f"randperm(int n, {_drawn}) -> Tensor", variants=_function,
           doc="The numbers below n in random order, int64 by default.",
-          overloads=["randperm.generator(n, *, Generator? generator, dtype=Int64, layout, device, "
-                     "pin_memory)",
-                     "randperm(n, dtype=Int64, layout, device, pin_memory)",
-                     "randperm.generator_out(n, *, Generator? generator, out!)",
-                     "randperm.out(n, out!)"])
+          overloads=_with_generator("randperm(n, $)", _int64))
 composite("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
           variants="function method out",
           doc="1 with the probabilities of self, else 0.")
@@ -195,7 +167,7 @@ composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.333333333333333
           doc="leaky_relu with slopes drawn from [lower, upper] in training, their mean otherwise.")
 composite("rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
           "training=False, "
-          "Generator? generator=None) -> Tensor(a!)", variants="function inplace",
+          "Generator? generator=None) -> Tensor(a!)", variants="function inplace", functional=True,
           doc="`rrelu` in place.")
 op("_draw_from_cumulative(Tensor cumulative, int num_samples, *, Generator? generator=None) -> "
    "Tensor",

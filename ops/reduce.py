@@ -192,7 +192,7 @@ op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim
    autocast={"accelerator": "float32"})
 composite("norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
           "dtype=None) -> Tensor",
-          doc="`linalg_vector_norm`; None is 2.", cpp_out=True,
+          doc="`linalg_vector_norm`; None is 2.", cpp_out=True, wrapped=True,
           overloads=["norm.ScalarOpt_dim_dtype(self, Scalar? p, int[1] dim, bool keepdim, *, "
                      "ScalarType dtype)",
                      "norm.ScalarOpt_dtype(self, Scalar? p, *, ScalarType dtype)",

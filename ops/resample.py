@@ -92,10 +92,10 @@ composite("affine_grid_generator(Tensor theta, int[] size, bool align_corners) -
           cpp_out=True)
 composite("grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', "
           "bool? align_corners=None) "
-          "-> Tensor", variants="function", nn=True,
+          "-> Tensor", variants="function", nn=True, functional=True,
           doc="`grid_sampler` with its modes in words: bilinear, nearest or bicubic; zeros, border "
               "or reflection.", own=True)
 composite("affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor",
-          variants="function", nn=True,
+          variants="function", nn=True, functional=True,
           doc="`affine_grid_generator` for floating theta (N, 2, 3) or (N, 3, 4) and sizes of "
               "images.", own=True)

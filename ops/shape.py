@@ -61,10 +61,6 @@ view("view_dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
      variants="", view_kind="NoGrad",
      doc="The same bytes read as another dtype.", own=True,
      batch="leading")
-view("split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]",
-     grad={"self": "split_backward(grad_list, self.sizes(), self.options(), split_size, dim)"},
-     variants="",
-     doc="Consecutive pieces of the given lengths.")
 view("unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]",
      grad={"self": "unbind_backward(grad_list, self.sizes(), self.options(), dim)"},
      doc="All slices along a dimension.",
@@ -143,7 +139,7 @@ composite("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", variants="meth
 composite("broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)", ref="numpy.broadcast_to",
           doc="`expand` as a function.")
 composite("broadcast_tensors(Tensor[] tensors) -> Tensor[]", ref="numpy.broadcast_arrays",
-          variants="function", doc="All expanded to their common shape.")
+          variants="function", varargs=True, doc="All expanded to their common shape.")
 composite("sum_to_size(Tensor self, int[] size) -> Tensor", variants="method",
           doc="Sums what `expand` to self's shape repeats.")
 composite("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", ref="numpy.swapaxes",
@@ -167,6 +163,9 @@ composite("narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> T
 composite("split(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]",
           doc="Pieces of one length; the last may be shorter.",
           overloads=["split.Tensor(self, split_size, dim)"])
+view("split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]",
+     grad={"self": "split_backward(grad_list, self.sizes(), self.options(), split_size, dim)"},
+     node=0, doc="Consecutive pieces of the given lengths.")
 composite("split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
           doc="Pieces of given lengths.")
 composite("chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]",
@@ -197,6 +196,8 @@ composite("type_as(Tensor self, Tensor other) -> Tensor", variants="method",
           doc="`to` the dtype of other.")
 composite("detach(Tensor(a) self) -> Tensor(a)", seen_whole=True,
           doc="The same memory outside the graph.")
+composite("detach_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
+          doc="Take this tensor out of the graph, in place.")
 composite("lift_fresh(Tensor(a) self) -> Tensor(a)", variants="", seen_whole=True,
           doc="The tensor itself: how levels see one that was made from Python's numbers.")
 composite("_local_scalar_dense(Tensor self) -> Scalar", variants="", grad="none", seen_whole=True,
@@ -208,8 +209,23 @@ composite("atleast_2d(Tensor self) -> Tensor", ref="numpy.atleast_2d", variants=
 composite("atleast_3d(Tensor self) -> Tensor", ref="numpy.atleast_3d", variants="function",
           doc="At least three dimensions.")
 for _n in (1, 2, 3):
-    composite(f"atleast_{_n}d.Sequence(Tensor[] tensors) -> Tensor[]", variants="",
-              doc=f"`atleast_{_n}d` of each.")
+    composite(f"atleast_{_n}d.Sequence(Tensor[] tensors) -> Tensor[]", variants="function",
+              varargs=True, doc=f"`atleast_{_n}d` of each.")
+
+# ---- questions ----
+
+for _name, _other, _doc in (
+    ("is_nonzero", "", "Whether its only element is not zero."),
+    ("is_same_size", ", Tensor other", "Whether two tensors have the same sizes."),
+):
+    composite(f"{_name}(Tensor self{_other}) -> bool", grad="none", doc=_doc)
+# Methods by hand, which do not look at arguments.
+for _name, _result, _doc in (
+    ("is_signed", "bool", "Whether its dtype has negative numbers."),
+    ("is_inference", "bool", "Whether it was made in inference mode."),
+    ("get_device", "int", "The number of its GPU; -1 on the CPU."),
+):
+    composite(f"{_name}(Tensor self) -> {_result}", variants="function", grad="none", doc=_doc)
 
 # ---- geometry changed in place ----
 
@@ -230,10 +246,10 @@ composite("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", variants="method
           doc="`unsqueeze` in place.")
 composite("as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> "
           "Tensor(a!)",
-          variants="method inplace", doc="`as_strided` in place.")
+          variants="function method inplace", doc="`as_strided` in place.")
 composite("resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
           variants="method inplace",
           doc="New sizes; the storage grows when needed and keeps its contents.")
 composite("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) "
           "-> Tensor(a!)",
-          variants="method inplace", doc="`resize_` to the shape of the template.")
+          variants="function method inplace", doc="`resize_` to the shape of the template.")

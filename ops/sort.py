@@ -71,6 +71,7 @@ op("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False
 op("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
    "dim=None) "
    "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True), grad="none",
+   wrapped=True,
    doc="The first of each run of equal elements (or slices); for each element its run; the runs' "
        "lengths.")
 

@@ -97,6 +97,38 @@ composite("special_modified_bessel_i0(Tensor self) -> Tensor", variants="functio
 composite("special_modified_bessel_i1(Tensor self) -> Tensor", variants="function", grad="none",
           doc="`special.i1`.", cpp_out=True)
 
+# ---- what stands elsewhere, under the names of rushlight.special ----
+
+for _alias, _name in {
+    "digamma": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2",
+    "expit": "sigmoid", "expm1": "expm1", "gammaln": "lgamma", "i0": "i0", "log1p": "log1p",
+    "psi": "digamma", "sinc": "sinc",
+}.items():
+    composite(f"special_{_alias}(Tensor self) -> Tensor", variants="function out",
+              doc=f"`{_name}`.")
+for _signature, _name in (
+    ("gammainc(Tensor self, Tensor other)", "igamma"),
+    ("gammaincc(Tensor self, Tensor other)", "igammac"),
+    ("logit(Tensor self, float? eps=None)", "logit"),
+    ("logsumexp(Tensor self, int[1] dim, bool keepdim=False)", "logsumexp"),
+    ("multigammaln(Tensor self, int p)", "mvlgamma"),
+    ("polygamma(int n, Tensor self)", "polygamma"),
+    ("round(Tensor self, *, int decimals=0)", "round"),
+):
+    composite(f"special_{_signature} -> Tensor", variants="function out", doc=f"`{_name}`.")
+composite("special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+          variants="function", doc="`log_softmax`.", autocast={"accelerator": "float32"})
+composite("special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+          variants="function", doc="`softmax`.", autocast={"accelerator": "float32"})
+composite("special_xlogy(Tensor self, Tensor|Scalar other) -> Tensor", variants="function out",
+          doc="`xlogy`.",
+          overloads=["special_xlogy(self, Tensor other)",
+                     "special_xlogy.other_scalar(self, Scalar other)",
+                     "special_xlogy.out(self, Tensor other, out!)",
+                     "special_xlogy.other_scalar_out(self, Scalar other, out!)"])
+composite("special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function",
+          doc="`xlogy` of a number.", cpp_out=True)
+
 # ---- error functions ----
 
 op("special_erfcx(Tensor self) -> Tensor", **_function,
@@ -148,8 +180,10 @@ for _name, _doc in {
 # ---- integers, parts of floating-point numbers ----
 
 op("gcd(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none",
+   inplace_function=True,
    ref="numpy.gcd", doc="The greatest common divisor.")
 op("lcm(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none",
+   inplace_function=True,
    ref="numpy.lcm", doc="The least common multiple.")
 op("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=custom(isa=False),
    nondiff=("exponent",),
@@ -160,5 +194,5 @@ op("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=custom(isa
 composite("ldexp(Tensor self, Tensor other) -> Tensor", variants="function method out",
           ref="numpy.ldexp", doc="self * 2^other.",
           overloads=["ldexp.Tensor(self, other)"])
-composite("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace",
-          doc="`ldexp` in place.")
+composite("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+          variants="function method inplace", doc="`ldexp` in place.")

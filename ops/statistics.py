@@ -30,6 +30,13 @@ composite("histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, T
           "weight=None, bool density=False) "
           "-> (Tensor hist, Tensor bin_edges)", variants=_both, grad="none",
           doc="`histogram` of equal bins.")
+for _overload, _bins in (("int_bins", "int"), ("", "int[]"), ("TensorList_bins", "Tensor[]")):
+    composite(f"histogramdd{'.' * bool(_overload)}{_overload}(Tensor self, {_bins} bins, float[]? "
+              f"range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] "
+              f"bin_edges)", variants="function", grad="none",
+              doc="How many points (rows of the last dimension) fall into each box of a grid, or "
+                  "the sum of their weights, and its edges: numbers of equal bins, or edges, for "
+                  "each dimension.")
 composite("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
           "Tensor", variants=_both,
           ref="numpy.diff", doc="Differences of neighbours, n times.")
@@ -44,6 +51,20 @@ composite("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
 composite("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
           variants="function",
           doc="Running integrals by the trapezoidal rule, at points dx apart.")
+for _overload, _arguments in (
+    ("scalarint", "Scalar? spacing=None, int? dim=None"),
+    ("scalararray", "Scalar spacing, int[] dim"),
+    ("array", "int[] dim"),
+    ("scalarrayint", "Scalar[] spacing, int? dim=None"),
+    ("scalarrayarray", "Scalar[] spacing, int[] dim"),
+    ("tensorarrayint", "Tensor[] spacing, int? dim=None"),
+    ("tensorarray", "Tensor[] spacing, int[] dim"),
+):
+    composite(f"gradient.{_overload}(Tensor self, *, {_arguments}, int edge_order=1) -> Tensor[]",
+              variants="function",
+              doc="Slopes of sampled values along dimensions: central differences inside, "
+                  "one-sided at the ends; spacing is a number, one for each dimension, or "
+                  "coordinates for each.")
 composite("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", variants=_both,
           doc="Slices along a dimension scaled so that their p-norm is at most maxnorm.",
           autocast={"accelerator": "float32"})

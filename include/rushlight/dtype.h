@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -219,8 +220,7 @@ struct real_type<complex<T>> {
 template <class T>
 using real_t = typename real_type<T>::type;
 
-// Conversion of one element between any two dtypes; out-of-range floats to integers give a defined
-// (unspecified) value.
+// Conversion of one element between any two dtypes.
 template <class To, class From>
 constexpr To convert(From value) {
   if constexpr (std::is_same_v<To, From>) {
@@ -242,15 +242,12 @@ constexpr To convert(From value) {
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if constexpr (sizeof(To) < 8) {  // through int64, as the hardware wraps
-      const From limit = From(9223372036854775808.0);
-      const bool fits = value < limit && value >= -limit;
-      return static_cast<To>(fits ? static_cast<int64_t>(value) : INT64_MIN);
-    } else {
-      const From limit = From(9223372036854775808.0);
-      const bool fits = value < limit && value >= -limit;
-      return fits ? static_cast<To>(value) : INT64_MIN;
-    }
+    // As x86 converts: through int32 (bytes without a sign and int64: through int64), whose least
+    // number stands for all that does not fit; narrower ones keep its low bits.
+    using Wide = std::conditional_t<sizeof(To) == 8 || std::is_unsigned_v<To>, int64_t, int32_t>;
+    const From limit = From(sizeof(Wide) == 8 ? 9223372036854775808.0 : 2147483648.0);
+    const bool fits = value < limit && value >= -limit;
+    return static_cast<To>(fits ? static_cast<Wide>(value) : std::numeric_limits<Wide>::min());
   } else {
     return static_cast<To>(value);
   }

@@ -54,10 +54,11 @@ RL_API std::vector<TensorMeta> metas_of(TensorList list);
 // type that ops take in a new way gets a constructor and a row in that file.
 class RL_API Value {
  public:
-  using Variant = std::variant<None, Tensor, std::vector<Tensor>, Scalar, DimVector,
-                               std::vector<double>, std::string, ScalarType, Device, Layout,
-                               MemoryFormat, Generator, std::vector<std::optional<Tensor>>,
-                               TensorMeta, std::vector<TensorMeta>, TensorOptions, std::vector<Scalar>>;
+  using Variant =
+      std::variant<None, Tensor, std::vector<Tensor>, Scalar, DimVector, std::vector<double>,
+                   std::string, ScalarType, Device, Layout, MemoryFormat, Generator,
+                   std::vector<std::optional<Tensor>>, TensorMeta, std::vector<TensorMeta>,
+                   TensorOptions, std::vector<Scalar>>;
   Value();
   Value(const Value&);
   Value(Value&&) noexcept;

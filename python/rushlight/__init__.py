@@ -13,9 +13,10 @@ import os as _os
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 
-from rushlight import _C, functional
+from rushlight import _C
 from rushlight._lazy import lazy
 from rushlight._tensor import Tensor
+from rushlight.functional import *
 
 __version__ = _C._version
 
@@ -94,7 +95,6 @@ if TYPE_CHECKING:
     from rushlight._C import *
     from rushlight._functions import *
     from rushlight._info import finfo, iinfo
-    from rushlight._lowrank import pca_lowrank, svd_lowrank
     from rushlight._ops import ops
     from rushlight._settings import (
         are_deterministic_algorithms_enabled,
@@ -131,7 +131,6 @@ if TYPE_CHECKING:
     from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
     from rushlight.compiler import compile
     from rushlight.func import vmap
-    from rushlight.functional import *
     from rushlight.random import (
         fork_rng,
         get_rng_state,
@@ -153,7 +152,6 @@ else:
         {
             "_info": "finfo iinfo",
             "_legacy": " ".join(f"{kind}Tensor" for kind in _KINDS),
-            "_lowrank": "pca_lowrank svd_lowrank",
             "_ops": "ops",
             "_settings": (
                 "are_deterministic_algorithms_enabled get_deterministic_debug_mode "

@@ -10,3 +10,9 @@ from typing import Any
 from rushlight import _C
 
 ops: Any = SimpleNamespace(**vars(_C._wrapped) | vars(_C.ops) | vars(_C._nn))
+
+
+def namespace(prefix):
+    """The ops whose names begin with `linalg_` or the like, by the rest of the name."""
+    found = sorted(vars(_C.ops).items())
+    return {n.removeprefix(prefix): f for n, f in found if n.startswith(prefix)}

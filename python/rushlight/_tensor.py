@@ -6,7 +6,7 @@ copying, pickling, conversion to text and to numpy, `__torch_function__` of subc
 
 from __future__ import annotations
 
-from rushlight import _C
+from rushlight import _C, functional
 
 _NO_WRAP = frozenset({"grad", "_grad", "_base"})
 
@@ -146,6 +146,41 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             kwargs["device"] = self.device
         return _C._legacy_tensor(self.dtype, args, kwargs)
 
+    # ---- what stands before ops in Python ----
+
+    nonzero = _C._Offered(functional.nonzero.__wrapped__)
+    norm = _C._Offered(functional.norm.__wrapped__)
+    unique = _C._Offered(functional.unique.__wrapped__)
+    unique_consecutive = _C._Offered(functional.unique_consecutive.__wrapped__)
+    lu = _C._Offered(functional.lu.__wrapped__)
+    eig, symeig, lstsq = functional.eig, functional.symeig, functional.lstsq
+    solve, matrix_rank = functional.solve, functional.matrix_rank
+
+    def dim_order(self, *, ambiguity_check=False):
+        """The dimensions in the order in which they lie in memory, the outermost first.
+
+        Raises:
+            RuntimeError: `ambiguity_check`, and sizes of 1 or equal strides allow several orders.
+        """
+        order = sorted(range(self.dim()), key=lambda d: (-self.stride(d), d))
+        if ambiguity_check:
+            strides = [self.stride(d) for d in order]
+            if len(set(strides)) < len(strides) or 1 in self.shape:
+                raise RuntimeError("The tensor does not have unique dim order.")
+        return tuple(order)
+
+    def apply_(self, callable):
+        """Every element becomes `callable(element)`; slow, for trying things out."""
+        return _map_into("apply_", callable, self)
+
+    def map_(self, tensor, callable):
+        """Every element becomes `callable(element, element of tensor)`; slow."""
+        return _map_into("map_", callable, self, tensor)
+
+    def map2_(self, x, y, callable):
+        """Every element becomes `callable(element, element of x, element of y)`; slow."""
+        return _map_into("map2_", callable, self, x, y)
+
     # ---- memory ----
 
     def _is_view(self):
@@ -178,6 +213,18 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def record_stream(self, stream):
         """Keeps the memory from being reused before the work queued on `stream` so far is done."""
         stream._record_use(self)
+
+
+def _map_into(name, callable, tensor, *others):
+    """Writes what `callable` gives for the elements of `tensor` and of those that follow it."""
+    if tensor.requires_grad:
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. "
+            f"Use var.detach().{name}() instead."
+        )
+    elements = [t.expand_as(tensor).reshape(-1).tolist() for t in (tensor, *others)]
+    values = [callable(*element) for element in zip(*elements, strict=True)]
+    return tensor.copy_(_C.ops.tensor(values, dtype=tensor.dtype).reshape(tensor.shape))
 
 
 def _without_override(function, *args, **kwargs):

@@ -62,6 +62,53 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   return self.index_select(0, places.flatten().to(self.device())).reshape({rows, r});
 }
 
+Tensor cartesian_prod(TensorList tensors) {
+  for (const Tensor& t : tensors) {
+    RL_CHECK(t.dim() == 1, "Expect a 1D vector, but got shape ", t.sizes());
+  }
+  if (tensors.size() == 1) {
+    return tensors[0];
+  }
+  std::vector<Tensor> columns;
+  for (const Tensor& grid : rushlight::meshgrid(tensors, "ij")) {
+    columns.push_back(grid.flatten());
+  }
+  return rushlight::stack(columns, 1);
+}
+
+Tensor block_diag(TensorList tensors) {
+  int64_t width = 0;
+  std::vector<Tensor> blocks = rushlight::atleast_2d(tensors);
+  for (size_t i = 0; i < blocks.size(); i++) {
+    RL_CHECK(blocks[i].dim() == 2,
+             "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input ", i, " has ",
+             blocks[i].dim(), " dimensions");
+    width += blocks[i].size(1);
+  }
+  int64_t before = 0;
+  for (Tensor& block : blocks) {
+    const int64_t after = width - before - block.size(1);
+    const int64_t next = before + block.size(1);
+    block = rushlight::constant_pad_nd(block, {before, after});
+    before = next;
+  }
+  return blocks.empty() ? rushlight::empty({1, 0}) : cat(blocks);
+}
+
+std::vector<Tensor> unravel_index(const Tensor& indices, IntArrayRef shape) {
+  RL_CHECK_TYPE(is_integral(indices.dtype()) && indices.dtype() != kBool,
+                "expected 'indices' to be integer dtype, but got ", enum_name(indices.dtype()));
+  RL_CHECK_VALUE(std::all_of(shape.begin(), shape.end(), [](int64_t size) { return size >= 0; }),
+                 "'shape' cannot have negative values, but got ", shape);
+  std::vector<Tensor> places(shape.size());
+  Tensor rest = indices;
+  for (size_t i = shape.size(); i-- > 0;) {
+    places[i] = rest.remainder(shape[i]);
+    rest = rest.div(shape[i], "floor");
+  }
+  return places;
+}
+
 Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
   RL_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
   const TensorOptions options = TensorOptions(kInt64).device(self.device());
@@ -92,6 +139,9 @@ Tensor spread_index(const Tensor& self, int64_t d, const Tensor& index, const Te
            ") and source (", enum_name(source.dtype()), ") must have the same scalar type");
   RL_CHECK(source.dim() == self.dim() || source.dim() == 0, "index_reduce_(): source has ",
            source.dim(), " dimensions, self ", self.dim());
+  if (self.is_complex() || self.dtype() == kBool) {
+    dtype_not_implemented("index_func_", self.dtype());
+  }
   RL_CHECK(index.numel() == (source.dim() == 0 ? 1 : source.size(d)),
            "index_reduce_(): Number of indices (", index.numel(),
            ") should be equal to source.size(dim): (", source.dim() == 0 ? 1 : source.size(d),
@@ -236,11 +286,11 @@ Tensor& fill_diagonal_(const Tensor& self, const Scalar& fill_value, bool wrap) 
 Tensor& deg2rad_(const Tensor& self) { return self.mul_(M_PI / 180); }
 Tensor& rad2deg_(const Tensor& self) { return self.mul_(180 / M_PI); }
 Tensor& logit_(const Tensor& self, std::optional<double> eps) {
-  return self.copy_(self.logit(eps));
+  return self.copy_(before_write(self).logit(eps));
 }
 Tensor& arctan2_(const Tensor& self, const Tensor& other) { return self.atan2_(other); }
 Tensor& float_power_(const Tensor& self, const Tensor& exponent) {
-  const Tensor value = self.float_power(exponent);
+  const Tensor value = before_write(self, exponent).float_power(exponent);
   RL_CHECK(self.dtype() == value.dtype(), "the base given to float_power_ has dtype ",
            enum_name(self.dtype()), " but the operation's result requires dtype ",
            enum_name(value.dtype()));

@@ -95,6 +95,33 @@ Tensor empty(IntArrayRef size, const TensorOptions& options,
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options) {
   return make_empty_strided(size, stride, options.dtype(), options.device());
 }
+Tensor empty_permuted(IntArrayRef size, IntArrayRef physical_layout, const TensorOptions& options) {
+  const int64_t n = static_cast<int64_t>(size.size());
+  RL_CHECK(physical_layout.size() == size.size(),
+           "Number of dimensions in size does not match the ",
+           "length of the physical_layout; i.e. len(size) = ", n,
+           " is not equal to len(physical_layout) = ", physical_layout.size());
+  DimVector strides(size.size(), 0);
+  int64_t stride = 1;
+  const DimVector order = [&] {
+    DimVector wrapped;
+    for (const int64_t d : physical_layout) {
+      RL_CHECK(d >= 0 && d < n, "Dimension out of range (expected to be between 0 and ", n - 1,
+               ", but got ", d, "). physical_layout takes no negative dimensions");
+      RL_CHECK(std::find(wrapped.begin(), wrapped.end(), d) == wrapped.end(),
+               "Duplicate dim not allowed");
+      wrapped.push_back(d);
+    }
+    return wrapped;
+  }();
+  for (size_t i = order.size(); i-- > 0;) {
+    const auto d = static_cast<size_t>(order[i]);
+    strides[d] = stride;
+    stride = next_stride(stride, std::max<int64_t>(size[d], 1));
+  }
+  return rushlight::empty_strided(size, strides, options);
+}
+
 Tensor zeros(IntArrayRef size, const TensorOptions& options) {
   return filled(size, 0, options.dtype(), options.device());
 }
@@ -225,8 +252,12 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step,
 
 namespace {
 
-ScalarType dtype_of_space(const Scalar& start, const Scalar& end, const TensorOptions& options) {
+ScalarType dtype_of_space(const char* op, const Scalar& start, const Scalar& end,
+                          const TensorOptions& options) {
   if (options.dtype_opt().has_value()) {
+    if (options.dtype() == kBool) {
+      dtype_not_implemented(op, kBool);
+    }
     return *options.dtype_opt();
   }
   return start.is_complex() || end.is_complex() ? to_complex(get_default_dtype())
@@ -252,8 +283,12 @@ void generate_space(const char* op, const Tensor& t, const Scalar& start, const 
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
                 const TensorOptions& options) {
   RL_CHECK(steps >= 0, "number of steps must be non-negative");
-  Tensor t = make_empty({steps}, dtype_of_space(start, end, options), options.device());
-  if (t.is_complex()) {
+  Tensor t =
+      make_empty({steps}, dtype_of_space("linspace_cpu", start, end, options), options.device());
+  if (is_integral(t.dtype())) {  // whose ends are integers, too
+    generate_space<double>("linspace", t, start.as<int64_t>(), end.as<int64_t>(),
+                           [](double v) { return v; });
+  } else if (t.is_complex()) {
     generate_space<complex<double>>("linspace", t, start, end, [](complex<double> v) { return v; });
   } else if (t.dtype() == kFloat32) {
     generate_space<float>("linspace", t, start, end, [](float v) { return v; });
@@ -266,7 +301,8 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
                 const TensorOptions& options) {
   RL_CHECK(steps >= 0, "number of steps must be non-negative");
-  Tensor t = make_empty({steps}, dtype_of_space(start, end, options), options.device());
+  Tensor t =
+      make_empty({steps}, dtype_of_space("logspace_cpu", start, end, options), options.device());
   RL_CHECK_NOT_IMPLEMENTED(!t.is_complex(), "logspace: complex bounds are not supported");
   generate_space<double>("logspace", t, start, end, [base](double v) { return std::pow(base, v); });
   return t;

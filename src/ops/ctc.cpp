@@ -223,6 +223,25 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(
                                               sparse, per_sample_weights, include_last_offset, {});
 }
 
+Tensor _rows_of_embedding(const Tensor& input, const Tensor& weight,
+                          std::optional<int64_t> padding_idx, std::optional<double> max_norm,
+                          double norm_type, bool scale_grad_by_freq, bool sparse) {
+  int64_t padding = -1;
+  if (padding_idx.has_value()) {
+    const int64_t rows = weight.size(0);
+    RL_CHECK_AS(AssertionError, *padding_idx < rows && *padding_idx >= -rows,
+                "Padding_idx must be within num_embeddings");
+    padding = *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
+  }
+  Tensor indices = input;
+  if (max_norm.has_value()) {
+    const NoGradGuard no_grad;
+    indices = input.contiguous();
+    rushlight::embedding_renorm_(weight, indices, *max_norm, norm_type);
+  }
+  return rushlight::embedding(weight, indices, padding, scale_grad_by_freq, sparse);
+}
+
 Tensor _bags_of_embeddings(const Tensor& input, const Tensor& weight, const Tensor& offsets,
                            std::optional<double> max_norm, double norm_type,
                            bool scale_grad_by_freq, std::string_view mode, bool sparse,

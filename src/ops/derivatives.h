@@ -9,6 +9,14 @@
 
 namespace rushlight {
 
+// The tensor that an op written over others is about to write into; a copy of it where a graph may
+// keep what it was.
+template <class... T>
+Tensor before_write(const Tensor& self, const T&... others) {
+  const bool kept = grad_enabled() && (grad_wanted(self) || ... || grad_wanted(others));
+  return kept ? self.clone() : self;
+}
+
 // ---- shape ----
 Tensor permute_backward(const Tensor& grad, IntArrayRef dims);
 Tensor split_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options,
@@ -124,7 +132,7 @@ Tensor qr_backward(const Tensor& grad_Q, const Tensor& grad_R, const Tensor& Q, 
 std::tuple<Tensor, Tensor> householder_backward(const Tensor& grad, const Tensor& input,
                                                 const Tensor& tau);
 Tensor svd_backward(const Tensor& grad_U, const Tensor& grad_S, const Tensor& grad_Vh,
-                    const Tensor& U, const Tensor& S, const Tensor& Vh, bool full_matrices);
+                    const Tensor& U, const Tensor& S, const Tensor& Vh);
 Tensor eigh_backward(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values,
                      const Tensor& vectors);
 Tensor eig_backward(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values,

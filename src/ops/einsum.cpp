@@ -320,4 +320,55 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
   return result;
 }
 
+Tensor composite::tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self,
+                            IntArrayRef dims_other) {
+  RL_CHECK(dims_self.size() == dims_other.size(),
+           "both dimension lists should have the same length, but got ", dims_self, " and ",
+           dims_other);
+  RL_CHECK(self.dtype() == other.dtype(), "both inputs should have same dtype, but got ",
+           self.dtype(), " and ", other.dtype());
+  // The dimensions of each, summed ones behind the free ones of self and before those of other.
+  DimVector left;
+  DimVector right = wrap_dims(dims_other, other.dim(), false);
+  const DimVector summed = wrap_dims(dims_self, self.dim(), false);
+  DimVector sizes;
+  Tensor a = self;
+  Tensor b = other;
+  int64_t terms = 1;
+  for (size_t i = 0; i < summed.size(); i++) {
+    const int64_t m = self.size(summed[i]);
+    const int64_t n = other.size(right[i]);
+    RL_CHECK(m == n || m == 1 || n == 1, "contracted dimensions need to match, but first has size ",
+             m, " in dim ", summed[i], " and second has size ", n, " in dim ", right[i]);
+    if (m == 1 && n != 1) {  // the same number for all terms
+      b = b.sum({right[i]}, true);
+    } else if (n == 1 && m != 1) {
+      a = a.sum({summed[i]}, true);
+    }
+    terms *= std::min(m, n);
+  }
+  int64_t rows = 1;
+  for (int64_t d = 0; d < self.dim(); d++) {
+    if (std::find(summed.begin(), summed.end(), d) == summed.end()) {
+      left.push_back(d);
+      sizes.push_back(self.size(d));
+      rows *= self.size(d);
+    }
+  }
+  int64_t columns = 1;
+  for (int64_t d = 0; d < other.dim(); d++) {
+    if (std::find(right.begin(), right.begin() + static_cast<std::ptrdiff_t>(summed.size()), d) ==
+        right.begin() + static_cast<std::ptrdiff_t>(summed.size())) {
+      right.push_back(d);
+      sizes.push_back(other.size(d));
+      columns *= other.size(d);
+    }
+  }
+  for (const int64_t d : summed) {
+    left.push_back(d);
+  }
+  const Tensor matrix = a.permute(left).reshape({rows, terms});
+  return matrix.mm(b.permute(right).reshape({terms, columns})).reshape(sizes);
+}
+
 }  // namespace rushlight

@@ -261,8 +261,9 @@ void scatter_reduce(Tensor& self, int64_t& dim, Tensor& index, Tensor& src, std:
   RL_CHECK(reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" ||
                reduce == "amin",
            "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce, ".");
-  RL_CHECK(!self.is_complex() || reduce[0] != 'a',
-           "scatter_reduce(): amax and amin do not take complex numbers");
+  if (self.is_complex() && reduce[0] == 'a') {
+    dtype_not_implemented(str("scatter_gather_tensor_cpu_reduce_", reduce).c_str(), self.dtype());
+  }
   check_scatter("scatter", self, dim, index, src);
 }
 

@@ -134,7 +134,14 @@ Tensor dstack(TensorList tensors) {
   return rushlight::cat(parts, 2);
 }
 
-std::vector<Tensor> meshgrid(TensorList tensors, std::string_view indexing) {
+std::vector<Tensor> meshgrid(TensorList tensors, std::optional<std::string_view> given) {
+  if (!given.has_value()) {
+    static bool warned = false;
+    warn_once(warned,
+              "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+              "argument.");
+  }
+  const std::string_view indexing = given.value_or("ij");
   RL_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
   RL_CHECK(indexing == "ij" || indexing == "xy",
            "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);

@@ -195,16 +195,14 @@ std::tuple<Tensor, Tensor> householder_backward(const Tensor& grad, const Tensor
 }
 
 Tensor svd_backward(const Tensor& grad_U, const Tensor& grad_S, const Tensor& grad_Vh,
-                    const Tensor& U, const Tensor& S, const Tensor& Vh, bool full_matrices) {
+                    const Tensor& U, const Tensor& S, const Tensor& Vh) {
   RL_CHECK(U.dim() > 1,
            "svd_backward: the singular vectors were not computed; differentiate through "
            "linalg.svd(A, full_matrices=False) or linalg.svdvals(A)");
   const int64_t k = S.size(-1);
   const bool has_vectors = grad_U.defined() || grad_Vh.defined();
-  RL_CHECK(
-      !has_vectors || !full_matrices || U.size(-2) == Vh.size(-1),
-      "svd_backward: Setting compute_uv to false in torch.svd doesn't compute singular matrices, "
-      "and full_matrices=True has columns without a derivative. Use full_matrices=False");
+  // Vectors beyond the first k, of full matrices, are any basis of what is left: nothing is said of
+  // their gradients.
   const Tensor u = U.narrow(-1, 0, k);
   const Tensor vh = Vh.narrow(-2, 0, k);
   if (!has_vectors) {

@@ -71,6 +71,10 @@ std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& A, bool pivot) {
   return {LU, pivots};
 }
 
+std::tuple<Tensor, Tensor, Tensor> _lu_with_info(const Tensor& self, bool pivot, bool) {
+  return rushlight::linalg_lu_factor_ex(self, pivot, false);
+}
+
 std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots,
                                              bool unpack_data, bool unpack_pivots) {
   RL_CHECK(LU_data.dim() >= 2,
@@ -427,6 +431,41 @@ std::tuple<Tensor, Tensor> linalg_ldl_factor(const Tensor& self, bool hermitian)
   const auto [LD, pivots, info] = rushlight::linalg_ldl_factor_ex(self, hermitian, false);
   check_info("torch.linalg.ldl_factor", Failure::Ldl, info);
   return {LD, pivots};
+}
+
+// ---- approximations of low rank by random projections (Halko, Martinsson and Tropp 2009) ----
+
+std::tuple<Tensor, Tensor, Tensor> svd_lowrank(const Tensor& A, std::optional<int64_t> q,
+                                               std::optional<int64_t> niter, const Tensor& M) {
+  check_matrices("svd_lowrank", A, "A");
+  const Tensor matrix = A.to(to_floating(A.dtype()));
+  const Tensor target = M.defined() ? matrix - M : matrix;
+  if (target.size(-2) < target.size(-1)) {  // the shorter side is projected
+    const auto [U, S, V] = composite::svd_lowrank(target.adjoint(), q, niter, Tensor());
+    return {V, S, U};
+  }
+  const auto basis = [](const Tensor& x) { return std::get<0>(rushlight::linalg_qr(x)); };
+  const Tensor adjoint = target.adjoint();
+  Tensor Q = basis(target.matmul(
+      rushlight::randn({target.size(-1), q.value_or(6)}, Generator(), target.options())));
+  for (int64_t i = 0; i < niter.value_or(2); i++) {
+    Q = basis(target.matmul(basis(adjoint.matmul(Q))));
+  }
+  const auto [U, S, Vh] = rushlight::linalg_svd(Q.adjoint().matmul(target), false);
+  return {Q.matmul(U), S, Vh.adjoint()};
+}
+
+std::tuple<Tensor, Tensor, Tensor> pca_lowrank(const Tensor& A, std::optional<int64_t> q,
+                                               bool center, int64_t niter) {
+  check_matrices("pca_lowrank", A, "A");
+  const int64_t most = std::min(A.size(-2), A.size(-1));
+  const int64_t rank = q.value_or(std::min<int64_t>(6, most));
+  RL_CHECK_VALUE(rank >= 0 && rank <= most, "q(=", rank,
+                 ") must be non-negative integer and not greater than min(m, n)=", most);
+  RL_CHECK_VALUE(niter >= 0, "niter(=", niter, ") must be non-negative integer");
+  RL_CHECK_VALUE(is_floating(A.dtype()), "input must be a floating point tensor, but got ",
+                 A.dtype());
+  return composite::svd_lowrank(center ? A - A.mean({-2}, true) : A, rank, niter, Tensor());
 }
 
 }  // namespace rushlight::composite

@@ -356,6 +356,9 @@ Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim
 }
 
 Tensor linalg_vander(const Tensor& x, std::optional<int64_t> N) {
+  RL_CHECK(x.dtype() != kBool,
+           "linalg.vander supports floating point, complex, and integer tensors, but got ",
+           enum_name(x.dtype()));
   RL_CHECK(x.dim() > 0 || N.has_value(), "N must be greater than 1.");
   const int64_t n = N.value_or(x.dim() > 0 ? x.size(-1) : 1);
   RL_CHECK(n > 1, "N must be greater than 1.");

@@ -221,7 +221,7 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
     return self.unsqueeze(0).matmul(other).squeeze(-2);
   }
   if (b <= 2) {  // the rows of all matrices are the rows of one
-    const Tensor rows = self.reshape({-1, self.size(-1)});
+    const Tensor rows = self.flatten(0, -2);
     DimVector sizes(self.sizes());
     sizes.erase(sizes.size() - 1);
     if (b == 1) {
@@ -254,8 +254,10 @@ Tensor inner(const Tensor& self, const Tensor& other) {
   for (int64_t d = 0; d + 1 < other.dim(); d++) {
     sizes.push_back(other.size(d));
   }
-  const int64_t n = self.size(-1);
-  return self.reshape({-1, n}).mm(other.reshape({-1, n}).t()).reshape(sizes);
+  const auto rows = [](const Tensor& t) {
+    return t.dim() == 1 ? t.unsqueeze(0) : t.flatten(0, -2);
+  };
+  return rows(self).mm(rows(other).t()).reshape(sizes);
 }
 
 Tensor outer(const Tensor& self, const Tensor& vec2) {
@@ -270,6 +272,13 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
             const Scalar& alpha) {
   RL_CHECK(vec1.dim() == 1, "addr: Expected 1-D argument vec1, but got ", vec1.dim(), "-D");
   RL_CHECK(vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
+  const bool integers = !is_differentiable(self.dtype()) && !is_differentiable(vec1.dtype()) &&
+                        !is_differentiable(vec2.dtype());
+  for (const auto& [name, factor] : {std::pair("beta", &beta), std::pair("alpha", &alpha)}) {
+    RL_CHECK(!integers || factor->kind() <= Scalar::Kind::Int,
+             "For integral input tensors, argument ", name,
+             " must not be a floating point number.");
+  }
   const Tensor outer = vec1.outer(vec2);
   const Tensor base = self.expand(outer.sizes());
   if (base.dtype() == kBool && outer.dtype() == kBool) {  // factors say whether a term counts

@@ -401,6 +401,55 @@ Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bi
   return out.reshape(input.sizes());
 }
 
+namespace {
+
+// Statistics of one value are no statistics: it would become 0.
+void check_values(const char* what, int64_t values, const std::string& sizes) {
+  RL_CHECK_VALUE(values != 1, "Expected more than 1 ", what, " when training, got input size ",
+                 sizes);
+}
+
+std::string size_of(const Tensor& input) { return str("torch.Size(", input.sizes(), ")"); }
+
+int64_t values_per_channel(IntArrayRef sizes) {
+  return product(sizes) / std::max<int64_t>(sizes[1], 1);
+}
+
+}  // namespace
+
+Tensor _batch_norm_of_values(const Tensor& input, const Tensor& running_mean,
+                             const Tensor& running_var, const Tensor& weight, const Tensor& bias,
+                             bool training, double momentum, double eps) {
+  if (training && input.dim() >= 2) {
+    check_values("value per channel", values_per_channel(input.sizes()), size_of(input));
+  }
+  return rushlight::batch_norm(input, weight, bias, running_mean, running_var, training, momentum,
+                               eps);
+}
+
+Tensor _instance_norm_of_values(const Tensor& input, const Tensor& running_mean,
+                                const Tensor& running_var, const Tensor& weight, const Tensor& bias,
+                                bool use_input_stats, double momentum, double eps) {
+  if (use_input_stats) {
+    const size_t kept = std::min<size_t>(input.sizes().size(), 2);
+    const int64_t values = product(input.sizes().slice(kept, input.sizes().size() - kept));
+    check_values("spatial element", values, size_of(input));
+  }
+  return rushlight::instance_norm(input, weight, bias, running_mean, running_var, use_input_stats,
+                                  momentum, eps);
+}
+
+Tensor _group_norm_of_values(const Tensor& input, int64_t num_groups, const Tensor& weight,
+                             const Tensor& bias, double eps) {
+  if (input.dim() >= 2 && num_groups > 0) {
+    DimVector grouped(input.sizes());
+    grouped[0] = input.size(0) * input.size(1) / num_groups;
+    grouped[1] = num_groups;
+    check_values("value per channel", values_per_channel(grouped), str(IntArrayRef(grouped)));
+  }
+  return rushlight::group_norm(input, num_groups, weight, bias, eps);
+}
+
 Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
                 std::optional<double> eps) {
   if (input.is_complex()) {

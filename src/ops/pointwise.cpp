@@ -433,6 +433,7 @@ bool equal(const Tensor& self, const Tensor& other) {
 }
 
 // Other names.
+Tensor logsigmoid(const Tensor& self) { return rushlight::log_sigmoid(self); }
 #define RL_ALIAS(alias, name)                                        \
   Tensor alias(const Tensor& self) { return rushlight::name(self); } \
   Tensor& alias##_(const Tensor& self) { return rushlight::name##_(self); }

@@ -166,16 +166,12 @@ IntArrayRef image_sizes(const Tensor& input) {
   return dims < 2 ? IntArrayRef() : input.sizes().slice(2, dims - 2);
 }
 
-// One item for each dimension of the image: a single one is repeated.
+// One item for each dimension of the image.
 template <class T>
 std::vector<T> for_each_dim(const char* name, ArrayRef<T> given, const Tensor& input) {
-  const size_t dims = image_sizes(input).size();
-  if (given.size() == 1) {
-    return std::vector<T>(dims, given[0]);
-  }
-  RL_CHECK_VALUE(given.size() == dims,
-                 "Input and output must have the same number of spatial dimensions, but got input "
-                 "with spatial dimensions of ",
+  RL_CHECK_VALUE(given.size() == image_sizes(input).size(), "Input and ", name,
+                 " must have the same number of spatial dimensions, but got input with spatial "
+                 "dimensions of ",
                  image_sizes(input), " and ", name, " of ", given.size(),
                  " values. Please provide input tensor in (N, C, d1, d2, ...,dK) format and one "
                  "value for each of d1 to dK.");
@@ -317,7 +313,7 @@ Tensor interpolate(const Tensor& input, OptionalIntArrayRef size, Scales scale_f
   DimVector to;
   std::vector<double> scales;
   if (size.has_value()) {
-    to = DimVector(IntArrayRef(for_each_dim("output size", *size, input)));
+    to = DimVector(IntArrayRef(for_each_dim("output", *size, input)));
     RL_CHECK_VALUE(!recompute_scale_factor.value_or(false),
                    "recompute_scale_factor is not meaningful with an explicit size.");
   } else {

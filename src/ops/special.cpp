@@ -67,6 +67,49 @@ Tensor special_modified_bessel_i1(const Tensor& self) {
   return rushlight::special_i1(self.detach());
 }
 
+#define RL_ALIAS(alias, name) \
+  Tensor special_##alias(const Tensor& self) { return rushlight::name(self); }
+RL_ALIAS(digamma, digamma)
+RL_ALIAS(erf, erf)
+RL_ALIAS(erfc, erfc)
+RL_ALIAS(erfinv, erfinv)
+RL_ALIAS(exp2, exp2)
+RL_ALIAS(expit, sigmoid)
+RL_ALIAS(expm1, expm1)
+RL_ALIAS(gammaln, lgamma)
+RL_ALIAS(i0, i0)
+RL_ALIAS(log1p, log1p)
+RL_ALIAS(psi, digamma)
+RL_ALIAS(sinc, sinc)
+#undef RL_ALIAS
+Tensor special_gammainc(const Tensor& self, const Tensor& other) {
+  return rushlight::igamma(self, other);
+}
+Tensor special_gammaincc(const Tensor& self, const Tensor& other) {
+  return rushlight::igammac(self, other);
+}
+Tensor special_logit(const Tensor& self, std::optional<double> eps) { return self.logit(eps); }
+Tensor special_logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
+  return self.logsumexp(dim, keepdim);
+}
+Tensor special_multigammaln(const Tensor& self, int64_t p) { return self.mvlgamma(p); }
+Tensor special_polygamma(int64_t n, const Tensor& self) { return rushlight::polygamma(n, self); }
+Tensor special_round(const Tensor& self, int64_t decimals) {
+  return rushlight::round(self, decimals);
+}
+Tensor special_log_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
+  return self.log_softmax(dim, dtype);
+}
+Tensor special_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
+  return self.softmax(dim, dtype);
+}
+Tensor special_xlogy(const Tensor& self, const Tensor& other) {
+  return rushlight::xlogy(self, other);
+}
+Tensor special_xlogy_self_scalar(const Scalar& self, const Tensor& other) {
+  return rushlight::xlogy(make_number(self), other);
+}
+
 Tensor special_ndtr(const Tensor& self) { return (self * -M_SQRT1_2).erfc() * 0.5; }
 
 Tensor ldexp(const Tensor& self, const Tensor& other) {

@@ -172,86 +172,6 @@ Tensor corrcoef(const Tensor& self) {
   return out.clamp(-1, 1);
 }
 
-// ---- histograms ----
-
-std::tuple<Tensor, Tensor> histogram_bins_tensor(const Tensor& self, const Tensor& bins,
-                                                 const Tensor& weight, bool density) {
-  if (self.dtype() != kFloat32 && self.dtype() != kFloat64) {
-    dtype_not_implemented("histogramdd", self.dtype());
-  }
-  RL_CHECK(bins.dim() == 1 && bins.numel() > 0,
-           "torch.histogramdd: bins tensor should have one dimension, but got ", bins.dim(),
-           " dimensions in the bins tensor for dimension 0");
-  RL_CHECK(
-      bins.dtype() == self.dtype(),
-      "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input "
-      "with dtype ",
-      enum_name(self.dtype()), " and bins for dimension 0 with dtype ", enum_name(bins.dtype()));
-  RL_CHECK(
-      !weight.defined() || weight.dtype() == self.dtype(),
-      "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have "
-      "the same dtype, but got input(",
-      enum_name(self.dtype()), "), and weight(", weight.defined() ? enum_name(weight.dtype()) : "",
-      ")");
-  RL_CHECK(
-      !weight.defined() || weight.sizes() == self.sizes(),
-      "torch.histogramdd: if weight tensor is provided it should have the same shape as the input "
-      "tensor excluding its innermost dimension, but got input with shape ",
-      self.sizes(), " and weight with shape ", weight.defined() ? weight.sizes() : IntArrayRef());
-  const NoGradGuard no_grad;
-  const int64_t n = bins.numel() - 1;
-  const TensorOptions options = self.options();
-  Tensor hist = rushlight::zeros({n}, options);
-  if (n > 0) {
-    const Tensor x = self.reshape({-1});
-    const Tensor inside = x.ge(bins.select(0, 0)).logical_and(x.le(bins.select(0, n)));
-    // The last bin holds its upper edge.
-    const Tensor place =
-        (rushlight::searchsorted(bins.contiguous(), x, false, true) - 1).clamp(0, n - 1);
-    const Tensor amount =
-        weight.defined() ? weight.reshape({-1}) : rushlight::ones({1}, options).expand({x.numel()});
-    hist = hist.index_add(0, place, where(inside, amount, 0));
-  }
-  if (density) {
-    hist = hist / (hist.sum() * composite::diff(bins, 1, -1, Tensor(), Tensor()));
-  }
-  return {hist, bins.clone()};
-}
-
-std::tuple<Tensor, Tensor> histogram_bin_ct(const Tensor& self, int64_t bins,
-                                            std::optional<ArrayRef<double>> range,
-                                            const Tensor& weight, bool density) {
-  RL_CHECK(bins > 0, "torch.histogram(): bins must be > 0, but got ", bins, " for dimension 0");
-  RL_CHECK(bins < std::numeric_limits<int64_t>::max(),
-           "torch.histogram(): bins is too large: ", bins);
-  if (self.dtype() != kFloat32 && self.dtype() != kFloat64) {
-    dtype_not_implemented("histogramdd", self.dtype());
-  }
-  double low = 0;
-  double high = 1;
-  if (range.has_value()) {
-    RL_CHECK(range->size() == 2,
-             "torch.histogramdd: for a 1-dimensional histogram range should have 2 "
-             "elements, but got ",
-             range->size());
-    low = (*range)[0];
-    high = (*range)[1];
-    RL_CHECK(low <= high, "torch.histogramdd: min should not exceed max, but got min ", low,
-             " max ", high, " for dimension 0");
-  } else if (self.numel() > 0 && !self.is_meta()) {
-    low = self.min().item<double>();
-    high = self.max().item<double>();
-  }
-  RL_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histogramdd: dimension 0's range [",
-           low, ", ", high, "] is not finite");
-  if (low == high) {
-    low -= 0.5;
-    high += 0.5;
-  }
-  const Tensor edges = rushlight::linspace(low, high, bins + 1, self.options());
-  return composite::histogram_bins_tensor(self, edges, weight, density);
-}
-
 // ---- differences and integrals ----
 
 Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
@@ -379,6 +299,131 @@ Tensor cumulative_trapezoid_dx(const Tensor& y, const Scalar& dx, int64_t dim) {
   return pair_sums(y, d).cumsum(d) * dx / 2;
 }
 
+namespace {
+
+// The derivative, at one of three places in turn, of the parabola through its values there; `low`
+// and `high` are the distances between neighbours.
+struct Places {
+  Tensor low;
+  Tensor high;
+  Tensor at_first(const Tensor& a, const Tensor& b, const Tensor& c) const {
+    return -(low * 2 + high) / (low * (low + high)) * a + (low + high) / (low * high) * b -
+           low / (high * (low + high)) * c;
+  }
+  Tensor at_second(const Tensor& a, const Tensor& b, const Tensor& c) const {
+    return -high / (low * (low + high)) * a + (high - low) / (low * high) * b +
+           low / (high * (low + high)) * c;
+  }
+};
+
+// Slopes along one dimension; `gaps`: the distances between samples, in the shape of one line, or
+// one for all.
+Tensor slopes(const Tensor& self, int64_t d, const Tensor& gaps, int64_t edge_order) {
+  const int64_t n = self.size(d);
+  const bool even = gaps.numel() == 1 && n > 2;
+  const auto values = [&](int64_t from, int64_t length) { return self.narrow(d, from, length); };
+  const auto gap = [&](int64_t from, int64_t length) {
+    return gaps.numel() == 1 ? gaps : gaps.narrow(d, from, length);
+  };
+  const auto places = [&](int64_t from, int64_t length) {
+    return Places{gap(from, length), gap(from + 1, length)};
+  };
+  Tensor first;
+  Tensor last;
+  if (edge_order == 1) {
+    first = (values(1, 1) - values(0, 1)) / gap(0, 1);
+    last = (values(n - 1, 1) - values(n - 2, 1)) / gap(n - 2, 1);
+  } else {
+    first = places(0, 1).at_first(values(0, 1), values(1, 1), values(2, 1));
+    const Places end = {gap(n - 2, 1), gap(n - 3, 1)};  // seen from behind
+    last = -end.at_first(values(n - 1, 1), values(n - 2, 1), values(n - 3, 1));
+  }
+  if (n == 2) {
+    return cat({first, last}, d);
+  }
+  const Tensor inner =
+      even ? (values(2, n - 2) - values(0, n - 2)) / (gaps * 2)
+           : places(0, n - 2).at_second(values(0, n - 2), values(1, n - 2), values(2, n - 2));
+  return cat({first, inner, last}, d);
+}
+
+// Slopes along each of `dims`; `gaps(i, d)` gives the distances along d, the i-th of them.
+template <class F>
+std::vector<Tensor> gradient_along(const Tensor& self, IntArrayRef dims, size_t spacings,
+                                   int64_t edge_order, const F& gaps) {
+  RL_CHECK(spacings == dims.size(),
+           "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "
+           "arguments to have the same length, but got a spacing argument of length ",
+           spacings, " and a dim argument of length ", dims.size(), ".");
+  RL_CHECK(edge_order == 1 || edge_order == 2,
+           "torch.gradient only supports edge_order=1 and edge_order=2.");
+  const DimVector wrapped = wrap_dims(dims, self.dim(), false);
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < wrapped.size(); i++) {
+    const int64_t d = wrapped[i];
+    RL_CHECK(self.size(d) >= edge_order + 1,
+             "torch.gradient expected each dimension size to be at least edge_order+1");
+    DimVector line(static_cast<size_t>(self.dim()), 1);
+    const Tensor distances = gaps(i, d);
+    line[static_cast<size_t>(d)] = distances.numel();
+    out.push_back(slopes(self, d, distances.reshape(line), edge_order));
+  }
+  return out;
+}
+
+DimVector all_dims(const Tensor& self, std::optional<int64_t> dim) {
+  if (dim.has_value()) {
+    return {*dim};
+  }
+  DimVector dims;
+  for (int64_t d = 0; d < self.dim(); d++) {
+    dims.push_back(d);
+  }
+  return dims;
+}
+
+}  // namespace
+
+std::vector<Tensor> gradient_scalarrayarray(const Tensor& self, ArrayRef<Scalar> spacing,
+                                            IntArrayRef dim, int64_t edge_order) {
+  const TensorOptions options = TensorOptions(to_floating(self.dtype())).device(self.device());
+  return gradient_along(self, dim, spacing.size(), edge_order, [&](size_t i, int64_t) {
+    return rushlight::full({1}, spacing[i], options);
+  });
+}
+std::vector<Tensor> gradient_scalarrayint(const Tensor& self, ArrayRef<Scalar> spacing,
+                                          std::optional<int64_t> dim, int64_t edge_order) {
+  return composite::gradient_scalarrayarray(self, spacing, all_dims(self, dim), edge_order);
+}
+std::vector<Tensor> gradient_scalararray(const Tensor& self, const Scalar& spacing, IntArrayRef dim,
+                                         int64_t edge_order) {
+  const std::vector<Scalar> each(dim.size(), spacing);
+  return composite::gradient_scalarrayarray(self, each, dim, edge_order);
+}
+std::vector<Tensor> gradient_array(const Tensor& self, IntArrayRef dim, int64_t edge_order) {
+  return composite::gradient_scalararray(self, 1, dim, edge_order);
+}
+std::vector<Tensor> gradient_scalarint(const Tensor& self, const std::optional<Scalar>& spacing,
+                                       std::optional<int64_t> dim, int64_t edge_order) {
+  return composite::gradient_scalararray(self, spacing.value_or(1), all_dims(self, dim),
+                                         edge_order);
+}
+std::vector<Tensor> gradient_tensorarray(const Tensor& self, TensorList spacing, IntArrayRef dim,
+                                         int64_t edge_order) {
+  return gradient_along(self, dim, spacing.size(), edge_order, [&](size_t i, int64_t d) {
+    const Tensor& at = spacing[i];
+    RL_CHECK(at.dim() == 1 && at.numel() == self.size(d),
+             "torch.gradient expected each element of spacing to have the same length as the "
+             "dimension, but got ",
+             at.sizes(), " for ", self.size(d), " samples");
+    return at.narrow(0, 1, at.numel() - 1) - at.narrow(0, 0, at.numel() - 1);
+  });
+}
+std::vector<Tensor> gradient_tensorarrayint(const Tensor& self, TensorList spacing,
+                                            std::optional<int64_t> dim, int64_t edge_order) {
+  return composite::gradient_tensorarray(self, spacing, all_dims(self, dim), edge_order);
+}
+
 Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
   RL_CHECK(!p.is_complex() && p.as<double>() > 0, "renorm: non-positive-norm not supported");
   RL_CHECK(maxnorm.as<double>() >= 0, "renorm: expected maxnorm to be >= 0 but got ", maxnorm);
@@ -397,7 +442,7 @@ Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& ma
 }
 
 Tensor& renorm_(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
-  return self.copy_(composite::renorm(self, p, dim, maxnorm));
+  return self.copy_(composite::renorm(before_write(self), p, dim, maxnorm));
 }
 
 // ---- membership ----

@@ -286,17 +286,6 @@ PyObject* retain_grad(PyObject* self, PyObject*) {
   });
 }
 
-PyObject* detach_(PyObject* self, PyObject*) {
-  return guarded([&]() -> PyObject* {
-    PyObject* result;
-    if (offer(self, "detach_", nullptr, &result)) {
-      return result;
-    }
-    detach_in_place(unwrap(self));
-    return Py_NewRef(self);
-  });
-}
-
 PyObject* is_inference(PyObject* self, PyObject*) {
   return guarded([&] { return PyBool_FromLong(unwrap(self).impl()->is_inference()); });
 }
@@ -306,7 +295,6 @@ const PyMethodDef tensor_methods[] = {
      "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None): add the "
      "gradients of this tensor to the leaves' .grad."},
     {"retain_grad", retain_grad, METH_NOARGS, "Let backward fill in .grad though this is no leaf."},
-    {"detach_", detach_, METH_NOARGS, "Take this tensor out of the graph, in place."},
     {"is_inference", is_inference, METH_NOARGS, "Whether it was made in inference mode."},
     {},
 };

@@ -10,6 +10,7 @@ namespace rushlight::python {
 
 struct Binding {
   PyObject** owner;  // the module that it is a function of; null: a method of tensors
+  bool functional;   // a function of nn.functional, too
   PyMethodDef definition;
 };
 // What one generated file adds; by being made it joins the list of all.
@@ -20,8 +21,10 @@ struct Bindings {
   inline static const Bindings* first = nullptr;
 };
 
-extern PyObject* ops_owner;      // _C.ops: every function of the op table
-extern PyObject* nn_owner;       // _C._nn: those that are not torch.NAME
+extern PyObject* ops_owner;  // _C.ops: every function of the op table
+extern PyObject* nn_owner;   // _C._nn: those that are not torch.NAME
+extern PyObject*
+    functional_owner;            // _C._functional: those of nn.functional, whatever else they are
 extern PyObject* wrapped_owner;  // _C._wrapped: those that a function of the package stands before
 
 // ---- the parts of TensorBase; each adds its methods, getters and slots before the type is made

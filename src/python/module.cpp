@@ -12,6 +12,7 @@ namespace rushlight::python {
 
 PyObject* ops_owner;
 PyObject* nn_owner;
+PyObject* functional_owner;
 PyObject* wrapped_owner;
 
 namespace {
@@ -35,6 +36,9 @@ void add_generated() {
       const Object function =
           Object::check(PyCFunction_NewEx(&row.definition, *row.owner, name.get()));
       check(PyObject_SetAttrString(*row.owner, row.definition.ml_name, function.get()));
+      if (row.functional) {
+        check(PyObject_SetAttrString(functional_owner, row.definition.ml_name, function.get()));
+      }
     }
   }
 }
@@ -46,6 +50,7 @@ void init(PyObject* module) {
   }
   ops_owner = make_namespace(module, "ops", "rushlight");
   nn_owner = make_namespace(module, "_nn", "rushlight.nn.functional");
+  functional_owner = make_namespace(module, "_functional", "rushlight.nn.functional");
   wrapped_owner = make_namespace(module, "_wrapped", "rushlight");
   init_errors(module);
   init_torch_function(module);

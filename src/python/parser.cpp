@@ -134,9 +134,10 @@ struct OtherName {
   std::string_view other;
 };
 // numpy's names, taken everywhere.
-constexpr OtherName other_names[] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"self", "x"},
-                                     {"self", "a"},   {"self", "x1"},          {"other", "x2"},
-                                     {"input", "x"}};
+constexpr OtherName other_names[] = {
+    {"dim", "axis"}, {"keepdim", "keepdims"}, {"self", "x"},
+    {"self", "a"},   {"self", "x1"},          {"other", "x2"},
+    {"input", "x"},  {"self", "tensor"},      {"split_size", "split_size_or_sections"}};
 
 bool is_called(const Param& p, std::string_view name) {
   if (shown_name(p) == name) {
@@ -280,10 +281,13 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
     const std::string_view name = keyword(PyTuple_GET_ITEM(call.kwnames, k));
     PyObject* o = call.args[call.nargs + k];
     int found = -1;
-    for (int i = 0; i < s.count && found < 0; i++) {
-      if (visible(s.params[i], call.form) && !(bound && i == s.self) &&
-          is_called(s.params[i], name)) {
-        found = i;
+    for (const bool exactly : {true, false}) {
+      for (int i = 0; i < s.count && found < 0; i++) {
+        const Param& param = s.params[i];
+        if (visible(param, call.form) && !(bound && i == s.self) &&
+            (exactly ? shown_name(param) == name : is_called(param, name))) {
+          found = i;
+        }
       }
     }
     if (found < 0) {

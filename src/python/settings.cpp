@@ -55,15 +55,6 @@ RL_FUNCTION(is_floating_point, input_param) {
   return PyBool_FromLong(a.tensor(0).is_floating_point());
 }
 RL_FUNCTION(is_complex, input_param) { return PyBool_FromLong(a.tensor(0).is_complex()); }
-RL_FUNCTION(is_nonzero, input_param) {
-  const Tensor& t = a.tensor(0);
-  RL_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
-  RL_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
-  return PyBool_FromLong(t.item().toBool());
-}
-RL_FUNCTION(is_same_size, input_param, Param{"other", Kind::Tensor}) {
-  return PyBool_FromLong(a.tensor(0).sizes() == a.tensor(1).sizes());
-}
 PyObject* is_tensor_function(PyObject*, PyObject* o) { return PyBool_FromLong(is_tensor(o)); }
 
 // ---- threads, warnings ----
@@ -138,8 +129,6 @@ PyMethodDef functions[] = {
     ROW(numel, "The number of elements."),
     ROW(is_floating_point, "Whether it holds real floating-point numbers."),
     ROW(is_complex, "Whether it holds complex numbers."),
-    ROW(is_nonzero, "Whether its only element is not zero."),
-    ROW(is_same_size, "Whether two tensors have the same sizes."),
     {"is_tensor", is_tensor_function, METH_O, "Whether an object is a Tensor."},
     {"get_default_dtype", default_dtype, METH_NOARGS, "The dtype of new floating-point tensors."},
     {"set_default_dtype", change_default_dtype, METH_O,

@@ -406,9 +406,9 @@ PyObject* fused_scale_run([[maybe_unused]] const Arguments& a) {
 constexpr Parser fused_scale_parser = {"fused_scale", fused_scale_signatures, 1, fused_scale_run, &ops_owner};
 
 Binding rows[] = {
-    RL_BINDING(fused_scale_parser, FunctionForm, "fused_scale", "fused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
-    RL_BINDING(fused_scale_parser, MethodForm, "fused_scale", "fused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
-    RL_BINDING(fused_scale_parser, InplaceForm, "fused_scale_", "fused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
+    RL_BINDING(fused_scale_parser, FunctionForm, "fused_scale", false, "fused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
+    RL_BINDING(fused_scale_parser, MethodForm, "fused_scale", false, "fused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
+    RL_BINDING(fused_scale_parser, InplaceForm, "fused_scale_", false, "fused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
 };
 const Bindings bindings(rows);
 

@@ -2,6 +2,9 @@
 
 SAMPLES = {
     "combinations": ["x(4)", "x(4), 3", "x(3), 2, True", "x(2), 3", "x(3), 0"],
+    "cartesian_prod": ["[x(2), x(3)]", "[x(3)]", "[x(2), x(1), x(2)]", "[x(0), x(2)]"],
+    "block_diag": ["[x(2, 3), x(1, 2)]", "[x(2), x(), x(2, 2)]", "[x(0), x(1, 1)]", "[x(3, 4)]"],
+    "unravel_index": ["ints(3, 4, high=12), [3, 4]", "ints(5, high=7), 7", "ints(high=24), [2, 3, 4]", "ints(0, high=4), [2, 2]"],
     "nonzero_static": ["mask(3, 4), size=4", "mask(3), size=7, fill_value=-5", "mask(3), size=0"],
     "index_reduce": [f"x(4, 3), 0, m.tensor([0, 2, 0]), x(3, 3), {mode!r}" for mode in ("mean", "amax", "amin")]
     + ["pos(4, 3), 0, m.tensor([0, 2, 0]), pos(3, 3), 'prod'", "x(3, 4), 1, m.tensor([1]), x(3, 1), 'amax', include_self=False"],
@@ -17,10 +20,13 @@ SAMPLES = {
     "unsafe_split_with_sizes": ["x(5, 2), (2, 3)"],
     "fill": ["x(3, 4), 2", "x(3), x()"],
 }
-DTYPES = {"fill": "all", "combinations": "all", "unsafe_chunk": "all", "hsplit.int": "all"}
+DTYPES = {"fill": "all", "combinations": "all", "cartesian_prod": "all", "block_diag": "numbers", "unsafe_chunk": "all", "hsplit.int": "all"}
 _SPLITS = {"hsplit": "np.hsplit", "vsplit": "np.vsplit", "dsplit": "np.dsplit"}
 REFERENCES = {f"{name}.{kind}": f"{function}(self, {pieces})" for name, function in _SPLITS.items() for kind, pieces in (("int", "sections"), ("array", "indices"))}
 REFERENCES |= {
+    "cartesian_prod": "tensors[0] if len(tensors) == 1 else np.array(list(itertools.product(*tensors)), tensors[0].dtype).reshape(-1, len(tensors))",
+    "block_diag": "scipy.linalg.block_diag(*tensors)",
+    "unravel_index": "np.unravel_index(indices, shape)",
     "combinations": "np.zeros(0) if r == 0 else self[np.array(list((itertools.combinations_with_replacement if with_replacement else itertools.combinations)(range(len(self)), r)), int).reshape(-1, r)]",
     "nonzero_static": "np.concatenate((np.argwhere(self), np.full((size, self.ndim), fill_value)))[:size]",
     "index_reduce": "combined(self, along(dim, index), source, reduce, include_self)",
@@ -31,6 +37,10 @@ REFERENCES |= {
     "fill": "np.full(self.shape, value)",
 }
 ERRORS = {
+    "cartesian_prod": [("[x(2, 2)]", RuntimeError, r"Expect a 1D vector, but got shape \[2, 2\]")],
+    "block_diag": [("[x(2, 2, 2)]", RuntimeError, "Input tensors must have 2 or fewer dimensions")],
+    "unravel_index": [("x(2), [3]", TypeError, "expected 'indices' to be integer dtype"), ("mask(2), [3]", TypeError, "expected 'indices' to be integer dtype"),
+                      ("ints(2, high=3), [-1]", ValueError, "'shape' cannot have negative values")],
     "combinations": [("x(2, 2)", RuntimeError, r"Expect a 1D vector, but got shape \[2, 2\]")],
     "hsplit.int": [("x(3, 4), 3", RuntimeError, "attempted to split along dimension 1, but the size of the dimension 4 is not divisible by the split_size 3!")],
     "vsplit.int": [("x(3), 2", RuntimeError, "torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with 1 dimensions!")],

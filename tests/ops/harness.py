@@ -20,6 +20,7 @@ import ast
 import contextlib
 import functools
 import importlib.util
+import inspect
 import os
 import zlib
 from dataclasses import dataclass, field
@@ -221,7 +222,11 @@ def boxed_of(module, op):
 def function_of(module, op):
     """The Python callable of an op, with the op's own order of arguments; for PyTorch the public one of that name."""
     own, ours = module._C, module.__name__ == "rushlight"
-    first = (own.ops, own._nn, own._wrapped) if ours else (own._nn,) if op.nn else ()
+    if op.functional_name:
+        return getattr(module.nn.functional, op.functional_name)
+    first = (own.ops, own._nn) if ours else (own._nn,) if op.nn else ()
+    if ours and op.wrapped and not says_the_same(getattr(module, op.name), op):
+        first = (own._wrapped,)
     for place in (*first, module, module.nn.functional):
         if "function" in op.variants and hasattr(place, op.name):
             return getattr(place, op.name)
@@ -231,6 +236,12 @@ def function_of(module, op):
     if "method" in op.variants and (hasattr(module.Tensor, op.name) or ours):
         return lambda *args, **kwargs: getattr(args[0], op.name)(*args[1:], **kwargs)
     return boxed_of(module, op) if ours else None
+
+
+def says_the_same(function, op):
+    """Whether a function of the package that stands before an op takes what the op does, under its names."""
+    names = inspect.signature(function.__wrapped__).parameters
+    return all(a.name in names or a.name == "self" for a in op.args if a.default is None)
 
 
 def default_of(arg):

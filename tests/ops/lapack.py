@@ -16,6 +16,7 @@ SAMPLES = {
     "cholesky": ["spd(3, 3)", "spd(2, 3, 3), True"],
     "cholesky_solve": ["x(3, 2), spd(3, 3)", "x(2, 3, 1), regular(2, 3, 3), True"],
     "cholesky_inverse": ["spd(3, 3)", "spd(2, 3, 3), True"],
+    "_lu_with_info": [*_SQUARE, "x(4, 2)"],
     "linalg_lu_factor_ex": [*_SQUARE, "x(4, 2)", "x(2, 4)", "x(2, 0)"],
     "linalg_lu_factor": _SQUARE[:4],
     "linalg_lu": [*_SQUARE, "x(4, 2)", "x(2, 4)", "x(3, 0)"],

@@ -5,6 +5,7 @@ _MM = ["x(2, 3), x(3, 4)", "x(8, 8), x(8, 8)", "x(17, 33), x(33, 20)", "x(70, 50
 _BMM = ["x(2, 2, 3), x(2, 3, 2)", "x(2, 3, 4), x(2, 4, 5)", "x(5, 8, 8), x(5, 8, 8)", "x(3, 20, 17), x(3, 17, 33)", "x(0, 2, 3), x(0, 3, 2)"]
 
 SAMPLES = {
+    "tensordot": ["x(2, 3), x(3, 4), [1], [0]", "x(2, 3, 4), x(4, 3, 2), [1, 2], [1, 0]", "x(2, 3), x(4), [], []", "x(3), x(3), [0], [0]", "x(2, 0), x(0, 3), [1], [0]"],
     "mm": _MM,
     "bmm": _BMM,
     "mv": ["x(3, 4), x(4)", "x(40, 33), x(33)", "x(2, 0), x(0)"],
@@ -35,6 +36,7 @@ SAMPLES = {
 }
 DTYPES = dict.fromkeys(SAMPLES, "numbers") | dict.fromkeys(("chain_matmul", "einsum", "bilinear"), "complex") | {"addr": "all"}
 REFERENCES = {
+    "tensordot": "np.tensordot(self, other, (dims_self, dims_other))",
     "_matmul": "self @ mat2",
     "addmm": "beta * self + alpha * (mat1 @ mat2)",
     "baddbmm": "beta * self + alpha * (batch1 @ batch2)",
@@ -48,6 +50,9 @@ REFERENCES = {
     "bilinear": "np.einsum('...i,oij,...j->...o', input1, weight, input2) + (0 if bias is None else bias)",
 }
 ERRORS = {
+    "tensordot": [("x(2, 3), x(2, 3), [0], [1]", RuntimeError, "contracted dimensions need to match, but first has size 2 in dim 0 and second has size 3 in dim 1"),
+                  ("x(2, 3), x(2, 3), [0, 0], [0, 1]", RuntimeError, "appears multiple times"), ("x(2, 3), x(2, 3), [0], [0, 1]", RuntimeError, "should have the same length"),
+                  ("x(2), x(2).double(), [0], [0]", RuntimeError, "same dtype")],
     "mm": [
         ("x(2, 3), x(4, 5)", RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 4x5\)"),
         ("x(2, 3), x(3, 5).double()", RuntimeError, "expected m1 and m2 to have the same dtype, but got: float != double"),
@@ -90,6 +95,7 @@ ERRORS = {
     ],
 }
 SKIPS = {
+    ("tensordot", "parity"): "PyTorch's function takes one argument for both lists of dimensions",
     ("chain_matmul", "parity"): "PyTorch warns and takes the matrices one by one",
     **{(f"{name}.dtype", "parity"): "PyTorch has it on CUDA alone" for name in ("mm", "bmm", "addmm", "baddbmm")},
 }

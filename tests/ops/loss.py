@@ -124,7 +124,7 @@ SKIPS |= {("binary_cross_entropy", "meta"): "looks at the values", ("gaussian_nl
 SKIPS |= {(op, "parity"): "only nn.functional's form exists there: tests/parity/test_layers.py compares it"
           for op in ("gaussian_nll_loss", "multilabel_soft_margin_loss")}
 SKIPS |= {(op, "complex grad"): "PyTorch has no complex derivative either" for op in (
-    "embedding", "embedding_bag", "embedding_bag.padding_idx", "_bags_of_embeddings")}
+    "embedding", "embedding_bag", "embedding_bag.padding_idx", "_bags_of_embeddings", "_rows_of_embedding")}
 
 # ---- bags of embeddings, alignments ----
 
@@ -153,14 +153,20 @@ SAMPLES["embedding_bag.padding_idx"] = [
     *(f"x(4, 3), {_BAGS}, False, {mode}, False, None, False, 2" for mode in (0, 1, 2)),
     f"x(4, 3), {_BAGS}, False, 0, False, x(6), False, None",
 ]
+SAMPLES["_rows_of_embedding"] = [
+    *("m.tensor([1, 2, 2, 0]), x(4, 3)", "m.tensor([[1, 3], [0, 3]]), const(4, 3), padding_idx=-1", "m.tensor([1, 2]), const(4, 3), max_norm=1.0, norm_type=1.0"),
+    *("m.tensor([1, 2]), x(4, 3), padding_idx=0", "m.tensor([]).long(), x(4, 3)"),
+]
 SAMPLES["_bags_of_embeddings"] = [
     *(f"m.tensor([1, 2, 2, 0, 1, 3]), x(4, 3), m.tensor([0, 2, 2, 5]), mode='{mode}'" for mode in ("sum", "mean", "max")),
     *("m.tensor([[1, 2], [0, 3]]), x(4, 3), None", "m.tensor([[1, 2], [0, 3]]), x(4, 3), mode='sum', per_sample_weights=x(2, 2)"),
     *("m.zeros(2, 0).long(), x(4, 3)", "m.tensor([[1, 2], [0, 3]]), const(4, 3), None, 1.5, padding_idx=-2"),
 ]
-DTYPES |= {"embedding_bag.padding_idx": "floating", "_bags_of_embeddings": "floating"}
+DTYPES |= {"_rows_of_embedding": "floating", "embedding_bag.padding_idx": "floating", "_bags_of_embeddings": "floating"}
 DTYPES |= {"embedding_bag": "floating", "_ctc_loss": "floats", "ctc_loss.IntList": "floats", "ctc_loss.Tensor": "floats"}
 ERRORS |= {
+    "_rows_of_embedding": [("m.tensor([1]), x(4, 3), 4", AssertionError, "Padding_idx must be within num_embeddings"),
+                           ("m.tensor([1]), x(4, 3), -5", AssertionError, "Padding_idx must be within num_embeddings")],
     "_bags_of_embeddings": [
         ("m.tensor([[1]]), x(4, 3), m.tensor([0])", ValueError, "if input is 2D, then offsets has to be None"),
         ("m.tensor([1]), x(4, 3)", ValueError, "offsets has to be a 1D Tensor but got None"),

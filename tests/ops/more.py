@@ -257,5 +257,5 @@ DTYPES |= dict.fromkeys([*_DUNDERS, *(f"{name}.Scalar_Tensor" for name in _BITS)
 
 # Ops that can have no sample here, and why.
 WITHOUT = dict.fromkeys(
-    ("empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided"), "the values are what the memory held"
-)
+    ("empty", "empty_strided", "empty_permuted", "empty_like", "new_empty", "new_empty_strided"), "the values are what the memory held"
+) | dict.fromkeys(("svd_lowrank", "pca_lowrank"), "drawn at random")

@@ -17,6 +17,11 @@ SAMPLES |= {
     "local_response_norm": ["x(2, 5, 3), 2", "x(2, 5, 3, 4), 3, 0.1, 0.5, 2.0", "x(2, 0, 3), 2"],
     "normalize": ["x(3, 4)", "x(3, 4), 1, 0", "x(2, 3, 4), 2.0, (1, 2)", "x(4), 2.0, 0, 10.0"],
 }
+SAMPLES |= {
+    "_batch_norm_of_values": ["x(4, 3), None, None, training=True", "x(2, 3, 4), m.zeros(3, dtype=dtype), m.ones(3, dtype=dtype), x(3), x(3)", "x(1, 3), m.zeros(3, dtype=dtype), m.ones(3, dtype=dtype)"],
+    "_instance_norm_of_values": ["x(2, 3, 9)", "x(2, 3, 4), weight=x(3), bias=x(3)"],
+    "_group_norm_of_values": ["x(2, 4, 3), 2", "x(2, 4, 3), 4, x(4), x(4)"],
+}
 DTYPES = dict.fromkeys(SAMPLES, "floating") | {"rms_norm": "differentiable"}
 _LAST = "normalized(input, last(normalized_shape), eps)"
 _ROOT = "input / np.sqrt(np.mean(input**2, last(normalized_shape), keepdims=True) + (eps or 0))"
@@ -29,10 +34,16 @@ REFERENCES = {
     "native_group_norm": "(affine(grouped_norm(input, group, eps)[0], weight, bias), *grouped_norm(input, group, eps)[1:])",
     "_group_norm": "(affine(grouped_norm(input, num_groups, eps)[0], weight, bias), *grouped_norm(input, num_groups, eps)[1:])",
     "instance_norm": "affine(normalized(input, tuple(range(2, input.ndim)), eps)[0], weight, bias)",
+    "_batch_norm_of_values": "channel_norm(input, weight, bias, running_mean, running_var, training, eps)",
+    "_instance_norm_of_values": "affine(normalized(input, tuple(range(2, input.ndim)), eps)[0], weight, bias)",
+    "_group_norm_of_values": "affine(grouped_norm(input, num_groups, eps)[0], weight, bias)",
     "rms_norm": f"affine({_ROOT}, weight, None, False)",
     "_fused_rms_norm": f"(affine({_ROOT}, weight, None, False), None)",
 }
 ERRORS = {
+    "_batch_norm_of_values": [("x(1, 3), None, None, training=True", ValueError, "Expected more than 1 value per channel when training")],
+    "_instance_norm_of_values": [("x(2, 3, 1)", ValueError, "Expected more than 1 spatial element when training")],
+    "_group_norm_of_values": [("x(1, 2), 2", ValueError, "Expected more than 1 value per channel when training"), ("x(3), 2", RuntimeError, "at least 2 dimensions for input tensor but received 1")],
     "local_response_norm": [("x(2, 5), 2", ValueError, "Expected 3D or higher dimensionality input")],
     "batch_norm": [
         ("x(2, 4), None, None, None, None, False, 0.1, 1e-5", RuntimeError, "running_mean must be defined in evaluation mode"),

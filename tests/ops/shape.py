@@ -33,6 +33,9 @@ SAMPLES = {
     "tensor_split": ["x(7, 2), 3"],
     "tensor_split.indices": ["x(7, 2), (1, 4)", "x(7), (9,)"],
     "type_as": ["x(3), x(2)"],
+    "is_nonzero": ["m.ones(1, dtype=dtype)", "m.zeros((), dtype=dtype)"],
+    "is_same_size": ["x(2, 3), x(2, 3)", "x(2), x(2, 1)", "x(), x()"],
+    **{name: ["x(2)"] for name in ("is_signed", "is_inference", "get_device")},
     "atleast_1d": ["x()", "x(2)"],
     "atleast_2d": ["x()", "x(2)"],
     "atleast_3d": ["x()", "x(2)", "x(2, 3)"],
@@ -103,7 +106,8 @@ ERRORS = {
 _AS_IT_LIES = "refuses inputs whose strides do not allow it"
 NO_GRADIENT = {"detach", "view.dtype"}
 SKIPS = {
-    ("broadcast_tensors", "parity"): "PyTorch takes the tensors one by one",
+    **{(name, "precision"): "says nothing about values" for name in ("is_nonzero", "is_same_size", "is_signed", "is_inference", "get_device")},
+    ("is_nonzero", "meta"): "reads a number, which meta tensors do not hold",
     ("view_dtype", "precision"): "its bytes are those of its dtype",
     ("view.dtype", "precision"): "its bytes are those of its dtype",
     ("view_as", "layout"): _AS_IT_LIES,

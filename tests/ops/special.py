@@ -10,6 +10,8 @@ _ALL = [*_forms("x"), "same(-5.0, -0.1, 0.1, 8.0, 20.0)"]
 _PAIRS = ["pos(3, 4), pos(3, 4)", "pos(3, 1), pos(4)", "same(0.5, 3.0, 50.0), same(0.4, 9.0, 51.0)"]
 _POLYNOMIAL = ["unit(3, 4), same(0.0, 1.0, 2.0, 7.0)", "same(-1.0, 1.0, 0.3), same(3.0, 4.0, 12.0)", "unit(3), 5", "0.5, pos(3)"]
 
+_SOME = ["pos(3, 4)", "pos()", "pos(0, 2)"]
+
 SAMPLES = dict.fromkeys(("digamma", "lgamma", "special_bessel_y0", "special_bessel_y1", "special_modified_bessel_k0", "special_modified_bessel_k1", "special_scaled_modified_bessel_k0", "special_scaled_modified_bessel_k1", "special_entr"), _POSITIVE)
 SAMPLES |= dict.fromkeys(("i0", "special_i0e", "special_i1", "special_i1e", "special_erfcx", "special_log_ndtr", "special_ndtr", "special_bessel_j0", "special_bessel_j1", "special_airy_ai", "special_spherical_bessel_j0", "special_modified_bessel_i0", "special_modified_bessel_i1"), _ALL)
 SAMPLES |= {f"special_{shift}chebyshev_polynomial_{kind}": _POLYNOMIAL for shift in ("", "shifted_") for kind in "tuvw"}
@@ -23,6 +25,18 @@ SAMPLES |= {
     "_standard_gamma_grad": [*_PAIRS, "same(0.01, 0.5, 2.0, 200.0), same(1e-6, 4.0, 0.1, 210.0)"],
     "_dirichlet_grad": ["same(0.01, 0.5, 0.99), same(0.5, 20.0, 3.0), same(1.5, 40.0, 4.0)", "unit(3, 4).abs(), pos(3, 4), pos(3, 4) + 9"],
     "special_zeta": ["pos(3, 4) + 1.5, pos(3, 4)", "pos(3) + 1.5, 2", "same(2.0, 3.0), same(-0.5, -1.5)"],
+    **dict.fromkeys(("special_gammainc", "special_gammaincc"), _PAIRS),
+    **dict.fromkeys(("special_digamma", "special_gammaln", "special_log1p", "special_psi", "special_exp2", "special_expm1", "special_i0", "special_sinc", "special_expit", "special_erf", "special_erfc"), _SOME),
+    "special_erfinv": ["unit(3, 4)", "unit()"],
+    "special_logit": ["same(0.2, 0.5, 0.9)", "same(0.2, 0.5, 0.9), 0.01"],
+    "special_logsumexp": ["x(3, 4), 1", "x(3, 4), [0, 1], True"],
+    "special_multigammaln": ["pos(3, 4) + 1, 2"],
+    "special_polygamma": ["0, pos(3, 4)", "2, pos(3)"],
+    "special_round": ["x(3, 4)", "x(3), decimals=2"],
+    "special_log_softmax": ["x(3, 4), 1", "x(3, 4), 0, dtype=m.float64"],
+    "special_softmax": ["x(3, 4), 1", "x(3, 4), 0, m.float64"],
+    "special_xlogy": ["pos(3, 4), pos(4)", "x(3), 2.0"],
+    "special_xlogy.self_scalar": ["2.0, pos(3)"],
     "special_zeta.self_scalar": ["2.5, pos(3)"],
     "special_ndtri": ["same(0.01, 0.2, 0.5, 0.7, 0.99)"],
     "special_xlog1py": ["pos(3, 4), pos(4)", "x(3), 2", "same(0.0, 1.0), same(0.5, 2.0)"],
@@ -70,6 +84,7 @@ ERRORS = {
     "lgamma": [("m.ones(2, dtype=m.complex64)", RuntimeError, "not implemented for 'ComplexFloat'")],
 }
 SKIPS = {(name, "grad"): "PyTorch has no derivative by the first argument either" for name in ("igamma", "igammac", "special_zeta", "_standard_gamma_grad")}
+SKIPS = {(name, "grad"): "PyTorch has no derivative by the first argument either" for name in ("igamma", "igammac", "special_gammainc", "special_gammaincc", "special_zeta")}
 SKIPS |= {("special_zeta.self_scalar", "gradgrad"): "zeta has no derivative by its first argument"}
 _approximate = "PyTorch's approximation is good to 1e-8: tests/python/test_special.py holds these to SciPy's"
 SKIPS |= {(name, "parity"): _approximate for name in ("polygamma", "_polygamma", "igamma", "igammac", "special_bessel_j0", "special_bessel_j1",

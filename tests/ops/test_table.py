@@ -103,7 +103,7 @@ def test_true_is_any_byte_but_zero(case):
                 assert dtype not in case.dtypes, text
                 continue
             actual = run(case, dtype, text, layout="bytes")
-            if isinstance(expected, bool):
+            if isinstance(expected, int):  # or a bool
                 assert_same(actual, expected)
             assert_same([truth(t) for t in tensors_of(actual)], [truth(t) for t in tensors_of(expected)])
 
@@ -295,7 +295,7 @@ def test_numbers_may_be_zero_one_and_less(case):
     def outcome(args, kwargs):
         try:
             found = tensors_of(function_of(rushlight, case.op)(*args, **kwargs))
-        except REFUSALS as error:
+        except (*REFUSALS, AssertionError) as error:
             return type(error)
         return [(t.shape, t.dtype) for t in found]
 

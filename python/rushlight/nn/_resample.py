@@ -1,11 +1,46 @@
-"""The old names of `interpolate`; public in `nn.functional`."""
+"""`interpolate` and its old names; public in `nn.functional`."""
 
 import warnings
+from typing import Any
 
 from rushlight._table import ops
 
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
+
+
+def interpolate(
+    input,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias: bool = False,
+):
+    """Images (N, C, ...) at another size, or scaled; one number holds for all dimensions.
+
+    Args:
+        mode: "nearest", "nearest-exact", "area", "linear" (of vectors), "bilinear", "bicubic" (of
+            images), "trilinear" (of volumes).
+        align_corners: whether corner pixels, not corners, of both images lie on each other.
+        recompute_scale_factor: whether the rounded size decides where pixels lie, not the factors.
+        antialias: whether a smaller image is smoothed, as with Pillow.
+    """
+    dims = input.dim() - 2
+    return ops.interpolate(
+        input,
+        _for_each(size, dims),
+        _for_each(scale_factor, dims),
+        mode,
+        align_corners,
+        recompute_scale_factor,
+        antialias,
+    )
+
+
+def _for_each(value, dims):
+    return value if value is None or isinstance(value, (list, tuple)) else [value] * dims
 
 
 def _warn_of_old_name(name):
@@ -18,16 +53,16 @@ def _warn_of_old_name(name):
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The old name of `interpolate`."""
     _warn_of_old_name("upsample")
-    return ops.interpolate(input, size, scale_factor, mode, align_corners)
+    return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """`interpolate` to the nearest pixel; deprecated."""
     _warn_of_old_name("upsample_nearest")
-    return ops.interpolate(input, size, scale_factor, mode="nearest")
+    return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """`interpolate` with mode="bilinear" and align_corners=True; deprecated."""
     _warn_of_old_name("upsample_bilinear")
-    return ops.interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

@@ -1,17 +1,15 @@
 """`nn.functional`: the functions behind the layers, in PyTorch's names and signatures.
 
 All computing is done by ops of the table. A function whose signature is the op's own is the op
-itself (`_OPS`); the others translate flags such as `inplace`, `reduction` and
+itself (`functional=` in the table); the others translate flags such as `inplace`, `reduction` and
 `return_indices` into the op that is meant. Losses stand in `_losses.py`, pooling in `_pool.py`,
 resampling in `_resample.py`.
 """
 
-import math
 import types
 import warnings
 from typing import TYPE_CHECKING, Any
 
-import rushlight
 from rushlight import _C
 from rushlight._table import ops
 
@@ -66,6 +64,7 @@ from ._pool import (  # noqa: F401
 from ._resample import (  # noqa: F401
     GRID_SAMPLE_INTERPOLATION_MODES,
     GRID_SAMPLE_PADDING_MODES,
+    interpolate,
     upsample,
     upsample_bilinear,
     upsample_nearest,
@@ -76,18 +75,8 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
-# Functions that are ops.
-_OPS = (
-    "linear bilinear conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d "
-    "conv_transpose3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d gelu relu_ celu_ elu_ "
-    "selu_ leaky_relu_ hardtanh_ threshold_ rrelu_ prelu hardshrink softplus softshrink "
-    "cosine_similarity pairwise_distance pdist pixel_shuffle pixel_unshuffle channel_shuffle "
-    "native_channel_shuffle one_hot scaled_dot_product_attention sigmoid tanh tanhshrink softsign "
-    "glu lp_pool1d lp_pool2d lp_pool3d interpolate grid_sample affine_grid local_response_norm "
-    "normalize"
-)
-globals().update({name: getattr(ops, name) for name in _OPS.split()})
-logsigmoid = ops.log_sigmoid
+# Functions that are ops: the table says which.
+globals().update({n: f for n, f in vars(_C._functional).items() if not n.startswith("__")})
 
 
 # ---- activations -------------------------------------------------------------------------------
@@ -100,7 +89,7 @@ def relu(input, inplace=False):
 
 def relu6(input, inplace=False):
     """min(max(x, 0), 6)."""
-    return hardtanh(input, 0.0, 6.0, inplace)
+    return (ops.relu6_ if inplace else ops.relu6)(input)
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
@@ -259,150 +248,6 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
     return _feature_dropout(input, p, training, inplace)
 
 
-# ---- normalisation -----------------------------------------------------------------------------
-
-
-def _verify_batch_size(size):
-    values = math.prod(size) // max(size[1], 1)
-    if values == 1:
-        raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {size}"
-        )
-
-
-def batch_norm(
-    input,
-    running_mean,
-    running_var,
-    weight=None,
-    bias=None,
-    training=False,
-    momentum=0.1,
-    eps=1e-5,
-):
-    """Normalise each channel by its mean and variance, over the batch in training.
-
-    In training the running values (if any) move by `momentum` towards the batch's.
-    """
-    if training:
-        _verify_batch_size(input.size())
-    return ops.batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps, True
-    )
-
-
-def instance_norm(
-    input,
-    running_mean=None,
-    running_var=None,
-    weight=None,
-    bias=None,
-    use_input_stats=True,
-    momentum=0.1,
-    eps=1e-5,
-):
-    """Normalise each channel of each sample."""
-    if use_input_stats and math.prod(input.size()[2:]) == 1:
-        raise ValueError(
-            f"Expected more than 1 spatial element when training, got input size {input.size()}"
-        )
-    return ops.instance_norm(
-        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True
-    )
-
-
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
-    """Normalise over the last dimensions, whose sizes are `normalized_shape`."""
-    return ops.layer_norm(input, normalized_shape, weight, bias, eps)
-
-
-def rms_norm(input, normalized_shape, weight=None, eps=None):
-    """Divide by the root mean square over the last dimensions."""
-    return ops.rms_norm(input, normalized_shape, weight, eps)
-
-
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
-    """Normalise each of `num_groups` groups of channels of each sample."""
-    if input.dim() < 2:
-        raise RuntimeError(
-            f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
-        )
-    _verify_batch_size(
-        [input.size(0) * input.size(1) // num_groups, num_groups, *list(input.size()[2:])]
-    )
-    return ops.group_norm(input, num_groups, weight, bias, eps)
-
-
-# ---- lookup ------------------------------------------------------------------------------------
-
-
-def embedding(
-    input,
-    weight,
-    padding_idx=None,
-    max_norm=None,
-    norm_type=2.0,
-    scale_grad_by_freq=False,
-    sparse=False,
-):
-    """The rows of `weight` at the indices `input`.
-
-    `padding_idx` names a row whose gradient stays zero; rows longer than `max_norm` are shortened
-    in place first.
-    """
-    rows = weight.size(0)
-    if padding_idx is None:
-        padding_idx = -1
-    elif padding_idx >= rows:
-        raise AssertionError("Padding_idx must be within num_embeddings")
-    elif padding_idx < 0:
-        if padding_idx < -rows:
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx += rows
-    if max_norm is not None:
-        input = input.contiguous()
-        with rushlight.no_grad():
-            ops.embedding_renorm_(weight, input, max_norm, norm_type)
-    return ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
-
-
-def embedding_bag(
-    input,
-    weight,
-    offsets=None,
-    max_norm=None,
-    norm_type: float = 2,
-    scale_grad_by_freq=False,
-    mode="mean",
-    sparse=False,
-    per_sample_weights=None,
-    include_last_offset=False,
-    padding_idx=None,
-):
-    """Sums, means or maxima of the rows of `weight` at bags of indices.
-
-    Args:
-        input: (bags, length), or all indices in one row with `offsets`, where the bags begin.
-        mode: "sum", "mean" or "max".
-        per_sample_weights: factors of the rows, of the shape of input ("sum" only).
-        include_last_offset: the last offset is the end of the last bag.
-        padding_idx: a row that counts for nothing and gets no gradient.
-    """
-    return ops._bags_of_embeddings(
-        input,
-        weight,
-        offsets,
-        max_norm,
-        norm_type,
-        scale_grad_by_freq,
-        mode,
-        sparse,
-        per_sample_weights,
-        include_last_offset,
-        padding_idx,
-    )
-
-
 # ---- windows and edges -------------------------------------------------------------------------
 
 
@@ -414,14 +259,6 @@ def fold(input, output_size, kernel_size, dilation: Any = 1, padding: Any = 0, s
 def unfold(input, kernel_size, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
     """The windows of an image as the columns of a matrix."""
     return ops.im2col(input, kernel_size, dilation, padding, stride)
-
-
-def pad(input, pad, mode="constant", value=None):
-    """Pad the last dimensions; `pad` has two sizes for each, the last dimension first.
-
-    Modes: "constant" (with `value`), "reflect", "replicate", "circular". Negative sizes crop.
-    """
-    return ops.pad(input, pad, mode, value)
 
 
 # Calls are offered to function modes and to arguments with __torch_function__ first.

@@ -24,7 +24,7 @@ inline V size_of(V x) {
 template <Norm N, class V>
 inline V term(V x) {
   if constexpr (N == Norm::Zero) {
-    return x == 0 ? V{} : V{} + 1;
+    return x == 0 ? V{} : x == x ? V{} + 1 : x;  // NaN stays
   } else if constexpr (N == Norm::Two) {
     return x * x;
   } else {
