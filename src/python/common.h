@@ -102,6 +102,10 @@ int guarded_status(F&& f) noexcept {
   }
 }
 
+// Where the interpreter ends, a thread that is about to ask for the GIL stops for good: what it
+// would ask may be gone. The thread in which it ends goes on (ending.cpp).
+void stop_at_the_end();
+
 // Runs without the GIL while it lives, if `really`. Nothing of Python's may be touched meanwhile, a
 // `Py_RETURN_NONE` before its end included (under TSan the tests of threads see it).
 class WithoutGil {
@@ -109,6 +113,7 @@ class WithoutGil {
   explicit WithoutGil(bool really = true) : state_(really ? PyEval_SaveThread() : nullptr) {}
   ~WithoutGil() {
     if (state_ != nullptr) {
+      stop_at_the_end();
       PyEval_RestoreThread(state_);
     }
   }
@@ -122,7 +127,10 @@ class WithoutGil {
 // Holds the GIL while it lives, from any thread.
 class WithGil {
  public:
-  WithGil() : state_(PyGILState_Ensure()) {}
+  WithGil() {
+    stop_at_the_end();
+    state_ = PyGILState_Ensure();
+  }
   ~WithGil() { PyGILState_Release(state_); }
   WithGil(const WithGil&) = delete;
   WithGil& operator=(const WithGil&) = delete;

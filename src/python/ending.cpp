@@ -4,7 +4,8 @@
 // stack. C++ code must not be unwound there: destructors would drop references without the GIL, and
 // functions that are `noexcept` or catch everything would abort the process. So such a thread stops
 // for good where the unwinder meets the first function of this library, as it does since 3.14; the
-// process ends without it. The linker puts this function in the place of the one that the unwinder
+// process ends without it. One that computes without the GIL until the interpreter is gone stops
+// before it asks. The linker puts this function in the place of the one that the unwinder
 // asks what to do with a frame (cmake/Extension.cmake).
 #include <unistd.h>
 #include <unwind.h>
@@ -22,6 +23,35 @@ bool interpreter_ends() {
 }
 
 }  // namespace
+
+namespace rushlight::python {
+
+namespace {
+
+thread_local bool ends_here = false;
+
+// Run by atexit, before the interpreter says that it ends.
+PyObject* note_thread(PyObject*, PyObject*) {
+  ends_here = true;
+  Py_RETURN_NONE;
+}
+PyMethodDef note_thread_method = {"_note_thread", note_thread, METH_NOARGS, nullptr};
+
+}  // namespace
+
+void stop_at_the_end() {
+  while (!ends_here && interpreter_ends()) {
+    pause();
+  }
+}
+
+void init_ending() {
+  const Object function = Object::check(PyCFunction_New(&note_thread_method, nullptr));
+  const Object atexit = Object::check(PyImport_ImportModule("atexit"));
+  Object::check(PyObject_CallMethod(atexit.get(), "register", "O", function.get()));
+}
+
+}  // namespace rushlight::python
 
 extern "C" {
 

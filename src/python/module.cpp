@@ -58,6 +58,7 @@ void init(PyObject* module) {
   init_results(module);
   init_storage(module);
   init_factories(module);
+  init_ending();
   init_settings(module);
   init_autocast(module);
   init_calls(module);
