@@ -222,6 +222,9 @@ def boxed_of(module, op):
 def function_of(module, op):
     """The Python callable of an op, with the op's own order of arguments; for PyTorch the public one of that name."""
     own, ours = module._C, module.__name__ == "rushlight"
+    if op.varargs and not ours and op.args[0].type.base == "Tensor":  # PyTorch's take no list
+        function = getattr(module, op.name, None)
+        return function and (lambda tensors, **kwargs: function(*tensors, **kwargs))
     if op.functional_name:
         return getattr(module.nn.functional, op.functional_name)
     first = (own.ops, own._nn) if ours else (own._nn,) if op.nn else ()
