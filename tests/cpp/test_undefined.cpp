@@ -34,7 +34,9 @@ Value some_value(const ArgInfo& a) {
     return {};
   }
   if (a.type.is_list) {
-    return a.type.base == BaseType::Float ? Value(std::vector<double>{0}) : Value(DimVector{0});
+    return a.type.base == BaseType::Float    ? Value(std::vector<double>{0})
+           : a.type.base == BaseType::Scalar ? Value(std::vector<Scalar>{Scalar(1)})
+                                             : Value(DimVector{0});
   }
   switch (a.type.base) {
     case BaseType::String:
