@@ -14,7 +14,8 @@ inline bool is_enabled(DeviceType device) {
 }
 RL_API void set_enabled(DeviceType device, bool enabled);
 
-// What rules of the kind Lower cast to: bfloat16 on the CPU and float16 on accelerators until it is set.
+// What rules of the kind Lower cast to: bfloat16 on the CPU and float16 on accelerators until it is
+// set.
 RL_API ScalarType get_dtype(DeviceType device);
 RL_API void set_dtype(DeviceType device, ScalarType dtype);
 

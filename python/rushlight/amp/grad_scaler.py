@@ -122,7 +122,8 @@ class GradScaler:
             if isinstance(value, _C.TensorBase):
                 if self._scale is None:
                     self._lazy_init_scale_growth_tracker(value.device)
-                copies = copies or _PerDevice(self._scale)
+                scale: Any = self._scale
+                copies = copies or _PerDevice(scale)
                 return value * copies.on(value.device)
             if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
                 raise ValueError("outputs must be a Tensor or an iterable of Tensors")
@@ -147,7 +148,7 @@ class GradScaler:
                         raise ValueError("Attempting to unscale FP16 gradients.")
                     grads[grad.device, grad.dtype].append(grad)
             for (device, _), list_ in grads.items():
-                rushlight._amp_foreach_non_finite_check_and_unscale_(
+                _C.ops._amp_foreach_non_finite_check_and_unscale_(
                     list_, founds.on(device), factors.on(device)
                 )
         return founds._copies
@@ -255,7 +256,7 @@ class GradScaler:
                 for found in state["found_inf_per_device"].values()
             ]
             assert founds, "No inf checks were recorded prior to update."
-            rushlight._amp_update_scale_(
+            _C.ops._amp_update_scale_(
                 scale,
                 tracker,
                 sum(founds[1:], founds[0]),
