@@ -27,18 +27,6 @@ RL_API void clear_cache();
 RL_API int increment_nesting();
 RL_API int decrement_nesting();
 
-// Turns it off on all devices for a scope.
-class Disabled {
- public:
-  Disabled() : before_(tls.autocast) { tls.autocast = 0; }
-  ~Disabled() { tls.autocast = before_; }
-  Disabled(const Disabled&) = delete;
-  Disabled& operator=(const Disabled&) = delete;
-
- private:
-  uint8_t before_;
-};
-
 // Generated code asks this where autocast is on for some device: whether the function has a rule
 // for such a device.
 inline bool applies(const OpFunction& function) {

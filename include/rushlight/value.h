@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -102,6 +103,44 @@ class RL_API Value {
     return std::holds_alternative<T>(v_);
   }
   const Variant& variant() const { return v_; }
+
+  // Calls f(tensor) for each tensor in it, also for undefined ones.
+  template <class F>
+  void for_each_tensor(const F& f) const {
+    if (const auto* tensor = std::get_if<Tensor>(&v_)) {
+      f(*tensor);
+    } else if (const auto* list = std::get_if<std::vector<Tensor>>(&v_)) {
+      for (const Tensor& t : *list) {
+        f(t);
+      }
+    } else if (const auto* list = std::get_if<std::vector<std::optional<Tensor>>>(&v_)) {
+      for (const std::optional<Tensor>& t : *list) {
+        f(t ? *t : Tensor());
+      }
+    }
+  }
+  // Puts f(tensor) in the place of each tensor in it that is defined.
+  template <class F>
+  void change_tensors(const F& f) {
+    const auto change = [&](Tensor& t) {
+      if (t.defined()) {
+        t = f(std::as_const(t));
+      }
+    };
+    if (auto* tensor = std::get_if<Tensor>(&v_)) {
+      change(*tensor);
+    } else if (auto* list = std::get_if<std::vector<Tensor>>(&v_)) {
+      for (Tensor& t : *list) {
+        change(t);
+      }
+    } else if (auto* list = std::get_if<std::vector<std::optional<Tensor>>>(&v_)) {
+      for (std::optional<Tensor>& t : *list) {
+        if (t) {
+          change(*t);
+        }
+      }
+    }
+  }
 
   // As the C++ argument type: get<Tensor>(), get<int64_t>(), get<std::optional<Scalar>>(),
   // get<std::vector<Tensor>>()… RuntimeError where the value is of another kind.

@@ -59,27 +59,6 @@ std::vector<Value> hand_over(Handler& handler, const OpFunction& function,
   return results;
 }
 
-SpecialTensor* special_in(const Value& v) {
-  if (v.is<Tensor>()) {
-    const auto t = v.get<Tensor>();
-    return t.defined() ? t.impl()->special() : nullptr;
-  }
-  if (v.is<std::vector<Tensor>>()) {
-    for (const Tensor& t : v.get<std::vector<Tensor>>()) {
-      if (t.defined() && t.impl()->special() != nullptr) {
-        return t.impl()->special();
-      }
-    }
-  }
-  if (v.is<std::vector<std::optional<Tensor>>>()) {
-    for (const std::optional<Tensor>& t : v.get<std::vector<std::optional<Tensor>>>()) {
-      if (t && t->defined() && t->impl()->special() != nullptr) {
-        return t->impl()->special();
-      }
-    }
-  }
-  return nullptr;
-}
 }  // namespace
 
 std::vector<Value> dispatch_upper(const OpFunction& function, std::vector<Value> arguments) {
@@ -95,7 +74,9 @@ std::vector<Value> dispatch_lower(const OpFunction& function, std::vector<Value>
   }
   SpecialTensor* special = nullptr;
   for (const Value& v : arguments) {
-    special = special != nullptr ? special : special_in(v);
+    v.for_each_tensor([&](const Tensor& t) {
+      special = special == nullptr && t.defined() ? t.impl()->special() : special;
+    });
   }
   RL_CHECK(special != nullptr, "no level and no special tensor handles this call");
   return hand_over(*special, function, std::move(arguments));

@@ -57,36 +57,15 @@ Tensor cast(const Tensor& t, ScalarType to) {
   return result;
 }
 
-// Calls f(tensor) for every tensor among the arguments and stores what it returns.
-template <class F>
-void change_tensors(std::vector<Value>& arguments, const F& f) {
-  for (Value& v : arguments) {
-    if (v.is<Tensor>()) {
-      v = Value(f(v.get<Tensor>()));
-    } else if (v.is<std::vector<Tensor>>()) {
-      auto list = v.get<std::vector<Tensor>>();
-      for (Tensor& t : list) {
-        t = f(t);
-      }
-      v = Value(std::move(list));
-    } else if (v.is<std::vector<std::optional<Tensor>>>()) {
-      auto list = v.get<std::vector<std::optional<Tensor>>>();
-      for (std::optional<Tensor>& t : list) {
-        t = t ? std::optional(f(*t)) : t;
-      }
-      v = Value(std::move(list));
-    }
-  }
-}
-
-ScalarType widest(std::vector<Value>& arguments, DeviceType device) {
+ScalarType widest(const std::vector<Value>& arguments, DeviceType device) {
   ScalarType widest = ScalarType::Undefined;
-  change_tensors(arguments, [&](const Tensor& t) {
-    if (is_cast(t, device)) {
-      widest = widest == ScalarType::Undefined ? t.dtype() : promote_types(widest, t.dtype());
-    }
-    return t;
-  });
+  for (const Value& v : arguments) {
+    v.for_each_tensor([&](const Tensor& t) {
+      if (is_cast(t, device)) {
+        widest = widest == ScalarType::Undefined ? t.dtype() : promote_types(widest, t.dtype());
+      }
+    });
+  }
   return widest;
 }
 
@@ -131,10 +110,10 @@ int decrement_nesting() { return --state().nesting; }
 
 std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments) {
   std::optional<DeviceType> device;
-  change_tensors(arguments, [&](const Tensor& t) {
-    device = !device && is_on(t) ? t.device().type() : device;
-    return t;
-  });
+  for (const Value& v : arguments) {
+    v.for_each_tensor(
+        [&](const Tensor& t) { device = !device && is_on(t) ? t.device().type() : device; });
+  }
   if (!device) {
     const Only nothing(0);
     return function.call(arguments);
@@ -151,9 +130,10 @@ std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> argum
                         : rule == Rule::Float32 ? kFloat32
                                                 : widest(arguments, *device);
   const Only nothing(0);
-  change_tensors(arguments, [&](const Tensor& t) {
-    return is_cast(t, *device) && t.dtype() != to ? cast(t, to) : t;
-  });
+  for (Value& v : arguments) {
+    v.change_tensors(
+        [&](const Tensor& t) { return is_cast(t, *device) && t.dtype() != to ? cast(t, to) : t; });
+  }
   return function.call(arguments);
 }
 

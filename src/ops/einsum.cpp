@@ -1,7 +1,6 @@
 // einsum: operands are brought into one order of labels (those of the result first), with
 // dimensions of size 1 where a label is absent, and multiplied pair by pair as batched matrix
 // products. A label is summed with the last pair it is in.
-#include <rushlight/autocast.h>
 
 #include <algorithm>
 #include <array>
@@ -97,13 +96,7 @@ Tensor contract(Tensor left, Tensor right, const std::vector<int64_t>& summed) {
       both.push_back(d);
     }
   }
-  // Without a sum it is an ordinary product, though one of a column and a row is a product of
-  // matrices, too, unless autocast would lower that.
-  const auto is_one = [&](int64_t d) { return left.size(d) == 1; };
-  const bool matrices = std::all_of(both.begin(), both.end(), is_one) && left.is_floating_point() &&
-                        left.dtype() == right.dtype() &&
-                        !autocast::is_enabled(left.device().type());
-  if (contracted.empty() && !matrices) {
+  if (contracted.empty()) {
     return left * right;
   }
   const auto order = [](std::initializer_list<const DimVector*> lists) {

@@ -55,17 +55,7 @@ class Dispatched {
  public:
   explicit Dispatched(const std::vector<Value>& arguments) {
     for (const Value& v : arguments) {
-      if (v.is<Tensor>()) {
-        collect(v.get<Tensor>());
-      } else if (v.is<std::vector<Tensor>>()) {
-        for (const Tensor& t : v.get<std::vector<Tensor>>()) {
-          collect(t);
-        }
-      } else if (v.is<std::vector<std::optional<Tensor>>>()) {
-        for (const std::optional<Tensor>& t : v.get<std::vector<std::optional<Tensor>>>()) {
-          collect(t.value_or(Tensor()));
-        }
-      }
+      v.for_each_tensor([&](const Tensor& t) { collect(t); });
     }
   }
   const std::vector<Object>& objects() const { return objects_; }

@@ -1,4 +1,4 @@
-"""Old functions with a kind of device in their names; new ones take it as an argument."""
+"""What is left of names with a kind of device in them; new ones take it as an argument."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 
 import rushlight
 from rushlight import _C
+from rushlight.amp.grad_scaler import GradScaler
 
 __all__ = [
     "get_autocast_cpu_dtype",
@@ -15,6 +16,35 @@ __all__ = [
     "set_autocast_cpu_enabled",
     "set_autocast_gpu_dtype",
 ]
+
+
+def warn_of_package(device_type: str, name: str) -> None:
+    """Warns that `cuda.amp.NAME` or `cpu.amp.NAME` is `amp.NAME` by now."""
+    warnings.warn(
+        f"`torch.{device_type}.amp.{name}(args...)` is deprecated. "
+        f"Please use `torch.amp.{name}('{device_type}', args...)` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
+class ScalerOfDevice(GradScaler):
+    """`GradScaler` whose subclasses say the kind of device."""
+
+    _kind: str
+
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        warn_of_package(self._kind, "GradScaler")
+        super().__init__(
+            self._kind, init_scale, growth_factor, backoff_factor, growth_interval, enabled
+        )
 
 
 def _warn(old: str, new: str) -> None:

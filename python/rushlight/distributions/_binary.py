@@ -11,7 +11,7 @@ from rushlight import Size, Tensor
 from rushlight.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
-from ._composed import TransformedDistribution
+from ._composed import RelaxedDistribution
 from ._probabilities import ProbsOrLogits
 from .distribution import Distribution, ExponentialFamily
 from .transforms import SigmoidTransform
@@ -253,7 +253,7 @@ class LogitRelaxedBernoulli(_Binary, Distribution):
         return rushlight.as_tensor(self.temperature).log() + away - 2 * away.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class RelaxedBernoulli(RelaxedDistribution):
     """Numbers in (0, 1) near 0 or 1, with gradients (Maddison, Mnih, Teh 2017).
 
     Args:
@@ -265,7 +265,7 @@ class RelaxedBernoulli(TransformedDistribution):
 
     arg_constraints: ClassVar[dict[str, Any]] = _PROBS
     support = constraints.unit_interval
-    has_rsample = True
+
     _fields: ClassVar[dict[str, int | None]] = {}
 
     def __init__(
@@ -277,18 +277,3 @@ class RelaxedBernoulli(TransformedDistribution):
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        """How soft samples are."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """log(p / (1 - p))"""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of 1."""
-        return self.base_dist.probs

@@ -10,7 +10,7 @@ from rushlight import Size, Tensor
 from rushlight.nn.functional import one_hot
 
 from . import constraints
-from ._composed import TransformedDistribution
+from ._composed import RelaxedDistribution
 from ._counts import Binomial
 from ._probabilities import ProbsOrLogits
 from .distribution import Distribution
@@ -317,7 +317,7 @@ class ExpRelaxedCategorical(_OfCategorical):
         return (logits - value * temperature).log_softmax(-1).sum(-1) + scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(RelaxedDistribution):
     """Probabilities near one choice, with gradients (Maddison, Mnih, Teh 2017).
 
     Args:
@@ -329,7 +329,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     arg_constraints: ClassVar[dict[str, Any]] = _CHOICES
     support = constraints.simplex
-    has_rsample = True
+
     _fields: ClassVar[dict[str, int | None]] = {}
 
     def __init__(
@@ -341,18 +341,3 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        """How soft samples are."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return self.base_dist.probs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ from rushlight import Size, Tensor
 
 from . import constraints
 from .distribution import Distribution
-from .transforms import ComposeTransform, Transform
+from .transforms import AbsTransform, ComposeTransform, Transform
 from .utils import _sum_rightmost, open_property
 
 __all__ = ["Independent", "TransformedDistribution"]
@@ -231,3 +232,68 @@ class TransformedDistribution(Distribution):
 
     def icdf(self, value):
         return self._transformed(self.base_dist.icdf(self._increasing(value)))
+
+
+class FoldedDistribution(TransformedDistribution):
+    """Absolute values of numbers whose distribution is symmetric around 0, of a given scale.
+
+    Args:
+        base_distribution: of the numbers; it has a `scale`.
+        validate_args: see `Distribution`.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {}
+
+    def __init__(self, base_distribution: Distribution, validate_args: bool | None = None) -> None:
+        super().__init__(base_distribution, AbsTransform(), validate_args=validate_args)
+
+    @property
+    def scale(self) -> Tensor:
+        """That of the numbers."""
+        return self.base_dist.scale
+
+    @property
+    def mode(self) -> Tensor:
+        return rushlight.zeros_like(self.scale)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        doubled = self.base_dist.log_prob(value) + math.log(2)
+        return rushlight.where(value >= 0, doubled, -math.inf)
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return 2 * self.base_dist.cdf(value) - 1
+
+    def icdf(self, value):
+        return self.base_dist.icdf((value + 1) / 2)
+
+    def entropy(self):
+        return self.base_dist.entropy() - math.log(2)
+
+
+class RelaxedDistribution(TransformedDistribution):
+    """What relaxed distributions show of the one that they are made of."""
+
+    has_rsample = True
+    _fields: ClassVar[dict[str, int | None]] = {}
+
+    @property
+    def temperature(self) -> Any:
+        """How soft samples are."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """As for the distribution that it softens."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """As for the distribution that it softens."""
+        return self.base_dist.probs

@@ -10,11 +10,11 @@ import rushlight
 from rushlight import Tensor
 
 from . import constraints
-from ._composed import TransformedDistribution
+from ._composed import FoldedDistribution, TransformedDistribution
 from ._gamma import Chi2
 from ._powers import Uniform
 from .distribution import Distribution
-from .transforms import AbsTransform, AffineTransform, ExpTransform
+from .transforms import AffineTransform, ExpTransform
 from .utils import _standard_normal, broadcast_all, euler_constant, lazy_property
 
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT", "VonMises"]
@@ -74,7 +74,7 @@ class Cauchy(Distribution):
         return math.log(4 * math.pi) + self.scale.log()
 
 
-class HalfCauchy(TransformedDistribution):
+class HalfCauchy(FoldedDistribution):
     """Absolute values of Cauchy numbers around 0.
 
     Args:
@@ -82,28 +82,14 @@ class HalfCauchy(TransformedDistribution):
         validate_args: see `Distribution`.
     """
 
-    arg_constraints: ClassVar[dict[str, Any]] = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
     _fields: ClassVar[dict[str, int | None]] = {}
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(
-            Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args
-        )
-
-    @property
-    def scale(self) -> Tensor:
-        """Half of the width of the Cauchy distribution."""
-        return self.base_dist.scale
+        super().__init__(Cauchy(0, scale, validate_args=False), validate_args)
 
     @property
     def mean(self) -> Tensor:
         return rushlight.full_like(self.scale, math.inf)
-
-    @property
-    def mode(self) -> Tensor:
-        return rushlight.zeros_like(self.scale)
 
     @property
     def variance(self) -> Tensor:
@@ -115,17 +101,6 @@ class HalfCauchy(TransformedDistribution):
         value = rushlight.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         doubled = self.base_dist.log_prob(value) + math.log(2)
         return rushlight.where(value >= 0, doubled, -math.inf)
-
-    def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value):
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self):
-        return self.base_dist.entropy() - math.log(2)
 
 
 class Gumbel(TransformedDistribution):

@@ -9,9 +9,9 @@ import rushlight
 from rushlight import Tensor
 
 from . import constraints
-from ._composed import TransformedDistribution
+from ._composed import FoldedDistribution, TransformedDistribution
 from .distribution import ExponentialFamily
-from .transforms import AbsTransform, ExpTransform, StickBreakingTransform
+from .transforms import ExpTransform, StickBreakingTransform
 from .utils import _standard_normal, broadcast_all
 
 __all__ = ["HalfNormal", "LogNormal", "LogisticNormal", "Normal"]
@@ -134,7 +134,7 @@ class LogNormal(TransformedDistribution):
         return self.base_dist.entropy() + self.loc
 
 
-class HalfNormal(TransformedDistribution):
+class HalfNormal(FoldedDistribution):
     """Absolute values of normal numbers around 0.
 
     Args:
@@ -142,49 +142,18 @@ class HalfNormal(TransformedDistribution):
         validate_args: see `Distribution`.
     """
 
-    arg_constraints: ClassVar[dict[str, Any]] = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
     _fields: ClassVar[dict[str, int | None]] = {}
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(
-            Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args
-        )
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of the normal numbers."""
-        return self.base_dist.scale
+        super().__init__(Normal(0, scale, validate_args=False), validate_args)
 
     @property
     def mean(self) -> Tensor:
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
-    def mode(self) -> Tensor:
-        return rushlight.zeros_like(self.scale)
-
-    @property
     def variance(self) -> Tensor:
         return self.scale.pow(2) * (1 - 2 / math.pi)
-
-    def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        doubled = self.base_dist.log_prob(value) + math.log(2)
-        return rushlight.where(value >= 0, doubled, -math.inf)
-
-    def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value):
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self):
-        return self.base_dist.entropy() - math.log(2)
 
 
 class LogisticNormal(TransformedDistribution):

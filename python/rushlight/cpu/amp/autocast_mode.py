@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from rushlight import _C, amp
+from rushlight.amp._by_device import warn_of_package
 
 __all__ = ["autocast"]
 
@@ -18,10 +17,5 @@ class autocast(amp.autocast):
         dtype: _C.dtype = _C.bfloat16,
         cache_enabled: bool = True,
     ) -> None:
-        warnings.warn(
-            "`torch.cpu.amp.autocast(args...)` is deprecated. "
-            "Please use `torch.amp.autocast('cpu', args...)` instead.",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warn_of_package("cpu", "autocast")
         super().__init__("cpu", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from rushlight import _C, amp
+from rushlight.amp._by_device import warn_of_package
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd"]
-
-
-def _warn(name: str) -> None:
-    warnings.warn(
-        f"`torch.cuda.amp.{name}(args...)` is deprecated. "
-        f"Please use `torch.amp.{name}('cuda', args...)` instead.",
-        FutureWarning,
-        stacklevel=3,
-    )
 
 
 class autocast(amp.autocast):
@@ -30,7 +21,7 @@ class autocast(amp.autocast):
         dtype: _C.dtype = _C.float16,
         cache_enabled: bool = True,
     ) -> None:
-        _warn("autocast")
+        warn_of_package("cuda", "autocast")
         super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 
@@ -38,11 +29,11 @@ def custom_fwd(
     fwd: Callable[..., Any] | None = None, *, cast_inputs: _C.dtype | None = None
 ) -> Callable[..., Any]:
     """Deprecated: `amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)`."""
-    _warn("custom_fwd")
+    warn_of_package("cuda", "custom_fwd")
     return functools.partial(amp.custom_fwd, device_type="cuda", cast_inputs=cast_inputs)(fwd)
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Deprecated: `amp.custom_bwd(bwd, device_type="cuda")`."""
-    _warn("custom_bwd")
+    warn_of_package("cuda", "custom_bwd")
     return amp.custom_bwd(bwd, device_type="cuda")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable
 from typing import Any, ClassVar
+
+import rushlight
 
 from ..dataset import Dataset, IterableDataset
 
@@ -108,6 +111,33 @@ class IterDataPipe(_Steps, IterableDataset):
 
 class DFIterDataPipe(IterDataPipe):
     """Marks streams of data frames."""
+
+
+class ShuffledPipe(IterDataPipe):
+    """What streams in random order share: whether they are shuffled, and the seed of an epoch."""
+
+    def __init__(self) -> None:
+        self._enabled = True
+        self._seed = None
+        self._rng = random.Random()
+
+    def set_shuffle(self, shuffle: bool = True):
+        """Switch it on or off."""
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed):
+        """The seed of the next epoch."""
+        self._seed = seed
+        return self
+
+    def reset(self):
+        if self._enabled:
+            seed = self._seed
+            if seed is None:
+                seed = int(rushlight.empty((), dtype=rushlight.int64).random_().item())
+            self._rng.seed(seed)
+            self._seed = None
 
 
 class MapDataPipe(_Steps, Dataset):

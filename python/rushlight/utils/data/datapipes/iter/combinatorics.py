@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import random
-
-import rushlight
-
 from ...sampler import SequentialSampler
 from .._decorator import functional_datapipe
-from ..datapipe import IterDataPipe, length_of
+from ..datapipe import IterDataPipe, ShuffledPipe, length_of
 
 __all__ = ["SamplerIterDataPipe", "ShufflerIterDataPipe"]
 
@@ -38,7 +34,7 @@ class SamplerIterDataPipe(IterDataPipe):
 
 
 @functional_datapipe("shuffle")
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(ShuffledPipe):
     """The items in random order, as far as a buffer of them allows.
 
     Args:
@@ -52,27 +48,7 @@ class ShufflerIterDataPipe(IterDataPipe):
             raise ValueError("buffer_size should be larger than 0")
         self.datapipe = datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level)
         self.buffer_size = buffer_size
-        self._enabled = True
-        self._seed = None
-        self._rng = random.Random()
-
-    def set_shuffle(self, shuffle: bool = True):
-        """Switch it on or off."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed):
-        """The seed of the next epoch."""
-        self._seed = seed
-        return self
-
-    def reset(self):
-        if self._enabled:
-            seed = self._seed
-            if seed is None:
-                seed = int(rushlight.empty((), dtype=rushlight.int64).random_().item())
-            self._rng.seed(seed)
-            self._seed = None
+        super().__init__()
 
     def __iter__(self):
         if not self._enabled:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import copy
-import random
-
-import rushlight
 
 from .._decorator import functional_datapipe
-from ..datapipe import DataChunk, IterDataPipe, MapDataPipe, length_of
+from ..datapipe import DataChunk, MapDataPipe, ShuffledPipe, length_of
 
 __all__ = [
     "BatcherMapDataPipe",
@@ -127,7 +124,7 @@ class ZipperMapDataPipe(MapDataPipe):
         return min(length_of(self, pipe) for pipe in self.datapipes)
 
 
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(ShuffledPipe):
     """A stream of the samples in random order.
 
     Args:
@@ -138,27 +135,7 @@ class ShufflerIterDataPipe(IterDataPipe):
     def __init__(self, datapipe, *, indices=None) -> None:
         self.datapipe = datapipe
         self.indices = list(range(len(datapipe))) if indices is None else indices
-        self._enabled = True
-        self._seed = None
-        self._rng = random.Random()
-
-    def set_shuffle(self, shuffle: bool = True):
-        """Switch it on or off."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed):
-        """The seed of the next epoch."""
-        self._seed = seed
-        return self
-
-    def reset(self):
-        if self._enabled:
-            seed = self._seed
-            if seed is None:
-                seed = int(rushlight.empty((), dtype=rushlight.int64).random_().item())
-            self._rng.seed(seed)
-            self._seed = None
+        super().__init__()
 
     def __iter__(self):
         order = self.indices
