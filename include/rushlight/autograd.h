@@ -208,19 +208,6 @@ class RL_API Node : public RefCounted {
   bool released_ = false;
 };
 
-enum class ViewKind : uint8_t { Normal, MultiOutput, NoGrad, Custom, Inference };
-
-// A view's root and how to take it again. `replay` is null where as_strided of the root does it.
-struct RL_API ViewInfo {
-  Tensor root;  // never itself a differentiable view
-  ViewKind kind = ViewKind::Normal;
-  uint32_t grad_fn_version =
-      0;  // version at which the view's grad_fn was made; a stale one is regenerated
-  Tensor (*replay)(const Tensor& root, const Tensor& view) = nullptr;
-  static void* operator new(size_t size);
-  static void operator delete(void* p, size_t size);
-};
-
 // Only src/autograd reads grad_fn and output_nr here: they may be stale. Others ask Tensor::grad_fn
 // or gradient_edge.
 struct RL_API AutogradMeta {
@@ -234,7 +221,6 @@ struct RL_API AutogradMeta {
   bool requires_grad = false;  // as a leaf
   bool retains_grad = false;
   Node* accumulator = nullptr;  // weak: one AccumulateGrad per leaf
-  std::unique_ptr<ViewInfo> view;
   struct Hooks;
   std::unique_ptr<Hooks> hooks;  // hooks of a leaf: src/autograd/node.h
 };

@@ -23,14 +23,15 @@ struct _object;  // PyObject
 namespace rushlight {
 
 class Tensor;
+class TensorImpl;
 class Node;
 struct AutogradMeta;
 struct SpecialTensor;
 using TensorList = ArrayRef<Tensor>;
 
-// How often a tensor was written. Inline in its tensor until it is shared: views, `detach` and
-// saved tensors count together with their source, so the first of them moves the counter into a
-// cell of its own.
+// How often a tensor was written. Inline in its tensor, or in its root's where it is a view, until
+// it is shared: what `detach` gives and saved outputs count together with their source, so the
+// first of them moves the counter into a cell of its own.
 struct VersionCell : RefCounted {
   std::atomic<uint32_t> value{0};
   std::unique_ptr<std::string> last_write;  // where, in anomaly mode
@@ -39,6 +40,17 @@ struct VersionCell : RefCounted {
       delete this;
     }
   }
+};
+
+enum class ViewKind : uint8_t { Normal, MultiOutput, NoGrad, Custom, Inference };
+
+// What a view knows of where it was taken: it counts writes together with its root.
+struct ViewInfo {
+  Ref<TensorImpl> root;  // null for what is no view; never itself a view
+  // How to take it again; null where as_strided of the root does it.
+  Tensor (*replay)(const Tensor& root, const Tensor& view) = nullptr;
+  uint32_t grad_fn_version = 0;  // at which its grad_fn was made; a stale one is made again
+  ViewKind kind = ViewKind::Normal;
 };
 
 class RL_API TensorImpl : public RefCounted {
@@ -85,30 +97,38 @@ class RL_API TensorImpl : public RefCounted {
   void set_inference(bool v) { inference_ = v; }
 
   uint32_t version() const {
-    const VersionCell* cell = version_cell_.load(std::memory_order_acquire);
-    return cell != nullptr ? cell->value.load(std::memory_order_relaxed) : version_;
+    const TensorImpl& counts = is_view() ? *view_.root : *this;
+    const VersionCell* cell = counts.version_cell_.load(std::memory_order_acquire);
+    return cell != nullptr ? cell->value.load(std::memory_order_relaxed) : counts.version_;
   }
   void bump_version() {
-    if (VersionCell* cell = version_cell_.load(std::memory_order_acquire)) {
+    TensorImpl& counts = is_view() ? *view_.root : *this;
+    if (VersionCell* cell = counts.version_cell_.load(std::memory_order_acquire)) {
       cell->value.fetch_add(1, std::memory_order_relaxed);
     } else {
-      version_++;
+      counts.version_++;
     }
   }
   VersionCell& share_version();  // moves the counter out on first use; threads may race
   void set_version_cell(VersionCell& cell);
 
+  bool is_view() const { return static_cast<bool>(view_.root); }
+  ViewInfo& view() { return view_; }
+  const ViewInfo& view() const { return view_; }
+
   // True for a leaf that wants a gradient and for every recorded result. Kept here so that ops test
   // one bit.
-  bool requires_grad() const { return requires_grad_ || (late_view_ && root_requires_grad()); }
-  AutogradMeta* autograd() const { return autograd_; }  // null until needed
+  bool requires_grad() const {
+    return requires_grad_ || (late_view_ && view_.root->requires_grad());
+  }
+  // Null until needed. Threads may race to make it for a view that they share.
+  AutogradMeta* autograd() const { return autograd_.load(std::memory_order_acquire); }
   AutogradMeta& autograd_or_make();
   // Maintained by src/autograd alone.
   void set_requires_grad_flag(bool v) { requires_grad_ = v; }
   void set_late_view(bool v) {
     late_view_ = v;
   }  // a view without a grad_fn of its own: follows its root
-  void set_autograd(AutogradMeta* meta) { autograd_ = meta; }
 
   // A special tensor brings its own handling of ops (mode.h); null as a rule, and owned.
   SpecialTensor* special() const { return special_; }
@@ -129,7 +149,6 @@ class RL_API TensorImpl : public RefCounted {
   ~TensorImpl();
   void set_dims(IntArrayRef sizes);
   void refresh_flags();
-  bool root_requires_grad() const;
   void want_memory() const;
 
   Storage storage_;
@@ -150,7 +169,8 @@ class RL_API TensorImpl : public RefCounted {
   bool late_view_ : 1 = false;
   bool owns_python_ : 1 = false;
   std::atomic<VersionCell*> version_cell_{nullptr};  // owned
-  AutogradMeta* autograd_ = nullptr;
+  std::atomic<AutogradMeta*> autograd_{nullptr};     // owned
+  ViewInfo view_;
   _object* python_ = nullptr;
   SpecialTensor* special_ = nullptr;
   int64_t inline_[2 * inline_dims];

@@ -67,7 +67,7 @@ Tensor record_custom_output(const Tensor& t, const Ref<Node>& node, OutputKind k
   }
   set_history(t, node);
   if (t.is_view()) {  // of an input, made while nothing was recorded
-    ViewInfo& view = *t.impl()->autograd()->view;
+    ViewInfo& view = t.impl()->view();
     view.kind = kind.several ? ViewKind::MultiOutput : ViewKind::Custom;
     view.grad_fn_version = t._version();
   }

@@ -8,13 +8,14 @@
 namespace rushlight {
 
 void check_view_kind(const Tensor& view, bool itself) {
-  const AutogradMeta& meta = *view.impl()->autograd();
+  const AutogradMeta* meta = view.impl()->autograd();
   const char* what = itself ? "is being modified inplace"
                             : "and its base or another view of its base has been modified inplace";
   const std::string which =
-      meta.grad_fn ? str("Output ", meta.output_nr, " of ", meta.grad_fn->name(), " is a view and ")
-                   : "A view ";
-  switch (meta.view->kind) {
+      meta != nullptr && meta->grad_fn
+          ? str("Output ", meta->output_nr, " of ", meta->grad_fn->name(), " is a view and ")
+          : "A view ";
+  switch (view.impl()->view().kind) {
     case ViewKind::Normal:
       return;
     case ViewKind::MultiOutput:
@@ -51,11 +52,10 @@ void check_inplace(const char* op, const Tensor& self, bool needs_grad) {
   if (!needs_grad) {
     return;
   }
-  const AutogradMeta* meta = impl->autograd();
-  if (meta != nullptr && meta->view != nullptr) {
+  if (impl->is_view()) {
     check_view_kind(self, /*itself=*/true);
     RL_CHECK(
-        !self.requires_grad() || !meta->view->root.is_leaf(),
+        !self.requires_grad() || !self._base().is_leaf(),
         "a view of a leaf Variable that requires grad is being used in an in-place operation.");
   }
   RL_CHECK(!self.requires_grad() || !self.is_leaf(),
@@ -126,12 +126,11 @@ constexpr NodeDescriptor copy_slices_descriptor = {"torch::autograd::CopySlices"
 void rebase_history(const Tensor& self, const Ref<Node>& node) {
   const uint32_t output_nr = node->add_output(self);
   AutogradMeta& meta = self.impl()->autograd_or_make();
-  if (meta.view == nullptr) {
+  if (!self.is_view()) {
     give_history(self, node, output_nr);
     return;
   }
-  ViewInfo& view = *meta.view;
-  const Tensor& root = view.root;
+  const Tensor root = self._base();
   auto slices = Ref<Node>::steal(new Node(&copy_slices_descriptor));
   slices->add_edge(root);
   for (size_t i = 1; i < node->edges().size(); i++) {
@@ -149,7 +148,7 @@ void rebase_history(const Tensor& self, const Ref<Node>& node) {
   const uint32_t root_nr = slices->add_output(root);
   give_history(root, std::move(slices), root_nr);
   // The view's own grad_fn is made again from the root when somebody asks for it.
-  view.grad_fn_version = self.impl()->version() - 1;
+  self.impl()->view().grad_fn_version = self.impl()->version() - 1;
   self.impl()->set_requires_grad_flag(true);
   if (meta.retains_grad) {
     keep_retaining(self, *current_grad_fn(self), meta.output_nr);

@@ -187,7 +187,7 @@ void Node::add_edge(const Tensor& input) {
     return;
   }
   const AutogradMeta* meta = input.impl()->autograd();
-  if (meta->view == nullptr && meta->grad_fn) {  // the common case, without a call
+  if (!input.is_view() && meta->grad_fn) {  // the common case, without a call
     edge.node = meta->grad_fn;
     edge.input_nr = meta->output_nr;
     return;

@@ -65,9 +65,7 @@ Tensor copy_in_form_of(const Tensor& grad, const Tensor& leaf) {
 // The engine's reference, which is about to be dropped, is the only one; a view may have a root
 // that only it holds.
 bool is_sole_owner(const Tensor& grad) {
-  const AutogradMeta* meta = grad.impl()->autograd();
-  const bool owns_root =
-      meta != nullptr && meta->view != nullptr && meta->view->root.use_count() == 1;
+  const bool owns_root = grad.is_view() && grad.impl()->view().root->use_count() == 1;
   return grad.use_count() == 1 && grad.storage()->use_count() == (owns_root ? 2 : 1);
 }
 
@@ -309,12 +307,12 @@ Tensor with_backward_error(const Tensor& t, const std::string& message) {
 
 bool Tensor::is_leaf() const {
   const AutogradMeta* meta = held().autograd();
-  return meta == nullptr || meta->requires_grad || !current_grad_fn(*this);
+  return (meta != nullptr && meta->requires_grad) || !current_grad_fn(*this);
 }
 
 Ref<Node> Tensor::grad_fn() const {
-  const AutogradMeta* meta = held().autograd();
-  return meta == nullptr || meta->requires_grad ? Ref<Node>() : current_grad_fn(*this);
+  held();  // raises where it is undefined
+  return current_grad_fn(*this);
 }
 
 int64_t Tensor::output_nr() const {

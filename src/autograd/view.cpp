@@ -3,12 +3,8 @@
 #include <rushlight/ops.h>
 
 #include "autograd/node.h"
-#include "core/small_blocks.h"
 
 namespace rushlight {
-
-void* ViewInfo::operator new(size_t size) { return small_allocate(size); }
-void ViewInfo::operator delete(void* p, size_t size) { small_free(p, size); }
 
 namespace {
 
@@ -50,19 +46,15 @@ void record_view(const Tensor& view, const Tensor& base, ViewKind kind, const Re
     return;
   }
   impl->set_inference(false);
-  impl->set_version_cell(base.impl()->share_version());
-  if (to_real(view.dtype()) != to_real(base.dtype())) {
-    return;  // the same bits with another meaning: gradients do not pass
+  if (view.dtype() != base.dtype() && to_real(view.dtype()) != to_real(base.dtype())) {
+    // The same bits with another meaning: writes are counted, gradients do not pass.
+    impl->set_version_cell(base.impl()->share_version());
+    return;
   }
-  const AutogradMeta* base_meta = base.impl()->autograd();
-  const ViewInfo* base_view = base_meta != nullptr ? base_meta->view.get() : nullptr;
-  AutogradMeta& meta = impl->autograd_or_make();
-  meta.view = std::make_unique<ViewInfo>();
-  ViewInfo& info = *meta.view;
-  info.root = base_view != nullptr ? base_view->root : base;
-  info.kind = kind_of_view(base_view != nullptr ? base_view->kind : ViewKind::Normal, kind);
-  info.replay = replay != nullptr || base_view == nullptr ? replay : base_view->replay;
-  info.grad_fn_version = impl->version();
+  const ViewInfo& of_base = base.impl()->view();
+  TensorImpl* const root = of_base.root ? of_base.root.get() : base.impl();
+  impl->view() = {Ref<TensorImpl>(root), replay != nullptr ? replay : of_base.replay,
+                  root->version(), kind_of_view(of_base.kind, kind)};
   if (node) {
     set_history(view, node);
   } else {
@@ -70,30 +62,22 @@ void record_view(const Tensor& view, const Tensor& base, ViewKind kind, const Re
   }
 }
 
-bool TensorImpl::root_requires_grad() const {
-  return autograd_ != nullptr && autograd_->view != nullptr &&
-         autograd_->view->root.requires_grad();
-}
-
-bool Tensor::is_view() const {
-  return held().autograd() != nullptr && held().autograd()->view != nullptr;
-}
-Tensor Tensor::_base() const { return is_view() ? held().autograd()->view->root : Tensor(); }
+bool Tensor::is_view() const { return held().is_view(); }
+Tensor Tensor::_base() const { return Tensor(held().view().root); }
 
 Ref<Node> current_grad_fn(const Tensor& t) {
-  AutogradMeta* meta = t.impl()->autograd();
-  if (meta == nullptr) {
-    return {};
+  TensorImpl* impl = t.impl();
+  const AutogradMeta* known = impl->autograd();
+  if (RL_LIKELY(!impl->is_view()) || (known != nullptr && known->requires_grad)) {
+    return known == nullptr || known->requires_grad ? Ref<Node>() : known->grad_fn;
   }
-  ViewInfo* view = meta->view.get();
-  if (RL_LIKELY(view == nullptr) || meta->requires_grad) {
-    return meta->requires_grad ? Ref<Node>() : meta->grad_fn;
-  }
-  const uint32_t version = t.impl()->version();
+  ViewInfo& view = impl->view();
+  const uint32_t version = impl->version();
   {
-    const SpinGuard guard(spin_lock_of(meta));
-    if (view->grad_fn_version == version || !t.impl()->requires_grad()) {
-      return meta->grad_fn;
+    const SpinGuard guard(spin_lock_of(impl));
+    if (view.grad_fn_version == version || !impl->requires_grad()) {
+      const AutogradMeta* meta = impl->autograd();
+      return meta == nullptr ? Ref<Node>() : meta->grad_fn;
     }
   }
   check_view_kind(t, /*itself=*/false);
@@ -112,23 +96,25 @@ Ref<Node> current_grad_fn(const Tensor& t) {
         tls.lower = lower;
       }
     } restore{upper, lower};
-    const Tensor again = view->replay != nullptr ? view->replay(view->root, t)
-                                                 : take_window(view->root, t.dtype(), t.sizes(),
-                                                               t.strides(), t.storage_offset());
+    const Tensor root(view.root);
+    const Tensor again = view.replay != nullptr ? view.replay(root, t)
+                                                : take_window(root, t.dtype(), t.sizes(),
+                                                              t.strides(), t.storage_offset());
     AutogradMeta* fresh = again.impl()->autograd();
     if (fresh != nullptr) {
       grad_fn = fresh->grad_fn;
       output_nr = fresh->output_nr;
     }
   }
-  const SpinGuard guard(spin_lock_of(meta));
-  if (view->grad_fn_version != version) {
-    std::swap(meta->grad_fn, grad_fn);  // the old one must not die under the lock
-    meta->output_nr = output_nr;
-    view->grad_fn_version = version;
-    t.impl()->set_requires_grad_flag(static_cast<bool>(meta->grad_fn));
+  AutogradMeta& meta = impl->autograd_or_make();
+  const SpinGuard guard(spin_lock_of(impl));
+  if (view.grad_fn_version != version) {
+    std::swap(meta.grad_fn, grad_fn);  // the old one must not die under the lock
+    meta.output_nr = output_nr;
+    view.grad_fn_version = version;
+    impl->set_requires_grad_flag(static_cast<bool>(meta.grad_fn));
   }
-  return meta->grad_fn;
+  return meta.grad_fn;
 }
 
 }  // namespace rushlight

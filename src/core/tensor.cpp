@@ -48,7 +48,7 @@ void TensorImpl::release() const {
 
 TensorImpl::~TensorImpl() {
   delete special_;
-  delete autograd_;
+  delete autograd();
   const Ref<VersionCell> version =
       Ref<VersionCell>::steal(version_cell_.load(std::memory_order_relaxed));
   if (dims_ != inline_) {
@@ -64,13 +64,20 @@ void TensorImpl::set_special(std::unique_ptr<SpecialTensor> special) {
 void TensorImpl::want_memory() const { special_->want_memory(); }
 
 AutogradMeta& TensorImpl::autograd_or_make() {
-  if (autograd_ == nullptr) {
-    autograd_ = new AutogradMeta();
+  AutogradMeta* meta = autograd();
+  if (meta == nullptr) {
+    auto fresh = std::make_unique<AutogradMeta>();
+    if (autograd_.compare_exchange_strong(meta, fresh.get(), std::memory_order_acq_rel)) {
+      meta = fresh.release();
+    }
   }
-  return *autograd_;
+  return *meta;
 }
 
 VersionCell& TensorImpl::share_version() {
+  if (is_view()) {
+    return view_.root->share_version();
+  }
   VersionCell* cell = version_cell_.load(std::memory_order_acquire);
   if (cell == nullptr) {
     auto fresh = Ref<VersionCell>::steal(new VersionCell());
@@ -87,6 +94,15 @@ void TensorImpl::set_version_cell(VersionCell& cell) {
   const Ref<VersionCell> before =
       Ref<VersionCell>::steal(version_cell_.exchange(&cell, std::memory_order_acq_rel));
 }
+
+namespace {
+// A few numbers as a rule: a call of memmove would cost more than they do.
+void copy_dims(IntArrayRef from, int64_t* to) {
+  for (size_t i = 0; i < from.size(); i++) {
+    to[i] = from[i];
+  }
+}
+}  // namespace
 
 void TensorImpl::set_dims(IntArrayRef sizes) {
   RL_CHECK(sizes.size() <= 64, "tensors have at most 64 dimensions, but got ", sizes.size());
@@ -109,7 +125,7 @@ void TensorImpl::set_dims(IntArrayRef sizes) {
     dims_ = fresh;
   }
   ndim_ = n;
-  std::copy(sizes.begin(), sizes.end(), dims_);
+  copy_dims(sizes, dims_);
   numel_ = numel;
 }
 
@@ -147,7 +163,7 @@ void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides) {
     return;
   }
   set_dims(sizes);
-  std::copy(strides.begin(), strides.end(), dims_ + ndim_);
+  copy_dims(strides, dims_ + ndim_);
   refresh_flags();
 }
 
