@@ -10,17 +10,18 @@ from gen.table import composite, custom, op
 
 op("_recurrent_layer(Tensor gates, Tensor hidden, Tensor? cell, Tensor weight_hh, Tensor? bias_hh, "
    "Tensor? weight_hr, "
-   "int[] batch_sizes, str mode, bool reverse, bool batch_first) -> (Tensor output, Tensor "
-   "last_hidden, "
+   "int[] batch_sizes, str mode, bool reverse, bool batch_first, bool keep) -> (Tensor output, "
+   "Tensor last_hidden, "
    "Tensor last_cell, Tensor kept_gates, Tensor kept_cells)", kernel=custom(), variants="",
    nondiff=("kept_gates", "kept_cells"),
    grad={"gates, hidden, cell, weight_hh, bias_hh, weight_hr":
          "recurrent_layer_backward(grad_output, grad_last_hidden, grad_last_cell, gates, hidden, "
          "cell, weight_hh, "
          "bias_hh, weight_hr, output, kept_gates, kept_cells, batch_sizes, mode, reverse, "
-         "batch_first, mask)"},
+         "batch_first, keep, mask)"},
    doc="The steps of a layer of mode 'lstm', 'gru', 'tanh' or 'relu', given what its input gives "
-       "to the gates.", own=True,
+       "to the gates. With `keep` the values of gates and cells are kept for backward, which "
+       "computes them again without.", own=True,
    jvp="twice: its steps are one kernel",
    batch="slices: steps of packed sequences have sizes of their own",
    autocast="lower")

@@ -60,7 +60,7 @@ struct Step {
   const S* bias;     // null: none
   H* hidden;         // of which the gru reads the units that it writes
   T* cell;
-  T* kept_gates;
+  T* kept_gates;  // null where nothing is kept
   T* kept_cells;
   __device__ void operator()(const int64_t (&at)[2]) const {
     const int64_t b = at[0];
@@ -82,7 +82,9 @@ struct Step {
       x[3] = sigmoid(x[3]);
       const T c = x[1] * cell[b * units + u] + x[0] * x[2];
       cell[b * units + u] = c;
-      kept_cells[b * units + u] = c;
+      if (kept_cells != nullptr) {
+        kept_cells[b * units + u] = c;
+      }
       h = math::tanh(c) * x[3];
     } else if (kind == Cell::Gru) {
       x[0] = sigmoid(x[0]);
@@ -191,7 +193,7 @@ template <class S>
 void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
              const Tensor& last_cell, const Tensor& kept_gates, const Tensor& kept_cells,
              const Tensor& given, const Tensor& first_hidden, const Tensor& first_cell,
-             const Tensor& weight_hh, const Tensor& bias_hh, const Tensor& weight_hr) {
+             const Tensor& weight_hh, const Tensor& bias_hh, const Tensor& weight_hr, bool keep) {
   using T = compute_t<S>;
   const Device device = output.device();
   const Launch launch(device);
@@ -227,8 +229,8 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
                       z.rows_of(given, t, 0, m).template data<S>(), sums.data<T>(),
                       bias_hh.defined() ? bias_hh.data<S>() : nullptr, made.data<H>(),
                       data_or_null<T>(cell),
-                      z.kept > 0 ? z.own_rows_of(kept_gates, t).template data<T>() : nullptr,
-                      lstm ? z.own_rows_of(kept_cells, t).template data<T>() : nullptr});
+                      keep && z.kept > 0 ? z.own_rows_of(kept_gates, t).template data<T>() : nullptr,
+                      keep && lstm ? z.own_rows_of(kept_cells, t).template data<T>() : nullptr});
     };
     if (projected) {
       step(Tag<T>{});
@@ -358,12 +360,12 @@ void cuda::_recurrent_layer(const Tensor& output, const Tensor& last_hidden,
                             const Tensor& kept_cells, const Tensor& gates, const Tensor& hidden,
                             const Tensor& cell, const Tensor& weight_hh, const Tensor& bias_hh,
                             const Tensor& weight_hr, IntArrayRef batch_sizes, std::string_view mode,
-                            bool reverse, bool batch_first) {
+                            bool reverse, bool batch_first, bool keep) {
   const Layer layer(hidden, weight_hh, batch_sizes, mode, reverse, batch_first);
   visit_dtype<set_floating>("recurrent layer", gates.dtype(), [&](auto tag) {
     forward<typename decltype(tag)::type>(layer, output, last_hidden, last_cell, kept_gates,
                                           kept_cells, gates, hidden, cell, weight_hh, bias_hh,
-                                          weight_hr);
+                                          weight_hr, keep);
   });
 }
 

@@ -195,7 +195,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> recurrent_layer_backw
     const Tensor& gates, const Tensor& hidden, const Tensor& cell, const Tensor& weight_hh,
     const Tensor& bias_hh, const Tensor& weight_hr, const Tensor& output, const Tensor& kept_gates,
     const Tensor& kept_cells, IntArrayRef batch_sizes, std::string_view mode, bool reverse,
-    bool batch_first, std::array<bool, 6> mask);
+    bool batch_first, bool keep, std::array<bool, 6> mask);
 
 // ---- resample ----
 std::tuple<Tensor, Tensor> grid_sampler_gradients(const Tensor& grad, const Tensor& input,

@@ -74,7 +74,9 @@ LayerSizes check_layer(ScalarType dtype, const Tensor& hidden, const Tensor& cel
   return z;
 }
 
-DimVector kept_gate_sizes(const LayerSizes& z) { return {z.gates == 1 ? 0 : z.rows, 4, z.units}; }
+DimVector kept_gate_sizes(const LayerSizes& z, bool keep) {
+  return {keep && z.gates > 1 ? z.rows : 0, 4, z.units};
+}
 
 }  // namespace
 
@@ -82,7 +84,7 @@ namespace shape {
 
 OutSpecs<5> _recurrent_layer(Tensor& gates, Tensor& hidden, Tensor& cell, Tensor& weight_hh,
                              Tensor& bias_hh, Tensor& weight_hr, DimVector& batch_sizes,
-                             std::string& mode, bool&, bool& batch_first) {
+                             std::string& mode, bool&, bool& batch_first, bool& keep) {
   const ScalarType dtype = gates.dtype();
   const LayerSizes z = check_layer(dtype, hidden, cell, weight_hh, bias_hh, weight_hr, batch_sizes,
                                    mode, batch_first);
@@ -93,8 +95,8 @@ OutSpecs<5> _recurrent_layer(Tensor& gates, Tensor& hidden, Tensor& cell, Tensor
   const ScalarType kept = accumulated(gates);
   const bool lstm = mode == "lstm";
   return {OutSpec{{z.rows, z.hidden}, dtype}, OutSpec{{z.batch, z.hidden}, dtype},
-          OutSpec{{lstm ? z.batch : 0, z.units}, dtype}, OutSpec{kept_gate_sizes(z), kept},
-          OutSpec{{lstm ? z.rows : 0, z.units}, kept}};
+          OutSpec{{lstm ? z.batch : 0, z.units}, dtype}, OutSpec{kept_gate_sizes(z, keep), kept},
+          OutSpec{{lstm && keep ? z.rows : 0, z.units}, kept}};
 }
 
 OutSpecs<6> _recurrent_layer_backward(Tensor& grad_output, Tensor& grad_hidden, Tensor& grad_cell,
@@ -111,7 +113,7 @@ OutSpecs<6> _recurrent_layer_backward(Tensor& grad_output, Tensor& grad_hidden, 
   check_parameter("grad_output", grad_output, dtype, {z.rows, z.hidden});
   check_parameter("grad_hidden", grad_hidden, dtype, {z.batch, z.hidden});
   check_parameter("grad_cell", grad_cell, dtype, {lstm ? z.batch : 0, z.units});
-  const DimVector kept = kept_gate_sizes(z);
+  const DimVector kept = kept_gate_sizes(z, true);
   check_parameter("kept_gates", kept_gates, accumulated(output), {kept[0], kept[1], kept[2]});
   check_parameter("kept_cells", kept_cells, accumulated(output), {lstm ? z.rows : 0, z.units});
   for (Tensor* t : {&grad_output, &grad_hidden, &grad_cell, &hidden, &cell, &weight_hh, &weight_hr,
@@ -198,12 +200,18 @@ SixTensors recurrent_layer_backward(const Tensor& grad_output, const Tensor& gra
                                     const Tensor& weight_hr, const Tensor& output,
                                     const Tensor& kept_gates, const Tensor& kept_cells,
                                     IntArrayRef batch_sizes, std::string_view mode, bool reverse,
-                                    bool batch_first, std::array<bool, 6> mask) {
+                                    bool batch_first, bool keep, std::array<bool, 6> mask) {
   std::array<Tensor, 6> result;
   if (!grad_enabled()) {
+    std::pair<Tensor, Tensor> kept = {kept_gates, kept_cells};
+    if (!keep) {
+      auto again = _recurrent_layer(gates, hidden, cell, weight_hh, bias_hh, weight_hr, batch_sizes,
+                                    mode, reverse, batch_first, true);
+      kept = {std::get<3>(again), std::get<4>(again)};
+    }
     auto [g, h, c, w, b, r] = _recurrent_layer_backward(
         grad_output, grad_hidden, grad_cell, hidden, cell, weight_hh, bias_hh, weight_hr, output,
-        kept_gates, kept_cells, batch_sizes, mode, reverse, batch_first);
+        kept.first, kept.second, batch_sizes, mode, reverse, batch_first);
     result = {g, h, c, w, b, r};
   } else {
     // The same once more over ops that have second derivatives.
@@ -313,6 +321,11 @@ void check_stack(const char* op, const Stack& s, const Tensor& input, const Tens
            ", got ", input.size(-1));
 }
 
+// Whether there may be a backward, for which values are kept.
+bool is_recorded(std::initializer_list<Tensor> inputs) {
+  return grad_enabled() && any_requires_grad(TensorList(inputs.begin(), inputs.size()));
+}
+
 // All layers over rows: the last one's output and the last states.
 struct States {
   Tensor output;
@@ -335,10 +348,12 @@ States run_stack(const Stack& s, Tensor rows, const Tensor& hidden, const Tensor
       const bool joined = s.has_biases && s.mode != "gru";
       const Tensor bias = joined ? p.bias_ih.add(p.bias_hh) : p.bias_ih;
       const Tensor gates = rushlight::linear(rows, p.weight_ih, bias);
+      const Tensor first = first_hidden[static_cast<size_t>(at)];
+      const Tensor first_c = s.lstm() ? first_cell[static_cast<size_t>(at)] : Tensor();
+      const Tensor bias_hh = joined ? Tensor() : p.bias_hh;
       auto [output, h, c, kept, cells] = rushlight::_recurrent_layer(
-          gates, first_hidden[static_cast<size_t>(at)],
-          s.lstm() ? first_cell[static_cast<size_t>(at)] : Tensor(), p.weight_hh,
-          joined ? Tensor() : p.bias_hh, p.weight_hr, batch_sizes, s.mode, d == 1, s.batch_first);
+          gates, first, first_c, p.weight_hh, bias_hh, p.weight_hr, batch_sizes, s.mode, d == 1,
+          s.batch_first, is_recorded({gates, first, first_c, p.weight_hh, bias_hh, p.weight_hr}));
       outputs.push_back(output);
       last_hidden.push_back(h);
       last_cell.push_back(c);
@@ -393,7 +408,8 @@ std::tuple<Tensor, Tensor> run_cell(const char* op, std::string_view mode, const
            ": input has inconsistent input_size: got ", input.size(1), " expected ", w_ih.size(-1));
   const Tensor gates = rushlight::linear(input, w_ih, b_ih);
   auto made = rushlight::_recurrent_layer(gates, hidden, cell, w_hh, b_hh, {},
-                                          DimVector{input.size(0)}, mode, false, false);
+                                          DimVector{input.size(0)}, mode, false, false,
+                                          is_recorded({gates, hidden, cell, w_hh, b_hh}));
   return {std::get<0>(made), std::get<2>(made)};
 }
 

@@ -46,7 +46,7 @@ SAMPLES = {
     "_pad_edges_backward": ["x(1, 5, 6), [1, 3, 4], [1, 1, 1, 1], 'reflect'", "x(2, 8, 9), [2, 5, 6], [1, 2, 2, 1], 'reflect'"],
     "_grid_sampler_backward": ["x(2, 3, 4, 5), x(2, 3, 6, 7), unit(2, 4, 5, 2), 0, 0, False"],
     # recurrent
-    "_recurrent_layer": ["x(2, 8), x(1, 2), x(1, 2), x(8, 2), x(8), None, [1, 1], 'lstm', False, False", f"x(6, 20), x(2, 5), x(2, 5), x(20, 5), x(20), None, {_LSTM}"],
+    "_recurrent_layer": ["x(2, 8), x(1, 2), x(1, 2), x(8, 2), x(8), None, [1, 1], 'lstm', False, False, True", f"x(6, 20), x(2, 5), x(2, 5), x(20, 5), x(20), None, {_LSTM}, True", f"x(6, 20), x(2, 5), x(2, 5), x(20, 5), x(20), None, {_LSTM}, False"],
     "_recurrent_layer_backward": [
         "x(6, 5), x(2, 5), x(2, 5), x(2, 5), x(2, 5), x(20, 5), x(20), None, x(6, 5), unit(6, 4, 5), unit(6, 5), " + _LSTM
     ],

@@ -197,7 +197,7 @@ template <class S>
 void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
              const Tensor& last_cell, const Tensor& kept_gates, const Tensor& kept_cells,
              const Tensor& gates_in, const Tensor& first_hidden, const Tensor& first_cell,
-             const Tensor& weight_hh, const Tensor& bias_hh, const Tensor& weight_hr) {
+             const Tensor& weight_hh, const Tensor& bias_hh, const Tensor& weight_hr, bool keep) {
   using T = compute_t<S>;
   constexpr int64_t nr = lanes<T>;
   const bool projected = weight_hr.defined();
@@ -227,8 +227,10 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
   T* const state = projected ? made.data() : hidden.data();
   const S* const given = gates_in.data<S>();
   S* const out = output.data<S>();
-  T* const keep = z.kept > 0 ? kept_gates.data<T>() : nullptr;
-  T* const keep_cells = z.cell == Cell::Lstm ? kept_cells.data<T>() : nullptr;
+  const bool lstm = z.cell == Cell::Lstm;
+  const int64_t kept = keep ? z.kept : 0;
+  T* const keep_gates = kept > 0 ? kept_gates.data<T>() : nullptr;
+  T* const keep_cells = keep && lstm ? kept_cells.data<T>() : nullptr;
   for (int64_t step = 0; step < z.steps; step++) {
     const int64_t t = z.step(step);
     const int64_t m = z.sizes[t];
@@ -273,7 +275,7 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
                 if (gru) {
                   move_units<T>(h + r * nr, state + b * z.units + u, n);
                 }
-                if (keep_cells != nullptr) {
+                if (lstm) {
                   move_units<T>(c + r * nr, cell + b * z.units + u, n);
                 }
               }
@@ -281,11 +283,14 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
               for (int64_t r = 0; r < rows; r++) {
                 const int64_t b = i + r;
                 const int64_t own_row = z.own_row(t, b);
-                for (int64_t g = 0; g < z.kept; g++) {
-                  move_units<T>(keep + (own_row * z.kept + g) * z.units + u, gates[g] + r * nr, n);
+                for (int64_t g = 0; g < kept; g++) {
+                  move_units<T>(keep_gates + (own_row * kept + g) * z.units + u, gates[g] + r * nr,
+                                n);
+                }
+                if (lstm) {
+                  move_units<T>(cell + b * z.units + u, c + r * nr, n);
                 }
                 if (keep_cells != nullptr) {
-                  move_units<T>(cell + b * z.units + u, c + r * nr, n);
                   move_units<T>(keep_cells + own_row * z.units + u, c + r * nr, n);
                 }
                 T* const hidden_row = state + b * z.units + u;
@@ -317,7 +322,7 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
     }
   }
   write_run(last_hidden.data<S>(), hidden.data(), z.batch * z.hidden);
-  if (keep_cells != nullptr) {
+  if (lstm) {
     write_run(last_cell.data<S>(), cell.data(), z.batch * z.units);
   }
 }
@@ -558,12 +563,12 @@ void _recurrent_layer(const Tensor& output, const Tensor& last_hidden, const Ten
                       const Tensor& kept_gates, const Tensor& kept_cells, const Tensor& gates,
                       const Tensor& hidden, const Tensor& cell, const Tensor& weight_hh,
                       const Tensor& bias_hh, const Tensor& weight_hr, IntArrayRef batch_sizes,
-                      std::string_view mode, bool reverse, bool batch_first) {
+                      std::string_view mode, bool reverse, bool batch_first, bool keep) {
   const Layer layer(hidden, weight_hh, batch_sizes, mode, reverse, batch_first);
   visit_dtype<set_floating>("recurrent layer", gates.dtype(), [&](auto tag) {
     forward<typename decltype(tag)::type>(layer, output, last_hidden, last_cell, kept_gates,
                                           kept_cells, gates, hidden, cell, weight_hh, bias_hh,
-                                          weight_hr);
+                                          weight_hr, keep);
   });
 }
 
