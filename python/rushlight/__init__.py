@@ -51,6 +51,7 @@ _KINDS = {
 if TYPE_CHECKING:
     from rushlight import (
         __config__,
+        __future__,
         _dynamo,
         _inductor,
         _utils,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
         jit,
         library,
         linalg,
+        masked,
         monitor,
         mps,
         mtia,
@@ -145,10 +147,10 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "__config__ _dynamo _inductor _utils accelerator amp autograd backends compiler cpu "
-        "cuda distributed distributions fft func futures fx hub jit library linalg monitor mps "
-        "mtia multiprocessing nn onnx optim overrides profiler random safetensors serialization "
-        "signal special storage testing types utils version xpu",
+        "__config__ __future__ _dynamo _inductor _utils accelerator amp autograd backends "
+        "compiler cpu cuda distributed distributions fft func futures fx hub jit library linalg "
+        "masked monitor mps mtia multiprocessing nn onnx optim overrides profiler random "
+        "safetensors serialization signal special storage testing types utils version xpu",
         {
             "_info": "finfo iinfo",
             "_legacy": " ".join(f"{kind}Tensor" for kind in _KINDS),

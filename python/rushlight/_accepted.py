@@ -322,7 +322,6 @@ ROWS = (
     # optim
     Row("optim.*", "foreach fused", NO_EFFECT, "all parameters are stepped in one pass"),
     Row("optim.*", "capturable", NO_EFFECT, "there are no graphs that a step could be part of"),
-    Row("optim.*", "differentiable", REFUSED, "steps are not recorded"),
     # data
     Row(
         "utils.data.dataloader.DataLoader.*",

@@ -156,6 +156,19 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     eig, symeig, lstsq = functional.eig, functional.symeig, functional.lstsq
     solve, matrix_rank = functional.solve, functional.matrix_rank
 
+    def module_load(self, other, assign=False):
+        """What `load_state_dict` puts in this parameter's place where tensors are swapped.
+
+        Args:
+            other: the tensor from the state.
+            assign: take it as it is; otherwise its numbers are copied into this one.
+        """
+        if _C._has_torch_function(self, other):
+            return _C._offer_torch_function(
+                Tensor.module_load, (self, other), (self, other), {"assign": assign}
+            )
+        return other.detach() if assign else self.copy_(other).detach()
+
     def dim_order(self, *, ambiguity_check=False):
         """The dimensions in the order in which they lie in memory, the outermost first.
 

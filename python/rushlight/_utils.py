@@ -8,6 +8,7 @@ from collections import OrderedDict
 from rushlight import _C, storage
 from rushlight._parameter import _rebuild_parameter, _rebuild_parameter_with_state  # noqa: F401
 from rushlight._raised import ExceptionWrapper, KeyErrorMessage  # noqa: F401
+from rushlight.compiler import is_compiling  # noqa: F401
 
 
 def _typed(item):

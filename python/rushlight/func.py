@@ -15,6 +15,7 @@ from typing import Any
 import rushlight
 from rushlight import _C
 from rushlight.autograd.functional import by_columns, by_rows
+from rushlight.nn.utils import stateless
 from rushlight.utils import _pytree
 
 __all__ = [
@@ -381,12 +382,14 @@ def functional_call(
     """Call a module with other parameters and buffers, given by name.
 
     Args:
-        parameter_and_buffer_dicts: a dict, or several whose names differ.
+        parameter_and_buffer_dicts: a dict, or several whose names differ. Names that the module
+            lacks become attributes for the time of the call; what the call assigns to a name of
+            one dict is in it afterwards.
         tie_weights: what the module has under several names is replaced under all.
         strict: RuntimeError where names are missing or more.
     """
     if isinstance(parameter_and_buffer_dicts, dict):
-        given = dict(parameter_and_buffer_dicts)
+        given = parameter_and_buffer_dicts
     else:
         given = {}
         for names in parameter_and_buffer_dicts:
@@ -396,37 +399,9 @@ def functional_call(
                         f"{name} appeared in multiple dictionaries; behavior is ambiguous"
                     )
                 given[name] = value
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
-    own = {
-        **dict(module.named_parameters(remove_duplicate=False)),
-        **dict(module.named_buffers(remove_duplicate=False)),
-    }
-    unexpected = [n for n in given if n not in own]
-    missing = [n for n in own if n not in given]
-    if strict and (unexpected or missing):
-        raise RuntimeError(
-            "Error(s) in loading values for functional_call: unexpected keys "
-            f"{unexpected}, missing keys {missing}"
-        )
-    if unexpected:
-        raise AttributeError(f"{type(module).__name__} has no attribute {unexpected[0]!r}")
-    if tie_weights:
-        by_identity = {id(own[n]): v for n, v in given.items()}
-        for name in missing:
-            if id(own[name]) in by_identity:
-                given[name] = by_identity[id(own[name])]
-    places = []
-    try:
-        for name, value in given.items():
-            path, _, leaf = name.rpartition(".")
-            holder = module.get_submodule(path)
-            space = holder._parameters if leaf in holder._parameters else holder._buffers
-            places.append((space, leaf, space[leaf]))
-            space[leaf] = value
-        return module(*args, **({} if kwargs is None else kwargs))
-    finally:
-        for space, leaf, value in reversed(places):
-            space[leaf] = value
+    return stateless._functional_call(
+        module, given, args, kwargs, tie_weights=tie_weights, strict=strict
+    )
 
 
 def stack_module_state(models):

@@ -115,14 +115,6 @@ def optimizers_with(name):
             yield kind
 
 
-def refuse_differentiable():
-    kinds = list(optimizers_with("differentiable"))
-    for kind in kinds[1:]:
-        with pytest.raises(NotImplementedError):
-            kind(linear(), lr=0.1, differentiable=True)
-    kinds[0](linear(), lr=0.1, differentiable=True)
-
-
 def gradcheck(**options):
     x = rushlight.ones(2, dtype=rushlight.double, requires_grad=True)
     return rushlight.autograd.gradcheck(rushlight.sin, [x], **options)
@@ -130,7 +122,6 @@ def gradcheck(**options):
 
 # By name: calls that are refused.
 REFUSALS = {
-    "differentiable": refuse_differentiable,
     "check_forward_ad": lambda: gradcheck(check_forward_ad=True),
     "check_batched_grad": lambda: gradcheck(check_batched_grad=True),
     "check_batched_forward_grad": lambda: gradcheck(check_batched_forward_grad=True),

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from rushlight import Tensor
-from rushlight._table import ops
 
 from .optimizer import (
     StatewiseOptimizer,
@@ -14,6 +13,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -66,7 +66,7 @@ class Adadelta(StatewiseOptimizer):
         return {"step": _counter(), "square_avg": _zeros_like(p), "acc_delta": _zeros_like(p)}
 
     def _step_group(self, group, params, grads, states):
-        ops.adadelta_step_(
+        _steps(group).adadelta_step_(
             params,
             grads,
             _each(states, "square_avg"),

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import rushlight
 from rushlight import Tensor
-from rushlight._table import ops
 
-from .optimizer import StatewiseOptimizer, _check_settings, _check_ways, _counter, _each
+from .optimizer import StatewiseOptimizer, _check_settings, _check_ways, _counter, _each, _steps
 
 __all__ = ["Adagrad"]
 
@@ -79,7 +78,7 @@ class Adagrad(StatewiseOptimizer):
         return {"step": _counter(), "sum": total}
 
     def _step_group(self, group, params, grads, states):
-        ops.adagrad_step_(
+        _steps(group).adagrad_step_(
             params,
             grads,
             _each(states, "sum"),

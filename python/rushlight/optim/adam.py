@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from rushlight import Tensor
-from rushlight._table import ops
 
 from .optimizer import (
     StatewiseOptimizer,
@@ -14,6 +13,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -86,7 +86,7 @@ class Adam(StatewiseOptimizer):
 
     def _step_group(self, group, params, grads, states):
         beta1, beta2 = group["betas"]
-        ops.adam_step_(
+        _steps(group).adam_step_(
             params,
             grads,
             _each(states, "exp_avg"),

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from rushlight import Tensor
-from rushlight._table import ops
 
 from .optimizer import (
     StatewiseOptimizer,
@@ -14,6 +13,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -67,7 +67,7 @@ class Adamax(StatewiseOptimizer):
         }
 
     def _step_group(self, group, params, grads, states):
-        ops.adamax_step_(
+        _steps(group).adamax_step_(
             params,
             grads,
             _each(states, "exp_avg"),

@@ -7,9 +7,15 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
-from rushlight._table import ops
 
-from .optimizer import StatewiseOptimizer, _check_settings, _check_ways, _counter, _zeros_like
+from .optimizer import (
+    StatewiseOptimizer,
+    _check_settings,
+    _check_ways,
+    _counter,
+    _steps,
+    _zeros_like,
+)
 
 __all__ = ["ASGD"]
 
@@ -71,7 +77,7 @@ class ASGD(StatewiseOptimizer):
             together.setdefault(rates, []).append((p, state))
         lr, lambd = float(group["lr"]), group["lambd"]
         for (eta, mu), members in together.items():
-            ops.asgd_step_(
+            _steps(group).asgd_step_(
                 [p for p, _ in members],
                 [p.grad for p, _ in members],
                 [state["ax"] for _, state in members],

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import rushlight
 from rushlight import Tensor
-from rushlight._table import ops
 
 from .optimizer import (
     StatewiseOptimizer,
@@ -15,6 +14,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -82,7 +82,7 @@ class NAdam(StatewiseOptimizer):
         }
 
     def _step_group(self, group, params, grads, states):
-        ops.nadam_step_(
+        _steps(group).nadam_step_(
             params,
             grads,
             _each(states, "exp_avg"),

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 from rushlight._parameter import clear_grads
+from rushlight._table import ops
 from rushlight.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -375,11 +376,20 @@ def _check_settings(lr, **at_least_zero):
 
 
 def _check_ways(foreach, fused, differentiable):
-    """Every step is fused; the switches are taken for compatibility, and checked."""
+    """Every step but a differentiable one is fused; the switches are checked, no more."""
     if foreach and fused:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-    if differentiable:
-        raise NotImplementedError("optimizers with differentiable=True are not supported")
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+
+
+def _steps(group):
+    """Where a group's step is found: the ops, or the same of ops that are recorded."""
+    if group["differentiable"]:
+        from . import _differentiable
+
+        return _differentiable
+    return ops
 
 
 def _zeros_like(parameter):
@@ -437,6 +447,7 @@ class StatewiseOptimizer(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = self._loss_of(closure)
+        differentiable = self.defaults["differentiable"]
         for group in self.param_groups:
             params, grads, states = [], [], []
             for p in group["params"]:
@@ -449,7 +460,10 @@ class StatewiseOptimizer(Optimizer):
                 params.append(p)
                 grads.append(grad)
                 states.append(state)
-            if params:
+            if params and differentiable:
+                with rushlight.enable_grad():
+                    self._step_group(group, params, grads, states)
+            elif params:
                 self._step_group(group, params, grads, states)
         return loss
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from rushlight import Tensor
-from rushlight._table import ops
 
 from .optimizer import (
     StatewiseOptimizer,
@@ -14,6 +13,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -79,7 +79,7 @@ class RMSprop(StatewiseOptimizer):
         return state
 
     def _step_group(self, group, params, grads, states):
-        ops.rmsprop_step_(
+        _steps(group).rmsprop_step_(
             params,
             grads,
             _each(states, "square_avg"),

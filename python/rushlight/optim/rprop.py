@@ -7,7 +7,6 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
-from rushlight._table import ops
 
 from .optimizer import (
     StatewiseOptimizer,
@@ -15,6 +14,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -66,7 +66,7 @@ class Rprop(StatewiseOptimizer):
         return {"step": _counter(), "prev": _zeros_like(p), "step_size": length}
 
     def _step_group(self, group, params, grads, states):
-        ops.rprop_step_(
+        _steps(group).rprop_step_(
             params,
             grads,
             _each(states, "prev"),

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import rushlight
 from rushlight import Tensor
-from rushlight._table import ops
 
-from .optimizer import Optimizer, _check_settings, _check_ways
+from .optimizer import Optimizer, _check_settings, _check_ways, _steps
 
 __all__ = ["SGD"]
 
@@ -68,8 +67,9 @@ class SGD(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None):
         loss = self._loss_of(closure)
-        for group in self.param_groups:
-            self._step_group(group)
+        with rushlight.set_grad_enabled(bool(self.defaults["differentiable"])):
+            for group in self.param_groups:
+                self._step_group(group)
         return loss
 
     def _step_group(self, group):
@@ -93,7 +93,7 @@ class SGD(Optimizer):
             grads.append(grad)
         for first, (params, grads, buffers) in ((False, old), (True, new)):
             if params:
-                ops.sgd_step_(
+                _steps(group).sgd_step_(
                     params,
                     grads,
                     buffers,

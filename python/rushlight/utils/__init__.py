@@ -7,6 +7,7 @@ from rushlight._lazy import lazy
 
 if TYPE_CHECKING:
     from . import (  # noqa: F401
+        _foreach_utils,
         _python_dispatch,
         _pytree,
         benchmark,
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "_python_dispatch _pytree benchmark checkpoint collect_env data deterministic dlpack "
-        "flop_counter hooks model_zoo tensorboard",
+        "_foreach_utils _python_dispatch _pytree benchmark checkpoint collect_env data "
+        "deterministic dlpack flop_counter hooks model_zoo tensorboard",
     )
 
 # Where CMake finds the package: CMAKE_PREFIX_PATH for `find_package(rushlight)`.

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import rushlight
+from rushlight import __future__
+from rushlight.utils import swap_tensors
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -59,28 +61,45 @@ class ModuleChanges(ModuleTree):
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
         """Replace every parameter, gradient and buffer by `fn` of it; parameters stay the same
-        objects where their kind of memory allows it."""
+        objects where their kind of memory allows it. `rushlight.__future__` may say otherwise."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
         for name, parameter in self._parameters.items():
-            if parameter is None:
-                continue
-            with rushlight.no_grad():
-                applied = fn(parameter)
-                grad = parameter.grad
-                applied_grad = None if grad is None else fn(grad)
-            if parameter.is_meta == applied.is_meta:
-                parameter.data = applied
-            else:
-                parameter = Parameter(applied, parameter.requires_grad)
-                self._parameters[name] = parameter
-            if grad is not None and applied_grad is not None:
-                parameter.grad = applied_grad.requires_grad_(grad.requires_grad)
+            if parameter is not None:
+                self._parameters[name] = self._changed(name, parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _changed(self, name, parameter, fn):
+        """A parameter and its gradient after `fn`."""
+        with rushlight.no_grad():
+            applied = fn(parameter)
+            grad = parameter.grad
+            applied_grad = None if grad is None else fn(grad)
+        if __future__.get_swap_module_params_on_conversion():
+            parameter.grad = None
+            try:
+                swap_tensors(parameter, Parameter(applied, parameter.requires_grad))
+            except Exception as error:
+                raise RuntimeError(
+                    f"_apply(): Couldn't swap {type(self).__name__}.{name}"
+                ) from error
+            if grad is not None and applied_grad is not None:
+                swap_tensors(grad, applied_grad.requires_grad_(grad.requires_grad))
+                parameter.grad = grad
+            return parameter
+        if parameter.is_meta == applied.is_meta and not (
+            __future__.get_overwrite_module_params_on_conversion()
+        ):
+            parameter.data = applied
+        else:
+            parameter = Parameter(applied, parameter.requires_grad)
+        if grad is not None and applied_grad is not None:
+            parameter.grad = applied_grad.requires_grad_(grad.requires_grad)
+        return parameter
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move to a device, convert floating-point tensors to a dtype, or both; returns self.

@@ -9,7 +9,8 @@ from itertools import chain
 from typing import Any
 
 import rushlight
-from rushlight import Tensor
+from rushlight import Tensor, __future__
+from rushlight.utils import swap_tensors
 
 from ..parameter import Parameter, is_lazy
 from ._tree import ModuleTree
@@ -131,6 +132,14 @@ def _load_one(module, name, target, key, value, assign, errors):
         )
     try:
         with rushlight.no_grad():
+            if isinstance(target, Parameter) and __future__.get_swap_module_params_on_conversion():
+                changed = target.module_load(value, assign=assign)
+                if changed is target or changed is value:
+                    raise RuntimeError("module_load() must return a new tensor")
+                if not isinstance(changed, Parameter):
+                    changed = Parameter(changed, requires_grad=target.requires_grad)
+                swap_tensors(target, changed.requires_grad_(target.requires_grad))
+                return
             if not assign:
                 target.copy_(value)
                 return

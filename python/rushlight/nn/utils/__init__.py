@@ -53,6 +53,6 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from . import parametrizations, parametrize, prune  # noqa: F401
+    from . import parametrizations, parametrize, prune, stateless  # noqa: F401
 else:
-    __getattr__, __dir__ = lazy(__name__, "parametrizations parametrize prune")
+    __getattr__, __dir__ = lazy(__name__, "parametrizations parametrize prune stateless")

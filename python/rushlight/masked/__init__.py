@@ -1,0 +1,58 @@
+"""`rushlight.masked`: reductions, scans and normalisations of the elements that a mask names.
+
+A mask is a bool tensor that can be broadcast to the input; elements where it is False do not take
+part. Where nothing takes part the result is the op's identity (0 for `sum`) or NaN where it has
+none (`mean`, `var`).
+"""
+
+from __future__ import annotations
+
+from rushlight.masked._ops import (  # noqa: F401  # names with an underscore are what tests of ops ask
+    _canonical_dim,
+    _combine_input_and_mask,
+    _input_mask,
+    _output_mask,
+    _reduction_identity,
+    _where,
+    amax,
+    amin,
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    log_softmax,
+    logaddexp,
+    logsumexp,
+    mean,
+    median,
+    norm,
+    normalize,
+    prod,
+    softmax,
+    softmin,
+    std,
+    sum,
+    var,
+)
+
+__all__ = [
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "mean",
+    "median",
+    "norm",
+    "normalize",
+    "prod",
+    "softmax",
+    "softmin",
+    "std",
+    "sum",
+    "var",
+]

@@ -1,0 +1,333 @@
+"""Masked reductions, scans and normalisations: the plain ops on inputs with identities put in."""
+
+from __future__ import annotations
+
+import rushlight
+
+_SCANS = ("cumsum", "cumprod")
+_NORMALISATIONS = ("softmax", "log_softmax", "softmin", "normalize")
+# What the masked elements of these are replaced by is the identity of another op.
+_IDENTITY_OF = {
+    "cumsum": "sum",
+    "cumprod": "prod",
+    "argmax": "amax",
+    "argmin": "amin",
+    "softmax": "amax",
+    "log_softmax": "amax",
+    "softmin": "amin",
+    "normalize": "sum",
+}
+
+
+def _canonical_dim(dim, ndim: int) -> tuple[int, ...]:
+    """Dimensions as a sorted tuple of numbers from 0; None and () mean all of them."""
+    if dim is None or (not isinstance(dim, int) and len(dim) == 0):
+        return tuple(range(ndim))
+    rank = max(ndim, 1)
+    dims = []
+    for d in (dim,) if isinstance(dim, int) else dim:
+        if not -rank <= d < rank:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}],"
+                f" but got {d})"
+            )
+        if d % rank in dims:
+            raise RuntimeError(f"dim={d % rank} appears multiple times in the list of dims")
+        dims.append(d % rank)
+    return tuple(sorted(dims)) if ndim else ()
+
+
+def _least(dtype):
+    return -rushlight.inf if dtype.is_floating_point else rushlight.iinfo(dtype).min
+
+
+def _greatest(dtype):
+    return rushlight.inf if dtype.is_floating_point else rushlight.iinfo(dtype).max
+
+
+def _reduction_identity(op_name: str, input, *args):
+    """What leaves a reduction as it is, as a tensor without dimensions; None where there is none.
+
+    Args:
+        op_name: the name of a function of this module, with or without its module's before it.
+        input: of the dtype and on the device wanted.
+        args: those of the reduction: `norm` has an identity for each `ord`.
+    """
+    name = op_name.rsplit(".", 1)[-1]
+    dtype, device = input.dtype, input.device
+    if name in ("mean", "var", "std"):
+        return None
+    if name == "median":
+        kind = dtype if dtype.is_floating_point else rushlight.get_default_dtype()
+        return rushlight.tensor(rushlight.nan, dtype=kind, device=device)
+    if name == "norm":
+        order = args[0] if args else 2
+        lowest = order == -rushlight.inf
+        if lowest and not dtype.is_floating_point:
+            raise AssertionError(f"input must be floating point, got {dtype}")
+        return rushlight.tensor(rushlight.inf if lowest else 0, dtype=dtype, device=device)
+    if name not in _NORMALISATIONS:
+        name = _IDENTITY_OF.get(name, name)
+    if name in ("sum", "prod"):
+        return rushlight.tensor(int(name == "prod"), dtype=dtype, device=device)
+    if name in ("amax", "amin", "logsumexp", "logaddexp") and dtype != rushlight.bool:
+        if dtype.is_complex and name[0] == "l":
+            number = complex(-rushlight.inf, 0)
+        else:
+            number = _greatest(dtype) if name == "amin" else _least(dtype)
+        return rushlight.tensor(number, dtype=dtype, device=device)
+    raise NotImplementedError(f"identity of {op_name} on {dtype} input")
+
+
+def _where(mask, input, fill_value):
+    """`input` where the mask is True, `fill_value` elsewhere."""
+    return rushlight.where(mask, input, fill_value)
+
+
+def _input_mask(input, *args, **kwargs):
+    """The mask of a call as a bool tensor of the input's shape; ValueError where it has none."""
+    mask = kwargs.get("mask")
+    if mask is None:
+        raise ValueError("input mask is not given")
+    if mask.shape != input.shape:
+        if mask.ndim > input.ndim:
+            raise IndexError(
+                "_input_mask expected broadcastable mask (got mask dimensionality higher than of"
+                " the input)"
+            )
+        mask = mask.expand(input.shape)
+    return mask if mask.dtype == rushlight.bool else mask != 0
+
+
+def _output_mask(op, input, *args, **kwargs):
+    """Which elements of a call's result come from at least one element of the input."""
+    name = getattr(op, "__name__", "")
+    if name == "logaddexp":
+        other = kwargs["other"] if "other" in kwargs else args[0]
+        masks = ((input, "input_mask"), (other, "other_mask"))
+        first, second = (
+            _input_mask(tensor, mask=kwargs.get(key)) if kwargs.get(key) is not None else None
+            for tensor, key in masks
+        )
+        if first is None or second is None:
+            shape = rushlight.broadcast_shapes(input.shape, other.shape)
+            return rushlight.ones(shape, dtype=rushlight.bool, device=input.device)
+        return first | second
+    if name not in _REDUCTIONS and name not in _SCANS and name not in _NORMALISATIONS:
+        raise ValueError(f"{name or op} is not an operation of rushlight.masked")
+    mask = _input_mask(input, *args, **kwargs)
+    if name not in _REDUCTIONS:
+        return mask
+    place = 1 if name == "norm" else 0  # `ord` stands before `dim`
+    default = -1 if name == "median" else None
+    dim = args[place] if len(args) > place else kwargs.get("dim", default)
+    return _count(mask, dim, kwargs.get("keepdim", False)) > 0
+
+
+def _combine_input_and_mask(op, input, mask, *args):
+    """The input with the op's identity where the mask is False."""
+    if mask is None:
+        return input
+    name = op if isinstance(op, str) else op.__name__
+    mask = _input_mask(input, mask=mask)
+    return _where(mask, input, _reduction_identity(_IDENTITY_OF.get(name, name), input, *args))
+
+
+def _count(mask, dim, keepdim):
+    return rushlight.sum(mask, _canonical_dim(dim, mask.ndim), keepdim=bool(keepdim))
+
+
+def _summed(dtype, given):
+    """The dtype of sums and products: integers are added up in int64."""
+    if given is not None:
+        return given
+    return dtype if dtype.is_floating_point or dtype.is_complex else rushlight.int64
+
+
+def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The sum of the elements in the mask."""
+    input = input.to(_summed(input.dtype, dtype))
+    filled = _combine_input_and_mask(sum, input, mask)
+    return rushlight.sum(filled, _canonical_dim(dim, input.ndim), keepdim=bool(keepdim))
+
+
+def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The product of the elements in the mask."""
+    result = _combine_input_and_mask(prod, input.to(_summed(input.dtype, dtype)), mask)
+    for d in reversed(_canonical_dim(dim, input.ndim)):
+        result = rushlight.prod(result, d, keepdim=bool(keepdim))
+    return result
+
+
+def cumsum(input, dim, *, dtype=None, mask=None):
+    """Running sums along a dimension, past the elements outside of the mask."""
+    (dim,) = _canonical_dim(dim, input.ndim) or (0,)
+    input = _numbers("cumsum", input.to(dtype or input.dtype))
+    return rushlight.cumsum(_combine_input_and_mask(cumsum, input, mask), dim, dtype=input.dtype)
+
+
+def cumprod(input, dim, *, dtype=None, mask=None):
+    """Running products along a dimension, past the elements outside of the mask."""
+    (dim,) = _canonical_dim(dim, input.ndim) or (0,)
+    input = _numbers("cumprod", input.to(dtype or input.dtype))
+    return rushlight.cumprod(_combine_input_and_mask(cumprod, input, mask), dim, dtype=input.dtype)
+
+
+def _numbers(name, input):
+    if input.dtype == rushlight.bool:
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
+    return input
+
+
+def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The largest of the elements in the mask; the lowest number of the dtype where none is."""
+    input = input.to(dtype or input.dtype)
+    filled = _combine_input_and_mask(amax, input, mask)
+    return rushlight.amax(filled, _canonical_dim(dim, input.ndim), bool(keepdim))
+
+
+def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The smallest of the elements in the mask; the greatest number of the dtype where none is."""
+    input = input.to(dtype or input.dtype)
+    filled = _combine_input_and_mask(amin, input, mask)
+    return rushlight.amin(filled, _canonical_dim(dim, input.ndim), bool(keepdim))
+
+
+def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Where the largest of the elements in the mask stands."""
+    input = input.to(dtype or input.dtype)
+    filled = _combine_input_and_mask(argmax, input, mask)
+    return rushlight.argmax(filled, dim, bool(keepdim)).to(input.dtype)  # PyTorch's dtype
+
+
+def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Where the smallest of the elements in the mask stands."""
+    input = input.to(dtype or input.dtype)
+    filled = _combine_input_and_mask(argmin, input, mask)
+    return rushlight.argmin(filled, dim, bool(keepdim)).to(input.dtype)  # PyTorch's dtype
+
+
+def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The mean of the elements in the mask."""
+    dtype = dtype or input.dtype
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise ValueError(
+            "mean(): Could not infer output dtype. Input dtype must be either a floating point or"
+            f" complex dtype. Got: {dtype}"
+        )
+    if mask is None:
+        dims = _canonical_dim(dim, input.ndim)
+        return rushlight.mean(input, dims, keepdim=bool(keepdim), dtype=dtype)
+    mask = _input_mask(input, mask=mask)
+    total = sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
+    return total / _count(mask, dim, keepdim)
+
+
+def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+    """The median of the elements in the mask along a dimension, the lower one of two.
+
+    NaN in the mask are passed over. ValueError where no element of a row of integers is in it.
+    """
+    dtype = dtype or input.dtype
+    (dim,) = _canonical_dim(dim, input.ndim) or (0,)
+    values = input if input.dtype.is_floating_point else input.to(rushlight.get_default_dtype())
+    if values.dtype != dtype and dtype.is_floating_point:
+        values = values.to(dtype)
+    filled = _combine_input_and_mask(median, values, mask)
+    result = rushlight.nanmedian(filled, dim, bool(keepdim)).values
+    if not dtype.is_floating_point and bool(result.isnan().any()):
+        raise ValueError(
+            "masked median expects no fully masked out rows if dtype is not floating point"
+        )
+    return result.to(dtype)
+
+
+def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The logarithm of the sum of the exponentials of the elements in the mask."""
+    input = input.to(dtype or input.dtype)
+    filled = _combine_input_and_mask(logsumexp, input, mask)
+    dims = _canonical_dim(dim, input.ndim)
+    return rushlight.logsumexp(filled, dims, bool(keepdim)).to(input.dtype)
+
+
+def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+    """The logarithm of the sum of two exponentials, each taken where its mask is True."""
+    dtype = dtype or input.dtype
+    first = _combine_input_and_mask(logaddexp, input.to(dtype), input_mask)
+    second = _combine_input_and_mask(logaddexp, other.to(dtype), other_mask)
+    return rushlight.logaddexp(first, second)
+
+
+def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The vector norm of the elements in the mask."""
+    input = input.to(dtype or input.dtype)
+    filled = _combine_input_and_mask(norm, input, mask, ord)
+    dims = _canonical_dim(dim, input.ndim)
+    return rushlight.linalg.vector_norm(filled, ord, dims, keepdim=bool(keepdim))
+
+
+def _variance(input, dim, unbiased, correction, keepdim, dtype, mask):
+    if unbiased is not None and correction is not None:
+        raise ValueError("only one of unbiased and correction may be given")
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    if dtype is None:
+        floats = input.dtype.is_floating_point or input.dtype.is_complex
+        dtype = input.dtype if floats else rushlight.get_default_dtype()
+    if input.dtype == rushlight.bool:
+        raise RuntimeError("the variance of bools is not defined: convert them to numbers first")
+    input = input.to(dtype)
+    if mask is None:
+        mask = rushlight.ones(input.shape, dtype=rushlight.bool, device=input.device)
+    mask = _input_mask(input, mask=mask)
+    centre = sum(input, dim, keepdim=True, mask=mask) / _count(mask, dim, True)
+    apart = input - centre
+    total = sum(apart * apart.conj(), dim, keepdim=keepdim, mask=mask)
+    count = _count(mask, dim, keepdim)
+    return (total / (count - correction).clamp(min=0)).to(total.dtype)
+
+
+def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The variance of the elements in the mask."""
+    return _variance(input, dim, unbiased, correction, keepdim, dtype, mask)
+
+
+def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The standard deviation of the elements in the mask."""
+    return rushlight.sqrt(_variance(input, dim, unbiased, correction, keepdim, dtype, mask))
+
+
+def _soft(op, function, input, dim, dtype, mask):
+    (dim,) = _canonical_dim(dim, input.ndim) or (0,)
+    return function(_combine_input_and_mask(op, input.to(dtype or input.dtype), mask), dim)
+
+
+def softmax(input, dim, *, dtype=None, mask=None):
+    """`softmax` over the elements in the mask; 0 elsewhere."""
+    return _soft(softmax, rushlight.softmax, input, dim, dtype, mask)
+
+
+def log_softmax(input, dim, *, dtype=None, mask=None):
+    """`log_softmax` over the elements in the mask; -inf elsewhere."""
+    return _soft(log_softmax, rushlight.log_softmax, input, dim, dtype, mask)
+
+
+def softmin(input, dim, *, dtype=None, mask=None):
+    """`softmax` of the negative over the elements in the mask; 0 elsewhere."""
+    return _soft(softmin, rushlight.nn.functional.softmin, input, dim, dtype, mask)
+
+
+def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+    """The elements in the mask over their norm along a dimension, or over `eps` if that is less."""
+    input = input.to(dtype or input.dtype)
+    length = norm(input, ord, dim, keepdim=True, mask=mask)
+    return _combine_input_and_mask(normalize, input, mask) / length.clamp(min=eps)
+
+
+_REDUCTIONS = {
+    function.__name__
+    for function in (
+        *(sum, prod, amax, amin, argmax, argmin),
+        *(mean, median, norm, var, std, logsumexp),
+    )
+}

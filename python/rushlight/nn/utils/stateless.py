@@ -1,0 +1,129 @@
+"""Modules called with other parameters and buffers than their own."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+
+from rushlight import _C
+
+__all__ = ["functional_call"]
+
+_MISSING = object()
+
+
+def _holdings(module, prefix="", above=()):
+    """(name, tensor) of all parameters and buffers, under each of their names."""
+    for space in (module._parameters, module._buffers):
+        for name, tensor in space.items():
+            if tensor is not None:
+                yield prefix + name, tensor
+    above = (*above, module)
+    for name, child in module._modules.items():
+        if child is not None and not any(child is m for m in above):  # modules may form a ring
+            yield from _holdings(child, f"{prefix}{name}.", above)
+
+
+def _untie(module, given):
+    """`given` with what it says of a tensor under each of the tensor's names."""
+    names = {}
+    for name, tensor in _holdings(module):
+        names.setdefault(id(tensor), []).append(name)
+    result = dict(given)
+    for tied in names.values():
+        said = [name for name in tied if name in given]
+        if any(given[name] is not given[said[0]] for name in said):
+            raise ValueError(
+                f"functional_call got multiple values for keys {said}, which are tied. "
+                "Consider using tie_weights=False"
+            )
+        if said:
+            result.update((name, given[said[0]]) for name in tied)
+    return result
+
+
+def _check_names(module, given):
+    own = {name for name, _ in _holdings(module)}
+    problems = []
+    for what, names in (("Unexpected", given.keys() - own), ("Missing", own - given.keys())):
+        if names:
+            problems.append(f"{what} key(s): {', '.join(repr(n) for n in sorted(names))}.")
+    if problems:
+        raise RuntimeError(
+            f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(problems)
+        )
+
+
+def _exchange(holder, leaf, value):
+    """Put a value in the place of a module's tensor; what was there, _MISSING if nothing."""
+    if not isinstance(value, _C.TensorBase) and value is not None and value is not _MISSING:
+        raise TypeError(f"{value} is not an instance of torch.Tensor")
+    for space in (holder._parameters, holder._buffers):
+        if leaf in space:
+            before = space[leaf]
+            space[leaf] = value
+            return before
+    before = getattr(holder, leaf, _MISSING)
+    if before is not _MISSING and not isinstance(before, _C.TensorBase):
+        raise TypeError(f"attribute `{leaf}`: {before} is not an instance of torch.Tensor")
+    if value is _MISSING:
+        delattr(holder, leaf)
+    else:
+        setattr(holder, leaf, value)
+    return before
+
+
+@contextlib.contextmanager
+def _reparametrize_module(
+    module, parameters_and_buffers, tie_weights=False, strict=False, stack_weights=False
+):
+    """While the block runs, a module has other parameters and buffers.
+
+    What the block assigned in their place is in `parameters_and_buffers` afterwards.
+
+    Args:
+        tie_weights: what the module has under several names is replaced under all.
+        strict: RuntimeError where names are missing or unknown.
+        stack_weights: put back in the reverse order, so that one name may occur twice.
+    """
+    given = _untie(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
+    if strict:
+        _check_names(module, given)
+    places = []
+    try:
+        for name, value in given.items():
+            path, _, leaf = name.rpartition(".")
+            try:
+                holder = module.get_submodule(path)
+            except AttributeError:
+                raise AttributeError(f"{type(module).__name__} has no attribute `{path}`") from None
+            places.append((name, holder, leaf, _exchange(holder, leaf, value)))
+        yield
+    finally:
+        for name, holder, leaf, before in reversed(places) if stack_weights else places:
+            after = _exchange(holder, leaf, before)
+            if name in parameters_and_buffers:
+                parameters_and_buffers[name] = after
+
+
+def _functional_call(
+    module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
+):
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
+        return module(*args, **({} if kwargs is None else kwargs))
+
+
+def functional_call(
+    module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
+):
+    """The older name of `func.functional_call`, for one dict."""
+    warnings.warn(
+        "`torch.nn.utils.stateless.functional_call` is deprecated. "
+        "Please use `torch.func.functional_call` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return _functional_call(
+        module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
+    )
