@@ -202,6 +202,13 @@ std::tuple<Tensor, Tensor> grid_sampler_gradients(const Tensor& grad, const Tens
                                                   const Tensor& grid, int64_t mode, int64_t padding,
                                                   bool align_corners, std::array<bool, 2> mask);
 
+// ---- vision ----
+Tensor boxes_at(const Tensor& images, const Tensor& rois, const Tensor& indices);
+std::tuple<Tensor, Tensor, Tensor> deform_columns_gradients(
+    const Tensor& grad, const Tensor& input, const Tensor& offset, const Tensor& factor,
+    IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+    std::array<bool, 3> mask);
+
 // ---- attention ----
 ThreeTensors attention_backward(const Tensor& grad, const Tensor& query, const Tensor& key,
                                 const Tensor& value, const Tensor& attn_mask, const Tensor& output,

@@ -109,6 +109,31 @@ def sampled_slopes(grid_t, input, grid, *how):
     return found.unflatten(0, (input.shape[0], channels))
 
 
+def boxes_at(images, rois, indices):
+    """The pixels of boxes' images at places in their planes; 0 at place -1."""
+    planes = images[rois[:, 0].long()].flatten(2)
+    values = planes.gather(2, indices.flatten(2).clamp(min=0)).reshape(indices.shape)
+    return values.masked_fill(indices < 0, 0)
+
+
+def deformed_slopes(offset_t, input, offset, factor, kernel_size, *how):
+    """What columns change by when taps move: channels as images of their own have a gradient each."""
+    taps = kernel_size[0] * kernel_size[1]
+    batch, channels = input.shape[:2]
+
+    def of_channels(t, each):
+        groups = t.shape[1] // each
+        return t.unflatten(1, (groups, each)).repeat_interleave(channels // groups, 1).flatten(0, 1)
+
+    moved = of_channels(offset, 2 * taps)
+    kept = None if factor is None else of_channels(factor, taps)
+    images = input.flatten(0, 1).unsqueeze(1)
+    ones = rushlight.ones_like(op("_deform_columns")(images, moved, kept, kernel_size, *how))
+    slopes = op("_deform_columns_backward")(ones, images, moved, kept, kernel_size, *how)[1]
+    change = (slopes * of_channels(offset_t, 2 * taps)).unflatten(1, (taps, 2)).sum(2)
+    return change.flatten(2).reshape(batch, channels * taps, offset.shape[2] * offset.shape[3])
+
+
 def summed_as(loss, t):
     """A sum over classes, or over everything, as a loss is one."""
     return t.sum(1) if loss.dim() else t.sum()

@@ -1,0 +1,3 @@
+"""Computer vision: images, models, ops."""
+
+from . import models, ops

@@ -1,0 +1,249 @@
+"""Models by name, and the data of weights that others trained.
+
+What is known of weights (address, size, classes, accuracy, transforms of their inputs) stands in weights.json, names of
+classes in categories.json. A module of models makes its enumerations with `weights_enum` and its functions with
+`builder`; both are found by name from here on.
+"""
+
+import fnmatch
+import functools
+import importlib
+import inspect
+import json
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from rushlight.hub import load_state_dict_from_url
+
+_ADDRESS = "https://download.pytorch.org/models/"
+_BUILDERS: dict[str, Callable[..., Any]] = {}
+_WEIGHTS: dict[str, type["WeightsEnum"]] = {}  # by the name of the model
+
+
+@functools.cache
+def _read(name: str) -> dict[str, Any]:
+    return json.loads((Path(__file__).parent / name).read_text(encoding="utf-8"))
+
+
+def categories(name: str) -> list[str]:
+    """Names of the classes of a data set: "imagenet", "coco" …"""
+    return list(_read("categories.json")[name])
+
+
+@dataclass
+class Weights:
+    """Where weights are, what makes a model's input of an image, and what is known about them."""
+
+    url: str
+    transforms: Callable[..., Any]
+    meta: dict[str, Any]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Weights) and (self.url, self.meta) == (other.url, other.meta)
+
+
+class WeightsEnum(Enum):
+    """The weights that there are for a model; DEFAULT names the best."""
+
+    @classmethod
+    def verify(cls, obj: Any) -> Any:
+        """`obj`, or the member of that name; None stays None. TypeError for weights of another model."""
+        if isinstance(obj, str):
+            obj = cls[obj.replace(cls.__name__ + ".", "")]
+        elif obj is not None and not isinstance(obj, cls):
+            raise TypeError(f"Invalid Weight class provided; expected {cls.__name__} but received {type(obj).__name__}.")
+        return obj
+
+    def get_state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The weights, downloaded unless they are there; arguments of `hub.load_state_dict_from_url`."""
+        return dict(load_state_dict_from_url(self.url, *args, **kwargs))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self._name_}"
+
+    @property
+    def url(self) -> str:
+        return self.value.url
+
+    @property
+    def transforms(self) -> Callable[..., Any]:
+        return self.value.transforms
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        return self.value.meta
+
+
+def _preset(name: str, **settings: Any) -> Any:
+    presets = importlib.import_module("rushlight.vision.transforms._presets")
+    modes = importlib.import_module("rushlight.vision.transforms.functional").InterpolationMode
+    if "interpolation" in settings:
+        settings["interpolation"] = modes(settings["interpolation"])
+    return getattr(presets, name)(**settings)
+
+
+def _weights(entry: dict[str, Any]) -> Weights:
+    name, settings = entry["transforms"]
+    meta = dict(entry["meta"])
+    for key in ("categories", "keypoint_names"):
+        if isinstance(meta.get(key), str):
+            meta[key] = categories(meta[key])
+    if "min_size" in meta:
+        meta["min_size"] = tuple(meta["min_size"])
+    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+    return Weights(entry["url"], functools.partial(_preset, name, **settings), meta)
+
+
+def weights_enum(name: str, module: str) -> Any:
+    """The enumeration of this name in weights.json, for the module that it is made in."""
+    members: dict[str, Weights] = {}
+    for member, entry in _read("weights.json")[name].items():
+        members[member] = members[entry] if isinstance(entry, str) else _weights(entry)
+    return WeightsEnum(name, list(members.items()), module=module)
+
+
+def overwrite(kwargs: dict[str, Any], name: str, value: Any) -> None:
+    """Sets an argument that weights decide; ValueError where the caller wants another."""
+    if name in kwargs and kwargs[name] != value:
+        raise ValueError(f"The parameter '{name}' expected value {value} but got {kwargs[name]} instead.")
+    kwargs[name] = value
+
+
+def _legacy(weights: type[WeightsEnum] | None, args: tuple, kwargs: dict[str, Any]) -> None:
+    """Arguments as they were given before there were enumerations of weights."""
+    if args:
+        warnings.warn("Weights and progress are keyword arguments; by position they are deprecated.", stacklevel=3)
+        kwargs.update(zip(("weights", "progress"), args, strict=False))
+    if "pretrained" in kwargs or isinstance(kwargs.get("weights"), bool):
+        wanted = kwargs.pop("pretrained", None)
+        wanted = kwargs.get("weights") if wanted is None else wanted
+        warnings.warn("The parameter 'pretrained' is deprecated, please use 'weights' instead.", stacklevel=3)
+        kwargs["weights"] = next(iter(weights)) if wanted and weights is not None else None
+
+
+def builder(
+    name: str,
+    weights: Any,
+    make: Callable[..., Any],
+    *settings: Any,
+    module: str,
+    prepare: Callable[[Any, dict[str, Any]], Callable[[Any], None] | None] | None = None,
+    load: Callable[[Any, dict[str, Any]], None] | None = None,
+    classes: bool = True,
+) -> Callable[..., Any]:
+    """The function that makes a model of this name, registered for `get_model`.
+
+    It calls make(*settings, **kwargs). Where weights are asked for, their classes decide num_classes unless `classes`
+    is False, `load` puts the loaded dict into the model, and `prepare` sees weights and arguments before; what it
+    returns is called with the model at last.
+    """
+
+    def build(*args: Any, weights: Any = None, progress: bool = True, **kwargs: Any) -> Any:
+        given = {"weights": weights, "progress": progress, **kwargs}
+        _legacy(build.weights, args, given)
+        chosen, progress = given.pop("weights"), given.pop("progress")
+        chosen = build.weights.verify(chosen) if build.weights is not None else chosen
+        if chosen is not None and classes:
+            overwrite(given, "num_classes", len(chosen.meta["categories"]))
+        finish = prepare(chosen, given) if prepare is not None else None
+        model = make(*settings, **given)
+        if chosen is not None:
+            state = chosen.get_state_dict(progress=progress, check_hash=True)
+            (load or (lambda m, s: m.load_state_dict(s)))(model, state)
+        if finish is not None:
+            finish(model)
+        return model
+
+    build.weights = weights
+    build.__name__ = build.__qualname__ = name.removeprefix("quantized_")
+    build.__module__ = module
+    said = weights.__name__ if weights is not None else "None"
+    build.__doc__ = f"{name}: weights, a member of {said} or its name, or None; more arguments are those of the model."
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    build.__signature__ = inspect.Signature(
+        [
+            inspect.Parameter("weights", keyword, default=None, annotation=weights),
+            inspect.Parameter("progress", keyword, default=True, annotation=bool),
+            inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD, annotation=Any),
+        ]
+    )
+    _BUILDERS[name], _WEIGHTS[name] = build, weights
+    return build
+
+
+def register_model(name: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that makes a function found by `get_model`, by its own name or the one that is given."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        key = name if name is not None else function.__name__
+        if key in _BUILDERS:
+            raise ValueError(f"An entry is already registered under the name '{key}'.")
+        _BUILDERS[key] = function
+        return function
+
+    return register
+
+
+def list_models(
+    module: ModuleType | None = None,
+    include: Iterable[str] | str | None = None,
+    exclude: Iterable[str] | str | None = None,
+) -> list[str]:
+    """Sorted names of all models, or of those of a module; include and exclude are shell patterns."""
+
+    def matches(name: str, patterns: Iterable[str] | str) -> bool:
+        listed = [patterns] if isinstance(patterns, str) else patterns
+        return any(fnmatch.fnmatch(name, pattern) for pattern in listed)
+
+    names = [
+        n
+        for n, f in _BUILDERS.items()
+        if module is None or f.__module__.rpartition(".")[0] == module.__name__
+    ]
+    if include:
+        names = [n for n in names if matches(n, include)]
+    if exclude:
+        names = [n for n in names if not matches(n, exclude)]
+    return sorted(names)
+
+
+def get_model_builder(name: str) -> Callable[..., Any]:
+    """The function that makes the model of this name; ValueError where there is none."""
+    found = _BUILDERS.get(name.lower())
+    if found is None:
+        raise ValueError(f"Unknown model {name}")
+    return found
+
+
+def get_model(name: str, **config: Any) -> Any:
+    """The model of this name, made with these arguments."""
+    return get_model_builder(name)(**config)
+
+
+def get_model_weights(name: Callable[..., Any] | str) -> type[WeightsEnum]:
+    """The enumeration of weights of a model, by its name or by its function."""
+    function = get_model_builder(name) if isinstance(name, str) else name
+    said = getattr(function, "weights", None)
+    if said is None:
+        parameter = inspect.signature(function).parameters.get("weights")
+        choices = getattr(parameter and parameter.annotation, "__args__", [parameter and parameter.annotation])
+        said = next((c for c in choices if isinstance(c, type) and issubclass(c, WeightsEnum)), None)
+    if said is None:
+        raise ValueError("The weights of this function cannot be found: it names no WeightsEnum for `weights`.")
+    return said
+
+
+def get_weight(name: str) -> WeightsEnum:
+    """The weights of a full name as "ResNet50_Weights.IMAGENET1K_V2"; ValueError where there are none."""
+    enum_name, dot, member = name.partition(".")
+    if not dot:
+        raise ValueError(f"Invalid weight name provided: '{name}'.")
+    found = next((w for w in _WEIGHTS.values() if w is not None and w.__name__ == enum_name), None)
+    if found is None:
+        raise ValueError(f"The weight enum '{enum_name}' for the specific method couldn't be retrieved.")
+    return found[member]

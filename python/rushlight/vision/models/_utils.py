@@ -1,0 +1,91 @@
+"""What architectures share: rounded channels, initial weights, and the maps in the middle of a model."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+
+from rushlight import Tensor, nn
+
+
+def _make_divisible(v: float, divisor: int, min_value: int | None = None) -> int:
+    """The multiple of divisor nearest to v, at least min_value (divisor), not more than a tenth below v."""
+    least = divisor if min_value is None else min_value
+    nearest = max(least, int(v + divisor / 2) // divisor * divisor)
+    return nearest + divisor if nearest < 0.9 * v else nearest
+
+
+_NORMS = (nn.modules.batchnorm._BatchNorm, nn.GroupNorm)
+
+
+def he_normal(weight: Tensor) -> None:
+    """Normal numbers whose variance is 2 over what an input reaches."""
+    nn.init.kaiming_normal_(weight, mode="fan_out", nonlinearity="relu")
+
+
+def normal(std: float) -> Callable[[Tensor], None]:
+    """Normal numbers around 0."""
+    return lambda weight: nn.init.normal_(weight, 0, std)
+
+
+def trunc_normal(std: float) -> Callable[[Tensor], None]:
+    """Normal numbers around 0, between -2 and 2."""
+    return lambda weight: nn.init.trunc_normal_(weight, std=std)
+
+
+def init_layers(
+    model: nn.Module,
+    conv: Callable[[Tensor], None] | None = he_normal,
+    linear: Callable[[Tensor], None] | None = None,
+    conv_bias: bool = True,
+) -> None:
+    """Draws weights of layers in order and sets biases to 0, weights of normalisations to 1.
+
+    conv_bias: whether biases of convolutions are set, too.
+    """
+    for m in model.modules():
+        if isinstance(m, nn.modules.conv._ConvNd):
+            draw = conv
+        elif isinstance(m, nn.Linear):
+            draw = linear
+        elif isinstance(m, _NORMS) and m.weight is not None:
+            draw = nn.init.ones_
+        else:
+            continue
+        if draw is not None:
+            draw(m.weight)
+            if m.bias is not None and (conv_bias or not isinstance(m, nn.modules.conv._ConvNd)):
+                nn.init.zeros_(m.bias)
+
+
+class IntermediateLayerGetter(nn.ModuleDict):
+    """The first children of a model, up to the last that is wanted; results of those in return_layers, by new names."""
+
+    _version = 2
+
+    def __init__(self, model: nn.Module, return_layers: dict[str, str]) -> None:
+        wanted = {str(k): str(v) for k, v in return_layers.items()}
+        names = [name for name, _ in model.named_children()]
+        if not set(wanted).issubset(names):
+            raise ValueError("return_layers are not present in model")
+        last = max((names.index(name) for name in wanted), default=len(names) - 1)
+        super().__init__(OrderedDict((n, m) for n, m in list(model.named_children())[: last + 1]))
+        self.return_layers = wanted
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        out = OrderedDict()
+        for name, module in self.items():
+            x = module(x)
+            if name in self.return_layers:
+                out[self.return_layers[name]] = x
+        return out
+
+
+def depth_rates(most: float, count: int) -> list[float]:
+    """Probabilities of dropping each of `count` blocks: from 0 to `most`, the last."""
+    return [most * i / max(count - 1.0, 1.0) for i in range(count)]
+
+
+def bound_by_fan(weight: Tensor) -> None:
+    """Uniform numbers within one over the root of the outputs."""
+    reach = 1.0 / math.sqrt(weight.shape[0])
+    nn.init.uniform_(weight, -reach, reach)

@@ -1,0 +1,303 @@
+"""MaxViT (Tu 2022): convolutions, attention within windows, and attention across a grid of windows."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import rushlight as torch
+import rushlight.nn.functional as F
+from rushlight import Tensor, nn
+
+from ..ops.dropping import StochasticDepth
+from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
+from ._api import builder, overwrite, weights_enum
+from ._utils import depth_rates, init_layers, normal
+from .swin_transformer import relative_index
+
+
+class MBConv(nn.Module):
+    """Widened, convolved channel by channel, weighed, narrowed, beside the input made to fit."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        expansion_ratio: float,
+        squeeze_ratio: float,
+        stride: int,
+        activation_layer: Callable[..., nn.Module],
+        norm_layer: Callable[..., nn.Module],
+        p_stochastic_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.proj: nn.Module = nn.Identity()
+        if stride != 1 or in_channels != out_channels:
+            fit = nn.Conv2d(in_channels, out_channels, 1)
+            self.proj = nn.Sequential(*([nn.AvgPool2d(3, stride, 1)] if stride == 2 else []), fit)
+        inside = int(out_channels * expansion_ratio)
+        how: dict[str, Any] = {"activation_layer": activation_layer, "norm_layer": norm_layer, "inplace": None}
+        rate = p_stochastic_dropout
+        self.stochastic_depth = StochasticDepth(rate, "row") if rate else nn.Identity()
+        self.layers = nn.Sequential(
+            OrderedDict(
+                pre_norm=norm_layer(in_channels),
+                conv_a=Conv2dNormActivation(in_channels, inside, 1, **how),
+                conv_b=Conv2dNormActivation(inside, inside, 3, stride, 1, groups=inside, **how),
+                squeeze_excitation=SqueezeExcitation(inside, int(out_channels * squeeze_ratio), activation=nn.SiLU),
+                conv_c=nn.Conv2d(inside, out_channels, 1),
+            )
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.proj(x) + self.stochastic_depth(self.layers(x))
+
+
+class RelativePositionalMultiHeadAttention(nn.Module):
+    """Attention (N, windows, L, C) with a learned bias for how far the places of a square lie apart."""
+
+    def __init__(self, feat_dim: int, head_dim: int, max_seq_len: int) -> None:
+        super().__init__()
+        if feat_dim % head_dim != 0:
+            raise ValueError(f"feat_dim: {feat_dim} must be divisible by head_dim: {head_dim}")
+        self.n_heads, self.head_dim, self.max_seq_len = feat_dim // head_dim, head_dim, max_seq_len
+        side = int(math.sqrt(max_seq_len))
+        self.to_qkv = nn.Linear(feat_dim, 3 * feat_dim)
+        self.scale_factor = feat_dim**-0.5
+        self.merge = nn.Linear(feat_dim, feat_dim)
+        self.relative_position_bias_table = nn.Parameter(torch.empty((2 * side - 1) ** 2, self.n_heads))
+        index = relative_index([side, side]).view(max_seq_len, max_seq_len)
+        self.register_buffer("relative_position_index", index)
+        nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
+
+    def get_relative_positional_bias(self) -> Tensor:
+        """(1, heads, L, L)."""
+        table = self.relative_position_bias_table[self.relative_position_index.view(-1)]
+        return table.view(self.max_seq_len, self.max_seq_len, -1).permute(2, 0, 1).unsqueeze(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        every = self.to_qkv(x).unflatten(-1, (3, self.n_heads, self.head_dim)).permute(3, 0, 1, 4, 2, 5)
+        q, k, v = every[0], every[1], every[2]
+        scores = q.matmul((k * self.scale_factor).transpose(-2, -1)) + self.get_relative_positional_bias()
+        return self.merge(F.softmax(scores, dim=-1).matmul(v).transpose(2, 3).flatten(3))
+
+
+class PartitionAttentionLayer(nn.Module):
+    """Attention and two linear layers within windows ("window"), or across the windows' equal places ("grid")."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        head_dim: int,
+        partition_size: int,
+        partition_type: str,
+        grid_size: tuple[int, int],
+        mlp_ratio: int,
+        activation_layer: Callable[..., nn.Module],
+        norm_layer: Callable[..., nn.Module],
+        attention_dropout: float,
+        mlp_dropout: float,
+        p_stochastic_dropout: float,
+    ) -> None:
+        super().__init__()
+        if partition_type not in ("grid", "window"):
+            raise ValueError("partition_type must be either 'grid' or 'window'")
+        self.partition_size, self.grid_size, self.across = partition_size, grid_size, partition_type == "grid"
+        self.attn_layer = nn.Sequential(
+            norm_layer(in_channels),
+            RelativePositionalMultiHeadAttention(in_channels, head_dim, partition_size**2),
+            nn.Dropout(attention_dropout),
+        )
+        self.mlp_layer = nn.Sequential(
+            nn.LayerNorm(in_channels),
+            nn.Linear(in_channels, in_channels * mlp_ratio),
+            activation_layer(),
+            nn.Linear(in_channels * mlp_ratio, in_channels),
+            nn.Dropout(mlp_dropout),
+        )
+        self.stochastic_dropout = StochasticDepth(p_stochastic_dropout, mode="row")
+
+    def forward(self, x: Tensor) -> Tensor:
+        torch._assert(
+            self.grid_size[0] % self.partition_size == 0 and self.grid_size[1] % self.partition_size == 0,
+            f"Grid size must be divisible by partition size. Got grid size of {self.grid_size} and partition size "
+            f"of {self.partition_size}",
+        )
+        size = self.partition_size
+        rows, columns = (n // size for n in self.grid_size)
+        if self.across:  # places of a window are as far apart as there are windows
+            windows = x.unflatten(2, (size, rows)).unflatten(4, (size, columns)).permute(0, 3, 5, 2, 4, 1)
+        else:
+            windows = x.unflatten(2, (rows, size)).unflatten(4, (columns, size)).permute(0, 2, 4, 3, 5, 1)
+        y = windows.flatten(3, 4).flatten(1, 2)
+        y = y + self.stochastic_dropout(self.attn_layer(y))
+        y = y + self.stochastic_dropout(self.mlp_layer(y))
+        y = y.unflatten(2, (size, size)).unflatten(1, (rows, columns))
+        y = y.permute(0, 5, 3, 1, 4, 2) if self.across else y.permute(0, 5, 1, 3, 2, 4)
+        return y.flatten(4, 5).flatten(2, 3)
+
+
+class MaxVitLayer(nn.Module):
+    """A convolution block, attention within windows, attention across them."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        squeeze_ratio: float,
+        expansion_ratio: float,
+        stride: int,
+        norm_layer: Callable[..., nn.Module],
+        activation_layer: Callable[..., nn.Module],
+        head_dim: int,
+        mlp_ratio: int,
+        mlp_dropout: float,
+        attention_dropout: float,
+        p_stochastic_dropout: float,
+        partition_size: int,
+        grid_size: tuple[int, int],
+    ) -> None:
+        super().__init__()
+
+        def attention(kind: str) -> nn.Module:
+            return PartitionAttentionLayer(
+                *(out_channels, head_dim, partition_size, kind, grid_size, mlp_ratio),
+                *(activation_layer, nn.LayerNorm, attention_dropout, mlp_dropout, p_stochastic_dropout),
+            )
+
+        self.layers = nn.Sequential(
+            OrderedDict(
+                MBconv=MBConv(
+                    *(in_channels, out_channels, expansion_ratio, squeeze_ratio, stride),
+                    *(activation_layer, norm_layer, p_stochastic_dropout),
+                ),
+                window_attention=attention("window"),
+                grid_attention=attention("grid"),
+            )
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)
+
+
+class MaxVitBlock(nn.Module):
+    """Layers at one size, half the size of the input."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        input_grid_size: tuple[int, int],
+        p_stochastic: list[float],
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        self.grid_size = (input_grid_size[0] + 1) // 2, (input_grid_size[1] + 1) // 2
+        layers = []
+        for i, rate in enumerate(p_stochastic):
+            where = {"stride": 2 if i == 0 else 1, "p_stochastic_dropout": rate, "grid_size": self.grid_size}
+            inputs = in_channels if i == 0 else out_channels
+            layers.append(MaxVitLayer(inputs, out_channels, **where, **settings))
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class MaxVit(nn.Module):
+    """Images (N, 3, *input_size) to scores (N, num_classes); ValueError where windows do not fit the size."""
+
+    def __init__(
+        self,
+        input_size: tuple[int, int],
+        stem_channels: int,
+        partition_size: int,
+        block_channels: list[int],
+        block_layers: list[int],
+        head_dim: int,
+        stochastic_depth_prob: float,
+        norm_layer: Callable[..., nn.Module] | None = None,
+        activation_layer: Callable[..., nn.Module] = nn.GELU,
+        squeeze_ratio: float = 0.25,
+        expansion_ratio: float = 4,
+        mlp_ratio: int = 4,
+        mlp_dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        num_classes: int = 1000,
+    ) -> None:
+        super().__init__()
+        norm_layer = norm_layer or partial(nn.BatchNorm2d, eps=1e-3, momentum=0.01)
+        for i in range(1, len(block_channels) + 1):
+            size = tuple(-(-n // 2 ** (i + 1)) for n in input_size)
+            if any(n % partition_size != 0 for n in size):
+                raise ValueError(
+                    f"Input size {input_size} of block {i - 1} is not divisible by partition size {partition_size}. "
+                    f"Consider changing the partition size or the input size.\n"
+                    f"Current configuration yields the following block input sizes: {size}."
+                )
+        how: dict[str, Any] = {"activation_layer": activation_layer, "norm_layer": norm_layer}
+        self.stem = nn.Sequential(
+            Conv2dNormActivation(3, stem_channels, 3, 2, **how, bias=False, inplace=None),
+            Conv2dNormActivation(stem_channels, stem_channels, 3, norm_layer=None, activation_layer=None, bias=True),
+        )
+        self.partition_size = partition_size
+        grid = (input_size[0] + 1) // 2, (input_size[1] + 1) // 2
+        rates = depth_rates(stochastic_depth_prob, sum(block_layers))
+        self.blocks = nn.ModuleList()
+        channels = stem_channels
+        for outputs, count in zip(block_channels, block_layers, strict=True):
+            block = MaxVitBlock(
+                *(channels, outputs, grid, rates[:count]),
+                **how,
+                squeeze_ratio=squeeze_ratio,
+                expansion_ratio=expansion_ratio,
+                head_dim=head_dim,
+                mlp_ratio=mlp_ratio,
+                mlp_dropout=mlp_dropout,
+                attention_dropout=attention_dropout,
+                partition_size=partition_size,
+            )
+            self.blocks.append(block)
+            channels, grid, rates = outputs, block.grid_size, rates[count:]
+        self.classifier = nn.Sequential(
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.LayerNorm(channels),
+            nn.Linear(channels, channels),
+            nn.Tanh(),
+            nn.Linear(channels, num_classes, bias=False),
+        )
+        init_layers(self, conv=normal(0.02), linear=normal(0.02))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.classifier(x)
+
+
+def _maxvit(**kwargs: Any) -> MaxVit:
+    usual: dict[str, Any] = {
+        "stem_channels": 64,
+        "block_channels": [64, 128, 256, 512],
+        "block_layers": [2, 2, 5, 2],
+        "head_dim": 32,
+        "stochastic_depth_prob": 0.2,
+        "partition_size": 7,
+        "input_size": (224, 224),
+    }
+    return MaxVit(**{**usual, **kwargs})
+
+
+def _prepare(weights: Any, kwargs: dict[str, Any]) -> None:
+    if weights is not None:
+        overwrite(kwargs, "input_size", weights.meta["min_size"])
+
+
+MaxVit_T_Weights = weights_enum("MaxVit_T_Weights", __name__)
+maxvit_t = builder("maxvit_t", MaxVit_T_Weights, _maxvit, module=__name__, prepare=_prepare)
+
+__all__ = ["MaxVit", "MaxVit_T_Weights", "maxvit_t"]

@@ -1,0 +1,98 @@
+"""ShuffleNet v2 (Ma 2018): half of the channels pass by, then the halves are shuffled."""
+
+from collections.abc import Callable
+from typing import Any
+
+import rushlight as torch
+from rushlight import Tensor, nn
+
+from ._api import builder, weights_enum
+
+
+def channel_shuffle(x: Tensor, groups: int) -> Tensor:
+    """Channels in turn from each of `groups` groups."""
+    batch, channels, height, width = x.size()
+    x = x.view(batch, groups, channels // groups, height, width).transpose(1, 2).contiguous()
+    return x.view(batch, channels, height, width)
+
+
+def _conv(inputs: int, outputs: int, side: int, stride: int = 1, relu: bool = True) -> list[nn.Module]:
+    """Of 1 x 1 across channels, else channel by channel; normalised."""
+    conv = nn.Conv2d(inputs, outputs, side, stride, side // 2, groups=1 if side == 1 else inputs, bias=False)
+    return [conv, nn.BatchNorm2d(outputs), *([nn.ReLU(inplace=True)] if relu else [])]
+
+
+class InvertedResidual(nn.Module):
+    """At stride 1 one half of the channels is convolved; else all are, by two branches."""
+
+    def __init__(self, inp: int, oup: int, stride: int) -> None:
+        super().__init__()
+        if not 1 <= stride <= 3:
+            raise ValueError("illegal stride value")
+        half = oup // 2
+        if stride == 1 and inp != half << 1:
+            raise ValueError(f"Invalid combination of stride {stride}, inp {inp} and oup {oup} values.")
+        self.stride = stride
+        self.branch1 = nn.Sequential(
+            *([*_conv(inp, inp, 3, stride, relu=False), *_conv(inp, half, 1)] if stride > 1 else [])
+        )
+        self.branch2 = nn.Sequential(
+            *_conv(inp if stride > 1 else half, half, 1), *_conv(half, half, 3, stride, relu=False), *_conv(half, half, 1)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        passed, convolved = x.chunk(2, dim=1) if self.stride == 1 else (self.branch1(x), x)
+        return channel_shuffle(torch.cat((passed, self.branch2(convolved)), dim=1), 2)
+
+
+class ShuffleNetV2(nn.Module):
+    """Images (N, 3, H, W) to scores (N, num_classes); blocks of three stages, channels of five."""
+
+    def __init__(
+        self,
+        stages_repeats: list[int],
+        stages_out_channels: list[int],
+        num_classes: int = 1000,
+        inverted_residual: Callable[..., nn.Module] = InvertedResidual,
+    ) -> None:
+        super().__init__()
+        if len(stages_repeats) != 3:
+            raise ValueError("expected stages_repeats as list of 3 positive ints")
+        if len(stages_out_channels) != 5:
+            raise ValueError("expected stages_out_channels as list of 5 positive ints")
+        first, *middle, last = stages_out_channels
+
+        def conv(inputs: int, outputs: int, side: int, stride: int) -> nn.Sequential:
+            layer = nn.Conv2d(inputs, outputs, side, stride, side // 2, bias=False)
+            return nn.Sequential(layer, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True))
+
+        self.conv1 = conv(3, first, 3, 2)
+        self.maxpool = nn.MaxPool2d(3, 2, 1)
+        stages, channels = [], first
+        for count, outputs in zip(stages_repeats, middle, strict=True):
+            blocks = [inverted_residual(channels, outputs, 2)]
+            blocks += [inverted_residual(outputs, outputs, 1) for _ in range(count - 1)]
+            stages.append(nn.Sequential(*blocks))
+            channels = outputs
+        self.stage2, self.stage3, self.stage4 = stages
+        self.conv5 = conv(channels, last, 1, 1)
+        self.fc = nn.Linear(last, num_classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.maxpool(self.conv1(x))
+        x = self.conv5(self.stage4(self.stage3(self.stage2(x))))
+        return self.fc(x.mean([2, 3]))
+
+
+def _make(width: str, channels: list[int]) -> tuple[Any, Any]:
+    weights = weights_enum(f"ShuffleNet_V2_X{width}_Weights", __name__)
+    name = f"shufflenet_v2_x{width}"
+    return weights, builder(name, weights, ShuffleNetV2, [4, 8, 4], channels, module=__name__)
+
+
+ShuffleNet_V2_X0_5_Weights, shufflenet_v2_x0_5 = _make("0_5", [24, 48, 96, 192, 1024])
+ShuffleNet_V2_X1_0_Weights, shufflenet_v2_x1_0 = _make("1_0", [24, 116, 232, 464, 1024])
+ShuffleNet_V2_X1_5_Weights, shufflenet_v2_x1_5 = _make("1_5", [24, 176, 352, 704, 1024])
+ShuffleNet_V2_X2_0_Weights, shufflenet_v2_x2_0 = _make("2_0", [24, 244, 488, 976, 2048])
+
+__all__ = [name for name in dir() if name.lower().startswith("shuffle")]

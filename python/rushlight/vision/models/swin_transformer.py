@@ -1,0 +1,397 @@
+"""Swin transformers (Liu 2021) and their second version (2022): attention in windows that are shifted."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import rushlight as torch
+import rushlight.nn.functional as F
+from rushlight import Tensor, fx, nn
+
+from ..ops.dropping import StochasticDepth
+from ..ops.misc import MLP, Permute
+from ._api import builder, weights_enum
+from ._utils import depth_rates
+
+
+def offsets_in_window(window: list[int]) -> list[Tensor]:
+    """How far the places of a window lie apart, by each dimension: (L, L) each."""
+    grid = torch.stack(torch.meshgrid(*(torch.arange(size) for size in window), indexing="ij")).flatten(1)
+    return list((grid[:, :, None] - grid[:, None, :]).unbind(0))
+
+
+def relative_index(window: list[int]) -> Tensor:
+    """Numbers (L * L) of the pairs of places of a window, the same for pairs that lie equally far apart."""
+    index = torch.zeros((), dtype=torch.int64)
+    for apart, size in zip(offsets_in_window(window), window, strict=True):
+        index = index * (2 * size - 1) + apart + (size - 1)
+    return index.flatten()
+
+
+def windows_of(x: Tensor, window: list[int]) -> Tensor:
+    """Maps (N, *sizes, C), sizes multiples of the window's, as (N * windows, L, C)."""
+    dims = len(window)
+    sizes = [s for size, w in zip(x.shape[1:-1], window, strict=True) for s in (size // w, w)]
+    x = x.reshape(x.shape[0], *sizes, x.shape[-1])
+    places, inner = range(1, 2 * dims, 2), range(2, 2 * dims + 1, 2)
+    return x.permute(0, *places, *inner, 2 * dims + 1).reshape(-1, math.prod(window), x.shape[-1])
+
+
+def from_windows(x: Tensor, window: list[int], sizes: list[int]) -> Tensor:
+    """Undoes `windows_of`, for maps of `sizes`."""
+    dims = len(window)
+    counts = [size // w for size, w in zip(sizes, window, strict=True)]
+    x = x.reshape(-1, *counts, *window, x.shape[-1])
+    order = [i for d in range(dims) for i in (1 + d, 1 + dims + d)]
+    return x.permute(0, *order, 2 * dims + 1).reshape(-1, *sizes, x.shape[-1])
+
+
+def strangers(window: list[int], shift: list[int], sizes: list[int], like: Tensor) -> Tensor:
+    """-100 (windows, L, L) between places that only a shift has brought together, else 0."""
+    regions = like.new_zeros(sizes)
+    for d, (size, w, s) in enumerate(zip(sizes, window, shift, strict=True)):
+        along = like.new_zeros(size)
+        if s:
+            along[size - w :] = 1
+            along[size - s :] = 2
+        regions = regions * 3 + along.view([-1 if e == d else 1 for e in range(len(sizes))])
+    numbers = windows_of(regions[None, ..., None], window).squeeze(-1)
+    return (numbers[:, None, :] != numbers[:, :, None]).to(like.dtype) * -100.0
+
+
+def window_attention(
+    x: Tensor,
+    qkv: tuple[Tensor, Tensor | None],
+    proj: tuple[Tensor, Tensor | None],
+    relative_position_bias: Tensor,
+    window_size: list[int],
+    num_heads: int,
+    shift_size: list[int],
+    attention_dropout: float = 0.0,
+    dropout: float = 0.0,
+    logit_scale: Tensor | None = None,
+    training: bool = True,
+) -> Tensor:
+    """Attention (N, *sizes, C) within windows; logit_scale: by cosines, with a factor for each head."""
+    dims = len(window_size)
+    sizes = list(x.shape[1:-1])
+    channels = x.shape[-1]
+    missing = [(w - size % w) % w for size, w in zip(sizes, window_size, strict=True)]
+    x = F.pad(x, (0, 0, *(p for m in reversed(missing) for p in (0, m))))
+    padded = list(x.shape[1:-1])
+    # A window as large as the map is not shifted.
+    shift = [0 if w >= size else s for w, size, s in zip(window_size, padded, shift_size, strict=True)]
+    along = list(range(1, dims + 1))
+    if any(shift):
+        x = torch.roll(x, shifts=[-s for s in shift], dims=along)
+    x = windows_of(x, window_size)
+    weight, bias = qkv
+    if logit_scale is not None and bias is not None:
+        bias = bias.clone()
+        bias[channels : 2 * channels].zero_()
+    every = F.linear(x, weight, bias).unflatten(2, (3, num_heads, channels // num_heads)).permute(2, 0, 3, 1, 4)
+    q, k, v = every[0], every[1], every[2]
+    if logit_scale is not None:
+        scores = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).transpose(-2, -1)
+        scores = scores * torch.clamp(logit_scale, max=math.log(100.0)).exp()
+    else:
+        scores = (q * (channels // num_heads) ** -0.5).matmul(k.transpose(-2, -1))
+    scores = scores + relative_position_bias
+    if any(shift):
+        apart = strangers(window_size, shift, padded, x)
+        scores = (scores.unflatten(0, (-1, apart.shape[0])) + apart[None, :, None]).flatten(0, 1)
+    share = F.dropout(F.softmax(scores, dim=-1), p=attention_dropout, training=training)
+    x = F.linear(share.matmul(v).transpose(1, 2).flatten(2), *proj)
+    x = from_windows(F.dropout(x, p=dropout, training=training), window_size, padded)
+    if any(shift):
+        x = torch.roll(x, shifts=shift, dims=along)
+    for d, size in enumerate(sizes):
+        x = x.narrow(d + 1, 0, size)
+    return x.contiguous()
+
+
+class ShiftedWindowAttention(nn.Module):
+    """`window_attention` with a learned bias for how far places lie apart."""
+
+    def __init__(
+        self,
+        dim: int,
+        window_size: list[int],
+        shift_size: list[int],
+        num_heads: int,
+        qkv_bias: bool = True,
+        proj_bias: bool = True,
+        attention_dropout: float = 0.0,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if len(window_size) != len(shift_size):
+            raise ValueError("window_size and shift_size must be of length 2")
+        self.window_size, self.shift_size, self.num_heads = window_size, shift_size, num_heads
+        self.attention_dropout, self.dropout = attention_dropout, dropout
+        self.qkv = nn.Linear(dim, dim * 3, bias=qkv_bias)
+        self.proj = nn.Linear(dim, dim, bias=proj_bias)
+        self.define_relative_position_bias_table()
+        self.define_relative_position_index()
+
+    def define_relative_position_bias_table(self) -> None:
+        count = math.prod(2 * size - 1 for size in self.window_size)
+        self.relative_position_bias_table = nn.Parameter(torch.zeros(count, self.num_heads))
+        nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
+
+    def define_relative_position_index(self) -> None:
+        self.register_buffer("relative_position_index", relative_index(self.window_size))
+
+    def _bias_of(self, table: Tensor) -> Tensor:
+        places = math.prod(self.window_size)
+        index = self.relative_position_index.flatten()
+        return table[index].view(places, places, -1).permute(2, 0, 1).contiguous().unsqueeze(0)
+
+    def get_relative_position_bias(self) -> Tensor:
+        """(1, heads, L, L)."""
+        return self._bias_of(self.relative_position_bias_table)
+
+    def _attention(self, x: Tensor, logit_scale: Tensor | None) -> Tensor:
+        return window_attention(
+            x,
+            (self.qkv.weight, self.qkv.bias),
+            (self.proj.weight, self.proj.bias),
+            self.get_relative_position_bias(),
+            self.window_size,
+            self.num_heads,
+            self.shift_size,
+            self.attention_dropout,
+            self.dropout,
+            logit_scale,
+            self.training,
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._attention(x, None)
+
+
+class ShiftedWindowAttentionV2(ShiftedWindowAttention):
+    """Attention by cosines; the bias is made by two layers from logarithms of distances."""
+
+    def __init__(self, dim: int, window_size: list[int], shift_size: list[int], num_heads: int, *args: Any, **kwargs: Any):
+        super().__init__(dim, window_size, shift_size, num_heads, *args, **kwargs)
+        self.logit_scale = nn.Parameter(torch.log(10 * torch.ones((num_heads, 1, 1))))
+        self.cpb_mlp = nn.Sequential(
+            nn.Linear(2, 512, bias=True), nn.ReLU(inplace=True), nn.Linear(512, num_heads, bias=False)
+        )
+        if self.qkv.bias is not None:
+            length = self.qkv.bias.numel() // 3
+            self.qkv.bias[length : 2 * length].data.zero_()
+
+    def define_relative_position_bias_table(self) -> None:
+        axes = [torch.arange(1 - size, size, dtype=torch.float32) for size in self.window_size]
+        table = torch.stack(torch.meshgrid(*axes, indexing="ij")).permute(1, 2, 0).contiguous().unsqueeze(0)
+        for d, size in enumerate(self.window_size):
+            table[..., d] /= size - 1
+        table *= 8
+        logs = torch.sign(table) * torch.log2(torch.abs(table) + 1.0) / 3.0
+        self.register_buffer("relative_coords_table", logs)
+
+    def get_relative_position_bias(self) -> Tensor:
+        table = self.cpb_mlp(self.relative_coords_table).view(-1, self.num_heads)
+        return 16 * torch.sigmoid(self._bias_of(table))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._attention(x, self.logit_scale)
+
+
+def _neighbours(x: Tensor) -> Tensor:
+    """The four pixels of squares (…, H, W, C) as channels (…, H / 2, W / 2, 4 C); odd sizes are filled with zeros."""
+    height, width = x.shape[-3:-1]
+    x = F.pad(x, (0, 0, 0, width % 2, 0, height % 2))
+    return torch.cat([x[..., i::2, j::2, :] for j in (0, 1) for i in (0, 1)], -1)
+
+
+# Both ask for sizes, which are not known while a graph is traced.
+fx.wrap("window_attention")
+fx.wrap("_neighbours")
+
+
+class PatchMerging(nn.Module):
+    """Maps (…, H, W, C) to (…, H / 2, W / 2, 2 C), normalised before."""
+
+    def __init__(self, dim: int, norm_layer: Callable[..., nn.Module] = nn.LayerNorm) -> None:
+        super().__init__()
+        self.dim = dim
+        self.reduction = nn.Linear(4 * dim, 2 * dim, bias=False)
+        self.norm = norm_layer(4 * dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.reduction(self.norm(_neighbours(x)))
+
+
+class PatchMergingV2(nn.Module):
+    """`PatchMerging`, normalised after."""
+
+    def __init__(self, dim: int, norm_layer: Callable[..., nn.Module] = nn.LayerNorm) -> None:
+        super().__init__()
+        self.dim = dim
+        self.reduction = nn.Linear(4 * dim, 2 * dim, bias=False)
+        self.norm = norm_layer(2 * dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(self.reduction(_neighbours(x)))
+
+
+class SwinTransformerBlock(nn.Module):
+    """Attention in windows and two linear layers, each normalised before and added to its input."""
+
+    def __init__(
+        self,
+        dim: int,
+        num_heads: int,
+        window_size: list[int],
+        shift_size: list[int],
+        mlp_ratio: float = 4.0,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        stochastic_depth_prob: float = 0.0,
+        norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
+        attn_layer: Callable[..., nn.Module] = ShiftedWindowAttention,
+    ) -> None:
+        super().__init__()
+        self.norm1 = norm_layer(dim)
+        self.attn = attn_layer(
+            dim, window_size, shift_size, num_heads, attention_dropout=attention_dropout, dropout=dropout
+        )
+        self.stochastic_depth = StochasticDepth(stochastic_depth_prob, "row")
+        self.norm2 = norm_layer(dim)
+        self.mlp = MLP(dim, [int(dim * mlp_ratio), dim], activation_layer=nn.GELU, inplace=None, dropout=dropout)
+        for m in self.mlp.modules():
+            if isinstance(m, nn.Linear):
+                nn.init.xavier_uniform_(m.weight)
+                if m.bias is not None:
+                    nn.init.normal_(m.bias, std=1e-6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.stochastic_depth(self.attn(self.norm1(x)))
+        return x + self.stochastic_depth(self.mlp(self.norm2(x)))
+
+
+class SwinTransformerBlockV2(SwinTransformerBlock):
+    """`SwinTransformerBlock` with cosines, normalised after."""
+
+    def __init__(self, *args: Any, attn_layer: Callable[..., nn.Module] = ShiftedWindowAttentionV2, **kwargs: Any):
+        super().__init__(*args, attn_layer=attn_layer, **kwargs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.stochastic_depth(self.norm1(self.attn(x)))
+        return x + self.stochastic_depth(self.norm2(self.mlp(x)))
+
+
+def stages_of_blocks(
+    embed_dim: int,
+    depths: list[int],
+    num_heads: list[int],
+    window_size: list[int],
+    stochastic_depth_prob: float,
+    block: Callable[..., nn.Module],
+    downsample: Callable[..., nn.Module] | None,
+    norm_layer: Callable[..., nn.Module],
+    **settings: Any,
+) -> list[nn.Module]:
+    """Stages of blocks, every second one with shifted windows, and what halves the map after each but the last."""
+    layers: list[nn.Module] = []
+    rates = iter(depth_rates(stochastic_depth_prob, sum(depths)))
+    for i, depth in enumerate(depths):
+        dim = embed_dim * 2**i
+        blocks = []
+        for j in range(depth):
+            shift = [0 if j % 2 == 0 else w // 2 for w in window_size]
+            how = {"stochastic_depth_prob": next(rates), "norm_layer": norm_layer, **settings}
+            blocks.append(block(dim, num_heads[i], window_size=window_size, shift_size=shift, **how))
+        layers.append(nn.Sequential(*blocks))
+        if downsample is not None and i < len(depths) - 1:
+            layers.append(downsample(dim, norm_layer))
+    return layers
+
+
+def init_linear(model: nn.Module) -> None:
+    """Draws weights of linear layers between -2 and 2, nearly all near 0."""
+    for m in model.modules():
+        if isinstance(m, nn.Linear):
+            nn.init.trunc_normal_(m.weight, std=0.02)
+            if m.bias is not None:
+                nn.init.zeros_(m.bias)
+
+
+class SwinTransformer(nn.Module):
+    """Images (N, 3, H, W) to scores (N, num_classes)."""
+
+    def __init__(
+        self,
+        patch_size: list[int],
+        embed_dim: int,
+        depths: list[int],
+        num_heads: list[int],
+        window_size: list[int],
+        mlp_ratio: float = 4.0,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        stochastic_depth_prob: float = 0.1,
+        num_classes: int = 1000,
+        norm_layer: Callable[..., nn.Module] | None = None,
+        block: Callable[..., nn.Module] | None = None,
+        downsample_layer: Callable[..., nn.Module] = PatchMerging,
+    ) -> None:
+        super().__init__()
+        self.num_classes = num_classes
+        norm_layer = norm_layer or partial(nn.LayerNorm, eps=1e-5)
+        patches = nn.Conv2d(3, embed_dim, (patch_size[0], patch_size[1]), (patch_size[0], patch_size[1]))
+        stages = [nn.Sequential(patches, Permute([0, 2, 3, 1]), norm_layer(embed_dim))]
+        self.features = nn.Sequential(
+            *stages,
+            *stages_of_blocks(
+                *(embed_dim, depths, num_heads, window_size, stochastic_depth_prob),
+                *(block or SwinTransformerBlock, downsample_layer, norm_layer),
+                mlp_ratio=mlp_ratio,
+                dropout=dropout,
+                attention_dropout=attention_dropout,
+            ),
+        )
+        last = embed_dim * 2 ** (len(depths) - 1)
+        self.norm = norm_layer(last)
+        self.permute = Permute([0, 3, 1, 2])
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.flatten = nn.Flatten(1)
+        self.head = nn.Linear(last, num_classes)
+        init_linear(self)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.permute(self.norm(self.features(x)))
+        return self.head(self.flatten(self.avgpool(x)))
+
+
+def _swin(version: int, window: int, width: int, depth: int, heads: int, rate: float, **kwargs: Any) -> SwinTransformer:
+    if version == 2:
+        kwargs = {"block": SwinTransformerBlockV2, "downsample_layer": PatchMergingV2, **kwargs}
+    counts = [heads * 2**i for i in range(4)]
+    rate = kwargs.pop("stochastic_depth_prob", rate)
+    return SwinTransformer(
+        [4, 4], width, [2, 2, depth, 2], counts, [window, window], stochastic_depth_prob=rate, **kwargs
+    )
+
+
+def _make(size: str, *settings: float) -> tuple[Any, Any]:
+    weights = weights_enum(f"Swin_{size.upper()}_Weights", __name__)
+    version, window = (2, 8) if size.startswith("v2") else (1, 7)
+    return weights, builder(f"swin_{size}", weights, _swin, version, window, *settings, module=__name__)
+
+
+Swin_T_Weights, swin_t = _make("t", 96, 6, 3, 0.2)
+Swin_S_Weights, swin_s = _make("s", 96, 18, 3, 0.3)
+Swin_B_Weights, swin_b = _make("b", 128, 18, 4, 0.5)
+Swin_V2_T_Weights, swin_v2_t = _make("v2_t", 96, 6, 3, 0.2)
+Swin_V2_S_Weights, swin_v2_s = _make("v2_s", 96, 18, 3, 0.3)
+Swin_V2_B_Weights, swin_v2_b = _make("v2_b", 128, 18, 4, 0.5)
+
+__all__ = [
+    "SwinTransformer",
+    *(n for n in dir() if n.startswith(("Swin_", "swin_"))),
+]

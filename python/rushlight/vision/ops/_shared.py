@@ -1,0 +1,30 @@
+"""What several ops ask: numbers wide enough for areas, and how losses are reduced."""
+
+import rushlight as torch
+from rushlight import Tensor
+
+
+def widened(t: Tensor) -> Tensor:
+    """`t` as a dtype whose products do not overflow: 32 bits or more, floating or not as it was."""
+    if t.is_floating_point():
+        return t if t.dtype in (torch.float32, torch.float64) else t.float()
+    return t if t.dtype in (torch.int32, torch.int64) else t.int()
+
+
+def reduced(loss: Tensor, reduction: str, empty_is_zero: bool = False) -> Tensor:
+    """`loss` as it is ("none"), its "mean" or its "sum"; ValueError for other words."""
+    if reduction == "none":
+        return loss
+    if reduction == "sum" or (reduction == "mean" and empty_is_zero and loss.numel() == 0):
+        return loss.sum()
+    if reduction == "mean":
+        return loss.mean()
+    raise ValueError(
+        f"Invalid Value for arg 'reduction': '{reduction} \n Supported reduction modes: "
+        "'none', 'mean', 'sum'"
+    )
+
+
+def n_of(value, n: int) -> tuple:
+    """A tuple of n: `value` repeated, or the values it has."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,) * n

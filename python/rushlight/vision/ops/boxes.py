@@ -1,0 +1,225 @@
+"""Boxes: formats, areas, overlaps, and which of many to keep.
+
+Boxes are tensors (..., 4), as a rule (N, 4), of any real dtype. Formats: "xyxy" (two corners), "xywh" (a corner
+and the size), "cxcywh" (the centre and the size); turned by degrees, counterclockwise: "xywhr", "cxcywhr", and
+"xyxyxyxy" (four corners).
+"""
+
+import math
+
+import rushlight as torch
+from rushlight import Tensor
+from rushlight._table import ops as _ops
+
+from ._shared import widened
+
+_UPRIGHT = ("xyxy", "xywh", "cxcywh")
+_TURNED = ("xywhr", "cxcywhr", "xyxyxyxy")
+
+
+def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """Indices (int64) of the boxes (N, 4) that remain, by falling scores (N).
+
+    The box with the highest score is kept and all that overlap it by an IoU above the threshold are dropped, then
+    the next, and so on. RuntimeError for other shapes, or dtypes that differ.
+    """
+    return _ops.nms(boxes, scores, iou_threshold)
+
+
+def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
+    """`nms` among boxes (N, 4) of the same class each: idxs (N) are their classes. Indices by falling scores."""
+    if boxes.numel() == 0:
+        return torch.empty((0,), dtype=torch.int64, device=boxes.device)
+    if boxes.numel() > 4000:
+        parts = []
+        for group in torch.unique(idxs):
+            members = (idxs == group).nonzero().squeeze(1)
+            parts.append(members[nms(boxes[members], scores[members], iou_threshold)])
+        kept = torch.cat(parts).sort().values
+        return kept[scores[kept].sort(descending=True).indices]
+    # Classes are moved apart, so that boxes of different ones do not meet.
+    apart = boxes.max() + torch.tensor(1).to(boxes)
+    return nms(boxes + (idxs.to(boxes) * apart)[:, None], scores, iou_threshold)
+
+
+def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
+    """Indices of the boxes (N, 4) whose sides are both at least min_size."""
+    sides = boxes[..., 2:] - boxes[..., :2]
+    return (sides >= min_size).all(-1).nonzero().squeeze(1)
+
+
+def clip_boxes_to_image(boxes: Tensor, size: tuple[int, int]) -> Tensor:
+    """Boxes (..., 4) as corners, cut off at an image of size (height, width)."""
+    height, width = size
+    x, y = boxes[..., 0::2].clamp(0, width), boxes[..., 1::2].clamp(0, height)
+    return torch.stack((x, y), -1).reshape(boxes.shape)
+
+
+# ---- formats ----
+
+
+def _from_corners(boxes: Tensor, fmt: str) -> Tensor:
+    x1, y1, x2, y2 = boxes.unbind(-1)
+    w, h = x2 - x1, y2 - y1
+    if fmt == "xywh":
+        return torch.stack((x1, y1, w, h), -1)
+    return torch.stack(((x1 + x2) / 2, (y1 + y2) / 2, w, h), -1)
+
+
+def _to_corners(boxes: Tensor, fmt: str) -> Tensor:
+    x, y, w, h = boxes.unbind(-1)
+    if fmt == "cxcywh":
+        return torch.stack((x - 0.5 * w, y - 0.5 * h, x + 0.5 * w, y + 0.5 * h), -1)
+    return torch.stack((x, y, x + w, y + h), -1)
+
+
+def _turned_towards(x: Tensor, y: Tensor, along: Tensor, down: Tensor, degrees: Tensor):
+    """The place `along` and `down` the turned axes from (x, y)."""
+    angle = degrees * math.pi / 180.0
+    cos, sin = angle.cos(), angle.sin()
+    return x + along * cos + down * sin, y - along * sin + down * cos
+
+
+def _from_turned_corner(boxes: Tensor, fmt: str) -> Tensor:
+    x, y, w, h, r = boxes.unbind(-1)
+    if fmt == "cxcywhr":
+        return torch.stack((*_turned_towards(x, y, w / 2, h / 2, r), w, h, r), -1)
+    zero = torch.zeros_like(w)
+    corners = [(x, y)] + [_turned_towards(x, y, a, d, r) for a, d in ((w, zero), (w, h), (zero, h))]
+    return torch.stack([coordinate for corner in corners for coordinate in corner], -1)
+
+
+def _to_turned_corner(boxes: Tensor, fmt: str) -> Tensor:
+    if fmt == "cxcywhr":
+        x, y, w, h, r = boxes.unbind(-1)
+        return torch.stack((*_turned_towards(x, y, -w / 2, -h / 2, r), w, h, r), -1)
+    x1, y1, x2, y2, x3, y3 = boxes.unbind(-1)[:6]
+    degrees = torch.atan2(y1 - y2, x2 - x1) * 180 / math.pi
+    width, height = ((x2 - x1) ** 2 + (y1 - y2) ** 2).sqrt(), ((x3 - x2) ** 2 + (y3 - y2) ** 2).sqrt()
+    return torch.stack((x1, y1, width, height, degrees), -1)
+
+
+def _as_before(boxes: Tensor, like: Tensor) -> Tensor:
+    """Whole numbers remain whole."""
+    return boxes if like.is_floating_point() else boxes.round().to(like.dtype)
+
+
+def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
+    """Boxes (..., 4), turned ones (..., 5) or (..., 8), in another format; a copy where the formats are equal.
+
+    ValueError for an unknown format, NotImplementedError between upright and turned ones.
+    """
+    known = (*_UPRIGHT, *_TURNED)
+    if in_fmt not in known or out_fmt not in known:
+        raise ValueError(f"Unsupported Bounding Box Conversions for given in_fmt {in_fmt} and out_fmt {out_fmt}")
+    if in_fmt == out_fmt:
+        return boxes.clone()
+    if in_fmt in _UPRIGHT and out_fmt in _UPRIGHT:
+        corners = boxes if in_fmt == "xyxy" else _to_corners(boxes, in_fmt)
+        return corners if out_fmt == "xyxy" else _from_corners(corners, out_fmt)
+    if in_fmt in _TURNED and out_fmt in _TURNED:
+        corner = boxes if in_fmt == "xywhr" else _as_before(_to_turned_corner(boxes, in_fmt), boxes)
+        return corner if out_fmt == "xywhr" else _as_before(_from_turned_corner(corner, out_fmt), boxes)
+    raise NotImplementedError(f"Unsupported Bounding Box Conversions for given in_fmt {in_fmt} and out_fmt {out_fmt}")
+
+
+# ---- areas and overlaps ----
+
+
+def box_area(boxes: Tensor, fmt: str = "xyxy") -> Tensor:
+    """Areas (...) of upright boxes (..., 4); ValueError for other formats."""
+    if fmt not in _UPRIGHT:
+        raise ValueError(f"Unsupported Bounding Box area for given format {fmt}")
+    boxes = widened(boxes)
+    sides = boxes[..., 2:] - boxes[..., :2] if fmt == "xyxy" else boxes[..., 2:]
+    return sides[..., 0] * sides[..., 1]
+
+
+def _ends(boxes: Tensor, fmt: str) -> tuple[Tensor, Tensor]:
+    """The smaller and the larger coordinates."""
+    if fmt == "xyxy":
+        return boxes[..., :2], boxes[..., 2:]
+    place, size = boxes[..., :2], boxes[..., 2:]
+    return (place, place + size) if fmt == "xywh" else (place - size / 2, place + size / 2)
+
+
+class _Pairs:
+    """All pairs of boxes (..., N, 4) and (..., M, 4): what they have in common, cover, and are enclosed by."""
+
+    def __init__(self, boxes1: Tensor, boxes2: Tensor, fmt: str = "xyxy") -> None:
+        first, second = _ends(boxes1, fmt), _ends(boxes2, fmt)
+        self.low = first[0][..., :, None, :], second[0][..., None, :, :]
+        self.high = first[1][..., :, None, :], second[1][..., None, :, :]
+        sides = widened(torch.min(*self.high) - torch.max(*self.low)).clamp(min=0)
+        common = sides[..., 0] * sides[..., 1]
+        self.union = box_area(boxes1, fmt)[..., :, None] + box_area(boxes2, fmt)[..., None, :] - common
+        self.common = common
+        self.iou = common / self.union
+
+    def enclosing(self) -> tuple[Tensor, Tensor]:
+        """Sides of the smallest boxes around both."""
+        sides = widened(torch.max(*self.high) - torch.min(*self.low)).clamp(min=0)
+        return sides[..., 0], sides[..., 1]
+
+    def distance_iou(self, eps: float) -> Tensor:
+        width, height = self.enclosing()
+        middles = [(low + high) / 2 for low, high in zip(self.low, self.high, strict=True)]
+        apart = (widened(middles[0] - middles[1]) ** 2).sum(-1)
+        return self.iou - apart / (width**2 + height**2 + eps)
+
+
+def _aspect_difference(sides1: Tensor, sides2: Tensor) -> Tensor:
+    """How far the angles of the diagonals differ, squared, from 0 to 1."""
+    angles = [(sides[..., 0] / sides[..., 1]).atan() for sides in (sides1, sides2)]
+    return 4 / math.pi**2 * (angles[0] - angles[1]) ** 2
+
+
+def box_iou(boxes1: Tensor, boxes2: Tensor, fmt: str = "xyxy") -> Tensor:
+    """Intersection over union (..., N, M) of upright boxes (..., N, 4) and (..., M, 4).
+
+    ValueError for an unknown format. Turned boxes raise NotImplementedError.
+    """
+    if fmt in _TURNED:
+        raise NotImplementedError(f"box_iou: boxes of format '{fmt}' are turned; only upright ones are supported")
+    if fmt not in _UPRIGHT:
+        raise ValueError(
+            f"Unsupported format '{fmt}'. Supported axis-aligned formats: {_UPRIGHT}. "
+            f"Supported rotated formats: {_TURNED}."
+        )
+    return _Pairs(boxes1, boxes2, fmt).iou
+
+
+def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
+    """IoU less the share of the enclosing box that neither covers: (N, M), from -1 to 1."""
+    pairs = _Pairs(boxes1, boxes2)
+    width, height = pairs.enclosing()
+    area = width * height
+    return pairs.iou - (area - pairs.union) / area
+
+
+def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-07) -> Tensor:
+    """IoU less the squared distance of the centres, over that of the enclosing box's corners: (N, M)."""
+    return _Pairs(widened(boxes1), widened(boxes2)).distance_iou(eps)
+
+
+def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-07) -> Tensor:
+    """`distance_box_iou` less a term for aspect ratios that differ: (N, M)."""
+    pairs = _Pairs(widened(boxes1), widened(boxes2))
+    sides = [high - low for low, high in zip(pairs.low, pairs.high, strict=True)]
+    v = _aspect_difference(*sides)
+    with torch.no_grad():
+        alpha = v / (1 - pairs.iou + v + eps)
+    return pairs.distance_iou(eps) - alpha * v
+
+
+def masks_to_boxes(masks: Tensor) -> Tensor:
+    """The smallest boxes (N, 4), float32, around what is not zero in masks (N, H, W); zeros where nothing is."""
+    if masks.numel() == 0:
+        return torch.zeros((0, 4), device=masks.device)
+    sides = []
+    for along in (1, 2):  # columns first: x before y
+        seen = (masks != 0).any(along).float()
+        sides.append((seen.argmax(1), seen.shape[1] - 1 - seen.flip(1).argmax(1)))
+    (x1, x2), (y1, y2) = sides
+    found = torch.stack((x1, y1, x2, y2), 1).float()
+    return found * (masks != 0).flatten(1).any(1)[:, None]

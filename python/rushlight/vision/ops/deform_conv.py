@@ -1,0 +1,76 @@
+"""Convolution whose taps are moved."""
+
+import math
+
+import rushlight as torch
+from rushlight import Tensor, nn
+from rushlight._table import ops as _ops
+
+from ._shared import n_of
+
+
+def deform_conv2d(
+    input: Tensor,
+    offset: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | tuple[int, int] = (1, 1),
+    padding: int | tuple[int, int] = (0, 0),
+    dilation: int | tuple[int, int] = (1, 1),
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Convolution of images (N, C, H, W) with weight (O, C / groups, kh, kw) whose taps are moved.
+
+    offset (N, 2 * offset groups * kh * kw, H', W') moves the taps by rows and columns, pair by pair, for each
+    group of channels; mask (N, offset groups * kh * kw, H', W') multiplies what they see. The result is
+    (N, O, H', W'). RuntimeError for shapes that do not fit, or dtypes that differ.
+    """
+    return _ops.deform_conv2d(input, offset, weight, bias, stride, padding, dilation, mask)
+
+
+class DeformConv2d(nn.Module):
+    """`deform_conv2d` with a weight and a bias of its own."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int = 0,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if channels % groups != 0:
+                raise ValueError(f"{name} must be divisible by groups")
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride = n_of(kernel_size, 2), n_of(stride, 2)
+        self.padding, self.dilation = n_of(padding, 2), n_of(dilation, 2)
+        self.weight = nn.Parameter(torch.empty(out_channels, in_channels // groups, *self.kernel_size))
+        if bias:
+            self.bias = nn.Parameter(torch.empty(out_channels))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws weights and bias as those of nn.Conv2d."""
+        nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.weight[0].numel())
+            nn.init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor, offset: Tensor, mask: Tensor | None = None) -> Tensor:
+        return deform_conv2d(
+            input, offset, self.weight, self.bias, self.stride, self.padding, self.dilation, mask
+        )
+
+    def extra_repr(self) -> str:
+        said = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        said += f", padding={self.padding}" if self.padding != (0, 0) else ""
+        said += f", dilation={self.dilation}" if self.dilation != (1, 1) else ""
+        said += f", groups={self.groups}" if self.groups != 1 else ""
+        return said + (", bias=False" if self.bias is None else "")

@@ -1,0 +1,104 @@
+"""Feature pyramids: maps of several sizes with one number of channels."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+import rushlight.nn.functional as F
+from rushlight import Tensor, nn
+
+from .misc import Conv2dNormActivation
+
+
+class ExtraFPNBlock(nn.Module):
+    """Makes more maps: from the results, the maps they were made from, and names, to results and names."""
+
+    def forward(self, results: list[Tensor], x: list[Tensor], names: list[str]) -> tuple[list[Tensor], list[str]]:
+        raise NotImplementedError
+
+
+class FeaturePyramidNetwork(nn.Module):
+    """Maps (N, in_channels_list[i], H_i, W_i), each half as large as the one before, to maps of out_channels.
+
+    From the smallest map on each is enlarged and added to the next, then smoothed. Takes and gives an ordered dict;
+    extra_blocks appends to it.
+    """
+
+    def __init__(
+        self,
+        in_channels_list: list[int],
+        out_channels: int,
+        extra_blocks: ExtraFPNBlock | None = None,
+        norm_layer: Callable[..., nn.Module] | None = None,
+    ) -> None:
+        super().__init__()
+        if any(channels == 0 for channels in in_channels_list):
+            raise ValueError("in_channels=0 is currently not supported")
+
+        def conv(channels: int, kernel: int) -> nn.Module:
+            return Conv2dNormActivation(
+                channels, out_channels, kernel, padding=kernel // 2, norm_layer=norm_layer, activation_layer=None
+            )
+
+        # Layers draw their numbers in pairs: one map's two, then the next one's.
+        pairs = [(conv(channels, 1), conv(out_channels, 3)) for channels in in_channels_list]
+        self.inner_blocks = nn.ModuleList(inner for inner, _ in pairs)
+        self.layer_blocks = nn.ModuleList(layer for _, layer in pairs)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_uniform_(module.weight, a=1)
+                if module.bias is not None:
+                    nn.init.constant_(module.bias, 0)
+        if extra_blocks is not None and not isinstance(extra_blocks, ExtraFPNBlock):
+            raise TypeError(f"extra_blocks should be of type ExtraFPNBlock not {type(extra_blocks)}")
+        self.extra_blocks = extra_blocks
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args, **kwargs):
+        # Older checkpoints have the convolutions without a Sequential around them.
+        if (local_metadata.get("version") or 1) < 2:
+            for kind in ("inner_blocks", "layer_blocks"):
+                for i in range(len(getattr(self, kind))):
+                    for what in ("weight", "bias"):
+                        old = f"{prefix}{kind}.{i}.{what}"
+                        if old in state_dict:
+                            state_dict[f"{prefix}{kind}.{i}.0.{what}"] = state_dict.pop(old)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
+
+    _version = 2
+
+    def forward(self, x: dict[str, Tensor]) -> dict[str, Tensor]:
+        names, maps = list(x.keys()), list(x.values())
+        results: list[Tensor] = []
+        above: Tensor | None = None
+        for inner, layer, each in reversed(list(zip(self.inner_blocks, self.layer_blocks, maps, strict=True))):
+            lateral = inner(each)
+            if above is not None:
+                lateral = lateral + F.interpolate(above, size=lateral.shape[-2:], mode="nearest")
+            above = lateral
+            results.insert(0, layer(lateral))
+        if self.extra_blocks is not None:
+            results, names = self.extra_blocks(results, maps, names)
+        return OrderedDict(zip(names, results, strict=True))
+
+
+class LastLevelMaxPool(ExtraFPNBlock):
+    """One more map, "pool": every second pixel of the last result."""
+
+    def forward(self, results: list[Tensor], x: list[Tensor], names: list[str]) -> tuple[list[Tensor], list[str]]:
+        return [*results, F.max_pool2d(results[-1], 1, stride=2)], [*names, "pool"]
+
+
+class LastLevelP6P7(ExtraFPNBlock):
+    """Two more maps, "p6" and "p7", by convolutions of stride 2, from the last result or the last map."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.p6 = nn.Conv2d(in_channels, out_channels, 3, 2, 1)
+        self.p7 = nn.Conv2d(out_channels, out_channels, 3, 2, 1)
+        for conv in (self.p6, self.p7):
+            nn.init.kaiming_uniform_(conv.weight, a=1)
+            nn.init.constant_(conv.bias, 0)
+        self.use_P5 = in_channels == out_channels
+
+    def forward(self, results: list[Tensor], x: list[Tensor], names: list[str]) -> tuple[list[Tensor], list[str]]:
+        p6 = self.p6((results if self.use_P5 else x)[-1])
+        return [*results, p6, self.p7(F.relu(p6))], [*names, "p6", "p7"]

@@ -1,0 +1,176 @@
+"""Blocks that many networks are made of."""
+
+from collections.abc import Callable
+
+import rushlight as torch
+from rushlight import Tensor, nn
+from rushlight.nn.functional import interpolate as interpolate
+
+from ._shared import n_of
+
+
+class FrozenBatchNorm2d(nn.Module):
+    """Batch normalisation (N, C, H, W) with statistics and factors that never change: all are buffers."""
+
+    def __init__(self, num_features: int, eps: float = 1e-05) -> None:
+        super().__init__()
+        self.eps = eps
+        for name, fill in (("weight", 1.0), ("bias", 0.0), ("running_mean", 0.0), ("running_var", 1.0)):
+            self.register_buffer(name, torch.full((num_features,), fill))
+
+    def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs):
+        state_dict.pop(f"{prefix}num_batches_tracked", None)  # BatchNorm2d has it
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scale = self.weight * (self.running_var + self.eps).rsqrt()
+        shift = self.bias - self.running_mean * scale
+        return x * scale.view(1, -1, 1, 1) + shift.view(1, -1, 1, 1)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.weight.shape[0]}, eps={self.eps})"
+
+
+class ConvNormActivation(nn.Sequential):
+    """A convolution, a normalisation and an activation; `None` leaves one of the latter out.
+
+    Padding keeps the size where the stride is 1; there is a bias where there is no normalisation.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size=3,
+        stride=1,
+        padding=None,
+        groups: int = 1,
+        norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
+        activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
+        dilation=1,
+        inplace: bool | None = True,
+        bias: bool | None = None,
+        conv_layer: Callable[..., nn.Module] = nn.Conv2d,
+    ) -> None:
+        if padding is None:
+            dims = max(len(v) if isinstance(v, list | tuple) else 0 for v in (kernel_size, dilation))
+            if dims:
+                kernel_size, dilation = n_of(kernel_size, dims), n_of(dilation, dims)
+                padding = tuple((k - 1) // 2 * d for k, d in zip(kernel_size, dilation, strict=True))
+            else:
+                padding = (kernel_size - 1) // 2 * dilation
+        layers: list[nn.Module] = [
+            conv_layer(
+                in_channels,
+                out_channels,
+                kernel_size,
+                stride,
+                padding,
+                dilation=dilation,
+                groups=groups,
+                bias=norm_layer is None if bias is None else bias,
+            )
+        ]
+        if norm_layer is not None:
+            layers.append(norm_layer(out_channels))
+        if activation_layer is not None:
+            layers.append(activation_layer() if inplace is None else activation_layer(inplace=inplace))
+        super().__init__(*layers)
+        self.out_channels = out_channels
+
+
+class Conv2dNormActivation(ConvNormActivation):
+    """A convolution of images (N, C, H, W), a normalisation and an activation."""
+
+
+class Conv3dNormActivation(ConvNormActivation):
+    """A convolution of volumes (N, C, D, H, W), a normalisation and an activation."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size=3,
+        stride=1,
+        padding=None,
+        groups: int = 1,
+        norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm3d,
+        activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
+        dilation=1,
+        inplace: bool | None = True,
+        bias: bool | None = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            groups,
+            norm_layer,
+            activation_layer,
+            dilation,
+            inplace,
+            bias,
+            nn.Conv3d,
+        )
+
+
+class SqueezeExcitation(nn.Module):
+    """Multiplies channels (N, C, H, W) by factors that two layers make from the channels' means."""
+
+    def __init__(
+        self,
+        input_channels: int,
+        squeeze_channels: int,
+        activation: Callable[..., nn.Module] = nn.ReLU,
+        scale_activation: Callable[..., nn.Module] = nn.Sigmoid,
+    ) -> None:
+        super().__init__()
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.fc1 = nn.Conv2d(input_channels, squeeze_channels, 1)
+        self.fc2 = nn.Conv2d(squeeze_channels, input_channels, 1)
+        self.activation = activation()
+        self.scale_activation = scale_activation()
+
+    def forward(self, input: Tensor) -> Tensor:
+        factors = self.activation(self.fc1(self.avgpool(input)))
+        return self.scale_activation(self.fc2(factors)) * input
+
+
+class MLP(nn.Sequential):
+    """Linear layers from in_channels through hidden_channels; all but the last with norm and activation."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: list[int],
+        norm_layer: Callable[..., nn.Module] | None = None,
+        activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
+        inplace: bool | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        how = {} if inplace is None else {"inplace": inplace}
+        layers: list[nn.Module] = []
+        for inputs, outputs in zip([in_channels, *hidden_channels[:-2]], hidden_channels[:-1], strict=False):
+            layers.append(nn.Linear(inputs, outputs, bias=bias))
+            if norm_layer is not None:
+                layers.append(norm_layer(outputs))
+            if activation_layer is not None:
+                layers.append(activation_layer(**how))
+            layers.append(nn.Dropout(dropout, **how))
+        before = hidden_channels[-2] if len(hidden_channels) > 1 else in_channels
+        layers += [nn.Linear(before, hidden_channels[-1], bias=bias), nn.Dropout(dropout, **how)]
+        super().__init__(*layers)
+
+
+class Permute(nn.Module):
+    """`permute` as a layer."""
+
+    def __init__(self, dims: list[int]) -> None:
+        super().__init__()
+        self.dims = dims
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.permute(self.dims)

@@ -1,0 +1,60 @@
+"""Boxes read from the map of a pyramid that suits their size."""
+
+import math
+
+import rushlight as torch
+from rushlight import Tensor, nn
+
+from ._shared import n_of
+from .boxes import box_area
+from .rois import numbered, roi_align
+
+
+class MultiScaleRoIAlign(nn.Module):
+    """`roi_align` from one of several maps (N, C, H_i, W_i): larger boxes from smaller maps.
+
+    A box whose side (the root of its area) is canonical_scale belongs to level canonical_level, one twice as large to
+    the next. Takes a dict of maps, boxes (L, 4) of each image and the images' sizes; gives (K, C, height, width).
+    """
+
+    def __init__(
+        self,
+        featmap_names: list[str],
+        output_size: int | tuple[int] | list[int],
+        sampling_ratio: int,
+        *,
+        canonical_scale: int = 224,
+        canonical_level: int = 4,
+    ) -> None:
+        super().__init__()
+        self.featmap_names, self.sampling_ratio = featmap_names, sampling_ratio
+        self.output_size = n_of(output_size, 2)
+        self.canonical_scale, self.canonical_level = canonical_scale, canonical_level
+
+    def _scales(self, maps: list[Tensor], image_shapes: list[tuple[int, int]]) -> list[float]:
+        """Of each map, a power of two, measured along the height."""
+        tallest = max(shape[0] for shape in image_shapes)
+        return [2.0 ** float(torch.tensor(each.shape[-2] / tallest).log2().round()) for each in maps]
+
+    def forward(self, x: dict[str, Tensor], boxes: list[Tensor], image_shapes: list[tuple[int, int]]) -> Tensor:
+        maps = [value for name, value in x.items() if name in self.featmap_names]
+        scales = self._scales(maps, image_shapes)
+        rois = numbered(boxes)
+        if len(maps) == 1:
+            return roi_align(maps[0], rois, self.output_size, scales[0], self.sampling_ratio)
+        sides = torch.cat([box_area(b) for b in boxes]).sqrt()
+        level = torch.floor(self.canonical_level + torch.log2(sides / self.canonical_scale) + 1e-6)
+        first, last = -math.log2(scales[0]), -math.log2(scales[-1])
+        level = (level.clamp(first, last) - first).to(torch.int64)
+        result = maps[0].new_zeros((len(rois), maps[0].shape[1], *self.output_size))
+        for i, (each, scale) in enumerate(zip(maps, scales, strict=True)):
+            chosen = (level == i).nonzero().squeeze(1)
+            windows = roi_align(each, rois[chosen], self.output_size, scale, self.sampling_ratio)
+            result = result.index_put((chosen,), windows.to(result.dtype))
+        return result
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(featmap_names={self.featmap_names}, output_size={self.output_size}, "
+            f"sampling_ratio={self.sampling_ratio})"
+        )
