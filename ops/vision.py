@@ -36,8 +36,8 @@ op("_roi_max(Tensor input, Tensor rois, float spatial_scale, int pooled_height, 
    kernel=custom(), variants="function", nn=True, own=True, autocast="float32",
    nondiff=("indices",),
    grad={"input": "_roi_max_backward(grad_values, rois, indices, input.sizes())"},
-   doc="The largest pixel of each bin that boxes (K, 5) are cut into, and its place in the plane; 0 "
-       "and -1 for a bin without pixels.",
+   doc="The largest pixel of each bin that boxes (K, 5) are cut into, and its place in the plane; "
+       "0 and -1 for a bin without pixels.",
    jvp="boxes_at(input_t, rois, indices)", batch=_NUMBERED)
 op("_roi_max_backward(Tensor grad_output, Tensor rois, Tensor indices, int[] input_size) -> Tensor",
    kernel=custom(), variants="function", nn=True, own=True, autocast="float32",

@@ -19,7 +19,7 @@ def _plane(how):
 _AVERAGE = [
     *(f"x(1, 2, 3, 3), {_FEW}, {how}" for how in _FEW_MODES),
     *(f"x(2, {_plane(how)}, 5, 6), {_FINITE if 'ps_align' in how else _ROIS}, {how}" for how in _MODES),
-    f"x(2, 40, 5, 400), m.tensor([[1, 2.0, 1.0, 390.0, 4.0]]).to(x(1).detach().dtype), 1.0, 2, 2, 1, True, 'align'",
+    "x(2, 40, 5, 400), m.tensor([[1, 2.0, 1.0, 390.0, 4.0]]).to(x(1).detach().dtype), 1.0, 2, 2, 1, True, 'align'",
     "x(0, 2, 3, 3), x(0, 5), 1.0, 1, 2, 2, True, 'align'",
 ]
 

@@ -1,4 +1,8 @@
-"""Architectures of computer vision, by name or by their functions, with the data of trained weights."""
+"""Architectures of computer vision, by name or by their functions, with the data of trained
+weights.
+"""
+
+# ruff: noqa: F401  # its modules and what they hold are names of the package
 
 from . import feature_extraction
 from ._api import (

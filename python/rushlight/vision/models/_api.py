@@ -1,8 +1,8 @@
 """Models by name, and the data of weights that others trained.
 
-What is known of weights (address, size, classes, accuracy, transforms of their inputs) stands in weights.json, names of
-classes in categories.json. A module of models makes its enumerations with `weights_enum` and its functions with
-`builder`; both are found by name from here on.
+What is known of weights (address, size, classes, accuracy, transforms of their inputs) stands in
+weights.json, names of classes in categories.json. A module of models makes its enumerations with
+`weights_enum` and its functions with `builder`; both are found by name from here on.
 """
 
 import fnmatch
@@ -22,7 +22,7 @@ from rushlight.hub import load_state_dict_from_url
 
 _ADDRESS = "https://download.pytorch.org/models/"
 _BUILDERS: dict[str, Callable[..., Any]] = {}
-_WEIGHTS: dict[str, type["WeightsEnum"]] = {}  # by the name of the model
+_WEIGHTS: dict[str, Any] = {}  # by the name of the model
 
 
 @functools.cache
@@ -52,15 +52,22 @@ class WeightsEnum(Enum):
 
     @classmethod
     def verify(cls, obj: Any) -> Any:
-        """`obj`, or the member of that name; None stays None. TypeError for weights of another model."""
+        """`obj`, or the member of that name; None stays None. TypeError for weights of another
+        model.
+        """
         if isinstance(obj, str):
             obj = cls[obj.replace(cls.__name__ + ".", "")]
         elif obj is not None and not isinstance(obj, cls):
-            raise TypeError(f"Invalid Weight class provided; expected {cls.__name__} but received {type(obj).__name__}.")
+            raise TypeError(
+                f"Invalid Weight class provided; expected {cls.__name__} but received "
+                f"{type(obj).__name__}."
+            )
         return obj
 
     def get_state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The weights, downloaded unless they are there; arguments of `hub.load_state_dict_from_url`."""
+        """The weights, downloaded unless they are there; arguments of
+        `hub.load_state_dict_from_url`.
+        """
         return dict(load_state_dict_from_url(self.url, *args, **kwargs))
 
     def __repr__(self) -> str:
@@ -110,19 +117,26 @@ def weights_enum(name: str, module: str) -> Any:
 def overwrite(kwargs: dict[str, Any], name: str, value: Any) -> None:
     """Sets an argument that weights decide; ValueError where the caller wants another."""
     if name in kwargs and kwargs[name] != value:
-        raise ValueError(f"The parameter '{name}' expected value {value} but got {kwargs[name]} instead.")
+        raise ValueError(
+            f"The parameter '{name}' expected value {value} but got {kwargs[name]} instead."
+        )
     kwargs[name] = value
 
 
 def _legacy(weights: type[WeightsEnum] | None, args: tuple, kwargs: dict[str, Any]) -> None:
     """Arguments as they were given before there were enumerations of weights."""
     if args:
-        warnings.warn("Weights and progress are keyword arguments; by position they are deprecated.", stacklevel=3)
+        warnings.warn(
+            "Weights and progress are keyword arguments; by position they are deprecated.",
+            stacklevel=3,
+        )
         kwargs.update(zip(("weights", "progress"), args, strict=False))
     if "pretrained" in kwargs or isinstance(kwargs.get("weights"), bool):
         wanted = kwargs.pop("pretrained", None)
         wanted = kwargs.get("weights") if wanted is None else wanted
-        warnings.warn("The parameter 'pretrained' is deprecated, please use 'weights' instead.", stacklevel=3)
+        warnings.warn(
+            "The parameter 'pretrained' is deprecated, please use 'weights' instead.", stacklevel=3
+        )
         kwargs["weights"] = next(iter(weights)) if wanted and weights is not None else None
 
 
@@ -138,9 +152,9 @@ def builder(
 ) -> Callable[..., Any]:
     """The function that makes a model of this name, registered for `get_model`.
 
-    It calls make(*settings, **kwargs). Where weights are asked for, their classes decide num_classes unless `classes`
-    is False, `load` puts the loaded dict into the model, and `prepare` sees weights and arguments before; what it
-    returns is called with the model at last.
+    It calls make(*settings, **kwargs). Where weights are asked for, their classes decide
+    num_classes unless `classes` is False, `load` puts the loaded dict into the model, and `prepare`
+    sees weights and arguments before; what it returns is called with the model at last.
     """
 
     def build(*args: Any, weights: Any = None, progress: bool = True, **kwargs: Any) -> Any:
@@ -163,7 +177,10 @@ def builder(
     build.__name__ = build.__qualname__ = name.removeprefix("quantized_")
     build.__module__ = module
     said = weights.__name__ if weights is not None else "None"
-    build.__doc__ = f"{name}: weights, a member of {said} or its name, or None; more arguments are those of the model."
+    build.__doc__ = (
+        f"{name}: weights, a member of {said} or its name, or None; more arguments are "
+        f"those of the model."
+    )
     keyword = inspect.Parameter.KEYWORD_ONLY
     build.__signature__ = inspect.Signature(
         [
@@ -177,7 +194,9 @@ def builder(
 
 
 def register_model(name: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that makes a function found by `get_model`, by its own name or the one that is given."""
+    """A decorator that makes a function found by `get_model`, by its own name or the one that is
+    given.
+    """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         key = name if name is not None else function.__name__
@@ -194,7 +213,9 @@ def list_models(
     include: Iterable[str] | str | None = None,
     exclude: Iterable[str] | str | None = None,
 ) -> list[str]:
-    """Sorted names of all models, or of those of a module; include and exclude are shell patterns."""
+    """Sorted names of all models, or of those of a module; include and exclude are shell
+    patterns.
+    """
 
     def matches(name: str, patterns: Iterable[str] | str) -> bool:
         listed = [patterns] if isinstance(patterns, str) else patterns
@@ -231,19 +252,29 @@ def get_model_weights(name: Callable[..., Any] | str) -> type[WeightsEnum]:
     said = getattr(function, "weights", None)
     if said is None:
         parameter = inspect.signature(function).parameters.get("weights")
-        choices = getattr(parameter and parameter.annotation, "__args__", [parameter and parameter.annotation])
-        said = next((c for c in choices if isinstance(c, type) and issubclass(c, WeightsEnum)), None)
+        choices = getattr(
+            parameter and parameter.annotation, "__args__", [parameter and parameter.annotation]
+        )
+        said = next(
+            (c for c in choices if isinstance(c, type) and issubclass(c, WeightsEnum)), None
+        )
     if said is None:
-        raise ValueError("The weights of this function cannot be found: it names no WeightsEnum for `weights`.")
+        raise ValueError(
+            "The weights of this function cannot be found: it names no WeightsEnum for `weights`."
+        )
     return said
 
 
 def get_weight(name: str) -> WeightsEnum:
-    """The weights of a full name as "ResNet50_Weights.IMAGENET1K_V2"; ValueError where there are none."""
+    """The weights of a full name as "ResNet50_Weights.IMAGENET1K_V2"; ValueError where there are
+    none.
+    """
     enum_name, dot, member = name.partition(".")
     if not dot:
         raise ValueError(f"Invalid weight name provided: '{name}'.")
     found = next((w for w in _WEIGHTS.values() if w is not None and w.__name__ == enum_name), None)
     if found is None:
-        raise ValueError(f"The weight enum '{enum_name}' for the specific method couldn't be retrieved.")
+        raise ValueError(
+            f"The weight enum '{enum_name}' for the specific method couldn't be retrieved."
+        )
     return found[member]

@@ -1,4 +1,6 @@
-"""What architectures share: rounded channels, initial weights, and the maps in the middle of a model."""
+"""What architectures share: rounded channels, initial weights, and the maps in the middle of a
+model.
+"""
 
 import math
 from collections import OrderedDict
@@ -8,7 +10,9 @@ from rushlight import Tensor, nn
 
 
 def _make_divisible(v: float, divisor: int, min_value: int | None = None) -> int:
-    """The multiple of divisor nearest to v, at least min_value (divisor), not more than a tenth below v."""
+    """The multiple of divisor nearest to v, at least min_value (divisor), not more than a tenth
+    below v.
+    """
     least = divisor if min_value is None else min_value
     nearest = max(least, int(v + divisor / 2) // divisor * divisor)
     return nearest + divisor if nearest < 0.9 * v else nearest
@@ -22,20 +26,20 @@ def he_normal(weight: Tensor) -> None:
     nn.init.kaiming_normal_(weight, mode="fan_out", nonlinearity="relu")
 
 
-def normal(std: float) -> Callable[[Tensor], None]:
+def normal(std: float) -> Callable[[Tensor], object]:
     """Normal numbers around 0."""
     return lambda weight: nn.init.normal_(weight, 0, std)
 
 
-def trunc_normal(std: float) -> Callable[[Tensor], None]:
+def trunc_normal(std: float) -> Callable[[Tensor], object]:
     """Normal numbers around 0, between -2 and 2."""
     return lambda weight: nn.init.trunc_normal_(weight, std=std)
 
 
 def init_layers(
     model: nn.Module,
-    conv: Callable[[Tensor], None] | None = he_normal,
-    linear: Callable[[Tensor], None] | None = None,
+    conv: Callable[[Tensor], object] | None = he_normal,
+    linear: Callable[[Tensor], object] | None = None,
     conv_bias: bool = True,
 ) -> None:
     """Draws weights of layers in order and sets biases to 0, weights of normalisations to 1.
@@ -58,7 +62,9 @@ def init_layers(
 
 
 class IntermediateLayerGetter(nn.ModuleDict):
-    """The first children of a model, up to the last that is wanted; results of those in return_layers, by new names."""
+    """The first children of a model, up to the last that is wanted; results of those in
+    return_layers, by new names.
+    """
 
     _version = 2
 

@@ -18,12 +18,16 @@ class LayerNorm2d(nn.LayerNorm):
     """Normalises over the channels of images (N, C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        x = F.layer_norm(input.permute(0, 2, 3, 1), self.normalized_shape, self.weight, self.bias, self.eps)
+        x = F.layer_norm(
+            input.permute(0, 2, 3, 1), self.normalized_shape, self.weight, self.bias, self.eps
+        )
         return x.permute(0, 3, 1, 2)
 
 
 class CNBlock(nn.Module):
-    """A convolution of 7 x 7 channel by channel and two linear layers, scaled and added to the input."""
+    """A convolution of 7 x 7 channel by channel and two linear layers, scaled and added to the
+    input.
+    """
 
     def __init__(
         self,
@@ -54,7 +58,11 @@ class CNBlockConfig:
     """A stage: channels of its blocks, those of the next stage, and how many blocks."""
 
     def __init__(self, input_channels: int, out_channels: int | None, num_layers: int) -> None:
-        self.input_channels, self.out_channels, self.num_layers = input_channels, out_channels, num_layers
+        self.input_channels, self.out_channels, self.num_layers = (
+            input_channels,
+            out_channels,
+            num_layers,
+        )
 
 
 class ConvNeXt(nn.Module):
@@ -87,7 +95,12 @@ class ConvNeXt(nn.Module):
         rates = iter(depth_rates(stochastic_depth_prob, sum(s.num_layers for s in block_setting)))
         for s in block_setting:
             layers.append(
-                nn.Sequential(*(block(s.input_channels, layer_scale, next(rates)) for _ in range(s.num_layers)))
+                nn.Sequential(
+                    *(
+                        block(s.input_channels, layer_scale, next(rates))
+                        for _ in range(s.num_layers)
+                    )
+                )
             )
             if s.out_channels is not None:
                 shrink = nn.Conv2d(s.input_channels, s.out_channels, 2, stride=2)
@@ -95,7 +108,9 @@ class ConvNeXt(nn.Module):
         last = block_setting[-1].out_channels or block_setting[-1].input_channels
         self.features = nn.Sequential(*layers)
         self.avgpool = nn.AdaptiveAvgPool2d(1)
-        self.classifier = nn.Sequential(norm_layer(last), nn.Flatten(1), nn.Linear(last, num_classes))
+        self.classifier = nn.Sequential(
+            norm_layer(last), nn.Flatten(1), nn.Linear(last, num_classes)
+        )
         init_layers(self, conv=trunc_normal(0.02), linear=trunc_normal(0.02))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -104,7 +119,9 @@ class ConvNeXt(nn.Module):
 
 def _convnext(width: int, depths: tuple[int, ...], rate: float, **kwargs: Any) -> ConvNeXt:
     widths = [width * 2**i for i in range(4)]
-    stages = [CNBlockConfig(*stage) for stage in zip(widths, [*widths[1:], None], depths, strict=True)]
+    stages = [
+        CNBlockConfig(*stage) for stage in zip(widths, [*widths[1:], None], depths, strict=True)
+    ]
     return ConvNeXt(stages, kwargs.pop("stochastic_depth_prob", rate), **kwargs)
 
 

@@ -14,7 +14,9 @@ from ._utils import init_layers
 
 
 class _DenseLayer(nn.Module):
-    def __init__(self, inputs: int, growth_rate: int, bn_size: int, drop_rate: float, memory_efficient: bool) -> None:
+    def __init__(
+        self, inputs: int, growth_rate: int, bn_size: int, drop_rate: float, memory_efficient: bool
+    ) -> None:
         super().__init__()
         self.norm1 = nn.BatchNorm2d(inputs)
         self.relu1 = nn.ReLU(inplace=True)
@@ -34,7 +36,9 @@ class _DenseLayer(nn.Module):
         else:
             squeezed = self._squeezed(*maps)
         new = self.conv2(self.relu2(self.norm2(squeezed)))
-        return F.dropout(new, p=self.drop_rate, training=self.training) if self.drop_rate > 0 else new
+        return (
+            F.dropout(new, p=self.drop_rate, training=self.training) if self.drop_rate > 0 else new
+        )
 
 
 class _DenseBlock(nn.ModuleDict):
@@ -43,7 +47,9 @@ class _DenseBlock(nn.ModuleDict):
     def __init__(self, layers: int, inputs: int, growth_rate: int, *settings: Any) -> None:
         super().__init__()
         for i in range(layers):
-            self[f"denselayer{i + 1}"] = _DenseLayer(inputs + i * growth_rate, growth_rate, *settings)
+            self[f"denselayer{i + 1}"] = _DenseLayer(
+                inputs + i * growth_rate, growth_rate, *settings
+            )
 
     def forward(self, x: Tensor) -> Tensor:
         maps = [x]
@@ -66,8 +72,9 @@ def _transition(inputs: int, outputs: int) -> nn.Sequential:
 class DenseNet(nn.Module):
     """Images (N, 3, H, W) to scores (N, num_classes).
 
-    growth_rate: channels that a layer adds; block_config: layers of each block; bn_size: how many times growth_rate a
-    layer's middle has; memory_efficient: computes again in backward what is cheap.
+    growth_rate: channels that a layer adds; block_config: layers of each block; bn_size: how many
+    times growth_rate a layer's middle has; memory_efficient: computes again in backward what is
+    cheap.
     """
 
     def __init__(
@@ -89,7 +96,9 @@ class DenseNet(nn.Module):
             pool0=nn.MaxPool2d(3, 2, 1),
         )
         for i, layers in enumerate(block_config, 1):
-            parts[f"denseblock{i}"] = _DenseBlock(layers, channels, growth_rate, bn_size, drop_rate, memory_efficient)
+            parts[f"denseblock{i}"] = _DenseBlock(
+                layers, channels, growth_rate, bn_size, drop_rate, memory_efficient
+            )
             channels += layers * growth_rate
             if i < len(block_config):
                 parts[f"transition{i}"] = _transition(channels, channels // 2)
@@ -107,12 +116,19 @@ class DenseNet(nn.Module):
 
 def _load(model: DenseNet, state: dict[str, Any]) -> None:
     """Names in files have a dot before the number of a layer's part: norm.1, conv.2."""
-    model.load_state_dict({re.sub(r"(denselayer\d+\.(?:norm|relu|conv))\.(?=[12]\.)", r"\1", k): v for k, v in state.items()})
+    model.load_state_dict(
+        {
+            re.sub(r"(denselayer\d+\.(?:norm|relu|conv))\.(?=[12]\.)", r"\1", k): v
+            for k, v in state.items()
+        }
+    )
 
 
 def _make(depth: int, *settings: Any) -> tuple[Any, Any]:
     weights = weights_enum(f"DenseNet{depth}_Weights", __name__)
-    return weights, builder(f"densenet{depth}", weights, DenseNet, *settings, module=__name__, load=_load)
+    return weights, builder(
+        f"densenet{depth}", weights, DenseNet, *settings, module=__name__, load=_load
+    )
 
 
 DenseNet121_Weights, densenet121 = _make(121, 32, (6, 12, 24, 16), 64)

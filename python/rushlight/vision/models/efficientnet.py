@@ -64,10 +64,18 @@ class MBConv(_Residual):
         layers: list[nn.Module] = []
         if inside != cnf.input_channels:
             layers.append(Conv2dNormActivation(cnf.input_channels, inside, 1, **how))
-        layers.append(Conv2dNormActivation(inside, inside, cnf.kernel, cnf.stride, groups=inside, **how))
-        layers.append(se_layer(inside, max(1, cnf.input_channels // 4), activation=partial(nn.SiLU, inplace=True)))
         layers.append(
-            Conv2dNormActivation(inside, cnf.out_channels, 1, norm_layer=norm_layer, activation_layer=None)
+            Conv2dNormActivation(inside, inside, cnf.kernel, cnf.stride, groups=inside, **how)
+        )
+        layers.append(
+            se_layer(
+                inside, max(1, cnf.input_channels // 4), activation=partial(nn.SiLU, inplace=True)
+            )
+        )
+        layers.append(
+            Conv2dNormActivation(
+                inside, cnf.out_channels, 1, norm_layer=norm_layer, activation_layer=None
+            )
         )
         super().__init__(cnf, layers, stochastic_depth_prob)
 
@@ -92,7 +100,9 @@ class FusedMBConv(_Residual):
         ]
         if widened:
             layers.append(
-                Conv2dNormActivation(inside, cnf.out_channels, 1, norm_layer=norm_layer, activation_layer=None)
+                Conv2dNormActivation(
+                    inside, cnf.out_channels, 1, norm_layer=norm_layer, activation_layer=None
+                )
             )
         super().__init__(cnf, layers, stochastic_depth_prob)
 
@@ -110,8 +120,14 @@ def MBConvConfig(
 ) -> _MBConvConfig:
     """A stage of `MBConv` blocks whose channels and number are multiplied."""
     return _MBConvConfig(
-        *(expand_ratio, kernel, stride, _channels(input_channels, width_mult), _channels(out_channels, width_mult)),
-        int(math.ceil(num_layers * depth_mult)),
+        *(
+            expand_ratio,
+            kernel,
+            stride,
+            _channels(input_channels, width_mult),
+            _channels(out_channels, width_mult),
+        ),
+        math.ceil(num_layers * depth_mult),
         block or MBConv,
     )
 
@@ -147,7 +163,9 @@ class EfficientNet(nn.Module):
         settings = inverted_residual_setting
         if not settings:
             raise ValueError("The inverted_residual_setting should not be empty")
-        if not (isinstance(settings, Sequence) and all(isinstance(s, _MBConvConfig) for s in settings)):
+        if not (
+            isinstance(settings, Sequence) and all(isinstance(s, _MBConvConfig) for s in settings)
+        ):
             raise TypeError("The inverted_residual_setting should be List[MBConvConfig]")
         norm_layer = norm_layer or nn.BatchNorm2d
         how: dict[str, Any] = {"norm_layer": norm_layer, "activation_layer": nn.SiLU}
@@ -160,7 +178,9 @@ class EfficientNet(nn.Module):
                 block = copy(setting)
                 if i > 0:
                     block.input_channels, block.stride = block.out_channels, 1
-                stage.append(block.block(block, stochastic_depth_prob * float(number) / total, norm_layer))
+                stage.append(
+                    block.block(block, stochastic_depth_prob * float(number) / total, norm_layer)
+                )
                 number += 1
             layers.append(nn.Sequential(*stage))
         before = settings[-1].out_channels
@@ -168,7 +188,9 @@ class EfficientNet(nn.Module):
         layers.append(Conv2dNormActivation(before, last, 1, **how))
         self.features = nn.Sequential(*layers)
         self.avgpool = nn.AdaptiveAvgPool2d(1)
-        self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(last, num_classes))
+        self.classifier = nn.Sequential(
+            nn.Dropout(p=dropout, inplace=True), nn.Linear(last, num_classes)
+        )
         init_layers(self, linear=bound_by_fan)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -188,16 +210,28 @@ _V2 = {
     ),
     "m": (
         [(1, 3, 1, 24, 24, 3), (4, 3, 2, 24, 48, 5), (4, 3, 2, 48, 80, 5)],
-        [(4, 3, 2, 80, 160, 7), (6, 3, 1, 160, 176, 14), (6, 3, 2, 176, 304, 18), (6, 3, 1, 304, 512, 5)],
+        [
+            (4, 3, 2, 80, 160, 7),
+            (6, 3, 1, 160, 176, 14),
+            (6, 3, 2, 176, 304, 18),
+            (6, 3, 1, 304, 512, 5),
+        ],
     ),
     "l": (
         [(1, 3, 1, 32, 32, 4), (4, 3, 2, 32, 64, 7), (4, 3, 2, 64, 96, 7)],
-        [(4, 3, 2, 96, 192, 10), (6, 3, 1, 192, 224, 19), (6, 3, 2, 224, 384, 25), (6, 3, 1, 384, 640, 7)],
+        [
+            (4, 3, 2, 96, 192, 10),
+            (6, 3, 1, 192, 224, 19),
+            (6, 3, 2, 224, 384, 25),
+            (6, 3, 1, 384, 640, 7),
+        ],
     ),
 }
 
 
-def _v1(width_mult: float, depth_mult: float, dropout: float, narrow: bool, **kwargs: Any) -> EfficientNet:
+def _v1(
+    width_mult: float, depth_mult: float, dropout: float, narrow: bool, **kwargs: Any
+) -> EfficientNet:
     stages = [MBConvConfig(*stage, width_mult=width_mult, depth_mult=depth_mult) for stage in _V1]
     if narrow:
         kwargs.setdefault("norm_layer", partial(nn.BatchNorm2d, eps=0.001, momentum=0.01))
@@ -206,7 +240,10 @@ def _v1(width_mult: float, depth_mult: float, dropout: float, narrow: bool, **kw
 
 def _v2(size: str, dropout: float, **kwargs: Any) -> EfficientNet:
     fused, others = _V2[size]
-    stages = [*(FusedMBConvConfig(*stage) for stage in fused), *(MBConvConfig(*stage) for stage in others)]
+    stages = [
+        *(FusedMBConvConfig(*stage) for stage in fused),
+        *(MBConvConfig(*stage) for stage in others),
+    ]
     kwargs.setdefault("norm_layer", partial(nn.BatchNorm2d, eps=1e-03))
     return EfficientNet(stages, kwargs.pop("dropout", dropout), last_channel=1280, **kwargs)
 

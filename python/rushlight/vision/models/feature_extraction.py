@@ -1,4 +1,6 @@
-"""Models that give what they compute in the middle, by the names of modules and operations, from traced graphs."""
+"""Models that give what they compute in the middle, by the names of modules and operations, from
+traced graphs.
+"""
 
 import inspect
 import warnings
@@ -9,19 +11,24 @@ from rushlight import fx, nn
 
 
 class NodePathTracer(fx.Tracer):
-    """A tracer that knows each node's name: the module's path, and the operation where it is not the module itself.
+    """A tracer that knows each node's name: the module's path, and the operation where it is not
+    the module itself.
 
     Names that come again get a number: "layer1.0.relu", "layer1.0.relu_1".
     """
 
-    def __init__(self, *args: Any, leaf_modules: list[type] | tuple[type, ...] = (), **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, leaf_modules: list[type] | tuple[type, ...] = (), **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._leaves = tuple(leaf_modules)
         self._path = ""
         self.node_to_qualname: OrderedDict[fx.Node, str] = OrderedDict()
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        return (bool(self._leaves) and isinstance(m, self._leaves)) or super().is_leaf_module(m, module_qualified_name)
+        return (bool(self._leaves) and isinstance(m, self._leaves)) or super().is_leaf_module(
+            m, module_qualified_name
+        )
 
     def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
         outer, self._path = self._path, self.path_of_module(m)
@@ -52,7 +59,10 @@ class NodePathTracer(fx.Tracer):
 
 
 def _traced(
-    model: nn.Module, training: bool, settings: dict[str, Any] | None, concrete: dict[str, Any] | None
+    model: nn.Module,
+    training: bool,
+    settings: dict[str, Any] | None,
+    concrete: dict[str, Any] | None,
 ) -> tuple[NodePathTracer, fx.Graph]:
     from .. import ops
 
@@ -78,7 +88,8 @@ def _warn_of_differences(train: list[str], evaluated: list[str]) -> None:
     if train != evaluated:
         only = [sorted(set(a) - set(b)) for a, b in ((train, evaluated), (evaluated, train))]
         warnings.warn(
-            f"The graphs of training and evaluation differ: {only[0]} are in the first alone, {only[1]} in the second. "
+            f"The graphs of training and evaluation differ: {only[0]} are in the first alone, "
+            f"{only[1]} in the second. "
             "Give train_return_nodes and eval_return_nodes where a name is in one alone.",
             stacklevel=3,
         )
@@ -90,8 +101,12 @@ def get_graph_node_names(
     suppress_diff_warning: bool = False,
     concrete_args: dict[str, Any] | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Names of the nodes of a model's graph in training and in evaluation, in the order they run in."""
-    train, evaluated = (_names(_traced(model, mode, tracer_kwargs, concrete_args)[0]) for mode in (True, False))
+    """Names of the nodes of a model's graph in training and in evaluation, in the order they run
+    in.
+    """
+    train, evaluated = (
+        _names(_traced(model, mode, tracer_kwargs, concrete_args)[0]) for mode in (True, False)
+    )
     if not suppress_diff_warning:
         _warn_of_differences(train, evaluated)
     return train, evaluated
@@ -101,7 +116,11 @@ class DualGraphModule(fx.GraphModule):
     """A module with a graph for training and one for evaluation; `train` and `eval` choose."""
 
     def __init__(
-        self, root: nn.Module, train_graph: fx.Graph, eval_graph: fx.Graph, class_name: str = "GraphModule"
+        self,
+        root: nn.Module,
+        train_graph: fx.Graph,
+        eval_graph: fx.Graph,
+        class_name: str = "GraphModule",
     ) -> None:
         # What either graph uses is taken over from the model.
         both = {
@@ -131,19 +150,26 @@ def _wanted(nodes: list[str] | dict[str, str] | None) -> dict[str, str] | None:
 
 
 def _cut(tracer: NodePathTracer, graph: fx.Graph, wanted: dict[str, str]) -> fx.Graph:
-    """The graph with the wanted nodes as its results, by their new names, and nothing that they do not need."""
+    """The graph with the wanted nodes as its results, by their new names, and nothing that they do
+    not need.
+    """
     names = tracer.node_to_qualname
     found: OrderedDict[str, fx.Node] = OrderedDict()
     for query, new in wanted.items():
         inside = [n for n in graph.nodes if n in names and n.op != "output"]
         match = [n for n in inside if names[n] == query or names[n].startswith(f"{query}.")]
-        match = match or [n for n in inside if names[n].split(".")[: query.count(".") + 1] == query.split(".")]
+        match = match or [
+            n for n in inside if names[n].split(".")[: query.count(".") + 1] == query.split(".")
+        ]
         if not match:
             choices = sorted({n.split(".")[0] for n in names.values()})
             raise ValueError(
-                f"node: '{query}' is not present in model. Hint: use `get_graph_node_names` to make sure the "
-                f"`return_nodes` you specified are present. It may even be that you need to specify "
-                f"`train_return_nodes` and `eval_return_nodes` separately. The first parts of names are {choices}."
+                f"node: '{query}' is not present in model. Hint: use `get_graph_node_names` to "
+                f"make sure the "
+                f"`return_nodes` you specified are present. It may even be that you need to "
+                f"specify "
+                f"`train_return_nodes` and `eval_return_nodes` separately. The first parts of "
+                f"names are {choices}."
             )
         found[new] = match[-1]
     for node in [n for n in graph.nodes if n.op == "output"]:
@@ -162,19 +188,37 @@ def create_feature_extractor(
     suppress_diff_warning: bool = False,
     concrete_args: dict[str, Any] | None = None,
 ) -> fx.GraphModule:
-    """A module that gives a dict of what a model computes at return_nodes, by their names or by new ones.
+    """A module that gives a dict of what a model computes at return_nodes, by their names or by new
+    ones.
 
-    A name is that of a node (`get_graph_node_names`) or of a module, whose last node is meant. The model's parameters
-    are shared. ValueError for names that are not there and for contradicting arguments.
+    A name is that of a node (`get_graph_node_names`) or of a module, whose last node is meant. The
+    model's parameters are shared. ValueError for names that are not there and for contradicting
+    arguments.
     """
-    given = [return_nodes is not None, train_return_nodes is not None, eval_return_nodes is not None]
+    given = [
+        return_nodes is not None,
+        train_return_nodes is not None,
+        eval_return_nodes is not None,
+    ]
     if not any(given):
-        raise ValueError("Either `return_nodes` or `train_return_nodes` and `eval_return_nodes` together, should be specified")
+        raise ValueError(
+            "Either `return_nodes` or `train_return_nodes` and `eval_return_nodes` together, "
+            "should be specified"
+        )
     if given[1] != given[2]:
-        raise ValueError("If any of `train_return_nodes` and `eval_return_nodes` are specified, then both should be specified")
+        raise ValueError(
+            "If any of `train_return_nodes` and `eval_return_nodes` are specified, then both "
+            "should be specified"
+        )
     if given[0] == given[1]:
-        raise ValueError("If `train_return_nodes` and `eval_return_nodes` are specified, then both should be specified")
-    wanted = {True: _wanted(return_nodes or train_return_nodes), False: _wanted(return_nodes or eval_return_nodes)}
+        raise ValueError(
+            "If `train_return_nodes` and `eval_return_nodes` are specified, then both should be "
+            "specified"
+        )
+    wanted = {
+        True: _wanted(return_nodes or train_return_nodes),
+        False: _wanted(return_nodes or eval_return_nodes),
+    }
     graphs, names = {}, {}
     for mode in (True, False):
         tracer, graph = _traced(model, mode, tracer_kwargs, concrete_args)

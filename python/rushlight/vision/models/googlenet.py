@@ -45,14 +45,16 @@ class Inception(nn.Module):
 
         def pair(inside: int, outputs: int) -> nn.Sequential:
             return nn.Sequential(
-                conv(in_channels, inside, kernel_size=1), conv(inside, outputs, kernel_size=3, padding=1)
+                conv(in_channels, inside, kernel_size=1),
+                conv(inside, outputs, kernel_size=3, padding=1),
             )
 
         self.branch1 = conv(in_channels, ch1x1, kernel_size=1)
         self.branch2 = pair(ch3x3red, ch3x3)
         self.branch3 = pair(ch5x5red, ch5x5)
         self.branch4 = nn.Sequential(
-            nn.MaxPool2d(3, stride=1, padding=1, ceil_mode=True), conv(in_channels, pool_proj, kernel_size=1)
+            nn.MaxPool2d(3, stride=1, padding=1, ceil_mode=True),
+            conv(in_channels, pool_proj, kernel_size=1),
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -92,22 +94,30 @@ _MODULES = {
     "5a": (832, 256, 160, 320, 32, 128, 128),
     "5b": (832, 384, 192, 384, 48, 128, 128),
 }
-# What an image in the range of one normalisation is multiplied and moved by to be in that of the other.
+# What an image in the range of one normalisation is multiplied and moved by to be in that of the
+# other.
 _COLOURS = [
-    ((std / 0.5), (mean - 0.5) / 0.5) for mean, std in ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225))
+    ((std / 0.5), (mean - 0.5) / 0.5)
+    for mean, std in ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225))
 ]
 
 
 def recoloured(x: Tensor) -> Tensor:
     """Images (N, 3, H, W) normalised by ImageNet's colours as if they were by 0.5 and 0.5."""
-    return torch.cat([x[:, c : c + 1] * scale + shift for c, (scale, shift) in enumerate(_COLOURS)], 1)
+    return torch.cat(
+        [x[:, c : c + 1] * scale + shift for c, (scale, shift) in enumerate(_COLOURS)], 1
+    )
 
 
 def init_truncated(model: nn.Module, std: float) -> None:
-    """Draws weights near 0, with the deviation that a module names, and sets those of normalisations to 1."""
+    """Draws weights near 0, with the deviation that a module names, and sets those of
+    normalisations to 1.
+    """
     for m in model.modules():
         if isinstance(m, nn.Conv2d | nn.Linear):
-            nn.init.trunc_normal_(m.weight, mean=0.0, std=float(getattr(m, "stddev", std)), a=-2, b=2)
+            nn.init.trunc_normal_(
+                m.weight, mean=0.0, std=float(getattr(m, "stddev", std)), a=-2, b=2
+            )
         elif isinstance(m, nn.BatchNorm2d):
             nn.init.ones_(m.weight)
             nn.init.zeros_(m.bias)
@@ -116,7 +126,8 @@ def init_truncated(model: nn.Module, std: float) -> None:
 def warn_of_drawing(name: str) -> bool:
     """The default of init_weights, with a warning that it takes long."""
     warnings.warn(
-        f"{name} draws its weights from a truncated normal distribution by default, which takes long. "
+        f"{name} draws its weights from a truncated normal distribution by default, which takes "
+        f"long. "
         "Say init_weights=True to have that without a warning, False to leave it out.",
         FutureWarning,
         stacklevel=4,
@@ -142,11 +153,16 @@ def prepare_heads(weights: Any, kwargs: dict[str, Any]) -> Callable[[Any], None]
             if hasattr(model, name):
                 setattr(model, name, None)
 
-    return None if wanted or (wanted is None and weights.__class__.__name__.startswith("Inception")) else finish
+    return (
+        None
+        if wanted or (wanted is None and weights.__class__.__name__.startswith("Inception"))
+        else finish
+    )
 
 
 class GoogLeNet(nn.Module):
-    """Images (N, 3, H, W) to scores (N, num_classes); in training GoogLeNetOutputs with those of two more heads.
+    """Images (N, 3, H, W) to scores (N, num_classes); in training GoogLeNetOutputs with those of
+    two more heads.
 
     transform_input: images are normalised by ImageNet's colours, the weights want 0.5 and 0.5.
     """
@@ -202,6 +218,8 @@ class GoogLeNet(nn.Module):
 
 
 GoogLeNet_Weights = weights_enum("GoogLeNet_Weights", __name__)
-googlenet = builder("googlenet", GoogLeNet_Weights, GoogLeNet, module=__name__, prepare=prepare_heads)
+googlenet = builder(
+    "googlenet", GoogLeNet_Weights, GoogLeNet, module=__name__, prepare=prepare_heads
+)
 
 __all__ = ["GoogLeNet", "GoogLeNetOutputs", "GoogLeNet_Weights", "googlenet"]

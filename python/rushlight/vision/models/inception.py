@@ -2,7 +2,6 @@
 
 from collections import namedtuple
 from collections.abc import Callable
-from typing import Any
 
 import rushlight as torch
 import rushlight.nn.functional as F
@@ -29,7 +28,9 @@ class _Branches(nn.Module):
             sides = side if isinstance(side, tuple) else (side, side)
             padding = tuple(s // 2 for s in sides) if kept else 0
             own = f"{name}_{i}" if len(layers) > 1 else name
-            self.add_module(own, self._conv(inputs, outputs, kernel_size=side, stride=stride, padding=padding))
+            self.add_module(
+                own, self._conv(inputs, outputs, kernel_size=side, stride=stride, padding=padding)
+            )
             inputs = outputs
 
     def _split(self, name: str, inputs: int, outputs: int) -> None:
@@ -63,7 +64,10 @@ class InceptionA(_Branches):
         self._chain("branch_pool", (pool_features, 1, 1, True))
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        return [*(self._run(name, x) for name in ("branch1x1", "branch5x5", "branch3x3dbl")), self._pooled(x)]
+        return [
+            *(self._run(name, x) for name in ("branch1x1", "branch5x5", "branch3x3dbl")),
+            self._pooled(x),
+        ]
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.cat(self._forward(x), 1)
@@ -98,7 +102,10 @@ class InceptionC(_Branches):
         self._chain("branch_pool", (192, 1, 1, True))
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        return [*(self._run(name, x) for name in ("branch1x1", "branch7x7", "branch7x7dbl")), self._pooled(x)]
+        return [
+            *(self._run(name, x) for name in ("branch1x1", "branch7x7", "branch7x7dbl")),
+            self._pooled(x),
+        ]
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.cat(self._forward(x), 1)
@@ -134,7 +141,10 @@ class InceptionE(_Branches):
         self._chain("branch_pool", (192, 1, 1, True))
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        return [*(self._run(name, x) for name in ("branch1x1", "branch3x3", "branch3x3dbl")), self._pooled(x)]
+        return [
+            *(self._run(name, x) for name in ("branch1x1", "branch3x3", "branch3x3dbl")),
+            self._pooled(x),
+        ]
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.cat(self._forward(x), 1)
@@ -148,9 +158,9 @@ class InceptionAux(nn.Module):
         conv = conv_block or BasicConv2d
         self.conv0 = conv(in_channels, 128, kernel_size=1)
         self.conv1 = conv(128, 768, kernel_size=5)
-        self.conv1.stddev = 0.01  # type: ignore[assignment]
+        self.conv1.stddev = 0.01
         self.fc = nn.Linear(768, num_classes)
-        self.fc.stddev = 0.001  # type: ignore[assignment]
+        self.fc.stddev = 0.001
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.conv1(self.conv0(F.avg_pool2d(x, kernel_size=5, stride=3)))
@@ -158,7 +168,8 @@ class InceptionAux(nn.Module):
 
 
 class Inception3(nn.Module):
-    """Images (N, 3, H, W), as a rule of 299², to scores (N, num_classes); in training with those of one more head.
+    """Images (N, 3, H, W), as a rule of 299², to scores (N, num_classes); in training with those of
+    one more head.
 
     transform_input: images are normalised by ImageNet's colours, the weights want 0.5 and 0.5.
     """
@@ -174,7 +185,15 @@ class Inception3(nn.Module):
     ) -> None:
         super().__init__()
         init_weights = warn_of_drawing("Inception3") if init_weights is None else init_weights
-        usual = [BasicConv2d, InceptionA, InceptionB, InceptionC, InceptionD, InceptionE, InceptionAux]
+        usual = [
+            BasicConv2d,
+            InceptionA,
+            InceptionB,
+            InceptionC,
+            InceptionD,
+            InceptionE,
+            InceptionAux,
+        ]
         blocks = usual if inception_blocks is None else inception_blocks
         if len(blocks) != 7:
             raise ValueError(f"length of inception_blocks should be 7 instead of {len(blocks)}")
@@ -219,11 +238,9 @@ class Inception3(nn.Module):
         return InceptionOutputs(x, aux) if self.training and self.aux_logits else x
 
 
-
-
-
-
 Inception_V3_Weights = weights_enum("Inception_V3_Weights", __name__)
-inception_v3 = builder("inception_v3", Inception_V3_Weights, Inception3, module=__name__, prepare=prepare_heads)
+inception_v3 = builder(
+    "inception_v3", Inception_V3_Weights, Inception3, module=__name__, prepare=prepare_heads
+)
 
 __all__ = ["Inception3", "InceptionOutputs", "Inception_V3_Weights", "inception_v3"]

@@ -1,4 +1,6 @@
-"""MaxViT (Tu 2022): convolutions, attention within windows, and attention across a grid of windows."""
+"""MaxViT (Tu 2022): convolutions, attention within windows, and attention across a grid of
+windows.
+"""
 
 import math
 from collections import OrderedDict
@@ -37,7 +39,11 @@ class MBConv(nn.Module):
             fit = nn.Conv2d(in_channels, out_channels, 1)
             self.proj = nn.Sequential(*([nn.AvgPool2d(3, stride, 1)] if stride == 2 else []), fit)
         inside = int(out_channels * expansion_ratio)
-        how: dict[str, Any] = {"activation_layer": activation_layer, "norm_layer": norm_layer, "inplace": None}
+        how: dict[str, Any] = {
+            "activation_layer": activation_layer,
+            "norm_layer": norm_layer,
+            "inplace": None,
+        }
         rate = p_stochastic_dropout
         self.stochastic_depth = StochasticDepth(rate, "row") if rate else nn.Identity()
         self.layers = nn.Sequential(
@@ -45,7 +51,9 @@ class MBConv(nn.Module):
                 pre_norm=norm_layer(in_channels),
                 conv_a=Conv2dNormActivation(in_channels, inside, 1, **how),
                 conv_b=Conv2dNormActivation(inside, inside, 3, stride, 1, groups=inside, **how),
-                squeeze_excitation=SqueezeExcitation(inside, int(out_channels * squeeze_ratio), activation=nn.SiLU),
+                squeeze_excitation=SqueezeExcitation(
+                    inside, int(out_channels * squeeze_ratio), activation=nn.SiLU
+                ),
                 conv_c=nn.Conv2d(inside, out_channels, 1),
             )
         )
@@ -55,7 +63,9 @@ class MBConv(nn.Module):
 
 
 class RelativePositionalMultiHeadAttention(nn.Module):
-    """Attention (N, windows, L, C) with a learned bias for how far the places of a square lie apart."""
+    """Attention (N, windows, L, C) with a learned bias for how far the places of a square lie
+    apart.
+    """
 
     def __init__(self, feat_dim: int, head_dim: int, max_seq_len: int) -> None:
         super().__init__()
@@ -66,7 +76,9 @@ class RelativePositionalMultiHeadAttention(nn.Module):
         self.to_qkv = nn.Linear(feat_dim, 3 * feat_dim)
         self.scale_factor = feat_dim**-0.5
         self.merge = nn.Linear(feat_dim, feat_dim)
-        self.relative_position_bias_table = nn.Parameter(torch.empty((2 * side - 1) ** 2, self.n_heads))
+        self.relative_position_bias_table = nn.Parameter(
+            torch.empty((2 * side - 1) ** 2, self.n_heads)
+        )
         index = relative_index([side, side]).view(max_seq_len, max_seq_len)
         self.register_buffer("relative_position_index", index)
         nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
@@ -77,14 +89,21 @@ class RelativePositionalMultiHeadAttention(nn.Module):
         return table.view(self.max_seq_len, self.max_seq_len, -1).permute(2, 0, 1).unsqueeze(0)
 
     def forward(self, x: Tensor) -> Tensor:
-        every = self.to_qkv(x).unflatten(-1, (3, self.n_heads, self.head_dim)).permute(3, 0, 1, 4, 2, 5)
+        every = (
+            self.to_qkv(x).unflatten(-1, (3, self.n_heads, self.head_dim)).permute(3, 0, 1, 4, 2, 5)
+        )
         q, k, v = every[0], every[1], every[2]
-        scores = q.matmul((k * self.scale_factor).transpose(-2, -1)) + self.get_relative_positional_bias()
+        scores = (
+            q.matmul((k * self.scale_factor).transpose(-2, -1))
+            + self.get_relative_positional_bias()
+        )
         return self.merge(F.softmax(scores, dim=-1).matmul(v).transpose(2, 3).flatten(3))
 
 
 class PartitionAttentionLayer(nn.Module):
-    """Attention and two linear layers within windows ("window"), or across the windows' equal places ("grid")."""
+    """Attention and two linear layers within windows ("window"), or across the windows' equal
+    places ("grid").
+    """
 
     def __init__(
         self,
@@ -103,7 +122,11 @@ class PartitionAttentionLayer(nn.Module):
         super().__init__()
         if partition_type not in ("grid", "window"):
             raise ValueError("partition_type must be either 'grid' or 'window'")
-        self.partition_size, self.grid_size, self.across = partition_size, grid_size, partition_type == "grid"
+        self.partition_size, self.grid_size, self.across = (
+            partition_size,
+            grid_size,
+            partition_type == "grid",
+        )
         self.attn_layer = nn.Sequential(
             norm_layer(in_channels),
             RelativePositionalMultiHeadAttention(in_channels, head_dim, partition_size**2),
@@ -120,16 +143,22 @@ class PartitionAttentionLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         torch._assert(
-            self.grid_size[0] % self.partition_size == 0 and self.grid_size[1] % self.partition_size == 0,
-            f"Grid size must be divisible by partition size. Got grid size of {self.grid_size} and partition size "
+            self.grid_size[0] % self.partition_size == 0
+            and self.grid_size[1] % self.partition_size == 0,
+            f"Grid size must be divisible by partition size. Got grid size of {self.grid_size} and "
+            f"partition size "
             f"of {self.partition_size}",
         )
         size = self.partition_size
         rows, columns = (n // size for n in self.grid_size)
         if self.across:  # places of a window are as far apart as there are windows
-            windows = x.unflatten(2, (size, rows)).unflatten(4, (size, columns)).permute(0, 3, 5, 2, 4, 1)
+            windows = (
+                x.unflatten(2, (size, rows)).unflatten(4, (size, columns)).permute(0, 3, 5, 2, 4, 1)
+            )
         else:
-            windows = x.unflatten(2, (rows, size)).unflatten(4, (columns, size)).permute(0, 2, 4, 3, 5, 1)
+            windows = (
+                x.unflatten(2, (rows, size)).unflatten(4, (columns, size)).permute(0, 2, 4, 3, 5, 1)
+            )
         y = windows.flatten(3, 4).flatten(1, 2)
         y = y + self.stochastic_dropout(self.attn_layer(y))
         y = y + self.stochastic_dropout(self.mlp_layer(y))
@@ -163,7 +192,13 @@ class MaxVitLayer(nn.Module):
         def attention(kind: str) -> nn.Module:
             return PartitionAttentionLayer(
                 *(out_channels, head_dim, partition_size, kind, grid_size, mlp_ratio),
-                *(activation_layer, nn.LayerNorm, attention_dropout, mlp_dropout, p_stochastic_dropout),
+                *(
+                    activation_layer,
+                    nn.LayerNorm,
+                    attention_dropout,
+                    mlp_dropout,
+                    p_stochastic_dropout,
+                ),
             )
 
         self.layers = nn.Sequential(
@@ -196,7 +231,11 @@ class MaxVitBlock(nn.Module):
         self.grid_size = (input_grid_size[0] + 1) // 2, (input_grid_size[1] + 1) // 2
         layers = []
         for i, rate in enumerate(p_stochastic):
-            where = {"stride": 2 if i == 0 else 1, "p_stochastic_dropout": rate, "grid_size": self.grid_size}
+            where = {
+                "stride": 2 if i == 0 else 1,
+                "p_stochastic_dropout": rate,
+                "grid_size": self.grid_size,
+            }
             inputs = in_channels if i == 0 else out_channels
             layers.append(MaxVitLayer(inputs, out_channels, **where, **settings))
         self.layers = nn.ModuleList(layers)
@@ -208,7 +247,9 @@ class MaxVitBlock(nn.Module):
 
 
 class MaxVit(nn.Module):
-    """Images (N, 3, *input_size) to scores (N, num_classes); ValueError where windows do not fit the size."""
+    """Images (N, 3, *input_size) to scores (N, num_classes); ValueError where windows do not fit
+    the size.
+    """
 
     def __init__(
         self,
@@ -234,14 +275,17 @@ class MaxVit(nn.Module):
             size = tuple(-(-n // 2 ** (i + 1)) for n in input_size)
             if any(n % partition_size != 0 for n in size):
                 raise ValueError(
-                    f"Input size {input_size} of block {i - 1} is not divisible by partition size {partition_size}. "
+                    f"Input size {input_size} of block {i - 1} is not divisible by partition size "
+                    f"{partition_size}. "
                     f"Consider changing the partition size or the input size.\n"
                     f"Current configuration yields the following block input sizes: {size}."
                 )
         how: dict[str, Any] = {"activation_layer": activation_layer, "norm_layer": norm_layer}
         self.stem = nn.Sequential(
             Conv2dNormActivation(3, stem_channels, 3, 2, **how, bias=False, inplace=None),
-            Conv2dNormActivation(stem_channels, stem_channels, 3, norm_layer=None, activation_layer=None, bias=True),
+            Conv2dNormActivation(
+                stem_channels, stem_channels, 3, norm_layer=None, activation_layer=None, bias=True
+            ),
         )
         self.partition_size = partition_size
         grid = (input_size[0] + 1) // 2, (input_size[1] + 1) // 2

@@ -10,7 +10,14 @@ from ._utils import _make_divisible, init_layers
 _MOMENTUM = 1 - 0.9997
 
 
-def _conv(inputs: int, outputs: int, side: int = 1, stride: int = 1, apart: bool = False, relu: bool = True) -> list:
+def _conv(
+    inputs: int,
+    outputs: int,
+    side: int = 1,
+    stride: int = 1,
+    apart: bool = False,
+    relu: bool = True,
+) -> list:
     """A convolution, channel by channel where `apart`, and what follows it."""
     groups = inputs if apart else 1
     conv = nn.Conv2d(inputs, outputs, side, stride, side // 2, groups=groups, bias=False)
@@ -19,12 +26,16 @@ def _conv(inputs: int, outputs: int, side: int = 1, stride: int = 1, apart: bool
 
 
 class _InvertedResidual(nn.Module):
-    def __init__(self, in_ch: int, out_ch: int, kernel_size: int, stride: int, expansion_factor: int) -> None:
+    def __init__(
+        self, in_ch: int, out_ch: int, kernel_size: int, stride: int, expansion_factor: int
+    ) -> None:
         super().__init__()
         inside = in_ch * expansion_factor
         self.apply_residual = in_ch == out_ch and stride == 1
         self.layers = nn.Sequential(
-            *_conv(in_ch, inside), *_conv(inside, inside, kernel_size, stride, True), *_conv(inside, out_ch, relu=False)
+            *_conv(in_ch, inside),
+            *_conv(inside, inside, kernel_size, stride, True),
+            *_conv(inside, out_ch, relu=False),
         )
 
     def forward(self, input: Tensor) -> Tensor:
@@ -32,7 +43,14 @@ class _InvertedResidual(nn.Module):
 
 
 # Channels, side, stride, widening and blocks of each stage.
-_STAGES = [(24, 3, 2, 3, 3), (40, 5, 2, 3, 3), (80, 5, 2, 6, 3), (96, 3, 1, 6, 2), (192, 5, 2, 6, 4), (320, 3, 1, 6, 1)]
+_STAGES = [
+    (24, 3, 2, 3, 3),
+    (40, 5, 2, 3, 3),
+    (80, 5, 2, 6, 3),
+    (96, 3, 1, 6, 2),
+    (192, 5, 2, 6, 4),
+    (320, 3, 1, 6, 1),
+]
 
 
 class MNASNet(nn.Module):
@@ -46,18 +64,27 @@ class MNASNet(nn.Module):
             raise ValueError(f"alpha should be greater than 0.0 instead of {alpha}")
         self.alpha, self.num_classes = alpha, num_classes
         first, channels = (_make_divisible(n * alpha, 8) for n in (32, 16))
-        layers = [*_conv(3, first, 3, 2), *_conv(first, first, 3, 1, True), *_conv(first, channels, relu=False)]
+        layers = [
+            *_conv(3, first, 3, 2),
+            *_conv(first, first, 3, 1, True),
+            *_conv(first, channels, relu=False),
+        ]
         for wanted, side, stride, widening, count in _STAGES:
             outputs = _make_divisible(wanted * alpha, 8)
             blocks = []
             for i in range(count):
-                blocks.append(_InvertedResidual(channels, outputs, side, stride if i == 0 else 1, widening))
+                blocks.append(
+                    _InvertedResidual(channels, outputs, side, stride if i == 0 else 1, widening)
+                )
                 channels = outputs
             layers.append(nn.Sequential(*blocks))
         self.layers = nn.Sequential(*layers, *_conv(channels, 1280))
-        self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(1280, num_classes))
+        self.classifier = nn.Sequential(
+            nn.Dropout(p=dropout, inplace=True), nn.Linear(1280, num_classes)
+        )
         init_layers(
-            self, linear=lambda w: nn.init.kaiming_uniform_(w, mode="fan_out", nonlinearity="sigmoid")
+            self,
+            linear=lambda w: nn.init.kaiming_uniform_(w, mode="fan_out", nonlinearity="sigmoid"),
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -66,7 +93,9 @@ class MNASNet(nn.Module):
 
 def _make(width: str) -> tuple[Any, Any]:
     weights = weights_enum(f"MNASNet{width}_Weights", __name__)
-    return weights, builder(f"mnasnet{width}", weights, MNASNet, float(width.replace("_", ".")), module=__name__)
+    return weights, builder(
+        f"mnasnet{width}", weights, MNASNet, float(width.replace("_", ".")), module=__name__
+    )
 
 
 MNASNet0_5_Weights, mnasnet0_5 = _make("0_5")

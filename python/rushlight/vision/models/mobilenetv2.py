@@ -11,16 +11,23 @@ from ._utils import _make_divisible, init_layers, normal
 
 
 class InvertedResidual(nn.Module):
-    """Widened by expand_ratio, convolved channel by channel, narrowed; added to the input where the shape is kept."""
+    """Widened by expand_ratio, convolved channel by channel, narrowed; added to the input where the
+    shape is kept.
+    """
 
     def __init__(
-        self, inp: int, oup: int, stride: int, expand_ratio: int, norm_layer: Callable[..., nn.Module] | None = None
+        self,
+        inp: int,
+        oup: int,
+        stride: int,
+        expand_ratio: int,
+        norm_layer: Callable[..., nn.Module] | None = None,
     ) -> None:
         super().__init__()
         if stride not in (1, 2):
             raise ValueError(f"stride should be 1 or 2 instead of {stride}")
         norm_layer = norm_layer or nn.BatchNorm2d
-        hidden = int(round(inp * expand_ratio))
+        hidden = round(inp * expand_ratio)
         how: dict[str, Any] = {"norm_layer": norm_layer, "activation_layer": nn.ReLU6}
         layers: list[nn.Module] = []
         if expand_ratio != 1:
@@ -36,11 +43,21 @@ class InvertedResidual(nn.Module):
 
 
 # Widening, channels, blocks and stride of each stage.
-_STAGES = [[1, 16, 1, 1], [6, 24, 2, 2], [6, 32, 3, 2], [6, 64, 4, 2], [6, 96, 3, 1], [6, 160, 3, 2], [6, 320, 1, 1]]
+_STAGES = [
+    [1, 16, 1, 1],
+    [6, 24, 2, 2],
+    [6, 32, 3, 2],
+    [6, 64, 4, 2],
+    [6, 96, 3, 1],
+    [6, 160, 3, 2],
+    [6, 320, 1, 1],
+]
 
 
 class MobileNetV2(nn.Module):
-    """Images (N, 3, H, W) to scores (N, num_classes); width_mult multiplies channels, rounded to round_nearest."""
+    """Images (N, 3, H, W) to scores (N, num_classes); width_mult multiplies channels, rounded to
+    round_nearest.
+    """
 
     def __init__(
         self,
@@ -56,7 +73,9 @@ class MobileNetV2(nn.Module):
         block, norm_layer = block or InvertedResidual, norm_layer or nn.BatchNorm2d
         stages = _STAGES if inverted_residual_setting is None else inverted_residual_setting
         if len(stages) == 0 or len(stages[0]) != 4:
-            raise ValueError(f"inverted_residual_setting should be non-empty or a 4-element list, got {stages}")
+            raise ValueError(
+                f"inverted_residual_setting should be non-empty or a 4-element list, got {stages}"
+            )
         how: dict[str, Any] = {"norm_layer": norm_layer, "activation_layer": nn.ReLU6}
         channels = _make_divisible(32 * width_mult, round_nearest)
         self.last_channel = _make_divisible(1280 * max(1.0, width_mult), round_nearest)
@@ -65,12 +84,20 @@ class MobileNetV2(nn.Module):
             outputs = _make_divisible(wanted * width_mult, round_nearest)
             for i in range(count):
                 features.append(
-                    block(channels, outputs, stride if i == 0 else 1, expand_ratio=ratio, norm_layer=norm_layer)
+                    block(
+                        channels,
+                        outputs,
+                        stride if i == 0 else 1,
+                        expand_ratio=ratio,
+                        norm_layer=norm_layer,
+                    )
                 )
                 channels = outputs
         features.append(Conv2dNormActivation(channels, self.last_channel, 1, **how))
         self.features = nn.Sequential(*features)
-        self.classifier = nn.Sequential(nn.Dropout(p=dropout), nn.Linear(self.last_channel, num_classes))
+        self.classifier = nn.Sequential(
+            nn.Dropout(p=dropout), nn.Linear(self.last_channel, num_classes)
+        )
         init_layers(self, linear=normal(0.01))
 
     def forward(self, x: Tensor) -> Tensor:

@@ -15,7 +15,9 @@ SqueezeExcitation = partial(_SqueezeExcitation, scale_activation=nn.Hardsigmoid)
 
 
 class InvertedResidualConfig:
-    """A block: channels before, inside and after it, side, whether channels are weighed, activation, stride."""
+    """A block: channels before, inside and after it, side, whether channels are weighed,
+    activation, stride.
+    """
 
     def __init__(
         self,
@@ -42,7 +44,9 @@ class InvertedResidualConfig:
 
 
 class InvertedResidual(nn.Module):
-    """Widened, convolved channel by channel, weighed, narrowed; added to the input where the shape is kept."""
+    """Widened, convolved channel by channel, weighed, narrowed; added to the input where the shape
+    is kept.
+    """
 
     def __init__(
         self,
@@ -63,12 +67,16 @@ class InvertedResidual(nn.Module):
             layers.append(Conv2dNormActivation(cnf.input_channels, inside, 1, **how))
         stride = 1 if cnf.dilation > 1 else cnf.stride
         layers.append(
-            Conv2dNormActivation(inside, inside, cnf.kernel, stride, dilation=cnf.dilation, groups=inside, **how)
+            Conv2dNormActivation(
+                inside, inside, cnf.kernel, stride, dilation=cnf.dilation, groups=inside, **how
+            )
         )
         if cnf.use_se:
             layers.append(se_layer(inside, _make_divisible(inside // 4, 8)))
         layers.append(
-            Conv2dNormActivation(inside, cnf.out_channels, 1, norm_layer=norm_layer, activation_layer=None)
+            Conv2dNormActivation(
+                inside, cnf.out_channels, 1, norm_layer=norm_layer, activation_layer=None
+            )
         )
         self.block = nn.Sequential(*layers)
         self.use_res_connect = cnf.stride == 1 and cnf.input_channels == cnf.out_channels
@@ -99,7 +107,10 @@ class MobileNetV3(nn.Module):
         block = block or InvertedResidual
         norm_layer = norm_layer or partial(nn.BatchNorm2d, eps=0.001, momentum=0.01)
         how: dict[str, Any] = {"norm_layer": norm_layer, "activation_layer": nn.Hardswish}
-        first, last = inverted_residual_setting[0].input_channels, inverted_residual_setting[-1].out_channels
+        first, last = (
+            inverted_residual_setting[0].input_channels,
+            inverted_residual_setting[-1].out_channels,
+        )
         self.features = nn.Sequential(
             Conv2dNormActivation(3, first, 3, 2, **how),
             *(block(setting, norm_layer) for setting in inverted_residual_setting),
@@ -118,8 +129,8 @@ class MobileNetV3(nn.Module):
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
-# Side, channels inside and after, weighed, activation, stride; from the block named on, the tail: channels that may be
-# halved and strides that may become dilation.
+# Side, channels inside and after, weighed, activation, stride; from the block named on, the tail:
+# channels that may be halved and strides that may become dilation.
 _LARGE = [
     *[(3, 16, 16, False, "RE", 1), (3, 64, 24, False, "RE", 2), (3, 72, 24, False, "RE", 1)],
     *[(5, 72, 40, True, "RE", 2), (5, 120, 40, True, "RE", 1), (5, 120, 40, True, "RE", 1)],
@@ -157,7 +168,11 @@ def _settings(
 
 
 def _mobilenet_v3(
-    arch: str, width_mult: float = 1.0, reduced_tail: bool = False, dilated: bool = False, **kwargs: Any
+    arch: str,
+    width_mult: float = 1.0,
+    reduced_tail: bool = False,
+    dilated: bool = False,
+    **kwargs: Any,
 ) -> MobileNetV3:
     return MobileNetV3(*_settings(arch, width_mult, reduced_tail, dilated), **kwargs)
 
@@ -165,10 +180,18 @@ def _mobilenet_v3(
 MobileNet_V3_Large_Weights = weights_enum("MobileNet_V3_Large_Weights", __name__)
 MobileNet_V3_Small_Weights = weights_enum("MobileNet_V3_Small_Weights", __name__)
 mobilenet_v3_large = builder(
-    "mobilenet_v3_large", MobileNet_V3_Large_Weights, _mobilenet_v3, "mobilenet_v3_large", module=__name__
+    "mobilenet_v3_large",
+    MobileNet_V3_Large_Weights,
+    _mobilenet_v3,
+    "mobilenet_v3_large",
+    module=__name__,
 )
 mobilenet_v3_small = builder(
-    "mobilenet_v3_small", MobileNet_V3_Small_Weights, _mobilenet_v3, "mobilenet_v3_small", module=__name__
+    "mobilenet_v3_small",
+    MobileNet_V3_Small_Weights,
+    _mobilenet_v3,
+    "mobilenet_v3_small",
+    module=__name__,
 )
 
 __all__ = [

@@ -17,7 +17,9 @@ class SimpleStemIN(Conv2dNormActivation):
     """A convolution of 3 x 3 and stride 2."""
 
     def __init__(self, width_in: int, width_out: int, norm_layer, activation_layer) -> None:
-        super().__init__(width_in, width_out, 3, 2, norm_layer=norm_layer, activation_layer=activation_layer)
+        super().__init__(
+            width_in, width_out, 3, 2, norm_layer=norm_layer, activation_layer=activation_layer
+        )
 
 
 class BottleneckTransform(nn.Sequential):
@@ -34,19 +36,27 @@ class BottleneckTransform(nn.Sequential):
         bottleneck_multiplier: float,
         se_ratio: float | None,
     ) -> None:
-        inside = int(round(width_out * bottleneck_multiplier))
+        inside = round(width_out * bottleneck_multiplier)
         how: dict[str, Any] = {"norm_layer": norm_layer, "activation_layer": activation_layer}
         layers: OrderedDict[str, nn.Module] = OrderedDict()
         layers["a"] = Conv2dNormActivation(width_in, inside, 1, **how)
-        layers["b"] = Conv2dNormActivation(inside, inside, 3, stride, groups=inside // group_width, **how)
+        layers["b"] = Conv2dNormActivation(
+            inside, inside, 3, stride, groups=inside // group_width, **how
+        )
         if se_ratio:
-            layers["se"] = SqueezeExcitation(inside, int(round(se_ratio * width_in)), activation=activation_layer)
-        layers["c"] = Conv2dNormActivation(inside, width_out, 1, norm_layer=norm_layer, activation_layer=None)
+            layers["se"] = SqueezeExcitation(
+                inside, round(se_ratio * width_in), activation=activation_layer
+            )
+        layers["c"] = Conv2dNormActivation(
+            inside, width_out, 1, norm_layer=norm_layer, activation_layer=None
+        )
         super().__init__(layers)
 
 
 class ResBottleneckBlock(nn.Module):
-    """A `BottleneckTransform` beside the input, which a convolution fits where the shape changes."""
+    """A `BottleneckTransform` beside the input, which a convolution fits where the shape
+    changes.
+    """
 
     def __init__(
         self,
@@ -88,7 +98,11 @@ class BlockParams:
         se_ratio: float | None = None,
     ) -> None:
         self.depths, self.widths, self.group_widths = depths, widths, group_widths
-        self.bottleneck_multipliers, self.strides, self.se_ratio = bottleneck_multipliers, strides, se_ratio
+        self.bottleneck_multipliers, self.strides, self.se_ratio = (
+            bottleneck_multipliers,
+            strides,
+            se_ratio,
+        )
 
     @classmethod
     def from_init_params(
@@ -102,13 +116,15 @@ class BlockParams:
         se_ratio: float | None = None,
         **kwargs: Any,
     ) -> "BlockParams":
-        """Block i has the power of w_m times w_0 nearest to w_0 + w_a i, in multiples of 8 that groups divide."""
+        """Block i has the power of w_m times w_0 nearest to w_0 + w_a i, in multiples of 8 that
+        groups divide.
+        """
         if w_a < 0 or w_0 <= 0 or w_m <= 1 or w_0 % 8 != 0:
             raise ValueError("Invalid RegNet settings")
         widths = []
         for i in range(depth):
             power = round(math.log((w_0 + w_a * i) / w_0) / math.log(w_m))
-            widths.append(int(round(w_0 * w_m**power / 8)) * 8)
+            widths.append(round(w_0 * w_m**power / 8) * 8)
         stages = sorted(set(widths))
         multipliers = [bottleneck_multiplier] * len(stages)
         groups, fitting = [], []
@@ -117,7 +133,14 @@ class BlockParams:
             group = min(group_width, inside)
             groups.append(group)
             fitting.append(int(_make_divisible(inside, group) / bottleneck_multiplier))
-        return cls([widths.count(w) for w in stages], fitting, groups, multipliers, [2] * len(stages), se_ratio)
+        return cls(
+            [widths.count(w) for w in stages],
+            fitting,
+            groups,
+            multipliers,
+            [2] * len(stages),
+            se_ratio,
+        )
 
 
 class RegNet(nn.Module):
@@ -140,7 +163,9 @@ class RegNet(nn.Module):
         self.stem = stem_type(3, stem_width, norm_layer, activation)
         stages: OrderedDict[str, nn.Module] = OrderedDict()
         width = stem_width
-        every = zip(p.widths, p.strides, p.depths, p.group_widths, p.bottleneck_multipliers, strict=True)
+        every = zip(
+            p.widths, p.strides, p.depths, p.group_widths, p.bottleneck_multipliers, strict=True
+        )
         for i, (outputs, stride, depth, group_width, multiplier) in enumerate(every, 1):
             blocks: OrderedDict[str, nn.Module] = OrderedDict()
             for j in range(depth):

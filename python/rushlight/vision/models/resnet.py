@@ -9,7 +9,9 @@ from ._api import builder, weights_enum
 from ._utils import init_layers
 
 
-def conv3x3(in_planes: int, out_planes: int, stride: int = 1, groups: int = 1, dilation: int = 1) -> nn.Conv2d:
+def conv3x3(
+    in_planes: int, out_planes: int, stride: int = 1, groups: int = 1, dilation: int = 1
+) -> nn.Conv2d:
     """A convolution of 3 x 3 without a bias that keeps the size at stride 1."""
     return nn.Conv2d(in_planes, out_planes, 3, stride, dilation, dilation, groups, bias=False)
 
@@ -101,7 +103,8 @@ class Bottleneck(_Block):
 class ResNet(nn.Module):
     """Images (N, 3, H, W) to scores (N, num_classes), by four stages of blocks.
 
-    replace_stride_with_dilation: for each of the last three stages, whether it is dilated instead of made smaller.
+    replace_stride_with_dilation: for each of the last three stages, whether it is dilated instead
+    of made smaller.
     """
 
     def __init__(
@@ -117,9 +120,15 @@ class ResNet(nn.Module):
     ) -> None:
         super().__init__()
         self._norm_layer = norm_layer or nn.BatchNorm2d
-        dilated = [False, False, False] if replace_stride_with_dilation is None else replace_stride_with_dilation
+        dilated = (
+            [False, False, False]
+            if replace_stride_with_dilation is None
+            else replace_stride_with_dilation
+        )
         if len(dilated) != 3:
-            raise ValueError(f"replace_stride_with_dilation should be None or a 3-element tuple, got {dilated}")
+            raise ValueError(
+                f"replace_stride_with_dilation should be None or a 3-element tuple, got {dilated}"
+            )
         self.inplanes, self.dilation = 64, 1
         self.groups, self.base_width = groups, width_per_group
         self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
@@ -139,7 +148,9 @@ class ResNet(nn.Module):
                 if isinstance(m, _Block) and last is not None and last.weight is not None:
                     nn.init.zeros_(last.weight)
 
-    def _make_layer(self, block, planes: int, blocks: int, stride: int = 1, dilate: bool = False) -> nn.Sequential:
+    def _make_layer(
+        self, block, planes: int, blocks: int, stride: int = 1, dilate: bool = False
+    ) -> nn.Sequential:
         before = self.dilation
         if dilate:
             self.dilation *= stride
@@ -147,13 +158,23 @@ class ResNet(nn.Module):
         outputs = planes * block.expansion
         downsample = None
         if stride != 1 or self.inplanes != outputs:
-            downsample = nn.Sequential(conv1x1(self.inplanes, outputs, stride), self._norm_layer(outputs))
+            downsample = nn.Sequential(
+                conv1x1(self.inplanes, outputs, stride), self._norm_layer(outputs)
+            )
         layers = []
         for i in range(blocks):
             first = (stride, downsample) if i == 0 else (1, None)
             dilation = before if i == 0 else self.dilation
             layers.append(
-                block(self.inplanes, planes, *first, self.groups, self.base_width, dilation, self._norm_layer)
+                block(
+                    self.inplanes,
+                    planes,
+                    *first,
+                    self.groups,
+                    self.base_width,
+                    dilation,
+                    self._norm_layer,
+                )
             )
             self.inplanes = outputs
         return nn.Sequential(*layers)
@@ -169,7 +190,9 @@ def _make(name: str, block: type, layers: list[int], **settings: int) -> tuple[A
         kwargs.update(settings)
 
     weights = weights_enum(f"{name}_Weights", __name__)
-    return weights, builder(name.lower(), weights, ResNet, block, layers, module=__name__, prepare=prepare)
+    return weights, builder(
+        name.lower(), weights, ResNet, block, layers, module=__name__, prepare=prepare
+    )
 
 
 ResNet18_Weights, resnet18 = _make("ResNet18", BasicBlock, [2, 2, 2, 2])

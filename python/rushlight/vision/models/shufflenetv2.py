@@ -16,9 +16,13 @@ def channel_shuffle(x: Tensor, groups: int) -> Tensor:
     return x.view(batch, channels, height, width)
 
 
-def _conv(inputs: int, outputs: int, side: int, stride: int = 1, relu: bool = True) -> list[nn.Module]:
+def _conv(
+    inputs: int, outputs: int, side: int, stride: int = 1, relu: bool = True
+) -> list[nn.Module]:
     """Of 1 x 1 across channels, else channel by channel; normalised."""
-    conv = nn.Conv2d(inputs, outputs, side, stride, side // 2, groups=1 if side == 1 else inputs, bias=False)
+    conv = nn.Conv2d(
+        inputs, outputs, side, stride, side // 2, groups=1 if side == 1 else inputs, bias=False
+    )
     return [conv, nn.BatchNorm2d(outputs), *([nn.ReLU(inplace=True)] if relu else [])]
 
 
@@ -31,13 +35,17 @@ class InvertedResidual(nn.Module):
             raise ValueError("illegal stride value")
         half = oup // 2
         if stride == 1 and inp != half << 1:
-            raise ValueError(f"Invalid combination of stride {stride}, inp {inp} and oup {oup} values.")
+            raise ValueError(
+                f"Invalid combination of stride {stride}, inp {inp} and oup {oup} values."
+            )
         self.stride = stride
         self.branch1 = nn.Sequential(
             *([*_conv(inp, inp, 3, stride, relu=False), *_conv(inp, half, 1)] if stride > 1 else [])
         )
         self.branch2 = nn.Sequential(
-            *_conv(inp if stride > 1 else half, half, 1), *_conv(half, half, 3, stride, relu=False), *_conv(half, half, 1)
+            *_conv(inp if stride > 1 else half, half, 1),
+            *_conv(half, half, 3, stride, relu=False),
+            *_conv(half, half, 1),
         )
 
     def forward(self, x: Tensor) -> Tensor:

@@ -11,7 +11,9 @@ from ._api import builder, weights_enum
 class Fire(nn.Module):
     """Few channels, then many by two convolutions side by side."""
 
-    def __init__(self, inplanes: int, squeeze_planes: int, expand1x1_planes: int, expand3x3_planes: int) -> None:
+    def __init__(
+        self, inplanes: int, squeeze_planes: int, expand1x1_planes: int, expand3x3_planes: int
+    ) -> None:
         super().__init__()
         self.inplanes = inplanes
         self.squeeze = nn.Conv2d(inplanes, squeeze_planes, 1)
@@ -24,11 +26,16 @@ class Fire(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = self.squeeze_activation(self.squeeze(x))
         return torch.cat(
-            (self.expand1x1_activation(self.expand1x1(x)), self.expand3x3_activation(self.expand3x3(x))), 1
+            (
+                self.expand1x1_activation(self.expand1x1(x)),
+                self.expand3x3_activation(self.expand3x3(x)),
+            ),
+            1,
         )
 
 
-# The first convolution's channels and side, and after how many of the eight modules a pooling stands.
+# The first convolution's channels and side, and after how many of the eight modules a pooling
+# stands.
 _VERSIONS = {"1_0": (96, 7, (0, 3, 7)), "1_1": (64, 3, (0, 2, 4))}
 _SQUEEZED = (16, 16, 32, 32, 48, 48, 64, 64)
 

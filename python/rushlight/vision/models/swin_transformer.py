@@ -1,4 +1,6 @@
-"""Swin transformers (Liu 2021) and their second version (2022): attention in windows that are shifted."""
+"""Swin transformers (Liu 2021) and their second version (2022): attention in windows that are
+shifted.
+"""
 
 import math
 from collections.abc import Callable
@@ -17,12 +19,16 @@ from ._utils import depth_rates
 
 def offsets_in_window(window: list[int]) -> list[Tensor]:
     """How far the places of a window lie apart, by each dimension: (L, L) each."""
-    grid = torch.stack(torch.meshgrid(*(torch.arange(size) for size in window), indexing="ij")).flatten(1)
+    grid = torch.stack(
+        torch.meshgrid(*(torch.arange(size) for size in window), indexing="ij")
+    ).flatten(1)
     return list((grid[:, :, None] - grid[:, None, :]).unbind(0))
 
 
 def relative_index(window: list[int]) -> Tensor:
-    """Numbers (L * L) of the pairs of places of a window, the same for pairs that lie equally far apart."""
+    """Numbers (L * L) of the pairs of places of a window, the same for pairs that lie equally far
+    apart.
+    """
     index = torch.zeros((), dtype=torch.int64)
     for apart, size in zip(offsets_in_window(window), window, strict=True):
         index = index * (2 * size - 1) + apart + (size - 1)
@@ -73,7 +79,9 @@ def window_attention(
     logit_scale: Tensor | None = None,
     training: bool = True,
 ) -> Tensor:
-    """Attention (N, *sizes, C) within windows; logit_scale: by cosines, with a factor for each head."""
+    """Attention (N, *sizes, C) within windows; logit_scale: by cosines, with a factor for each
+    head.
+    """
     dims = len(window_size)
     sizes = list(x.shape[1:-1])
     channels = x.shape[-1]
@@ -81,7 +89,9 @@ def window_attention(
     x = F.pad(x, (0, 0, *(p for m in reversed(missing) for p in (0, m))))
     padded = list(x.shape[1:-1])
     # A window as large as the map is not shifted.
-    shift = [0 if w >= size else s for w, size, s in zip(window_size, padded, shift_size, strict=True)]
+    shift = [
+        0 if w >= size else s for w, size, s in zip(window_size, padded, shift_size, strict=True)
+    ]
     along = list(range(1, dims + 1))
     if any(shift):
         x = torch.roll(x, shifts=[-s for s in shift], dims=along)
@@ -90,7 +100,11 @@ def window_attention(
     if logit_scale is not None and bias is not None:
         bias = bias.clone()
         bias[channels : 2 * channels].zero_()
-    every = F.linear(x, weight, bias).unflatten(2, (3, num_heads, channels // num_heads)).permute(2, 0, 3, 1, 4)
+    every = (
+        F.linear(x, weight, bias)
+        .unflatten(2, (3, num_heads, channels // num_heads))
+        .permute(2, 0, 3, 1, 4)
+    )
     q, k, v = every[0], every[1], every[2]
     if logit_scale is not None:
         scores = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).transpose(-2, -1)
@@ -174,11 +188,21 @@ class ShiftedWindowAttention(nn.Module):
 class ShiftedWindowAttentionV2(ShiftedWindowAttention):
     """Attention by cosines; the bias is made by two layers from logarithms of distances."""
 
-    def __init__(self, dim: int, window_size: list[int], shift_size: list[int], num_heads: int, *args: Any, **kwargs: Any):
+    def __init__(
+        self,
+        dim: int,
+        window_size: list[int],
+        shift_size: list[int],
+        num_heads: int,
+        *args: Any,
+        **kwargs: Any,
+    ):
         super().__init__(dim, window_size, shift_size, num_heads, *args, **kwargs)
         self.logit_scale = nn.Parameter(torch.log(10 * torch.ones((num_heads, 1, 1))))
         self.cpb_mlp = nn.Sequential(
-            nn.Linear(2, 512, bias=True), nn.ReLU(inplace=True), nn.Linear(512, num_heads, bias=False)
+            nn.Linear(2, 512, bias=True),
+            nn.ReLU(inplace=True),
+            nn.Linear(512, num_heads, bias=False),
         )
         if self.qkv.bias is not None:
             length = self.qkv.bias.numel() // 3
@@ -186,7 +210,12 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
 
     def define_relative_position_bias_table(self) -> None:
         axes = [torch.arange(1 - size, size, dtype=torch.float32) for size in self.window_size]
-        table = torch.stack(torch.meshgrid(*axes, indexing="ij")).permute(1, 2, 0).contiguous().unsqueeze(0)
+        table = (
+            torch.stack(torch.meshgrid(*axes, indexing="ij"))
+            .permute(1, 2, 0)
+            .contiguous()
+            .unsqueeze(0)
+        )
         for d, size in enumerate(self.window_size):
             table[..., d] /= size - 1
         table *= 8
@@ -202,7 +231,9 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
 
 
 def _neighbours(x: Tensor) -> Tensor:
-    """The four pixels of squares (…, H, W, C) as channels (…, H / 2, W / 2, 4 C); odd sizes are filled with zeros."""
+    """The four pixels of squares (…, H, W, C) as channels (…, H / 2, W / 2, 4 C); odd sizes are
+    filled with zeros.
+    """
     height, width = x.shape[-3:-1]
     x = F.pad(x, (0, 0, 0, width % 2, 0, height % 2))
     return torch.cat([x[..., i::2, j::2, :] for j in (0, 1) for i in (0, 1)], -1)
@@ -258,11 +289,22 @@ class SwinTransformerBlock(nn.Module):
         super().__init__()
         self.norm1 = norm_layer(dim)
         self.attn = attn_layer(
-            dim, window_size, shift_size, num_heads, attention_dropout=attention_dropout, dropout=dropout
+            dim,
+            window_size,
+            shift_size,
+            num_heads,
+            attention_dropout=attention_dropout,
+            dropout=dropout,
         )
         self.stochastic_depth = StochasticDepth(stochastic_depth_prob, "row")
         self.norm2 = norm_layer(dim)
-        self.mlp = MLP(dim, [int(dim * mlp_ratio), dim], activation_layer=nn.GELU, inplace=None, dropout=dropout)
+        self.mlp = MLP(
+            dim,
+            [int(dim * mlp_ratio), dim],
+            activation_layer=nn.GELU,
+            inplace=None,
+            dropout=dropout,
+        )
         for m in self.mlp.modules():
             if isinstance(m, nn.Linear):
                 nn.init.xavier_uniform_(m.weight)
@@ -277,7 +319,12 @@ class SwinTransformerBlock(nn.Module):
 class SwinTransformerBlockV2(SwinTransformerBlock):
     """`SwinTransformerBlock` with cosines, normalised after."""
 
-    def __init__(self, *args: Any, attn_layer: Callable[..., nn.Module] = ShiftedWindowAttentionV2, **kwargs: Any):
+    def __init__(
+        self,
+        *args: Any,
+        attn_layer: Callable[..., nn.Module] = ShiftedWindowAttentionV2,
+        **kwargs: Any,
+    ):
         super().__init__(*args, attn_layer=attn_layer, **kwargs)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -296,7 +343,9 @@ def stages_of_blocks(
     norm_layer: Callable[..., nn.Module],
     **settings: Any,
 ) -> list[nn.Module]:
-    """Stages of blocks, every second one with shifted windows, and what halves the map after each but the last."""
+    """Stages of blocks, every second one with shifted windows, and what halves the map after each
+    but the last.
+    """
     layers: list[nn.Module] = []
     rates = iter(depth_rates(stochastic_depth_prob, sum(depths)))
     for i, depth in enumerate(depths):
@@ -305,7 +354,9 @@ def stages_of_blocks(
         for j in range(depth):
             shift = [0 if j % 2 == 0 else w // 2 for w in window_size]
             how = {"stochastic_depth_prob": next(rates), "norm_layer": norm_layer, **settings}
-            blocks.append(block(dim, num_heads[i], window_size=window_size, shift_size=shift, **how))
+            blocks.append(
+                block(dim, num_heads[i], window_size=window_size, shift_size=shift, **how)
+            )
         layers.append(nn.Sequential(*blocks))
         if downsample is not None and i < len(depths) - 1:
             layers.append(downsample(dim, norm_layer))
@@ -343,7 +394,9 @@ class SwinTransformer(nn.Module):
         super().__init__()
         self.num_classes = num_classes
         norm_layer = norm_layer or partial(nn.LayerNorm, eps=1e-5)
-        patches = nn.Conv2d(3, embed_dim, (patch_size[0], patch_size[1]), (patch_size[0], patch_size[1]))
+        patches = nn.Conv2d(
+            3, embed_dim, (patch_size[0], patch_size[1]), (patch_size[0], patch_size[1])
+        )
         stages = [nn.Sequential(patches, Permute([0, 2, 3, 1]), norm_layer(embed_dim))]
         self.features = nn.Sequential(
             *stages,
@@ -368,20 +421,30 @@ class SwinTransformer(nn.Module):
         return self.head(self.flatten(self.avgpool(x)))
 
 
-def _swin(version: int, window: int, width: int, depth: int, heads: int, rate: float, **kwargs: Any) -> SwinTransformer:
+def _swin(
+    version: int, window: int, width: int, depth: int, heads: int, rate: float, **kwargs: Any
+) -> SwinTransformer:
     if version == 2:
         kwargs = {"block": SwinTransformerBlockV2, "downsample_layer": PatchMergingV2, **kwargs}
     counts = [heads * 2**i for i in range(4)]
     rate = kwargs.pop("stochastic_depth_prob", rate)
     return SwinTransformer(
-        [4, 4], width, [2, 2, depth, 2], counts, [window, window], stochastic_depth_prob=rate, **kwargs
+        [4, 4],
+        width,
+        [2, 2, depth, 2],
+        counts,
+        [window, window],
+        stochastic_depth_prob=rate,
+        **kwargs,
     )
 
 
 def _make(size: str, *settings: float) -> tuple[Any, Any]:
     weights = weights_enum(f"Swin_{size.upper()}_Weights", __name__)
     version, window = (2, 8) if size.startswith("v2") else (1, 7)
-    return weights, builder(f"swin_{size}", weights, _swin, version, window, *settings, module=__name__)
+    return weights, builder(
+        f"swin_{size}", weights, _swin, version, window, *settings, module=__name__
+    )
 
 
 Swin_T_Weights, swin_t = _make("t", 96, 6, 3, 0.2)

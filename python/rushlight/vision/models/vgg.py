@@ -9,10 +9,16 @@ from ._utils import init_layers, normal
 
 
 class VGG(nn.Module):
-    """Features of images, means of 7 x 7 places, and three linear layers: scores (N, num_classes)."""
+    """Features of images, means of 7 x 7 places, and three linear layers: scores (N,
+    num_classes).
+    """
 
     def __init__(
-        self, features: nn.Module, num_classes: int = 1000, init_weights: bool = True, dropout: float = 0.5
+        self,
+        features: nn.Module,
+        num_classes: int = 1000,
+        init_weights: bool = True,
+        dropout: float = 0.5,
     ) -> None:
         super().__init__()
         self.features = features
@@ -63,7 +69,9 @@ def _prepare(weights: Any, kwargs: dict[str, Any]) -> None:
 def _make(depth: int, norm: bool) -> tuple[Any, Any]:
     suffix = "_bn" if norm else ""
     weights = weights_enum(f"VGG{depth}{suffix.upper()}_Weights", __name__)
-    return weights, builder(f"vgg{depth}{suffix}", weights, _vgg, depth, norm, module=__name__, prepare=_prepare)
+    return weights, builder(
+        f"vgg{depth}{suffix}", weights, _vgg, depth, norm, module=__name__, prepare=_prepare
+    )
 
 
 VGG11_Weights, vgg11 = _make(11, False)

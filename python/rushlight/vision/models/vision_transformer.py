@@ -12,6 +12,8 @@ from rushlight import Tensor, nn
 from ..ops.misc import MLP, Conv2dNormActivation
 from ._api import builder, overwrite, weights_enum
 
+_NORM = partial(nn.LayerNorm, eps=1e-6)
+
 
 class ConvStemConfig(NamedTuple):
     """A convolution before the patches."""
@@ -29,7 +31,9 @@ class MLPBlock(MLP):
     _version = 2
 
     def __init__(self, in_dim: int, mlp_dim: int, dropout: float) -> None:
-        super().__init__(in_dim, [mlp_dim, in_dim], activation_layer=nn.GELU, inplace=None, dropout=dropout)
+        super().__init__(
+            in_dim, [mlp_dim, in_dim], activation_layer=nn.GELU, inplace=None, dropout=dropout
+        )
         for m in self.modules():
             if isinstance(m, nn.Linear):
                 nn.init.xavier_uniform_(m.weight)
@@ -57,7 +61,7 @@ class EncoderBlock(nn.Module):
         mlp_dim: int,
         dropout: float,
         attention_dropout: float,
-        norm_layer: Callable[..., nn.Module] = partial(nn.LayerNorm, eps=1e-6),
+        norm_layer: Callable[..., nn.Module] = _NORM,
     ) -> None:
         super().__init__()
         self.num_heads = num_heads
@@ -70,7 +74,9 @@ class EncoderBlock(nn.Module):
         self.mlp = MLPBlock(hidden_dim, mlp_dim, dropout)
 
     def forward(self, input: Tensor) -> Tensor:
-        torch._assert(input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}")
+        torch._assert(
+            input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}"
+        )
         x = self.ln_1(input)
         attended, _ = self.self_attention(x, x, x, need_weights=False)
         x = self.dropout(attended) + input
@@ -89,7 +95,7 @@ class Encoder(nn.Module):
         mlp_dim: int,
         dropout: float,
         attention_dropout: float,
-        norm_layer: Callable[..., nn.Module] = partial(nn.LayerNorm, eps=1e-6),
+        norm_layer: Callable[..., nn.Module] = _NORM,
     ) -> None:
         super().__init__()
         self.pos_embedding = nn.Parameter(torch.empty(1, seq_length, hidden_dim).normal_(std=0.02))
@@ -98,7 +104,9 @@ class Encoder(nn.Module):
             OrderedDict(
                 (
                     f"encoder_layer_{i}",
-                    EncoderBlock(num_heads, hidden_dim, mlp_dim, dropout, attention_dropout, norm_layer),
+                    EncoderBlock(
+                        num_heads, hidden_dim, mlp_dim, dropout, attention_dropout, norm_layer
+                    ),
                 )
                 for i in range(num_layers)
             )
@@ -106,7 +114,9 @@ class Encoder(nn.Module):
         self.ln = norm_layer(hidden_dim)
 
     def forward(self, input: Tensor) -> Tensor:
-        torch._assert(input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}")
+        torch._assert(
+            input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}"
+        )
         return self.ln(self.layers(self.dropout(input + self.pos_embedding)))
 
 
@@ -125,15 +135,24 @@ class VisionTransformer(nn.Module):
         attention_dropout: float = 0.0,
         num_classes: int = 1000,
         representation_size: int | None = None,
-        norm_layer: Callable[..., nn.Module] = partial(nn.LayerNorm, eps=1e-6),
+        norm_layer: Callable[..., nn.Module] = _NORM,
         conv_stem_configs: list[ConvStemConfig] | None = None,
     ) -> None:
         super().__init__()
         if image_size % patch_size != 0:
             raise AssertionError("Input shape indivisible by patch size!")
-        self.image_size, self.patch_size, self.hidden_dim, self.mlp_dim = image_size, patch_size, hidden_dim, mlp_dim
+        self.image_size, self.patch_size, self.hidden_dim, self.mlp_dim = (
+            image_size,
+            patch_size,
+            hidden_dim,
+            mlp_dim,
+        )
         self.attention_dropout, self.dropout = attention_dropout, dropout
-        self.num_classes, self.representation_size, self.norm_layer = num_classes, representation_size, norm_layer
+        self.num_classes, self.representation_size, self.norm_layer = (
+            num_classes,
+            representation_size,
+            norm_layer,
+        )
         if conv_stem_configs is not None:
             stem = nn.Sequential()
             channels = 3
@@ -154,7 +173,16 @@ class VisionTransformer(nn.Module):
         self.class_token = nn.Parameter(torch.zeros(1, 1, hidden_dim))
         self.seq_length = (image_size // patch_size) ** 2 + 1
         self.encoder = Encoder(
-            *(self.seq_length, num_layers, num_heads, hidden_dim, mlp_dim, dropout, attention_dropout, norm_layer)
+            *(
+                self.seq_length,
+                num_layers,
+                num_heads,
+                hidden_dim,
+                mlp_dim,
+                dropout,
+                attention_dropout,
+                norm_layer,
+            )
         )
         heads: OrderedDict[str, nn.Module] = OrderedDict()
         inputs = hidden_dim
@@ -182,7 +210,10 @@ class VisionTransformer(nn.Module):
     def _process_input(self, x: Tensor) -> Tensor:
         """Patches (N, L, hidden_dim) of images."""
         for side, size in (("height", x.shape[2]), ("width", x.shape[3])):
-            torch._assert(size == self.image_size, f"Wrong image {side}! Expected {self.image_size} but got {size}!")
+            torch._assert(
+                size == self.image_size,
+                f"Wrong image {side}! Expected {self.image_size} but got {size}!",
+            )
         return self.conv_proj(x).flatten(2).permute(0, 2, 1)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -191,7 +222,9 @@ class VisionTransformer(nn.Module):
         return self.heads(self.encoder(x)[:, 0])
 
 
-def _vit(patch_size: int, num_layers: int, num_heads: int, hidden_dim: int, mlp_dim: int, **kwargs: Any):
+def _vit(
+    patch_size: int, num_layers: int, num_heads: int, hidden_dim: int, mlp_dim: int, **kwargs: Any
+):
     size = kwargs.pop("image_size", 224)
     return VisionTransformer(size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, **kwargs)
 
@@ -203,7 +236,9 @@ def _prepare(weights: Any, kwargs: dict[str, Any]) -> None:
 
 def _make(size: str, *settings: int) -> tuple[Any, Any]:
     weights = weights_enum(f"ViT_{size.upper()}_Weights", __name__)
-    return weights, builder(f"vit_{size}", weights, _vit, *settings, module=__name__, prepare=_prepare)
+    return weights, builder(
+        f"vit_{size}", weights, _vit, *settings, module=__name__, prepare=_prepare
+    )
 
 
 ViT_B_16_Weights, vit_b_16 = _make("b_16", 16, 12, 12, 768, 3072)
@@ -220,7 +255,9 @@ def interpolate_embeddings(
     interpolation_mode: str = "bicubic",
     reset_heads: bool = False,
 ) -> "OrderedDict[str, Tensor]":
-    """Weights of a vision transformer for images of another size: embeddings of places are resampled."""
+    """Weights of a vision transformer for images of another size: embeddings of places are
+    resampled.
+    """
     key = "encoder.pos_embedding"
     token, places = model_state[key].split([1, model_state[key].shape[1] - 1], dim=1)
     before, after = math.isqrt(places.shape[1]), image_size // patch_size
@@ -228,7 +265,9 @@ def interpolate_embeddings(
         raise ValueError(f"seq_length is not a perfect square: {places.shape[1]} places")
     if after != before:
         grid = places.transpose(1, 2).unflatten(2, (before, before))
-        grid = nn.functional.interpolate(grid, size=after, mode=interpolation_mode, align_corners=True)
+        grid = nn.functional.interpolate(
+            grid, size=after, mode=interpolation_mode, align_corners=True
+        )
         model_state[key] = torch.cat((token, grid.flatten(2).transpose(1, 2)), dim=1)
     if reset_heads:
         return OrderedDict((k, v) for k, v in model_state.items() if not k.startswith("heads"))

@@ -1,4 +1,8 @@
-"""Ops of computer vision: boxes, windows of any size, convolution with moved taps, blocks and losses."""
+"""Ops of computer vision: boxes, windows of any size, convolution with moved taps, blocks and
+losses.
+"""
+
+# ruff: noqa: F401  # its modules and what they hold are names of the package
 
 from . import boxes, misc, poolers
 from .boxes import (
@@ -30,7 +34,14 @@ from .losses import (
     generalized_box_iou_loss,
     sigmoid_focal_loss,
 )
-from .misc import MLP, Conv2dNormActivation, Conv3dNormActivation, FrozenBatchNorm2d, Permute, SqueezeExcitation
+from .misc import (
+    MLP,
+    Conv2dNormActivation,
+    Conv3dNormActivation,
+    FrozenBatchNorm2d,
+    Permute,
+    SqueezeExcitation,
+)
 from .poolers import MultiScaleRoIAlign
 from .rois import (
     PSRoIAlign,
@@ -42,5 +53,3 @@ from .rois import (
     roi_align,
     roi_pool,
 )
-
-__all__ = [name for name in dir() if not name.startswith("_")]

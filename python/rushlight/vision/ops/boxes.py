@@ -1,8 +1,8 @@
 """Boxes: formats, areas, overlaps, and which of many to keep.
 
-Boxes are tensors (..., 4), as a rule (N, 4), of any real dtype. Formats: "xyxy" (two corners), "xywh" (a corner
-and the size), "cxcywh" (the centre and the size); turned by degrees, counterclockwise: "xywhr", "cxcywhr", and
-"xyxyxyxy" (four corners).
+Boxes are tensors (..., 4), as a rule (N, 4), of any real dtype. Formats: "xyxy" (two corners),
+"xywh" (a corner and the size), "cxcywh" (the centre and the size); turned by degrees,
+counterclockwise: "xywhr", "cxcywhr", and "xyxyxyxy" (four corners).
 """
 
 import math
@@ -20,14 +20,16 @@ _TURNED = ("xywhr", "cxcywhr", "xyxyxyxy")
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """Indices (int64) of the boxes (N, 4) that remain, by falling scores (N).
 
-    The box with the highest score is kept and all that overlap it by an IoU above the threshold are dropped, then
-    the next, and so on. RuntimeError for other shapes, or dtypes that differ.
+    The box with the highest score is kept and all that overlap it by an IoU above the threshold are
+    dropped, then the next, and so on. RuntimeError for other shapes, or dtypes that differ.
     """
     return _ops.nms(boxes, scores, iou_threshold)
 
 
 def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
-    """`nms` among boxes (N, 4) of the same class each: idxs (N) are their classes. Indices by falling scores."""
+    """`nms` among boxes (N, 4) of the same class each: idxs (N) are their classes. Indices by
+    falling scores.
+    """
     if boxes.numel() == 0:
         return torch.empty((0,), dtype=torch.int64, device=boxes.device)
     if boxes.numel() > 4000:
@@ -95,7 +97,10 @@ def _to_turned_corner(boxes: Tensor, fmt: str) -> Tensor:
         return torch.stack((*_turned_towards(x, y, -w / 2, -h / 2, r), w, h, r), -1)
     x1, y1, x2, y2, x3, y3 = boxes.unbind(-1)[:6]
     degrees = torch.atan2(y1 - y2, x2 - x1) * 180 / math.pi
-    width, height = ((x2 - x1) ** 2 + (y1 - y2) ** 2).sqrt(), ((x3 - x2) ** 2 + (y3 - y2) ** 2).sqrt()
+    width, height = (
+        ((x2 - x1) ** 2 + (y1 - y2) ** 2).sqrt(),
+        ((x3 - x2) ** 2 + (y3 - y2) ** 2).sqrt(),
+    )
     return torch.stack((x1, y1, width, height, degrees), -1)
 
 
@@ -105,13 +110,16 @@ def _as_before(boxes: Tensor, like: Tensor) -> Tensor:
 
 
 def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
-    """Boxes (..., 4), turned ones (..., 5) or (..., 8), in another format; a copy where the formats are equal.
+    """Boxes (..., 4), turned ones (..., 5) or (..., 8), in another format; a copy where the formats
+    are equal.
 
     ValueError for an unknown format, NotImplementedError between upright and turned ones.
     """
     known = (*_UPRIGHT, *_TURNED)
     if in_fmt not in known or out_fmt not in known:
-        raise ValueError(f"Unsupported Bounding Box Conversions for given in_fmt {in_fmt} and out_fmt {out_fmt}")
+        raise ValueError(
+            f"Unsupported Bounding Box Conversions for given in_fmt {in_fmt} and out_fmt {out_fmt}"
+        )
     if in_fmt == out_fmt:
         return boxes.clone()
     if in_fmt in _UPRIGHT and out_fmt in _UPRIGHT:
@@ -119,8 +127,14 @@ def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
         return corners if out_fmt == "xyxy" else _from_corners(corners, out_fmt)
     if in_fmt in _TURNED and out_fmt in _TURNED:
         corner = boxes if in_fmt == "xywhr" else _as_before(_to_turned_corner(boxes, in_fmt), boxes)
-        return corner if out_fmt == "xywhr" else _as_before(_from_turned_corner(corner, out_fmt), boxes)
-    raise NotImplementedError(f"Unsupported Bounding Box Conversions for given in_fmt {in_fmt} and out_fmt {out_fmt}")
+        return (
+            corner
+            if out_fmt == "xywhr"
+            else _as_before(_from_turned_corner(corner, out_fmt), boxes)
+        )
+    raise NotImplementedError(
+        f"Unsupported Bounding Box Conversions for given in_fmt {in_fmt} and out_fmt {out_fmt}"
+    )
 
 
 # ---- areas and overlaps ----
@@ -144,7 +158,9 @@ def _ends(boxes: Tensor, fmt: str) -> tuple[Tensor, Tensor]:
 
 
 class _Pairs:
-    """All pairs of boxes (..., N, 4) and (..., M, 4): what they have in common, cover, and are enclosed by."""
+    """All pairs of boxes (..., N, 4) and (..., M, 4): what they have in common, cover, and are
+    enclosed by.
+    """
 
     def __init__(self, boxes1: Tensor, boxes2: Tensor, fmt: str = "xyxy") -> None:
         first, second = _ends(boxes1, fmt), _ends(boxes2, fmt)
@@ -152,7 +168,9 @@ class _Pairs:
         self.high = first[1][..., :, None, :], second[1][..., None, :, :]
         sides = widened(torch.min(*self.high) - torch.max(*self.low)).clamp(min=0)
         common = sides[..., 0] * sides[..., 1]
-        self.union = box_area(boxes1, fmt)[..., :, None] + box_area(boxes2, fmt)[..., None, :] - common
+        self.union = (
+            box_area(boxes1, fmt)[..., :, None] + box_area(boxes2, fmt)[..., None, :] - common
+        )
         self.common = common
         self.iou = common / self.union
 
@@ -180,7 +198,9 @@ def box_iou(boxes1: Tensor, boxes2: Tensor, fmt: str = "xyxy") -> Tensor:
     ValueError for an unknown format. Turned boxes raise NotImplementedError.
     """
     if fmt in _TURNED:
-        raise NotImplementedError(f"box_iou: boxes of format '{fmt}' are turned; only upright ones are supported")
+        raise NotImplementedError(
+            f"box_iou: boxes of format '{fmt}' are turned; only upright ones are supported"
+        )
     if fmt not in _UPRIGHT:
         raise ValueError(
             f"Unsupported format '{fmt}'. Supported axis-aligned formats: {_UPRIGHT}. "
@@ -198,7 +218,9 @@ def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
 
 
 def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-07) -> Tensor:
-    """IoU less the squared distance of the centres, over that of the enclosing box's corners: (N, M)."""
+    """IoU less the squared distance of the centres, over that of the enclosing box's corners: (N,
+    M).
+    """
     return _Pairs(widened(boxes1), widened(boxes2)).distance_iou(eps)
 
 
@@ -213,7 +235,9 @@ def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-07) -> Tens
 
 
 def masks_to_boxes(masks: Tensor) -> Tensor:
-    """The smallest boxes (N, 4), float32, around what is not zero in masks (N, H, W); zeros where nothing is."""
+    """The smallest boxes (N, 4), float32, around what is not zero in masks (N, H, W); zeros where
+    nothing is.
+    """
     if masks.numel() == 0:
         return torch.zeros((0, 4), device=masks.device)
     sides = []

@@ -21,9 +21,10 @@ def deform_conv2d(
 ) -> Tensor:
     """Convolution of images (N, C, H, W) with weight (O, C / groups, kh, kw) whose taps are moved.
 
-    offset (N, 2 * offset groups * kh * kw, H', W') moves the taps by rows and columns, pair by pair, for each
-    group of channels; mask (N, offset groups * kh * kw, H', W') multiplies what they see. The result is
-    (N, O, H', W'). RuntimeError for shapes that do not fit, or dtypes that differ.
+    offset (N, 2 * offset groups * kh * kw, H', W') moves the taps by rows and columns, pair by
+    pair, for each group of channels; mask (N, offset groups * kh * kw, H', W') multiplies what they
+    see. The result is (N, O, H', W'). RuntimeError for shapes that do not fit, or dtypes that
+    differ.
     """
     return _ops.deform_conv2d(input, offset, weight, bias, stride, padding, dilation, mask)
 
@@ -49,7 +50,9 @@ class DeformConv2d(nn.Module):
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = n_of(kernel_size, 2), n_of(stride, 2)
         self.padding, self.dilation = n_of(padding, 2), n_of(dilation, 2)
-        self.weight = nn.Parameter(torch.empty(out_channels, in_channels // groups, *self.kernel_size))
+        self.weight = nn.Parameter(
+            torch.empty(out_channels, in_channels // groups, *self.kernel_size)
+        )
         if bias:
             self.bias = nn.Parameter(torch.empty(out_channels))
         else:
@@ -69,7 +72,10 @@ class DeformConv2d(nn.Module):
         )
 
     def extra_repr(self) -> str:
-        said = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        said = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}"
+        )
         said += f", padding={self.padding}" if self.padding != (0, 0) else ""
         said += f", dilation={self.dilation}" if self.dilation != (1, 1) else ""
         said += f", groups={self.groups}" if self.groups != 1 else ""

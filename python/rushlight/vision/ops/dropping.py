@@ -7,7 +7,8 @@ from rushlight import Tensor, nn
 
 
 def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) -> Tensor:
-    """`input`, or zeros with probability p: all of it (mode "batch") or each sample by itself ("row").
+    """`input`, or zeros with probability p: all of it (mode "batch") or each sample by itself
+    ("row").
 
     What survives is divided by 1 - p. ValueError for other probabilities and modes.
     """
@@ -55,7 +56,9 @@ def _drop_blocks(
     gamma = p / block**dims
     for size, room in zip(sizes, rooms, strict=True):
         gamma *= size / room
-    seeds = F.pad(input.new_empty([*input.shape[:2], *rooms]).bernoulli_(gamma), [block // 2] * (2 * dims))
+    seeds = F.pad(
+        input.new_empty([*input.shape[:2], *rooms]).bernoulli_(gamma), [block // 2] * (2 * dims)
+    )
     pool = F.max_pool2d if dims == 2 else F.max_pool3d
     kept = 1 - pool(seeds, block, stride=1, padding=block // 2)
     scale = kept.numel() / (eps + kept.sum())
@@ -63,9 +66,15 @@ def _drop_blocks(
 
 
 def drop_block2d(
-    input: Tensor, p: float, block_size: int, inplace: bool = False, eps: float = 1e-06, training: bool = True
+    input: Tensor,
+    p: float,
+    block_size: int,
+    inplace: bool = False,
+    eps: float = 1e-06,
+    training: bool = True,
 ) -> Tensor:
-    """Images (N, C, H, W) with square blocks set to zero, a share p of each in the mean, and the rest scaled up.
+    """Images (N, C, H, W) with square blocks set to zero, a share p of each in the mean, and the
+    rest scaled up.
 
     ValueError for other probabilities and shapes, and for blocks of an even side.
     """
@@ -73,7 +82,12 @@ def drop_block2d(
 
 
 def drop_block3d(
-    input: Tensor, p: float, block_size: int, inplace: bool = False, eps: float = 1e-06, training: bool = True
+    input: Tensor,
+    p: float,
+    block_size: int,
+    inplace: bool = False,
+    eps: float = 1e-06,
+    training: bool = True,
 ) -> Tensor:
     """`drop_block2d` of volumes (N, C, D, H, W)."""
     return _drop_blocks(input, p, block_size, inplace, eps, training, 3)
@@ -84,7 +98,9 @@ class DropBlock2d(nn.Module):
 
     _drop = staticmethod(drop_block2d)
 
-    def __init__(self, p: float, block_size: int, inplace: bool = False, eps: float = 1e-06) -> None:
+    def __init__(
+        self, p: float, block_size: int, inplace: bool = False, eps: float = 1e-06
+    ) -> None:
         super().__init__()
         self.p, self.block_size, self.inplace, self.eps = p, block_size, inplace, eps
 
@@ -92,7 +108,10 @@ class DropBlock2d(nn.Module):
         return self._drop(input, self.p, self.block_size, self.inplace, self.eps, self.training)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(p={self.p}, block_size={self.block_size}, inplace={self.inplace})"
+        return (
+            f"{type(self).__name__}(p={self.p}, block_size={self.block_size}, "
+            f"inplace={self.inplace})"
+        )
 
 
 class DropBlock3d(DropBlock2d):

@@ -10,17 +10,22 @@ from .misc import Conv2dNormActivation
 
 
 class ExtraFPNBlock(nn.Module):
-    """Makes more maps: from the results, the maps they were made from, and names, to results and names."""
+    """Makes more maps: from the results, the maps they were made from, and names, to results and
+    names.
+    """
 
-    def forward(self, results: list[Tensor], x: list[Tensor], names: list[str]) -> tuple[list[Tensor], list[str]]:
+    def forward(
+        self, results: list[Tensor], x: list[Tensor], names: list[str]
+    ) -> tuple[list[Tensor], list[str]]:
         raise NotImplementedError
 
 
 class FeaturePyramidNetwork(nn.Module):
-    """Maps (N, in_channels_list[i], H_i, W_i), each half as large as the one before, to maps of out_channels.
+    """Maps (N, in_channels_list[i], H_i, W_i), each half as large as the one before, to maps of
+    out_channels.
 
-    From the smallest map on each is enlarged and added to the next, then smoothed. Takes and gives an ordered dict;
-    extra_blocks appends to it.
+    From the smallest map on each is enlarged and added to the next, then smoothed. Takes and gives
+    an ordered dict; extra_blocks appends to it.
     """
 
     def __init__(
@@ -36,7 +41,12 @@ class FeaturePyramidNetwork(nn.Module):
 
         def conv(channels: int, kernel: int) -> nn.Module:
             return Conv2dNormActivation(
-                channels, out_channels, kernel, padding=kernel // 2, norm_layer=norm_layer, activation_layer=None
+                channels,
+                out_channels,
+                kernel,
+                padding=kernel // 2,
+                norm_layer=norm_layer,
+                activation_layer=None,
             )
 
         # Layers draw their numbers in pairs: one map's two, then the next one's.
@@ -49,7 +59,9 @@ class FeaturePyramidNetwork(nn.Module):
                 if module.bias is not None:
                     nn.init.constant_(module.bias, 0)
         if extra_blocks is not None and not isinstance(extra_blocks, ExtraFPNBlock):
-            raise TypeError(f"extra_blocks should be of type ExtraFPNBlock not {type(extra_blocks)}")
+            raise TypeError(
+                f"extra_blocks should be of type ExtraFPNBlock not {type(extra_blocks)}"
+            )
         self.extra_blocks = extra_blocks
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args, **kwargs):
@@ -69,7 +81,9 @@ class FeaturePyramidNetwork(nn.Module):
         names, maps = list(x.keys()), list(x.values())
         results: list[Tensor] = []
         above: Tensor | None = None
-        for inner, layer, each in reversed(list(zip(self.inner_blocks, self.layer_blocks, maps, strict=True))):
+        for inner, layer, each in reversed(
+            list(zip(self.inner_blocks, self.layer_blocks, maps, strict=True))
+        ):
             lateral = inner(each)
             if above is not None:
                 lateral = lateral + F.interpolate(above, size=lateral.shape[-2:], mode="nearest")
@@ -83,12 +97,16 @@ class FeaturePyramidNetwork(nn.Module):
 class LastLevelMaxPool(ExtraFPNBlock):
     """One more map, "pool": every second pixel of the last result."""
 
-    def forward(self, results: list[Tensor], x: list[Tensor], names: list[str]) -> tuple[list[Tensor], list[str]]:
+    def forward(
+        self, results: list[Tensor], x: list[Tensor], names: list[str]
+    ) -> tuple[list[Tensor], list[str]]:
         return [*results, F.max_pool2d(results[-1], 1, stride=2)], [*names, "pool"]
 
 
 class LastLevelP6P7(ExtraFPNBlock):
-    """Two more maps, "p6" and "p7", by convolutions of stride 2, from the last result or the last map."""
+    """Two more maps, "p6" and "p7", by convolutions of stride 2, from the last result or the last
+    map.
+    """
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
@@ -99,6 +117,8 @@ class LastLevelP6P7(ExtraFPNBlock):
             nn.init.constant_(conv.bias, 0)
         self.use_P5 = in_channels == out_channels
 
-    def forward(self, results: list[Tensor], x: list[Tensor], names: list[str]) -> tuple[list[Tensor], list[str]]:
+    def forward(
+        self, results: list[Tensor], x: list[Tensor], names: list[str]
+    ) -> tuple[list[Tensor], list[str]]:
         p6 = self.p6((results if self.use_P5 else x)[-1])
         return [*results, p6, self.p7(F.relu(p6))], [*names, "p6", "p7"]

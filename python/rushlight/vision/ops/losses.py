@@ -1,4 +1,6 @@
-"""Losses of detectors: of boxes (N, 4) that belong together row by row, and of unbalanced classes."""
+"""Losses of detectors: of boxes (N, 4) that belong together row by row, and of unbalanced
+classes.
+"""
 
 import rushlight as torch
 import rushlight.nn.functional as F
@@ -12,7 +14,9 @@ class _Rows:
     """Rows of two tensors of boxes: their overlap and the box around both."""
 
     def __init__(self, boxes1: Tensor, boxes2: Tensor, eps: float) -> None:
-        first, second = (b if b.dtype in (torch.float32, torch.float64) else b.float() for b in (boxes1, boxes2))
+        first, second = (
+            b if b.dtype in (torch.float32, torch.float64) else b.float() for b in (boxes1, boxes2)
+        )
         self.low, self.high = (first[..., :2], second[..., :2]), (first[..., 2:], second[..., 2:])
         self.sides = self.high[0] - self.low[0], self.high[1] - self.low[1]
         inner = torch.min(*self.high) - torch.max(*self.low)
@@ -29,19 +33,29 @@ class _Rows:
         return 1 - self.iou + apart / ((self.outer**2).sum(-1) + eps)
 
 
-def generalized_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07) -> Tensor:
-    """1 less the generalised IoU of boxes (N, 4), row by row. ValueError for an unknown reduction."""
+def generalized_box_iou_loss(
+    boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07
+) -> Tensor:
+    """1 less the generalised IoU of boxes (N, 4), row by row. ValueError for an unknown
+    reduction.
+    """
     rows = _Rows(boxes1, boxes2, eps)
     area = rows.outer[..., 0] * rows.outer[..., 1]
-    return reduced(1 - (rows.iou - (area - rows.union) / (area + eps)), reduction, empty_is_zero=True)
+    return reduced(
+        1 - (rows.iou - (area - rows.union) / (area + eps)), reduction, empty_is_zero=True
+    )
 
 
-def distance_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07) -> Tensor:
+def distance_box_iou_loss(
+    boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07
+) -> Tensor:
     """1 less the distance IoU of boxes (N, 4), row by row. ValueError for an unknown reduction."""
     return reduced(_Rows(boxes1, boxes2, eps).distance_loss(eps), reduction, empty_is_zero=True)
 
 
-def complete_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07) -> Tensor:
+def complete_box_iou_loss(
+    boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07
+) -> Tensor:
     """1 less the complete IoU of boxes (N, 4), row by row. ValueError for an unknown reduction."""
     rows = _Rows(boxes1, boxes2, eps)
     v = _aspect_difference(*rows.sides)
@@ -55,14 +69,19 @@ def sigmoid_focal_loss(
 ) -> Tensor:
     """Binary cross entropy of logits in which easy examples count less.
 
-    inputs and targets (0 or 1, floating) have one shape. alpha weighs positive examples, 1 - alpha negative ones
-    (-1: none); gamma is the power of 1 - p. ValueError for other alphas and unknown reductions.
+    inputs and targets (0 or 1, floating) have one shape. alpha weighs positive examples, 1 - alpha
+    negative ones (-1: none); gamma is the power of 1 - p. ValueError for other alphas and unknown
+    reductions.
     """
     if alpha != -1 and not 0 <= alpha <= 1:
-        raise ValueError(f"Invalid alpha value: {alpha}. alpha must be in the range [0,1] or -1 for ignore.")
+        raise ValueError(
+            f"Invalid alpha value: {alpha}. alpha must be in the range [0,1] or -1 for ignore."
+        )
     p = inputs.sigmoid()
     right = p * targets + (1 - p) * (1 - targets)
-    loss = F.binary_cross_entropy_with_logits(inputs, targets, reduction="none") * (1 - right) ** gamma
+    loss = (
+        F.binary_cross_entropy_with_logits(inputs, targets, reduction="none") * (1 - right) ** gamma
+    )
     if alpha >= 0:
         loss = (alpha * targets + (1 - alpha) * (1 - targets)) * loss
     return reduced(loss, reduction)

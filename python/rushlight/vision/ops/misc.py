@@ -10,12 +10,19 @@ from ._shared import n_of
 
 
 class FrozenBatchNorm2d(nn.Module):
-    """Batch normalisation (N, C, H, W) with statistics and factors that never change: all are buffers."""
+    """Batch normalisation (N, C, H, W) with statistics and factors that never change: all are
+    buffers.
+    """
 
     def __init__(self, num_features: int, eps: float = 1e-05) -> None:
         super().__init__()
         self.eps = eps
-        for name, fill in (("weight", 1.0), ("bias", 0.0), ("running_mean", 0.0), ("running_var", 1.0)):
+        for name, fill in (
+            ("weight", 1.0),
+            ("bias", 0.0),
+            ("running_mean", 0.0),
+            ("running_var", 1.0),
+        ):
             self.register_buffer(name, torch.full((num_features,), fill))
 
     def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs):
@@ -53,10 +60,14 @@ class ConvNormActivation(nn.Sequential):
         conv_layer: Callable[..., nn.Module] = nn.Conv2d,
     ) -> None:
         if padding is None:
-            dims = max(len(v) if isinstance(v, list | tuple) else 0 for v in (kernel_size, dilation))
+            dims = max(
+                len(v) if isinstance(v, list | tuple) else 0 for v in (kernel_size, dilation)
+            )
             if dims:
                 kernel_size, dilation = n_of(kernel_size, dims), n_of(dilation, dims)
-                padding = tuple((k - 1) // 2 * d for k, d in zip(kernel_size, dilation, strict=True))
+                padding = tuple(
+                    (k - 1) // 2 * d for k, d in zip(kernel_size, dilation, strict=True)
+                )
             else:
                 padding = (kernel_size - 1) // 2 * dilation
         layers: list[nn.Module] = [
@@ -74,7 +85,9 @@ class ConvNormActivation(nn.Sequential):
         if norm_layer is not None:
             layers.append(norm_layer(out_channels))
         if activation_layer is not None:
-            layers.append(activation_layer() if inplace is None else activation_layer(inplace=inplace))
+            layers.append(
+                activation_layer() if inplace is None else activation_layer(inplace=inplace)
+            )
         super().__init__(*layers)
         self.out_channels = out_channels
 
@@ -139,7 +152,9 @@ class SqueezeExcitation(nn.Module):
 
 
 class MLP(nn.Sequential):
-    """Linear layers from in_channels through hidden_channels; all but the last with norm and activation."""
+    """Linear layers from in_channels through hidden_channels; all but the last with norm and
+    activation.
+    """
 
     def __init__(
         self,
@@ -153,7 +168,9 @@ class MLP(nn.Sequential):
     ) -> None:
         how = {} if inplace is None else {"inplace": inplace}
         layers: list[nn.Module] = []
-        for inputs, outputs in zip([in_channels, *hidden_channels[:-2]], hidden_channels[:-1], strict=False):
+        for inputs, outputs in zip(
+            [in_channels, *hidden_channels[:-2]], hidden_channels[:-1], strict=False
+        ):
             layers.append(nn.Linear(inputs, outputs, bias=bias))
             if norm_layer is not None:
                 layers.append(norm_layer(outputs))

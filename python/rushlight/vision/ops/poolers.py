@@ -13,8 +13,9 @@ from .rois import numbered, roi_align
 class MultiScaleRoIAlign(nn.Module):
     """`roi_align` from one of several maps (N, C, H_i, W_i): larger boxes from smaller maps.
 
-    A box whose side (the root of its area) is canonical_scale belongs to level canonical_level, one twice as large to
-    the next. Takes a dict of maps, boxes (L, 4) of each image and the images' sizes; gives (K, C, height, width).
+    A box whose side (the root of its area) is canonical_scale belongs to level canonical_level, one
+    twice as large to the next. Takes a dict of maps, boxes (L, 4) of each image and the images'
+    sizes; gives (K, C, height, width).
     """
 
     def __init__(
@@ -34,9 +35,13 @@ class MultiScaleRoIAlign(nn.Module):
     def _scales(self, maps: list[Tensor], image_shapes: list[tuple[int, int]]) -> list[float]:
         """Of each map, a power of two, measured along the height."""
         tallest = max(shape[0] for shape in image_shapes)
-        return [2.0 ** float(torch.tensor(each.shape[-2] / tallest).log2().round()) for each in maps]
+        return [
+            2.0 ** float(torch.tensor(each.shape[-2] / tallest).log2().round()) for each in maps
+        ]
 
-    def forward(self, x: dict[str, Tensor], boxes: list[Tensor], image_shapes: list[tuple[int, int]]) -> Tensor:
+    def forward(
+        self, x: dict[str, Tensor], boxes: list[Tensor], image_shapes: list[tuple[int, int]]
+    ) -> Tensor:
         maps = [value for name, value in x.items() if name in self.featmap_names]
         scales = self._scales(maps, image_shapes)
         rois = numbered(boxes)
@@ -55,6 +60,7 @@ class MultiScaleRoIAlign(nn.Module):
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(featmap_names={self.featmap_names}, output_size={self.output_size}, "
+            f"{type(self).__name__}(featmap_names={self.featmap_names}, "
+            f"output_size={self.output_size}, "
             f"sampling_ratio={self.sampling_ratio})"
         )

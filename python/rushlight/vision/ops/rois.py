@@ -1,9 +1,10 @@
-"""Boxes of images as windows of one size: means between pixels (align) and largest or mean pixels (pool).
+"""Boxes of images as windows of one size: means between pixels (align) and largest or mean pixels
+(pool).
 
-Boxes are (K, 5), with the number of their image in front, or a list with one (L, 4) for each image; corners in the
-coordinates of an image that spatial_scale takes to the input's (N, C, H, W). Results are (K, C, height, width),
-for the position-sensitive ones (ps_) (K, C / (height * width), height, width). All have first and second
-derivatives by the input, none by the boxes.
+Boxes are (K, 5), with the number of their image in front, or a list with one (L, 4) for each image;
+corners in the coordinates of an image that spatial_scale takes to the input's (N, C, H, W). Results
+are (K, C, height, width), for the position-sensitive ones (ps_) (K, C / (height * width), height,
+width). All have first and second derivatives by the input, none by the boxes.
 """
 
 import rushlight as torch
@@ -23,7 +24,9 @@ def numbered(boxes: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
 def _rois(boxes: Boxes) -> Tensor:
     if isinstance(boxes, list | tuple):
         if any(b.dim() != 2 or b.size(1) != 4 for b in boxes):
-            raise AssertionError("The shape of the tensor in the boxes list is not correct as List[Tensor[L, 4]]")
+            raise AssertionError(
+                "The shape of the tensor in the boxes list is not correct as List[Tensor[L, 4]]"
+            )
         return numbered(boxes)
     if not isinstance(boxes, Tensor):
         raise AssertionError("boxes is expected to be a Tensor[L, 5] or a List[Tensor[K, 4]]")
@@ -42,20 +45,29 @@ def roi_align(
 ) -> Tensor:
     """Means of samples between the pixels in each of the bins that boxes are cut into.
 
-    sampling_ratio: samples by the height and by the width of a bin; 0 or less: as many as it has pixels. aligned:
-    coordinates are those of pixels' middles, half a pixel less. AssertionError for boxes of other shapes,
-    RuntimeError for a dtype that is not the input's and for a box of an image that is not there.
+    sampling_ratio: samples by the height and by the width of a bin; 0 or less: as many as it has
+    pixels. aligned: coordinates are those of pixels' middles, half a pixel less. AssertionError for
+    boxes of other shapes, RuntimeError for a dtype that is not the input's and for a box of an
+    image that is not there.
     """
     height, width = n_of(output_size, 2)
-    return _ops._roi_average(input, _rois(boxes), spatial_scale, height, width, sampling_ratio, aligned, "align")
+    return _ops._roi_average(
+        input, _rois(boxes), spatial_scale, height, width, sampling_ratio, aligned, "align"
+    )
 
 
 def ps_roi_align(
-    input: Tensor, boxes: Boxes, output_size: int | tuple[int, int], spatial_scale: float = 1.0, sampling_ratio: int = -1
+    input: Tensor,
+    boxes: Boxes,
+    output_size: int | tuple[int, int],
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = -1,
 ) -> Tensor:
     """`roi_align`, aligned, with each bin read from a channel of its own."""
     height, width = n_of(output_size, 2)
-    return _ops._roi_average(input, _rois(boxes), spatial_scale, height, width, sampling_ratio, True, "ps_align")
+    return _ops._roi_average(
+        input, _rois(boxes), spatial_scale, height, width, sampling_ratio, True, "ps_align"
+    )
 
 
 def roi_pool(
@@ -71,7 +83,9 @@ def ps_roi_pool(
 ) -> Tensor:
     """The mean pixel of each bin of rounded boxes, each bin read from a channel of its own."""
     height, width = n_of(output_size, 2)
-    return _ops._roi_average(input, _rois(boxes), spatial_scale, height, width, -1, False, "ps_pool")
+    return _ops._roi_average(
+        input, _rois(boxes), spatial_scale, height, width, -1, False, "ps_pool"
+    )
 
 
 class _Window(nn.Module):
@@ -94,10 +108,17 @@ class RoIAlign(_Window):
     """`roi_align` as a layer."""
 
     def __init__(
-        self, output_size: int | tuple[int, int], spatial_scale: float, sampling_ratio: int, aligned: bool = False
+        self,
+        output_size: int | tuple[int, int],
+        spatial_scale: float,
+        sampling_ratio: int,
+        aligned: bool = False,
     ) -> None:
         super().__init__(
-            output_size=output_size, spatial_scale=spatial_scale, sampling_ratio=sampling_ratio, aligned=aligned
+            output_size=output_size,
+            spatial_scale=spatial_scale,
+            sampling_ratio=sampling_ratio,
+            aligned=aligned,
         )
 
     def forward(self, input: Tensor, rois: Boxes) -> Tensor:
@@ -117,8 +138,12 @@ class RoIPool(_Window):
 class PSRoIAlign(_Window):
     """`ps_roi_align` as a layer."""
 
-    def __init__(self, output_size: int | tuple[int, int], spatial_scale: float, sampling_ratio: int) -> None:
-        super().__init__(output_size=output_size, spatial_scale=spatial_scale, sampling_ratio=sampling_ratio)
+    def __init__(
+        self, output_size: int | tuple[int, int], spatial_scale: float, sampling_ratio: int
+    ) -> None:
+        super().__init__(
+            output_size=output_size, spatial_scale=spatial_scale, sampling_ratio=sampling_ratio
+        )
 
     def forward(self, input: Tensor, rois: Boxes) -> Tensor:
         return ps_roi_align(input, rois, **self._values())

@@ -1,0 +1,145 @@
+"""CIFAR-10 and CIFAR-100: pickled rows of bytes."""
+
+# ruff: noqa: RUF012  # people's subclasses replace these lists, which annotations would forbid
+
+import io
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from .utils import check_integrity, download_and_extract_archive
+from .vision import Transform, VisionDataset
+
+
+class _Plain(pickle.Unpickler):
+    """Reads what the files hold, arrays and plain values, and nothing that could run."""
+
+    _allowed = {
+        ("numpy", "ndarray"),
+        ("numpy", "dtype"),
+        ("_codecs", "encode"),
+        *(
+            (f"numpy.{core}.multiarray", name)
+            for core in ("core", "_core")
+            for name in ("_reconstruct", "scalar")
+        ),
+    }
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self._allowed and not (
+            module in ("numpy._core.numeric", "numpy.core.numeric") and name == "_frombuffer"
+        ):
+            raise pickle.UnpicklingError(f"{module}.{name} is nothing that such a file holds")
+        return super().find_class(module, name)
+
+
+def _unpickled(path: str) -> dict[str, Any]:
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        return _Plain(io.BytesIO(content), encoding="latin1").load()
+    except (pickle.UnpicklingError, EOFError, ValueError, IndexError, AttributeError) as error:
+        raise RuntimeError(f"{path} is damaged: {error}") from error
+
+
+class CIFAR10(VisionDataset):
+    """60,000 pictures of 32 x 32 in ten classes: root/cifar-10-batches-py. Items are (picture,
+    class).
+
+    RuntimeError where files are not there or have other sums, and download is False.
+    """
+
+    base_folder = "cifar-10-batches-py"
+    url = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
+    filename = "cifar-10-python.tar.gz"
+    tgz_md5 = "c58f30108f718f92721af3b95e74349a"
+    train_list = [
+        ["data_batch_1", "c99cafc152244af753f735de768cd75f"],
+        ["data_batch_2", "d4bba439e000b95fd0a9bffe97cbabec"],
+        ["data_batch_3", "54ebc095f3ab1f0389bbae665268c751"],
+        ["data_batch_4", "634d18415352ddfa80567beed471001a"],
+        ["data_batch_5", "482c414d41f54cd18b22e5b47cb7c3cb"],
+    ]
+    test_list = [["test_batch", "40351d587109b95175f43aff81a1287e"]]
+    meta = {
+        "filename": "batches.meta",
+        "key": "label_names",
+        "md5": "5ff9c542aee3614f3951f8cda6e48888",
+    }
+
+    def __init__(
+        self,
+        root: str | Path,
+        train: bool = True,
+        transform: Transform = None,
+        target_transform: Transform = None,
+        download: bool = False,
+    ) -> None:
+        super().__init__(root, transform=transform, target_transform=target_transform)
+        self.train = train
+        if download:
+            self.download()
+        if not self._check_integrity():
+            raise RuntimeError(
+                "Dataset not found or corrupted. You can use download=True to download it"
+            )
+        rows, self.targets = [], []
+        for name, _ in self.train_list if train else self.test_list:
+            entry = _unpickled(self._path(name))
+            rows.append(entry["data"])
+            self.targets.extend(entry["labels"] if "labels" in entry else entry["fine_labels"])
+        data = np.vstack(rows).reshape(-1, 3, 32, 32)
+        self.data = np.ascontiguousarray(data.transpose(0, 2, 3, 1))
+        path = self._path(self.meta["filename"])
+        if not check_integrity(path, self.meta["md5"]):
+            raise RuntimeError(
+                "Dataset metadata file not found or corrupted. You can use download=True to "
+                "download it"
+            )
+        self.classes = _unpickled(path)[self.meta["key"]]
+        self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.root or "", self.base_folder, name)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        return self._apply(Image.fromarray(self.data[index]), self.targets[index])
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def _check_integrity(self) -> bool:
+        return all(
+            check_integrity(self._path(name), md5)
+            for name, md5 in [*self.train_list, *self.test_list]
+        )
+
+    def download(self) -> None:
+        """Downloads and unpacks the archive, unless the files are there."""
+        if not self._check_integrity():
+            download_and_extract_archive(
+                self.url, self.root or "", filename=self.filename, md5=self.tgz_md5
+            )
+
+    def extra_repr(self) -> str:
+        return f"Split: {'Train' if self.train is True else 'Test'}"
+
+
+class CIFAR100(CIFAR10):
+    """60,000 pictures of 32 x 32 in a hundred classes: root/cifar-100-python."""
+
+    base_folder = "cifar-100-python"
+    url = "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz"
+    filename = "cifar-100-python.tar.gz"
+    tgz_md5 = "eb9058c3a382ffc7106e4002c42a8d85"
+    train_list = [["train", "16019d7e3df5f24257cddd939b257f8d"]]
+    test_list = [["test", "f0ef6b0ae62326f3e7ffdfab6717acfc"]]
+    meta = {
+        "filename": "meta",
+        "key": "fine_label_names",
+        "md5": "7973b15100ade9c7d40fb424638fde48",
+    }

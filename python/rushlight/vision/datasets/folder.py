@@ -1,0 +1,159 @@
+"""Pictures in folders named by their classes."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from .vision import Transform, VisionDataset
+
+IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
+
+
+def has_file_allowed_extension(filename: str, extensions: str | tuple[str, ...]) -> bool:
+    """Whether a name ends in one of these, in letters of either case."""
+    return filename.lower().endswith(
+        extensions if isinstance(extensions, str) else tuple(extensions)
+    )
+
+
+def is_image_file(filename: str) -> bool:
+    """Whether a name ends as those of pictures do."""
+    return has_file_allowed_extension(filename, IMG_EXTENSIONS)
+
+
+def find_classes(directory: str | Path) -> tuple[list[str], dict[str, int]]:
+    """Sorted names of the folders in a folder, and their numbers; FileNotFoundError without any."""
+    classes = sorted(entry.name for entry in os.scandir(directory) if entry.is_dir())
+    if not classes:
+        raise FileNotFoundError(f"Couldn't find any class folder in {directory}.")
+    return classes, {name: i for i, name in enumerate(classes)}
+
+
+def make_dataset(
+    directory: str | Path,
+    class_to_idx: dict[str, int] | None = None,
+    extensions: str | tuple[str, ...] | None = None,
+    is_valid_file: Callable[[str], bool] | None = None,
+    allow_empty: bool = False,
+) -> list[tuple[str, int]]:
+    """Paths of the files below the classes' folders with their classes' numbers, sorted.
+
+    Either extensions or is_valid_file says which (ValueError). FileNotFoundError names the classes
+    that have none, unless allow_empty.
+    """
+    directory = os.path.expanduser(directory)
+    if class_to_idx is None:
+        _, class_to_idx = find_classes(directory)
+    elif not class_to_idx:
+        raise ValueError("'class_to_index' must have at least one entry to collect any samples.")
+    if (extensions is None) == (is_valid_file is None):
+        raise ValueError(
+            "Both extensions and is_valid_file cannot be None or not None at the same time"
+        )
+    valid = is_valid_file
+    if valid is None:
+        assert extensions is not None
+        allowed = extensions
+        valid = lambda path: has_file_allowed_extension(path, allowed)  # noqa: E731
+    samples: list[tuple[str, int]] = []
+    empty = []
+    for name in sorted(class_to_idx):
+        before = len(samples)
+        for folder, _, files in sorted(os.walk(os.path.join(directory, name), followlinks=True)):
+            paths = (os.path.join(folder, file) for file in sorted(files))
+            samples += [(path, class_to_idx[name]) for path in paths if valid(path)]
+        if len(samples) == before:
+            empty.append(name)
+    if empty and not allow_empty:
+        message = f"Found no valid file for the classes {', '.join(empty)}. "
+        if extensions is not None:
+            listed = extensions if isinstance(extensions, str) else ", ".join(extensions)
+            message += f"Supported extensions are: {listed}"
+        raise FileNotFoundError(message)
+    return samples
+
+
+def pil_loader(path: str | Path) -> Image.Image:
+    """A picture in RGB, by Pillow; OSError with the file's name for what is none."""
+    with open(path, "rb") as file:
+        try:
+            return Image.open(file).convert("RGB")
+        except (OSError, SyntaxError, ValueError) as error:
+            raise OSError(f"{path} cannot be read as a picture: {error}") from error
+
+
+def default_loader(path: str | Path) -> Any:
+    """`pil_loader`."""
+    return pil_loader(path)
+
+
+class DatasetFolder(VisionDataset):
+    """Files in folders named by their classes: root/class/…/file. Items are (loader(path),
+    class).
+    """
+
+    def __init__(
+        self,
+        root: str | Path,
+        loader: Callable[[str], Any],
+        extensions: tuple[str, ...] | None = None,
+        transform: Transform = None,
+        target_transform: Transform = None,
+        is_valid_file: Callable[[str], bool] | None = None,
+        allow_empty: bool = False,
+    ) -> None:
+        super().__init__(root, transform=transform, target_transform=target_transform)
+        self.classes, self.class_to_idx = self.find_classes(self.root)
+        self.loader, self.extensions = loader, extensions
+        self.samples = self.make_dataset(
+            self.root or "", self.class_to_idx, extensions, is_valid_file, allow_empty
+        )
+        self.targets = [target for _, target in self.samples]
+
+    @staticmethod
+    def make_dataset(
+        directory: str | Path,
+        class_to_idx: dict[str, int],
+        extensions: tuple[str, ...] | None = None,
+        is_valid_file: Callable[[str], bool] | None = None,
+        allow_empty: bool = False,
+    ) -> list[tuple[str, int]]:
+        """`make_dataset` of this module, for classes to override."""
+        if class_to_idx is None:
+            raise ValueError("The class_to_idx parameter cannot be None.")
+        return make_dataset(directory, class_to_idx, extensions, is_valid_file, allow_empty)
+
+    def find_classes(self, directory: str | Path | None) -> tuple[list[str], dict[str, int]]:
+        """`find_classes` of this module, for classes to override."""
+        return find_classes(directory or "")
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        path, target = self.samples[index]
+        return self._apply(self.loader(path), target)
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+
+class ImageFolder(DatasetFolder):
+    """Pictures in folders named by their classes: root/class/…/picture.png. Items are (picture,
+    class).
+    """
+
+    def __init__(
+        self,
+        root: str | Path,
+        transform: Transform = None,
+        target_transform: Transform = None,
+        loader: Callable[[str], Any] = default_loader,
+        is_valid_file: Callable[[str], bool] | None = None,
+        allow_empty: bool = False,
+    ) -> None:
+        extensions = IMG_EXTENSIONS if is_valid_file is None else None
+        super().__init__(
+            root, loader, extensions, transform, target_transform, is_valid_file, allow_empty
+        )
+        self.imgs = self.samples

@@ -1,0 +1,85 @@
+"""What data sets of images have in common: a folder and transforms."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rushlight.utils.data import Dataset
+
+Transform = Callable[..., Any] | None
+
+
+class StandardTransform:
+    """A transform of the picture and one of the target as one of both."""
+
+    def __init__(self, transform: Transform = None, target_transform: Transform = None) -> None:
+        self.transform, self.target_transform = transform, target_transform
+
+    def __call__(self, input: Any, target: Any) -> tuple[Any, Any]:
+        if self.transform is not None:
+            input = self.transform(input)
+        if self.target_transform is not None:
+            target = self.target_transform(target)
+        return input, target
+
+    def __repr__(self) -> str:
+        body = [type(self).__name__]
+        for head, one in (
+            ("Transform: ", self.transform),
+            ("Target transform: ", self.target_transform),
+        ):
+            if one is not None:
+                body += _indented(head, one)
+        return "\n".join(body)
+
+
+def _indented(head: str, thing: Any) -> list[str]:
+    first, *rest = repr(thing).splitlines()
+    return [head + first, *(" " * len(head) + line for line in rest)]
+
+
+class VisionDataset(Dataset):
+    """A data set in a folder. `transforms` sees picture and target; or one transform for each."""
+
+    _repr_indent = 4
+
+    def __init__(
+        self,
+        root: str | Path | None = None,
+        transforms: Transform = None,
+        transform: Transform = None,
+        target_transform: Transform = None,
+    ) -> None:
+        self.root = os.path.expanduser(root) if isinstance(root, str) else root
+        separate = transform is not None or target_transform is not None
+        if transforms is not None and separate:
+            raise ValueError(
+                "Only transforms or transform/target_transform can be passed as argument"
+            )
+        self.transform, self.target_transform = transform, target_transform
+        self.transforms = StandardTransform(transform, target_transform) if separate else transforms
+
+    def __getitem__(self, index: int) -> Any:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        body = [f"Number of datapoints: {len(self)}"]
+        if self.root is not None:
+            body.append(f"Root location: {self.root}")
+        body += self.extra_repr().splitlines()
+        if self.transforms is not None:
+            body.append(repr(self.transforms))
+        return "\n".join(
+            [f"Dataset {type(self).__name__}", *(" " * self._repr_indent + line for line in body)]
+        )
+
+    def extra_repr(self) -> str:
+        return ""
+
+    def _apply(self, image: Any, target: Any) -> tuple[Any, Any]:
+        """Picture and target after the transforms."""
+        return (image, target) if self.transforms is None else self.transforms(image, target)

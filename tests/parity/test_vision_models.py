@@ -1,0 +1,104 @@
+"""Architectures against torchvision's: names, shapes, drawn weights, and what they compute with the same weights."""
+
+import importlib
+import warnings
+
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight.vision import models
+from tests.parity import torchvision as oracle
+
+torchvision = oracle.load()
+torch = pytest.importorskip("torch")
+
+# One of each family, of those that are quick to draw.
+CLASSIFICATION = {
+    **dict.fromkeys(
+        ["resnet18", "resnet50", "resnext50_32x4d", "squeezenet1_0", "squeezenet1_1"], 64
+    ),
+    **dict.fromkeys(
+        ["densenet121", "googlenet", "mobilenet_v2", "mobilenet_v3_small", "mobilenet_v3_large"], 64
+    ),
+    **dict.fromkeys(
+        ["shufflenet_v2_x0_5", "mnasnet0_5", "efficientnet_b0", "efficientnet_v2_s"], 64
+    ),
+    **dict.fromkeys(
+        ["regnet_y_400mf", "regnet_x_400mf", "convnext_tiny", "swin_t", "swin_v2_t"], 64
+    ),
+    "inception_v3": 96,
+}
+
+
+def pair(name, **settings):
+    """The model from both libraries, drawn from one seed."""
+    if name in ("googlenet", "inception_v3"):
+        settings["init_weights"] = name == "inception_v3"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.manual_seed(0)
+        theirs = torchvision.models.get_model(name, **settings)
+        rushlight.manual_seed(0)
+        return theirs, models.get_model(name, **settings)
+
+
+def same_weights(theirs, ours):
+    expected, found = theirs.state_dict(), ours.state_dict()
+    assert list(found) == list(expected)
+    for name, value in expected.items():
+        assert tuple(found[name].shape) == tuple(value.shape), name
+        np.testing.assert_array_equal(found[name].numpy(), value.numpy(), err_msg=name)
+
+
+def close(found, expected, rtol=1e-4):
+    scale = max(float(expected.abs().max()), 1e-30)
+    np.testing.assert_allclose(
+        found.detach().numpy() / scale, expected.detach().numpy() / scale, atol=rtol, rtol=0
+    )
+
+
+def image(size):
+    return np.random.default_rng(0).standard_normal((2, 3, size, size), dtype=np.float32)
+
+
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_classification(name):
+    theirs, ours = pair(name, num_classes=10)
+    same_weights(theirs, ours)
+    x = image(CLASSIFICATION[name])
+    with torch.no_grad(), rushlight.no_grad():
+        close(ours.eval()(rushlight.from_numpy(x)), theirs.eval()(torch.from_numpy(x)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["resnet18", "mobilenet_v3_small", "shufflenet_v2_x0_5", "squeezenet1_1", "regnet_x_400mf"],
+)
+def test_gradients(name):
+    theirs, ours = pair(name, num_classes=4)
+    x = image(64)
+    for model, array in ((theirs, torch.from_numpy(x)), (ours, rushlight.from_numpy(x))):
+        model.eval()
+        (model(array) ** 2).mean().backward()
+    for expected, found in zip(theirs.parameters(), ours.parameters(), strict=True):
+        close(found.grad, expected.grad, rtol=2e-3)
+
+
+def test_lists_and_metadata():
+    for name in models.list_models():
+        expected, found = (m.get_model_weights(name) for m in (torchvision.models, models))
+        assert found.__name__ == expected.__name__
+        assert list(found.__members__) == list(expected.__members__)
+        for key, weights in expected.__members__.items():
+            assert found[key].url == weights.url
+            meta = {k: v for k, v in weights.meta.items() if k not in ("_docs", "unquantized")}
+            assert repr({k: found[key].meta.get(k) for k in meta}) == repr(meta)
+            assert models.get_weight(repr(weights)) is found[key]
+
+
+@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v3_small", "densenet121", "convnext_tiny"])
+def test_graph_node_names(name):
+    extraction = importlib.import_module("torchvision.models.feature_extraction")
+    theirs = extraction.get_graph_node_names(torchvision.models.get_model(name))
+    assert models.feature_extraction.get_graph_node_names(models.get_model(name)) == theirs
