@@ -95,6 +95,16 @@ if TYPE_CHECKING:
         xpu,
     )
     from rushlight._C import *
+    from rushlight._checks import (
+        _check,
+        _check_index,
+        _check_is_size,
+        _check_not_implemented,
+        _check_tensor_all,
+        _check_type,
+        _check_value,
+        _check_with,
+    )
     from rushlight._functions import *
     from rushlight._info import finfo, iinfo
     from rushlight._ops import ops
@@ -121,7 +131,7 @@ if TYPE_CHECKING:
         sym_sum,
     )
     from rushlight._tensor_str import get_printoptions, set_printoptions
-    from rushlight.amp import autocast
+    from rushlight.amp import GradScaler, autocast
     from rushlight.amp._by_device import (
         get_autocast_cpu_dtype,
         get_autocast_gpu_dtype,
@@ -152,6 +162,10 @@ else:
         "masked monitor mps mtia multiprocessing nn onnx optim overrides profiler random "
         "safetensors serialization signal special storage testing types utils version xpu",
         {
+            "_checks": (
+                "_check _check_index _check_is_size _check_not_implemented _check_tensor_all "
+                "_check_type _check_value _check_with"
+            ),
             "_info": "finfo iinfo",
             "_legacy": " ".join(f"{kind}Tensor" for kind in _KINDS),
             "_ops": "ops",
@@ -166,7 +180,7 @@ else:
                 "sym_sqrt sym_sum"
             ),
             "_tensor_str": "get_printoptions set_printoptions",
-            "amp": "autocast",
+            "amp": "GradScaler autocast",
             "amp._by_device": (
                 "get_autocast_cpu_dtype get_autocast_gpu_dtype is_autocast_cpu_enabled "
                 "set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_gpu_dtype"

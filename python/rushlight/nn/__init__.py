@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from rushlight._lazy import lazy
 
-from . import functional, init, modules, parameter
+from . import functional, grad, init, modules, parameter
 from .modules import *  # noqa: F403
 from .modules import __all__ as _layers
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
@@ -17,6 +17,7 @@ __all__ = [
     "UninitializedParameter",
     "factory_kwargs",
     "functional",
+    "grad",
     "init",
     "modules",
     "parameter",
@@ -43,7 +44,9 @@ def factory_kwargs(kwargs):
 
 
 if TYPE_CHECKING:
-    from . import attention, parallel, utils  # noqa: F401
+    from . import _reduction, attention, parallel, utils  # noqa: F401
     from .parallel import DataParallel  # noqa: F401
 else:
-    __getattr__, __dir__ = lazy(__name__, "attention parallel utils", {"parallel": "DataParallel"})
+    __getattr__, __dir__ = lazy(
+        __name__, "_reduction attention parallel utils", {"parallel": "DataParallel"}
+    )

@@ -9,7 +9,7 @@ import math
 import types
 from typing import TYPE_CHECKING, Any
 
-from ._schedule import LRScheduler, _check_optimizer, _per_group, _set
+from ._schedule import LRScheduler, _check_optimizer, _copied, _per_group, _set
 
 if TYPE_CHECKING:
     from rushlight.optim.optimizer import Optimizer
@@ -29,9 +29,9 @@ def _start_momentum(schedule, base_momentum, max_momentum, last_epoch):
     highest = _per_group(optimizer, max_momentum, "values for max_momentum")
     if last_epoch == -1:
         for low, high, group in zip(lowest, highest, optimizer.param_groups, strict=True):
-            _set_momentum(group, high, schedule.use_beta1)
-            group["max_momentum"] = high
-            group["base_momentum"] = low
+            _set_momentum(group, _copied(high), schedule.use_beta1)
+            group["max_momentum"] = _copied(high)
+            group["base_momentum"] = _copied(low)
     return lowest, highest
 
 
@@ -115,12 +115,23 @@ class OneCycleLR(LRScheduler):
         if last_epoch == -1:
             for group, top in zip(optimizer.param_groups, max_lrs, strict=True):
                 group["initial_lr"] = top / div_factor
-                group["max_lr"] = top
+                group["max_lr"] = _copied(top)
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             _start_momentum(self, base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
+
+    _annealing_cos = staticmethod(_cos_between)
+    _annealing_linear = staticmethod(_line_between)
+
+    def load_state_dict(self, state_dict: dict[str, Any]):
+        """Take over what `state_dict` gave; states of old name a function to go by."""
+        state = dict(state_dict)
+        function = state.pop("anneal_func", None)
+        if function is not None:
+            state["_anneal_func_type"] = "cos" if function is _cos_between else "linear"
+        super().load_state_dict(state)
 
     def _phases(self, pct_start, three_phase):
         up = float(pct_start * self.total_steps) - 1

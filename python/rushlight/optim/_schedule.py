@@ -20,6 +20,12 @@ def _check_optimizer(optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
+    "possible. Please use `scheduler.step()` to step the scheduler."
+)
+
+
 def _copied(value):
     """A rate by itself: tensors are copied, numbers are as they are."""
     return value.clone() if isinstance(value, Tensor) else value
@@ -119,12 +125,7 @@ class LRScheduler:
             self._warn_of_order()
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(
-                "The epoch parameter in `scheduler.step()` was not necessary and is being "
-                "deprecated where possible. Please use `scheduler.step()` to step the scheduler.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._update_lr(epoch)
 
     def _warn_of_order(self):
@@ -168,7 +169,7 @@ def _per_group(optimizer, value, what):
     """A list with a value for each group."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [value] * count
+        return [_copied(value) for _ in range(count)]
     if len(value) != count:
         raise ValueError(f"Expected {count} {what}, but got {len(value)}")
-    return list(value)
+    return [_copied(v) for v in value]

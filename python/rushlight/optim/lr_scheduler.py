@@ -17,7 +17,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ._cycles import CyclicLR, OneCycleLR
-from ._schedule import LRScheduler, _check_optimizer, _per_group, _set
+from ._schedule import EPOCH_DEPRECATION_WARNING, LRScheduler, _check_optimizer, _per_group, _set
 
 if TYPE_CHECKING:
     from rushlight.optim.optimizer import Optimizer
@@ -408,12 +408,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            warnings.warn(
-                "The epoch parameter in `scheduler.step()` was not necessary and is being "
-                "deprecated where possible.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self.last_epoch = epoch
         if self.is_better(current, self.best):
             self.best = current

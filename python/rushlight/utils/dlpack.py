@@ -47,6 +47,8 @@ def _dlpack(tensor, stream, max_version, dl_device, copy):
     """`Tensor.__dlpack__`."""
     if tensor.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if stream is not None and type(stream) is not int:
+        raise TypeError("stream must be ``int`` or ``none``")
     if stream not in (None, -1):
         raise AssertionError(f"stream should be None on {tensor.device}, but got {stream}")
     here = _dlpack_device(tensor) if tensor.device.type != "meta" else None

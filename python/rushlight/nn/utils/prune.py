@@ -181,7 +181,7 @@ class PruningContainer(BasePruningMethod):
         return new
 
 
-def _check_amount(amount):
+def _validate_pruning_amount_init(amount):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if (isinstance(amount, numbers.Integral) and amount < 0) or (
@@ -193,15 +193,18 @@ def _check_amount(amount):
         )
 
 
-def _count(amount, size):
-    """How many of `size` things an amount means."""
-    if not isinstance(amount, numbers.Integral):
-        return round(amount * size)
-    if amount > size:
+def _validate_pruning_amount(amount, tensor_size):
+    if isinstance(amount, numbers.Integral) and amount > tensor_size:
         raise ValueError(
-            f"amount={amount} should be smaller than the number of parameters to prune={size}"
+            f"amount={amount} should be smaller than the number of parameters to "
+            f"prune={tensor_size}"
         )
-    return amount
+
+
+def _compute_nparams_toprune(amount, tensor_size):
+    """How many of `tensor_size` things an amount means."""
+    _validate_pruning_amount(amount, tensor_size)
+    return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 
 class Identity(BasePruningMethod):
@@ -219,12 +222,12 @@ class _Unstructured(BasePruningMethod):
     PRUNING_TYPE = "unstructured"
 
     def __init__(self, amount) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def compute_mask(self, t, default_mask):
         mask = default_mask.clone(memory_format=rushlight.contiguous_format)
-        n = _count(self.amount, t.nelement())
+        n = _compute_nparams_toprune(self.amount, t.nelement())
         if n:
             mask.view(-1)[self._chosen(t.reshape(-1), n)] = 0
         return mask
@@ -254,7 +257,7 @@ class _Structured(BasePruningMethod):
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount, dim: int = -1) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
         self.dim = dim
 
@@ -266,7 +269,7 @@ class _Structured(BasePruningMethod):
             )
         if self.dim >= t.dim():
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
-        n = _count(self.amount, t.shape[self.dim])
+        n = _compute_nparams_toprune(self.amount, t.shape[self.dim])
         if n == 0:
             return default_mask
         dim = self.dim % t.dim()

@@ -1,0 +1,74 @@
+"""Checks of conditions with messages that are made only where they fail: `_check` and its kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight import _C
+
+__all__ = [
+    "_check",
+    "_check_index",
+    "_check_is_size",
+    "_check_not_implemented",
+    "_check_tensor_all",
+    "_check_type",
+    "_check_value",
+    "_check_with",
+]
+
+
+def _fail(error: type[Exception], message: Callable[[], Any] | None):
+    if message is not None and not callable(message):
+        raise TypeError("message must be a callable")
+    raise error("Expected cond to be True, but got False." if message is None else str(message()))
+
+
+def _check_with(error_type, cond, message):
+    """Raise `error_type` with what `message()` gives, unless `cond` is True."""
+    from rushlight._sym import SymBool
+
+    if not isinstance(cond, bool | SymBool):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if not cond:
+        _fail(error_type, message)
+
+
+def _check(cond, message=None):
+    """RuntimeError unless `cond` is True."""
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_index(cond, message=None):
+    """IndexError unless `cond` is True."""
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond, message=None):
+    """ValueError unless `cond` is True."""
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond, message=None):
+    """TypeError unless `cond` is True."""
+    _check_with(TypeError, cond, message)
+
+
+def _check_not_implemented(cond, message=None):
+    """NotImplementedError unless `cond` is True."""
+    _check_with(NotImplementedError, cond, message)
+
+
+def _check_is_size(i, message=None, *, max=None):
+    """RuntimeError unless a number is at least 0 and at most `max`."""
+    _check(bool(i >= 0) and (max is None or bool(i <= max)), message)
+
+
+def _check_tensor_all(cond, message=None):
+    """RuntimeError unless all elements of a bool tensor are True."""
+    if not isinstance(cond, _C.TensorBase):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype != _C.bool:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    _check(bool(cond.all()), message)

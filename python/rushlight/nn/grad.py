@@ -1,0 +1,70 @@
+"""Gradients of convolutions by their inputs and weights, as functions of their own."""
+
+from __future__ import annotations
+
+import rushlight
+
+__all__ = [
+    "conv1d_input",
+    "conv1d_weight",
+    "conv2d_input",
+    "conv2d_weight",
+    "conv3d_input",
+    "conv3d_weight",
+]
+
+
+def _each(value, dims):
+    return [value] * dims if isinstance(value, int) else list(value)
+
+
+def _by_input(dims, input_size, weight, grad_output, stride, padding, dilation, groups):
+    """A transposed convolution, which is told how large its result has to be."""
+    stride, padding, dilation = (_each(v, dims) for v in (stride, padding, dilation))
+    lengths = zip(
+        input_size[-dims:],
+        *(grad_output.shape[-dims:], weight.shape[-dims:]),
+        *(stride, padding, dilation),
+        strict=True,
+    )
+    more = [n - ((g - 1) * s - 2 * p + d * (k - 1) + 1) for n, g, k, s, p, d in lengths]
+    return rushlight.convolution(
+        *(grad_output, weight.conj(), None, stride, padding, dilation, True, more, groups)
+    )
+
+
+def _by_weight(dims, input, weight_size, grad_output, stride, padding, dilation, groups):
+    stride, padding, dilation = (_each(v, dims) for v in (stride, padding, dilation))
+    return rushlight.ops.rushlight.convolution_weight_backward(
+        *(grad_output, input.conj(), list(weight_size), stride, padding, dilation, groups)
+    )
+
+
+def conv1d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+    """The gradient of `conv1d` by its input, of size `input_size`."""
+    return _by_input(1, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv1d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+    """The gradient of `conv1d` by its weight, of size `weight_size`."""
+    return _by_weight(1, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+    """The gradient of `conv2d` by its input, of size `input_size`."""
+    return _by_input(2, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+    """The gradient of `conv2d` by its weight, of size `weight_size`."""
+    return _by_weight(2, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+    """The gradient of `conv3d` by its input, of size `input_size`."""
+    return _by_input(3, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+    """The gradient of `conv3d` by its weight, of size `weight_size`."""
+    return _by_weight(3, input, weight_size, grad_output, stride, padding, dilation, groups)
