@@ -25,8 +25,15 @@ DTYPES = {
     "set_real": "integers, floating point",
     "set_numbers": "integers, floating point, complex",
     "set_all": "all",
+    # Those that kernels are not instantiated for.
+    "set_ComplexHalf": "complex32",
+    "set_wide_unsigned": "uint16, uint32, uint64",
+    "set_float8": "8-bit floats",
+    "set_Float8_e5m2": "float8_e5m2",
+    "set_stored": "all, 8-bit floats and wide unsigned integers, too",
 }
-boolean, half, bfloat16, integers, floats, reduced, floating, complex_, real, numbers, everything = DTYPES
+boolean, half, bfloat16, integers, floats, reduced, floating, complex_, real, numbers, everything, *_stored = DTYPES
+complex_half, wide_unsigned, float8, float8_e5m2, stored = _stored
 
 
 class TableError(Exception):

@@ -9,8 +9,11 @@ from gen.table import (
     bfloat16,
     boolean,
     complex_,
+    complex_half,
     composite,
     everything,
+    float8,
+    float8_e5m2,
     floating,
     floats,
     formula,
@@ -20,7 +23,9 @@ from gen.table import (
     op,
     pointwise,
     real,
+    stored,
     update,
+    wide_unsigned,
 )
 
 _floats = dict(kernel=pointwise(floating, promote="float"))
@@ -52,17 +57,19 @@ def _arithmetic(name, more="", more_of_numbers=None):
 
 
 op("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-   kernel=_scaled("add", "add_scaled", "alpha", everything, rounds_once=True),
+   kernel=_scaled("add", "add_scaled", "alpha", everything, complex_half, rounds_once=True),
    grad={"self": "grad", "other": "scaled(grad, alpha.conj())"}, ref="numpy.add",
    doc="self + alpha * other.",
    overloads=_arithmetic("add", ", alpha", ", Scalar alpha=1"))
 op("sub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-   kernel=_scaled("sub", "sub_scaled", "alpha", numbers, check=[_no_bool], rounds_once=True),
+   kernel=_scaled("sub", "sub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
+                  rounds_once=True),
    grad={"self": "grad", "other": "scaled(grad, -alpha.conj())"}, ref="numpy.subtract",
    doc="self - alpha * other.",
    overloads=_arithmetic("sub", ", alpha", ", Scalar alpha=1"))
 op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-   kernel=_scaled("rsub", "rsub_scaled", "alpha", numbers, check=[_no_bool], rounds_once=True),
+   kernel=_scaled("rsub", "rsub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
+                  rounds_once=True),
    node={"other.impl()->is_wrapped_number()": 1},
    variants="function method", grad={"self": "scaled(grad, -alpha.conj())", "other": "grad"},
    doc="other - alpha * self.",
@@ -71,7 +78,7 @@ op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
               "rsub.Scalar_out(self, Scalar other, Scalar alpha=1, out!)",
               "rsub.Tensor_out(self, Tensor other, alpha, out!)"])
 op("mul(Tensor self, Tensor|Scalar other) -> Tensor",
-   kernel=pointwise(everything, formulas=[formula("mul", rounds_once=True)]),
+   kernel=pointwise(stored, formulas=[formula("mul", rounds_once=True)]),
    grad={"self": "grad * other.conj()", "other": "grad * self.conj()"}, ref="numpy.multiply",
    doc="self * other.",
    overloads=_arithmetic("mul"))
@@ -154,7 +161,8 @@ composite("float_power(Tensor self, Tensor|Scalar exponent) -> Tensor",
                      "float_power.Tensor_Tensor_out(self, Tensor exponent, out!)"])
 composite("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function out",
           doc="`float_power` of a number.")
-op("neg(Tensor self) -> Tensor", kernel=pointwise(numbers, check=["check_no_bool(self)"]),
+op("neg(Tensor self) -> Tensor",
+   kernel=pointwise(numbers, complex_half, check=["check_no_bool(self)"]),
    grad={"self": "-grad"}, ref="numpy.negative",
    doc="-self.")
 composite("positive(Tensor(a) self) -> Tensor(a)", doc="self; bool is refused.")
@@ -167,7 +175,7 @@ composite("square(Tensor self) -> Tensor", variants="function method out", ref="
 composite("square_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
           doc="`square` in place.")
 op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-   kernel=_scaled("addcmul_plain", "addcmul", "value", numbers),
+   kernel=_scaled("addcmul_plain", "addcmul", "value", numbers, complex_half),
    grad={"self": "grad", "tensor1": "scaled(grad * tensor2.conj(), value.conj())",
          "tensor2": "scaled(grad * tensor1.conj(), value.conj())"},
    doc="self + value * tensor1 * tensor2.",
@@ -191,13 +199,13 @@ op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
 
 # ---- sign and magnitude ----
 
-op("abs(Tensor self) -> Tensor", kernel=pointwise(numbers, promote="real"),
+op("abs(Tensor self) -> Tensor", kernel=pointwise(numbers, complex_half, float8, promote="real"),
    grad={"self": "grad * self.sgn()"},
    ref="numpy.absolute", doc="Magnitude; real for complex numbers.",
    jvp="real(self_t * self.sgn().conj())")
 op("sign(Tensor self) -> Tensor", kernel=pointwise(real, boolean), grad={"self": _zero},
    doc="-1, 0 or 1.")
-op("sgn(Tensor self) -> Tensor", kernel=pointwise(everything),
+op("sgn(Tensor self) -> Tensor", kernel=pointwise(everything, complex_half),
    grad={"self": "sgn_backward(grad, self, result)"},
    doc="self / |self|, 0 at 0.",
    jvp="sgn_backward(self_t, self, result)")
@@ -208,7 +216,7 @@ op("_angle(Tensor self) -> Tensor", kernel=pointwise(floating, complex_, promote
    jvp="where(self.eq(0), 0, imag_of(self_t / self))")
 composite("angle(Tensor self) -> Tensor", variants="function method out", ref="numpy.angle",
           doc="The angle of complex numbers; 0 or pi for real ones.")
-op("conj_physical(Tensor self) -> Tensor", kernel=pointwise(everything),
+op("conj_physical(Tensor self) -> Tensor", kernel=pointwise(stored),
    grad={"self": "grad.conj()"}, ref="numpy.conj",
    doc="The complex conjugate, in memory of its own.",
    jvp="linear")
@@ -220,7 +228,10 @@ op("copysign(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
    doc="Magnitude of self, sign of other.",
    overloads=["copysign.Scalar_out(self, Scalar other, out!)",
               "copysign.out(self, Tensor other, out!)"])
-op("signbit(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"),
+op("signbit(Tensor self) -> Tensor",
+   kernel=pointwise(real, boolean, wide_unsigned, promote="bool",
+                    formulas=[formula("never", dtypes=(wide_unsigned,)),
+                              formula("signbit", dtypes=(real, boolean))]),
    variants="function method out",
    grad="none", ref="numpy.signbit", doc="True for negative numbers and -0.0.")
 op("hypot(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
@@ -363,13 +374,17 @@ composite("logit(Tensor self, float? eps=None) -> Tensor", variants="function me
 
 # ---- rounding ----
 
-op("floor(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.floor",
+op("floor(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
+   ref="numpy.floor",
    doc="The next integer below.")
-op("ceil(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.ceil",
+op("ceil(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
+   ref="numpy.ceil",
    doc="The next integer above.")
-op("trunc(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.trunc",
+op("trunc(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
+   ref="numpy.trunc",
    doc="The integer part.")
-op("round(Tensor self) -> Tensor", kernel=pointwise(real), grad={"self": _zero}, ref="numpy.round",
+op("round(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
+   ref="numpy.round",
    doc="The nearest integer, halves to even.")
 op("round.decimals(Tensor self, *, int decimals) -> Tensor",
    kernel=pointwise(real, formulas=[
@@ -383,15 +398,19 @@ op("frac(Tensor self) -> Tensor", kernel=pointwise(floating), grad={"self": "gra
 
 # ---- classification ----
 
+_finite = (everything, complex_half, wide_unsigned, float8_e5m2)
 for _name, _doc in {"isnan": "True where NaN.", "isinf": "True where infinite.",
                     "isfinite": "True where neither infinite nor NaN."}.items():
-    op(f"{_name}(Tensor self) -> Tensor", kernel=pointwise(everything, promote="bool"),
+    op(f"{_name}(Tensor self) -> Tensor",
+       kernel=pointwise(*((stored,) if _name == "isnan" else _finite), promote="bool"),
        variants="function method",
        cpp_out=_name != "isfinite", grad="none", ref=f"numpy.{_name}", doc=_doc)
-op("isposinf(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"),
+op("isposinf(Tensor self) -> Tensor",
+   kernel=pointwise(real, boolean, wide_unsigned, promote="bool"),
    variants="function method out",
    grad="none", ref="numpy.isposinf", doc="True where plus infinity.")
-op("isneginf(Tensor self) -> Tensor", kernel=pointwise(real, boolean, promote="bool"),
+op("isneginf(Tensor self) -> Tensor",
+   kernel=pointwise(real, boolean, wide_unsigned, promote="bool"),
    variants="function method out",
    grad="none", ref="numpy.isneginf", doc="True where minus infinity.")
 composite("isreal(Tensor self) -> Tensor", ref="numpy.isreal",
@@ -413,8 +432,8 @@ composite("nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, flo
 # ---- comparison, logic, bits ----
 
 for _name, _sign, _dtypes, _numpy in (
-    ("eq", "==", (everything,), "equal"),
-    ("ne", "!=", (everything,), "not_equal"),
+    ("eq", "==", (stored,), "equal"),
+    ("ne", "!=", (stored,), "not_equal"),
     ("lt", "<", (real, boolean), "less"),
     ("le", "<=", (real, boolean), "less_equal"),
     ("gt", ">", (real, boolean), "greater"),
@@ -428,7 +447,7 @@ for _name in ("and", "or", "xor"):
        kernel=pointwise(everything, promote="bool"), grad="none",
        ref=f"numpy.logical_{_name}", doc=f"Logical {_name} of what is not 0.")
     op(f"bitwise_{_name}(Tensor self, Tensor|Scalar other) -> Tensor",
-       kernel=pointwise(integers, boolean), grad="none",
+       kernel=pointwise(integers, boolean, wide_unsigned), grad="none",
        ref=f"numpy.bitwise_{_name}", doc=f"Bitwise {_name} of integers, logical of bool.")
     composite(f"bitwise_{_name}.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
               variants="function", cpp_out=True,
@@ -507,7 +526,7 @@ for _name in ("clamp", "clip"):
                   f"Tensor(a!)",
                   variants="function method inplace", doc=f"`{_name}` in place.")
 op("_where(Tensor condition, Tensor self, Tensor other) -> Tensor",
-   kernel=pointwise(everything, promote="rest", formulas=[formula("where", by_hand="all")]),
+   kernel=pointwise(stored, promote="rest", formulas=[formula("where", by_hand="all")]),
    variants="function out",
    grad={"self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},
    doc="`where` with a condition that is bool.", own=True)

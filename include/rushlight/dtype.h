@@ -1,6 +1,10 @@
-// Element types: the 16-bit floats, complex numbers, the twelve dtypes and their properties.
+// Element types: floats of 16 and 8 bits, complex numbers, the dtypes and their properties.
 // A new dtype is one line in RL_FOR_EACH_DTYPE; what differs by dtype asks `dtype_info` or
 // `visit_dtype`. Arithmetic and conversions are constexpr, which lets device code use them.
+//
+// Kernels are instantiated for twelve of the dtypes, the sets below `set_all`. The others are
+// *stored*: they are moved by the size of their elements, converted, and computed in the dtype of
+// `compute_t`, where an op computes with them at all.
 #pragma once
 
 #include <bit>
@@ -62,6 +66,85 @@ struct BFloat16 {
   }
 };
 
+// Which numbers the codes of an 8-bit float stand for beside the finite ones.
+enum class Float8Specials : uint8_t {
+  InfAndNan,  // as IEEE has them: the largest exponent is theirs
+  Nan,        // all bits but the sign; too large numbers become the largest one
+  NanAsZero,  // the code of a negative zero, of which there is none
+};
+
+template <int Mantissa, int Bias, Float8Specials specials>
+struct Float8 {
+  uint8_t bits = 0;
+  Float8() = default;
+  constexpr Float8(float value) : bits(encode(value)) {}
+  constexpr operator float() const { return decode(bits); }
+
+  static constexpr float max() { return decode(largest_code); }
+  static constexpr float smallest_normal() { return decode(1 << Mantissa); }
+  // Of the formats without a negative zero PyTorch says 1/8 both times.
+  static constexpr float eps() {
+    return specials == Float8Specials::NanAsZero ? 0.125f : 1.0f / (1 << Mantissa);
+  }
+
+ private:
+  static constexpr int shift = 23 - Mantissa;
+  static constexpr uint8_t largest_code = specials == Float8Specials::InfAndNan ? 0x7b
+                                          : specials == Float8Specials::Nan     ? 0x7e
+                                                                                : 0x7f;
+  static constexpr uint8_t nan_code = specials == Float8Specials::NanAsZero ? 0x80 : 0x7f;
+  static constexpr uint8_t overflow_code = specials == Float8Specials::InfAndNan ? 0x7c
+                                           : specials == Float8Specials::Nan     ? largest_code
+                                                                                 : nan_code;
+
+  static constexpr float decode(uint8_t code) {
+    const uint32_t sign = static_cast<uint32_t>(code & 0x80u) << 24;
+    const uint32_t rest = code & 0x7fu;
+    if (specials == Float8Specials::NanAsZero ? code == nan_code
+                                              : specials == Float8Specials::Nan && rest == 0x7fu) {
+      return std::bit_cast<float>(sign | 0x7fc00000u);
+    }
+    if (specials == Float8Specials::InfAndNan && rest >= 0x7cu) {
+      return std::bit_cast<float>(sign | 0x7f800000u | (rest & 0x3u) << shift);
+    }
+    const float scale = std::bit_cast<float>(static_cast<uint32_t>(254 - Bias) << 23);
+    const float scaled = std::bit_cast<float>(rest << shift) * scale;
+    return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | sign);
+  }
+
+  static constexpr uint8_t encode(float value) {  // round to nearest even
+    const uint32_t bits = std::bit_cast<uint32_t>(value);
+    const uint32_t sign = (bits >> 24) & 0x80u;
+    const uint32_t magnitude = bits & 0x7fffffffu;
+    // The number that the code behind the largest one would stand for: rounding gives no larger
+    // one.
+    const uint32_t limit = static_cast<uint32_t>((0x80 >> Mantissa) - Bias + 127) << 23;
+    uint32_t code = 0;
+    if (magnitude > 0x7f800000u) {
+      code = nan_code;
+    } else if (magnitude >= limit) {
+      code = overflow_code;
+    } else if (magnitude < static_cast<uint32_t>(128 - Bias) << 23) {
+      // Below the smallest normal number: the adder rounds for us.
+      const uint32_t one = static_cast<uint32_t>(128 - Bias + shift) << 23;
+      const float aligned = std::bit_cast<float>(magnitude) + std::bit_cast<float>(one);
+      code = std::bit_cast<uint32_t>(aligned) - one;
+    } else {
+      const uint32_t odd = (magnitude >> shift) & 1u;
+      const uint32_t rounded =
+          magnitude - (static_cast<uint32_t>(127 - Bias) << 23) + ((1u << (shift - 1)) - 1u) + odd;
+      code = rounded >> shift;
+      code = code > largest_code ? overflow_code : code;
+    }
+    const bool unsigned_zero = specials == Float8Specials::NanAsZero && code == 0;
+    return static_cast<uint8_t>(unsigned_zero ? 0u : code | sign);
+  }
+};
+using Float8_e4m3fn = Float8<3, 7, Float8Specials::Nan>;
+using Float8_e5m2 = Float8<2, 15, Float8Specials::InfAndNan>;
+using Float8_e4m3fnuz = Float8<3, 8, Float8Specials::NanAsZero>;
+using Float8_e5m2fnuz = Float8<2, 16, Float8Specials::NanAsZero>;
+
 // Plain pairs: unlike std::complex their product is the textbook one, which vectorises.
 template <class T>
 struct complex {
@@ -110,27 +193,43 @@ inline constexpr bool is_complex_v<complex<T>> = true;
 template <class T>
 inline constexpr bool is_reduced_float_v = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 template <class T>
-inline constexpr bool is_real_float_v = std::is_floating_point_v<T> || is_reduced_float_v<T>;
+inline constexpr bool is_float8_v = false;
+template <int M, int B, Float8Specials S>
+inline constexpr bool is_float8_v<Float8<M, B, S>> = true;
+// Floats that convert through float.
+template <class T>
+inline constexpr bool is_small_float_v = is_reduced_float_v<T> || is_float8_v<T>;
+template <class T>
+inline constexpr bool is_real_float_v = std::is_floating_point_v<T> || is_small_float_v<T>;
 template <class T>
 inline constexpr bool is_integer_v = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-//      C++ type         enumerator     name          short alias
-#define RL_FOR_EACH_DTYPE(_)                                 \
-  _(uint8_t, Byte, "uint8", "uint8")                         \
-  _(int8_t, Char, "int8", "int8")                            \
-  _(int16_t, Short, "int16", "short")                        \
-  _(int32_t, Int, "int32", "int")                            \
-  _(int64_t, Long, "int64", "long")                          \
-  _(Half, Half, "float16", "half")                           \
-  _(float, Float, "float32", "float")                        \
-  _(double, Double, "float64", "double")                     \
-  _(complex<float>, ComplexFloat, "complex64", "cfloat")     \
-  _(complex<double>, ComplexDouble, "complex128", "cdouble") \
-  _(bool, Bool, "bool", "bool")                              \
-  _(BFloat16, BFloat16, "bfloat16", "bfloat16")
+// C++ type, enumerator, name, short alias, safetensors' name ("": none), numpy's number (-1: none),
+// DLPack's code.
+#define RL_FOR_EACH_DTYPE(_)                                                                       \
+  _(uint8_t, Byte, "uint8", "uint8", "U8", 2, 1)                                                   \
+  _(int8_t, Char, "int8", "int8", "I8", 1, 0)                                                      \
+  _(int16_t, Short, "int16", "short", "I16", 3, 0)                                                 \
+  _(int32_t, Int, "int32", "int", "I32", 5, 0)                                                     \
+  _(int64_t, Long, "int64", "long", "I64", 7, 0)                                                   \
+  _(Half, Half, "float16", "half", "F16", 23, 2)                                                   \
+  _(float, Float, "float32", "float", "F32", 11, 2)                                                \
+  _(double, Double, "float64", "double", "F64", 12, 2)                                             \
+  _(complex<float>, ComplexFloat, "complex64", "cfloat", "C64", 14, 5)                             \
+  _(complex<double>, ComplexDouble, "complex128", "cdouble", "", 15, 5)                            \
+  _(bool, Bool, "bool", "bool", "BOOL", 0, 6)                                                      \
+  _(BFloat16, BFloat16, "bfloat16", "bfloat16", "BF16", -1, 4)                                     \
+  _(complex<Half>, ComplexHalf, "complex32", "chalf", "", -1, 5)                                   \
+  _(uint16_t, UInt16, "uint16", "uint16", "U16", 4, 1)                                             \
+  _(uint32_t, UInt32, "uint32", "uint32", "U32", 6, 1)                                             \
+  _(uint64_t, UInt64, "uint64", "uint64", "U64", 8, 1)                                             \
+  _(Float8_e4m3fn, Float8_e4m3fn, "float8_e4m3fn", "float8_e4m3fn", "F8_E4M3", -1, 10)             \
+  _(Float8_e5m2, Float8_e5m2, "float8_e5m2", "float8_e5m2", "F8_E5M2", -1, 12)                     \
+  _(Float8_e4m3fnuz, Float8_e4m3fnuz, "float8_e4m3fnuz", "float8_e4m3fnuz", "F8_E4M3FNUZ", -1, 11) \
+  _(Float8_e5m2fnuz, Float8_e5m2fnuz, "float8_e5m2fnuz", "float8_e5m2fnuz", "F8_E5M2FNUZ", -1, 13)
 
 enum class ScalarType : int8_t {
-#define RL_ENUM(T, Enum, name, alias) Enum,
+#define RL_ENUM(T, Enum, ...) Enum,
   RL_FOR_EACH_DTYPE(RL_ENUM)
 #undef RL_ENUM
       Undefined
@@ -145,45 +244,37 @@ inline constexpr ScalarType kUInt8 = ScalarType::Byte, kInt8 = ScalarType::Char,
                             kBFloat16 = ScalarType::BFloat16,
                             kComplexFloat = ScalarType::ComplexFloat,
                             kComplexDouble = ScalarType::ComplexDouble, kBool = ScalarType::Bool,
+                            kComplexHalf = ScalarType::ComplexHalf, kUInt16 = ScalarType::UInt16,
+                            kUInt32 = ScalarType::UInt32, kUInt64 = ScalarType::UInt64,
                             kByte = kUInt8, kChar = kInt8, kShort = kInt16, kInt = kInt32,
                             kLong = kInt64, kHalf = kFloat16, kFloat = kFloat32, kDouble = kFloat64;
 
-struct DtypeInfo {
-  const char* name;   // "float32"
-  const char* alias;  // "float"
-  int8_t itemsize;
-  bool is_floating;  // real floating point
-  bool is_complex;
-  bool is_signed;
-  bool is_integral;  // without bool
+// What sums, formulas and comparisons compute in: float for the smaller floats, int64 for unsigned
+// integers of 16 to 64 bits (whose low bits are right; order they have not), T otherwise.
+template <class T>
+struct compute_type {
+  using type = T;
 };
-inline constexpr DtypeInfo dtype_infos[] = {
-#define RL_INFO(T, Enum, name, alias)                            \
-  {name,                                                         \
-   alias,                                                        \
-   sizeof(T),                                                    \
-   is_real_float_v<T>,                                           \
-   is_complex_v<T>,                                              \
-   is_real_float_v<T> || is_complex_v<T> || std::is_signed_v<T>, \
-   is_integer_v<T>},
-    RL_FOR_EACH_DTYPE(RL_INFO)
-#undef RL_INFO
-        {"undefined", "undefined", 0, false, false, false, false}};
-inline constexpr const DtypeInfo& dtype_info(ScalarType t) {
-  return dtype_infos[static_cast<int>(t)];
-}
-inline constexpr int64_t itemsize(ScalarType t) { return dtype_info(t).itemsize; }
-inline constexpr bool is_floating(ScalarType t) { return dtype_info(t).is_floating; }
-inline constexpr bool is_complex(ScalarType t) { return dtype_info(t).is_complex; }
-inline constexpr bool is_integral(ScalarType t) { return dtype_info(t).is_integral; }
-inline constexpr bool is_differentiable(ScalarType t) { return is_floating(t) || is_complex(t); }
-inline void append(std::string& out, ScalarType t) {
-  out += dtype_info(t).name;
-}  // "float32"; messages add "torch."
+template <class T>
+  requires(is_small_float_v<T>)
+struct compute_type<T> {
+  using type = float;
+};
+template <>
+struct compute_type<complex<Half>> {
+  using type = complex<float>;
+};
+template <class T>
+  requires(std::is_unsigned_v<T> && sizeof(T) >= 2)
+struct compute_type<T> {
+  using type = int64_t;
+};
+template <class T>
+using compute_t = typename compute_type<T>::type;
 
 template <class T>
 struct dtype_of;
-#define RL_OF(T, Enum, name, alias)                       \
+#define RL_OF(T, Enum, ...)                               \
   template <>                                             \
   struct dtype_of<T> {                                    \
     static constexpr ScalarType value = ScalarType::Enum; \
@@ -193,21 +284,58 @@ RL_FOR_EACH_DTYPE(RL_OF)
 template <class T>
 inline constexpr ScalarType dtype_of_v = dtype_of<std::remove_const_t<T>>::value;
 
-// Sums and formulas compute in this type: float for the 16-bit floats, T otherwise.
-template <class T>
-struct compute_type {
-  using type = T;
+struct DtypeInfo {
+  const char* name;         // "float32"
+  const char* alias;        // "float"
+  const char* enum_name;    // "Float": what many of PyTorch's messages and old files call it
+  const char* safetensors;  // "F32", or ""
+  int8_t numpy;             // numpy's number, or -1
+  uint8_t dlpack;           // DLPack's code
+  int8_t itemsize;
+  bool is_floating;  // real floating point
+  bool is_complex;
+  bool is_signed;
+  bool is_integral;  // without bool
+  bool is_float8;
+  bool is_wide_unsigned;  // unsigned integers of 16 to 64 bits
+  ScalarType compute;     // of compute_t
 };
-template <>
-struct compute_type<Half> {
-  using type = float;
-};
-template <>
-struct compute_type<BFloat16> {
-  using type = float;
-};
-template <class T>
-using compute_t = typename compute_type<T>::type;
+inline constexpr DtypeInfo dtype_infos[] = {
+#define RL_INFO(T, Enum, name, alias, safetensors, numpy, dlpack) \
+  {name,                                                          \
+   alias,                                                         \
+   #Enum,                                                         \
+   safetensors,                                                   \
+   numpy,                                                         \
+   dlpack,                                                        \
+   sizeof(T),                                                     \
+   is_real_float_v<T>,                                            \
+   is_complex_v<T>,                                               \
+   is_real_float_v<T> || is_complex_v<T> || std::is_signed_v<T>,  \
+   is_integer_v<T>,                                               \
+   is_float8_v<T>,                                                \
+   std::is_unsigned_v<T> && sizeof(T) >= 2,                       \
+   dtype_of_v<compute_t<T>>},
+    RL_FOR_EACH_DTYPE(RL_INFO)
+#undef RL_INFO
+        {"undefined", "undefined", "Undefined", "", -1, 0, 0, false, false, false, false, false,
+         false, ScalarType::Undefined}};
+inline constexpr const DtypeInfo& dtype_info(ScalarType t) {
+  return dtype_infos[static_cast<int>(t)];
+}
+inline constexpr int64_t itemsize(ScalarType t) { return dtype_info(t).itemsize; }
+inline constexpr bool is_floating(ScalarType t) { return dtype_info(t).is_floating; }
+inline constexpr bool is_complex(ScalarType t) { return dtype_info(t).is_complex; }
+inline constexpr bool is_integral(ScalarType t) { return dtype_info(t).is_integral; }
+inline constexpr bool is_float8(ScalarType t) { return dtype_info(t).is_float8; }
+inline constexpr bool is_wide_unsigned(ScalarType t) { return dtype_info(t).is_wide_unsigned; }
+inline constexpr ScalarType compute_dtype(ScalarType t) { return dtype_info(t).compute; }
+inline constexpr const char* enum_name(ScalarType t) { return dtype_info(t).enum_name; }
+inline constexpr bool is_differentiable(ScalarType t) { return is_floating(t) || is_complex(t); }
+inline void append(std::string& out, ScalarType t) {
+  out += dtype_info(t).name;
+}  // "float32"; messages add "torch."
+
 // float for complex<float>, T for real T.
 template <class T>
 struct real_type {
@@ -235,13 +363,18 @@ constexpr To convert(From value) {
     }
   } else if constexpr (is_complex_v<To>) {
     return To(convert<typename To::value_type>(value));
-  } else if constexpr (is_reduced_float_v<From>) {
+  } else if constexpr (is_small_float_v<From>) {
     return convert<To>(static_cast<float>(value));
-  } else if constexpr (is_reduced_float_v<To>) {
+  } else if constexpr (is_small_float_v<To>) {
     return To(static_cast<float>(value));
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if constexpr (std::is_same_v<To, uint64_t>) {
+      if (value >= From(9223372036854775808.0)) {
+        return value < From(18446744073709551616.0) ? static_cast<To>(value) : To(0);
+      }
+    }
     // As x86 converts: through int32 (bytes without a sign and int64: through int64), whose least
     // number stands for all that does not fit; narrower ones keep its low bits.
     using Wide = std::conditional_t<sizeof(To) == 8 || std::is_unsigned_v<To>, int64_t, int32_t>;
@@ -258,13 +391,11 @@ struct Tag {
   using type = T;
 };
 
-// "Float", "Half": what many of PyTorch's messages call dtypes.
-RL_API const char* enum_name(ScalarType t);
 [[noreturn]] RL_API void dtype_not_implemented(const char* op, ScalarType t);
 
 // Sets of dtypes for visit_dtype and for contracts.
 enum DtypeSet : uint32_t {
-#define RL_BIT(T, Enum, name, alias) set_##Enum = 1u << static_cast<int>(ScalarType::Enum),
+#define RL_BIT(T, Enum, ...) set_##Enum = 1u << static_cast<int>(ScalarType::Enum),
   RL_FOR_EACH_DTYPE(RL_BIT)
 #undef RL_BIT
           set_integers = set_Byte |
@@ -276,6 +407,10 @@ enum DtypeSet : uint32_t {
   set_real = set_integers | set_floating,
   set_numbers = set_real | set_complexes,
   set_all = set_numbers | set_Bool,
+  // Dtypes that kernels are not instantiated for.
+  set_wide_unsigned = set_UInt16 | set_UInt32 | set_UInt64,
+  set_float8 = set_Float8_e4m3fn | set_Float8_e5m2 | set_Float8_e4m3fnuz | set_Float8_e5m2fnuz,
+  set_stored = set_all | set_wide_unsigned | set_float8 | set_ComplexHalf,
 };
 inline constexpr bool contains(uint32_t set, ScalarType t) {
   return (set >> static_cast<int>(t)) & 1u;
@@ -286,7 +421,7 @@ inline constexpr bool contains(uint32_t set, ScalarType t) {
 template <uint32_t Set, class F>
 decltype(auto) visit_dtype(const char* op, ScalarType t, F&& f) {
   switch (t) {
-#define RL_CASE(T, Enum, name, alias)        \
+#define RL_CASE(T, Enum, ...)                \
   case ScalarType::Enum:                     \
     if constexpr ((Set & set_##Enum) != 0) { \
       return f(Tag<T>{});                    \
@@ -300,15 +435,25 @@ decltype(auto) visit_dtype(const char* op, ScalarType t, F&& f) {
   dtype_not_implemented(op, t);
 }
 
+struct FloatLimits {
+  double eps;
+  double max;
+  double smallest_normal;
+};
+// Of a real floating-point dtype.
+RL_API FloatLimits float_limits(ScalarType t);
+
 RL_API ScalarType promote_types(ScalarType a, ScalarType b);
 RL_API bool can_cast(ScalarType from, ScalarType to);
 RL_API ScalarType get_default_dtype();
 RL_API void set_default_dtype(ScalarType t);
-inline ScalarType to_complex(ScalarType t) {
-  return t == kFloat64 ? kComplexDouble : kComplexFloat;
-}
+// The complex dtype with parts of this one, itself for a complex one; raises where there is none.
+RL_API ScalarType to_complex(ScalarType t);
 inline ScalarType to_real(ScalarType t) {
-  return t == kComplexDouble ? kFloat64 : t == kComplexFloat ? kFloat32 : t;
+  return t == kComplexDouble  ? kFloat64
+         : t == kComplexFloat ? kFloat32
+         : t == kComplexHalf  ? kFloat16
+                              : t;
 }
 // The dtype that integers are promoted to by sqrt, mean and friends.
 inline ScalarType to_floating(ScalarType t) {

@@ -8,33 +8,38 @@ namespace rushlight {
 
 class Scalar {
  public:
-  enum class Kind : uint8_t { Bool, Int, Float, Complex };
+  // UInt: an integer that int64 does not hold and uint64 does.
+  enum class Kind : uint8_t { Bool, Int, UInt, Float, Complex };
   Scalar() : kind_(Kind::Int) { v_.i = 0; }
   Scalar(bool v) : kind_(Kind::Bool) { v_.i = v; }
   template <class T>
     requires(is_integer_v<T>)
   Scalar(T v) : kind_(Kind::Int) {
     v_.i = static_cast<int64_t>(v);
+    if constexpr (sizeof(T) == 8 && std::is_unsigned_v<T>) {
+      kind_ = v_.i < 0 ? Kind::UInt : Kind::Int;
+    }
   }
   Scalar(double v) : kind_(Kind::Float) { v_.d[0] = v; }
   Scalar(float v) : Scalar(static_cast<double>(v)) {}
-  Scalar(Half v) : Scalar(static_cast<double>(static_cast<float>(v))) {}
-  Scalar(BFloat16 v) : Scalar(static_cast<double>(static_cast<float>(v))) {}
+  template <class T>
+    requires(is_small_float_v<T>)
+  Scalar(T v) : Scalar(static_cast<double>(static_cast<float>(v))) {}
   template <class T>
   Scalar(complex<T> v) : kind_(Kind::Complex) {
-    v_.d[0] = v.re;
-    v_.d[1] = v.im;
+    v_.d[0] = static_cast<double>(v.re);
+    v_.d[1] = static_cast<double>(v.im);
   }
   Kind kind() const { return kind_; }
   bool is_bool() const { return kind_ == Kind::Bool; }
   bool is_integral(bool include_bool = false) const {
-    return kind_ == Kind::Int || (include_bool && kind_ == Kind::Bool);
+    return kind_ == Kind::Int || kind_ == Kind::UInt || (include_bool && kind_ == Kind::Bool);
   }
   bool is_floating_point() const { return kind_ == Kind::Float; }
   bool is_complex() const { return kind_ == Kind::Complex; }
-  // What a tensor made of this number has: bool, int64, float64 or complex128.
+  // What a tensor made of this number has: bool, int64, uint64, float64 or complex128.
   ScalarType dtype() const {
-    constexpr ScalarType types[] = {kBool, kInt64, kFloat64, kComplexDouble};
+    constexpr ScalarType types[] = {kBool, kInt64, kUInt64, kFloat64, kComplexDouble};
     return types[static_cast<int>(kind_)];
   }
   // Conversion without a range check.
@@ -44,6 +49,8 @@ class Scalar {
       case Kind::Bool:
       case Kind::Int:
         return convert<T>(v_.i);
+      case Kind::UInt:
+        return convert<T>(static_cast<uint64_t>(v_.i));
       case Kind::Float:
         return convert<T>(v_.d[0]);
       default:

@@ -33,20 +33,7 @@ globals().update({name: value for name, value in vars(_C.ops).items() if not nam
 complex = _C.ops._complex
 
 # Old names of dtypes: FloatTensor, FloatStorage.
-_KINDS = {
-    "Float": _C.float32,
-    "Double": _C.float64,
-    "Half": _C.float16,
-    "BFloat16": _C.bfloat16,
-    "Byte": _C.uint8,
-    "Char": _C.int8,
-    "Short": _C.int16,
-    "Int": _C.int32,
-    "Long": _C.int64,
-    "Bool": _C.bool,
-    "ComplexFloat": _C.complex64,
-    "ComplexDouble": _C.complex128,
-}
+_KINDS = {dtype._kind: dtype for dtype in _C._dtypes if dtype._computes}
 
 if TYPE_CHECKING:
     from rushlight import (

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from rushlight import _C
+import math
 
-# dtype: (bits of the fraction, largest exponent, smallest exponent of a normal number)
-_FLOATS = {
-    _C.float16: (10, 15, -14),
-    _C.bfloat16: (7, 127, -126),
-    _C.float32: (23, 127, -126),
-    _C.float64: (52, 1023, -1022),
-}
-_REAL = {_C.complex64: _C.float32, _C.complex128: _C.float64}
-_INTEGERS = (_C.uint8, _C.int8, _C.int16, _C.int32, _C.int64)
+from rushlight import _C
 
 
 class finfo:
@@ -24,19 +16,17 @@ class finfo:
             raise TypeError(
                 f"finfo(): argument 'type' must be torch.dtype, not {dtype.__class__.__name__}"
             )
-        dtype = _REAL.get(dtype, dtype)
-        if dtype not in _FLOATS:
+        dtype = dtype.to_real()
+        if not dtype.is_floating_point:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. "
                 f"Use torch.iinfo to handle '{dtype}'"
             )
-        fraction, largest, smallest = _FLOATS[dtype]
         self.bits = 8 * dtype.itemsize
-        self.eps = 2.0**-fraction
-        self.max = (2.0 - self.eps) * 2.0**largest
+        self.eps, self.max, self.smallest_normal = dtype._limits
         self.min = -self.max
-        self.smallest_normal = self.tiny = 2.0**smallest
-        self.resolution = 10.0 ** -int(fraction * 0.30103)
+        self.tiny = self.smallest_normal
+        self.resolution = 10.0 ** -int(-math.log10(self.eps))
         self.dtype = repr(dtype).removeprefix("torch.")
 
     def __eq__(self, other):
@@ -58,7 +48,7 @@ class iinfo:
             raise TypeError(
                 f"iinfo(): argument 'type' must be torch.dtype, not {type.__class__.__name__}"
             )
-        if type not in _INTEGERS:
+        if type.is_floating_point or type.is_complex or type is _C.bool:
             if type is _C.bool:
                 raise TypeError("torch.bool is not supported by torch.iinfo")
             raise TypeError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from rushlight import _C, _KINDS, Tensor, device
 
 _NAMES = {f"{kind}Tensor": dtype for kind, dtype in _KINDS.items()}
-_BY_DTYPE = {dtype: name for name, dtype in _NAMES.items()}
 
 
 class _TensorType(type):
@@ -32,7 +31,7 @@ globals().update(TYPES)
 
 def type_name(dtype, place):
     """ "torch.FloatTensor", "torch.cuda.FloatTensor"."""
-    return f"torch.cuda.{_BY_DTYPE[dtype]}" if place.type == "cuda" else f"torch.{_BY_DTYPE[dtype]}"
+    return f"torch.{'cuda.' if place.type == 'cuda' else ''}{dtype._kind}Tensor"
 
 
 def parse_type(value):

@@ -30,6 +30,8 @@ class Saved:
         """What stands for a storage in the pickle; None for all else."""
         if isinstance(obj, storage.TypedStorage):
             untyped, dtype = obj.untyped(), obj.dtype
+            if dtype not in storage.OF_DTYPE:
+                raise KeyError(f"dtype {dtype} is not recognized")
             kind = storage.OF_DTYPE[dtype]
         elif isinstance(obj, _C.UntypedStorage):
             untyped, dtype, kind = obj, None, _C.UntypedStorage

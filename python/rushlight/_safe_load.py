@@ -122,7 +122,7 @@ _NAMES = {
     "torch._utils._rebuild_meta_tensor_no_storage": _utils._rebuild_meta_tensor_no_storage,
     "torch._tensor._rebuild_from_type_v2": _tensor._rebuild_from_type_v2,
     **{f"torch.{name}": kind for name, kind in storage.NAMES.items()},
-    **{str(dtype): dtype for dtype in storage.OF_DTYPE},
+    **{str(dtype): dtype for dtype in _C._dtypes},
 }
 # What is called for one of them that may be called at all, by identity: not all have hashes.
 _CALLS = {

@@ -74,10 +74,13 @@ def reduce_tensor(tensor):
     if tensor.device.type == "meta":
         parts = (tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.requires_grad)
         return _rebuild_meta_tensor_no_storage, parts
-    typed = _TypedStorage._over(tensor.untyped_storage(), tensor.dtype)
+    storage = tensor.untyped_storage()
     place = (tensor.storage_offset(), tuple(tensor.size()), tensor.stride())
     # Hooks are not saved; their place is part of the format.
-    return _rebuild_tensor_v2, (typed, *place, tensor.requires_grad, OrderedDict())
+    rest = (*place, tensor.requires_grad, OrderedDict())
+    if tensor.dtype._computes:
+        return _rebuild_tensor_v2, (_TypedStorage._over(storage, tensor.dtype), *rest)
+    return _rebuild_tensor_v3, (storage, *rest, tensor.dtype)  # it has no class of storages
 
 
 # ---- other helpers that programs reach for ----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -124,8 +125,10 @@ class TypedStorage:
 
     def type(self, dtype: Any = None, non_blocking: bool = False):
         """The name of its class; with a dtype or such a name a storage of that dtype."""
-        kind = OF_DTYPE[self.dtype].__name__
         if dtype is None:
+            if self.dtype not in OF_DTYPE:
+                return "torch.storage.TypedStorage"
+            kind = OF_DTYPE[self.dtype].__name__
             return f"torch.cuda.{kind}" if self.is_cuda else f"torch.{kind}"
         if isinstance(dtype, str):
             name = dtype.removeprefix("torch.")
@@ -265,20 +268,10 @@ def _as_typed(source):
 
 def _add_conversions():
     """`float()`, `half()` and such: a storage of that dtype."""
-    for name, dtype in {
-        "float": _C.float32,
-        "double": _C.float64,
-        "half": _C.float16,
-        "bfloat16": _C.bfloat16,
-        "byte": _C.uint8,
-        "char": _C.int8,
-        "short": _C.int16,
-        "int": _C.int32,
-        "long": _C.int64,
-        "bool": _C.bool,
-        "complex_float": _C.complex64,
-        "complex_double": _C.complex128,
-    }.items():
+    for dtype in _C._dtypes:
+        if not (dtype._computes or dtype.is_floating_point):
+            continue
+        name = re.sub("(?<=[a-z])(?=[A-Z])", "_", dtype._kind).lower()
 
         def convert(self, dtype=dtype):
             return self._converted(dtype)

@@ -5,15 +5,6 @@
 
 namespace rushlight {
 
-const char* enum_name(ScalarType t) {
-  static constexpr const char* names[] = {
-#define RL_NAME(T, Enum, name, alias) #Enum,
-      RL_FOR_EACH_DTYPE(RL_NAME)
-#undef RL_NAME
-          "Undefined"};
-  return names[static_cast<int>(t)];
-}
-
 void dtype_not_implemented(const char* op, ScalarType t) {
   throw NotImplementedError(str('"', op, "\" not implemented for '", enum_name(t), "'"));
 }
@@ -54,10 +45,20 @@ ScalarType promote_types(ScalarType a, ScalarType b) {
   if (a == ScalarType::Undefined) {
     return b;
   }
+  RL_CHECK(!is_float8(a) && !is_float8(b),
+           "Promotion for Float8 Types is not supported, attempted to promote ", enum_name(a),
+           " and ", enum_name(b));
+  if (is_wide_unsigned(a) || is_wide_unsigned(b)) {
+    const ScalarType other = is_wide_unsigned(a) ? b : a;
+    RL_CHECK(is_floating(other),
+             "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ",
+             enum_name(a), " and ", enum_name(b));
+    return other;
+  }
   if (category(a) != category(b)) {
     const ScalarType high = category(a) > category(b) ? a : b;
     const ScalarType low = category(a) > category(b) ? b : a;
-    return is_complex(high) && low == kFloat64 ? kComplexDouble : high;
+    return is_complex(high) && is_floating(low) ? promote_types(high, to_complex(low)) : high;
   }
   switch (category(a)) {
     case 1:
@@ -65,12 +66,45 @@ ScalarType promote_types(ScalarType a, ScalarType b) {
     case 2:
       return promote_floats(a, b);
     default:
-      return kComplexDouble;
+      return itemsize(a) > itemsize(b) ? a : b;
   }
 }
 
 bool can_cast(ScalarType from, ScalarType to) {
   return category(from) <= category(to) && !(category(from) == 1 && to == kBool);
+}
+
+FloatLimits float_limits(ScalarType t) {
+  return visit_dtype<set_floating | set_float8>("finfo", t, [](auto tag) -> FloatLimits {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, Half>) {
+      return {0x1p-10, 65504.0, 0x1p-14};
+    } else if constexpr (std::is_same_v<T, BFloat16>) {
+      return {0x1p-7, 0x1.fep127, 0x1p-126};
+    } else if constexpr (is_float8_v<T>) {
+      return {T::eps(), T::max(), T::smallest_normal()};
+    } else {
+      using Limits = std::numeric_limits<T>;
+      return {Limits::epsilon(), Limits::max(), Limits::min()};
+    }
+  });
+}
+
+ScalarType to_complex(ScalarType t) {
+  switch (t) {
+    case kFloat16:
+    case kComplexHalf:
+      return kComplexHalf;
+    case kBFloat16:
+    case kFloat32:
+    case kComplexFloat:
+      return kComplexFloat;
+    case kFloat64:
+    case kComplexDouble:
+      return kComplexDouble;
+    default:
+      throw Error(str("Unknown Complex ScalarType for ", enum_name(t)));
+  }
 }
 
 ScalarType get_default_dtype() { return default_dtype.load(std::memory_order_relaxed); }

@@ -81,6 +81,8 @@ void append(std::string& out, double value) {
 void append(std::string& out, const Scalar& s) {
   if (s.is_bool()) {
     append(out, s.toBool());
+  } else if (s.kind() == Scalar::Kind::UInt) {
+    append(out, s.as<uint64_t>());
   } else if (s.is_integral()) {
     append(out, s.as<int64_t>());
   } else if (s.is_floating_point()) {
@@ -96,7 +98,7 @@ void append(std::string& out, const Scalar& s) {
 }
 
 void store_scalar(void* to, ScalarType t, const Scalar& s) {
-  visit_dtype<set_all>("store_scalar", t, [&](auto tag) {
+  visit_dtype<set_stored>("store_scalar", t, [&](auto tag) {
     using T = typename decltype(tag)::type;
     *static_cast<T*>(to) = s.as<T>();
   });
@@ -104,23 +106,30 @@ void store_scalar(void* to, ScalarType t, const Scalar& s) {
 
 void Scalar::check_fits(ScalarType t) const {
   const DtypeInfo& info = dtype_info(t);
-  if (info.is_complex || t == kBool) {
-    return;
-  }
   const auto fail = [&] {
     const std::string type = info.is_floating ? info.alias
                              : t == kInt32    ? std::string("int")
                                               : str(info.name, "_t");
     throw Error(str("value cannot be converted to type ", type, " without overflow"));
   };
+  if (info.is_complex || t == kBool) {
+    return;
+  }
   if (kind_ == Kind::Complex && v_.d[1] != 0) {
     fail();
   }
   if (info.is_floating) {
-    // 16-bit floats compute in float: what float holds becomes infinite in them.
-    const double limit = t == kFloat64 ? HUGE_VAL : 3.4028234663852886e38;
+    // 16-bit floats compute in float: what float holds becomes infinite in them. Those of 8 bits
+    // take all.
+    const double limit = t == kFloat64 || info.is_float8 ? HUGE_VAL : 3.4028234663852886e38;
     const double v = as<double>();
     if (std::isfinite(v) && std::abs(v) > limit) {
+      fail();
+    }
+    return;
+  }
+  if (kind_ == Kind::UInt) {
+    if (t != kUInt64) {
       fail();
     }
     return;
@@ -137,8 +146,8 @@ void Scalar::check_fits(ScalarType t) const {
     return;
   }
   const double v = v_.d[0];
-  const double high = std::ldexp(1.0, info.is_signed ? bits - 1 : bits);
-  if (!(v < high && v >= (info.is_signed ? -high : -high + 1))) {
+  const double high = std::ldexp(1.0, info.is_signed ? bits - 1 : bits);  // one more than fits
+  if (!(v >= (info.is_signed ? -high : 0.0) && (bits == 64 ? v < high : v <= high - 1))) {
     fail();
   }
 }

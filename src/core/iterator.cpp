@@ -22,15 +22,13 @@ ScalarType combine(ScalarType high, ScalarType low) {
   if (high == ScalarType::Undefined || low == ScalarType::Undefined) {
     return high == ScalarType::Undefined ? low : high;
   }
-  if (category(low) <= category(high)) {
+  if (is_complex(high)) {
     return high;
   }
-  if (category(high) == 2 || category(high) == 1) {
-    return is_floating(high) && is_complex(low)
-               ? (high == kFloat64 ? kComplexDouble : kComplexFloat)
-               : low;
+  if (is_complex(low)) {
+    return is_floating(high) ? to_complex(high) : low;
   }
-  return low;
+  return category(low) > category(high) ? promote_types(high, low) : high;
 }
 
 }  // namespace

@@ -294,7 +294,7 @@ Scalar read_number(const Tensor& t) {
   if (t.dtype() == kBool) {
     return *t.data<uint8_t>() != 0;  // the byte of memory that nobody wrote may be any
   }
-  return visit_dtype<set_all>("item", t.dtype(), [&](auto tag) -> Scalar {
+  return visit_dtype<set_stored>("item", t.dtype(), [&](auto tag) -> Scalar {
     return *t.data<typename decltype(tag)::type>();
   });
 }
@@ -310,16 +310,11 @@ std::string Tensor::toString() const {  // as libtorch names types: CPUFloatType
   if (!defined()) {
     return "UndefinedType";
   }
-  const char* const names[] = {
-#define RL_NAME(T, Enum, name, alias) #Enum,
-      RL_FOR_EACH_DTYPE(RL_NAME)
-#undef RL_NAME
-          "Undefined"};
   std::string device = this->device().str();
   for (char& c : device) {
     c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   }
-  return device.substr(0, device.find(':')) + names[static_cast<int>(dtype())] + "Type";
+  return device.substr(0, device.find(':')) + enum_name(dtype()) + "Type";
 }
 
 // The memory of a special tensor is its own affair: what shares it is what its `detach` gives.

@@ -83,7 +83,7 @@ void copy_here(const Tensor& to, const Tensor& from) {
                [&](auto tag) { each(launch, space, Move<typename decltype(tag)::type>{out, in}); });
     return;
   }
-  visit_dtype<set_all>("copy_", to.dtype(), [&](auto tag) {
+  visit_dtype<set_stored>("copy_", to.dtype(), [&](auto tag) {
     each(launch, space, Convert<typename decltype(tag)::type>{out, in, from.dtype()});
   });
 }

@@ -18,8 +18,8 @@ __device__ __forceinline__ float widen(BFloat16 b) {
   return __uint_as_float(static_cast<unsigned>(b.bits) << 16);
 }
 template <class T>
-__device__ __forceinline__ T widen(const T& x) {
-  return read_element(&x);
+__device__ __forceinline__ compute_t<T> widen(const T& x) {
+  return convert<compute_t<T>>(read_element(&x));
 }
 template <class S>
 __device__ __forceinline__ S narrow(compute_t<S> x) {
@@ -32,7 +32,24 @@ __device__ __forceinline__ S narrow(compute_t<S> x) {
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b.bits) : "f"(x));
     return b;
   } else {
-    return x;
+    return convert<S>(x);
+  }
+}
+// An element as T. Wide unsigned integers are more than their compute type says.
+template <class T, class S>
+__device__ __forceinline__ T element_as(const S& x) {
+  if constexpr (is_reduced_float_v<S>) {
+    return convert<T>(widen(x));
+  } else {
+    return convert<T>(read_element(&x));
+  }
+}
+template <class S, class T>
+__device__ __forceinline__ S element_of(T x) {
+  if constexpr (is_reduced_float_v<S>) {
+    return narrow<S>(convert<compute_t<S>>(x));
+  } else {
+    return convert<S>(x);
   }
 }
 
@@ -40,9 +57,9 @@ __device__ __forceinline__ S narrow(compute_t<S> x) {
 template <class T>
 __device__ __noinline__ T load_other(const char* p, ScalarType t) {
   switch (t) {
-#define RL_CASE(S, Enum, name, alias) \
-  case ScalarType::Enum:              \
-    return convert<T>(widen(*reinterpret_cast<const S*>(p)));
+#define RL_CASE(S, Enum, ...) \
+  case ScalarType::Enum:      \
+    return element_as<T>(*reinterpret_cast<const S*>(p));
     RL_FOR_EACH_DTYPE(RL_CASE)
 #undef RL_CASE
     default:
@@ -52,9 +69,9 @@ __device__ __noinline__ T load_other(const char* p, ScalarType t) {
 template <class T>
 __device__ __noinline__ void store_other(char* p, ScalarType t, T x) {
   switch (t) {
-#define RL_CASE(S, Enum, name, alias)                               \
-  case ScalarType::Enum:                                            \
-    *reinterpret_cast<S*>(p) = narrow<S>(convert<compute_t<S>>(x)); \
+#define RL_CASE(S, Enum, ...)                    \
+  case ScalarType::Enum:                         \
+    *reinterpret_cast<S*>(p) = element_of<S>(x); \
     break;
     RL_FOR_EACH_DTYPE(RL_CASE)
 #undef RL_CASE

@@ -9,7 +9,7 @@ namespace rushlight::cuda {
 namespace {
 
 Scalar number_at(const char* p, ScalarType t) {
-  return visit_dtype<set_all>("load", t, [&](auto tag) {
+  return visit_dtype<set_stored>("load", t, [&](auto tag) {
     return Scalar(*reinterpret_cast<const typename decltype(tag)::type*>(p));
   });
 }

@@ -164,7 +164,7 @@ template <int Inputs, int Attributes, uint32_t Set, Promote P, class F>
 constexpr PointwiseKernel make_kernel(F) {
   static_assert(Inputs <= max_inputs);
   PointwiseKernel kernel{Inputs, P, {}, {}};
-#define RL_ENTRY(S, Enum, name, alias)                                                \
+#define RL_ENTRY(S, Enum, ...)                                                        \
   if constexpr ((Set & set_##Enum) != 0) {                                            \
     using T = compute_t<S>;                                                           \
     kernel.contiguous[static_cast<int>(ScalarType::Enum)] =                           \

@@ -88,6 +88,10 @@ RL_FORMULA(conj_physical, x) {
   }
 }
 RL_FORMULA(copysign, x, y) { return math::copysign(x, y); }
+RL_FORMULA(never, x) {  // `signbit` of numbers without a sign
+  (void)x;
+  return false;
+}
 RL_FORMULA(signbit, x) {
   if constexpr (std::is_floating_point_v<T>) {
     return math::copysign(T(1), x) < T(0);

@@ -50,6 +50,8 @@ ScalarType dtype_of_fill(const Scalar& value, const TensorOptions& options) {
       return kBool;
     case Scalar::Kind::Int:
       return kInt64;
+    case Scalar::Kind::UInt:
+      return kUInt64;
     case Scalar::Kind::Float:
       return get_default_dtype();
     default:
@@ -72,7 +74,7 @@ void generate(const char* op, const Tensor& out, const F& f) {
   }
   // Other devices get a copy of what the host makes.
   const Tensor here = out.is_cpu() ? out : make_empty(out.sizes(), out.dtype(), kCPU);
-  visit_dtype<set_all>(op, out.dtype(), [&](auto tag) {
+  visit_dtype<set_stored>(op, out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* const to = here.data<T>();
     parallel_for(0, here.numel(), 32768, [&](int64_t begin, int64_t end) {

@@ -275,8 +275,7 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   const bool integers = !is_differentiable(self.dtype()) && !is_differentiable(vec1.dtype()) &&
                         !is_differentiable(vec2.dtype());
   for (const auto& [name, factor] : {std::pair("beta", &beta), std::pair("alpha", &alpha)}) {
-    RL_CHECK(!integers || factor->kind() <= Scalar::Kind::Int,
-             "For integral input tensors, argument ", name,
+    RL_CHECK(!integers || factor->is_integral(true), "For integral input tensors, argument ", name,
              " must not be a floating point number.");
   }
   const Tensor outer = vec1.outer(vec2);

@@ -128,7 +128,7 @@ Scalar host_number(const TensorIterator& it, int operand) {
   if (!it.is_on_host(operand) || !it.is_scalar(operand)) {
     return std::numeric_limits<double>::quiet_NaN();
   }
-  return visit_dtype<set_all>("load", it.dtype(operand), [&](auto tag) {
+  return visit_dtype<set_stored>("load", it.dtype(operand), [&](auto tag) {
     using T = typename decltype(tag)::type;
     return Scalar(read_element(reinterpret_cast<const T*>(it.data(operand))));
   });
@@ -145,18 +145,7 @@ double scale_of(int64_t decimals) {
   return std::pow(10.0, std::abs(static_cast<double>(decimals)));
 }
 
-double largest_number(ScalarType t) {
-  switch (t) {
-    case kFloat16:
-      return 65504.0;
-    case kBFloat16:
-      return 0x1.fep127;
-    case kFloat32:
-      return std::numeric_limits<float>::max();
-    default:
-      return std::numeric_limits<double>::max();
-  }
-}
+double largest_number(ScalarType t) { return float_limits(is_floating(t) ? t : kFloat64).max; }
 
 void check_divisor(const TensorIterator& it) {
   if (!is_integral(it.common_dtype()) || !it.is_on_host(2) || it.numel() == 0 ||

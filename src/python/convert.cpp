@@ -126,8 +126,14 @@ Scalar to_scalar(PyObject* o) {
   if (PyLong_Check(o)) {
     int overflow = 0;
     const int64_t value = PyLong_AsLongLongAndOverflow(o, &overflow);
-    RL_CHECK(overflow == 0, "Overflow when unpacking long long");
-    return Scalar(value);
+    if (overflow == 0) {
+      return Scalar(value);
+    }
+    const uint64_t large = PyLong_AsUnsignedLongLong(o);
+    if (PyErr_Occurred()) {
+      throw PythonError();
+    }
+    return Scalar(large);
   }
   if (is_tensor(o)) {
     return unwrap(o).item();

@@ -48,7 +48,6 @@ constexpr uint64_t flag_read_only = 1;
 constexpr uint64_t flag_copied = 2;
 constexpr int32_t device_cpu = 1;
 constexpr int32_t device_cuda_host = 3;  // pinned memory: the CPU's as well
-enum Code : uint8_t { Int = 0, UInt = 1, Float = 2, BFloat = 4, Complex = 5, Bool = 6 };
 
 // The names of capsules: fresh, and after somebody took the tensor over.
 template <class M>
@@ -58,21 +57,12 @@ constexpr const char* used_name =
     std::is_same_v<M, Managed> ? "used_dltensor" : "used_dltensor_versioned";
 
 DLDataType dl_type(ScalarType t) {
-  const auto bits = static_cast<uint8_t>(8 * itemsize(t));
-  const Code code = t == kBool                ? Bool
-                    : t == kBFloat16          ? BFloat
-                    : is_complex(t)           ? Complex
-                    : is_floating(t)          ? Float
-                    : dtype_info(t).is_signed ? Int
-                                              : UInt;
-  return {code, bits, 1};
+  return {dtype_info(t).dlpack, static_cast<uint8_t>(8 * itemsize(t)), 1};
 }
 
 ScalarType dtype_of(DLDataType type) {
-  constexpr ScalarType known[] = {kBool,    kUInt8,   kInt8,         kInt16,
-                                  kInt32,   kInt64,   kFloat16,      kBFloat16,
-                                  kFloat32, kFloat64, kComplexFloat, kComplexDouble};
-  for (const ScalarType t : known) {
+  for (int i = 0; i < num_dtypes; i++) {
+    const auto t = static_cast<ScalarType>(i);
     const DLDataType ours = dl_type(t);
     if (ours.code == type.code && ours.bits == type.bits && type.lanes == 1) {
       return t;

@@ -63,9 +63,11 @@ ScalarType named_numpy_dtype(PyObject* o) {
       return static_cast<ScalarType>(i);
     }
   }
-  raise(PyExc_TypeError, str("can't convert np.ndarray of type numpy.", text,
-                             ". The only supported types are: float64, float32, float16, "
-                             "complex64, complex128, int64, int32, int16, int8, uint8, and bool."));
+  raise(PyExc_TypeError,
+        str("can't convert np.ndarray of type numpy.", text,
+            ". The only supported types are: float64, float32, float16, "
+            "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
+            "uint8, and bool."));
 }
 
 ScalarType numpy_dtype(PyObject* o) {
@@ -149,6 +151,18 @@ int64_t integer_value(PyObject* o) {
   return value;
 }
 
+uint64_t unsigned_value(PyObject* o) {
+  if (!PyIndex_Check(o)) {
+    return convert<uint64_t>(PyFloat_AsDouble(o));
+  }
+  const Object index = Object::check(PyNumber_Index(o));
+  const uint64_t value = PyLong_AsUnsignedLongLong(index.get());
+  if (PyErr_Occurred()) {
+    throw PythonError();
+  }
+  return value;
+}
+
 double float_value(PyObject* o) {
   const double value = PyFloat_AsDouble(o);
   if (value == -1.0 && PyErr_Occurred()) {
@@ -173,9 +187,11 @@ T value_of(PyObject* o) {
              static_cast<typename T::value_type>(z.imag));
   } else if constexpr (std::is_same_v<T, bool>) {
     return check(PyObject_IsTrue(o)) != 0;
+  } else if constexpr (std::is_same_v<T, uint64_t>) {
+    return unsigned_value(o);
   } else if constexpr (is_integer_v<T>) {
     const int64_t value = integer_value(o);
-    // Negative numbers wrap around in uint8.
+    // Negative numbers wrap around in unsigned dtypes.
     const bool fits =
         sizeof(T) == 8 || (value >= -(int64_t{1} << (8 * sizeof(T) - 1)) &&
                            value < int64_t{1} << (8 * sizeof(T) - std::is_signed_v<T>));
@@ -289,7 +305,7 @@ Tensor of_sequences(PyObject* data, std::optional<ScalarType> dtype) {
   const DimVector sizes = shape_of(data);
   const ScalarType t = dtype.has_value() ? *dtype : infer_dtype(data);
   Tensor out = make_empty(sizes, t, kCPU);
-  visit_dtype<set_all>("tensor", t, [&](auto tag) {
+  visit_dtype<set_stored>("tensor", t, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = out.data<T>();
     fill(to, data, sizes, 0);

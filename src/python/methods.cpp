@@ -72,7 +72,7 @@ PyObject* list_of(const char* data, IntArrayRef sizes, IntArrayRef strides, size
 PyObject* tolist(const Tensor& t) {
   RL_CHECK(!t.is_meta(), "Cannot copy out of meta tensor; no data!");
   const Tensor here = t.is_cpu() ? t : rushlight::to(t.detach(), std::optional<Device>(kCPU));
-  return visit_dtype<set_all>("tolist", here.dtype(), [&](auto tag) {
+  return visit_dtype<set_stored>("tolist", here.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     return list_of<T>(static_cast<const char*>(here.data_ptr()), here.sizes(), here.strides(), 0);
   });
@@ -178,6 +178,7 @@ CONVERSION(bool_, "bool", kBool)
 CONVERSION(half, "half", kFloat16)
 CONVERSION(bfloat16, "bfloat16", kBFloat16)
 CONVERSION(byte, "byte", kUInt8)
+CONVERSION(chalf, "chalf", kComplexHalf)
 CONVERSION(cfloat, "cfloat", kComplexFloat)
 CONVERSION(cdouble, "cdouble", kComplexDouble)
 #undef CONVERSION
@@ -308,6 +309,7 @@ PyMethodDef methods[] = {
     RL_FAST_ROW("char", char__method, "Itself, or a copy in int8."),
     RL_FAST_ROW("byte", byte_method, "Itself, or a copy in uint8."),
     RL_FAST_ROW("bool", bool__method, "Itself, or a copy in bool."),
+    RL_FAST_ROW("chalf", chalf_method, "Itself, or a copy in complex32."),
     RL_FAST_ROW("cfloat", cfloat_method, "Itself, or a copy in complex64."),
     RL_FAST_ROW("cdouble", cdouble_method, "Itself, or a copy in complex128."),
     {"as_subclass", as_subclass, METH_O, "The same tensor as an instance of a subclass."},

@@ -55,36 +55,6 @@ const NumpyApi& numpy_api() {
   return api;
 }
 
-// numpy's numbers of dtypes; -1 where it has none.
-int numpy_type(ScalarType t) {
-  switch (t) {
-    case kBool:
-      return 0;
-    case kInt8:
-      return 1;
-    case kUInt8:
-      return 2;
-    case kInt16:
-      return 3;
-    case kInt32:
-      return 5;
-    case kInt64:
-      return 7;
-    case kFloat32:
-      return 11;
-    case kFloat64:
-      return 12;
-    case kComplexFloat:
-      return 14;
-    case kComplexDouble:
-      return 15;
-    case kFloat16:
-      return 23;
-    default:
-      return -1;
-  }
-}
-
 void release_storage(PyObject* capsule) {
   Storage::steal(static_cast<StorageImpl*>(PyCapsule_GetPointer(capsule, nullptr)));
 }
@@ -116,7 +86,10 @@ ScalarType dtype_of_format(const char* format, Py_ssize_t itemsize, bool& swappe
   if (std::strchr("bhilqn", c) != nullptr) {
     return itemsize == 1 ? kInt8 : itemsize == 2 ? kInt16 : itemsize == 4 ? kInt32 : kInt64;
   }
-  return c == 'B' ? kUInt8 : ScalarType::Undefined;
+  if (std::strchr("BHILQN", c) != nullptr) {
+    return itemsize == 1 ? kUInt8 : itemsize == 2 ? kUInt16 : itemsize == 4 ? kUInt32 : kUInt64;
+  }
+  return ScalarType::Undefined;
 }
 
 void release_buffer(void*, size_t, void* context) {
@@ -151,7 +124,7 @@ std::string dtype_name(PyObject* array) {
   raise(PyExc_TypeError,
         str("can't convert np.ndarray of type ", dot == std::string::npos ? name : name.substr(6),
             ". The only supported types are: float64, float32, float16, complex64, complex128, "
-            "int64, int32, int16, int8, uint8, and bool."));
+            "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."));
 }
 
 // `view` is filled and becomes the tensor's.
@@ -224,12 +197,12 @@ struct DescrFields {
 static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
 
 ScalarType dtype_of_number(int number) {
-  if (number == 9) {
-    return kInt64;  // long long
+  if (number == 9 || number == 10) {
+    return number == 9 ? kInt64 : kUInt64;  // long long
   }
   for (int i = 0; i < num_dtypes; i++) {
     const auto t = static_cast<ScalarType>(i);
-    if (numpy_type(t) == number) {
+    if (dtype_info(t).numpy == number) {
       return t;
     }
   }
@@ -256,7 +229,7 @@ PyObject* to_numpy(const Tensor& t) {
   RL_CHECK_TYPE(
       t.is_cpu(), "can't convert ", t.device(),
       " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
-  const int type = numpy_type(t.dtype());
+  const int type = dtype_info(t.dtype()).numpy;
   RL_CHECK_TYPE(type >= 0, "Got unsupported ScalarType ", enum_name(t.dtype()));
   const NumpyApi& api = numpy_api();
   Py_ssize_t sizes[64];

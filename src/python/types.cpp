@@ -40,9 +40,24 @@ PyObject* dtype_is_complex(PyObject* self, void*) {
 PyObject* dtype_is_signed(PyObject* self, void*) {
   return PyBool_FromLong(info_of(self).is_signed);
 }
+// What the package builds names and limits from.
+PyObject* dtype_kind(PyObject* self, void*) {
+  return PyUnicode_FromString(info_of(self).enum_name);
+}
+PyObject* dtype_computes(PyObject* self, void*) {
+  return PyBool_FromLong(contains(set_all, dtype_of(self)));
+}
+PyObject* dtype_limits(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const FloatLimits limits = float_limits(dtype_of(self));
+    return Py_BuildValue("ddd", limits.eps, limits.max, limits.smallest_normal);
+  });
+}
 PyObject* dtype_itemsize(PyObject* self, void*) { return PyLong_FromLong(info_of(self).itemsize); }
 PyObject* dtype_to_real(PyObject* self, PyObject*) { return wrap(to_real(dtype_of(self))); }
-PyObject* dtype_to_complex(PyObject* self, PyObject*) { return wrap(to_complex(dtype_of(self))); }
+PyObject* dtype_to_complex(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap(to_complex(dtype_of(self))); });
+}
 
 PyMethodDef dtype_methods[] = {
     {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
@@ -56,6 +71,9 @@ PyGetSetDef dtype_getset[] = {
     {"is_complex", dtype_is_complex, nullptr, "Whether it holds complex numbers.", nullptr},
     {"is_signed", dtype_is_signed, nullptr, "Whether it holds negative numbers.", nullptr},
     {"itemsize", dtype_itemsize, nullptr, "Bytes of an element.", nullptr},
+    {"_kind", dtype_kind, nullptr, nullptr, nullptr},
+    {"_computes", dtype_computes, nullptr, nullptr, nullptr},
+    {"_limits", dtype_limits, nullptr, nullptr, nullptr},
     {"__module__", module_name, nullptr, nullptr, nullptr},
     {},
 };
@@ -416,6 +434,8 @@ PyObject* wrap_number(const Scalar& s) {
       return PyBool_FromLong(s.as<bool>());
     case Scalar::Kind::Int:
       return PyLong_FromLongLong(s.as<int64_t>());
+    case Scalar::Kind::UInt:
+      return PyLong_FromUnsignedLongLong(s.as<uint64_t>());
     case Scalar::Kind::Float:
       return PyFloat_FromDouble(s.as<double>());
     default: {
@@ -488,13 +508,16 @@ void init_types(PyObject* module) {
        {&dtype_type, &layout_type, &memory_format_type, &device_type, &size_type}) {
     add_type(module, *type);
   }
+  const Object all = Object::check(PyTuple_New(num_dtypes));
   for (int i = 0; i < num_dtypes; i++) {
     const auto t = static_cast<ScalarType>(i);
     dtypes[i] = check(dtype_type.tp_alloc(&dtype_type, 0));
     reinterpret_cast<DtypeObject*>(dtypes[i])->value = t;
     add(module, dtype_info(t).name, dtypes[i]);
     add(module, dtype_info(t).alias, dtypes[i]);
+    PyTuple_SET_ITEM(all.get(), i, Py_NewRef(dtypes[i]));
   }
+  add(module, "_dtypes", all.get());
   strided = make_enum(layout_type, 0, "strided");
   add(module, "strided", strided);
   for (int i = 0; i < 4; i++) {

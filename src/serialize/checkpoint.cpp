@@ -9,26 +9,6 @@
 namespace rushlight::serialize {
 namespace {
 
-struct StorageClass {
-  const char* name;
-  ScalarType dtype;
-};
-constexpr StorageClass storage_classes[] = {
-    {"FloatStorage", kFloat32},
-    {"DoubleStorage", kFloat64},
-    {"HalfStorage", kFloat16},
-    {"BFloat16Storage", kBFloat16},
-    {"LongStorage", kInt64},
-    {"IntStorage", kInt32},
-    {"ShortStorage", kInt16},
-    {"CharStorage", kInt8},
-    {"ByteStorage", kUInt8},
-    {"BoolStorage", kBool},
-    {"ComplexFloatStorage", kComplexFloat},
-    {"ComplexDoubleStorage", kComplexDouble},
-    {"UntypedStorage", kUInt8},
-};
-
 // A C++ bool is 0 or 1; anything else is undefined behaviour in whoever reads it.
 void make_bools(char* p, size_t n) {
   unsigned char any = 0;
@@ -55,22 +35,18 @@ void forget_source(void*, size_t, void* context) {
 
 }  // namespace
 
-const char* storage_class(ScalarType t) {
-  for (const StorageClass& c : storage_classes) {
-    if (c.dtype == t) {
-      return c.name;
-    }
-  }
-  throw TypeError(str("tensors of dtype ", t, " cannot be saved"));
+std::string storage_class(ScalarType t) {
+  return str(has_storage_class(t) ? enum_name(t) : "Untyped", "Storage");
 }
 
 std::optional<ScalarType> dtype_of_storage_class(std::string_view name) {
-  for (const StorageClass& c : storage_classes) {
-    if (c.name == name) {
-      return c.dtype;
+  for (int i = 0; i < num_dtypes; i++) {
+    const auto t = static_cast<ScalarType>(i);
+    if (has_storage_class(t) && storage_class(t) == name) {
+      return t;
     }
   }
-  return {};
+  return name == "UntypedStorage" ? std::optional(kUInt8) : std::nullopt;
 }
 
 Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntArrayRef sizes,

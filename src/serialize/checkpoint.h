@@ -13,8 +13,10 @@
 
 namespace rushlight::serialize {
 
-// "FloatStorage" for float32, as persistent ids name dtypes.
-RL_API const char* storage_class(ScalarType t);
+// "FloatStorage" for float32, as persistent ids name dtypes; "UntypedStorage" for those that have
+// no class of their own.
+RL_API std::string storage_class(ScalarType t);
+inline constexpr bool has_storage_class(ScalarType t) { return contains(set_all, t); }
 // The dtype of a class name without its module; none for classes that do not exist here.
 RL_API std::optional<ScalarType> dtype_of_storage_class(std::string_view name);
 

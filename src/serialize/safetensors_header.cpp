@@ -2,20 +2,20 @@
 #include "serialize/safetensors_header.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 
 namespace rushlight::serialize {
 namespace {
 
-struct Name {
-  const char* name;
-  ScalarType dtype;
-};
-constexpr Name names[] = {
-    {"F64", kFloat64}, {"F32", kFloat32},      {"F16", kFloat16}, {"BF16", kBFloat16},
-    {"I64", kInt64},   {"I32", kInt32},        {"I16", kInt16},   {"I8", kInt8},
-    {"U8", kUInt8},    {"C64", kComplexFloat}, {"BOOL", kBool},
-};
+std::optional<ScalarType> dtype_called(std::string_view name) {
+  for (int i = 0; i < num_dtypes && !name.empty(); i++) {
+    if (name == dtype_infos[i].safetensors) {
+      return static_cast<ScalarType>(i);
+    }
+  }
+  return std::nullopt;
+}
 
 template <class... Parts>
 [[noreturn]] void bad(const Parts&... parts) {
@@ -186,12 +186,11 @@ SafetensorsEntry read_entry(Json& json, const std::string& name) {
   json.object([&](const std::string& key) {
     if (key == "dtype" && e.dtype == ScalarType::Undefined) {
       const std::string text = json.string();
-      const auto* found = std::find_if(std::begin(names), std::end(names),
-                                       [&](const Name& n) { return text == n.name; });
-      if (found == std::end(names)) {
+      const std::optional<ScalarType> found = dtype_called(text);
+      if (!found) {
         bad("the tensor '", name, "' has the dtype ", text, ", which is not supported");
       }
-      e.dtype = found->dtype;
+      e.dtype = *found;
     } else if (key == "shape" && !shape) {
       shape = true;
       json.array([&] { e.shape.push_back(json.number()); });
@@ -246,9 +245,8 @@ void check_cover(const std::vector<SafetensorsEntry>& entries, uint64_t size) {
 }  // namespace
 
 const char* safetensors_name(ScalarType dtype) {
-  const auto* found = std::find_if(std::begin(names), std::end(names),
-                                   [&](const Name& n) { return dtype == n.dtype; });
-  return found == std::end(names) ? nullptr : found->name;
+  const char* name = dtype_info(dtype).safetensors;
+  return *name == 0 ? nullptr : name;
 }
 
 SafetensorsHeader read_safetensors_header(const Source& source) {

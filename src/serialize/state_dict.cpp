@@ -27,7 +27,8 @@ class Saver {
     RL_CHECK(t.defined(), "an undefined tensor cannot be saved");
     RL_CHECK(t.is_cpu(), "tensors on ", t.device().str(),
              " cannot be saved from C++: move them to the cpu first");
-    p_.global("torch._utils", "_rebuild_tensor_v2");
+    const bool typed = has_storage_class(t.dtype());
+    p_.global("torch._utils", typed ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
     p_.mark();
     storage(t);
     p_.integer(t.storage_offset());
@@ -37,6 +38,9 @@ class Saver {
     p_.global("collections", "OrderedDict");  // hooks, which are never saved
     p_.empty_tuple();
     p_.reduce();
+    if (!typed) {
+      p_.global("torch", dtype_info(t.dtype()).name);
+    }
     p_.tuple();
     p_.reduce();
   }
@@ -91,7 +95,8 @@ class Saver {
     p_.global("torch", storage_class(t.dtype()));
     p_.string(std::to_string(place->second.first));
     p_.string("cpu");
-    p_.integer(static_cast<int64_t>(s->nbytes()) / t.element_size());
+    const int64_t unit = has_storage_class(t.dtype()) ? t.element_size() : 1;
+    p_.integer(static_cast<int64_t>(s->nbytes()) / unit);
     p_.tuple();
     p_.persistent();
   }
@@ -199,13 +204,14 @@ class Loader {
     const PickleNode& arguments = item(call, 1);
     if (function == "torch._utils\n_rebuild_parameter") {
       const PickleNode& data = item(arguments, 0);
-      expect(data.kind == Kind::Call && called(data) == "torch._utils\n_rebuild_tensor_v2",
+      expect(data.kind == Kind::Call && called(data).starts_with("torch._utils\n_rebuild_tensor_v"),
              "parameter");
       Tensor t = tensor(data);
       t.requires_grad_(item(arguments, 1).kind == Kind::Bool && item(arguments, 1).value.i != 0);
       return t;
     }
-    if (function != "torch._utils\n_rebuild_tensor_v2") {
+    const bool untyped = function == "torch._utils\n_rebuild_tensor_v3";
+    if (!untyped && function != "torch._utils\n_rebuild_tensor_v2") {
       throw UnpicklingError(
           str("tensors made by ", function.substr(function.find('\n') + 1), " cannot be loaded"));
     }
@@ -215,12 +221,26 @@ class Loader {
     expect(requires_grad.kind == Kind::Bool, "requires_grad");
     ScalarType dtype = ScalarType::Undefined;
     const Storage s = storage(item(arguments, 0), dtype);
+    if (untyped) {
+      dtype = named_dtype(item(arguments, 6));
+    }
     Tensor t = tensor_on(s, dtype, offset.value.i, integers(item(arguments, 2)),
                          integers(item(arguments, 3)));
     if (requires_grad.value.i != 0) {
       t.requires_grad_();
     }
     return t;
+  }
+
+  ScalarType named_dtype(const PickleNode& name) const {
+    expect(name.kind == Kind::Global && name.bytes.starts_with("torch\n"), "dtype");
+    for (int i = 0; i < num_dtypes; i++) {
+      const auto t = static_cast<ScalarType>(i);
+      if (name.bytes.substr(6) == dtype_info(t).name && t != kBool) {
+        return t;
+      }
+    }
+    throw UnpicklingError("tensors of this dtype cannot be loaded");
   }
 
   Storage storage(const PickleNode& id, ScalarType& dtype) {

@@ -215,7 +215,7 @@ inline __m256i first_lanes(int64_t n) {
 
 // The vector type that elements of T are computed in.
 template <class T>
-using SimdOf = Simd<compute_t<T>>;
+using SimdOf = Simd<std::conditional_t<is_reduced_float_v<T>, float, T>>;
 
 // The first n < width elements, zeros behind them.
 template <class T>

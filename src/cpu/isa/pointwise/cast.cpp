@@ -1,6 +1,6 @@
 // Conversions between all dtypes, strided gathers and scatters, fills and small transpositions.
-// The 16-bit floats convert through float, so a new dtype adds one row of conversions, not a
-// square.
+// Dtypes that kernels are not instantiated for and 16-bit floats convert through another one, so a
+// new dtype adds a few conversions, not a row and a column.
 #include "cpu/isa/pointwise/cast.h"
 
 #include <algorithm>
@@ -99,61 +99,78 @@ RL_NOINLINE void float_to_bfloat16(void* to, const void* from, int64_t n) {
   }
 }
 
-constexpr int64_t piece = 512;
-
-// From one 16-bit float to any dtype and back, by way of float.
-template <Cast Widen, class To>
-void cast_from_reduced(void* to, const void* from, int64_t n) {
-  alignas(64) float middle[piece];
-  for (int64_t i = 0; i < n; i += piece) {
-    const int64_t count = std::min(piece, n - i);
-    Widen(middle, static_cast<const uint16_t*>(from) + i, count);
-    cast_plain<To, float>(static_cast<To*>(to) + i, middle, count);
-  }
-}
-
-template <Cast Narrow, class From>
-void cast_to_reduced(void* to, const void* from, int64_t n) {
-  alignas(64) float middle[piece];
-  for (int64_t i = 0; i < n; i += piece) {
-    const int64_t count = std::min(piece, n - i);
-    cast_plain<float, From>(middle, static_cast<const From*>(from) + i, count);
-    Narrow(static_cast<uint16_t*>(to) + i, middle, count);
-  }
-}
-
-template <Cast Narrow, Cast Widen>
-void cast_between_reduced(void* to, const void* from, int64_t n) {
-  alignas(64) float middle[piece];
-  for (int64_t i = 0; i < n; i += piece) {
-    const int64_t count = std::min(piece, n - i);
-    Widen(middle, static_cast<const uint16_t*>(from) + i, count);
-    Narrow(static_cast<uint16_t*>(to) + i, middle, count);
-  }
-}
-
 template <int Size>
 void copy(void* to, const void* from, int64_t n) {
   std::memmove(to, from, static_cast<size_t>(n * Size));
 }
 
 template <class T>
-constexpr Cast widen_of = std::is_same_v<T, Half> ? half_to_float : bfloat16_to_float;
+constexpr CastStep widen_of = std::is_same_v<T, Half> ? half_to_float : bfloat16_to_float;
 template <class T>
-constexpr Cast narrow_of = std::is_same_v<T, Half> ? float_to_half : float_to_bfloat16;
+constexpr CastStep narrow_of = std::is_same_v<T, Half> ? float_to_half : float_to_bfloat16;
+
+template <class T>
+constexpr bool is_wide_unsigned_v = contains(set_wide_unsigned, dtype_of_v<T>);
+template <class T>
+constexpr bool is_complex_half_v = std::is_same_v<T, complex<Half>>;
+
+// The function that converts in one step; null where there is none.
+template <class To, class From>
+constexpr CastStep step_of() {
+  constexpr bool from_float = std::is_same_v<From, float>;
+  constexpr bool to_float = std::is_same_v<To, float>;
+  if constexpr (std::is_same_v<To, From> ||
+                (is_integer_v<To> && is_integer_v<From> && sizeof(To) == sizeof(From))) {
+    return copy<sizeof(To)>;
+  } else if constexpr (is_reduced_float_v<From>) {
+    return to_float ? widen_of<From> : nullptr;
+  } else if constexpr (is_reduced_float_v<To>) {
+    return from_float ? narrow_of<To> : nullptr;
+  } else {
+    // What a stored dtype is brought to and made of.
+    constexpr bool by_float = is_float8_v<From> ? to_float : !is_float8_v<To> || from_float;
+    constexpr bool by_complex =
+        is_complex_half_v<From>
+            ? to_float || std::is_same_v<To, complex<float>> || std::is_same_v<To, bool>
+            : !is_complex_half_v<To> || from_float || std::is_same_v<From, complex<float>>;
+    using Wide = std::conditional_t<is_wide_unsigned_v<From>, From, To>;
+    using Other = std::conditional_t<is_wide_unsigned_v<From>, To, From>;
+    constexpr bool by_integer = !is_wide_unsigned_v<Wide> || std::is_same_v<Other, int64_t> ||
+                                std::is_same_v<Other, float> ||
+                                (sizeof(Wide) == 8 && std::is_same_v<Other, double>);
+    if constexpr (by_float && by_complex && by_integer) {
+      return cast_plain<To, From>;
+    } else {
+      return nullptr;
+    }
+  }
+}
+
+// The dtype between two that have no step: the value that comes out is that of `convert`.
+template <class To, class From>
+constexpr auto middle_of() {
+  constexpr bool small = is_small_float_v<From> || is_small_float_v<To>;
+  constexpr bool half = is_complex_half_v<From> || is_complex_half_v<To>;
+  if constexpr (!small && half && is_complex_v<From> && is_complex_v<To>) {
+    return Tag<complex<float>>{};
+  } else if constexpr (small || half) {
+    return Tag<float>{};
+  } else if constexpr ((is_complex_v<From> && std::is_same_v<To, uint64_t>) ||
+                       (is_complex_v<To> && std::is_same_v<From, uint64_t>)) {
+    return Tag<real_t<std::conditional_t<is_complex_v<From>, From, To>>>{};
+  } else {
+    return Tag<int64_t>{};
+  }
+}
 
 template <class To, class From>
 constexpr Cast select_cast() {
-  if constexpr (std::is_same_v<To, From>) {
-    return copy<sizeof(To)>;
-  } else if constexpr (is_reduced_float_v<From> && is_reduced_float_v<To>) {
-    return cast_between_reduced<narrow_of<To>, widen_of<From>>;
-  } else if constexpr (is_reduced_float_v<From>) {
-    return std::is_same_v<To, float> ? widen_of<From> : cast_from_reduced<widen_of<From>, To>;
-  } else if constexpr (is_reduced_float_v<To>) {
-    return std::is_same_v<From, float> ? narrow_of<To> : cast_to_reduced<narrow_of<To>, From>;
+  if constexpr (step_of<To, From>() != nullptr) {
+    return {step_of<To, From>(), nullptr, 0, 0};
   } else {
-    return cast_plain<To, From>;
+    using Middle = typename decltype(middle_of<To, From>())::type;
+    static_assert(step_of<Middle, From>() != nullptr && step_of<To, Middle>() != nullptr);
+    return {step_of<Middle, From>(), step_of<To, Middle>(), sizeof(From), sizeof(To)};
   }
 }
 
@@ -164,7 +181,7 @@ struct CastTable {
 template <class To>
 constexpr void fill_row(CastTable& table, int row) {
   int column = 0;
-#define RL_CAST(T, Enum, name, alias) table.of[row][column++] = select_cast<To, T>();
+#define RL_CAST(T, Enum, ...) table.of[row][column++] = select_cast<To, T>();
   RL_FOR_EACH_DTYPE(RL_CAST)
 #undef RL_CAST
 }
@@ -172,7 +189,7 @@ constexpr void fill_row(CastTable& table, int row) {
 constexpr CastTable make_table() {
   CastTable table{};
   int row = 0;
-#define RL_ROW(T, Enum, name, alias) fill_row<T>(table, row++);
+#define RL_ROW(T, Enum, ...) fill_row<T>(table, row++);
   RL_FOR_EACH_DTYPE(RL_ROW)
 #undef RL_ROW
   return table;
@@ -181,6 +198,16 @@ constexpr CastTable make_table() {
 constexpr CastTable casts = make_table();
 
 }  // namespace
+
+void Cast::in_two_steps(void* to, const void* from, int64_t n) const {
+  constexpr int64_t piece = 512;
+  alignas(64) char middle[piece * sizeof(double)];
+  for (int64_t i = 0; i < n; i += piece) {
+    const int64_t count = std::min(piece, n - i);
+    first(middle, static_cast<const char*>(from) + i * from_size, count);
+    second(static_cast<char*>(to) + i * to_size, middle, count);
+  }
+}
 
 Cast cast_function(ScalarType to, ScalarType from) {
   return casts.of[static_cast<int>(to)][static_cast<int>(from)];

@@ -9,7 +9,27 @@
 namespace rushlight::cpu::RL_ISA {
 
 // Converts n contiguous elements; a plain copy where the dtypes are equal. The ranges lie apart.
-using Cast = void (*)(void* to, const void* from, int64_t n);
+using CastStep = void (*)(void* to, const void* from, int64_t n);
+
+// A conversion in one step or in two, by way of a dtype of at most 8 bytes.
+struct Cast {
+  CastStep first = nullptr;
+  CastStep second = nullptr;
+  int64_t from_size = 0;
+  int64_t to_size = 0;
+
+  explicit operator bool() const { return first != nullptr; }
+  void operator()(void* to, const void* from, int64_t n) const {
+    if (second == nullptr) {
+      first(to, from, n);
+    } else {
+      in_two_steps(to, from, n);
+    }
+  }
+
+ private:
+  void in_two_steps(void* to, const void* from, int64_t n) const;
+};
 Cast cast_function(ScalarType to, ScalarType from);
 
 // Elements of 1, 2, 4, 8 or 16 bytes; strides in bytes.

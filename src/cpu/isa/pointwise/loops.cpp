@@ -26,13 +26,11 @@ constexpr int64_t tile_rows = 16;      // of transposed operands: a cache line o
 constexpr int64_t tile_columns = 256;
 constexpr int max_tensors = max_inputs + 1;
 
-ScalarType compute_dtype(ScalarType t) { return t == kFloat16 || t == kBFloat16 ? kFloat32 : t; }
-
 struct Operand {
   int index = 0;
   int64_t size = 0;  // bytes of an element in memory
   int64_t compute_size = 0;
-  Cast cast = nullptr;  // null: memory holds the compute type
+  Cast cast;            // none: memory holds the compute type
   bool linear = false;  // the whole iteration is one contiguous run
   bool scalar = false;
   bool column = false;   // one number for each row
@@ -52,15 +50,15 @@ class Run {
     granule_ = granule_of(itemsize(compute), kernel.promote == Promote::Rest ? 1 : result_size_);
     piece_ = itemsize(compute) == 16 ? 512 : 1024;
     describe(out_, 0, result, result);
-    if (out_.cast != nullptr) {
+    if (out_.cast) {
       out_.cast = cast_function(it.dtype(0), result);
     }
     streams_ = it.numel() * result_size_ >= stream_threshold;
-    linear_ = out_.linear && out_.cast == nullptr;
+    linear_ = out_.linear && !out_.cast;
     for (int i = 0; i < num_inputs_; ++i) {
       const ScalarType wanted = i == 0 && kernel.promote == Promote::Rest ? kBool : compute;
       describe(in_[i], i + 1, wanted, wanted);
-      linear_ = linear_ && in_[i].linear && in_[i].cast == nullptr;
+      linear_ = linear_ && in_[i].linear && !in_[i].cast;
       streams_ = streams_ && it.data(i + 1) != it.data(0);
     }
     streams_ = streams_ && linear_;
@@ -126,8 +124,8 @@ class Run {
         const Operand& o = in_[i];
         if (is_tiled[i]) {
           const char* row = tiles[i] + r * tile_columns * o.size;
-          in[i] = o.cast == nullptr ? row : buffers[i];
-          if (o.cast != nullptr) {
+          in[i] = !o.cast ? row : buffers[i];
+          if (o.cast) {
             o.cast(buffers[i], row, columns);
           }
         } else if (!o.scalar) {
@@ -135,9 +133,9 @@ class Run {
         }
       }
       char* to = it_.data(0) + cursor.offset(it_, 0);
-      char* out = out_.cast == nullptr ? to : buffers[max_inputs];
+      char* out = !out_.cast ? to : buffers[max_inputs];
       compute(out, in, columns);
-      if (out_.cast != nullptr) {
+      if (out_.cast) {
         out_.cast(to, out, columns);
       }
       cursor.at[across]++;
@@ -175,7 +173,7 @@ class Run {
   // The one element of a scalar operand, n times.
   const char* broadcast(const Operand& o, char* buffer, int64_t n) const {
     alignas(16) char value[16];
-    if (o.cast != nullptr) {
+    if (o.cast) {
       o.cast(value, it_.data(o.index), 1);
     } else {
       std::memcpy(value, it_.data(o.index), static_cast<size_t>(o.size));
@@ -188,7 +186,7 @@ class Run {
     o.index = index;
     o.size = itemsize(it_.dtype(index));
     o.compute_size = itemsize(target);
-    o.cast = it_.dtype(index) == wanted ? nullptr : cast_function(wanted, it_.dtype(index));
+    o.cast = it_.dtype(index) == wanted ? Cast() : cast_function(wanted, it_.dtype(index));
     o.linear = true;
     o.scalar = index > 0 && it_.is_scalar(index) && it_.numel() > 1;
     o.column = index > 0 && !o.scalar && it_.shape()[0] != 1 && it_.strides(index)[0] == 0;
@@ -245,12 +243,12 @@ class Run {
   // Rows that are short or leave a tail are better gathered into pieces. Chooses how columns go.
   bool has_rows(const PointwiseKernel& kernel, ScalarType compute) {
     const int64_t row = it_.shape()[0];
-    bool lie = out_.cast == nullptr && (row == 1 || it_.strides(0)[0] == out_.size);
+    bool lie = !out_.cast && (row == 1 || it_.strides(0)[0] == out_.size);
     bool columns = false;
     for (int i = 0; i < num_inputs_; ++i) {
       const Operand& o = in_[i];
       const bool together = o.column || row == 1 || it_.strides(o.index)[0] == o.size;
-      lie = lie && (o.scalar || (o.cast == nullptr && together));
+      lie = lie && (o.scalar || (!o.cast && together));
       columns = columns || o.column;
     }
     buffered_ = columns ? column_piece : piece_;
@@ -393,7 +391,7 @@ class Run {
         in[i] = load(in_[i], buffers[i], cursor, begin, n);
         kept[i] = many_rows != 0 && in_[i].repeats && cursor.at[0] == 0 ? n : 0;
       }
-      const bool direct = out_.cast == nullptr && is_direct(out_, n, cursor);
+      const bool direct = !out_.cast && is_direct(out_, n, cursor);
       char* out = !direct ? buffers[max_inputs] : place(out_, cursor, begin);
       compute(out, in, n);
       if (!direct) {
@@ -434,13 +432,13 @@ class Run {
                    int64_t n) const {
     if (is_direct(o, n, cursor)) {
       const char* from = place(o, cursor, begin);
-      if (o.cast == nullptr) {
+      if (!o.cast) {
         return from;
       }
       o.cast(buffer, from, n);
       return buffer;
     }
-    if (o.cast == nullptr) {
+    if (!o.cast) {
       gather_rows(it_, o.index, o.size, buffer, cursor, n);
       return buffer;
     }
@@ -457,7 +455,7 @@ class Run {
       o.cast(place(o, cursor, begin), values, n);
       return;
     }
-    if (o.cast != nullptr) {
+    if (o.cast) {
       o.cast(stored, values, n);
       values = stored;
     }

@@ -88,7 +88,7 @@ template <int Inputs, int Attributes, uint32_t Set, Promote P, bool RoundsOnce, 
 consteval PointwiseKernel make_kernel(F) {
   static_assert(Inputs <= max_inputs && Attributes <= max_attributes);
   PointwiseKernel kernel{P, Inputs, Attributes, false, {}, {}};
-#define RL_ENTRY(T, Enum, name, alias)                                    \
+#define RL_ENTRY(T, Enum, ...)                                            \
   if constexpr ((Set & set_##Enum) != 0) {                                \
     using C = compute_t<T>;                                               \
     kernel.blocks[static_cast<int>(ScalarType::Enum)] =                   \
