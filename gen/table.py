@@ -98,7 +98,8 @@ class Kernel:
     isa: bool = False  # compiled for each instruction set
     in_step: bool = False  # update: reads elements where and just before it writes them
     constant: bool = False  # update: writes one value everywhere, so expanded tensors are welcome
-    anywhere: bool = False  # written over copies, fills and views: one kernel for all devices
+    anywhere: bool = False  # written over copies, fills and views: one kernel for all devices and dtypes
+    stored: tuple[str, ...] = ()  # the dtypes that it takes though kernels are not instantiated for them
 
     @property
     def place(self) -> str:

@@ -38,6 +38,7 @@ Tensor run_$symbol($parameters, const Tensor* given, bool resize) {
 RUN = """
 $result run_$symbol($parameters) {
   $locals
+  $dtypes
   const Device where_ = $device;
   $move_numbers
   $outputs
@@ -77,6 +78,17 @@ def move_numbers(op: Op) -> list[str]:
         return []
     written = tensors.pop(0) if op.kernel.kind == "update" else "nullptr"
     return [f'move_numbers("{op.name}", where_, {written}, {{{commas(tensors)}}});']
+
+
+def taken(op: Op) -> str:
+    """The dtypes of a kernel's inputs."""
+    return " | ".join(("set_all", *op.kernel.stored))
+
+
+def check_dtypes(op: Op) -> list[str]:
+    if not op.tensors or op.kernel.anywhere:
+        return []
+    return [f'check_taken({commas(chr(34) + op.name + chr(34), taken(op), [a.name for a in op.tensors])});']
 
 
 def run_update(op: Op) -> dict[str, list[str] | str]:
@@ -143,6 +155,7 @@ def run_function(op: Op) -> list[str]:
         result=types.result_type(op.results),
         parameters=commas(types.parameters(op.args, suffix="_"), given),
         locals=[types.local(a) for a in op.args],
+        dtypes=check_dtypes(op),
         device=device_of(op),
         move_numbers=move_numbers(op),
         kernel=f'find_kernel(kernel_tables, where_, &KernelTable::{op.symbol}, "{op.name}")',
@@ -155,7 +168,7 @@ def run_call(op: Op, form: str) -> str:
     new = ["nullptr"] * given_count(op)
     outs = {"functional": new, "inplace": ["&self"], "out": [f"&{o}" for o in out_parameters(op)]}[form]
     if op.kernel.kind == "dynamic":
-        kernel = f'"{op.name}", &KernelTable::{op.symbol}'
+        kernel = f'"{op.name}", {taken(op)}, &KernelTable::{op.symbol}'
         return f"run_dynamic({kernel}, {device_of(op)}, {call_arguments(op)})"
     resize = [flag(form == "out")] if op.kernel.kind == "pointwise" else []  # in place: given self as it is
     return f"run_{op.symbol}({commas(call_arguments(op), outs, resize)})"

@@ -1,30 +1,31 @@
 """Indexing, gathering and scattering, masks, joining, rearranging."""
 
-from gen.table import composite, custom, dynamic, op, update
+from gen.table import complex_half, composite, custom, dynamic, float8, op, stored, update
 
 # ---- tensors as indices ----
 
-op("index(Tensor self, Tensor?[] indices) -> Tensor", kernel=custom(), variants="function method",
+op("index(Tensor self, Tensor?[] indices) -> Tensor",
+   kernel=custom(stored=(stored,)), variants="function method",
    grad={"self": "index_backward(grad, self.sizes(), indices)"},
    doc="Elements at positions given by index tensors, one per dimension; bool and uint8 ones are "
        "masks.",
    overloads=["index.Tensor(self, indices)", "index.Tensor_out(self, indices, out!)"],
    jvp="linear", batch="batched_index(self, indices, batch)")
 op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-   kernel=update(),
+   kernel=update(stored=(complex_half, float8)),
    variants="function method inplace", inplace_function=True,
    grad={"self": "accumulate ? grad : grad.index_put(indices, zeros({}, grad.options()), false)",
          "values": "grad.index(indices)"},
    doc="Writes values at positions given by index tensors; `accumulate` adds instead.",
    jvp="linear", batch="batched_index_put(self, indices, values, accumulate, batch)",
    autocast={"accelerator": "promote"})
-op("index_select(Tensor self, int dim, Tensor index) -> Tensor", kernel=custom(),
+op("index_select(Tensor self, int dim, Tensor index) -> Tensor", kernel=custom(stored=(stored,)),
    grad={"self": "index_select_backward(grad, self.sizes(), dim, index)"}, ref="numpy.take",
    doc="The slices along a dimension that `index` lists.",
    jvp="linear",
    batch={"self": "dims", "": "whole(self, batch).gather(dim, along(index, dim, self, batch))"})
 op("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-   kernel=update(),
+   kernel=update(stored=(complex_half,)),
    grad={"self": "grad",
          "source": "scaled(index_select_like(grad, dim, index, source.sizes()), alpha.conj())"},
    doc="Adds alpha * source to the slices that `index` lists.",
@@ -32,7 +33,8 @@ op("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha
    batch={"self, source": "dims",
           "": "whole(self, batch).scatter_add(dim, along(index, dim, self, batch), whole(source, "
               "batch) * alpha)"})
-op("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", kernel=update(),
+op("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+   kernel=update(stored=(complex_half,)),
    grad={"self": "grad.index_fill(dim, index, Scalar(0))",
          "source": "index_select_like(grad, dim, index, source.sizes())"},
    doc="Writes the slices of source to those that `index` lists.",
@@ -41,7 +43,8 @@ op("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", ke
           "": "whole(self, batch).scatter(dim, along(index, dim, self, batch), whole(source, "
               "batch))"},
    autocast={"cpu": "promote"})
-op("index_fill.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", kernel=update(),
+op("index_fill.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+   kernel=update(stored=(complex_half,)),
    variants="function method inplace",
    grad={"self": "grad.index_fill(dim, index, Scalar(0))"},
    doc="Fills the slices that `index` lists.",
@@ -124,7 +127,8 @@ composite("masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor",
           overloads=["masked_fill.Tensor(self, mask, value)",
                      "masked_fill_.Tensor(self, mask, value)",
                      "masked_fill.Tensor_out(self, mask, value, out!)"])
-op("masked_fill.value(Tensor self, Tensor mask, Scalar value) -> Tensor", kernel=update(), node=0,
+op("masked_fill.value(Tensor self, Tensor mask, Scalar value) -> Tensor",
+   kernel=update(stored=(complex_half,)), node=0,
    variants="function method inplace",
    grad={"self": "grad.masked_fill(mask, Scalar(0))"}, doc="`value` where the mask is true.",
    overloads=["masked_fill.Scalar(self, mask, value)", "masked_fill_.Scalar(self, mask, value)",
@@ -136,11 +140,13 @@ op("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", kernel=u
          "source": "masked_scatter_backward(grad, mask, source.sizes())"},
    doc="The elements of source, one after another, where the mask is true.",
    jvp="linear", batch="slices: how many elements of source a slice takes depends on values")
-op("masked_select(Tensor self, Tensor mask) -> Tensor", kernel=dynamic(isa=True),
+op("masked_select(Tensor self, Tensor mask) -> Tensor",
+   kernel=dynamic(isa=True, stored=(complex_half, float8)),
    grad={"self": "masked_select_backward(grad, self.sizes(), mask)"},
    doc="The elements where the mask is true.",
    jvp="linear")
-op("nonzero(Tensor self) -> Tensor", kernel=dynamic(isa=True), grad="none", ref="numpy.argwhere",
+op("nonzero(Tensor self) -> Tensor",
+   kernel=dynamic(isa=True, stored=(complex_half,)), grad="none", ref="numpy.argwhere",
    wrapped=True,
    doc="The indices of the elements that are not zero, a row each.")
 composite("nonzero_numpy(Tensor self) -> Tensor[]", variants="method",
@@ -152,7 +158,7 @@ composite("where.single(Tensor condition) -> Tensor[]", variants="function", ref
 
 # ---- joining ----
 
-op("cat(Tensor[] tensors, int dim=0) -> Tensor", kernel=custom(isa=False),
+op("cat(Tensor[] tensors, int dim=0) -> Tensor", kernel=custom(isa=False, stored=(stored,)),
    grad={"tensors": "cat_backward(grad, tensors, dim)"}, ref="numpy.concatenate",
    doc="Tensors one after another along a dimension.",
    jvp="linear", batch="cat(filled(tensors, batch), dim)",
@@ -193,12 +199,12 @@ composite("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", ref="numpy
 composite("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", ref="numpy.roll",
           doc="Shifts elements along dimensions, round the end; without dimensions, of the "
               "flattened tensor.", cpp_out=True)
-op("tril(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False),
+op("tril(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False, stored=(complex_half,)),
    variants="function method inplace out",
    grad={"self": "grad.tril(diagonal)"}, ref="numpy.tril",
    doc="The lower triangle of matrices; zero above.",
    jvp="linear", batch="leading")
-op("triu(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False),
+op("triu(Tensor self, int diagonal=0) -> Tensor", kernel=custom(isa=False, stored=(complex_half,)),
    variants="function method inplace out",
    grad={"self": "grad.triu(diagonal)"}, ref="numpy.triu",
    doc="The upper triangle of matrices; zero below.",

@@ -4,7 +4,7 @@ Kernels stand in src/cpu/isa/nn/loss.cpp and src/cpu/isa/index/embedding.cpp. Lo
 formula and a mean (mse_loss, l1_loss, ...) are in pointwise.py.
 """
 
-from gen.table import composite, custom, floating, op, pointwise, update
+from gen.table import composite, custom, floating, op, pointwise, stored, update
 
 _loss = {"nn": True, "variants": "function"}
 _out = {"nn": True, "variants": "function out"}
@@ -172,7 +172,7 @@ composite("multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -
 
 op("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
    "bool sparse=False) "
-   "-> Tensor", kernel=custom(), variants="function",
+   "-> Tensor", kernel=custom(stored=(stored,)), variants="function",
    grad={"weight": "embedding_dense_backward(grad, indices, weight.size(0), padding_idx, "
                    "scale_grad_by_freq)"},
    doc="The rows of weight at the indices.",

@@ -746,10 +746,11 @@ composite("equal(Tensor self, Tensor other) -> bool", ref="numpy.array_equal",
 # ---- writing ----
 
 op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)",
-   kernel=update(isa=False, constant=True), variants="function method inplace",
+   kernel=update(isa=False, constant=True, stored=(stored,)), variants="function method inplace",
    grad={"self": _zero, "value": "grad.sum()"}, doc="All elements become value.",
    jvp={"self": "zeros_like(self_t)", "value": "value_t"}, batch="aligned")
-op("zero_(Tensor(a!) self) -> Tensor(a!)", kernel=update(isa=False, constant=True),
+op("zero_(Tensor(a!) self) -> Tensor(a!)",
+   kernel=update(isa=False, constant=True, stored=(stored,)),
    variants="function method inplace",
    grad={"self": _zero}, doc="All elements become 0.",
    batch="aligned")

@@ -4,27 +4,27 @@ one thread.
 The distributions stand in src/kernels/random.h, their kernels in src/cpu/isa/pointwise/random.cpp.
 """
 
-from gen.table import composite, custom, op, update
+from gen.table import complex_half, composite, custom, op, update, wide_unsigned
 
 _zero = {"self": "zeros_like(grad)"}
 _function = "function out"
 
 
-def _fill(text: str, doc: str) -> None:
-    op(text, kernel=update(), grad=_zero, doc=doc, batch="random")
+def _fill(text: str, doc: str, *stored: str) -> None:
+    op(text, kernel=update(stored=stored), grad=_zero, doc=doc, batch="random")
 
 
 _fill("uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> "
       "Tensor(a!)",
-      "Uniform numbers in [from, to).")
+      "Uniform numbers in [from, to).", complex_half)
 _fill("normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> "
       "Tensor(a!)",
-      "Normal numbers.")
+      "Normal numbers.", complex_half)
 _fill("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> "
       "Tensor(a!)",
-      "Integers in [from, to), to the largest of the dtype where to is None.")
+      "Integers in [from, to), to the largest of the dtype where to is None.", wide_unsigned)
 _fill("random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)",
-      "Integers in [0, to).")
+      "Integers in [0, to).", wide_unsigned)
 _fill("random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)",
       "Integers from 0 to the largest that the dtype holds without gaps.")
 _fill("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",

@@ -1,11 +1,11 @@
 """Reductions: sums, means, extremes, positions, spreads, norms, counts."""
 
-from gen.table import composite, custom, op
+from gen.table import complex_half, composite, custom, op, stored, wide_unsigned
 
 # ---- sums and products ----
 
 op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-   kernel=custom(), node={"dim.has_value()": 1},
+   kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
    grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim)"}, ref="numpy.sum",
    doc="Sum over the given dimensions, or all. Integers and bool sum to int64.",
    overloads=["sum(self, dtype)", "sum.dim_IntList(self, int[1]? dim, keepdim, dtype)",
@@ -14,7 +14,7 @@ op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=
    jvp="linear", batch="dims",
    autocast={"accelerator": "float32"})
 op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-   kernel=custom(),
+   kernel=custom(stored=(wide_unsigned,)),
    grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim) * self.isnan().logical_not()"},
    ref="numpy.nansum",
    doc="Sum in which NaN counts as zero.",
@@ -28,7 +28,7 @@ op("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype
               "mean.out(self, int[1]? dim, keepdim, dtype, out!)"],
    jvp="linear", batch="dims")
 op("prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-   kernel=custom(), node={"dim.has_value()": 1},
+   kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
    grad={"self": "prod_backward(grad, self, result, dim, keepdim)"}, ref="numpy.prod",
    doc="Product over a dimension, or of all elements. Integers and bool multiply in int64.",
    overloads=["prod.dim_int(self, int dim, keepdim, dtype)", "prod(self, dtype)",
@@ -95,21 +95,24 @@ op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=cu
 
 # ---- truth and counts ----
 
-op("any(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
+op("any(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+   kernel=custom(stored=(stored,)), grad="none",
    ref="numpy.any",
    doc="Whether any element is not zero.",
    overloads=["any.dim(self, int dim, keepdim)", "any(self)",
               "any.dims(self, int[]? dim=None, keepdim)", "any.out(self, int dim, keepdim, out!)",
               "any.all_out(self, out!)", "any.dims_out(self, int[]? dim=None, keepdim, out!)"],
    batch="dims")
-op("all(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
+op("all(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+   kernel=custom(stored=(stored,)), grad="none",
    ref="numpy.all",
    doc="Whether no element is zero.",
    overloads=["all.dim(self, int dim, keepdim)", "all(self)",
               "all.dims(self, int[]? dim=None, keepdim)", "all.out(self, int dim, keepdim, out!)",
               "all.all_out(self, out!)", "all.dims_out(self, int[]? dim=None, keepdim, out!)"],
    batch="dims")
-op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor", kernel=custom(), grad="none",
+op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor",
+   kernel=custom(stored=(complex_half,)), grad="none",
    ref="numpy.count_nonzero",
    doc="How many elements are not zero.",
    overloads=["count_nonzero(self, int? dim=None)", "count_nonzero.dim_IntList(self, int[] dim)",
@@ -126,7 +129,7 @@ composite("var.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) 
           overloads=["var.dim(self, dim, unbiased=True, keepdim)",
                      "var.out(self, dim, unbiased=True, keepdim, out!)"])
 op("var(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
-   kernel=custom(), node=0,
+   kernel=custom(stored=(complex_half,)), node=0,
    grad={"self": "var_backward(grad, self, dim, correction, keepdim)"}, ref="numpy.var",
    doc="Variance over dimensions: squared distances from the mean, divided by n - correction "
        "(default 1).",
@@ -141,7 +144,7 @@ composite("std.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) 
           overloads=["std.dim(self, dim, unbiased=True, keepdim)",
                      "std.out(self, dim, unbiased=True, keepdim, out!)"])
 op("std(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
-   kernel=custom(), node=0,
+   kernel=custom(stored=(complex_half,)), node=0,
    grad={"self": "std_backward(grad, self, result, dim, correction, keepdim)"}, ref="numpy.std",
    doc="Standard deviation over dimensions: the root of `var`.",
    overloads=["std.correction(self, dim, correction, keepdim)",
@@ -156,7 +159,7 @@ composite("var_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=Fa
           overloads=["var_mean.dim(self, dim, unbiased=True, keepdim)"])
 op("var_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
    "(Tensor, Tensor)",
-   kernel=custom(), node=0, variants="function",
+   kernel=custom(stored=(complex_half,)), node=0, variants="function",
    grad={"self": "var_backward(grad_result0, self, dim, correction, keepdim) + "
                  "mean_backward(grad_result1, self.sizes(), dim, keepdim)"},
    doc="Variance and mean over dimensions, in one pass.",
@@ -172,7 +175,7 @@ composite("std_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=Fa
           overloads=["std_mean.dim(self, dim, unbiased=True, keepdim)"])
 op("std_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
    "(Tensor, Tensor)",
-   kernel=custom(), node=0, variants="function",
+   kernel=custom(stored=(complex_half,)), node=0, variants="function",
    grad={"self": "std_backward(grad_result0, self, result0, dim, correction, keepdim) + "
                  "mean_backward(grad_result1, self.sizes(), dim, keepdim)"},
    doc="Standard deviation and mean over dimensions, in one pass.",
@@ -184,7 +187,7 @@ op("std_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool kee
 
 op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
    "ScalarType? dtype=None) "
-   "-> Tensor", kernel=custom(), variants="function out",
+   "-> Tensor", kernel=custom(stored=(complex_half,)), variants="function out",
    grad={"self": "vector_norm_backward(grad, self, ord, dim, keepdim, result)"},
    doc="The ord-norm of vectors: the root of the sum of powers, the largest |x| for inf, the count "
        "for 0.",

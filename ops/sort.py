@@ -1,10 +1,10 @@
 """Sorting, selecting by rank, unique values, searching in sorted sequences, histograms."""
 
-from gen.table import composite, custom, dynamic, op
+from gen.table import composite, custom, dynamic, op, stored, wide_unsigned
 
 op("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor "
    "values, Tensor indices)",
-   node={"stable.has_value()": 1}, kernel=custom(), nondiff=("indices",),
+   node={"stable.has_value()": 1}, kernel=custom(stored=(wide_unsigned,)), nondiff=("indices",),
    grad={"self": "selected_backward(grad_values, self.sizes(), dim, indices)"}, ref="numpy.sort",
    doc="Elements in order along a dimension and where they stood; equal ones keep their order. NaN "
        "counts as largest.",
@@ -61,23 +61,26 @@ op("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor 
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
 
 op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) "
-   "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True), variants="function", grad="none",
+   "-> (Tensor, Tensor, Tensor)",
+   kernel=dynamic(isa=True, stored=(stored,)), variants="function", grad="none",
    doc="Distinct elements in order; for each element which of them it is; how often each occurs.")
 op("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
    "return_counts=False) "
-   "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True), variants="function", grad="none",
+   "-> (Tensor, Tensor, Tensor)",
+   kernel=dynamic(isa=True, stored=(stored,)), variants="function", grad="none",
    doc="Distinct slices along a dimension, in order; for each slice which of them it is; how often "
        "each occurs.")
 op("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
    "dim=None) "
-   "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True), grad="none",
+   "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True, stored=(stored,)), grad="none",
    wrapped=True,
    doc="The first of each run of equal elements (or slices); for each element its run; the runs' "
        "lengths.")
 
 op("searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
    "str? side=None, "
-   "Tensor? sorter=None) -> Tensor", kernel=custom(), variants="function out", grad="none",
+   "Tensor? sorter=None) -> Tensor",
+   kernel=custom(stored=(wide_unsigned,)), variants="function out", grad="none",
    ref="numpy.searchsorted",
    doc="Where values would have to be inserted to keep the last dimension sorted: before equal "
        "ones, or behind.",
@@ -99,7 +102,7 @@ composite("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=Fa
           "right=False) -> Tensor",
           variants="function out", doc="`bucketize` of one number.")
 op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
-   kernel=dynamic(isa=True), grad="none",
+   kernel=dynamic(isa=True, stored=(wide_unsigned,)), grad="none",
    ref="numpy.bincount", doc="How often each number from 0 on occurs, or the sum of its weights.")
 op("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=custom(),
    grad="none",

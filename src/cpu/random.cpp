@@ -47,7 +47,7 @@ RandomRange::RandomRange(ScalarType dtype, int64_t from, std::optional<int64_t> 
   // own number.
   double high = 0;
   int64_t last = 0;
-  visit_dtype<set_real | set_Bool>("random_", dtype, [&](auto tag) {
+  visit_dtype<set_real | set_Bool | set_wide_unsigned>("random_", dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, bool>) {
       last = 1;
@@ -63,7 +63,7 @@ RandomRange::RandomRange(ScalarType dtype, int64_t from, std::optional<int64_t> 
       high = std::is_same_v<T, Half> ? 65504.0 : HUGE_VAL;
     }
   });
-  const double low = dtype == kUInt8 || dtype == kBool ? 0 : is_floating(dtype) ? -high : -high - 1;
+  const double low = !dtype_info(dtype).is_signed ? 0 : is_floating(dtype) ? -high : -high - 1;
   const auto name = dtype_info(dtype).name;
   RL_CHECK(static_cast<double>(from) >= low && static_cast<double>(from) <= high,
            "from is out of bounds for ", name);

@@ -30,7 +30,7 @@ ViewSpec views::view_as_real(const Tensor& self) {
 }
 
 ViewSpec views::view_as_complex(const Tensor& self) {
-  RL_CHECK(self.dtype() == kFloat32 || self.dtype() == kFloat64,
+  RL_CHECK(contains(set_floats | set_Half, self.dtype()),
            "view_as_complex is only supported for half, float and double tensors, but got a tensor "
            "of scalar type: ",
            enum_name(self.dtype()));
@@ -53,7 +53,7 @@ ViewSpec views::view_as_complex(const Tensor& self) {
 OutSpec shape::_complex(Tensor& real, Tensor& imag) {
   RL_CHECK(real.dtype() == imag.dtype(), "Expected object of scalar type ", enum_name(real.dtype()),
            " but got scalar type ", enum_name(imag.dtype()), " for second argument");
-  RL_CHECK(real.dtype() == kFloat32 || real.dtype() == kFloat64,
+  RL_CHECK(contains(set_floats | set_Half, real.dtype()),
            "Expected both inputs to be Half, Float or Double tensors but got ",
            enum_name(real.dtype()), " and ", enum_name(imag.dtype()));
   return {broadcast_sizes(real.sizes(), imag.sizes()), to_complex(real.dtype())};

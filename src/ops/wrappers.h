@@ -68,6 +68,33 @@ Addresses addresses_of(const A&... arguments) {
   return out;
 }
 
+// A kernel's inputs have dtypes that it is for.
+inline void check_one(const char* op, uint32_t taken, const Tensor& t) {
+  if (t.defined() && RL_UNLIKELY(!contains(taken, t.dtype()))) {
+    dtype_not_implemented(op, t.dtype());
+  }
+}
+inline void check_one(const char* op, uint32_t taken, TensorList list) {
+  for (const Tensor& t : list) {
+    check_one(op, taken, t);
+  }
+}
+inline void check_one(const char* op, uint32_t taken, const std::vector<Tensor>& list) {
+  check_one(op, taken, TensorList(list));
+}
+inline void check_one(const char* op, uint32_t taken,
+                      const std::vector<std::optional<Tensor>>& list) {
+  for (const std::optional<Tensor>& t : list) {
+    check_one(op, taken, t.value_or(Tensor()));
+  }
+}
+template <class T>
+void check_one(const char*, uint32_t, const T&) {}  // no tensor
+template <class... A>
+void check_taken(const char* op, uint32_t taken, const A&... arguments) {
+  (check_one(op, taken, arguments), ...);
+}
+
 // ---- outputs ----
 
 // What a kernel writes: new tensors, or what stands for those of the caller that are `given` (null
@@ -138,8 +165,9 @@ void keep_apart(const char* op, const Tensor& out, bool in_step, A&... inputs) {
 
 // The kernel makes the result, whose size depends on values.
 template <class R, class... P, class... A>
-R run_dynamic(const char* op, R (*KernelTable::*kernel)(P...), Device where,
+R run_dynamic(const char* op, uint32_t taken, R (*KernelTable::*kernel)(P...), Device where,
               const A&... arguments) {
+  check_taken(op, taken, arguments...);
   RL_CHECK_NOT_IMPLEMENTED(!where.is_meta(), op,
                            ": the size of the result depends on values, which meta tensors lack");
   return find_kernel(kernel_tables, where, kernel, op)(arguments...);

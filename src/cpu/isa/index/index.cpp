@@ -249,7 +249,7 @@ void read_positions(const Tensor& out, const Tensor& self, const Positions& p,
 template <class How>
 void put_numbers(const char* name, const Tensor& out, const Positions& p, const int64_t* offset,
                  const Tensor& source) {
-  visit_dtype<set_all>(name, out.dtype(), [&](auto tag) {
+  visit_dtype<set_all | set_ComplexHalf>(name, out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     write_positions<How>(static_cast<char*>(out.data_ptr()), p, offset, source.data<T>());
   });
@@ -314,7 +314,7 @@ void index_add(const Tensor& out, int64_t dim, const Tensor& index, const Tensor
   if (alpha.equal(1)) {
     return put_numbers<Add>("index_add", out, p, offset.data(), from);
   }
-  visit_dtype<set_all>("index_add", out.dtype(), [&](auto tag) {
+  visit_dtype<set_all | set_ComplexHalf>("index_add", out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     const C factor = alpha.as<C>();
@@ -340,9 +340,11 @@ void index_fill_value(const Tensor& out, int64_t dim, const Tensor& index, const
   const Positions p = line_positions(out, dim, index.numel());
   Scratch<int64_t> offset(p.k);
   fill_line_offsets(nullptr, out, dim, index, true, offset.data());
-  visit_dtype<set_all>("index_fill", out.dtype(), [&](auto tag) {
+  alignas(16) char number[16];
+  store_scalar(number, out.dtype(), value);
+  visit_size(out.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T filled = convert<T>(value.as<compute_t<T>>());
+    const T filled = *reinterpret_cast<const T*>(number);
     char* to = static_cast<char*>(out.data_ptr());
     for (int64_t o = 0; o < p.n_outer; o++) {
       char* base = to + p.outer.offset(o);
@@ -403,15 +405,22 @@ void put(const Tensor& out, const Tensor& index, const Tensor& source, bool accu
     dims.add(out.sizes()[d], out.strides()[d] * out.element_size());
   }
   const Tensor from = contiguous_raw(source);
-  visit_dtype<set_all>("put_", out.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* x = from.data<T>();
+  const auto write = [&]<class T, class How>(const T* x, How) {
     for (int64_t i = 0; i < index.numel(); i++) {
-      T& to = *reinterpret_cast<T*>(static_cast<char*>(out.data_ptr()) +
-                                    dims.offset(at[i] + (at[i] < 0 ? size : 0)));
-      accumulate ? Add::apply(to, x[i]) : Assign::apply(to, x[i]);
+      How::apply(*reinterpret_cast<T*>(static_cast<char*>(out.data_ptr()) +
+                                       dims.offset(at[i] + (at[i] < 0 ? size : 0))),
+                 x[i]);
     }
-  });
+  };
+  if (accumulate) {
+    visit_dtype<set_all>("put_", out.dtype(), [&](auto tag) {
+      write(from.data<typename decltype(tag)::type>(), Add());
+    });
+  } else {
+    visit_size(out.element_size(), [&](auto tag) {
+      write(static_cast<const typename decltype(tag)::type*>(from.data_ptr()), Assign());
+    });
+  }
 }
 
 }  // namespace rushlight::cpu::RL_ISA

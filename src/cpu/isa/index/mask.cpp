@@ -43,9 +43,11 @@ void masked_fill_value(const Tensor& out, const Tensor& mask, const Scalar& valu
   for (int64_t d = out.dim() - 1; d >= 0; d--) {
     dims.add(out.sizes()[d], out.strides()[d] * out.element_size());
   }
-  visit_dtype<set_all>("masked_fill", out.dtype(), [&](auto tag) {
+  alignas(16) char number[16];
+  store_scalar(number, out.dtype(), value);
+  visit_size(out.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T filled = convert<T>(value.as<compute_t<T>>());
+    const T filled = *reinterpret_cast<const T*>(number);
     parallel_for(0, out.numel(), 2 * work_per_task, [&](int64_t begin, int64_t end) {
       for_runs(dims, begin, end, [&](int64_t at, int64_t offset, int64_t stride, int64_t n) {
         char* to = static_cast<char*>(out.data_ptr()) + offset;

@@ -68,6 +68,15 @@ void normal_(const Tensor& out, double mean, double std, const Generator& genera
 void random__from(const Tensor& out, int64_t from, std::optional<int64_t> to,
                   const Generator& generator) {
   const RandomRange range(out.dtype(), from, to);
+  if (is_wide_unsigned(out.dtype())) {
+    const Tensor numbers = make_empty(out.sizes(), kInt64, kCPU);
+    fill_in_order<set_Long>("random_", numbers, generator,
+                            [&](int64_t* x, int64_t n, GeneratorImpl& g) {
+                              fills::fill_integers(x, n, range.size(), from, g);
+                            });
+    copy_raw(out, numbers);
+    return;
+  }
   fill_in_order<set_real | set_Bool>("random_", out, generator,
                                      [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
                                        if (range.all_bits()) {

@@ -126,6 +126,16 @@ struct Moments {
 // `spread` and `mean` are written where they are given; `root`: standard deviation.
 void moments(const char* name, const Tensor* spread, const Tensor* mean, const Tensor& self,
              OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool root) {
+  if (!contains(set_all, self.dtype())) {
+    const Tensor computed = cast_raw(self, compute_dtype(self.dtype()));
+    const Tensor exact =
+        mean != nullptr ? make_empty(mean->sizes(), computed.dtype(), kCPU) : Tensor();
+    moments(name, spread, mean != nullptr ? &exact : nullptr, computed, dim, correction, root);
+    if (mean != nullptr) {
+      copy_raw(*mean, exact);
+    }
+    return;
+  }
   const ReducePlan plan = plan_reduction(self, dim, false);
   const double subtracted = correction.has_value() ? correction->as<double>() : 1.0;
   visit_dtype<set_floating | set_complexes>(name, self.dtype(), [&](auto tag) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cpu/isa/reduce/fold.h"
+#include "cpu/readable.h"
 
 namespace rushlight::cpu::RL_ISA {
 
@@ -33,14 +34,18 @@ ConvertRun real_reader(const char* name, ScalarType t) {
 // Reads `self` as F's type, reduces, and writes finish(total, count) (any type that converts to the
 // output's). `Sizes`: complex elements count by their absolute value.
 template <class F, bool Sizes = false, class Finish>
-void fold(const char* name, const Tensor& out, const Tensor& self, OptionalIntArrayRef dim,
+void fold(const char* name, const Tensor& out, const Tensor& given, OptionalIntArrayRef dim,
           const Finish& finish) {
   using A = typename F::type;
   using R = decltype(finish(A(), int64_t()));
+  constexpr bool truths = std::is_same_v<F, fold::Any> || std::is_same_v<F, fold::All>;
+  const Tensor self = computable(given, truths                      ? kBool
+                                        : is_complex(given.dtype()) ? compute_dtype(given.dtype())
+                                                                    : dtype_of_v<A>);
   const ReducePlan plan = plan_reduction(self, dim, false);
   ConvertRun read;
   bool direct;
-  if constexpr (std::is_same_v<F, fold::Any> || std::is_same_v<F, fold::All>) {
+  if constexpr (truths) {
     read = reader<bool>(name, self.dtype());  // elements become 0 or 1
     direct = self.dtype() == kBool;
   } else {
@@ -192,7 +197,8 @@ struct Count {
 
 }  // namespace
 
-void count_nonzero(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim) {
+void count_nonzero(const Tensor& out, const Tensor& given, OptionalIntArrayRef dim) {
+  const Tensor self = computable(given, kBool);
   const ReducePlan plan = plan_reduction(self, dim, false);
   const Count op;
   int64_t* to = out.data<int64_t>();
@@ -287,8 +293,9 @@ struct SumFloatSquares : Fold<fold::Sum<double>> {
 
 }  // namespace
 
-void linalg_vector_norm(const Tensor& out, const Tensor& self, const Scalar& ord,
+void linalg_vector_norm(const Tensor& out, const Tensor& given, const Scalar& ord,
                         OptionalIntArrayRef dim, bool, std::optional<ScalarType>) {
+  const Tensor self = computable(given, compute_dtype(given.dtype()));
   const char* name = "linalg_vector_norm";
   const double p = ord.as<double>();
   visit_dtype<set_floating>(name, out.dtype(), [&](auto tag) {

@@ -86,7 +86,7 @@ void scan(const Tensor& out, const Tensor& given, int64_t dim, const char* name)
   if (out.numel() == 0) {
     return;
   }
-  const Tensor self = contiguous_raw(given);
+  const Tensor self = contiguous_raw(computable(given, dtype_of_v<A>));
   const DimSplit s = dim_split_of(self, dim);
   const ConvertRun read = reader<A>(name, self.dtype());
   const ConvertRun write = writer<A>(name, out.dtype());

@@ -9,6 +9,7 @@
 #include "core/op_support.h"
 #include "core/parallel.h"
 #include "cpu/isa/sort/sort_keys.h"
+#include "cpu/readable.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"
 
@@ -177,7 +178,14 @@ void sort_rows(const T* x, int64_t count, int64_t n, bool descending, T* values,
 }  // namespace
 
 void sort_stable(const Tensor& values, const Tensor& indices, const Tensor& self,
-                 std::optional<bool>, int64_t dim, bool descending) {
+                 std::optional<bool> stable, int64_t dim, bool descending) {
+  if (is_wide_unsigned(self.dtype())) {
+    const Tensor keys = comparable(self);
+    const Tensor sorted = make_empty(values.sizes(), keys.dtype(), kCPU);
+    sort_stable(sorted, indices, keys, stable, dim, descending);
+    copy_raw(values, from_comparable(sorted, values.dtype()));
+    return;
+  }
   const RowResult value_rows(values, dim);
   const RowResult index_rows(indices, dim);
   visit_rows("sort", self, dim, [&](auto tag, const Tensor& rows, int64_t count, int64_t n) {

@@ -236,7 +236,12 @@ Three unique_values(const Tensor& x, bool return_counts) {
 
 }  // namespace
 
-Three _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts) {
+Three _unique2(const Tensor& self, bool sorted, bool return_inverse, bool return_counts) {
+  if (!contains(set_all, self.dtype())) {
+    auto [values, inverse, counts] =
+        _unique2(comparable(self), sorted, return_inverse, return_counts);
+    return {from_comparable(values, self.dtype()), inverse, counts};
+  }
   const Tensor x = readable(self);
   const int64_t n = x.numel();
   RL_CHECK(n < (int64_t(1) << 32), "unique: tensors of 2^32 elements and more are not supported");
@@ -291,7 +296,13 @@ Three _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts
   });
 }
 
-Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, bool return_counts) {
+Three unique_dim(const Tensor& self, int64_t dim, bool sorted, bool return_inverse,
+                 bool return_counts) {
+  if (!contains(set_all, self.dtype())) {
+    auto [values, inverse, counts] =
+        unique_dim(comparable(self), dim, sorted, return_inverse, return_counts);
+    return {from_comparable(values, self.dtype()), inverse, counts};
+  }
   dim = wrap_dim(dim, self.dim());
   const Tensor slices = slices_of("unique_dim", self, dim);
   const int64_t n = slices.sizes()[0];
@@ -323,6 +334,11 @@ Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, boo
 
 Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_counts,
                          std::optional<int64_t> dim) {
+  if (!contains(set_all, self.dtype())) {
+    auto [values, inverse, counts] =
+        unique_consecutive(comparable(self), return_inverse, return_counts, dim);
+    return {from_comparable(values, self.dtype()), inverse, counts};
+  }
   const int64_t d = dim.has_value() ? wrap_dim(*dim, self.dim()) : 0;
   const Tensor slices = dim.has_value() ? slices_of("unique_consecutive", self, d) : readable(self);
   const int64_t n = dim.has_value() ? slices.sizes()[0] : slices.numel();
@@ -370,12 +386,12 @@ void searchsorted(const Tensor& out, const Tensor& sorted_sequence, const Tensor
     return;
   }
   const ScalarType common = promote_types(sorted_sequence.dtype(), self.dtype());
-  const Tensor sequence = readable(cast_raw(sorted_sequence, common));
-  const Tensor values = readable(cast_raw(self, common));
+  const Tensor sequence = readable(comparable(cast_raw(sorted_sequence, common)));
+  const Tensor values = readable(comparable(cast_raw(self, common)));
   const Tensor order = sorter.defined() ? contiguous_raw(sorter) : Tensor();
   const int64_t n = sequence.sizes()[sequence.dim() - 1];
   const int64_t per_row = sequence.dim() == 1 ? values.numel() : values.sizes()[values.dim() - 1];
-  visit_dtype<set_real | set_Bool>("searchsorted", common, [&](auto tag) {
+  visit_dtype<set_real | set_Bool>("searchsorted", sequence.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* x = sequence.data<T>();
     const T* v = values.data<T>();
