@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         _utils,
         accelerator,
         amp,
+        ao,
         autograd,
         backends,
         compiler,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         cuda,
         distributed,
         distributions,
+        export,
         fft,
         func,
         futures,
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
         optim,
         overrides,
         profiler,
+        quantization,
         random,
         safetensors,
         serialization,
@@ -81,6 +84,7 @@ if TYPE_CHECKING:
         version,
         xpu,
     )
+    from rushlight._archive import PyTorchFileReader, PyTorchFileWriter
     from rushlight._C import *
     from rushlight._checks import (
         _check,
@@ -94,7 +98,7 @@ if TYPE_CHECKING:
     )
     from rushlight._functions import *
     from rushlight._info import finfo, iinfo
-    from rushlight._ops import ops
+    from rushlight._python_ops import ops
     from rushlight._settings import (
         are_deterministic_algorithms_enabled,
         get_deterministic_debug_mode,
@@ -130,6 +134,8 @@ if TYPE_CHECKING:
     from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
     from rushlight.compiler import compile
     from rushlight.func import vmap
+    from rushlight.futures import Future
+    from rushlight.jit import ScriptFunction, ScriptModule
     from rushlight.random import (
         fork_rng,
         get_rng_state,
@@ -144,18 +150,20 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "__config__ __future__ _dynamo _inductor _utils accelerator amp autograd backends "
-        "compiler cpu cuda distributed distributions fft func futures fx hub jit library linalg "
-        "masked monitor mps mtia multiprocessing nn onnx optim overrides profiler random "
-        "safetensors serialization signal special storage testing types utils version xpu",
+        "__config__ __future__ _dynamo _inductor _utils accelerator amp ao autograd backends "
+        "compiler cpu cuda distributed distributions export fft func futures fx hub jit library "
+        "linalg masked monitor mps mtia multiprocessing nn onnx optim overrides profiler "
+        "quantization random safetensors serialization signal special storage testing types "
+        "utils version xpu",
         {
+            "_archive": "PyTorchFileReader PyTorchFileWriter",
             "_checks": (
                 "_check _check_index _check_is_size _check_not_implemented _check_tensor_all "
                 "_check_type _check_value _check_with"
             ),
             "_info": "finfo iinfo",
             "_legacy": " ".join(f"{kind}Tensor" for kind in _KINDS),
-            "_ops": "ops",
+            "_python_ops": "ops",
             "_settings": (
                 "are_deterministic_algorithms_enabled get_deterministic_debug_mode "
                 "get_float32_matmul_precision is_deterministic_algorithms_warn_only_enabled "
@@ -175,6 +183,8 @@ else:
             "autograd.grad_mode": "enable_grad inference_mode no_grad set_grad_enabled",
             "compiler": "compile",
             "func": "vmap",
+            "futures": "Future",
+            "jit": "ScriptFunction ScriptModule",
             "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state",
             "serialization": "load save",
             "storage": "TypedStorage " + " ".join(f"{kind}Storage" for kind in _KINDS),

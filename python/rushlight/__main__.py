@@ -61,9 +61,9 @@ def main(arguments: list[str]) -> int:
     if command == "run":
         return _run(rest)
     if command == "check" and rest:
-        from rushlight import _check
+        from rushlight import _names_used
 
-        return max(_check.check(target) for target in rest)
+        return max(_names_used.check(target) for target in rest)
     print(__doc__, file=sys.stderr if command not in ("help", "-h", "--help") else sys.stdout)
     return 0 if command in ("help", "-h", "--help") else 2
 

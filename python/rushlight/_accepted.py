@@ -62,6 +62,12 @@ ROWS = (
         _AS_WRITTEN,
     ),
     Row("_dynamo.optimize", "backend nopython options", NO_EFFECT, _AS_WRITTEN),
+    Row(
+        "backends.__allow_nonbracketed_mutation",
+        "",
+        NO_EFFECT,
+        "it is always so",
+    ),
     Row("_dynamo.mark_* _dynamo.maybe_mark_*", "", NO_EFFECT, "sizes are never assumed"),
     Row(
         "compiler.is_* compiler.list_backends _dynamo.eval_frame.is_dynamo_supported",

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
+from rushlight import _refused
+from rushlight._archive import PyTorchFileReader, PyTorchFileWriter
+from rushlight.futures import Future
 from rushlight.jit import ScriptFunction, ScriptModule, is_tracing
 
-__all__ = ["ScriptFunction", "ScriptModule"]
+__all__ = ["Future", "PyTorchFileReader", "PyTorchFileWriter", "ScriptFunction", "ScriptModule"]
 
 _is_tracing = is_tracing
+
+# What graphs of TorchScript are made of.
+_WHY = "it writes no graphs of TorchScript"
+Graph = _refused.kind("Graph", "torch._C", _WHY)
+Value = _refused.kind("Value", "torch._C", _WHY)
 
 
 def _get_tracing_state() -> None:

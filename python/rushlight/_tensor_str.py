@@ -188,6 +188,11 @@ def _contents(tensor, indent):
     return _block(items, cuts, indent, kind(_flat(items, dim)))
 
 
+def _tensor_str(self, indent):
+    """The text of the values alone, rows `indent` from the left."""
+    return _contents(self, indent) if self.numel() else "[]"
+
+
 def _gradient_suffix(tensor):
     try:
         grad_fn = tensor.grad_fn

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 
-__all__ = ["ONNXProgram", "OperatorExportTypes", "TrainingMode", "export", "is_in_onnx_export"]
+from rushlight import _refused
+
+__all__ = [
+    "ExportOptions",
+    "ONNXProgram",
+    "OperatorExportTypes",
+    "TrainingMode",
+    "export",
+    "is_in_onnx_export",
+]
 
 
 class OperatorExportTypes(Enum):
@@ -30,24 +38,12 @@ def is_in_onnx_export() -> bool:
     return False
 
 
-def _refuse(name: str) -> Any:
-    def refused(*args, **kwargs):
-        raise RuntimeError(f"rushlight has no torch.onnx.{name} yet: it writes no ONNX files")
+_WHY = "it writes no ONNX files"
 
-    refused.__name__ = refused.__qualname__ = name
-    refused.__doc__ = "Refused: there is no exporter yet."
-    return refused
-
-
-class ONNXProgram:
-    """An exported program. Nothing makes one yet."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError("rushlight has no torch.onnx.ONNXProgram yet: it writes no ONNX files")
-
-
-export = _refuse("export")
-dynamo_export = _refuse("dynamo_export")
-register_custom_op_symbolic = _refuse("register_custom_op_symbolic")
-unregister_custom_op_symbolic = _refuse("unregister_custom_op_symbolic")
-select_model_mode_for_export = _refuse("select_model_mode_for_export")
+ONNXProgram = _refused.kind("ONNXProgram", __name__, _WHY)
+ExportOptions = _refused.kind("ExportOptions", __name__, _WHY)
+export = _refused.function("torch.onnx.export", _WHY)
+dynamo_export = _refused.function("torch.onnx.dynamo_export", _WHY)
+register_custom_op_symbolic = _refused.function("torch.onnx.register_custom_op_symbolic", _WHY)
+unregister_custom_op_symbolic = _refused.function("torch.onnx.unregister_custom_op_symbolic", _WHY)
+select_model_mode_for_export = _refused.function("torch.onnx.select_model_mode_for_export", _WHY)

@@ -11,7 +11,8 @@ import io
 import os
 import pickle
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from rushlight import _C
 from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 DEFAULT_PROTOCOL = 2
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | _C.device | str | dict[str, str] | None
 
 
 _skipping = threading.local()

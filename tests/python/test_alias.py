@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 import rushlight
-from rushlight import _check
+from rushlight import _names_used
 
 
 def python(*arguments, status=0, **environment):
@@ -219,7 +219,7 @@ class Net(nn.Module):
 def test_missing_names_are_listed_without_running(tmp_path):
     script = tmp_path / "program.py"
     script.write_text("raise SystemExit('it ran')\n" + USES)
-    found = {use.name: use for use in _check.missing_in([script])}
+    found = {use.name: use for use in _names_used.missing_in([script])}
     needed = {"torch.nn.nothing_here", "torch.nn.NoSuchLayer", "torch.no_such_function"}
     assert found.keys() == needed | {"torch.guarded", "torch.asked"}
     assert {name for name, use in found.items() if not use.optional} == needed
@@ -233,11 +233,11 @@ def test_missing_names_are_listed_without_running(tmp_path):
 
 
 def test_what_is_checked_is_found(tmp_path):
-    assert [path.name for path in _check.files_of("pytest")]
-    assert [path.name for path in _check.files_of("textwrap")] == ["textwrap.py"]
+    assert [path.name for path in _names_used.files_of("pytest")]
+    assert [path.name for path in _names_used.files_of("textwrap")] == ["textwrap.py"]
     with pytest.raises(FileNotFoundError, match="no script, folder or package"):
-        _check.files_of("no_such_package_at_all")
-    assert _check.check("no_such_package_at_all") == 2
-    assert _check.missing_part("torch.nn.functional.relu") is None
-    assert _check.missing_part("torch.nn.Linear.gone") == "torch.nn.Linear.gone"
+        _names_used.files_of("no_such_package_at_all")
+    assert _names_used.check("no_such_package_at_all") == 2
+    assert _names_used.missing_part("torch.nn.functional.relu") is None
+    assert _names_used.missing_part("torch.nn.Linear.gone") == "torch.nn.Linear.gone"
     assert rushlight.__version__ == "0.1.0"

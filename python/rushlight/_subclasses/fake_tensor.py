@@ -87,6 +87,11 @@ class FakeTensor(Tensor):
         raise DataDependentOutputException("numpy")
 
 
+def is_fake(x: object) -> bool:
+    """Whether it is a fake tensor."""
+    return isinstance(x, FakeTensor)
+
+
 class FakeTensorMode(TorchDispatchMode):
     """Within it, factories make fake tensors, and ops on fake tensors compute shapes alone.
 

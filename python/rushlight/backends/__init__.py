@@ -3,6 +3,7 @@
 Flags of libraries that are not there can be set and read; they change nothing.
 """
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from rushlight._lazy import lazy
@@ -32,6 +33,12 @@ else:
 def flags_frozen():
     """Whether setting flags raises: never."""
     return False
+
+
+@contextlib.contextmanager
+def __allow_nonbracketed_mutation():
+    """Accepted: flags can always be set."""
+    yield
 
 
 def disable_global_flags():

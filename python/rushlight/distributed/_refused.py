@@ -8,23 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight import _refused
 
-def _message(name: str) -> str:
-    return (
-        f"rushlight has no {name} yet: programs run in one process "
-        "(torch.distributed.is_available() is False)"
-    )
+_WHY = "programs run in one process (torch.distributed.is_available() is False)"
 
 
 def function(name: str) -> Any:
     """A function that raises RuntimeError."""
-
-    def refused(*args, **kwargs):
-        raise RuntimeError(_message(name))
-
-    refused.__name__ = refused.__qualname__ = name.rpartition(".")[2]
-    refused.__doc__ = "Refused: there is no distributed training yet."
-    return refused
+    return _refused.function(name, _WHY)
 
 
 def in_group(name: str) -> Any:
@@ -32,7 +23,8 @@ def in_group(name: str) -> Any:
 
     def refused(*args, **kwargs):
         raise ValueError(
-            f"Default process group has not been initialized, and {_message(name)}; {name} needs it"
+            f"Default process group has not been initialized, and rushlight has no {name} yet: "
+            f"{_WHY}; {name} needs it"
         )
 
     refused.__name__ = refused.__qualname__ = name.rpartition(".")[2]
@@ -40,20 +32,6 @@ def in_group(name: str) -> Any:
     return refused
 
 
-class _Refused(type):
-    """The class of classes without instances."""
-
-    def __call__(cls, *args, **kwargs):
-        raise RuntimeError(_message(f"{cls.__module__}.{cls.__qualname__}"))
-
-
 def kind(name: str, module: str, **attributes: Any) -> Any:
-    """A class that has no instances: to make one raises RuntimeError.
-
-    Args:
-        name: its name.
-        module: the module that it stands in.
-        attributes: what else the class has.
-    """
-    space = {"__module__": module, "__doc__": "Refused: there is no distributed training yet."}
-    return _Refused(name, (), {**space, **attributes})
+    """A class that has no instances: to make one raises RuntimeError."""
+    return _refused.kind(name, module, _WHY, **attributes)

@@ -161,7 +161,7 @@ def _tuple_unflatten(values, context):
     return tuple(values)
 
 
-def _with_places(value):
+def _list_flatten_with_keys(value):
     return [(SequenceKey(i), v) for i, v in enumerate(value)], None
 
 
@@ -173,7 +173,7 @@ def _dict_unflatten(values, context):
     return dict(zip(context, values, strict=True))
 
 
-def _with_keys(value):
+def _dict_flatten_with_keys(value):
     return [(MappingKey(k), v) for k, v in value.items()], list(value.keys())
 
 
@@ -190,7 +190,7 @@ def _defaultdict_unflatten(values, context):
 
 
 def _defaultdict_with_keys(value):
-    return _with_keys(value)[0], [value.default_factory, list(value.keys())]
+    return _dict_flatten_with_keys(value)[0], [value.default_factory, list(value.keys())]
 
 
 def _namedtuple_flatten(value):
@@ -220,11 +220,20 @@ class _NamedTuple:
 
 namedtuple = _NamedTuple
 
-register_pytree_node(list, _list_flatten, _list_unflatten, flatten_with_keys_fn=_with_places)
-register_pytree_node(tuple, _list_flatten, _tuple_unflatten, flatten_with_keys_fn=_with_places)
-register_pytree_node(dict, _dict_flatten, _dict_unflatten, flatten_with_keys_fn=_with_keys)
 register_pytree_node(
-    OrderedDict, _dict_flatten, _ordered_dict_unflatten, flatten_with_keys_fn=_with_keys
+    list, _list_flatten, _list_unflatten, flatten_with_keys_fn=_list_flatten_with_keys
+)
+register_pytree_node(
+    tuple, _list_flatten, _tuple_unflatten, flatten_with_keys_fn=_list_flatten_with_keys
+)
+register_pytree_node(
+    dict, _dict_flatten, _dict_unflatten, flatten_with_keys_fn=_dict_flatten_with_keys
+)
+register_pytree_node(
+    OrderedDict,
+    _dict_flatten,
+    _ordered_dict_unflatten,
+    flatten_with_keys_fn=_dict_flatten_with_keys,
 )
 register_pytree_node(
     defaultdict,
@@ -238,7 +247,9 @@ register_pytree_node(
     _namedtuple_unflatten,
     flatten_with_keys_fn=_namedtuple_with_keys,
 )
-register_pytree_node(deque, _deque_flatten, _deque_unflatten, flatten_with_keys_fn=_with_places)
+register_pytree_node(
+    deque, _deque_flatten, _deque_unflatten, flatten_with_keys_fn=_list_flatten_with_keys
+)
 
 
 def is_namedtuple_class(cls):

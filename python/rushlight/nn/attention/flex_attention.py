@@ -28,7 +28,7 @@ __all__ = [
     "or_masks",
 ]
 
-_DEFAULT_BLOCK = 128
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
 AuxRequest = namedtuple("AuxRequest", ["lse", "max_scores"], defaults=(False, False))
 AuxOutput = namedtuple("AuxOutput", ["lse", "max_scores"], defaults=(None, None))
 
@@ -123,7 +123,7 @@ class BlockMask:
         kv_indices,
         full_kv_num_blocks=None,
         full_kv_indices=None,
-        BLOCK_SIZE=_DEFAULT_BLOCK,
+        BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE,
         mask_mod=None,
         seq_lengths=None,
         **_,
@@ -216,7 +216,7 @@ def create_block_mask(
     Q_LEN,
     KV_LEN,
     device: Device = None,
-    BLOCK_SIZE=_DEFAULT_BLOCK,
+    BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE,
     _compile: bool = False,
     separate_full_blocks: bool = True,
     compute_dq_write_order: bool = False,

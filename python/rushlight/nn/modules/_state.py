@@ -64,47 +64,56 @@ def _has_extra_state(module):
     return type(module).get_extra_state is not ModuleTree.get_extra_state
 
 
-def save_own(module, destination, prefix: str, keep_vars):
+def save_own(self, destination, prefix: str, keep_vars):
     """Store a module's own parameters, persistent buffers and extra state."""
-    for name, parameter in module._parameters.items():
+    for name, parameter in self._parameters.items():
         if parameter is not None:
             destination[prefix + name] = parameter if keep_vars else parameter.detach()
-    for name, buffer in module._buffers.items():
-        if buffer is not None and name not in module._non_persistent_buffers_set:
+    for name, buffer in self._buffers.items():
+        if buffer is not None and name not in self._non_persistent_buffers_set:
             destination[prefix + name] = buffer if keep_vars else buffer.detach()
-    if _has_extra_state(module):
-        destination[prefix + EXTRA_STATE_KEY] = module.get_extra_state()
+    if _has_extra_state(self):
+        destination[prefix + EXTRA_STATE_KEY] = self.get_extra_state()
 
 
-def load_own(module, states, prefix: str, metadata, strict, missing, unexpected, errors):
-    """Copy the entries of `states` under `prefix` into a module's own tensors.
+def load_own(
+    self,
+    state_dict,
+    prefix: str,
+    local_metadata,
+    strict,
+    missing_keys,
+    unexpected_keys,
+    error_msgs,
+):
+    """Copy the entries of `state_dict` under `prefix` into a module's own tensors.
 
-    Nothing is raised: differences are appended to `missing`, `unexpected` and `errors`.
+    Nothing is raised: differences are appended to the last three.
     """
-    for hook in module._load_state_dict_pre_hooks.values():
-        hook(states, prefix, metadata, strict, missing, unexpected, errors)
+    for hook in self._load_state_dict_pre_hooks.values():
+        hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
     persistent = (
         (name, buffer)
-        for name, buffer in module._buffers.items()
-        if name not in module._non_persistent_buffers_set
+        for name, buffer in self._buffers.items()
+        if name not in self._non_persistent_buffers_set
     )
-    own = {k: v for k, v in chain(module._parameters.items(), persistent) if v is not None}
-    assign = metadata.get("assign_to_params_buffers", False)
+    own = {k: v for k, v in chain(self._parameters.items(), persistent) if v is not None}
+    assign = local_metadata.get("assign_to_params_buffers", False)
     for name, target in own.items():
         key = prefix + name
-        if key in states:
-            _load_one(module, name, target, key, states[key], assign, errors)
+        if key in state_dict:
+            _load_one(self, name, target, key, state_dict[key], assign, error_msgs)
         elif strict:
-            missing.append(key)
-    _load_extra(module, states, prefix, strict, missing, unexpected)
+            missing_keys.append(key)
+    _load_extra(self, state_dict, prefix, strict, missing_keys, unexpected_keys)
     if strict:
-        for key in states:
+        for key in state_dict:
             if not key.startswith(prefix) or key == prefix + EXTRA_STATE_KEY:
                 continue
             head, _, tail = key[len(prefix) :].partition(".")
-            known = head in module._modules if tail else head in own
+            known = head in self._modules if tail else head in own
             if not known:
-                unexpected.append(key)
+                unexpected_keys.append(key)
 
 
 def _load_one(module, name, target, key, value, assign, errors):

@@ -17,7 +17,7 @@ class ModuleTree(_C._ModuleBase):
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Any]
 
-    def _named_members(self, get_members, prefix="", recurse=True, remove_duplicate=True):
+    def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
         """(dotted name, member) of what `get_members` yields for each module, None left out."""
         seen = set()
         if recurse:
@@ -25,7 +25,7 @@ class ModuleTree(_C._ModuleBase):
         else:
             parts = [(prefix, self)]
         for place, module in parts:
-            for name, member in get_members(module):
+            for name, member in get_members_fn(module):
                 if member is None or member in seen:
                     continue
                 if remove_duplicate:

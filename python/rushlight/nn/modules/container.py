@@ -12,7 +12,7 @@ from itertools import chain, islice
 from rushlight import Tensor, typename
 
 from ..parameter import Parameter
-from .module import Module, _add_indent
+from .module import Module, _addindent
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
@@ -215,7 +215,7 @@ class ModuleList(_Sequence):
         for first, last, text in _collapse([repr(module) for module in self]):
             name = f"({first})" if first == last else f"({first}-{last})"
             count = "" if first == last else f"{last - first + 1} x "
-            lines.append(_add_indent(f"{name}: {count}{text}", 2))
+            lines.append(_addindent(f"{name}: {count}{text}", 2))
         if not lines:
             return self._get_name() + "()"
         return self._get_name() + "(\n  " + "\n  ".join(lines) + "\n)"

@@ -10,6 +10,7 @@ walks over modules in `_tree.py`, conversions of all that they hold in `_changes
 from __future__ import annotations
 
 import builtins
+import inspect
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -48,7 +49,21 @@ __all__ = [
 ]
 
 
-def _add_indent(text, spaces):
+class _CallSignature:
+    """What `inspect.signature` says of a module; of a class it says what `__init__` takes."""
+
+    def __get__(self, module, kind):
+        if module is None:
+            raise AttributeError("__signature__")
+        return inspect.Signature(
+            [
+                inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+                inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+            ]
+        )
+
+
+def _addindent(text, spaces):
     first, *rest = text.split("\n")
     return "\n".join([first, *(" " * spaces + line for line in rest)])
 
@@ -129,6 +144,7 @@ class Module(ModuleChanges):
             )
 
     _call_impl = _C._ModuleBase.__call__
+    __signature__ = _CallSignature()
 
     def compile(self, *args, **kwargs):
         """Check the arguments as `rushlight.compile` does; calls run the module as it is."""
@@ -453,7 +469,7 @@ class Module(ModuleChanges):
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
         child_lines = [
-            f"({name}): {_add_indent(repr(module), 2)}" for name, module in self._modules.items()
+            f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()
         ]
         lines = extra_lines + child_lines
         if len(extra_lines) == 1 and not child_lines:

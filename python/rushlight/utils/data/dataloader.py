@@ -13,8 +13,8 @@ import os
 import types
 import warnings
 import weakref
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, TypeVar
 
 import rushlight
 from rushlight import _C
@@ -28,6 +28,11 @@ from .datapipes.datapipe import IterDataPipe
 from .dataset import IterableDataset
 from .graph_settings import apply_shuffle_settings
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, _InfiniteConstantSampler
+
+# What others write beside their own loaders' arguments.
+_T = TypeVar("_T")
+_collate_fn_t: TypeAlias = Callable[[list[_T]], Any]
+_worker_init_fn_t: TypeAlias = Callable[[int], None]
 
 __all__ = [
     "DataLoader",

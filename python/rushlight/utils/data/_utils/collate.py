@@ -4,6 +4,7 @@ Types that become tensors are in a map from type to function; containers are tak
 together again, whatever they hold.
 """
 
+import re
 import sys
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from copy import copy
@@ -12,6 +13,9 @@ import rushlight
 from rushlight import Tensor
 
 from .worker import stacked
+
+# The dtypes of arrays of strings and objects, which become no tensors.
+np_str_obj_array_pattern = re.compile(r"[SaUO]")
 
 __all__ = ["collate", "default_collate", "default_convert"]
 
@@ -42,7 +46,7 @@ def collate_str_fn(batch, *, collate_fn_map=None):
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     """Arrays, stacked as tensors."""
-    if batch[0].dtype.kind in "SaUO":
+    if np_str_obj_array_pattern.search(batch[0].dtype.str):
         raise TypeError(_MESSAGE.format(batch[0].dtype))
     return collate([rushlight.as_tensor(item) for item in batch], collate_fn_map=collate_fn_map)
 
@@ -152,7 +156,9 @@ def default_convert(data):
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(data, (numpy.ndarray, numpy.generic)):
         text = isinstance(data, (numpy.str_, numpy.bytes_))
-        if text or (isinstance(data, numpy.ndarray) and data.dtype.kind in "SaUO"):
+        if text or (
+            isinstance(data, numpy.ndarray) and np_str_obj_array_pattern.search(data.dtype.str)
+        ):
             return data
         return rushlight.as_tensor(data)
     if isinstance(data, Mapping):

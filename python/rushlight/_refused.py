@@ -1,0 +1,46 @@
+"""What stands for names that programs import and that rushlight does not have yet.
+
+They can be imported and asked about; whoever calls one is told by its name that it is not there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def function(name: str, why: str) -> Any:
+    """A function that raises RuntimeError.
+
+    Args:
+        name: its whole name, from `torch` on.
+        why: what follows "rushlight has no NAME yet: ".
+    """
+
+    def refused(*args, **kwargs):
+        raise RuntimeError(f"rushlight has no {name} yet: {why}")
+
+    refused.__name__ = refused.__qualname__ = name.rpartition(".")[2]
+    refused.__doc__ = f"Refused: {why}."
+    return refused
+
+
+class _Refused(type):
+    """The class of classes without instances."""
+
+    _why: str
+
+    def __call__(cls, *args, **kwargs):
+        raise RuntimeError(f"rushlight has no {cls.__module__}.{cls.__qualname__} yet: {cls._why}")
+
+
+def kind(name: str, module: str, why: str, **attributes: Any) -> Any:
+    """A class that has no instances: to make one raises RuntimeError.
+
+    Args:
+        name: its name.
+        module: the module that it stands in.
+        why: as above.
+        attributes: what else the class has.
+    """
+    space = {"__module__": module, "__doc__": f"Refused: {why}.", "_why": why}
+    return _Refused(name, (), {**space, **attributes})

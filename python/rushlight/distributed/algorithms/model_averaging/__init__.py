@@ -1,0 +1,1 @@
+"""Parameters averaged now and then: the names, which refuse."""

@@ -1,0 +1,73 @@
+"""Batches cut up for several devices, and results put together again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rushlight
+from rushlight import Tensor
+
+__all__ = ["gather", "scatter", "scatter_kwargs"]
+
+
+def _device(target) -> rushlight.device:
+    return rushlight.device("cuda", target) if isinstance(target, int) else rushlight.device(target)
+
+
+def _rebuilt(like: Any, items: list) -> Any:
+    """A container of the type of `like`."""
+    return type(like)(*items) if hasattr(like, "_fields") else type(like)(items)
+
+
+def scatter(inputs: Any, target_gpus, dim: int = 0) -> Any:
+    """One share of `inputs` for each device: tensors are cut along `dim`, all else goes to each.
+
+    Args:
+        inputs: a tensor, or tuples, lists and dicts of such.
+        target_gpus: the devices; a number is a GPU.
+        dim: the dimension of the batch.
+    """
+    count = len(target_gpus)
+    if isinstance(inputs, Tensor):
+        shares = inputs.chunk(count, dim)
+        return tuple(
+            share.to(_device(gpu)) for share, gpu in zip(shares, target_gpus, strict=False)
+        )
+    if isinstance(inputs, dict):
+        shares = [scatter(item, target_gpus, dim) for item in inputs.items()]
+        return (
+            [type(inputs)(items) for items in zip(*shares, strict=False)]
+            if shares
+            else [inputs] * count
+        )
+    if isinstance(inputs, tuple | list) and inputs:
+        shares = zip(*(scatter(item, target_gpus, dim) for item in inputs), strict=False)
+        return [_rebuilt(inputs, list(items)) for items in shares]
+    return [inputs] * count
+
+
+def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0):
+    """The same for the arguments of a call: tuples of tuples and of dicts, equally long."""
+    ours = scatter(inputs, target_gpus, dim) if inputs else []
+    named = scatter(kwargs, target_gpus, dim) if kwargs else []
+    ours += [() for _ in range(len(named) - len(ours))]
+    named += [{} for _ in range(len(ours) - len(named))]
+    return tuple(ours), tuple(named)
+
+
+def gather(outputs, target_device, dim: int = 0) -> Any:
+    """The results of several devices as one, on one of them: tensors are joined along `dim`."""
+    first = outputs[0]
+    if isinstance(first, Tensor):
+        parts = [part.unsqueeze(0) if part.dim() == 0 else part for part in outputs]
+        return rushlight.cat([part.to(_device(target_device)) for part in parts], dim)
+    if first is None:
+        return None
+    if isinstance(first, dict):
+        if any(len(output) != len(first) for output in outputs):
+            raise ValueError("All dicts must have the same number of keys")
+        joined = {key: gather([o[key] for o in outputs], target_device, dim) for key in first}
+        return type(first)(joined)
+    return _rebuilt(
+        first, [gather(list(items), target_device, dim) for items in zip(*outputs, strict=False)]
+    )

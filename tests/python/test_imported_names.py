@@ -1,0 +1,207 @@
+"""Names that packages import from PyTorch beside what they call: they work, or refuse clearly."""
+
+import collections
+import inspect
+import io
+
+import pytest
+
+import rushlight as torch
+from rushlight import nn
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.export.export(nn.Linear(1, 1), (torch.ones(1, 1),)),
+        lambda: torch.export.Dim("n"),
+        lambda: torch.onnx.export(nn.Linear(1, 1), (), "x"),
+        lambda: torch.onnx.ONNXProgram(),
+        lambda: torch.ao.quantization.quantize_dynamic(nn.Linear(1, 1)),
+        lambda: torch.quantization.MinMaxObserver(),
+        lambda: torch._C.Graph(),
+        lambda: torch.distributed.rpc.rpc_sync("w", abs),
+        lambda: torch.distributed.tensor.experimental.local_map(abs),
+    ],
+)
+def test_what_is_not_there_says_so_when_it_is_called(call):
+    import rushlight.distributed.rpc
+    import rushlight.distributed.tensor.experimental  # noqa: F401
+
+    with pytest.raises(RuntimeError, match=r"rushlight has no .* yet: "):
+        call()
+
+
+def test_others_can_ask_whether_something_is_of_a_kind_that_is_not_there():
+    assert not isinstance(1, torch.export.ExportedProgram)
+    assert not isinstance(nn.Linear(1, 1), torch.quantization.FakeQuantizeBase)
+    assert not torch.distributed.rpc.is_available()
+    from rushlight.distributed._tensor import experimental
+    from rushlight.distributed.algorithms.model_averaging import averagers
+
+    assert experimental.local_map is torch.distributed.tensor.experimental.local_map
+    assert not issubclass(int, averagers.PeriodicModelAverager)
+
+
+def test_marks_of_quantised_places_leave_a_network_as_it_is():
+    inner = nn.Linear(2, 3).eval()
+    wrapped = torch.ao.quantization.QuantWrapper(inner)
+    x = torch.randn(4, 2)
+    assert torch.equal(wrapped(x), inner(x)) and not wrapped.training
+    assert torch.ao.quantization.QuantStub("q").qconfig == "q"
+    assert torch.quantization.QuantStub is torch.ao.quantization.QuantStub
+
+
+def test_a_module_can_be_asked_for_its_signature():
+    layer = nn.Sequential(nn.Linear(2, 3))
+    assert [p.kind.name for p in inspect.signature(layer).parameters.values()] == [
+        "VAR_POSITIONAL",
+        "VAR_KEYWORD",
+    ]
+    assert list(inspect.signature(nn.Linear).parameters)[:2] == ["in_features", "out_features"]
+    assert list(inspect.signature(layer.forward).parameters) == ["input"]
+
+
+def test_states_are_loaded_by_arguments_of_their_names():
+    class Own(nn.Linear):
+        def _load_from_state_dict(
+            self,
+            state_dict,
+            prefix,
+            local_metadata,
+            strict,
+            missing_keys,
+            unexpected_keys,
+            error_msgs,
+        ):
+            super()._load_from_state_dict(
+                state_dict=state_dict,
+                prefix=prefix,
+                local_metadata=local_metadata,
+                strict=strict,
+                missing_keys=missing_keys,
+                unexpected_keys=unexpected_keys,
+                error_msgs=error_msgs,
+            )
+
+        def _save_to_state_dict(self, destination, prefix, keep_vars):
+            super()._save_to_state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+
+    a, b = Own(2, 2), Own(2, 2)
+    assert a.load_state_dict(b.state_dict()).missing_keys == []
+    assert torch.equal(a.weight, b.weight)
+    members = a._named_members(get_members_fn=lambda m: m._parameters.items())
+    assert [name for name, _ in members] == ["weight", "bias"]
+
+
+def test_records_of_a_file_can_be_read_one_by_one(tmp_path):
+    path = str(tmp_path / "a.pt")
+    torch.save({"x": torch.arange(4.0)}, path)
+    reader = torch.PyTorchFileReader(path)
+    assert reader.has_record("data.pkl") and not reader.has_record("other")
+    assert reader.get_record_size("data/0") == 16
+    x = reader.get_storage_from_record("data/0", 4, torch.float32)
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert reader.get_storage_from_record("data/0", 16, torch.UntypedStorage).nbytes == 16
+    with open(path, "rb") as file:
+        file.seek(reader.get_record_offset("data/0"))
+        assert file.read(16) == reader.get_record("data/0")
+    assert reader.version() == 3 and reader.serialization_id()
+    with pytest.raises(RuntimeError, match="failed locating file other"):
+        reader.get_record("other")
+    with pytest.raises(RuntimeError, match="too few for 5 elements"):
+        reader.get_storage_from_record("data/0", 5, torch.float32)
+    with pytest.raises(RuntimeError, match="failed reading zip archive"):
+        torch.PyTorchFileReader(io.BytesIO(b"text"))
+
+
+def test_files_can_be_written_record_by_record(tmp_path):
+    path = str(tmp_path / "made.pt")
+    torch.save({"x": torch.ones(2)}, str(tmp_path / "a.pt"))
+    source = torch.PyTorchFileReader(str(tmp_path / "a.pt"))
+    writer = torch.PyTorchFileWriter(path)
+    for name in source.get_all_records():
+        data = source.get_record(name)
+        writer.write_record(name, data, len(data))
+    storage = torch.tensor([1, 2, 3], dtype=torch.uint8).untyped_storage()
+    writer.write_record("more", storage, 2)
+    writer.write_end_of_file()
+    assert torch.PyTorchFileReader(path).get_record("more") == b"\1\2"
+    assert writer.archive_name() == "made"
+    assert torch.equal(torch.load(path)["x"], torch.ones(2))
+
+
+def test_batches_are_cut_for_devices_and_joined():
+    from rushlight.nn.parallel.scatter_gather import gather, scatter, scatter_kwargs
+
+    Pair = collections.namedtuple("Pair", "a b")
+    x = torch.arange(6).reshape(3, 2)
+    shares = scatter({"x": x, "n": 5, "p": Pair(x, [x])}, ["cpu", "cpu"])
+    assert [share["x"].tolist() for share in shares] == [[[0, 1], [2, 3]], [[4, 5]]]
+    assert shares[1]["n"] == 5 and type(shares[0]["p"]) is Pair
+    assert torch.equal(gather([share["x"] for share in shares], "cpu"), x)
+    assert torch.equal(gather([share["p"] for share in shares], "cpu").b[0], x)
+    assert gather([torch.tensor(1.0), torch.tensor(2.0)], "cpu").tolist() == [1.0, 2.0]
+    arguments, named = scatter_kwargs((x,), {}, ["cpu", "cpu"])
+    assert len(arguments) == len(named) == 2 and named == ({}, {})
+    assert scatter((), ["cpu"]) == [()] and gather([None, None], "cpu") is None
+    with pytest.raises(ValueError, match="same number of keys"):
+        gather([{"a": x}, {}], "cpu")
+
+
+def test_ops_that_others_name():
+    a, b, c = torch.ones(2, 2), torch.randn(2, 3), torch.randn(3, 2)
+    found = torch.ops.aten._sparse_addmm.default(a, b, c, beta=2, alpha=3)
+    assert torch.allclose(found, 2 * a + 3 * (b @ c))
+    if not torch.cuda.is_available():
+        with pytest.raises(RuntimeError, match="no accelerator|none is available"):
+            torch.ops.aten._pin_memory(a)
+    with pytest.raises(AttributeError, match="no op is named 'aten::_nothing_like_it'"):
+        _ = torch.ops.aten._nothing_like_it
+
+
+def test_divergences_of_classes_of_others():
+    from rushlight.distributions import kl
+
+    class Theirs:
+        pass
+
+    @kl.register_kl(Theirs, Theirs)
+    def zero(p, q):
+        return 0
+
+    try:
+        assert torch.distributions.kl_divergence(Theirs(), Theirs()) == 0
+    finally:
+        del kl._KL_REGISTRY[Theirs, Theirs]
+        kl._KL_MEMOIZE.clear()
+    with pytest.raises(TypeError):
+        kl.register_kl(Theirs(), Theirs)
+
+
+def test_small_names():
+    from rushlight._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+    from rushlight._subclasses.fake_tensor import FakeTensorMode, is_fake
+    from rushlight._tensor_str import _tensor_str
+    from rushlight.nn.modules.module import _addindent
+    from rushlight.utils import _pytree
+    from rushlight.utils.data._utils.collate import np_str_obj_array_pattern
+    from rushlight.utils.data.dataloader import _collate_fn_t, _worker_init_fn_t
+
+    with FakeTensorMode():
+        assert is_fake(torch.ones(2))
+    assert not is_fake(torch.ones(2)) and not is_fake(3)
+    assert _addindent("a\nb", 2) == "a\n  b"
+    assert _tensor_str(torch.ones(2, 2), 0) == "[[1., 1.],\n [1., 1.]]"
+    assert _tensor_str(torch.ones(0), 0) == "[]"
+    pairs, context = _pytree._dict_flatten_with_keys({"a": 1})
+    assert pairs == [(_pytree.MappingKey("a"), 1)] and context == ["a"]
+    assert _pytree._list_flatten_with_keys([7])[0] == [(_pytree.SequenceKey(0), 7)]
+    assert np_str_obj_array_pattern.search("<U3") and not np_str_obj_array_pattern.search("<f4")
+    assert _collate_fn_t is not None and _worker_init_fn_t is not None
+    assert torch.serialization.MAP_LOCATION is not None
+    assert torch.Future is torch.futures.Future and torch.ScriptModule is torch.jit.ScriptModule
+    with getattr(torch.backends, "__allow_nonbracketed_mutation")():
+        pass
+    with TransformGetItemToIndex():
+        assert torch.arange(3)[torch.tensor(1)] == 1
