@@ -1,0 +1,276 @@
+"""Runs small programs over packages that are made for PyTorch, with rushlight in its place.
+
+    ./dev compat                          installs what the programs need and runs them all
+    ./dev compat --only 'timm|kornia'     those whose name fits
+    ./dev compat --page                   writes docs/compatibility.md
+
+A program under `programs/` says in comments which packages it needs and, where it is several in
+one, its cases; what it prints is compared number by number with what it prints beside PyTorch.
+Packages come by pip into an environment of their own. What is not to be had is skipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PROGRAMS = HERE / "programs"
+
+# The projects of modules that are called otherwise.
+PROJECTS = {
+    "ignite": "pytorch-ignite",
+    "pyro": "pyro-ppl",
+    "sklearn": "scikit-learn",
+    "whisper": "openai-whisper",
+}
+# Not installed, since they would bring PyTorch; torchvision goes beside PyTorch alone.
+ABSENT = ("torch", "torchvision")
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\binf\b|\bnan\b)", re.IGNORECASE)
+
+
+class Case(NamedTuple):
+    """One run of a program."""
+
+    program: Path
+    argument: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.program.stem}[{self.argument}]" if self.argument else self.program.stem
+
+    @property
+    def packages(self) -> list[str]:
+        return _comment(self.program, "packages")
+
+
+class Run(NamedTuple):
+    """What came of one."""
+
+    status: int
+    output: str
+    error: str
+    seconds: float
+
+
+class Result(NamedTuple):
+    """A run with rushlight beside one with PyTorch."""
+
+    name: str
+    verdict: str  # same, ran (there is nothing to compare with), different, failed, skipped
+    reason: str
+    seconds: float
+    ratio: float | None
+
+
+def _comment(program: Path, key: str) -> list[str]:
+    found = re.search(rf"^# {key}: (.*)$", program.read_text(), re.MULTILINE)
+    return found.group(1).split() if found else []
+
+
+def cases() -> list[Case]:
+    """All programs, each with its cases."""
+    return [
+        Case(program, argument)
+        for program in sorted(PROGRAMS.glob("*.py"))
+        if _comment(program, "packages")
+        for argument in _comment(program, "cases") or [""]
+    ]
+
+
+# ---- the environment ----
+
+
+def _placeholder(folder: Path) -> Path:
+    """A wheel of nothing that is called torch, for pip: what depends on it counts as satisfied."""
+    path = folder / "torch-2.13.0-py3-none-any.whl"
+    info = "torch-2.13.0.dist-info/"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 2.13.0\n")
+        tags = "Wheel-Version: 1.0\nGenerator: none\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        wheel.writestr(info + "WHEEL", tags)
+        wheel.writestr(info + "RECORD", "".join(f"{info}{n},,\n" for n in ("METADATA", "WHEEL")))
+    return path
+
+
+def install(folder: Path, modules: list[str]) -> None:
+    """Makes an environment with the projects of some modules; what fails stays away."""
+    folder.mkdir(parents=True, exist_ok=True)
+    python = folder / "venv" / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--no-deps", str(_placeholder(folder))], check=True, env=environment)
+    for module in modules:
+        if module not in ABSENT and not _has(folder, module):
+            project = PROJECTS.get(module, module)
+            done = subprocess.run([*pip, project], env=environment, capture_output=True, text=True)
+            if done.returncode:
+                print(f"not installed: {project}: {done.stderr.strip().splitlines()[-1:]}")
+
+
+def _site(folder: Path) -> Path:
+    return next((folder / "venv" / "lib").glob("python*/site-packages"))
+
+
+def _has(folder: Path, module: str) -> bool:
+    found = importlib.util.find_spec(module) if module in sys.stdlib_module_names else None
+    site = _site(folder)
+    return bool(found) or any((site / (module + end)).exists() for end in ("", ".py"))
+
+
+def versions(folder: Path) -> dict[str, str]:
+    """The versions of all projects of the environment, by their names in lower case."""
+    listing = subprocess.run(
+        [str(folder / "venv" / "bin" / "python"), "-m", "pip", "list", "--format", "json"],
+        capture_output=True,
+        text=True,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+    )
+    return {
+        row["name"].lower().replace("_", "-"): row["version"] for row in json.loads(listing.stdout)
+    }
+
+
+# ---- running and comparing ----
+
+
+def run(case: Case, folder: Path, torch: str | None, package: str, timeout: float) -> Run:
+    """Runs one, with rushlight, or with the PyTorch of a search path."""
+    command = [str(folder / "venv" / "bin" / "python")]
+    if torch is None:
+        command += ["-m", "rushlight", "run"]
+    environment = dict(os.environ)
+    environment["PYTHONPATH"] = torch or package
+    environment.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", MPLBACKEND="agg")
+    environment["PYTHONWARNINGS"] = "ignore"
+    start = time.monotonic()
+    try:
+        done = subprocess.run(
+            [*command, str(case.program), *([case.argument] if case.argument else [])],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=environment,
+            cwd=folder,
+        )
+    except subprocess.TimeoutExpired:
+        return Run(1, "", f"did not end within {timeout:.0f} s", timeout)
+    return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - start)
+
+
+def difference(ours: str, theirs: str) -> str:
+    """The first line in which two outputs differ by more than rounding, or nothing."""
+    mine, other = ours.splitlines(), theirs.splitlines()
+    for a, b in zip(mine, other, strict=False):
+        numbers = [
+            [float(n) for n in NUMBER.findall(line)] for line in (a, b)
+        ]  # of equal lines nothing is asked
+        if a == b:
+            continue
+        if NUMBER.sub("#", a).split() != NUMBER.sub("#", b).split():
+            return f"{a!r}, not {b!r}"
+        scale = max((abs(n) for n in numbers[1]), default=0.0)
+        for x, y in zip(*numbers, strict=True):
+            if not (x == y or abs(x - y) <= 2e-3 * abs(y) + 1e-4 * min(scale, 1.0) + 1e-6):
+                return f"{a!r}, not {b!r}"
+    if len(mine) != len(other):
+        return f"{len(mine)} lines, not {len(other)}"
+    return ""
+
+
+def _last(error: str) -> str:
+    lines = [line for line in error.strip().splitlines() if line and not line.startswith(" ")]
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Warning|Exit)\b", line)]
+    return (raised or lines or ["nothing was said"])[-1][:200]
+
+
+def judge(case: Case, folder: Path, torch: str | None, package: str, timeout: float) -> Result:
+    """Runs one beside PyTorch, whose output is kept until the program changes."""
+    lacking = [p for p in case.packages if p not in ABSENT and not _has(folder, p)]
+    if lacking:
+        return Result(case.name, "skipped", f"not installed: {', '.join(lacking)}", 0.0, None)
+    reference: Run | None = None
+    if torch is not None:
+        text = case.program.read_bytes() + (PROGRAMS / "shown.py").read_bytes() + torch.encode()
+        key = hashlib.sha256(text).hexdigest()[:16]
+        kept = folder / "reference" / f"{case.name}.{key}.json"
+        if kept.exists():
+            reference = Run(*json.loads(kept.read_text()))
+        else:
+            reference = run(case, folder, torch, package, timeout)
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_text(json.dumps(reference))
+    ours = run(case, folder, None, package, timeout)
+    ratio = ours.seconds / reference.seconds if reference and not reference.status else None
+    if reference and reference.status:
+        if ours.status:
+            why = f"with PyTorch as well: {_last(reference.error)}"
+            return Result(case.name, "skipped", why, ours.seconds, None)
+        return Result(case.name, "ran", _last(reference.error), ours.seconds, None)
+    if ours.status:
+        return Result(case.name, "failed", _last(ours.error), ours.seconds, ratio)
+    if reference is None:
+        return Result(case.name, "ran", "", ours.seconds, None)
+    wrong = difference(ours.output, reference.output)
+    return Result(case.name, "different" if wrong else "same", wrong, ours.seconds, ratio)
+
+
+# ---- the command ----
+
+
+def main(arguments: list[str]) -> int:
+    """Installs, runs, prints; 0 where nothing failed or differed."""
+    parser = argparse.ArgumentParser(prog="./dev compat", description=__doc__)
+    parser.add_argument("--only", default="", help="a pattern for the names of cases")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "compat")
+    parser.add_argument("--torch", help="a search path with PyTorch, to compare with")
+    parser.add_argument("--package", default=str(ROOT / "python"), help="one with rushlight")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=300.0)
+    parser.add_argument("--no-install", action="store_true")
+    parser.add_argument("--json", type=Path, help="where the results go as well")
+    parser.add_argument("--page", action="store_true", help="writes docs/compatibility.md")
+    options = parser.parse_args(arguments)
+    folder = options.folder.resolve()
+    wanted = [case for case in cases() if re.search(options.only, case.name)]
+    if not options.no_install:
+        install(folder, sorted({package for case in wanted for package in case.packages}))
+    results: list[Result] = []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for result in pool.map(
+            lambda case: judge(case, folder, options.torch, options.package, options.timeout),
+            wanted,
+        ):
+            results.append(result)
+            ratio = f"{result.ratio:5.2f}" if result.ratio is not None else "     "
+            print(f"{result.verdict:9} {ratio} {result.name:45} {result.reason}", flush=True)
+    count: dict[str, int] = {}
+    for result in results:
+        count[result.verdict] = count.get(result.verdict, 0) + 1
+    print(", ".join(f"{n} {verdict}" for verdict, n in sorted(count.items())))
+    if options.json:
+        options.json.write_text(json.dumps([r._asdict() for r in results], indent=1))
+    if options.page:
+        from tests.compat import page
+
+        told: dict[str, Any] = {result.name: result for result in results}
+        page.write(ROOT / "docs" / "compatibility.md", wanted, told, versions(folder), PROJECTS)
+    return int(bool(count.get("failed", 0) + count.get("different", 0)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
