@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.vision import models
+from rushlight.vision import models, ops
 from tests.parity import torchvision as oracle
 
 torchvision = oracle.load()
@@ -102,3 +102,84 @@ def test_graph_node_names(name):
     extraction = importlib.import_module("torchvision.models.feature_extraction")
     theirs = extraction.get_graph_node_names(torchvision.models.get_model(name))
     assert models.feature_extraction.get_graph_node_names(models.get_model(name)) == theirs
+
+
+@pytest.mark.parametrize(
+    "name", ["fcn_resnet50", "deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large"]
+)
+def test_segmentation(name):
+    theirs, ours = pair(name, weights_backbone=None, num_classes=5)
+    same_weights(theirs, ours)
+    x = image(64)
+    with torch.no_grad(), rushlight.no_grad():
+        expected = theirs.eval()(torch.from_numpy(x))
+        close(ours.eval()(rushlight.from_numpy(x))["out"], expected["out"])
+
+
+@pytest.mark.parametrize("name", ["mc3_18", "r2plus1d_18"])
+def test_videos(name):
+    theirs, ours = pair(name, num_classes=5)
+    same_weights(theirs, ours)
+    x = np.random.default_rng(0).standard_normal((1, 3, 4, 16, 16), dtype=np.float32)
+    with torch.no_grad(), rushlight.no_grad():
+        close(ours.eval()(rushlight.from_numpy(x)), theirs.eval()(torch.from_numpy(x)))
+
+
+SMALL = {
+
+        "weights_backbone": None,
+        "num_classes": 2,
+        "min_size": 64,
+        "max_size": 64,
+        "box_detections_per_img": 3
+    ,
+
+        "rpn_post_nms_top_n_test": 10,
+        "rpn_post_nms_top_n_train": 10,
+        "box_batch_size_per_image": 8
+    ,
+}
+
+
+@pytest.fixture
+def their_nms(monkeypatch):
+    """torchvision's compiled nms is not there: ours in its place."""
+
+    def nms(boxes, scores, threshold):
+        arrays = (rushlight.from_numpy(t.detach().numpy()) for t in (boxes, scores))
+        return torch.from_numpy(ops.nms(*arrays, threshold).numpy())
+
+    monkeypatch.setattr(torchvision.ops.boxes, "nms", nms)
+
+
+@pytest.mark.parametrize(
+    "name", ["fasterrcnn_resnet50_fpn", "maskrcnn_resnet50_fpn", "keypointrcnn_resnet50_fpn"]
+)
+def test_detection(name, their_nms):
+    theirs, ours = pair(name, **SMALL)
+    same_weights(theirs, ours)
+    x = image(48)
+    with torch.no_grad(), rushlight.no_grad():
+        expected = theirs.eval()(list(torch.from_numpy(x)))
+        found = ours.eval()(list(rushlight.from_numpy(x)))
+    for one, other in zip(expected, found, strict=True):
+        assert list(one) == list(other) and len(one["boxes"])
+        for key in one:
+            close(other[key].float(), one[key].float(), rtol=1e-3)
+    losses = []
+    for module, model in ((torch, theirs), (rushlight, ours)):
+        model.train()
+        for layer in model.modules():
+            if isinstance(layer, module.nn.BatchNorm2d):
+                layer.eval()
+        module.manual_seed(1)
+        target = {
+            "boxes": module.tensor([[5.0, 6, 30, 40], [20, 10, 44, 46]]),
+            "labels": module.tensor([1, 1]),
+            "masks": module.ones(2, 48, 48, dtype=module.uint8),
+            "keypoints": module.tensor([[[10.0, 12, 1]] * 17, [[30.0, 30, 1]] * 17]),
+        }
+        losses.append(model(list(module.from_numpy(x)), [target, target]))
+    assert set(losses[1]) == set(losses[0])
+    for key, value in losses[0].items():
+        assert losses[1][key].item() == pytest.approx(value.item(), rel=1e-3)

@@ -4,7 +4,7 @@ weights.
 
 # ruff: noqa: F401  # its modules and what they hold are names of the package
 
-from . import feature_extraction
+from . import detection, feature_extraction, segmentation, video
 from ._api import (
     Weights,
     WeightsEnum,

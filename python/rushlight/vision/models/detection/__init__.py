@@ -1,0 +1,9 @@
+"""Detectors: a list of images to a list of dicts with "boxes" (N, 4), "labels" (N) and "scores"
+(N).
+"""
+
+# its modules are names of the package
+
+from .faster_rcnn import *  # noqa: F403
+from .keypoint_rcnn import *  # noqa: F403
+from .mask_rcnn import *  # noqa: F403

@@ -1,0 +1,166 @@
+"""Which boxes belong to which, which of them are learned from, and how boxes are told relative
+to others.
+"""
+
+import math
+import warnings
+from typing import Any
+
+import rushlight as torch
+from rushlight import Tensor
+
+
+class BalancedPositiveNegativeSampler:
+    """Draws boxes to learn from: a share of them positive at most, the rest negative."""
+
+    def __init__(self, batch_size_per_image: int, positive_fraction: float) -> None:
+        self.batch_size_per_image, self.positive_fraction = batch_size_per_image, positive_fraction
+
+    def __call__(self, matched_idxs: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """Of labels (1 and more: positive, 0: negative), masks of those that are drawn."""
+        masks: tuple[list[Tensor], list[Tensor]] = [], []
+        for labels in matched_idxs:
+            left = self.batch_size_per_image
+            most = int(left * self.positive_fraction)
+            for mask_list, candidates in zip(masks, (labels >= 1, labels == 0), strict=True):
+                places = candidates.nonzero().squeeze(1)
+                count = min(places.numel(), most)
+                chosen = places[torch.randperm(places.numel(), device=places.device)[:count]]
+                mask = torch.zeros_like(labels, dtype=torch.uint8)
+                mask[chosen] = 1
+                mask_list.append(mask)
+                left -= count
+                most = left
+        return masks
+
+
+class BoxCoder:
+    """Boxes told by how far others lie from them: shifts of centres and logarithms of sizes,
+    times weights.
+    """
+
+    def __init__(
+        self,
+        weights: tuple[float, float, float, float],
+        bbox_xform_clip: float = math.log(1000.0 / 16),
+    ):
+        self.weights, self.bbox_xform_clip = weights, bbox_xform_clip
+
+    @staticmethod
+    def _middles(boxes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        width, height = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+        return boxes[:, 0] + 0.5 * width, boxes[:, 1] + 0.5 * height, width, height
+
+    def encode(self, reference_boxes: list[Tensor], proposals: list[Tensor]) -> tuple[Tensor, ...]:
+        """Where the boxes of each image lie, seen from its proposals."""
+        counts = [len(b) for b in reference_boxes]
+        return self.encode_single(torch.cat(reference_boxes), torch.cat(proposals)).split(counts)
+
+    def encode_single(self, reference_boxes: Tensor, proposals: Tensor) -> Tensor:
+        x, y, w, h = self._middles(reference_boxes)
+        from_x, from_y, from_w, from_h = self._middles(proposals)
+        told = (
+            (x - from_x) / from_w,
+            (y - from_y) / from_h,
+            torch.log(w / from_w),
+            torch.log(h / from_h),
+        )
+        return torch.stack(
+            [t * weight for t, weight in zip(told, self.weights, strict=True)], dim=1
+        )
+
+    def decode(self, rel_codes: Tensor, boxes: list[Tensor]) -> Tensor:
+        """Boxes (N, classes, 4) from what is told of them (N, 4 * classes)."""
+        every = torch.cat(boxes)
+        if len(every) == 0:
+            return rel_codes.reshape(0, max(rel_codes.shape[-1] // 4, 1), 4)
+        return self.decode_single(rel_codes, every).reshape(len(every), -1, 4)
+
+    def decode_single(self, rel_codes: Tensor, boxes: Tensor) -> Tensor:
+        from_x, from_y, from_w, from_h = (
+            t[:, None] for t in self._middles(boxes.to(rel_codes.dtype))
+        )
+        dx, dy, dw, dh = (rel_codes[:, i::4] / weight for i, weight in enumerate(self.weights))
+        x, y = dx * from_w + from_x, dy * from_h + from_y
+        w = dw.clamp(max=self.bbox_xform_clip).exp() * from_w * 0.5
+        h = dh.clamp(max=self.bbox_xform_clip).exp() * from_h * 0.5
+        return torch.stack((x - w, y - h, x + w, y + h), dim=2).flatten(1)
+
+
+class Matcher:
+    """To each predicted box the true one that it overlaps most: its number, or -1 below, -2
+    between two thresholds.
+
+    allow_low_quality_matches: a true box has those that overlap it most, however little.
+    """
+
+    BELOW_LOW_THRESHOLD = -1
+    BETWEEN_THRESHOLDS = -2
+
+    def __init__(
+        self, high_threshold: float, low_threshold: float, allow_low_quality_matches: bool = False
+    ) -> None:
+        if low_threshold > high_threshold:
+            raise AssertionError("low_threshold should be <= high_threshold")
+        self.high_threshold, self.low_threshold = high_threshold, low_threshold
+        self.allow_low_quality_matches = allow_low_quality_matches
+
+    def __call__(self, match_quality_matrix: Tensor) -> Tensor:
+        """Of overlaps (true, predicted): numbers (predicted)."""
+        quality = match_quality_matrix
+        if quality.numel() == 0:
+            missing = "ground-truth" if quality.shape[0] == 0 else "proposal"
+            raise ValueError(f"No {missing} boxes available for one of the images during training")
+        values, best = quality.max(dim=0)
+        found = best.clone()
+        found[values < self.low_threshold] = self.BELOW_LOW_THRESHOLD
+        found[(values >= self.low_threshold) & (values < self.high_threshold)] = (
+            self.BETWEEN_THRESHOLDS
+        )
+        if self.allow_low_quality_matches:
+            self.set_low_quality_matches_(found, best, quality)
+        return found
+
+    def set_low_quality_matches_(
+        self, matches: Tensor, all_matches: Tensor, match_quality_matrix: Tensor
+    ) -> None:
+        most = match_quality_matrix.max(dim=1).values
+        chosen = (match_quality_matrix == most[:, None]).any(0)
+        matches[chosen] = all_matches[chosen]
+
+
+def training_layers(trained: bool, wanted: int | None, most: int, usual: int) -> int:
+    """How many last stages of a backbone are trained: all where nothing was trained before."""
+    if not trained:
+        if wanted is not None:
+            warnings.warn(
+                "trainable_backbone_layers has no effect without trained weights", stacklevel=2
+            )
+        return most
+    wanted = usual if wanted is None else wanted
+    if not 0 <= wanted <= most:
+        raise ValueError(
+            f"Trainable backbone layers should be in the range [0,{most}], got {wanted}"
+        )
+    return wanted
+
+
+def check_targets(targets: list[dict[str, Any]] | None) -> None:
+    """AssertionError where training has no targets, or boxes that are none."""
+    if targets is None:
+        raise AssertionError("targets should not be none when in training mode")
+    for i, target in enumerate(targets):
+        boxes = target["boxes"]
+        if not isinstance(boxes, Tensor):
+            raise AssertionError(f"Expected target boxes to be of type Tensor, got {type(boxes)}.")
+        if boxes.dim() != 2 or boxes.shape[-1] != 4:
+            raise AssertionError(
+                f"Expected target boxes to be a tensor of shape [N, 4], got {boxes.shape}."
+            )
+        bad = (boxes[:, 2:] <= boxes[:, :2]).any(1)
+        if bad.any():
+            first = boxes[bad.nonzero()[0, 0]].tolist()
+            raise AssertionError(
+                "All bounding boxes should have positive height and width. "
+                f"Found invalid box {first} for target at index {i}."
+            )

@@ -1,0 +1,107 @@
+"""Classification networks as backbones: maps of several sizes, by a feature pyramid."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight import Tensor, nn
+
+from ...ops.feature_pyramid_network import ExtraFPNBlock, FeaturePyramidNetwork, LastLevelMaxPool
+from ...ops.misc import FrozenBatchNorm2d
+from .. import mobilenet, resnet
+from .._api import get_model_builder
+from .._utils import IntermediateLayerGetter
+
+
+class BackboneWithFPN(nn.Module):
+    """A network's maps {layer: name} through a `FeaturePyramidNetwork`."""
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        return_layers: dict[str, str],
+        in_channels_list: list[int],
+        out_channels: int,
+        extra_blocks: ExtraFPNBlock | None = None,
+        norm_layer: Callable[..., nn.Module] | None = None,
+    ) -> None:
+        super().__init__()
+        self.body = IntermediateLayerGetter(backbone, return_layers)
+        extra = LastLevelMaxPool() if extra_blocks is None else extra_blocks
+        self.fpn = FeaturePyramidNetwork(in_channels_list, out_channels, extra, norm_layer)
+        self.out_channels = out_channels
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        return self.fpn(self.body(x))
+
+
+def _resnet_fpn_extractor(
+    backbone: resnet.ResNet,
+    trainable_layers: int,
+    returned_layers: list[int] | None = None,
+    extra_blocks: ExtraFPNBlock | None = None,
+    norm_layer: Callable[..., nn.Module] | None = None,
+) -> BackboneWithFPN:
+    """A pyramid on a residual network of which the last trainable_layers stages are trained."""
+    if not 0 <= trainable_layers <= 5:
+        raise ValueError(f"Trainable layers should be in the range [0,5], got {trainable_layers}")
+    trained = ["layer4", "layer3", "layer2", "layer1", "conv1"][:trainable_layers]
+    trained += ["bn1"] if trainable_layers == 5 else []
+    for name, parameter in backbone.named_parameters():
+        if not name.startswith(tuple(trained)):
+            parameter.requires_grad_(False)
+    stages = [1, 2, 3, 4] if returned_layers is None else returned_layers
+    if min(stages) <= 0 or max(stages) >= 5:
+        raise ValueError(f"Each returned layer should be in the range [1,4]. Got {stages}")
+    names = {f"layer{stage}": str(i) for i, stage in enumerate(stages)}
+    channels = [backbone.inplanes // 8 * 2 ** (stage - 1) for stage in stages]
+    return BackboneWithFPN(backbone, names, channels, 256, extra_blocks, norm_layer)
+
+
+def resnet_fpn_backbone(
+    *,
+    backbone_name: str,
+    weights: Any,
+    norm_layer: Callable[..., nn.Module] = FrozenBatchNorm2d,
+    trainable_layers: int = 3,
+    returned_layers: list[int] | None = None,
+    extra_blocks: ExtraFPNBlock | None = None,
+) -> BackboneWithFPN:
+    """A residual network by its name with a pyramid on it."""
+    network = get_model_builder(backbone_name)(weights=weights, norm_layer=norm_layer)
+    return _resnet_fpn_extractor(network, trainable_layers, returned_layers, extra_blocks)
+
+
+def _mobilenet_extractor(
+    backbone: mobilenet.MobileNetV3,
+    fpn: bool,
+    trainable_layers: int,
+    returned_layers: list[int] | None = None,
+    extra_blocks: ExtraFPNBlock | None = None,
+    norm_layer: Callable[..., nn.Module] | None = None,
+) -> nn.Module:
+    """A MobileNet of which the last trainable_layers sizes are trained, with a pyramid or one
+    map of 256 channels.
+    """
+    layers = backbone.features
+    ends = [0, *(i for i, b in enumerate(layers) if getattr(b, "_is_cn", False)), len(layers) - 1]
+    if not 0 <= trainable_layers <= len(ends):
+        raise ValueError(
+            f"Trainable layers should be in the range [0,{len(ends)}], got {trainable_layers}"
+        )
+    first = len(layers) if trainable_layers == 0 else ends[len(ends) - trainable_layers]
+    for layer in layers[:first]:
+        for parameter in layer.parameters():
+            parameter.requires_grad_(False)
+    if not fpn:
+        last = nn.Conv2d(layers[-1].out_channels, 256, 1)
+        model = nn.Sequential(layers, last)
+        model.out_channels = 256
+        return model
+    stages = [len(ends) - 2, len(ends) - 1] if returned_layers is None else returned_layers
+    if min(stages) < 0 or max(stages) >= len(ends):
+        raise ValueError(
+            f"Each returned layer should be in the range [0,{len(ends) - 1}], got {stages} "
+        )
+    names = {f"{ends[stage]}": str(i) for i, stage in enumerate(stages)}
+    channels = [layers[ends[stage]].out_channels for stage in stages]
+    return BackboneWithFPN(layers, names, channels, 256, extra_blocks, norm_layer)

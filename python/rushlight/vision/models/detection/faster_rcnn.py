@@ -1,0 +1,268 @@
+"""Faster R-CNN (Ren 2015)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import rushlight.nn.functional as F
+from rushlight import Tensor, nn
+
+from ...ops.misc import Conv2dNormActivation, FrozenBatchNorm2d
+from ...ops.poolers import MultiScaleRoIAlign
+from .. import mobilenetv3, resnet
+from .._api import builder, weights_enum
+from .._utils import he_normal
+from . import _utils
+from .anchor_utils import AnchorGenerator as AnchorGenerator
+from .backbone_utils import _mobilenet_extractor, _resnet_fpn_extractor
+from .generalized_rcnn import GeneralizedRCNN
+from .roi_heads import RoIHeads
+from .rpn import RegionProposalNetwork, RPNHead
+from .transform import GeneralizedRCNNTransform
+
+
+class TwoMLPHead(nn.Module):
+    """Windows (K, C, h, w) through two linear layers: (K, representation_size)."""
+
+    def __init__(self, in_channels: int, representation_size: int) -> None:
+        super().__init__()
+        self.fc6 = nn.Linear(in_channels, representation_size)
+        self.fc7 = nn.Linear(representation_size, representation_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu(self.fc7(F.relu(self.fc6(x.flatten(1)))))
+
+
+class FastRCNNConvFCHead(nn.Sequential):
+    """Windows (K, C, h, w) through convolutions, then linear layers."""
+
+    def __init__(
+        self,
+        input_size: tuple[int, int, int],
+        conv_layers: list[int],
+        fc_layers: list[int],
+        norm_layer: Callable[..., nn.Module] | None = None,
+    ) -> None:
+        channels, height, width = input_size
+        blocks: list[nn.Module] = []
+        for outputs in conv_layers:
+            blocks.append(Conv2dNormActivation(channels, outputs, norm_layer=norm_layer))
+            channels = outputs
+        blocks.append(nn.Flatten())
+        channels *= height * width
+        for outputs in fc_layers:
+            blocks += [nn.Linear(channels, outputs), nn.ReLU(inplace=True)]
+            channels = outputs
+        super().__init__(*blocks)
+        for layer in self.modules():
+            if isinstance(layer, nn.Conv2d):
+                he_normal(layer.weight)
+                if layer.bias is not None:
+                    nn.init.zeros_(layer.bias)
+
+
+class FastRCNNPredictor(nn.Module):
+    """Scores (K, num_classes) and shifts of boxes (K, 4 * num_classes)."""
+
+    def __init__(self, in_channels: int, num_classes: int) -> None:
+        super().__init__()
+        self.cls_score = nn.Linear(in_channels, num_classes)
+        self.bbox_pred = nn.Linear(in_channels, num_classes * 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = x.flatten(1)
+        return self.cls_score(x), self.bbox_pred(x)
+
+
+def _default_anchorgen() -> AnchorGenerator:
+    return AnchorGenerator(((32,), (64,), (128,), (256,), (512,)), ((0.5, 1.0, 2.0),) * 5)
+
+
+class FasterRCNN(GeneralizedRCNN):
+    """Boxes of things and their classes; class 0 is nothing.
+
+    The backbone has `out_channels` and gives one map or a dict of them. Instead of num_classes
+    there may be a box_predictor of one's own.
+    """
+
+    def __init__(
+        self,
+        backbone: Any,
+        num_classes: int | None = None,
+        min_size: Any = 800,
+        max_size: int = 1333,
+        image_mean: list[float] | None = None,
+        image_std: list[float] | None = None,
+        rpn_anchor_generator: Any = None,
+        rpn_head: nn.Module | None = None,
+        rpn_pre_nms_top_n_train: int = 2000,
+        rpn_pre_nms_top_n_test: int = 1000,
+        rpn_post_nms_top_n_train: int = 2000,
+        rpn_post_nms_top_n_test: int = 1000,
+        rpn_nms_thresh: float = 0.7,
+        rpn_fg_iou_thresh: float = 0.7,
+        rpn_bg_iou_thresh: float = 0.3,
+        rpn_batch_size_per_image: int = 256,
+        rpn_positive_fraction: float = 0.5,
+        rpn_score_thresh: float = 0.0,
+        box_roi_pool: Any = None,
+        box_head: nn.Module | None = None,
+        box_predictor: nn.Module | None = None,
+        box_score_thresh: float = 0.05,
+        box_nms_thresh: float = 0.5,
+        box_detections_per_img: int = 100,
+        box_fg_iou_thresh: float = 0.5,
+        box_bg_iou_thresh: float = 0.5,
+        box_batch_size_per_image: int = 512,
+        box_positive_fraction: float = 0.25,
+        bbox_reg_weights: tuple[float, float, float, float] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if not hasattr(backbone, "out_channels"):
+            raise ValueError(
+                "backbone should contain an attribute out_channels specifying the number of output "
+                "channels "
+                "(assumed to be the same for all the levels)"
+            )
+        if (num_classes is None) == (box_predictor is None):
+            raise ValueError(
+                "num_classes should not be None when box_predictor is not specified"
+                if num_classes is None
+                else "num_classes should be None when box_predictor is specified"
+            )
+        channels = backbone.out_channels
+        anchors = rpn_anchor_generator or _default_anchorgen()
+        head = rpn_head or RPNHead(channels, anchors.num_anchors_per_location()[0])
+        rpn = RegionProposalNetwork(
+            *(anchors, head, rpn_fg_iou_thresh, rpn_bg_iou_thresh),
+            *(rpn_batch_size_per_image, rpn_positive_fraction),
+            {"training": rpn_pre_nms_top_n_train, "testing": rpn_pre_nms_top_n_test},
+            {"training": rpn_post_nms_top_n_train, "testing": rpn_post_nms_top_n_test},
+            rpn_nms_thresh,
+            score_thresh=rpn_score_thresh,
+        )
+        pool = box_roi_pool or MultiScaleRoIAlign(
+            ["0", "1", "2", "3"], output_size=7, sampling_ratio=2
+        )
+        if box_head is None:
+            box_head = TwoMLPHead(channels * pool.output_size[0] ** 2, 1024)
+        if box_predictor is None:
+            assert num_classes is not None
+            box_predictor = FastRCNNPredictor(1024, num_classes)
+        heads = RoIHeads(
+            *(pool, box_head, box_predictor, box_fg_iou_thresh, box_bg_iou_thresh),
+            *(box_batch_size_per_image, box_positive_fraction, bbox_reg_weights),
+            *(box_score_thresh, box_nms_thresh, box_detections_per_img),
+        )
+        colours = image_mean or [0.485, 0.456, 0.406], image_std or [0.229, 0.224, 0.225]
+        super().__init__(
+            backbone, rpn, heads, GeneralizedRCNNTransform(min_size, max_size, *colours, **kwargs)
+        )
+
+
+def prepare(weights: Any, kwargs: dict[str, Any]) -> Callable[[Any], None] | None:
+    """Trained weights bring those of the backbone, too; batch norms that were trained before are
+    frozen.
+    """
+    kwargs["trained"] = weights is not None
+    if weights is not None:
+        kwargs["weights_backbone"] = None
+    elif kwargs.get("num_classes") is None:
+        kwargs["num_classes"] = 91
+    # The first weights were trained with an epsilon of 0.
+    first = weights is not None and weights.name == "COCO_V1"
+
+    def finish(model: nn.Module) -> None:
+        for module in model.modules():
+            if isinstance(module, FrozenBatchNorm2d):
+                module.eps = 0.0
+
+    return finish if first else None
+
+
+def resnet50_backbone(
+    weights_backbone: Any,
+    trained: bool,
+    trainable: int | None,
+    norm: Callable[..., nn.Module] | None = None,
+) -> tuple[resnet.ResNet, int]:
+    """A residual network and how many of its stages are trained."""
+    trained = trained or weights_backbone is not None
+    norm = norm or (FrozenBatchNorm2d if trained else nn.BatchNorm2d)
+    return resnet.resnet50(weights=weights_backbone, norm_layer=norm), _utils.training_layers(
+        trained, trainable, 5, 3
+    )
+
+
+def second_version(channels: int) -> dict[str, Any]:
+    """Heads of the second version: normalised, deeper."""
+    anchors = _default_anchorgen()
+    return {
+        "rpn_anchor_generator": anchors,
+        "rpn_head": RPNHead(channels, anchors.num_anchors_per_location()[0], conv_depth=2),
+        "box_head": FastRCNNConvFCHead(
+            (channels, 7, 7), [256] * 4, [1024], norm_layer=nn.BatchNorm2d
+        ),
+    }
+
+
+def _on_resnet(
+    version: int,
+    num_classes: int = 91,
+    weights_backbone: Any = "IMAGENET1K_V1",
+    trainable_backbone_layers: int | None = None,
+    trained: bool = False,
+    **kwargs: Any,
+) -> FasterRCNN:
+    norm = nn.BatchNorm2d if version == 2 else None
+    network, trainable = resnet50_backbone(
+        weights_backbone, trained, trainable_backbone_layers, norm
+    )
+    backbone = _resnet_fpn_extractor(network, trainable, norm_layer=norm)
+    more = second_version(backbone.out_channels) if version == 2 else {}
+    return FasterRCNN(backbone, num_classes=num_classes, **{**more, **kwargs})
+
+
+def _on_mobilenet(
+    small: bool,
+    num_classes: int = 91,
+    weights_backbone: Any = "IMAGENET1K_V1",
+    trainable_backbone_layers: int | None = None,
+    trained: bool = False,
+    **kwargs: Any,
+) -> FasterRCNN:
+    trained = trained or weights_backbone is not None
+    trainable = _utils.training_layers(trained, trainable_backbone_layers, 6, 3)
+    norm = FrozenBatchNorm2d if trained else nn.BatchNorm2d
+    network = mobilenetv3.mobilenet_v3_large(weights=weights_backbone, norm_layer=norm)
+    backbone = _mobilenet_extractor(network, True, trainable)
+    usual: dict[str, Any] = {"rpn_score_thresh": 0.05}
+    if small:
+        usual |= {"min_size": 320, "max_size": 640}
+        usual |= {"rpn_pre_nms_top_n_test": 150, "rpn_post_nms_top_n_test": 150}
+    anchors = AnchorGenerator(((32, 64, 128, 256, 512),) * 3, ((0.5, 1.0, 2.0),) * 3)
+    return FasterRCNN(backbone, num_classes, rpn_anchor_generator=anchors, **{**usual, **kwargs})
+
+
+def _make(
+    name: str, title: str, make: Callable[..., FasterRCNN], *settings: Any
+) -> tuple[Any, Any]:
+    weights = weights_enum(
+        f"FasterRCNN_{title}_FPN{'_V2' if name.endswith('v2') else ''}_Weights", __name__
+    )
+    return weights, builder(name, weights, make, *settings, module=__name__, prepare=prepare)
+
+
+FasterRCNN_ResNet50_FPN_Weights, fasterrcnn_resnet50_fpn = _make(
+    "fasterrcnn_resnet50_fpn", "ResNet50", _on_resnet, 1
+)
+FasterRCNN_ResNet50_FPN_V2_Weights, fasterrcnn_resnet50_fpn_v2 = _make(
+    "fasterrcnn_resnet50_fpn_v2", "ResNet50", _on_resnet, 2
+)
+FasterRCNN_MobileNet_V3_Large_FPN_Weights, fasterrcnn_mobilenet_v3_large_fpn = _make(
+    "fasterrcnn_mobilenet_v3_large_fpn", "MobileNet_V3_Large", _on_mobilenet, False
+)
+FasterRCNN_MobileNet_V3_Large_320_FPN_Weights, fasterrcnn_mobilenet_v3_large_320_fpn = _make(
+    "fasterrcnn_mobilenet_v3_large_320_fpn", "MobileNet_V3_Large_320", _on_mobilenet, True
+)
+
+__all__ = ["FasterRCNN", *(n for n in dir() if n.startswith(("FasterRCNN_", "fasterrcnn_")))]

@@ -1,0 +1,37 @@
+"""Detectors of two stages: proposals, then what is in them."""
+
+from collections import OrderedDict
+from typing import Any
+
+from rushlight import Tensor, nn
+
+from . import _utils
+
+
+class GeneralizedRCNN(nn.Module):
+    """A list of images (C, H, W) to a list of dicts; in training, with targets, to a dict of
+    losses.
+    """
+
+    def __init__(
+        self, backbone: nn.Module, rpn: nn.Module, roi_heads: nn.Module, transform: nn.Module
+    ) -> None:
+        super().__init__()
+        self.transform = transform
+        self.backbone = backbone
+        self.rpn = rpn
+        self.roi_heads = roi_heads
+
+    def forward(self, images: list[Tensor], targets: list[dict[str, Tensor]] | None = None) -> Any:
+        if self.training:
+            _utils.check_targets(targets)
+        sizes = [(image.shape[-2], image.shape[-1]) for image in images]
+        batch, targets = self.transform(images, targets)
+        features = self.backbone(batch.tensors)
+        if isinstance(features, Tensor):
+            features = OrderedDict([("0", features)])
+        proposals, losses = self.rpn(batch, features, targets)
+        found, more = self.roi_heads(features, proposals, batch.image_sizes, targets)
+        if self.training:
+            return {**more, **losses}
+        return self.transform.postprocess(found, batch.image_sizes, sizes)

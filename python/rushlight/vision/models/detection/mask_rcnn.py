@@ -1,0 +1,145 @@
+"""Mask R-CNN (He 2017)."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rushlight import nn
+
+from ...ops.misc import Conv2dNormActivation
+from ...ops.poolers import MultiScaleRoIAlign
+from .._api import builder, weights_enum
+from .._utils import he_normal
+from .backbone_utils import _resnet_fpn_extractor
+from .faster_rcnn import FasterRCNN, prepare, resnet50_backbone, second_version
+
+
+class MaskRCNNHeads(nn.Sequential):
+    """Convolutions of 3 x 3."""
+
+    _version = 2
+
+    def __init__(
+        self,
+        in_channels: int,
+        layers: Sequence[int],
+        dilation: int,
+        norm_layer: Callable[..., nn.Module] | None = None,
+    ) -> None:
+        blocks = []
+        for channels in layers:
+            conv = Conv2dNormActivation(
+                in_channels, channels, 3, 1, dilation, dilation=dilation, norm_layer=norm_layer
+            )
+            blocks.append(conv)
+            in_channels = channels
+        super().__init__(*blocks)
+        for layer in self.modules():
+            if isinstance(layer, nn.Conv2d):
+                he_normal(layer.weight)
+                if layer.bias is not None:
+                    nn.init.zeros_(layer.bias)
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args, **kwargs):
+        # Older checkpoints call the convolutions mask_fcn1 and so on.
+        if (local_metadata.get("version") or 1) < 2:
+            for i in range(len(self)):
+                for what in ("weight", "bias"):
+                    old = f"{prefix}mask_fcn{i + 1}.{what}"
+                    if old in state_dict:
+                        state_dict[f"{prefix}{i}.0.{what}"] = state_dict.pop(old)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
+
+
+class MaskRCNNPredictor(nn.Sequential):
+    """Masks of all classes, twice as large."""
+
+    def __init__(self, in_channels: int, dim_reduced: int, num_classes: int) -> None:
+        super().__init__(
+            OrderedDict(
+                conv5_mask=nn.ConvTranspose2d(in_channels, dim_reduced, 2, 2, 0),
+                relu=nn.ReLU(inplace=True),
+                mask_fcn_logits=nn.Conv2d(dim_reduced, num_classes, 1, 1, 0),
+            )
+        )
+        for name, parameter in self.named_parameters():
+            if "weight" in name:
+                he_normal(parameter)
+
+
+class MaskRCNN(FasterRCNN):
+    """`FasterRCNN` with a mask of each thing: targets have "masks" (N, H, W), results (N, 1, H,
+    W).
+    """
+
+    def __init__(
+        self,
+        backbone: Any,
+        num_classes: int | None = None,
+        *args: Any,
+        mask_roi_pool: Any = None,
+        mask_head: nn.Module | None = None,
+        mask_predictor: nn.Module | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if num_classes is not None and mask_predictor is not None:
+            raise ValueError("num_classes should be None when mask_predictor is specified")
+        channels = backbone.out_channels
+        pool = mask_roi_pool or MultiScaleRoIAlign(
+            ["0", "1", "2", "3"], output_size=14, sampling_ratio=2
+        )
+        head = mask_head or MaskRCNNHeads(channels, (256, 256, 256, 256), 1)
+        if mask_predictor is None:
+            if num_classes is None:
+                raise ValueError(
+                    "num_classes should not be None when mask_predictor is not specified"
+                )
+            mask_predictor = MaskRCNNPredictor(256, 256, num_classes)
+        super().__init__(backbone, num_classes, *args, **kwargs)
+        self.roi_heads.mask_roi_pool = pool
+        self.roi_heads.mask_head = head
+        self.roi_heads.mask_predictor = mask_predictor
+
+
+def _on_resnet(
+    version: int,
+    num_classes: int = 91,
+    weights_backbone: Any = "IMAGENET1K_V1",
+    trainable_backbone_layers: int | None = None,
+    trained: bool = False,
+    **kwargs: Any,
+) -> MaskRCNN:
+    norm = nn.BatchNorm2d if version == 2 else None
+    network, trainable = resnet50_backbone(
+        weights_backbone, trained, trainable_backbone_layers, norm
+    )
+    backbone = _resnet_fpn_extractor(network, trainable, norm_layer=norm)
+    more: dict[str, Any] = {}
+    if version == 2:
+        more = second_version(backbone.out_channels)
+        more["mask_head"] = MaskRCNNHeads(
+            backbone.out_channels, [256] * 4, 1, norm_layer=nn.BatchNorm2d
+        )
+    return MaskRCNN(backbone, num_classes=num_classes, **{**more, **kwargs})
+
+
+MaskRCNN_ResNet50_FPN_Weights = weights_enum("MaskRCNN_ResNet50_FPN_Weights", __name__)
+MaskRCNN_ResNet50_FPN_V2_Weights = weights_enum("MaskRCNN_ResNet50_FPN_V2_Weights", __name__)
+maskrcnn_resnet50_fpn = builder(
+    "maskrcnn_resnet50_fpn",
+    MaskRCNN_ResNet50_FPN_Weights,
+    _on_resnet,
+    1,
+    module=__name__,
+    prepare=prepare,
+)
+maskrcnn_resnet50_fpn_v2 = builder(
+    "maskrcnn_resnet50_fpn_v2",
+    MaskRCNN_ResNet50_FPN_V2_Weights,
+    _on_resnet,
+    2,
+    module=__name__,
+    prepare=prepare,
+)
+
+__all__ = ["MaskRCNN", *(n for n in dir() if n.startswith(("MaskRCNN_", "maskrcnn_")))]

@@ -1,0 +1,325 @@
+"""What is in proposed boxes: classes, better boxes, masks and keypoints."""
+
+from typing import Any
+
+import rushlight as torch
+import rushlight.nn.functional as F
+from rushlight import Tensor, nn
+
+from ...ops import boxes as box_ops
+from ...ops import roi_align
+from . import _utils
+
+
+def fastrcnn_loss(
+    class_logits: Tensor,
+    box_regression: Tensor,
+    labels: list[Tensor],
+    regression_targets: tuple[Tensor, ...],
+) -> tuple[Tensor, Tensor]:
+    """Losses of classes, and of the boxes of true classes."""
+    label, wanted = torch.cat(labels), torch.cat(regression_targets)
+    positive = (label > 0).nonzero().squeeze(1)
+    told = box_regression.reshape(len(class_logits), -1, 4)[positive, label[positive]]
+    box_loss = F.smooth_l1_loss(told, wanted[positive], beta=1 / 9, reduction="sum")
+    return F.cross_entropy(class_logits, label), box_loss / label.numel()
+
+
+# ---- masks ----
+
+
+def maskrcnn_inference(x: Tensor, labels: list[Tensor]) -> tuple[Tensor, ...]:
+    """Probabilities (K, 1, M, M) of the masks of each image's classes."""
+    label = torch.cat(labels)
+    chosen = x.sigmoid()[torch.arange(len(x), device=label.device), label][:, None]
+    return chosen.split([len(part) for part in labels])
+
+
+def maskrcnn_loss(
+    mask_logits: Tensor,
+    proposals: list[Tensor],
+    gt_masks: list[Tensor],
+    gt_labels: list[Tensor],
+    mask_matched_idxs: list[Tensor],
+) -> Tensor:
+    """Loss of masks against the true ones, cut out of their images."""
+    side = mask_logits.shape[-1]
+    label = torch.cat([own[i] for own, i in zip(gt_labels, mask_matched_idxs, strict=True)])
+    wanted = []
+    for masks, boxes, matched in zip(gt_masks, proposals, mask_matched_idxs, strict=True):
+        rois = torch.cat([matched[:, None].to(boxes), boxes], dim=1)
+        wanted.append(roi_align(masks[:, None].to(rois), rois, (side, side), 1.0)[:, 0])
+    targets = torch.cat(wanted)
+    if targets.numel() == 0:
+        return mask_logits.sum() * 0
+    own = mask_logits[torch.arange(len(label), device=label.device), label]
+    return F.binary_cross_entropy_with_logits(own, targets)
+
+
+def paste_masks_in_image(
+    masks: Tensor, boxes: Tensor, img_shape: tuple[int, int], padding: int = 1
+) -> Tensor:
+    """Masks (K, 1, M, M) of boxes (K, 4) as masks (K, 1, H, W) of the image."""
+    height, width = img_shape
+    side = masks.shape[-1]
+    padded = F.pad(masks, (padding,) * 4)
+    middle = (boxes[:, :2] + boxes[:, 2:]) * 0.5
+    half = (boxes[:, 2:] - boxes[:, :2]) * 0.5 * ((side + 2 * padding) / side)
+    corners = torch.cat([middle - half, middle + half], 1).to(torch.int64)
+    result = masks.new_zeros((len(masks), 1, height, width))
+    for image, mask, (x1, y1, x2, y2) in zip(result, padded, corners.tolist(), strict=True):
+        tall, wide = max(y2 - y1 + 1, 1), max(x2 - x1 + 1, 1)
+        large = F.interpolate(mask[None], size=(tall, wide), mode="bilinear", align_corners=False)[
+            0, 0
+        ]
+        left, top, right, bottom = max(x1, 0), max(y1, 0), min(x2 + 1, width), min(y2 + 1, height)
+        if right > left and bottom > top:
+            image[0, top:bottom, left:right] = large[top - y1 : bottom - y1, left - x1 : right - x1]
+    return result
+
+
+# ---- keypoints ----
+
+
+def keypoints_to_heatmap(
+    keypoints: Tensor, rois: Tensor, heatmap_size: int
+) -> tuple[Tensor, Tensor]:
+    """Places (K, points) of keypoints in the square that a box is, and whether they are seen and
+    inside.
+    """
+    offset, size = rois[:, None, :2], rois[:, None, 2:] - rois[:, None, :2]
+    place = ((keypoints[..., :2] - offset) * (heatmap_size / size)).floor().long()
+    on_edge = keypoints[..., :2] == rois[:, None, 2:]
+    place = torch.where(on_edge, heatmap_size - 1, place)
+    valid = ((place >= 0) & (place < heatmap_size)).all(-1) & (keypoints[..., 2] > 0)
+    flat = place[..., 1] * heatmap_size + place[..., 0]
+    return flat * valid.long(), valid.long()
+
+
+def heatmaps_to_keypoints(maps: Tensor, rois: Tensor) -> tuple[Tensor, Tensor]:
+    """Keypoints (K, points, 3), x, y and 1, at the largest of heat maps, and the values there
+    (K, points).
+    """
+    sizes = (rois[:, 2:] - rois[:, :2]).clamp(min=1)
+    whole = sizes.ceil()
+    found, scores = [], []
+    for heat, roi, size, (wide, tall) in zip(maps, rois, sizes, whole.long().tolist(), strict=True):
+        large = F.interpolate(heat[None], size=(tall, wide), mode="bicubic", align_corners=False)[0]
+        place = large.flatten(1).argmax(1)
+        x, y = place % wide, place // wide
+        at = (torch.stack((x, y), 1) + 0.5) * (
+            size / torch.tensor([wide, tall], dtype=size.dtype)
+        ) + roi[:2]
+        found.append(torch.cat([at, torch.ones_like(at[:, :1])], 1))
+        scores.append(large[torch.arange(len(large)), y, x])
+    if not found:
+        return maps.new_zeros((0, maps.shape[1], 3)), maps.new_zeros((0, maps.shape[1]))
+    return torch.stack(found), torch.stack(scores)
+
+
+def keypointrcnn_loss(
+    keypoint_logits: Tensor,
+    proposals: list[Tensor],
+    gt_keypoints: list[Tensor],
+    keypoint_matched_idxs: list[Tensor],
+) -> Tensor:
+    """Loss of the places of keypoints, each a choice among all places of its box."""
+    places, valid = [], []
+    for boxes, points, matched in zip(proposals, gt_keypoints, keypoint_matched_idxs, strict=True):
+        place, seen = keypoints_to_heatmap(points[matched], boxes, keypoint_logits.shape[-1])
+        places.append(place.view(-1))
+        valid.append(seen.view(-1))
+    target, chosen = torch.cat(places), torch.cat(valid).nonzero().squeeze(1)
+    if keypoint_logits.numel() == 0 or chosen.numel() == 0:
+        return keypoint_logits.sum() * 0
+    return F.cross_entropy(keypoint_logits.flatten(0, 1).flatten(1)[chosen], target[chosen])
+
+
+class RoIHeads(nn.Module):
+    """Results of each image, a dict with "boxes", "labels", "scores" and what more heads there
+    are; or losses.
+    """
+
+    def __init__(
+        self,
+        box_roi_pool: nn.Module,
+        box_head: nn.Module,
+        box_predictor: nn.Module,
+        fg_iou_thresh: float,
+        bg_iou_thresh: float,
+        batch_size_per_image: int,
+        positive_fraction: float,
+        bbox_reg_weights: tuple[float, float, float, float] | None,
+        score_thresh: float,
+        nms_thresh: float,
+        detections_per_img: int,
+        mask_roi_pool: nn.Module | None = None,
+        mask_head: nn.Module | None = None,
+        mask_predictor: nn.Module | None = None,
+        keypoint_roi_pool: nn.Module | None = None,
+        keypoint_head: nn.Module | None = None,
+        keypoint_predictor: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.box_similarity = box_ops.box_iou
+        self.proposal_matcher = _utils.Matcher(fg_iou_thresh, bg_iou_thresh)
+        self.fg_bg_sampler = _utils.BalancedPositiveNegativeSampler(
+            batch_size_per_image, positive_fraction
+        )
+        self.box_coder = _utils.BoxCoder(bbox_reg_weights or (10.0, 10.0, 5.0, 5.0))
+        self.box_roi_pool, self.box_head, self.box_predictor = box_roi_pool, box_head, box_predictor
+        self.score_thresh, self.nms_thresh, self.detections_per_img = (
+            score_thresh,
+            nms_thresh,
+            detections_per_img,
+        )
+        self.mask_roi_pool, self.mask_head, self.mask_predictor = (
+            mask_roi_pool,
+            mask_head,
+            mask_predictor,
+        )
+        self.keypoint_roi_pool, self.keypoint_head = keypoint_roi_pool, keypoint_head
+        self.keypoint_predictor = keypoint_predictor
+
+    def has_mask(self) -> bool:
+        return None not in (self.mask_roi_pool, self.mask_head, self.mask_predictor)
+
+    def has_keypoint(self) -> bool:
+        return None not in (self.keypoint_roi_pool, self.keypoint_head, self.keypoint_predictor)
+
+    def select_training_samples(
+        self, proposals: list[Tensor], targets: list[dict[str, Tensor]] | None
+    ):
+        """A sample of proposals and true boxes of each image, what they are, and where."""
+        if targets is None:
+            raise ValueError("targets should not be None")
+        everything = []
+        for own, target in zip(proposals, targets, strict=True):
+            everything.append(torch.cat((own, target["boxes"].to(own.dtype))))
+        matched, labels = [], []
+        for own, target in zip(everything, targets, strict=True):
+            if target["boxes"].numel() == 0:
+                number = torch.zeros(len(own), dtype=torch.int64, device=own.device)
+                matched.append(number)
+                labels.append(torch.zeros_like(number))
+                continue
+            number = self.proposal_matcher(self.box_similarity(target["boxes"], own))
+            label = target["labels"].to(torch.int64)[number.clamp(min=0)]
+            label[number == self.proposal_matcher.BELOW_LOW_THRESHOLD] = 0
+            label[number == self.proposal_matcher.BETWEEN_THRESHOLDS] = -1
+            matched.append(number.clamp(min=0))
+            labels.append(label)
+        masks = zip(*self.fg_bg_sampler(labels), strict=True)
+        kept = [(positive | negative).nonzero().squeeze(1) for positive, negative in masks]
+        samples = [own[i] for own, i in zip(everything, kept, strict=True)]
+        labels = [own[i] for own, i in zip(labels, kept, strict=True)]
+        matched = [own[i] for own, i in zip(matched, kept, strict=True)]
+        true = []
+        for target, number in zip(targets, matched, strict=True):
+            boxes = target["boxes"].to(samples[0].dtype)
+            true.append((boxes if boxes.numel() else boxes.new_zeros((1, 4)))[number])
+        return samples, matched, labels, self.box_coder.encode(true, samples)
+
+    def postprocess_detections(
+        self,
+        class_logits: Tensor,
+        box_regression: Tensor,
+        proposals: list[Tensor],
+        image_shapes: list[tuple[int, int]],
+    ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+        """Boxes, scores and labels of each image: probable, not tiny, and overlapping no better
+        one of their class.
+        """
+        counts = [len(boxes) for boxes in proposals]
+        every = self.box_coder.decode(box_regression, proposals)
+        found: tuple[list[Tensor], list[Tensor], list[Tensor]] = [], [], []
+        parts = zip(
+            every.split(counts),
+            F.softmax(class_logits, -1).split(counts),
+            image_shapes,
+            strict=True,
+        )
+        for boxes, scores, shape in parts:
+            boxes = box_ops.clip_boxes_to_image(boxes, shape)
+            labels = (
+                torch.arange(scores.shape[1], device=boxes.device).view(1, -1).expand_as(scores)
+            )
+            boxes, scores, labels = (
+                boxes[:, 1:].reshape(-1, 4),
+                scores[:, 1:].flatten(),
+                labels[:, 1:].flatten(),
+            )
+            kept = (scores > self.score_thresh).nonzero().squeeze(1)
+            kept = kept[box_ops.remove_small_boxes(boxes[kept], min_size=1e-2)]
+            boxes, scores, labels = boxes[kept], scores[kept], labels[kept]
+            kept = box_ops.batched_nms(boxes, scores, labels, self.nms_thresh)[
+                : self.detections_per_img
+            ]
+            for part, values in zip(found, (boxes, scores, labels), strict=True):
+                part.append(values[kept])
+        return found
+
+    def forward(
+        self,
+        features: dict[str, Tensor],
+        proposals: list[Tensor],
+        image_shapes: list[tuple[int, int]],
+        targets: list[dict[str, Tensor]] | None = None,
+    ) -> tuple[list[dict[str, Tensor]], dict[str, Tensor]]:
+        matched: list[Tensor] = []
+        labels: list[Tensor] = []
+        wanted: Any = ()
+        if self.training:
+            proposals, matched, labels, wanted = self.select_training_samples(proposals, targets)
+        hidden = self.box_head(self.box_roi_pool(features, proposals, image_shapes))
+        class_logits, box_regression = self.box_predictor(hidden)
+        result: list[dict[str, Tensor]] = []
+        losses: dict[str, Tensor] = {}
+        if self.training:
+            both = fastrcnn_loss(class_logits, box_regression, labels, wanted)
+            losses = dict(zip(("loss_classifier", "loss_box_reg"), both, strict=True))
+            # More is learned from proposals alone that hold something.
+            kept = [(label > 0).nonzero().squeeze(1) for label in labels]
+            chosen = [boxes[i] for boxes, i in zip(proposals, kept, strict=True)]
+            matched = [number[i] for number, i in zip(matched, kept, strict=True)]
+        else:
+            parts = self.postprocess_detections(
+                class_logits, box_regression, proposals, image_shapes
+            )
+            result = [
+                {"boxes": boxes, "labels": label, "scores": scores}
+                for boxes, scores, label in zip(*parts, strict=True)
+            ]
+            chosen = [found["boxes"] for found in result]
+        if (
+            self.mask_roi_pool is not None
+            and self.mask_head is not None
+            and self.mask_predictor is not None
+        ):
+            hidden = self.mask_head(self.mask_roi_pool(features, chosen, image_shapes))
+            logits = self.mask_predictor(hidden)
+            if self.training:
+                assert targets is not None
+                true = [t["masks"] for t in targets], [t["labels"] for t in targets]
+                losses["loss_mask"] = maskrcnn_loss(logits, chosen, *true, matched)
+            else:
+                own = maskrcnn_inference(logits, [found["labels"] for found in result])
+                for found, masks in zip(result, own, strict=True):
+                    found["masks"] = masks
+        if (
+            self.keypoint_roi_pool is not None
+            and self.keypoint_head is not None
+            and self.keypoint_predictor is not None
+        ):
+            hidden = self.keypoint_head(self.keypoint_roi_pool(features, chosen, image_shapes))
+            logits = self.keypoint_predictor(hidden)
+            if self.training:
+                assert targets is not None
+                points = [t["keypoints"] for t in targets]
+                losses["loss_keypoint"] = keypointrcnn_loss(logits, chosen, points, matched)
+            else:
+                for found, heat in zip(result, logits.split([len(b) for b in chosen]), strict=True):
+                    found["keypoints"], found["keypoints_scores"] = heatmaps_to_keypoints(
+                        heat, found["boxes"]
+                    )
+        return result, losses

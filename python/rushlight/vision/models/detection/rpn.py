@@ -1,0 +1,180 @@
+"""Region proposals: boxes that may hold something, whatever it is."""
+
+from typing import Any
+
+import rushlight as torch
+import rushlight.nn.functional as F
+from rushlight import Tensor, nn
+
+from ...ops import boxes as box_ops
+from ...ops.misc import Conv2dNormActivation
+from . import _utils
+from .anchor_utils import AnchorGenerator as AnchorGenerator
+from .image_list import ImageList
+
+
+class RPNHead(nn.Module):
+    """Of each map, scores and shifts of the boxes at each place."""
+
+    _version = 2
+
+    def __init__(self, in_channels: int, num_anchors: int, conv_depth: int = 1) -> None:
+        super().__init__()
+        self.conv = nn.Sequential(
+            *(
+                Conv2dNormActivation(in_channels, in_channels, 3, norm_layer=None)
+                for _ in range(conv_depth)
+            )
+        )
+        self.cls_logits = nn.Conv2d(in_channels, num_anchors, 1)
+        self.bbox_pred = nn.Conv2d(in_channels, num_anchors * 4, 1)
+        for layer in self.modules():
+            if isinstance(layer, nn.Conv2d):
+                nn.init.normal_(layer.weight, std=0.01)
+                nn.init.zeros_(layer.bias)
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args, **kwargs):
+        # Older checkpoints have one convolution without a Sequential around it.
+        if (local_metadata.get("version") or 1) < 2:
+            for what in ("weight", "bias"):
+                if f"{prefix}conv.{what}" in state_dict:
+                    state_dict[f"{prefix}conv.0.0.{what}"] = state_dict.pop(f"{prefix}conv.{what}")
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
+
+    def forward(self, x: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        hidden = [self.conv(each) for each in x]
+        return [self.cls_logits(h) for h in hidden], [self.bbox_pred(h) for h in hidden]
+
+
+def by_place(maps: Tensor, size: int) -> Tensor:
+    """Maps (N, A * size, H, W) as rows (N, H * W * A, size)."""
+    return maps.unflatten(1, (-1, size)).permute(0, 3, 4, 1, 2).flatten(1, 3)
+
+
+class RegionProposalNetwork(nn.Module):
+    """Boxes (K, 4) of each image, and in training the losses "loss_objectness" and
+    "loss_rpn_box_reg".
+    """
+
+    def __init__(
+        self,
+        anchor_generator: nn.Module,
+        head: nn.Module,
+        fg_iou_thresh: float,
+        bg_iou_thresh: float,
+        batch_size_per_image: int,
+        positive_fraction: float,
+        pre_nms_top_n: dict[str, int],
+        post_nms_top_n: dict[str, int],
+        nms_thresh: float,
+        score_thresh: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.anchor_generator, self.head = anchor_generator, head
+        self.box_coder = _utils.BoxCoder(weights=(1.0, 1.0, 1.0, 1.0))
+        self.box_similarity = box_ops.box_iou
+        self.proposal_matcher = _utils.Matcher(
+            fg_iou_thresh, bg_iou_thresh, allow_low_quality_matches=True
+        )
+        self.fg_bg_sampler = _utils.BalancedPositiveNegativeSampler(
+            batch_size_per_image, positive_fraction
+        )
+        self._pre_nms_top_n, self._post_nms_top_n = pre_nms_top_n, post_nms_top_n
+        self.nms_thresh, self.score_thresh, self.min_size = nms_thresh, score_thresh, 1e-3
+
+    def pre_nms_top_n(self) -> int:
+        return self._pre_nms_top_n["training" if self.training else "testing"]
+
+    def post_nms_top_n(self) -> int:
+        return self._post_nms_top_n["training" if self.training else "testing"]
+
+    def assign_targets_to_anchors(self, anchors: list[Tensor], targets: list[dict[str, Tensor]]):
+        """Of each image, labels (1, 0, -1 for neither) and the true boxes of its anchors."""
+        labels, matched = [], []
+        for own, target in zip(anchors, targets, strict=True):
+            boxes = target["boxes"]
+            if boxes.numel() == 0:
+                matched.append(torch.zeros_like(own))
+                labels.append(own.new_zeros(len(own)))
+                continue
+            number = self.proposal_matcher(self.box_similarity(boxes, own))
+            matched.append(boxes[number.clamp(min=0)])
+            label = (number >= 0).to(torch.float32)
+            label[number == self.proposal_matcher.BETWEEN_THRESHOLDS] = -1.0
+            labels.append(label)
+        return labels, matched
+
+    def filter_proposals(
+        self,
+        proposals: Tensor,
+        objectness: Tensor,
+        image_shapes: list[tuple[int, int]],
+        counts: list[int],
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """The best proposals of each image, the best of each map before, without those that
+        overlap better ones.
+        """
+        objectness = objectness.detach().reshape(len(proposals), -1)
+        places, levels, first = [], [], 0
+        for level, part in enumerate(objectness.split(counts, 1)):
+            best = part.topk(min(self.pre_nms_top_n(), part.shape[1]), dim=1).indices
+            places.append(best + first)
+            levels.append(torch.full_like(best, level))
+            first += part.shape[1]
+        place, level_of = torch.cat(places, 1), torch.cat(levels, 1)
+        boxes_found, scores_found = [], []
+        for i, shape in enumerate(image_shapes):
+            boxes = box_ops.clip_boxes_to_image(proposals[i, place[i]], shape)
+            scores, level = objectness[i, place[i]].sigmoid(), level_of[i]
+            kept = box_ops.remove_small_boxes(boxes, self.min_size)
+            kept = kept[scores[kept] >= self.score_thresh]
+            boxes, scores, level = boxes[kept], scores[kept], level[kept]
+            kept = box_ops.batched_nms(boxes, scores, level, self.nms_thresh)[
+                : self.post_nms_top_n()
+            ]
+            boxes_found.append(boxes[kept])
+            scores_found.append(scores[kept])
+        return boxes_found, scores_found
+
+    def compute_loss(
+        self,
+        objectness: Tensor,
+        deltas: Tensor,
+        labels: list[Tensor],
+        regression_targets: tuple[Tensor, ...],
+    ) -> tuple[Tensor, Tensor]:
+        """Losses of scores and of boxes over a sample of anchors."""
+        positive, negative = (torch.cat(m).nonzero().squeeze(1) for m in self.fg_bg_sampler(labels))
+        sampled = torch.cat([positive, negative])
+        wanted = torch.cat(regression_targets)
+        box_loss = F.smooth_l1_loss(deltas[positive], wanted[positive], beta=1 / 9, reduction="sum")
+        scores = objectness.flatten()[sampled]
+        return (
+            F.binary_cross_entropy_with_logits(scores, torch.cat(labels)[sampled]),
+            box_loss / sampled.numel(),
+        )
+
+    def forward(
+        self,
+        images: ImageList,
+        features: dict[str, Tensor],
+        targets: list[dict[str, Tensor]] | None = None,
+    ) -> tuple[list[Tensor], dict[str, Tensor]]:
+        scores, shifts = self.head(list(features.values()))
+        anchors = self.anchor_generator(images, list(features.values()))
+        counts = [each[0].numel() for each in scores]
+        objectness = torch.cat([by_place(each, 1) for each in scores], 1).reshape(-1, 1)
+        deltas = torch.cat([by_place(each, 4) for each in shifts], 1).reshape(-1, 4)
+        proposals = self.box_coder.decode(deltas.detach(), anchors).view(len(anchors), -1, 4)
+        boxes, _ = self.filter_proposals(proposals, objectness, images.image_sizes, counts)
+        losses: dict[str, Any] = {}
+        if self.training:
+            if targets is None:
+                raise ValueError("targets should not be None")
+            labels, matched = self.assign_targets_to_anchors(anchors, targets)
+            wanted = self.box_coder.encode(matched, anchors)
+            names = "loss_objectness", "loss_rpn_box_reg"
+            losses = dict(
+                zip(names, self.compute_loss(objectness, deltas, labels, wanted), strict=True)
+            )
+        return boxes, losses

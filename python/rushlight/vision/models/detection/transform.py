@@ -1,0 +1,149 @@
+"""What detectors do with images before and with results after: sizes, colours, one tensor; and
+back.
+"""
+
+import math
+from typing import Any
+
+import rushlight as torch
+import rushlight.nn.functional as F
+from rushlight import Tensor, nn
+
+from .image_list import ImageList
+from .roi_heads import paste_masks_in_image
+
+Target = dict[str, Tensor]
+
+
+def resize_boxes(boxes: Tensor, original_size: Any, new_size: Any) -> Tensor:
+    """Boxes (N, 4) of an image in one of another size."""
+    height, width = (
+        torch.tensor(n, dtype=torch.float32) / o
+        for n, o in zip(new_size, original_size, strict=True)
+    )
+    return boxes * torch.stack((width, height, width, height)).to(boxes)
+
+
+def resize_keypoints(keypoints: Tensor, original_size: Any, new_size: Any) -> Tensor:
+    """Keypoints (N, K, 3) of an image in one of another size."""
+    height, width = (
+        torch.tensor(n, dtype=torch.float32) / o
+        for n, o in zip(new_size, original_size, strict=True)
+    )
+    return keypoints * torch.stack((width, height, torch.ones(()))).to(keypoints)
+
+
+class GeneralizedRCNNTransform(nn.Module):
+    """Normalises and resizes images, their smaller side to min_size and the larger to max_size
+    at most.
+
+    min_size may be several numbers, of which training draws one for each image. Sizes of the
+    batch are multiples of size_divisible. fixed_size: (width, height) of all images.
+    """
+
+    def __init__(
+        self,
+        min_size: int | list[int] | tuple[int, ...],
+        max_size: int,
+        image_mean: list[float],
+        image_std: list[float],
+        size_divisible: int = 32,
+        fixed_size: tuple[int, int] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__()
+        self.min_size = tuple(min_size) if isinstance(min_size, list | tuple) else (min_size,)
+        self.max_size, self.image_mean, self.image_std = max_size, image_mean, image_std
+        self.size_divisible, self.fixed_size = size_divisible, fixed_size
+        self._skip_resize = kwargs.pop("_skip_resize", False)
+
+    def forward(
+        self, images: list[Tensor], targets: list[Target] | None = None
+    ) -> tuple[ImageList, list[Target] | None]:
+        images = list(images)
+        made: list[Target] | None = None if targets is None else [dict(t) for t in targets]
+        for i, image in enumerate(images):
+            if image.dim() != 3:
+                raise ValueError(
+                    f"images is expected to be a list of 3d tensors of shape [C, H, W], got "
+                    f"{image.shape}"
+                )
+            images[i], target = self.resize(
+                self.normalize(image), None if made is None else made[i]
+            )
+            if made is not None and target is not None:
+                made[i] = target
+        sizes = [(image.shape[-2], image.shape[-1]) for image in images]
+        return ImageList(self.batch_images(images, self.size_divisible), sizes), made
+
+    def normalize(self, image: Tensor) -> Tensor:
+        """Less the mean, over the deviation of colours; TypeError for images of integers."""
+        if not image.is_floating_point():
+            raise TypeError(
+                f"Expected input images to be of floating type (in range [0, 1]), but found type "
+                f"{image.dtype} instead"
+            )
+        mean, std = (
+            torch.tensor(c, dtype=image.dtype, device=image.device)
+            for c in (self.image_mean, self.image_std)
+        )
+        return (image - mean[:, None, None]) / std[:, None, None]
+
+    def torch_choice(self, k: Any) -> int:
+        """One of several numbers, drawn from rushlight's generator."""
+        return k[int(torch.empty(1).uniform_(0.0, float(len(k))).item())]
+
+    def resize(self, image: Tensor, target: Target | None = None) -> tuple[Tensor, Target | None]:
+        """Image and target at the size that is wanted."""
+        before = image.shape[-2:]
+        if self.training and self._skip_resize:
+            return image, target
+        smaller = self.torch_choice(self.min_size) if self.training else self.min_size[-1]
+        how: dict[str, Any]
+        if self.fixed_size is not None:
+            how = {"size": [self.fixed_size[1], self.fixed_size[0]]}
+        else:
+            scale = min(smaller / min(before), self.max_size / max(before))
+            how = {"scale_factor": scale, "recompute_scale_factor": True}
+        image = F.interpolate(image[None], **how, mode="bilinear", align_corners=False)[0]
+        if target is None:
+            return image, None
+        after = image.shape[-2:]
+        target["boxes"] = resize_boxes(target["boxes"], before, after)
+        if "masks" in target:
+            target["masks"] = F.interpolate(target["masks"][:, None].float(), **how)[:, 0].byte()
+        if "keypoints" in target:
+            target["keypoints"] = resize_keypoints(target["keypoints"], before, after)
+        return image, target
+
+    def batch_images(self, images: list[Tensor], size_divisible: int = 32) -> Tensor:
+        """Images as one tensor, filled up with zeros below and on the right."""
+        sizes = [max(image.shape[d] for image in images) for d in range(3)]
+        height, width = (math.ceil(n / size_divisible) * size_divisible for n in sizes[1:])
+        batch = images[0].new_full((len(images), sizes[0], height, width), 0)
+        for place, image in zip(batch, images, strict=True):
+            place[: image.shape[0], : image.shape[1], : image.shape[2]].copy_(image)
+        return batch
+
+    def postprocess(
+        self,
+        result: list[Target],
+        image_shapes: list[tuple[int, int]],
+        original_image_sizes: list[tuple[int, int]],
+    ) -> list[Target]:
+        """Results in the coordinates of the images that were given."""
+        if self.training:
+            return result
+        for found, size, original in zip(result, image_shapes, original_image_sizes, strict=True):
+            found["boxes"] = resize_boxes(found["boxes"], size, original)
+            if "masks" in found:
+                found["masks"] = paste_masks_in_image(found["masks"], found["boxes"], original)
+            if "keypoints" in found:
+                found["keypoints"] = resize_keypoints(found["keypoints"], size, original)
+        return result
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(\n    Normalize(mean={self.image_mean}, std={self.image_std})\n"
+            f"    Resize(min_size={self.min_size}, max_size={self.max_size}, mode='bilinear')\n)"
+        )

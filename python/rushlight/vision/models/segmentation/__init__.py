@@ -1,0 +1,7 @@
+"""Models that give a class to each pixel."""
+
+# its modules are names of the package
+
+from .deeplabv3 import *  # noqa: F403
+from .fcn import *  # noqa: F403
+from .lraspp import *  # noqa: F403
