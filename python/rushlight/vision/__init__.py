@@ -1,5 +1,26 @@
-"""Computer vision: images, models, ops."""
+"""Computer vision: images, transforms, data sets, models, ops."""
 
-# ruff: noqa: F401  # its modules and what they hold are names of the package
+from __future__ import annotations
 
-from . import datasets, models, ops
+from rushlight._lazy import lazy
+
+__version__ = "0.28.0"
+
+__getattr__, __dir__ = lazy(__name__, "datasets io models ops transforms utils")
+
+_backend = "PIL"
+
+
+def set_image_backend(backend: str) -> None:
+    """Which package data sets load images with: "PIL"; "accimage" is refused, ValueError for
+    others.
+    """
+    if backend == "accimage":
+        raise ValueError("accimage is not supported: images are loaded by Pillow")
+    if backend != "PIL":
+        raise ValueError(f"Invalid backend '{backend}'. Options are 'PIL' and 'accimage'")
+
+
+def get_image_backend() -> str:
+    """The package that data sets load images with."""
+    return _backend

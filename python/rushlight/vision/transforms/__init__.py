@@ -1,0 +1,11 @@
+"""Transforms of images: crops, flips, colours, blurs and their random kin, on pictures of Pillow
+and on tensors.
+"""
+
+# ruff: noqa: F401, F403  # all of its modules' public names are names of the package
+
+from . import autoaugment, functional, transforms
+from .autoaugment import *
+from .transforms import *
+
+__all__ = [*transforms.__all__, *autoaugment.__all__]

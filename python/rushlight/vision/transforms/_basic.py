@@ -1,0 +1,476 @@
+"""Transforms that draw nothing, and those that are made of others."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rushlight
+from rushlight import Tensor, nn
+
+from . import functional as F
+from ._drawn import happens, size_of
+from ._modes import InterpolationMode, as_mode
+
+
+class Shown(nn.Module):
+    """A transform that is printed with its settings."""
+
+    _shows: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        values = [getattr(self, name) for name in self._shows]
+        shown = [v.value if isinstance(v, InterpolationMode) else v for v in values]
+        said = ", ".join(f"{n}={v}" for n, v in zip(self._shows, shown, strict=True))
+        return f"{type(self).__name__}({said})"
+
+
+# ---- made of others ----
+
+
+def _listed(name: str, first: Sequence[str], transforms: Any) -> str:
+    return "\n    ".join([f"{name}(", *first, *(str(t) for t in transforms)]) + "\n)"
+
+
+class Compose:
+    """Transforms one after the other.
+
+    Args:
+        transforms: functions of one image.
+    """
+
+    def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
+        self.transforms = transforms
+
+    def __call__(self, img: Any) -> Any:
+        for t in self.transforms:
+            img = t(img)
+        return img
+
+    def __repr__(self) -> str:
+        return _listed(type(self).__name__, (), self.transforms)
+
+
+class RandomTransforms:
+    """What uses some of its transforms, or in another order; TypeError unless they are a
+    sequence.
+    """
+
+    def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
+        if not isinstance(transforms, Sequence):
+            raise TypeError("Argument transforms should be a sequence")
+        self.transforms = transforms
+
+    def __call__(self, *args: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} does not say which transforms it uses")
+
+    def __repr__(self) -> str:
+        return _listed(type(self).__name__, (), self.transforms)
+
+
+class RandomApply(nn.Module):
+    """All of the transforms with probability p, else none.
+
+    Args:
+        transforms: a sequence or a ModuleList.
+        p: a probability.
+    """
+
+    def __init__(self, transforms: Any, p: float = 0.5) -> None:
+        super().__init__()
+        self.transforms = transforms
+        self.p = p
+
+    def forward(self, img: Any) -> Any:
+        if self.p < rushlight.rand(1):
+            return img
+        for t in self.transforms:
+            img = t(img)
+        return img
+
+    def __repr__(self) -> str:
+        return _listed(type(self).__name__, (f"p={self.p}",), self.transforms)
+
+
+class RandomOrder(RandomTransforms):
+    """All transforms, in an order that Python's `random` draws."""
+
+    def __call__(self, img: Any) -> Any:
+        order = list(range(len(self.transforms)))
+        random.shuffle(order)
+        for i in order:
+            img = self.transforms[i](img)
+        return img
+
+
+class RandomChoice(RandomTransforms):
+    """One of the transforms, drawn by Python's `random`.
+
+    Args:
+        transforms: a sequence.
+        p: their weights; equal ones if None.
+    """
+
+    def __init__(self, transforms: Sequence[Callable[[Any], Any]], p: Any = None) -> None:
+        super().__init__(transforms)
+        if p is not None and not isinstance(p, Sequence):
+            raise TypeError("Argument p should be a sequence")
+        self.p = p
+
+    def __call__(self, *args: Any) -> Any:
+        (chosen,) = random.choices(self.transforms, weights=self.p)
+        return chosen(*args)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}(p={self.p})"
+
+
+class Lambda:
+    """A function as a transform; TypeError for what cannot be called."""
+
+    def __init__(self, lambd: Callable[[Any], Any]) -> None:
+        if not callable(lambd):
+            raise TypeError(f"Argument lambd should be callable, got {type(lambd).__name__!r}")
+        self.lambd = lambd
+
+    def __call__(self, img: Any) -> Any:
+        return self.lambd(img)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+# ---- kinds and values ----
+
+
+class ToTensor:
+    """`functional.to_tensor`: a picture or an array as a tensor of numbers from 0 to 1."""
+
+    def __call__(self, pic: Any) -> Tensor:
+        return F.to_tensor(pic)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class PILToTensor:
+    """`functional.pil_to_tensor`: a picture as a tensor of its own numbers."""
+
+    def __call__(self, pic: Any) -> Tensor:
+        return F.pil_to_tensor(pic)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class ToPILImage:
+    """`functional.to_pil_image`, of a given mode or of the one that fits."""
+
+    def __init__(self, mode: str | None = None) -> None:
+        self.mode = mode
+
+    def __call__(self, pic: Any) -> Any:
+        return F.to_pil_image(pic, self.mode)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'' if self.mode is None else f'mode={self.mode}'})"
+
+
+class ConvertImageDtype(nn.Module):
+    """`functional.convert_image_dtype`: another dtype in which white stays white."""
+
+    def __init__(self, dtype: Any) -> None:
+        super().__init__()
+        self.dtype = dtype
+
+    def forward(self, image: Tensor) -> Tensor:
+        return F.convert_image_dtype(image, self.dtype)
+
+
+class Normalize(Shown):
+    """`functional.normalize`: (tensor - mean) / std by channels."""
+
+    _shows = ("mean", "std")
+
+    def __init__(self, mean: Any, std: Any, inplace: bool = False) -> None:
+        super().__init__()
+        self.mean = mean
+        self.std = std
+        self.inplace = inplace
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        return F.normalize(tensor, self.mean, self.std, self.inplace)
+
+
+class LinearTransformation(Shown):
+    """All numbers of a tensor less a vector, times a square matrix: whitening, for example.
+
+    Args:
+        transformation_matrix: (D, D), where D = C * H * W.
+        mean_vector: (D).
+
+    Raises:
+        ValueError: shapes, dtypes or devices do not fit.
+    """
+
+    def __init__(self, transformation_matrix: Tensor, mean_vector: Tensor) -> None:
+        super().__init__()
+        matrix = transformation_matrix
+        if matrix.size(0) != matrix.size(1):
+            raise ValueError(
+                "transformation_matrix should be square. Got "
+                f"{tuple(matrix.size())} rectangular matrix."
+            )
+        if mean_vector.size(0) != matrix.size(0):
+            raise ValueError(
+                f"mean_vector should have the same length {mean_vector.size(0)} as any one of the "
+                f"dimensions of the transformation_matrix [{tuple(matrix.size())}]"
+            )
+        if matrix.device != mean_vector.device:
+            raise ValueError(
+                f"Input tensors should be on the same device. Got {matrix.device} and "
+                f"{mean_vector.device}"
+            )
+        if matrix.dtype != mean_vector.dtype:
+            raise ValueError(
+                f"Input tensors should have the same dtype. Got {matrix.dtype} and "
+                f"{mean_vector.dtype}"
+            )
+        self.transformation_matrix = matrix
+        self.mean_vector = mean_vector
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        numbers = tensor.shape[-3] * tensor.shape[-2] * tensor.shape[-1]
+        if numbers != self.transformation_matrix.shape[0]:
+            raise ValueError(
+                "Input tensor and transformation matrix have incompatible shape."
+                f"[{tensor.shape[-3]} x {tensor.shape[-2]} x {tensor.shape[-1]}] != "
+                f"{self.transformation_matrix.shape[0]}"
+            )
+        if tensor.device.type != self.mean_vector.device.type:
+            raise ValueError(
+                "Input tensor should be on the same device as transformation matrix and mean "
+                f"vector. Got {tensor.device} vs {self.mean_vector.device}"
+            )
+        flat = tensor.view(-1, numbers) - self.mean_vector
+        return (flat @ self.transformation_matrix).view(tensor.shape)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(transformation_matrix={self.transformation_matrix.tolist()}, "
+            f"mean_vector={self.mean_vector.tolist()})"
+        )
+
+
+# ---- sizes ----
+
+
+class Resize(Shown):
+    """`functional.resize`: another size, or another length of the shorter edge."""
+
+    _shows = ("size", "interpolation", "max_size", "antialias")
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        interpolation: Any = InterpolationMode.BILINEAR,
+        max_size: int | None = None,
+        antialias: bool | None = True,
+    ) -> None:
+        super().__init__()
+        if not isinstance(size, int | Sequence):
+            raise TypeError(f"Size should be int or sequence. Got {type(size)}")
+        if isinstance(size, Sequence) and len(size) not in (1, 2):
+            raise ValueError("If size is a sequence, it should have 1 or 2 values")
+        self.size = size
+        self.max_size = max_size
+        self.interpolation = as_mode(interpolation)
+        self.antialias = antialias
+
+    def forward(self, img: Any) -> Any:
+        return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
+
+
+class CenterCrop(Shown):
+    """`functional.center_crop`: the middle of a size."""
+
+    _shows = ("size",)
+
+    def __init__(self, size: int | Sequence[int]) -> None:
+        super().__init__()
+        self.size = size_of(size)
+
+    def forward(self, img: Any) -> Any:
+        return F.center_crop(img, self.size)
+
+
+class Pad(Shown):
+    """`functional.pad`: more pixels around the image."""
+
+    _shows = ("padding", "fill", "padding_mode")
+
+    def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> None:
+        super().__init__()
+        if not isinstance(padding, int | float | tuple | list):
+            raise TypeError("Got inappropriate padding arg")
+        if not isinstance(fill, int | float | str | tuple | list):
+            raise TypeError("Got inappropriate fill arg")
+        if padding_mode not in F._PAD_MODES:
+            raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
+        if isinstance(padding, Sequence) and len(padding) not in (1, 2, 4):
+            raise ValueError(
+                "Padding must be an int or a 1, 2, or 4 element tuple, not a "
+                f"{len(padding)} element tuple"
+            )
+        self.padding = padding
+        self.fill = fill
+        self.padding_mode = padding_mode
+
+    def forward(self, img: Any) -> Any:
+        return F.pad(img, self.padding, self.fill, self.padding_mode)
+
+
+class FiveCrop(Shown):
+    """`functional.five_crop`: the corners and the middle."""
+
+    _shows = ("size",)
+
+    def __init__(self, size: int | Sequence[int]) -> None:
+        super().__init__()
+        self.size = size_of(size)
+
+    def forward(self, img: Any) -> tuple:
+        return F.five_crop(img, self.size)
+
+
+class TenCrop(Shown):
+    """`functional.ten_crop`: the corners and the middle of the image and of the flipped one."""
+
+    _shows = ("size", "vertical_flip")
+
+    def __init__(self, size: int | Sequence[int], vertical_flip: bool = False) -> None:
+        super().__init__()
+        self.size = size_of(size)
+        self.vertical_flip = vertical_flip
+
+    def forward(self, img: Any) -> tuple:
+        return F.ten_crop(img, self.size, self.vertical_flip)
+
+
+class Grayscale(Shown):
+    """`functional.rgb_to_grayscale`: grey, with one channel or three."""
+
+    _shows = ("num_output_channels",)
+
+    def __init__(self, num_output_channels: int = 1) -> None:
+        super().__init__()
+        self.num_output_channels = num_output_channels
+
+    def forward(self, img: Any) -> Any:
+        return F.rgb_to_grayscale(img, num_output_channels=self.num_output_channels)
+
+
+# ---- one thing or nothing, by chance ----
+
+
+class Sometimes(Shown):
+    """Changes an image with probability p."""
+
+    _shows = ("p",)
+    p: float
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        self.p = p
+
+    def change(self, img: Any) -> Any:
+        """The changed image."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what it changes")
+
+    def forward(self, img: Any) -> Any:
+        return self.change(img) if happens(self.p) else img
+
+
+class RandomHorizontalFlip(Sometimes):
+    """Left and right exchanged with probability p."""
+
+    def change(self, img: Any) -> Any:
+        return F.hflip(img)
+
+
+class RandomVerticalFlip(Sometimes):
+    """Top and bottom exchanged with probability p."""
+
+    def change(self, img: Any) -> Any:
+        return F.vflip(img)
+
+
+class RandomGrayscale(Sometimes):
+    """Grey with probability p, with as many channels as before."""
+
+    def __init__(self, p: float = 0.1) -> None:
+        super().__init__(p)
+
+    def change(self, img: Any) -> Any:
+        return F.rgb_to_grayscale(img, num_output_channels=F.get_dimensions(img)[0])
+
+
+class RandomInvert(Sometimes):
+    """Inverted with probability p."""
+
+    def change(self, img: Any) -> Any:
+        return F.invert(img)
+
+
+class RandomAutocontrast(Sometimes):
+    """Stretched from black to white with probability p."""
+
+    def change(self, img: Any) -> Any:
+        return F.autocontrast(img)
+
+
+class RandomEqualize(Sometimes):
+    """Equalized with probability p."""
+
+    def change(self, img: Any) -> Any:
+        return F.equalize(img)
+
+
+class RandomPosterize(Sometimes):
+    """Only the highest bits, with probability p."""
+
+    _shows = ("bits", "p")
+
+    def __init__(self, bits: int, p: float = 0.5) -> None:
+        super().__init__(p)
+        self.bits = bits
+
+    def change(self, img: Any) -> Any:
+        return F.posterize(img, self.bits)
+
+
+class RandomSolarize(Sometimes):
+    """Inverted from a threshold on, with probability p."""
+
+    _shows = ("threshold", "p")
+
+    def __init__(self, threshold: float, p: float = 0.5) -> None:
+        super().__init__(p)
+        self.threshold = threshold
+
+    def change(self, img: Any) -> Any:
+        return F.solarize(img, self.threshold)
+
+
+class RandomAdjustSharpness(Sometimes):
+    """Another sharpness, with probability p."""
+
+    _shows = ("sharpness_factor", "p")
+
+    def __init__(self, sharpness_factor: float, p: float = 0.5) -> None:
+        super().__init__(p)
+        self.sharpness_factor = sharpness_factor
+
+    def change(self, img: Any) -> Any:
+        return F.adjust_sharpness(img, self.sharpness_factor)

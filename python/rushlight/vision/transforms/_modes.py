@@ -1,0 +1,47 @@
+"""How pixels between pixels are found."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+
+class InterpolationMode(Enum):
+    """Ways of finding values between pixels; BOX, HAMMING and LANCZOS are for pictures alone."""
+
+    NEAREST = "nearest"
+    NEAREST_EXACT = "nearest-exact"
+    BILINEAR = "bilinear"
+    BICUBIC = "bicubic"
+    BOX = "box"
+    HAMMING = "hamming"
+    LANCZOS = "lanczos"
+
+
+_CODES = {  # Pillow's
+    InterpolationMode.NEAREST: 0,
+    InterpolationMode.NEAREST_EXACT: 0,
+    InterpolationMode.LANCZOS: 1,
+    InterpolationMode.BILINEAR: 2,
+    InterpolationMode.BICUBIC: 3,
+    InterpolationMode.BOX: 4,
+    InterpolationMode.HAMMING: 5,
+}
+_OF_CODE = {c: m for m, c in _CODES.items() if m is not InterpolationMode.NEAREST_EXACT}
+
+
+def pillow_code(mode: InterpolationMode) -> int:
+    """The number by which Pillow knows it."""
+    return _CODES[mode]
+
+
+def as_mode(value: Any) -> InterpolationMode:
+    """The mode, also from Pillow's number; TypeError for anything else."""
+    if isinstance(value, int) and value in _OF_CODE:
+        return _OF_CODE[value]
+    if not isinstance(value, InterpolationMode):
+        raise TypeError(
+            "Argument interpolation should be a InterpolationMode or a corresponding Pillow "
+            f"integer constant, but got {type(value).__name__}"
+        )
+    return value

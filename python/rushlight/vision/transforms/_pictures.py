@@ -1,0 +1,152 @@
+"""What transforms do to pictures of Pillow: its own operations, so its own pixels.
+
+Each function has the name and the meaning of the one in functional.py, which has checked the
+arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageEnhance, ImageOps
+
+from ._modes import InterpolationMode, pillow_code
+
+
+def get_dimensions(img: Any) -> list[int]:
+    return [len(img.getbands()), img.height, img.width]
+
+
+def _fill(fill: Any, img: Any) -> Any:
+    """What Pillow takes for pixels from outside: a number, or a tuple of one for each channel."""
+    channels = len(img.getbands())
+    fill = 0 if fill is None else fill
+    if isinstance(fill, list | tuple):
+        if len(fill) not in (1, channels):
+            raise ValueError(
+                "The number of elements in 'fill' does not match the number of channels of the "
+                f"image ({len(fill)} != {channels})"
+            )
+        fill = tuple(fill) * (channels if len(fill) == 1 else 1)
+        if len(fill) == 1:
+            fill = fill[0]
+    elif channels > 1:
+        fill = (fill,) * channels
+    if img.mode == "F":
+        return fill
+    return tuple(int(v) for v in fill) if isinstance(fill, tuple) else int(fill)
+
+
+def resize(img: Any, size: Sequence[int], interpolation: InterpolationMode, antialias: Any) -> Any:
+    del antialias  # Pillow's filters always are as wide as the scale asks
+    return img.resize((size[1], size[0]), pillow_code(interpolation))
+
+
+def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
+    return img.crop((left, top, left + width, top + height))
+
+
+def hflip(img: Any) -> Any:
+    return img.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+
+
+def vflip(img: Any) -> Any:
+    return img.transpose(Image.Transpose.FLIP_TOP_BOTTOM)
+
+
+def pad(img: Any, sides: Sequence[int], fill: Any, mode: str) -> Any:
+    left, top, right, bottom = sides
+    palette = img.getpalette() if img.mode == "P" else None
+    if mode == "constant":
+        out = ImageOps.expand(img, border=(left, top, right, bottom), fill=_fill(fill, img))
+    else:
+        cut = [max(-side, 0) for side in sides]
+        if any(cut):
+            img = img.crop((cut[0], cut[1], img.width - cut[2], img.height - cut[3]))
+        left, top, right, bottom = (max(side, 0) for side in sides)
+        array = np.asarray(img)
+        widths = [(top, bottom), (left, right)] + [(0, 0)] * (array.ndim - 2)
+        out = Image.fromarray(np.pad(array, widths, mode=mode))  # type: ignore[call-overload]
+    if palette is not None:
+        if out.mode == "L":
+            out = Image.frombytes("P", out.size, out.tobytes())
+        out.putpalette(palette)
+    return out
+
+
+def affine(img: Any, matrix: Sequence[float], interpolation: InterpolationMode, fill: Any) -> Any:
+    code = pillow_code(interpolation)
+    return img.transform(
+        img.size, Image.Transform.AFFINE, tuple(matrix), code, fillcolor=_fill(fill, img)
+    )
+
+
+def perspective(img: Any, coefficients: Sequence[float], interpolation: Any, fill: Any) -> Any:
+    code = pillow_code(interpolation)
+    return img.transform(
+        img.size, Image.Transform.PERSPECTIVE, tuple(coefficients), code, fillcolor=_fill(fill, img)
+    )
+
+
+def rotate(img: Any, angle: float, interpolation: Any, expand: bool, center: Any, fill: Any) -> Any:
+    center = None if center is None else tuple(center)
+    return img.rotate(
+        angle, pillow_code(interpolation), bool(expand), center, fillcolor=_fill(fill, img)
+    )
+
+
+def adjust_brightness(img: Any, factor: float) -> Any:
+    return ImageEnhance.Brightness(img).enhance(factor)
+
+
+def adjust_contrast(img: Any, factor: float) -> Any:
+    return ImageEnhance.Contrast(img).enhance(factor)
+
+
+def adjust_saturation(img: Any, factor: float) -> Any:
+    return ImageEnhance.Color(img).enhance(factor)
+
+
+def adjust_sharpness(img: Any, factor: float) -> Any:
+    return ImageEnhance.Sharpness(img).enhance(factor)
+
+
+def adjust_hue(img: Any, factor: float) -> Any:
+    if img.mode in {"L", "1", "I", "F"}:
+        return img
+    hue, saturation, value = img.convert("HSV").split()
+    turned = np.asarray(hue) + np.int32(factor * 255).astype(np.uint8)  # wraps around
+    merged = Image.merge("HSV", (Image.fromarray(turned), saturation, value))
+    return merged.convert(img.mode)
+
+
+def adjust_gamma(img: Any, gamma: float, gain: float) -> Any:
+    table = [int((255 + 1 - 1e-3) * gain * (v / 255.0) ** gamma) for v in range(256)]
+    return img.convert("RGB").point(table * 3).convert(img.mode)
+
+
+def to_grayscale(img: Any, channels: int) -> Any:
+    grey = img.convert("L")
+    return grey if channels == 1 else Image.merge("RGB", (grey, grey, grey))
+
+
+def invert(img: Any) -> Any:
+    return ImageOps.invert(img)
+
+
+def posterize(img: Any, bits: int) -> Any:
+    return ImageOps.posterize(img, bits)
+
+
+def solarize(img: Any, threshold: float) -> Any:
+    return ImageOps.solarize(img, threshold)  # type: ignore[arg-type]
+
+
+def autocontrast(img: Any) -> Any:
+    return ImageOps.autocontrast(img)
+
+
+def equalize(img: Any) -> Any:
+    return ImageOps.equalize(img)

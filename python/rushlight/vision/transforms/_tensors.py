@@ -1,0 +1,462 @@
+"""What transforms do to tensors of shape (..., C, H, W), of floating-point or integer dtype.
+
+Each function has the name and the meaning of the one in functional.py, which has checked the
+arguments. Integers are
+computed as float32 and rounded where values are mixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rushlight
+import rushlight.nn.functional as F
+from rushlight import Tensor
+
+from ._modes import InterpolationMode
+
+_LARGEST = {
+    rushlight.uint8: 255,
+    rushlight.int8: 127,
+    rushlight.int16: 32767,
+    rushlight.int32: 2147483647,
+    rushlight.int64: 9223372036854775807,
+}
+_FLOATS = (rushlight.float32, rushlight.float64)
+
+
+def largest(dtype: Any) -> int:
+    """The value of white: 1 for floating-point numbers, the largest one for integers."""
+    return _LARGEST.get(dtype, 1)
+
+
+def get_dimensions(img: Tensor) -> list[int]:
+    check(img)
+    return [1 if img.ndim == 2 else img.shape[-3], img.shape[-2], img.shape[-1]]
+
+
+def check(img: Tensor) -> None:
+    if img.ndim < 2:
+        raise TypeError("Tensor is not a torch image.")
+
+
+def _check_channels(img: Tensor, permitted: Sequence[int]) -> None:
+    channels = get_dimensions(img)[0]
+    if channels not in permitted:
+        raise TypeError(
+            f"Input image tensor permitted channel values are {list(permitted)}, but found "
+            f"{channels}"
+        )
+
+
+def _check_factor(name: str, factor: float) -> None:
+    if factor < 0:
+        raise ValueError(f"{name} ({factor}) is not non-negative.")
+
+
+def _as_batch(
+    img: Tensor, compute: Callable[[Tensor], Tensor], dtypes: Sequence[Any] = _FLOATS
+) -> Tensor:
+    """compute(images of shape (N, C, H, W) and one of the dtypes), in the shape and dtype of
+    img.
+    """
+    lead = img.shape[:-3]
+    batch = img.reshape(-1, *img.shape[-3:]) if img.ndim > 3 else img.view(1, *_three(img))
+    cast = img.dtype not in dtypes
+    out = compute(batch.to(dtypes[0]) if cast else batch)
+    if cast:
+        if not img.dtype.is_floating_point:
+            out = out.round()
+        out = out.to(img.dtype)
+    return out.reshape(*lead, *(out.shape[-2:] if img.ndim == 2 else out.shape[-3:]))
+
+
+def _three(img: Tensor) -> Sequence[int]:
+    return img.shape if img.ndim == 3 else (1, *img.shape)
+
+
+# ---- sizes and places ----
+
+
+def resize(
+    img: Tensor, size: Sequence[int], interpolation: InterpolationMode, antialias: Any
+) -> Tensor:
+    check(img)
+    smooth = interpolation in (InterpolationMode.BILINEAR, InterpolationMode.BICUBIC)
+    exact = (InterpolationMode.NEAREST, InterpolationMode.NEAREST_EXACT)
+    if not smooth and interpolation not in exact:
+        raise ValueError("This Interpolation mode is unsupported with Tensor input")
+
+    def compute(batch: Tensor) -> Tensor:
+        out = F.interpolate(
+            batch,
+            size=list(size),
+            mode=interpolation.value,
+            align_corners=False if smooth else None,
+            antialias=bool(antialias) and smooth,
+        )
+        if interpolation is InterpolationMode.BICUBIC and img.dtype == rushlight.uint8:
+            out = out.clamp(0, 255)
+        return out
+
+    return _as_batch(img, compute)
+
+
+def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Tensor:
+    check(img)
+    h, w = img.shape[-2:]
+    bottom, right = top + height, left + width
+    part = img[..., max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]
+    if left >= 0 and top >= 0 and right <= w and bottom <= h:
+        return part
+    sides = [
+        max(min(right, 0) - left, 0),
+        max(min(bottom, 0) - top, 0),
+        max(right - max(w, left), 0),
+        max(bottom - max(h, top), 0),
+    ]
+    return pad(part, sides, 0, "constant")
+
+
+def hflip(img: Tensor) -> Tensor:
+    check(img)
+    return img.flip(-1)
+
+
+def vflip(img: Tensor) -> Tensor:
+    check(img)
+    return img.flip(-2)
+
+
+def _mirrored(n: int, before: int, after: int, device: Any) -> Tensor:
+    """Indices of n pixels and of as many more on both sides, mirrored with the edge."""
+    at = rushlight.arange(-before, n + after, device=device) % (2 * n)
+    return rushlight.where(at < n, at, 2 * n - 1 - at)
+
+
+def pad(img: Tensor, sides: Sequence[int], fill: Any, mode: str) -> Tensor:
+    check(img)
+    left, top, right, bottom = sides
+    if mode == "symmetric":
+        h, w = img.shape[-2:]
+        rows = _mirrored(h, top, bottom, img.device)
+        return img[..., rows[:, None], _mirrored(w, left, right, img.device)[None]]
+    if isinstance(fill, list | tuple):
+        if len(fill) != 1:
+            raise ValueError(f"Argument fill should be a number for tensors, but got {fill}")
+        fill = fill[0]
+    around = [left, right, top, bottom]
+    if mode == "constant":
+        return F.pad(img, around, value=float(fill or 0))
+    way = "replicate" if mode == "edge" else mode
+    return _as_batch(img, lambda batch: F.pad(batch, around, mode=way))
+
+
+def _sample(img: Tensor, grid: Tensor, interpolation: InterpolationMode, fill: Any) -> Tensor:
+    """The image at the places of the grid, (1, H, W, 2) in -1 … 1; `fill` outside of it."""
+    if interpolation not in (
+        InterpolationMode.NEAREST,
+        InterpolationMode.BILINEAR,
+        InterpolationMode.BICUBIC,
+    ):
+        raise ValueError(
+            f"Interpolation mode '{interpolation.value}' is unsupported with Tensor input"
+        )
+    channels = get_dimensions(img)[0]
+    if isinstance(fill, list | tuple) and len(fill) not in (1, channels):
+        raise ValueError(
+            "The number of elements in 'fill' cannot broadcast to match the number of channels of "
+            f"the image ({len(fill)} != {channels})"
+        )
+
+    def compute(batch: Tensor) -> Tensor:
+        if fill is not None:  # which part of each pixel comes from the image
+            n, _, h, w = batch.shape
+            batch = rushlight.cat((batch, batch.new_ones(n, 1, h, w)), 1)
+        places = grid.expand(batch.shape[0], -1, -1, -1)
+        out = F.grid_sample(
+            batch, places, mode=interpolation.value, padding_mode="zeros", align_corners=False
+        )
+        if fill is None:
+            return out
+        out, share = out[:, :-1], out[:, -1:]
+        values = fill if isinstance(fill, list | tuple) else [float(fill)]
+        outside = out.new_tensor(values).view(1, -1, 1, 1)
+        if interpolation is InterpolationMode.NEAREST:
+            return rushlight.where(share < 0.5, outside, out)
+        return out * share + (1.0 - share) * outside
+
+    return _as_batch(img, compute, (grid.dtype,))
+
+
+def _compute_dtype(img: Tensor) -> Any:
+    return img.dtype if img.is_floating_point() else rushlight.float32
+
+
+def _centres(n: int, first: float, dtype: Any, device: Any) -> Tensor:
+    return rushlight.linspace(first, first + n - 1, n, dtype=dtype, device=device)
+
+
+def _homogeneous(width: int, height: int, x: float, y: float, dtype: Any, device: Any) -> Tensor:
+    """(x, y, 1) of every pixel's centre, from the first one's: (1, height * width, 3)."""
+    grid = rushlight.empty(1, height, width, 3, dtype=dtype, device=device)
+    grid[..., 0] = _centres(width, x, dtype, device)
+    grid[..., 1] = _centres(height, y, dtype, device).unsqueeze(-1)
+    grid[..., 2] = 1
+    return grid.view(1, height * width, 3)
+
+
+def _affine_grid(img: Tensor, matrix: Sequence[float], width: int, height: int) -> Tensor:
+    dtype = _compute_dtype(img)
+    h, w = img.shape[-2:]
+    theta = rushlight.tensor(matrix, dtype=dtype, device=img.device).reshape(1, 2, 3)
+    at = _homogeneous(width, height, 0.5 - width * 0.5, 0.5 - height * 0.5, dtype, img.device)
+    scale = rushlight.tensor([0.5 * w, 0.5 * h], dtype=dtype, device=img.device)
+    return at.bmm(theta.transpose(1, 2) / scale).view(1, height, width, 2)
+
+
+def affine(img: Tensor, matrix: Sequence[float], interpolation: Any, fill: Any) -> Tensor:
+    check(img)
+    h, w = img.shape[-2:]
+    return _sample(img, _affine_grid(img, matrix, w, h), interpolation, fill)
+
+
+def _expanded(matrix: Sequence[float], width: int, height: int) -> tuple[int, int]:
+    """The width and height that hold all of a turned image."""
+    x, y = 0.5 * width, 0.5 * height
+    corners = rushlight.tensor([[-x, -y, 1.0], [-x, y, 1.0], [x, y, 1.0], [x, -y, 1.0]])
+    turned = corners @ rushlight.tensor(matrix).view(2, 3).T
+    half = rushlight.tensor([x, y])
+    low, high = turned.amin(0) + half, turned.amax(0) + half
+    tolerance = 1e-4  # so that rounding adds no pixel
+    high = ((high / tolerance).trunc() * tolerance).ceil()
+    low = ((low / tolerance).trunc() * tolerance).floor()
+    size = (high - low).tolist()
+    return int(size[0]), int(size[1])
+
+
+def rotate(
+    img: Tensor, matrix: Sequence[float], interpolation: Any, expand: bool, fill: Any
+) -> Tensor:
+    check(img)
+    h, w = img.shape[-2:]
+    width, height = _expanded(matrix, w, h) if expand else (w, h)
+    return _sample(img, _affine_grid(img, matrix, width, height), interpolation, fill)
+
+
+def perspective(
+    img: Tensor, coefficients: Sequence[float], interpolation: Any, fill: Any
+) -> Tensor:
+    check(img)
+    h, w = img.shape[-2:]
+    dtype = _compute_dtype(img)
+    a = rushlight.tensor(coefficients, dtype=dtype, device=img.device)
+    at = _homogeneous(w, h, 0.5, 0.5, dtype, img.device)
+    scale = rushlight.tensor([0.5 * w, 0.5 * h], dtype=dtype, device=img.device)
+    over = at.bmm(a[:6].view(1, 2, 3).transpose(1, 2) / scale)
+    under = at @ rushlight.stack((a[6], a[7], a.new_tensor(1.0))).unsqueeze(-1)
+    return _sample(img, (over / under - 1.0).view(1, h, w, 2), interpolation, fill)
+
+
+def elastic_transform(img: Tensor, displacement: Tensor, interpolation: Any, fill: Any) -> Tensor:
+    check(img)
+    h, w = img.shape[-2:]
+    dtype, device = displacement.dtype, displacement.device
+    y = rushlight.linspace((1 - h) / h, (h - 1) / h, h, dtype=dtype, device=device)
+    x = rushlight.linspace((1 - w) / w, (w - 1) / w, w, dtype=dtype, device=device)
+    grid = rushlight.stack(rushlight.meshgrid(x, y, indexing="xy"), -1).unsqueeze(0)
+    moved = (grid + displacement).to(img.device, _compute_dtype(img))
+    return _sample(img, moved, interpolation, fill)
+
+
+# ---- colours ----
+
+
+def _blend(first: Tensor, second: Tensor, ratio: float) -> Tensor:
+    mixed = ratio * first + (1.0 - ratio) * second
+    return mixed.clamp(0, largest(first.dtype)).to(first.dtype)
+
+
+def to_grayscale(img: Tensor, channels: int) -> Tensor:
+    check(img)
+    _check_channels(img, (1, 3))
+    if img.shape[-3] == 3:
+        red, green, blue = img.unbind(-3)
+        img = (0.2989 * red + 0.587 * green + 0.114 * blue).to(img.dtype).unsqueeze(-3)
+    return img.expand(*img.shape[:-3], 3, *img.shape[-2:]) if channels == 3 else img.clone()
+
+
+def adjust_brightness(img: Tensor, factor: float) -> Tensor:
+    _check_factor("brightness_factor", factor)
+    _check_channels(img, (1, 3))
+    return _blend(img, rushlight.zeros_like(img), factor)
+
+
+def adjust_contrast(img: Tensor, factor: float) -> Tensor:
+    _check_factor("contrast_factor", factor)
+    _check_channels(img, (1, 3))
+    grey = to_grayscale(img, 1).to(_compute_dtype(img))
+    return _blend(img, grey.mean((-3, -2, -1), keepdim=True), factor)
+
+
+def adjust_saturation(img: Tensor, factor: float) -> Tensor:
+    _check_factor("saturation_factor", factor)
+    _check_channels(img, (1, 3))
+    return img if img.shape[-3] == 1 else _blend(img, to_grayscale(img, 1), factor)
+
+
+def adjust_hue(img: Tensor, factor: float) -> Tensor:
+    _check_channels(img, (1, 3))
+    if img.shape[-3] == 1:
+        return img
+    # As HSV: the value is the largest of red, green and blue, the saturation its distance from the
+    # smallest by it.
+    rgb = convert_image_dtype(img, rushlight.float32)
+    red, green, blue = rgb.unbind(-3)
+    value, lowest = rgb.amax(-3), rgb.amin(-3)
+    spread = value - lowest
+    grey = spread == 0
+    saturation = spread / rushlight.where(grey, 1.0, value)
+    by = rushlight.where(grey, 1.0, spread)
+    red_away, green_away, blue_away = (value - red) / by, (value - green) / by, (value - blue) / by
+    hue = rushlight.where(
+        value == red,
+        blue_away - green_away,
+        rushlight.where(value == green, 2.0 + red_away - blue_away, 4.0 + green_away - red_away),
+    )
+    hue = (rushlight.where(grey, 0.0, hue) / 6.0 + 1.0).fmod(1.0)
+    # And back, after the turn: each colour is a shifted trapezoid of the hue.
+    hue = (hue + factor) % 1.0
+    sector = (hue * 6.0).floor()
+    part = hue * 6.0 - sector
+    low = (value * (1.0 - saturation)).clamp(0.0, 1.0)
+    falls = (value * (1.0 - saturation * part)).clamp(0.0, 1.0)
+    rises = (value * (1.0 - saturation * (1.0 - part))).clamp(0.0, 1.0)
+    trapezoid = rushlight.stack((value, falls, low, low, rises, value), -3)
+    sector = sector.long() % 6
+    shifted = rushlight.stack((sector, (sector + 4) % 6, (sector + 2) % 6), -3)
+    return convert_image_dtype(trapezoid.gather(-3, shifted), img.dtype)
+
+
+def adjust_gamma(img: Tensor, gamma: float, gain: float) -> Tensor:
+    _check_channels(img, (1, 3))
+    bright = img if img.is_floating_point() else convert_image_dtype(img, rushlight.float32)
+    return convert_image_dtype((gain * bright**gamma).clamp(0, 1), img.dtype)
+
+
+def invert(img: Tensor) -> Tensor:
+    check(img)
+    _check_channels(img, (1, 3))
+    return largest(img.dtype) - img
+
+
+def posterize(img: Tensor, bits: int) -> Tensor:
+    _check_bytes(img)
+    return img & (256 - (1 << (8 - bits)))
+
+
+def _check_bytes(img: Tensor) -> None:
+    check(img)
+    if img.dtype != rushlight.uint8:
+        raise TypeError(f"Only torch.uint8 image tensors are supported, but found {img.dtype}")
+    _check_channels(img, (1, 3))
+
+
+def solarize(img: Tensor, threshold: float) -> Tensor:
+    check(img)
+    _check_channels(img, (1, 3))
+    if threshold > largest(img.dtype):
+        raise TypeError("Threshold should be less than bound of img.")
+    return rushlight.where(img >= threshold, invert(img), img)
+
+
+def adjust_sharpness(img: Tensor, factor: float) -> Tensor:
+    _check_factor("sharpness_factor", factor)
+    _check_channels(img, (1, 3))
+    if min(img.shape[-2:]) <= 2:
+        return img
+
+    def smooth(batch: Tensor) -> Tensor:
+        channels = batch.shape[1]
+        kernel = batch.new_ones(3, 3)
+        kernel[1, 1] = 5.0
+        kernel = (kernel / kernel.sum()).expand(channels, 1, 3, 3)
+        out = batch.clone()
+        out[..., 1:-1, 1:-1] = F.conv2d(batch, kernel, groups=channels)
+        return out
+
+    return _blend(img, _as_batch(img, smooth), factor)
+
+
+def autocontrast(img: Tensor) -> Tensor:
+    check(img)
+    _check_channels(img, (1, 3))
+    white = largest(img.dtype)
+    wide = img.to(_compute_dtype(img))
+    low, high = wide.amin((-2, -1), keepdim=True), wide.amax((-2, -1), keepdim=True)
+    flat = low == high
+    scale = rushlight.where(flat, 1.0, white / (high - low))
+    return ((wide - rushlight.where(flat, 0.0, low)) * scale).clamp(0, white).to(img.dtype)
+
+
+def _equalized(channel: Tensor) -> Tensor:
+    counts = rushlight.bincount(channel.reshape(-1), minlength=256)
+    occupied = counts[counts != 0]
+    step = int(occupied[:-1].sum()) // 255
+    if step == 0:
+        return channel
+    table = (counts.cumsum(0) + step // 2) // step
+    table = F.pad(table[:-1], [1, 0]).clamp(0, 255).to(rushlight.uint8)
+    return table[channel.long()]
+
+
+def equalize(img: Tensor) -> Tensor:
+    _check_bytes(img)
+    planes = img.reshape(-1, *img.shape[-2:])
+    return rushlight.stack([_equalized(plane) for plane in planes]).reshape(img.shape)
+
+
+# ---- values ----
+
+
+def convert_image_dtype(img: Tensor, dtype: Any) -> Tensor:
+    if img.dtype == dtype:
+        return img
+    if img.is_floating_point():
+        if dtype.is_floating_point:
+            return img.to(dtype)
+        wide = dtype in (rushlight.int32, rushlight.int64)
+        if (img.dtype == rushlight.float32 and wide) or (
+            img.dtype == rushlight.float64 and dtype == rushlight.int64
+        ):
+            raise RuntimeError(f"The cast from {img.dtype} to {dtype} cannot be performed safely.")
+        return img.mul(largest(dtype) + 1.0 - 1e-3).to(dtype)  # equal shares for all integers
+    have, wanted = largest(img.dtype), largest(dtype)
+    if dtype.is_floating_point:
+        return img.to(dtype) / have
+    if have > wanted:
+        return rushlight.div(img, (have + 1) // (wanted + 1), rounding_mode="floor").to(dtype)
+    return img.to(dtype) * ((wanted + 1) // (have + 1))
+
+
+def _gaussian(n: int, sigma: float, dtype: Any, device: Any) -> Tensor:
+    x = _centres(n, -(n - 1) * 0.5, dtype, device)
+    weights = (-0.5 * (x / sigma) ** 2).exp()
+    return weights / weights.sum()
+
+
+def gaussian_blur(img: Tensor, kernel_size: Sequence[int], sigma: Sequence[float]) -> Tensor:
+    check(img)
+    kx, ky = kernel_size
+
+    def compute(batch: Tensor) -> Tensor:
+        channels = batch.shape[1]
+        across = _gaussian(kx, sigma[0], batch.dtype, batch.device)
+        down = _gaussian(ky, sigma[1], batch.dtype, batch.device)
+        out = F.pad(batch, [kx // 2, kx // 2, ky // 2, ky // 2], mode="reflect")
+        # One direction after the other: kx + ky products a pixel instead of kx * ky.
+        out = F.conv2d(out, across.expand(channels, 1, 1, kx), groups=channels)
+        return F.conv2d(out, down[:, None].expand(channels, 1, ky, 1), groups=channels)
+
+    return _as_batch(img, compute, (_compute_dtype(img),))

@@ -1,0 +1,683 @@
+"""Transforms as functions: each takes a picture of Pillow, or a tensor of shape (..., C, H, W), and
+gives the same kind.
+
+Pictures are left to Pillow (_pictures.py), tensors computed by ops (_tensors.py). TypeError for
+anything else.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+import rushlight
+from rushlight import Tensor
+
+from . import _pictures, _tensors
+from ._modes import InterpolationMode, as_mode
+
+__all__ = [
+    "InterpolationMode",
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_gamma",
+    "adjust_hue",
+    "adjust_saturation",
+    "adjust_sharpness",
+    "affine",
+    "autocontrast",
+    "center_crop",
+    "convert_image_dtype",
+    "crop",
+    "elastic_transform",
+    "equalize",
+    "erase",
+    "five_crop",
+    "gaussian_blur",
+    "get_dimensions",
+    "get_image_num_channels",
+    "get_image_size",
+    "hflip",
+    "invert",
+    "normalize",
+    "pad",
+    "perspective",
+    "pil_to_tensor",
+    "posterize",
+    "resize",
+    "resized_crop",
+    "rgb_to_grayscale",
+    "rotate",
+    "solarize",
+    "ten_crop",
+    "to_grayscale",
+    "to_pil_image",
+    "to_tensor",
+    "vflip",
+]
+
+_BILINEAR, _NEAREST = InterpolationMode.BILINEAR, InterpolationMode.NEAREST
+
+
+def _is_picture(img: Any) -> bool:
+    return isinstance(img, Image.Image)
+
+
+def _place(img: Any) -> Any:
+    """The module that has the operations on this kind of image."""
+    if isinstance(img, Tensor):
+        return _tensors
+    if _is_picture(img):
+        return _pictures
+    raise TypeError(f"Unexpected type {type(img)}")
+
+
+def _want_tensor(img: Any, name: str = "img") -> None:
+    if not isinstance(img, Tensor):
+        raise TypeError(f"{name} should be Tensor Image. Got {type(img)}")
+
+
+# ---- kinds of images ----
+
+
+def get_dimensions(img: Any) -> list[int]:
+    """Channels, height and width."""
+    return _place(img).get_dimensions(img)
+
+
+def get_image_size(img: Any) -> list[int]:
+    """Width and height."""
+    return get_dimensions(img)[:0:-1]
+
+
+def get_image_num_channels(img: Any) -> int:
+    """How many channels; of a tensor of two dimensions 1."""
+    return get_dimensions(img)[0]
+
+
+_PIXELS = {"I": np.int32, "I;16": np.int16, "F": np.float32}  # bytes for all other modes
+
+
+def to_tensor(pic: Any) -> Tensor:
+    """A picture, or an array of shape (H, W) or (H, W, C), as a tensor of shape (C, H, W).
+
+    Bytes become numbers of the default dtype from 0 to 1; other numbers stay.
+
+    Raises:
+        TypeError: it is neither.
+        ValueError: the array has another number of dimensions.
+    """
+    if isinstance(pic, np.ndarray):
+        if pic.ndim not in (2, 3):
+            raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
+        image = rushlight.from_numpy(pic if pic.ndim == 3 else pic[:, :, None])
+    elif _is_picture(pic):
+        pixels = np.array(pic, _PIXELS.get(pic.mode, np.uint8), copy=True)
+        if pic.mode == "1":
+            pixels = 255 * pixels
+        image = rushlight.from_numpy(pixels).view(pic.height, pic.width, len(pic.getbands()))
+    else:
+        raise TypeError(f"pic should be PIL Image or ndarray. Got {type(pic)}")
+    image = image.permute(2, 0, 1).contiguous()
+    if image.dtype == rushlight.uint8:
+        return image.to(rushlight.get_default_dtype()).div(255)
+    return image
+
+
+def pil_to_tensor(pic: Any) -> Tensor:
+    """A picture as a tensor of shape (C, H, W) of its own numbers; TypeError for anything else."""
+    if not _is_picture(pic):
+        raise TypeError(f"pic should be PIL Image. Got {type(pic)}")
+    pixels = rushlight.as_tensor(np.array(pic, copy=True))
+    return pixels.view(pic.height, pic.width, len(pic.getbands())).permute(2, 0, 1)
+
+
+_ONE_CHANNEL = {np.uint8: "L", np.int16: "I;16", np.int32: "I", np.float32: "F"}
+_SEVERAL = {2: ("LA",), 3: ("RGB", "YCbCr", "HSV"), 4: ("RGBA", "CMYK", "RGBX")}  # defaults first
+
+
+def to_pil_image(pic: Any, mode: str | None = None) -> Any:
+    """A tensor of shape (C, H, W) or (H, W), or an array of shape (H, W, C) or (H, W), as a
+    picture.
+
+    Floating-point numbers of tensors are taken to be from 0 to 1 and become bytes, unless the mode
+    is "F".
+
+    Args:
+        pic: the image, of at most four channels.
+        mode: of the picture; found by channels and dtype if None.
+
+    Raises:
+        TypeError: it is neither a tensor nor an array, or there is no mode for its dtype.
+        ValueError: another number of dimensions or channels, or a mode that does not fit.
+    """
+    if not isinstance(pic, Tensor | np.ndarray):
+        raise TypeError(f"pic should be Tensor or ndarray. Got {type(pic)}.")
+    if pic.ndim not in (2, 3):
+        raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
+    if isinstance(pic, Tensor):
+        pic = pic if pic.ndim == 3 else pic.unsqueeze(0)
+        if pic.is_floating_point() and mode != "F":
+            pic = pic.mul(255).byte()
+        pixels = pic.detach().cpu().permute(1, 2, 0).numpy()
+    else:
+        pixels = pic if pic.ndim == 3 else pic[:, :, None]
+    channels = pixels.shape[2]
+    if channels > 4:
+        raise ValueError(f"pic should not have > 4 channels. Got {channels} channels.")
+    if channels == 1:
+        expected = _ONE_CHANNEL.get(pixels.dtype.type)
+        if mode is not None and mode != expected:
+            raise ValueError(
+                f"Incorrect mode ({mode}) supplied for input type {pixels.dtype}. "
+                f"Should be {expected}"
+            )
+        mode = expected
+    else:
+        permitted = _SEVERAL[channels]
+        if mode is not None and mode not in permitted:
+            raise ValueError(f"Only modes {list(permitted)} are supported for {channels}D inputs")
+        if mode is None and pixels.dtype == np.uint8:
+            mode = permitted[0]
+    if mode is None:
+        raise TypeError(f"Input type {pixels.dtype} is not supported")
+    size = (pixels.shape[1], pixels.shape[0])
+    return Image.frombytes(mode, size, np.ascontiguousarray(pixels).tobytes())
+
+
+def convert_image_dtype(image: Tensor, dtype: Any = rushlight.float32) -> Tensor:
+    """The image in another dtype: white (1, or the largest integer) stays white.
+
+    Raises:
+        TypeError: it is no tensor.
+        RuntimeError: integers of the dtype are finer than the floating-point numbers.
+    """
+    if not isinstance(image, Tensor):
+        raise TypeError("Input img should be Tensor Image")
+    return _tensors.convert_image_dtype(image, dtype)
+
+
+def normalize(
+    tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False
+) -> Tensor:
+    """(tensor - mean) / std, with a mean and a deviation for each channel.
+
+    Args:
+        tensor: (..., C, H, W), floating-point.
+        mean: one number, or C.
+        std: likewise; not 0 (ValueError).
+        inplace: whether the tensor itself is changed.
+    """
+    _want_tensor(tensor)
+    if not tensor.is_floating_point():
+        raise TypeError(f"Input tensor should be a float tensor. Got {tensor.dtype}.")
+    if tensor.ndim < 3:
+        raise ValueError(
+            "Expected tensor to be a tensor image of size (..., C, H, W). Got "
+            f"tensor.size() = {tensor.size()}"
+        )
+    middle = rushlight.as_tensor(mean, dtype=tensor.dtype, device=tensor.device)
+    spread = rushlight.as_tensor(std, dtype=tensor.dtype, device=tensor.device)
+    if (spread == 0).any():
+        raise ValueError(
+            f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by "
+            "zero."
+        )
+    middle = middle.view(-1, 1, 1) if middle.ndim == 1 else middle
+    spread = spread.view(-1, 1, 1) if spread.ndim == 1 else spread
+    return (tensor if inplace else tensor.clone()).sub_(middle).div_(spread)
+
+
+# ---- sizes and places ----
+
+
+def _resized(image: Sequence[int], size: Sequence[int], max_size: int | None) -> list[int]:
+    """Height and width that a resize gives an image of some height and width."""
+    if len(size) == 2:
+        return list(size)
+    height, width = image
+    short, long = min(image), max(image)
+    new_short, new_long = size[0], int(size[0] * long / short)
+    if max_size is not None:
+        if max_size <= size[0]:
+            raise ValueError(
+                f"max_size = {max_size} must be strictly greater than the requested size for the "
+                f"smaller edge size = {size}"
+            )
+        if new_long > max_size:
+            new_short, new_long = int(max_size * new_short / new_long), max_size
+    return [new_long, new_short] if width <= height else [new_short, new_long]
+
+
+def resize(
+    img: Any,
+    size: int | Sequence[int],
+    interpolation: Any = _BILINEAR,
+    max_size: int | None = None,
+    antialias: bool | None = True,
+) -> Any:
+    """The image at another size.
+
+    Args:
+        img: picture or tensor.
+        size: (height, width), or one number for the shorter edge: the shape stays then.
+        interpolation: a mode, or Pillow's number of one.
+        max_size: the longer edge is never longer; with one number for `size`.
+        antialias: whether tensors are smoothed where they get smaller (bilinear, bicubic); pictures
+            always are.
+    """
+    interpolation = as_mode(interpolation)
+    if isinstance(size, list | tuple):
+        if len(size) not in (1, 2):
+            raise ValueError(
+                f"Size must be an int or a 1 or 2 element tuple/list, not a {len(size)} element "
+                "tuple/list"
+            )
+        if max_size is not None and len(size) != 1:
+            raise ValueError(
+                "max_size should only be passed if size specifies the length of the smaller edge, "
+                "i.e. size should be an int or a sequence of length 1."
+            )
+    sizes = [size] if isinstance(size, int) else list(size)
+    have = get_dimensions(img)[1:]
+    wanted = _resized(have, sizes, max_size)
+    return img if have == wanted else _place(img).resize(img, wanted, interpolation, antialias)
+
+
+_PAD_MODES = ("constant", "edge", "reflect", "symmetric")
+
+
+def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
+    """The image with more pixels around it, or fewer where numbers are negative.
+
+    Args:
+        img: picture or tensor.
+        padding: one number; two, for left and right, and for top and bottom; or four: left, top,
+            right, bottom.
+        fill: the value of new pixels in mode "constant"; of pictures also one for each channel.
+        padding_mode: "constant", "edge" (the last pixel again), "reflect" (mirrored without the
+            edge) or "symmetric" (with it).
+    """
+    if not isinstance(padding, numbers.Number | tuple | list):
+        raise TypeError("Got inappropriate padding arg")
+    if not isinstance(fill, numbers.Number | str | tuple | list) and fill is not None:
+        raise TypeError("Got inappropriate fill arg")
+    if not isinstance(padding_mode, str):
+        raise TypeError("Got inappropriate padding_mode arg")
+    sides = list(padding) if isinstance(padding, tuple | list) else [padding]
+    if len(sides) not in (1, 2, 4):
+        raise ValueError(
+            f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} element "
+            "tuple"
+        )
+    if padding_mode not in _PAD_MODES:
+        raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
+    return _place(img).pad(img, sides * (4 // len(sides)), fill, padding_mode)
+
+
+def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
+    """The part of this place and size; what lies outside of the image is 0."""
+    return _place(img).crop(img, top, left, height, width)
+
+
+def _two(size: Any, message: str = "Please provide only two dimensions (h, w) for size.") -> tuple:
+    """Height and width: two numbers as they are, one for both. ValueError for more."""
+    if isinstance(size, numbers.Number):
+        return int(size), int(size)  # type: ignore[call-overload]
+    size = tuple(size) * (2 if len(size) == 1 else 1)
+    if len(size) != 2:
+        raise ValueError(message)
+    return size
+
+
+def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
+    """The middle of the image, with zeros around it where it is smaller than (height, width)."""
+    height, width = _two(output_size)
+    _, h, w = get_dimensions(img)
+    if width > w or height > h:
+        more, below = max(width - w, 0), max(height - h, 0)
+        img = pad(img, [more // 2, below // 2, (more + 1) // 2, (below + 1) // 2])
+        _, h, w = get_dimensions(img)
+        if (h, w) == (height, width):
+            return img
+    return crop(img, round((h - height) / 2.0), round((w - width) / 2.0), height, width)
+
+
+def resized_crop(
+    img: Any,
+    top: int,
+    left: int,
+    height: int,
+    width: int,
+    size: int | Sequence[int],
+    interpolation: Any = _BILINEAR,
+    antialias: bool | None = True,
+) -> Any:
+    """A part of the image, at another size."""
+    part = crop(img, top, left, height, width)
+    return resize(part, size, interpolation, antialias=antialias)
+
+
+def hflip(img: Any) -> Any:
+    """Left and right exchanged."""
+    return _place(img).hflip(img)
+
+
+def vflip(img: Any) -> Any:
+    """Top and bottom exchanged."""
+    return _place(img).vflip(img)
+
+
+def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, Any]:
+    """The corners (top left, top right, bottom left, bottom right) and the middle, each of this
+    size.
+    """
+    height, width = _two(size)
+    _, h, w = get_dimensions(img)
+    if width > w or height > h:
+        raise ValueError(f"Requested crop size {size} is bigger than input size {(h, w)}")
+    return (
+        crop(img, 0, 0, height, width),
+        crop(img, 0, w - width, height, width),
+        crop(img, h - height, 0, height, width),
+        crop(img, h - height, w - width, height, width),
+        center_crop(img, [height, width]),
+    )
+
+
+def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple:
+    """`five_crop` of the image and of the flipped image."""
+    flipped = vflip(img) if vertical_flip else hflip(img)
+    return five_crop(img, size) + five_crop(flipped, size)
+
+
+def _inverse_affine(
+    center: Sequence[float],
+    angle: float,
+    translate: Sequence[float],
+    scale: float,
+    shear: Sequence[float],
+) -> list[float]:
+    """The matrix, row after row, that says where an output's pixel comes from.
+
+    The transform turns, shears and scales around the centre, then translates: its matrix is T C R S
+        C⁻¹.
+    """
+    turn, (sx, sy) = math.radians(angle), (math.radians(s) for s in shear)
+    (cx, cy), (tx, ty) = center, translate
+    a = math.cos(turn - sy) / math.cos(sy)
+    b = -math.cos(turn - sy) * math.tan(sx) / math.cos(sy) - math.sin(turn)
+    c = math.sin(turn - sy) / math.cos(sy)
+    d = -math.sin(turn - sy) * math.tan(sx) / math.cos(sy) + math.cos(turn)
+    a, b, c, d = (
+        d / scale,
+        -b / scale,
+        -c / scale,
+        a / scale,
+    )  # the determinant is that of the scale
+    x, y = -cx - tx, -cy - ty
+    return [a, b, a * x + b * y + cx, c, d, c * x + d * y + cy]
+
+
+def affine(
+    img: Any,
+    angle: float,
+    translate: Sequence[int],
+    scale: float,
+    shear: float | Sequence[float],
+    interpolation: Any = _NEAREST,
+    fill: Any = None,
+    center: Sequence[int] | None = None,
+) -> Any:
+    """The image turned, moved, scaled and sheared around its centre; its size stays.
+
+    Args:
+        img: picture or tensor.
+        angle: in degrees, clockwise.
+        translate: pixels to the right and down.
+        scale: more than 0.
+        shear: degrees along x, or along x and y.
+        interpolation: nearest, bilinear, or bicubic for pictures.
+        fill: the value of pixels from outside: one, or one for each channel.
+        center: (x, y) of the fixed point, from the top left corner; the middle if None.
+    """
+    interpolation = as_mode(interpolation)
+    if not isinstance(angle, int | float):
+        raise TypeError("Argument angle should be int or float")
+    if not isinstance(translate, list | tuple):
+        raise TypeError("Argument translate should be a sequence")
+    if len(translate) != 2:
+        raise ValueError("Argument translate should be a sequence of length 2")
+    if scale <= 0.0:
+        raise ValueError("Argument scale should be positive")
+    if not isinstance(shear, numbers.Number | list | tuple):
+        raise TypeError("Shear should be either a single value or a sequence of two values")
+    if center is not None and not isinstance(center, list | tuple):
+        raise TypeError("Argument center should be a sequence")
+    shears = list(shear) if isinstance(shear, list | tuple) else [shear, 0.0]
+    shears = shears * (2 if len(shears) == 1 else 1)
+    if len(shears) != 2:
+        raise ValueError(f"Shear should be a sequence containing two values. Got {shear}")
+    _, height, width = get_dimensions(img)
+    middle = [width * 0.5, height * 0.5]
+    fixed = middle if center is None else list(center)
+    if not _is_picture(img):  # coordinates of grids start in the middle
+        fixed = [f - m for f, m in zip(fixed, middle, strict=True)]
+    matrix = _inverse_affine(fixed, angle, translate, scale, shears)
+    return _place(img).affine(img, matrix, interpolation, fill)
+
+
+def rotate(
+    img: Any,
+    angle: float,
+    interpolation: Any = _NEAREST,
+    expand: bool = False,
+    center: Sequence[int] | None = None,
+    fill: Any = None,
+) -> Any:
+    """The image turned by an angle in degrees, counter-clockwise.
+
+    With `expand` the result is as large as the turned image. Other arguments are those of `affine`.
+    """
+    interpolation = as_mode(interpolation)
+    if not isinstance(angle, int | float):
+        raise TypeError("Argument angle should be int or float")
+    if center is not None and not isinstance(center, list | tuple):
+        raise TypeError("Argument center should be a sequence")
+    if _is_picture(img):
+        return _pictures.rotate(img, angle, interpolation, expand, center, fill)
+    _, height, width = get_dimensions(img)
+    fixed = [0.0, 0.0] if center is None else [center[0] - width * 0.5, center[1] - height * 0.5]
+    matrix = _inverse_affine(fixed, -angle, [0.0, 0.0], 1.0, [0.0, 0.0])
+    return _place(img).rotate(img, matrix, interpolation, expand, fill)
+
+
+def _perspective_coefficients(
+    startpoints: Sequence[Sequence[int]], endpoints: Sequence[Sequence[int]]
+) -> list[float]:
+    """a … h of x' = (ax + by + c) / (gx + hy + 1), y' = (dx + ey + f) / (gx + hy + 1), from end to
+    start.
+    """
+    if len(startpoints) != 4 or len(endpoints) != 4:
+        raise ValueError(
+            f"Please provide exactly four corners, got {len(startpoints)} startpoints and "
+            f"{len(endpoints)} endpoints."
+        )
+    rows = []
+    for (x, y), (u, v) in zip(endpoints, startpoints, strict=True):
+        rows.append([x, y, 1, 0, 0, 0, -u * x, -u * y])
+        rows.append([0, 0, 0, x, y, 1, -v * x, -v * y])
+    a = rushlight.tensor(rows, dtype=rushlight.float64)
+    b = rushlight.tensor(startpoints, dtype=rushlight.float64).view(8)
+    found = rushlight.linalg.lstsq(a, b, driver="gels").solution
+    return found.to(rushlight.float32).tolist()
+
+
+def perspective(
+    img: Any,
+    startpoints: Sequence[Sequence[int]],
+    endpoints: Sequence[Sequence[int]],
+    interpolation: Any = _BILINEAR,
+    fill: Any = None,
+) -> Any:
+    """The image seen from elsewhere: its points (x, y) `startpoints`, four of them, come to lie at
+    `endpoints`.
+    """
+    coefficients = _perspective_coefficients(startpoints, endpoints)
+    return _place(img).perspective(img, coefficients, as_mode(interpolation), fill)
+
+
+def elastic_transform(
+    img: Any, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
+) -> Any:
+    """Every pixel from a place moved by `displacement`, (1, H, W, 2), where 2 is the size of the
+    image.
+    """
+    interpolation = as_mode(interpolation)
+    if not isinstance(displacement, Tensor):
+        raise TypeError("Argument displacement should be a Tensor")
+    image = pil_to_tensor(img) if _is_picture(img) else img
+    _, height, width = get_dimensions(image)
+    expected = (1, height, width, 2)
+    if expected != displacement.shape:
+        raise ValueError(
+            f"Argument displacement shape should be {expected}, but given {displacement.shape}"
+        )
+    out = _tensors.elastic_transform(image, displacement, interpolation, fill)
+    return to_pil_image(out, mode=img.mode) if _is_picture(img) else out
+
+
+def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Tensor:
+    """The tensor with v in place of the part whose top left corner is (i, j)."""
+    _want_tensor(img)
+    out = img if inplace else img.clone()
+    out[..., i : i + h, j : j + w] = v
+    return out
+
+
+# ---- colours ----
+
+
+def adjust_brightness(img: Any, brightness_factor: float) -> Any:
+    """0 gives black, 1 the image, 2 twice its brightness."""
+    return _place(img).adjust_brightness(img, brightness_factor)
+
+
+def adjust_contrast(img: Any, contrast_factor: float) -> Any:
+    """0 gives the mean grey, 1 the image."""
+    return _place(img).adjust_contrast(img, contrast_factor)
+
+
+def adjust_saturation(img: Any, saturation_factor: float) -> Any:
+    """0 gives grey, 1 the image."""
+    return _place(img).adjust_saturation(img, saturation_factor)
+
+
+def adjust_hue(img: Any, hue_factor: float) -> Any:
+    """Colours turned by a share of the circle from -0.5 to 0.5 (else ValueError)."""
+    if not -0.5 <= hue_factor <= 0.5:
+        raise ValueError(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5].")
+    return _place(img).adjust_hue(img, hue_factor)
+
+
+def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
+    """gain * img ** gamma, with white at 1; ValueError for a negative gamma."""
+    if gamma < 0:
+        raise ValueError("Gamma should be a non-negative real number")
+    return _place(img).adjust_gamma(img, gamma, gain)
+
+
+def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
+    """0 gives a blurred image, 1 the image, 2 twice its sharpness."""
+    return _place(img).adjust_sharpness(img, sharpness_factor)
+
+
+def _grey(img: Any, num_output_channels: int) -> Any:
+    if num_output_channels not in (1, 3):
+        raise ValueError("num_output_channels should be either 1 or 3")
+    return _place(img).to_grayscale(img, num_output_channels)
+
+
+def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
+    """A picture in grey, with one channel or three equal ones; TypeError for a tensor."""
+    if not _is_picture(img):
+        raise TypeError("Input should be PIL Image")
+    return _grey(img, num_output_channels)
+
+
+def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
+    """Grey: 0.2989 red + 0.587 green + 0.114 blue, with one channel or three equal ones."""
+    return _grey(img, num_output_channels)
+
+
+def invert(img: Any) -> Any:
+    """White less the image."""
+    return _place(img).invert(img)
+
+
+def posterize(img: Any, bits: int) -> Any:
+    """Bytes of which only the highest bits, 0 to 8, are kept."""
+    if not 0 <= bits <= 8:
+        raise ValueError(f"The number if bits should be between 0 and 8. Got {bits}")
+    return _place(img).posterize(img, bits)
+
+
+def solarize(img: Any, threshold: float) -> Any:
+    """Pixels at or above the threshold inverted."""
+    return _place(img).solarize(img, threshold)
+
+
+def autocontrast(img: Any) -> Any:
+    """Each channel stretched from black to white."""
+    return _place(img).autocontrast(img)
+
+
+def equalize(img: Any) -> Any:
+    """Bytes mapped so that in each channel all values are about as frequent."""
+    return _place(img).equalize(img)
+
+
+def gaussian_blur(
+    img: Any, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None
+) -> Any:
+    """The image smoothed by a Gaussian, its edges mirrored.
+
+    Args:
+        img: picture or tensor.
+        kernel_size: odd width, or (width, height), in pixels.
+        sigma: deviation in pixels, one or (x, y); 0.15 times the kernel's size + 0.35 if None.
+    """
+    if not isinstance(kernel_size, int | list | tuple):
+        raise TypeError(
+            f"kernel_size should be int or a sequence of integers. Got {type(kernel_size)}"
+        )
+    kernel = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
+    if len(kernel) != 2:
+        raise ValueError(f"If kernel_size is a sequence its length should be 2. Got {len(kernel)}")
+    if any(k % 2 == 0 or k < 0 for k in kernel):
+        raise ValueError(f"kernel_size should have odd and positive integers. Got {kernel_size}")
+    if sigma is not None and not isinstance(sigma, int | float | list | tuple):
+        raise TypeError(f"sigma should be either float or sequence of floats. Got {type(sigma)}")
+    if sigma is None:
+        sigmas = [k * 0.15 + 0.35 for k in kernel]
+    else:
+        sigmas = list(sigma) if isinstance(sigma, list | tuple) else [float(sigma)]
+        sigmas = sigmas * (2 if len(sigmas) == 1 else 1)
+    if len(sigmas) != 2:
+        raise ValueError(f"If sigma is a sequence, its length should be 2. Got {len(sigmas)}")
+    if any(s <= 0.0 for s in sigmas):
+        raise ValueError(f"sigma should have positive values. Got {sigma}")
+    image = img if isinstance(img, Tensor) else pil_to_tensor(_checked(img))
+    out = _tensors.gaussian_blur(image, kernel, sigmas)
+    return out if isinstance(img, Tensor) else to_pil_image(out, mode=img.mode)
+
+
+def _checked(img: Any) -> Any:
+    if not _is_picture(img):
+        raise TypeError(f"img should be PIL Image or Tensor. Got {type(img)}")
+    return img
