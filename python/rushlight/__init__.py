@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     )
     from rushlight._functions import *
     from rushlight._info import finfo, iinfo
+    from rushlight._legacy import set_default_tensor_type
     from rushlight._python_ops import ops
     from rushlight._settings import (
         are_deterministic_algorithms_enabled,
@@ -162,7 +163,7 @@ else:
                 "_check_type _check_value _check_with"
             ),
             "_info": "finfo iinfo",
-            "_legacy": " ".join(f"{kind}Tensor" for kind in _KINDS),
+            "_legacy": "set_default_tensor_type " + " ".join(f"{kind}Tensor" for kind in _KINDS),
             "_python_ops": "ops",
             "_settings": (
                 "are_deterministic_algorithms_enabled get_deterministic_debug_mode "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from rushlight import _C, _KINDS, Tensor, device
 
 _NAMES = {f"{kind}Tensor": dtype for kind, dtype in _KINDS.items()}
@@ -59,3 +61,27 @@ def parse_type(value):
         "type(): argument 'dtype' must be torch.dtype, str or a tensor type, "
         f"not {type(value).__name__}"
     )
+
+
+def set_default_tensor_type(t):
+    """The older form of `set_default_dtype` and `set_default_device`, by a tensor type or its name.
+
+    Raises:
+        TypeError: for a dtype, or a type that is not floating-point.
+    """
+    if isinstance(t, _C.dtype):
+        raise TypeError(
+            "invalid type object: only floating-point types are supported as the default type"
+        )
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
+        UserWarning,
+        stacklevel=2,
+    )
+    dtype, place = parse_type(t)
+    if not dtype.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    if place is not None:
+        _C._set_default_device(None if place.type == "cpu" else place)
+    _C.ops.set_default_dtype(dtype)

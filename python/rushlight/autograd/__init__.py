@@ -168,6 +168,13 @@ def grad(
     else:
         results = run(gradients, retain)
     if materialize_grads:
+        if any(
+            r is None and not isinstance(i, _C.TensorBase)
+            for r, i in zip(results, inputs, strict=True)
+        ):
+            raise RuntimeError(
+                "materialize_grads cannot be used when the given input is a GradientEdge"
+            )
         results = tuple(
             rushlight.zeros_like(i, requires_grad=create_graph) if r is None else r
             for r, i in zip(results, inputs, strict=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rushlight import _C
 from rushlight._table import ops
 
+from . import grad  # noqa: F401  # PyTorch has it here, too
 from ._arguments import _probability
 from ._attention import multi_head_attention_forward  # noqa: F401
 from ._losses import (  # noqa: F401

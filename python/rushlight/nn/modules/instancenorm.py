@@ -57,8 +57,11 @@ class _InstanceNorm(_NormBase):
             self.eps,
         )
 
+    def _get_no_batch_dim(self):
+        return self._batched_dim - 1
+
     def _check_input_dim(self, input):
-        _check(input, self._batched_dim - 1, self._batched_dim)
+        _check(input, self._get_no_batch_dim(), self._batched_dim)
 
     def forward(self, input: Tensor):
         self._check_input_dim(input)
