@@ -16,7 +16,7 @@ from gen.table import Op, TableError
 _CASTS = ("lower", "float32", "promote", "refused")
 DEVICES = ("cpu", "accelerator")
 _TANGENTS = ("linear", "multilinear", "elementwise", "reduced", "twice")
-_BATCHES = ("aligned", "leading", "dims", "fold", "random", "slices", "refused")
+_BATCHES = ("aligned", "leading", "matrices", "dims", "fold", "random", "random_like", "slices", "refused")
 _REASONED = ("twice", "slices", "refused")
 # What C++ and Python both read, and read alike.
 _SHARED = (

@@ -186,21 +186,60 @@ extern const OpFunction function_$key;
 constexpr OpInfo overloads_$key[] = {
     $rows
 };
-const OpFunction function_$key = {boxed<$function>, $shown, overloads_$key$autocast};
+$rules
+const OpFunction function_$key = {boxed<$function>, $shown, overloads_$key, $autocast, $batch, $functional};
 extern const OpInfo* const registered_$key;
 const OpInfo* const registered_$key = overloads_$key;
 """
 
 
 def autocast_rules(op: Op, form: str) -> str:
-    """The last member of an OpFunction; autocast leaves what writes to given tensors alone."""
+    """Autocast leaves what writes to given tensors alone."""
     said = rules.autocast(op) if form == "functional" else {}
     named = [f"autocast::Rule::{said.get(device, 'none').capitalize()}" for device in rules.DEVICES]
-    return f", {{{commas(named)}}}" if said else ""
+    return f"{{{commas(named)}}}" if said else "{}"
 
 
-def tables(op: Op, form: str, key: str, function: str, args: list[Arg]) -> list[str]:
-    """The C++ data of a form: its arguments, its overloads, the function that they call."""
+FORMULA = """
+std::vector<Value> batch_$key([[maybe_unused]] const std::vector<Value>& a, [[maybe_unused]] int64_t batch) {
+  $locals
+  return box_results($text);
+}
+"""
+
+
+def batch_rules(op: Op, form: str, key: str) -> list[str]:
+    """The rules of vmap; a form that writes to given tensors has those of its functional form."""
+    lines, rows = [], []
+    own = form == "functional" or op.inplace_only
+    for i, (names, rule) in enumerate(rules.batch(op).items() if own else ()):
+        if rule.kind == "composite":
+            continue
+        covered = [a.name for a in op.tensors] if not names else [name.strip() for name in names.split(",")]
+        mask = sum(1 << n for n, a in enumerate(op.args) if a.name in covered)
+        kind = "".join(map(str.capitalize, rule.kind.split("_")))
+        more = []
+        if rule.kind == "expression":
+            kind, formula = "Formula", f"{key}_{i}"
+            used = [(n, a) for n, a in enumerate(op.args) if re.search(rf"\b{a.name}\b", rule.text)]
+            lines += fill(
+                FORMULA,
+                key=formula,
+                locals=[f"const auto {a.name} = a[{n}].get<{types.owned(a.type)}>();" for n, a in used],
+                text=re.sub(r"\bnone\b", "std::nullopt", rule.text),
+            )
+            more = [f"batch_{formula}"]
+        elif rule.kind == "refused":
+            more = ["nullptr", f'"{rule.reason}"']
+        rows.append(f"{{{commas(f'batching::Kind::{kind}', f'{mask}u', more)}}},")
+    return lines + (block(f"constexpr batching::Rule rules_{key}[] =", rows, end=";") if rows else [])
+
+
+def tables(op: Op, form: str, key: str, function: str, args: list[Arg], functional: str) -> list[str]:
+    """The C++ data of a form: its arguments, its overloads, the function that they call, its rules.
+
+    `functional` is the key of the form that makes what this one writes, if there is one.
+    """
     if form == "inplace":
         args = [written(args[0]), *args[1:]]
     infos = [arg_info(a) for a in args]
@@ -222,9 +261,18 @@ def tables(op: Op, form: str, key: str, function: str, args: list[Arg]) -> list[
             f'{{"{space}", "{overload.name}", "{overload.overload}", {given}, '
             f"{f'results_{key}_{i}' if results else '{}'}, &function_{key}, {arrays[1]}}},"
         )
-    shown = f"args_{key}" if args else "{}"
+    batched = batch_rules(op, form, key)
     return fill(
-        TABLES, key=key, tables=lines, rows=rows, function=function, shown=shown, autocast=autocast_rules(op, form)
+        TABLES,
+        key=key,
+        tables=lines,
+        rows=rows,
+        rules=batched,
+        function=function,
+        shown=f"args_{key}" if args else "{}",
+        autocast=autocast_rules(op, form),
+        batch=f"rules_{key}" if batched else "{}",
+        functional=f"&function_{functional}" if functional else "nullptr",
     )
 
 

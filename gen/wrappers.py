@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from gen import derivatives, schemas, types
+from gen import derivatives, rules, schemas, types
 from gen.declarations import call_arguments, name_of, out_parameters, signature
 from gen.kernels import has_shape_function, promotion
 from gen.table import Arg, Op, Type
@@ -185,7 +185,8 @@ def boxed(op: Op, form: str) -> list[str]:
     """The overloads of a form and the function behind them."""
     outs = [Arg(o, Type("Tensor")) for o in out_parameters(op)] if form == "out" else []
     function = f"static_cast<{signature(op, form, name='(*)')}>({name_of(op, form)})"
-    return schemas.tables(op, form, function_name(op, form), function, outs + op.args)
+    functional = function_name(op, "functional") if form != "functional" and not op.inplace_only else ""
+    return schemas.tables(op, form, function_name(op, form), function, outs + op.args, functional)
 
 
 REGISTRY = """
@@ -344,7 +345,7 @@ def wrapper(op: Op, form: str) -> list[str]:
         body = kernel_body(op, form, result, lower) + finish
     body = defined_checks(op, form) + body
     cast = []
-    if schemas.autocast_rules(op, form):
+    if schemas.autocast_rules(op, form) != "{}":
         function = f"function_{function_name(op, form)}"
         cast = fill(CAST, function=function, call=handed_over(op, form, "autocast::dispatch"))
     return fill(WRAPPER, info=boxed(op, form), signature=signature(op, form), upper=handed, cast=cast, body=body)
@@ -414,7 +415,9 @@ def wrappers_source(ops: list[Op]) -> str:
             lines += [*(out_wrapper(op) if form == "out" else wrapper(op, form)), ""]
     views = ["ops/recorded_views.h"] if any(op.kind == "view" for op in ops) else []
     choices = ["ops/pointwise_choice.h"] if any(op.kernel.kind == "pointwise" for op in ops) else []
-    includes = ["<rushlight/ops.h>", "", *views, "ops/derivatives.h", *choices, "ops/wrappers.h"]
+    compiled = any(rule.kind == "expression" for op in ops for rule in rules.batch(op).values())
+    batches = ["ops/batch_formulas.h"] if compiled else []
+    includes = ["<rushlight/ops.h>", "", *views, *batches, "ops/derivatives.h", *choices, "ops/wrappers.h"]
     return source(includes, "rushlight", lines[:-1])
 
 

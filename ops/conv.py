@@ -18,7 +18,8 @@ op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] p
                   "output_padding, groups)",
         "bias": "bias_t.expand_as(result.transpose(1, -1)).transpose(1, -1)"},
    batch={"input": "fold",
-          "": "split(convolution(joined(input, 1, batch), joined(weight, 0, batch), joined(bias, "
+          "": "unjoined(convolution(joined(input, 1, batch), joined(weight, 0, batch), "
+              "joined(bias, "
               "0, batch), stride, padding, dilation, transposed, output_padding, groups * "
               "batch), 1, batch)"},
    autocast={"accelerator": "lower"})
@@ -32,7 +33,7 @@ op("convolution_weight_backward(Tensor grad_output, Tensor input, int[] weight_s
    doc="The gradient of an ordinary convolution's weight, from the gradient of all of the output "
        "or of its first elements.", own=True,
    jvp="multilinear",
-   batch="split(convolution_weight_backward(joined(grad_output, 1, batch), joined(input, 1, "
+   batch="unjoined(convolution_weight_backward(joined(grad_output, 1, batch), joined(input, 1, "
          "batch), times(weight_size, 0, batch), stride, padding, dilation, groups * batch), 0, "
          "batch)")
 

@@ -28,15 +28,16 @@ for _name, _extra, _doc in (("empty", "", "Uninitialised"), ("zeros", "", "Zeros
                             ("full", "Scalar fill_value, ", "fill_value")):
     composite(f"{_name}_like(Tensor self, {_extra}*, options, MemoryFormat? memory_format=None) -> "
               f"Tensor",
-              variants=_function, cpp_out=True,
+              variants=_function, cpp_out=True, batch="leading",
               doc=f"{_doc} in the shape, dtype and device of self.")
     _size = "int[] size, " + _extra
     composite(f"new_{_name}(Tensor self, {_size}*, options) -> Tensor", variants="method",
-              cpp_out=True,
+              cpp_out=True, batch="leading",
               doc=f"{_doc} with the dtype and device of self.")
 composite("new_empty_strided(Tensor self, int[] size, int[] stride, *, options) -> Tensor",
           variants="method",
-          doc="Uninitialised, with the dtype and device of self.", cpp_out=True)
+          doc="Uninitialised, with the dtype and device of self.", cpp_out=True,
+          batch="batched_new_empty_strided(self, size, stride, options, batch)")
 composite("arange(Scalar end, *, options) -> Tensor", variants=_both, ref="numpy.arange",
           doc="0, 1, … below end.")
 composite("arange.start(Scalar start, Scalar end, Scalar step=1, *, options) -> Tensor",
@@ -59,9 +60,11 @@ for _kinds in ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor"):
     _first, _last = _kinds.split("_")
     _range = f"{_first} start, {_last} end, int steps"
     composite(f"linspace.{_kinds}({_range}, *, options) -> Tensor", variants=_both,
-              doc="`linspace` between 0-d tensors.")
+              doc="`linspace` between 0-d tensors.",
+              batch="slices: ends are numbers of the host")
     composite(f"logspace.{_kinds}({_range}, float base=10.0, *, options) -> Tensor", variants=_both,
-              doc="`logspace` between 0-d tensors.")
+              doc="`logspace` between 0-d tensors.",
+              batch="slices: ends are numbers of the host")
 composite("eye(int n, int? m=None, *, options) -> Tensor", variants=_both, ref="numpy.eye",
           doc="The identity matrix.",
           overloads=["eye.m(n, int m, options)",

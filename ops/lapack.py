@@ -22,7 +22,7 @@ op("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False
    doc="The Cholesky factor of Hermitian positive-definite matrices, and where it failed (0: "
        "nowhere).",
    overloads=["linalg_cholesky_ex.L(self, upper, check_errors, L!, info!)"],
-   jvp="cholesky_tangent(self_t, L, upper)", batch="leading",
+   jvp="cholesky_tangent(self_t, L, upper)", batch="matrices",
    autocast={"cpu": "float32"})
 composite("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", variants=_free,
           ref="numpy.linalg.cholesky",
@@ -45,7 +45,7 @@ op("linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -
    **_kernel, nondiff=("pivots", "info"), grad={"A": "lu_factor_backward(grad_LU, LU, pivots)"},
    doc="Both factors of P L U in one matrix, row exchanges (from 1), and the first zero on the "
        "diagonal (0: none).",
-   jvp="twice: it differs between square, wide and tall matrices", batch="leading")
+   jvp="twice: it differs between square, wide and tall matrices", batch="matrices")
 composite("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
           variants=_free,
           doc="Both factors of P L U in one matrix, and row exchanges.")
@@ -101,7 +101,7 @@ op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tens
    **_kernel, nondiff=("info",),
    grad={"A": "inv_backward(grad_inverse, inverse)"}, doc="Inverses, and where it failed.",
    overloads=["linalg_inv_ex.inverse(A, check_errors, inverse!, info!)"],
-   jvp="-inverse.matmul(A_t).matmul(inverse)", batch="leading",
+   jvp="-inverse.matmul(A_t).matmul(inverse)", batch="matrices",
    autocast={"cpu": "float32"})
 composite("linalg_inv(Tensor A) -> Tensor", variants=_free, ref="numpy.linalg.inv",
           doc="Inverses; LinAlgError where a matrix is singular.",
@@ -113,7 +113,7 @@ op("_linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None)
    nondiff=("residuals", "rank", "singular_values"),
    grad={"self, b": "lstsq_backward(grad_solution, self, b, mask)"},
    doc="`linalg.lstsq` with b a matrix.", own=True,
-   jvp="twice: it differs between wide and tall matrices", batch="leading")
+   jvp="twice: it differs between wide and tall matrices", batch="matrices")
 composite("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) "
           "-> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
           variants="function",
@@ -122,7 +122,7 @@ composite("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver
 op("_linalg_pinv(Tensor self, Tensor atol, Tensor rtol, bool hermitian=False) -> Tensor", **_inner,
    grad={"self": "pinv_backward(grad, result, self)"},
    doc="The pseudo-inverse, given tolerances for each matrix.", own=True,
-   jvp="pinv_tangent(self_t, self, result)", batch="leading")
+   jvp="pinv_tangent(self_t, self, result)", batch="matrices")
 for _overload, _arguments in (
     (".atol_rtol_tensor", "*, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False"),
     (".atol_rtol_float", "*, float? atol=None, float? rtol=None, bool hermitian=False"),
@@ -154,7 +154,7 @@ op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", **_kernel,
    grad={"A": "qr_backward(grad_Q, grad_R, Q, R, mode)"},
    doc="Q R = A with Q^H Q = 1 and R upper triangular; mode 'reduced', 'complete' or 'r' (Q is "
        "empty).",
-   jvp="twice: it differs between modes, wide and tall matrices", batch="leading",
+   jvp="twice: it differs between modes, wide and tall matrices", batch="matrices",
    autocast={"cpu": "float32"})
 composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", variants=_both,
           doc="`linalg.qr`.",
@@ -164,12 +164,12 @@ op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", kernel=custom(isa=False), var
    grad={"self": "no_derivative(\"geqrf\")"},
    doc="R above the diagonal, the reflectors of Q below, and their factors.",
    overloads=["geqrf.a(self, a!, tau!)"],
-   batch="leading",
+   batch="matrices",
    autocast={"cpu": "float32"})
 op("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", **_kernel,
    grad={"input, tau": "householder_backward(grad, input, tau)"},
    doc="The first columns of the product of reflectors 1 - tau v v^H, as `geqrf` gives them.",
-   jvp="twice: a tangent of each reflection in turn", batch="leading",
+   jvp="twice: a tangent of each reflection in turn", batch="matrices",
    autocast={"cpu": "float32"})
 composite("orgqr(Tensor self, Tensor input2) -> Tensor", variants=_both,
           doc="`linalg.householder_product`.",
@@ -186,7 +186,7 @@ op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str
    grad={"A": "svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh)"},
    doc="`linalg.svd`; U and Vh are empty if not wanted.",
    overloads=["_linalg_svd.U(A, full_matrices, compute_uv, driver, U!, S!, Vh!)"],
-   jvp="twice: vectors of singular values are given up to a phase", batch="leading")
+   jvp="twice: vectors of singular values are given up to a phase", batch="matrices")
 composite("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor "
           "S, Tensor Vh)", variants=_free,
           doc="U diag(S) Vh = A with orthonormal columns of U, rows of Vh, and falling S.",
@@ -209,7 +209,7 @@ op("_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenva
    jvp={"eigenvalues": "real(eigenvectors.adjoint().matmul(A_t).matmul(eigenvectors).diagonal(0, "
                        "-2, -1))",
         "eigenvectors": "eigh_turn(A_t, eigenvalues, eigenvectors)"},
-   batch="leading")
+   batch="matrices")
 composite("linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
           variants=_free,
           doc="Real eigenvalues, rising, and orthonormal eigenvectors of Hermitian matrices, of "
@@ -226,7 +226,7 @@ op("_linalg_eig(Tensor self, bool compute_v=True) -> (Tensor eigenvalues, Tensor
    grad={"self": "eig_backward(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors, "
                  "self.is_complex())"},
    doc="`linalg.eig`; vectors are empty if not wanted.", own=True,
-   jvp="twice: eigenvectors are given up to a phase", batch="leading")
+   jvp="twice: eigenvectors are given up to a phase", batch="matrices")
 composite("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", variants=_free,
           doc="Complex eigenvalues and eigenvectors of square matrices.",
           autocast={"cpu": "float32"})
@@ -238,7 +238,7 @@ op("linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors
    grad={"self": "no_derivative(\"linalg_ldl_factor_ex\")"},
    nondiff=("pivots", "info"),
    doc="The factors L D L^T (or L D L^H) of symmetric (Hermitian) matrices in LAPACK's form.",
-   batch="leading")
+   batch="matrices")
 composite("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
           variants=_free,
           doc="`ldl_factor_ex`; LinAlgError where it failed.")
@@ -247,7 +247,7 @@ op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False
    grad={"LD": "no_derivative(\"linalg_ldl_solve\")",
          "B": "linalg_ldl_solve(LD.conj(), pivots, grad, hermitian)"},
    doc="X with A X = B from the factors of `ldl_factor`.",
-   jvp={"B": "linalg_ldl_solve(LD, pivots, B_t, hermitian)"}, batch="leading")
+   jvp={"B": "linalg_ldl_solve(LD, pivots, B_t, hermitian)"}, batch="matrices")
 
 # ---- approximations of low rank ----
 
@@ -265,14 +265,14 @@ composite("pca_lowrank(Tensor A, int? q=None, bool center=True, int niter=2) -> 
 op("linalg_det(Tensor A) -> Tensor", **_kernel, grad={"A": "det_backward(grad, result, A)"},
    ref="numpy.linalg.det",
    doc="Determinants.",
-   jvp="result * linalg_solve(A, A_t).diagonal(0, -2, -1).sum(-1)", batch="leading")
+   jvp="result * linalg_solve(A, A_t).diagonal(0, -2, -1).sum(-1)", batch="matrices")
 composite("det(Tensor self) -> Tensor", doc="`linalg.det`.")
 op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", **_kernel, undefined_grads=True,
    grad={"A": "slogdet_backward(grad_sign, grad_logabsdet, A, sign)"},
    doc="The sign (complex: of absolute value 1) of determinants and the logarithm of their size.",
    jvp={"sign": "sign * i_times_imag_of(linalg_solve(A, A_t).diagonal(0, -2, -1).sum(-1))",
         "logabsdet": "real(linalg_solve(A, A_t).diagonal(0, -2, -1).sum(-1))"},
-   batch="leading")
+   batch="matrices")
 composite("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", variants=_both,
           doc="`linalg.slogdet`.")
 composite("logdet(Tensor self) -> Tensor", doc="The logarithm of determinants: NaN where negative.")

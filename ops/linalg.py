@@ -7,7 +7,7 @@ from gen.table import composite, custom, op, update
 op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    grad={"self": "grad.mm(mat2.adjoint())", "mat2": "self.adjoint().mm(grad)"}, ref="numpy.matmul",
    doc="The product of two matrices.",
-   jvp="multilinear", batch="matmul(self, mat2)",
+   jvp="multilinear", batch="batched_mm(self, mat2, batch)",
    autocast="lower")
 op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    grad={"self": "grad.bmm(mat2.adjoint())", "mat2": "self.adjoint().bmm(grad)"},
@@ -23,12 +23,12 @@ op("_matmul(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False), vari
 op("mv(Tensor self, Tensor vec) -> Tensor", kernel=custom(isa=False),
    grad={"self": "outer(grad, vec.conj())", "vec": "self.adjoint().mv(grad)"}, ref="numpy.matmul",
    doc="A matrix times a vector.",
-   jvp="multilinear", batch="matmul(self, vec.unsqueeze(-1)).squeeze(-1)",
+   jvp="multilinear", batch="batched_mv(self, vec)",
    autocast={"accelerator": "lower"})
 op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=custom(isa=False),
    grad={"self": "grad * tensor.conj()", "tensor": "grad * self.conj()"}, ref="numpy.dot",
    doc="The inner product of two vectors; nothing is conjugated.",
-   jvp="multilinear", batch="(self * tensor).sum(-1)",
+   jvp="multilinear", batch="batched_dot(self, tensor)",
    autocast={"accelerator": "promote"})
 op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
    kernel=update(isa=False),

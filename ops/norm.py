@@ -23,9 +23,8 @@ op("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? runnin
         "weight": "per_channel(weight_t, input) * batch_norm_scaled(input, save_mean, "
                   "save_invstd, running_mean, running_var, training, eps)",
         "bias": "per_channel(bias_t, input)"},
-   batch={"input, weight, bias": "batched_batch_norm(input, weight, bias, running_mean, "
-                                 "running_var, training, momentum, eps, batch)",
-          "": "slices: running statistics are written where they lie"})
+   batch="batched_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, "
+         "eps, batch)")
 op("native_batch_norm_backward(Tensor grad_output, Tensor input, Tensor? weight, Tensor? "
    "running_mean, Tensor? running_var, "
    "Tensor save_mean, Tensor save_invstd, bool training, float eps) -> "

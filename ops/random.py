@@ -64,51 +64,54 @@ _drawn = "*, Generator? generator=None, options"
 _drawn_like = f"{_drawn}, MemoryFormat? memory_format=None"
 for _name, _doc in (("rand", "Uniform numbers in [0, 1)."), ("randn", "Standard normal numbers.")):
     composite(f"{_name}(int[] size, {_drawn}) -> Tensor", variants=_function, doc=_doc,
-              overloads=_with_generator(f"{_name}(size, $)"))
+              batch="random", overloads=_with_generator(f"{_name}(size, $)"))
     composite(f"{_name}_like(Tensor self, {_drawn_like}) -> Tensor",
-              variants="function", cpp_out=True, doc=_doc,
+              variants="function", cpp_out=True, doc=_doc, batch="random_like",
               overloads=_with_generator(f"{_name}_like(self, $)", _like))
 composite(f"randint(int high, int[] size, {_drawn}) -> Tensor", variants=_function,
-          doc="Integers in [0, high), int64 by default.",
+          doc="Integers in [0, high), int64 by default.", batch="random",
           overloads=_with_generator("randint(high, size, $)", _int64))
 composite(f"randint.low(int low, int high, int[] size, {_drawn}) -> Tensor", variants=_function,
-          doc="Integers in [low, high), int64 by default.",
+          doc="Integers in [low, high), int64 by default.", batch="random",
           overloads=_with_generator("randint(low, high, size, $)", _int64, "low"))
 composite(f"randint_like(Tensor self, int high, {_drawn_like}) -> Tensor",
-          variants="function", doc="Integers in [0, high).", cpp_out=True,
+          variants="function", doc="Integers in [0, high).", cpp_out=True, batch="random_like",
           overloads=_with_generator("randint_like(self, high, $)", _like))
 composite(f"randint_like.low(Tensor self, int low, int high, {_drawn_like}) -> Tensor",
-          variants="function", doc="Integers in [low, high).", cpp_out=True,
+          variants="function", doc="Integers in [low, high).", cpp_out=True, batch="random_like",
           overloads=_with_generator("randint_like(self, low, high, $)", _like, "low", "dtype"))
 composite(f"randint_like.Tensor(Tensor self, Tensor high, {_drawn_like}) -> Tensor",
           variants="function", cpp_out=True, doc="Integers in [0, high) for a 0-d tensor.",
+          batch="random",
           overloads=_with_generator("randint_like(self, high, $)", _like, "Tensor"))
 composite(f"randperm(int n, {_drawn}) -> Tensor", variants=_function,
-          doc="The numbers below n in random order, int64 by default.",
+          doc="The numbers below n in random order, int64 by default.", batch="random",
           overloads=_with_generator("randperm(n, $)", _int64))
 composite("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
           variants="function method out",
-          doc="1 with the probabilities of self, else 0.")
+          seen_whole=True, batch="random", doc="1 with the probabilities of self, else 0.")
 composite("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+          seen_whole=True, batch="random",
           doc="1 with probability p, else 0, in the shape of self.", cpp_out=True,
           overloads=["bernoulli.float_out(self, p=0.5, generator, out!)"])
 composite("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
           variants="", cpp_out=True,
+          seen_whole=True, batch="random",
           doc="1 with the probabilities of p, else 0, in the shape of self.")
 composite("normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
           variants=_function,
-          doc="Normal numbers of each mean and deviation.",
+          seen_whole=True, batch="random", doc="Normal numbers of each mean and deviation.",
           overloads=["normal.Tensor_Tensor(mean, std, generator)",
                      "normal.Tensor_Tensor_out(mean, std, generator, out!)"])
 composite("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
           variants=_function,
-          doc="Normal numbers of each mean.")
+          seen_whole=True, batch="random", doc="Normal numbers of each mean.")
 composite("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
           variants=_function,
-          doc="Normal numbers of each deviation.")
+          seen_whole=True, batch="random", doc="Normal numbers of each deviation.")
 composite("normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, "
           "options) -> Tensor",
-          variants=_function, doc="Normal numbers of one mean and deviation.")
+          variants=_function, doc="Normal numbers of one mean and deviation.", batch="random")
 composite("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? "
           "generator=None) -> Tensor",
           doc="Indices drawn with the probabilities of each row.", cpp_out=True)
@@ -136,6 +139,9 @@ op("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor",
 
 # ---- dropout ----
 
+composite("_dropout_noise(Tensor self, int[] size, float p, float value) -> Tensor", variants="",
+          seen_whole=True, own=True, batch="random_like",
+          doc="What dropout multiplies with: value with probability p, else 0.")
 op("_scaled_bernoulli_(Tensor(a!) self, float p, float value) -> Tensor(a!)", kernel=update(),
    variants="method inplace",
    grad=_zero, doc="value with probability p, else 0.", own=True,

@@ -45,7 +45,7 @@ op("max(Tensor self) -> Tensor", kernel=custom(), node=1,
    grad={"self": "extreme_backward(grad, self, result, {}, false)"},
    ref="numpy.max", doc="The largest element; NaN where one occurs.",
    overloads=["max.unary_out(self, out!)"],
-   jvp="reduced", batch="self.reshape(batch, -1).amax(1)")
+   jvp="reduced", batch="flattened(self, batch).amax(1)")
 op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), node=0,
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
@@ -60,7 +60,7 @@ op("min(Tensor self) -> Tensor", kernel=custom(), node=1,
    grad={"self": "extreme_backward(grad, self, result, {}, false)"},
    ref="numpy.min", doc="The smallest element; NaN where one occurs.",
    overloads=["min.unary_out(self, out!)"],
-   jvp="reduced", batch="self.reshape(batch, -1).amin(1)")
+   jvp="reduced", batch="flattened(self, batch).amin(1)")
 op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), node=0,
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},

@@ -194,13 +194,16 @@ composite("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool 
           overloads=["to.other(self, other, non_blocking, copy, MemoryFormat? memory_format=None)"])
 composite("type_as(Tensor self, Tensor other) -> Tensor", variants="method",
           doc="`to` the dtype of other.")
-composite("detach(Tensor(a) self) -> Tensor(a)", seen_whole=True,
+composite("detach(Tensor(a) self) -> Tensor(a)", seen_whole=True, batch="leading",
           doc="The same memory outside the graph.")
 composite("detach_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
           doc="Take this tensor out of the graph, in place.")
-composite("lift_fresh(Tensor(a) self) -> Tensor(a)", variants="", seen_whole=True,
+composite("lift_fresh(Tensor(a) self) -> Tensor(a)", variants="", seen_whole=True, batch="leading",
           doc="The tensor itself: how levels see one that was made from Python's numbers.")
 composite("_local_scalar_dense(Tensor self) -> Scalar", variants="", grad="none", seen_whole=True,
+          batch="refused: It looks like you're calling .item() on a Tensor. We don't support vmap "
+                "over calling .item() on a Tensor, please try to rewrite what you're doing with "
+                "other operations.",
           doc="The number that a tensor of one element holds.")
 composite("atleast_1d(Tensor self) -> Tensor", ref="numpy.atleast_1d", variants="function",
           doc="0-d becomes 1-d.")

@@ -259,6 +259,12 @@ RL_API Tensor accumulated_leaf(const Node& accumulator);
 RL_API void set_grad(const Tensor& t, const Tensor& grad);
 // `t.detach_()`.
 RL_API void detach_in_place(const Tensor& t);
+// A transform of a function differentiates by tensors on the memory of its arguments, which are
+// results of nodes of their own; the arguments get gradients through these where they want them.
+RL_API Tensor begin_transform(const Tensor& argument);
+// Whether tensors depend on a leaf, or on such a node that is not among `own`.
+RL_API bool depends_on_others(const std::vector<Tensor>& tensors,
+                              const std::vector<Ref<Node>>& own);
 // Turns an undefined or defined result into one whose backward raises `message`
 // (once_differentiable).
 RL_API Tensor with_backward_error(const Tensor& t, const std::string& message);

@@ -11,6 +11,8 @@ struct RL_API Mode {
   virtual ~Mode();
   // Handles one call; the default way is `return call(op, arguments);`.
   virtual std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) = 0;
+  // The same for a call of a function; as a rule the overload that can say it is looked for.
+  virtual std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments);
   Mode* below = nullptr;
 };
 
@@ -32,8 +34,14 @@ class RL_API ModeScope {
 // autograd and below the modes, and who answers for memory that it does not have.
 struct RL_API SpecialTensor {
   virtual ~SpecialTensor();
-  // Of the special tensors among the arguments the first is asked.
+  // Of the special tensors among the arguments the first of those of the highest level is asked.
   virtual std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) = 0;
+  // The same for a call of a function; as a rule the overload that can say it is looked for.
+  virtual std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments);
+  // Of a tensor that vmap goes through the innermost such vmap (batching.h); 0 for all others.
+  virtual int64_t level() const { return 0; }
+  // A tensor on the same memory, outside the graph.
+  virtual Tensor alias(const Tensor& self) const;
   // Called where the memory of the tensor is wanted: returns, or raises.
   virtual void want_memory() const {}
 };

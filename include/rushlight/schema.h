@@ -71,6 +71,33 @@ struct Rules {
 };
 }  // namespace autocast
 
+// How vmap carries out an op whose arguments have a batch dimension (docs/adding-an-op.md says what
+// the words mean, src/ops/batching.cpp carries them out).
+namespace batching {
+enum class Kind : uint8_t {
+  View,
+  Aligned,
+  Leading,
+  Dims,
+  Fold,
+  Random,
+  RandomLike,
+  Formula,
+  Slices,
+  Refused,
+  Matrices
+};
+// The compiled expression of a rule. Tensors have a batch dimension in front, of size 1 where they
+// lack one, and dimensions are counted behind it; so have results.
+using Formula = std::vector<Value> (*)(const std::vector<Value>& arguments, int64_t batch);
+struct Rule {
+  Kind kind;
+  uint64_t covers;  // a bit for each argument of the function that may have a batch
+  Formula formula = nullptr;
+  const char* reason = nullptr;  // of a refusal
+};
+}  // namespace batching
+
 // A generated C++ function. It may stand for several overloads, which name some of its arguments
 // and leave the rest at their defaults.
 struct OpFunction {
@@ -78,6 +105,8 @@ struct OpFunction {
   ArrayRef<ArgInfo> arguments;
   ArrayRef<OpInfo> overloads;
   autocast::Rules autocast = {};
+  ArrayRef<batching::Rule> batch = {};     // the first that covers what has a batch holds
+  const OpFunction* functional = nullptr;  // of a form that writes to given tensors
 };
 
 // An overload: a row of the registry.

@@ -292,10 +292,10 @@ ROWS = (
     Row("autograd.functional.jacobian", "vectorize", NO_EFFECT, "rows are computed one by one"),
     Row("func.jvp", "strict", NO_EFFECT, "an output that does not depend on an input counts as 0"),
     Row(
-        "func.jacrev func.vmap",
-        "chunk_size _preallocate_and_copy",
+        "_transforms.jacrev",
+        "_preallocate_and_copy",
         NO_EFFECT,
-        "rows are computed one by one",
+        "chunks of rows are joined once",
     ),
     Row("func.jacfwd", "randomness", NO_EFFECT, "columns are computed one by one"),
     # nn

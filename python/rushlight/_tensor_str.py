@@ -230,6 +230,10 @@ def _join(text, suffixes, indent):
 
 def _str(tensor, *, tensor_contents=None):
     """What `repr(tensor)` gives; `tensor_contents` replaces the text of the values."""
+    if level := rushlight._C._batch_level(tensor):
+        depth = rushlight._C._level_depth(level)
+        value = _str(rushlight._C._batch_value(tensor))
+        return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {value}\n)"
     kind = type(tensor)
     plain = kind is rushlight.Tensor or kind is rushlight.nn.Parameter
     prefix = "tensor(" if plain else kind.__name__ + "("

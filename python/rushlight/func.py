@@ -1,8 +1,7 @@
 """Transforms of functions: `grad`, `vjp`, `jvp`, Jacobians, `vmap`, and modules as functions.
 
-They are built on autograd: transforms nest, and a result can be differentiated by what is around
-it. `vmap` calls the function once for each slice and stacks the results: it saves writing, not
-time.
+They are built on autograd: transforms nest in any order, and a result can be differentiated by what
+is around it. `vmap` computes all slices together.
 """
 
 from __future__ import annotations
@@ -14,18 +13,30 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
-from rushlight.autograd.functional import by_columns, by_rows
+from rushlight._transforms import (
+    debug_unwrap,
+    functionalize,
+    grad,
+    grad_and_value,
+    jacrev,
+    vjp,
+)
+from rushlight._vmap import vmap
+from rushlight.autograd.functional import by_columns
 from rushlight.nn.utils import stateless
 from rushlight.utils import _pytree
 
 __all__ = [
+    "debug_unwrap",
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
     "jacfwd",
     "jacrev",
     "jvp",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
@@ -126,70 +137,6 @@ def _split_aux(result, has_aux):
     return result
 
 
-def grad_and_value(func: Callable[..., Any], argnums=0, has_aux: bool = False):
-    """A function that returns the gradient of `func`, a scalar, and its value.
-
-    Args:
-        argnums: which arguments to differentiate by; for a tuple of them the gradient is one.
-        has_aux: func returns (output, aux), and the result is (gradient, (value, aux)).
-    """
-
-    @functools.wraps(func)
-    def wrapped(*args, **kwargs):
-        with _transform():
-            chosen, replaced = _chosen(args, argnums)
-            values, fresh = _fresh(chosen)
-            output, aux = _split_aux(func(*replaced(values), **kwargs), has_aux)
-            if not _is_tensor(output):
-                raise RuntimeError(
-                    "Expected f(*args) passed to grad to return a Tensor, got "
-                    f"{type(output).__name__}"
-                )
-            if output.dim() != 0:
-                raise RuntimeError(
-                    "Expected f(*args) passed to grad to return a scalar tensor, got tensor with "
-                    f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
-                )
-            found = iter(_gradients([output], fresh, [rushlight.ones_like(output)]))
-            result = _pytree.tree_map_only(_C.TensorBase, lambda t: next(found), chosen)
-            result = result[0] if isinstance(argnums, int) else result
-            value = (output, aux) if has_aux else output
-            return _settled((result, value), fresh)
-
-    return wrapped
-
-
-def grad(func: Callable[..., Any], argnums=0, has_aux: bool = False):
-    """A function that returns the gradient of `func`, a scalar (with `has_aux`: and aux)."""
-    both = grad_and_value(func, argnums, has_aux)
-
-    @functools.wraps(func)
-    def wrapped(*args, **kwargs):
-        result, value = both(*args, **kwargs)
-        return (result, value[1]) if has_aux else result
-
-    return wrapped
-
-
-def vjp(func: Callable[..., Any], *primals, has_aux: bool = False):
-    """Return `func(*primals)` and a function from vectors of its form to products vᵀ J."""
-    with _transform():
-        values, fresh = _fresh(primals)
-        output, aux = _split_aux(func(*values), has_aux)
-        outputs, spec = _pytree.tree_flatten(output)
-
-    def product(cotangents, **options):
-        with _transform():
-            vectors = spec.flatten_up_to(cotangents)
-            found = iter(_gradients(outputs, fresh, vectors))
-            result = _pytree.tree_map_only(_C.TensorBase, lambda t: next(found), primals)
-            return _settled(result, fresh)
-
-    with _transform():
-        shown = _settled(output, fresh)
-    return (shown, product, aux) if has_aux else (shown, product)
-
-
 def jvp(
     func: Callable[..., Any], primals, tangents, *, strict: bool = False, has_aux: bool = False
 ):
@@ -211,25 +158,6 @@ def _forward(outputs, inputs, vectors):
     w = [rushlight.zeros_like(o).requires_grad_() for o in outputs]
     rows = _gradients(outputs, inputs, w)
     return _gradients(rows, w, vectors)
-
-
-def jacrev(
-    func: Callable[..., Any],
-    argnums=0,
-    *,
-    has_aux: bool = False,
-    chunk_size=None,
-    _preallocate_and_copy: bool = False,
-):
-    """A function that returns the Jacobian of `func`, computed by rows."""
-
-    def compute(outputs, fresh):
-        def gradients(number, element):
-            return _gradients([element], fresh, [rushlight.ones_like(element)])
-
-        return by_rows(outputs, fresh, gradients)
-
-    return _jacobian(func, argnums, has_aux, compute)
 
 
 def jacfwd(
@@ -274,99 +202,6 @@ def hessian(func: Callable[..., Any], argnums=0):
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-# ---- vmap ----
-
-
-def _dims_of(tree, dims, what):
-    """A dimension or None for each leaf of a tree; `dims` may be a prefix of the tree."""
-    leaves, spec = _pytree.tree_flatten(tree)
-    flat = _pytree._broadcast_to_and_flatten(dims, spec, is_leaf=lambda d: d is None)
-    if flat is None:
-        raise ValueError(
-            f"vmap: {what} is not compatible with the structure of the values: {dims} for {spec}"
-        )
-    return leaves, spec, flat
-
-
-def vmap(
-    func: Callable[..., Any], in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=None
-):
-    """A function that maps `func` over a dimension of its arguments, and stacks the results.
-
-    Args:
-        in_dims: the dimension of each argument, None for those that stay whole.
-        out_dims: where the new dimension of results goes.
-        randomness: "error", "different" or "same" random numbers in every call.
-
-    Raises:
-        ValueError: for sizes that differ, or when nothing is mapped over.
-    """
-    if randomness not in ("error", "different", "same"):
-        raise RuntimeError(
-            "Only allowed values for randomness are 'error', 'different', or 'same'. Got "
-            f"{randomness}"
-        )
-
-    @functools.wraps(func)
-    def wrapped(*args, **kwargs):
-        wanted = tuple(in_dims) if isinstance(in_dims, (list, tuple)) else in_dims
-        if isinstance(wanted, tuple) and len(wanted) != len(args):
-            raise ValueError(
-                f"vmap({getattr(func, '__name__', func)}, in_dims={in_dims}): in_dims is not "
-                f"compatible with the structure of inputs: {len(args)} were given"
-            )
-        leaves, spec, dims = _dims_of(tuple(args), wanted, "in_dims")
-        sizes = set()
-        for value, dim in zip(leaves, dims, strict=True):
-            if dim is None:
-                continue
-            if not _is_tensor(value):
-                raise ValueError(
-                    f"vmap: Got in_dim={dim} for an input but the input is of type "
-                    f"{type(value)}: use None as the respective in_dim"
-                )
-            if not -value.dim() <= dim < value.dim():
-                raise ValueError(
-                    f"vmap: Got in_dim={dim} for some input, but that input is a Tensor of "
-                    f"dimensionality {value.dim()}"
-                )
-            sizes.add(value.size(dim))
-        if len(sizes) != 1:
-            raise ValueError(
-                "vmap: at least one input must have a dimension to map over"
-                if not sizes
-                else f"vmap: Expected all tensors to have the same size in the mapped dimension, "
-                f"got sizes {sorted(sizes)} for the mapped dimension"
-            )
-        state = rushlight.get_rng_state() if randomness == "same" else None
-        results = []
-        for i in range(sizes.pop()):
-            if state is not None:
-                rushlight.set_rng_state(state)
-            call = spec.unflatten(
-                v if d is None else v.select(d, i) for v, d in zip(leaves, dims, strict=True)
-            )
-            results.append(func(*call, **kwargs))
-        if not results:
-            raise ValueError("vmap: the mapped dimension has size 0")
-        return _stacked(results, out_dims)
-
-    return wrapped
-
-
-def _stacked(results, out_dims):
-    _, spec, dims = _dims_of(results[0], out_dims, "out_dims")
-    columns = zip(*(spec.flatten_up_to(r) for r in results), strict=True)
-    out = []
-    for column, dim in zip(columns, dims, strict=True):
-        if not all(map(_is_tensor, column)):
-            raise ValueError(
-                f"vmap: the function must only return Tensors, got type {type(column[0])}"
-            )
-        out.append(column[0] if dim is None else rushlight.stack(column, dim))
-    return spec.unflatten(out)
-
-
 # ---- modules as functions ----
 
 
@@ -402,6 +237,19 @@ def functional_call(
     return stateless._functional_call(
         module, given, args, kwargs, tie_weights=tie_weights, strict=strict
     )
+
+
+def replace_all_batch_norm_modules_(root):
+    """Take the running statistics from all batch normalisations in a module: for `vmap`."""
+    from rushlight.nn.modules.batchnorm import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = None
+            module.running_var = None
+            module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 def stack_module_state(models):

@@ -98,6 +98,7 @@ class CustomOpDef:
         self._fake = None
         self._composite: Any = None  # made of other ops, which record themselves
         self._autograd = None  # called first, with recording
+        self._vmap = None
         self.__name__ = name
         _definitions[self._qualname] = self
         ops._add(namespace, name, self)
@@ -154,8 +155,13 @@ class CustomOpDef:
         self._autograd = _Function.apply
 
     def register_vmap(self, func=None):
-        """Accepted: vmap goes through the op one slice at a time."""
-        return func if func is not None else lambda function: function
+        """Decorates the rule of vmap: `rule(info, in_dims, *args)` returns (output, out_dims)."""
+
+        def register(function):
+            self._vmap = function
+            return function
+
+        return register if func is None else register(func)
 
     def register_torch_dispatch(self, torch_dispatch_class, fn=None, /):
         """Accepted: dispatch modes see what the op is made of."""
@@ -192,6 +198,11 @@ class CustomOpDef:
             bound = inspect.signature(function).bind(*args, **kwargs)
             bound.apply_defaults()
             args = (*bound.args, *bound.kwargs.values())
+        if self._vmap is not None and _C._current_level():
+            from rushlight import _vmap
+
+            if _vmap.level_among(args):
+                return _vmap.by_rule(self._vmap, args, self._qualname)
         if self._autograd is not None and not _AutoDispatchBelowAutograd._inside():
             return self._autograd(*args)
         if self._composite is not None and not self._has_kernel(args):

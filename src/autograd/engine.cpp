@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include <rushlight/batching.h>
 #include <rushlight/ops.h>
 
 #include "core/op_support.h"
@@ -38,9 +39,21 @@ class TensorArray {
   std::unique_ptr<Tensor[]> far_;
 };
 
-bool can_add_into(const Tensor& t) {
+bool can_add_into(const Tensor& t, const Tensor& other) {
   return t.use_count() == 1 && t.storage()->use_count() == 1 &&
-         t.impl()->is_non_overlapping_and_dense();
+         t.impl()->is_non_overlapping_and_dense() && !is_special(other);
+}
+
+// The gradient of an input that may be from outside of vmap.
+Tensor out_of_levels(const Tensor& grad, const Node& node, const Node& input,
+                     const std::vector<int64_t>& kept) {
+  const int64_t level = batching::level_of(grad);
+  if (level == 0 || std::find(kept.begin(), kept.end(), level) != kept.end()) {
+    return grad;
+  }
+  const bool is_leaf = &input.descriptor() == &accumulate_grad_descriptor();
+  return batching::leave_levels(grad, node.sequence(), is_leaf ? 0 : input.sequence(),
+                                is_leaf ? accumulated_leaf(input) : Tensor());
 }
 
 }  // namespace
@@ -306,9 +319,9 @@ void Run::give(State& state, uint32_t output_nr, Tensor grad) {
   Tensor& sum = n > 1 ? state.grads[output_nr] : state.grad;
   if (!sum.defined()) {
     sum = std::move(grad);
-  } else if (!create_graph_ && can_add_into(sum)) {
+  } else if (!create_graph_ && can_add_into(sum, grad)) {
     sum.add_(grad);
-  } else if (!create_graph_ && can_add_into(grad)) {
+  } else if (!create_graph_ && can_add_into(grad, sum)) {
     grad.add_(sum);
     sum = std::move(grad);
   } else {
@@ -420,8 +433,8 @@ void check_for_nan(const Node& node, const Tensor* results, size_t n) {
   const NoGradGuard no_grad;
   for (size_t i = 0; i < n; i++) {
     if (results[i].defined()) {
-      RL_CHECK(!ne(results[i], results[i]).any().item().toBool(), "Function '", node.name(),
-               "' returned nan values in its ", i, "th output.");
+      RL_CHECK(!batching::all_of(ne(results[i], results[i])).any().item().toBool(), "Function '",
+               node.name(), "' returned nan values in its ", i, "th output.");
     }
   }
 }
@@ -532,6 +545,9 @@ void Run::evaluate(uint32_t slot) {
     State& state = states_[next];
     Tensor& result = results.data()[i];
     if (result.defined() && (state.needed || state.first_capture >= 0)) {
+      if (RL_UNLIKELY(is_special(result))) {
+        result = out_of_levels(result, node, *edge.node, kept_levels_);
+      }
       fit_gradient(result, edge.node->output_info(edge.input_nr), node.name(), i);
       if (RL_UNLIKELY(!result.device().is_cpu())) {
         give_across(state, edge.input_nr, std::move(result));

@@ -36,6 +36,9 @@ class Run {
 
   // In this order: the roots, the graph, what is wanted (nothing: all leaves), the run itself.
   void add_root(const Edge& edge, Tensor grad);
+  // A level of vmap that gradients were given a batch of which outputs do not have: it is theirs,
+  // and no gradient is summed over it.
+  void keep_level(int64_t level) { kept_levels_.push_back(level); }
   void discover();
   // The gradient that arrives at `edge` goes to `*result`; with null, the node behind the edge
   // runs.
@@ -87,6 +90,7 @@ class Run {
   const uint64_t number_ = ++count_;
   const bool retain_graph_;
   const bool create_graph_;
+  std::vector<int64_t> kept_levels_;
   bool restricted_ = false;
   std::vector<State> states_;
   std::vector<Ready> ready_;

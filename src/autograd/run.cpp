@@ -1,5 +1,6 @@
 // backward and grad: checks what they are given, makes the gradients that are implied, and starts a
 // run.
+#include <rushlight/batching.h>
 #include <rushlight/ops.h>
 
 #include "autograd/engine.h"
@@ -46,9 +47,15 @@ Tensor implied_gradient(const OutputInfo& info) {
 
 std::vector<Tensor> start(const std::vector<Edge>& roots, std::vector<Tensor> gradients,
                           bool restricted, const std::vector<Edge>& inputs, bool accumulate,
-                          bool retain_graph, bool create_graph) {
+                          bool retain_graph, bool create_graph, TensorList outputs = {}) {
   std::vector<Tensor> results(inputs.size());
   Run run(retain_graph, create_graph);
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const int64_t level = batching::level_of(gradients[i]);
+    if (level != 0 && !batching::has_batch(outputs[i], level)) {
+      run.keep_level(level);
+    }
+  }
   const GradMode mode(create_graph);
   for (size_t i = 0; i < roots.size(); i++) {
     run.add_root(roots[i], std::move(gradients[i]));
@@ -115,7 +122,7 @@ std::vector<Tensor> run_grad(const std::vector<Tensor>& outputs, const std::vect
     wanted.push_back(gradient_edge(input));
   }
   std::vector<Tensor> results = start(edges, std::move(grads), true, wanted, /*accumulate=*/false,
-                                      retain_graph, create_graph);
+                                      retain_graph, create_graph, outputs);
   for (size_t i = 0; !allow_unused && i < results.size(); i++) {
     RL_CHECK(results[i].defined(), "The differentiated Tensor at index ", i,
              " appears to not have been used in the graph. Set allow_unused=True if this is the "

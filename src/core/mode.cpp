@@ -47,6 +47,7 @@ bool take_requires_grad(std::vector<Value>& arguments) {
   return taken;
 }
 
+// Finds the overload of a call.
 template <class Handler>
 std::vector<Value> hand_over(Handler& handler, const OpFunction& function,
                              std::vector<Value> arguments) {
@@ -59,27 +60,42 @@ std::vector<Value> hand_over(Handler& handler, const OpFunction& function,
   return results;
 }
 
+// The special tensor that is asked: of the highest level, the first among equals.
+SpecialTensor* asked_of(const std::vector<Value>& arguments) {
+  SpecialTensor* found = nullptr;
+  for (const Value& v : arguments) {
+    v.for_each_tensor([&](const Tensor& t) {
+      if (is_special(t) && (found == nullptr || t.impl()->special()->level() > found->level())) {
+        found = t.impl()->special();
+      }
+    });
+  }
+  return found;
+}
+
 }  // namespace
+
+std::vector<Value> Mode::take(const OpFunction& function, std::vector<Value> arguments) {
+  return hand_over(*this, function, std::move(arguments));
+}
+std::vector<Value> SpecialTensor::take(const OpFunction& function, std::vector<Value> arguments) {
+  return hand_over(*this, function, std::move(arguments));
+}
 
 std::vector<Value> dispatch_upper(const OpFunction& function, std::vector<Value> arguments) {
   const Popped popped(tls.upper);
-  return hand_over(popped.mode(), function, std::move(arguments));
+  return popped.mode().take(function, std::move(arguments));
 }
 
 std::vector<Value> dispatch_lower(const OpFunction& function, std::vector<Value> arguments) {
   const NoGradGuard no_grad;  // below autograd: the caller records
   if (tls.lower != nullptr) {
     const Popped popped(tls.lower);
-    return hand_over(popped.mode(), function, std::move(arguments));
+    return popped.mode().take(function, std::move(arguments));
   }
-  SpecialTensor* special = nullptr;
-  for (const Value& v : arguments) {
-    v.for_each_tensor([&](const Tensor& t) {
-      special = special == nullptr && t.defined() ? t.impl()->special() : special;
-    });
-  }
+  SpecialTensor* const special = asked_of(arguments);
   RL_CHECK(special != nullptr, "no level and no special tensor handles this call");
-  return hand_over(*special, function, std::move(arguments));
+  return special->take(function, std::move(arguments));
 }
 
 }  // namespace rushlight

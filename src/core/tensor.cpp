@@ -320,12 +320,14 @@ std::string Tensor::toString() const {  // as libtorch names types: CPUFloatType
 // The memory of a special tensor is its own affair: what shares it is what its `detach` gives.
 Tensor detach(const Tensor& self);  // the op
 
+Tensor SpecialTensor::alias(const Tensor& self) const { return rushlight::detach(self); }
+
 namespace {
 
 // A tensor of the same geometry on the same memory, outside the graph.
 Tensor window_on(const Tensor& t, bool share_version) {
   if (RL_UNLIKELY(is_special(t) && tls.see_special)) {
-    return rushlight::detach(t);
+    return t.impl()->special()->alias(t);
   }
   auto impl = TensorImpl::make(t.storage(), t.dtype(), t.device());
   impl->set_storage_offset(t.storage_offset());

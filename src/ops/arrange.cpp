@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 
@@ -152,7 +154,8 @@ Tensor spread_index(const Tensor& self, int64_t d, const Tensor& index, const Te
   }
   if (!index.is_meta() && index.numel() > 0) {
     const int64_t n = self.dim() == 0 ? 1 : self.size(d);
-    RL_CHECK_INDEX(index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < n,
+    RL_CHECK_INDEX(batching::all_of(index).min().item<int64_t>() >= 0 &&
+                       batching::all_of(index).max().item<int64_t>() < n,
                    "index out of range in self");
   }
   if (source.dim() == 0) {

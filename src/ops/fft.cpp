@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 
@@ -494,7 +496,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   y = y.narrow(1, start, end - start);
   envelope = envelope.narrow(1, start, end - start);
   if (!x.is_meta() && envelope.numel() != 0) {
-    const double least = envelope.abs().min().item<double>();
+    const double least = batching::all_of(envelope.abs()).min().item<double>();
     RL_CHECK(least > 1e-11, call, "window overlap add min: ", least);
   }
   y = y / envelope;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 
@@ -22,7 +24,7 @@ Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Te
   RL_CHECK(value.dim() == 0,
            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
            value.dim(), " dimension(s).");
-  if (!grad_enabled() || !value.requires_grad()) {
+  if (!is_special(value) && (!grad_enabled() || !value.requires_grad())) {
     return self.index_fill(dim, index, value.item());
   }
   // Not by index_copy, which would count the gradient of the value twice for an index that occurs
@@ -41,7 +43,7 @@ Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) 
   RL_CHECK(value.dim() == 0,
            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
            value.dim(), " dimension(s).");
-  if (!grad_enabled() || !value.requires_grad()) {
+  if (!is_special(value) && (!grad_enabled() || !value.requires_grad())) {
     return self.masked_fill(mask, value.item());
   }
   return rushlight::where(mask, value.to(self.dtype()), self);
@@ -234,7 +236,7 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
            " overflows the size of a dimension");
   sizes.insert(std::min(a, b), length);
   sizes.insert(std::max(a, b), length);
-  const Tensor result = rushlight::zeros(sizes, self.options());
+  const Tensor result = self.new_zeros(sizes);
   result.diagonal(offset, a, b).copy_(self);
   return result;
 }
@@ -351,8 +353,9 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   if (self.numel() == 0) {
     RL_CHECK(num_classes > 0, "Can not infer total number of classes from empty tensor.");
   } else {
-    RL_CHECK(self.min().item<int64_t>() >= 0, "Class values must be non-negative.");
-    const int64_t most = self.max().item<int64_t>();
+    RL_CHECK(batching::all_of(self).min().item<int64_t>() >= 0,
+             "Class values must be non-negative.");
+    const int64_t most = batching::all_of(self).max().item<int64_t>();
     RL_CHECK(most < std::numeric_limits<int64_t>::max(), "one_hot: a class of value ", most,
              " leaves no number for the classes");
     if (num_classes == -1) {
@@ -364,7 +367,7 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   }
   DimVector sizes = self.sizes();
   sizes.push_back(num_classes);
-  return rushlight::zeros(sizes, self.options()).scatter_(-1, self.unsqueeze(-1), Scalar(1));
+  return self.new_zeros(sizes).scatter_(-1, self.unsqueeze(-1), Scalar(1));
 }
 
 }  // namespace composite
@@ -372,7 +375,9 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
 // ---- derivatives ----
 
 Tensor index_backward(const Tensor& grad, IntArrayRef sizes, const Indices& indices) {
-  return rushlight::zeros(sizes, grad.options()).index_put_(indices, grad, true);
+  const Tensor zeros = rushlight::zeros(sizes, grad.options());
+  return is_special(grad) || is_special(indices) ? zeros.index_put(indices, grad, true)
+                                                 : zeros.index_put_(indices, grad, true);
 }
 
 Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
@@ -391,7 +396,7 @@ Tensor pad_to(const Tensor& t, IntArrayRef sizes) {
   if (t.sizes() == sizes) {
     return t;
   }
-  const Tensor full = rushlight::zeros(sizes, t.options());
+  const Tensor full = t.new_zeros(sizes);
   Tensor part = full;
   for (int64_t d = 0; d < t.dim() && t.dim() == full.dim(); d++) {
     part = part.narrow(d, 0, t.size(d));
@@ -429,7 +434,8 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
     for_self = grad.div(count);
     for_src = for_self.gather(dim, index);
   } else if (reduce == "prod") {
-    RL_CHECK(!self.eq(Scalar(0)).any().item<bool>() && !reached.eq(Scalar(0)).any().item<bool>(),
+    RL_CHECK(!batching::all_of(self.eq(Scalar(0))).any().item<bool>() &&
+                 !batching::all_of(reached.eq(Scalar(0))).any().item<bool>(),
              "scatter_reduce(): the derivative of prod is not defined here for zeros");
     const Tensor whole = grad.mul(result.conj());
     for_self = whole.div(self.conj());

@@ -1,6 +1,8 @@
 // Contracts of the factorisations: what each takes and what comes out. Kernels are in
 // cpu/factorize.cpp, derivatives in lapack_backward.cpp, functions over them in
 // lapack_composites.cpp.
+#include <rushlight/batching.h>
+
 #include "ops/lapack.h"
 
 #include <algorithm>
@@ -123,10 +125,11 @@ void check_info(const char* name, Failure failure, const Tensor& info) {
   if (info.is_meta()) {
     return;
   }
-  const Tensor dense = make_empty(info.sizes(), kInt32, kCPU);
-  copy_raw(dense, info);
+  const Tensor all = batching::all_of(info);
+  const Tensor dense = make_empty(all.sizes(), kInt32, kCPU);
+  copy_raw(dense, all);
   const int32_t* codes = dense.data<int32_t>();
-  for (int64_t i = 0; i < info.numel(); i++) {
+  for (int64_t i = 0; i < all.numel(); i++) {
     if (codes[i] != 0) {
       const std::string batch = info.dim() == 0 ? "" : str("(Batch element ", i, "): ");
       throw LinAlgError(str(name, ": ", batch, failure_text(failure, codes[i])));

@@ -3,6 +3,8 @@
 // up to a phase (vectors of svd and eig), the loss must not depend on it.
 #include <algorithm>
 
+#include <rushlight/batching.h>
+
 #include "ops/derivatives.h"
 #include "ops/lapack.h"
 
@@ -292,7 +294,7 @@ Tensor det_backward(const Tensor& grad, const Tensor& det, const Tensor& A) {
     return zeros_like(A);
   }
   const Tensor factor = grad.unsqueeze(-1).unsqueeze(-1);
-  const bool singular = !det.is_meta() && det.eq(0).any().item<bool>();
+  const bool singular = !det.is_meta() && batching::all_of(det.eq(0)).any().item<bool>();
   if (!singular) {
     const Tensor unit = square_eye(n, A).expand(A.sizes());
     return solve(A.adjoint(), factor * det.conj().unsqueeze(-1).unsqueeze(-1) * unit);

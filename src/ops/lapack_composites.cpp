@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/lapack.h"
@@ -215,7 +217,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& self, cons
       rushlight::_linalg_lstsq(self, vectors ? b.unsqueeze(-1) : b, rcond, driver);
   // Residuals are given where all matrices have full rank.
   if (residuals.numel() != 0 && rank.numel() != 0 && !rank.is_meta() &&
-      rank.lt(self.size(-1)).any().item<bool>()) {
+      batching::all_of(rank.lt(self.size(-1))).any().item<bool>()) {
     residuals = nothing_like(residuals);
   }
   return {vectors ? x.squeeze(-1) : x, residuals, rank, values};

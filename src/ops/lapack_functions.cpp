@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/lapack.h"
@@ -254,7 +256,7 @@ Tensor linalg_matrix_exp(const Tensor& self) {
     const Tensor size = self.detach().abs().sum(-2).amax(-1);
     const Tensor wanted = (size / 5.371920351148152).log2().ceil().clamp(0, 1100);
     doublings = where(size.isfinite(), wanted, 0).unsqueeze(-1).unsqueeze(-1);
-    most = static_cast<int64_t>(doublings.max().item<double>());
+    most = static_cast<int64_t>(batching::all_of(doublings).max().item<double>());
   }
   const Tensor a = most == 0 ? self : self * (-doublings).exp2();
   constexpr double b[] = {1.0,
@@ -282,7 +284,8 @@ Tensor linalg_matrix_exp(const Tensor& self) {
   Tensor result = std::get<0>(rushlight::linalg_solve_ex(even - odd, even + odd));
   for (int64_t i = 0; i < most; i++) {
     const Tensor squared = result.matmul(result);
-    result = self.dim() == 2 ? squared : where(doublings.gt(i), squared, result);
+    result =
+        self.dim() == 2 && !is_special(self) ? squared : where(doublings.gt(i), squared, result);
   }
   return result;
 }

@@ -2,6 +2,8 @@
 #include <cmath>
 #include <numbers>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
@@ -204,7 +206,7 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tens
                  ")) that is different to the input size (torch.Size(", self.sizes(),
                  ")) is deprecated. Please ensure they have the same size.");
   if (self.numel() != 0 && !self.is_meta()) {
-    const auto [low, high] = rushlight::aminmax(self.detach());
+    const auto [low, high] = rushlight::aminmax(batching::all_of(self.detach()));
     const bool fits = low.item<double>() >= 0 && high.item<double>() <= 1;
     RL_CHECK(fits, "all elements of input should be between 0 and 1");
   }
@@ -259,7 +261,7 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full,
                          double eps, int64_t reduction) {
   check_reduction(reduction);
-  RL_CHECK_VALUE(var.is_meta() || !var.lt(0).any().item().toBool(),
+  RL_CHECK_VALUE(var.is_meta() || !batching::all_of(var.lt(0)).any().item().toBool(),
                  "var has negative entry/entries");
   Tensor spread = var;
   if (var.dim() == 0) {

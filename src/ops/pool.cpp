@@ -2,6 +2,8 @@
 // that are pooled.
 #include <limits>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 
@@ -360,7 +362,7 @@ Tensor put_back(const char* name, int64_t dims, const Tensor& self, const Tensor
     RL_CHECK(area >= 0, name, ": the image is too large");
   }
   if (indices.numel() != 0 && !indices.is_meta()) {
-    const auto [low, high] = rushlight::aminmax(indices);
+    const auto [low, high] = rushlight::aminmax(batching::all_of(indices));
     const int64_t least = low.item<int64_t>();
     const int64_t most = high.item<int64_t>();
     RL_CHECK(least >= 0 && most < area, "Found an invalid max index: ", most >= area ? most : least,

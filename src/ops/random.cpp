@@ -2,6 +2,8 @@
 // multinomial.
 #include <cmath>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "kernels/random.h"
 #include "ops/contracts.h"
@@ -177,7 +179,8 @@ Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
 }
 
 Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator) {
-  RL_CHECK(std.numel() == 0 || std.is_meta() || std.detach().ge(0).all().item().toBool(),
+  RL_CHECK(std.numel() == 0 || std.is_meta() ||
+               batching::all_of(std.detach().ge(0)).all().item().toBool(),
            "normal expects all elements of std >= 0.0");
   const Tensor z = make_empty(broadcast_sizes(mean.sizes(), std.sizes()),
                               promote_types(mean.dtype(), std.dtype()), mean.device());
@@ -212,10 +215,10 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement,
     sizes[sizes.size() - 1] = num_samples;
     return make_empty(sizes, kInt64, p.device());
   }
-  RL_CHECK(p.isfinite().logical_and(p.ge(0)).all().item().toBool(),
+  RL_CHECK(batching::all_of(p.isfinite().logical_and(p.ge(0))).all().item().toBool(),
            "probability tensor contains either `inf`, `nan` or element < 0");
   const Tensor total = p.sum(-1, true);
-  RL_CHECK(total.ne(0).all().item().toBool(),
+  RL_CHECK(batching::all_of(total.ne(0)).all().item().toBool(),
            "invalid multinomial distribution (sum of probabilities <= 0)");
   if (!replacement || num_samples == 1) {
     // The smallest of exponential waiting times of rates p: each wins with its probability.
@@ -236,18 +239,12 @@ void check_p(double p) {
 // What the input is multiplied with: 0 or 1 / (1 - p), of the shape of the input or of its first
 // two dimensions.
 Tensor noise_for(const Tensor& input, double p, bool whole_channels, double value) {
-  Tensor noise;
+  DimVector sizes(input.sizes());
   if (whole_channels) {
     RL_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
-    DimVector sizes(input.sizes());
-    for (size_t d = 2; d < sizes.size(); d++) {
-      sizes[d] = 1;
-    }
-    noise = make_empty(sizes, input.dtype(), input.device());
-  } else {
-    noise = make_empty_like(input, input.dtype());
+    std::fill(sizes.begin() + 2, sizes.end(), 1);
   }
-  return noise._scaled_bernoulli_(1 - p, value);
+  return rushlight::_dropout_noise(input, sizes, 1 - p, value);
 }
 
 bool does_nothing(const Tensor& input, double p, bool train) {
@@ -316,6 +313,13 @@ Tensor& alpha_drop_(const Tensor& self, double p, bool train, bool whole_channel
 }
 
 }  // namespace
+
+Tensor _dropout_noise(const Tensor& self, IntArrayRef size, double p, double value) {
+  const bool alike = self.sizes() == size;
+  const Tensor noise =
+      alike ? make_empty_like(self, self.dtype()) : make_empty(size, self.dtype(), self.device());
+  return noise._scaled_bernoulli_(p, value);
+}
 
 Tensor dropout(const Tensor& input, double p, bool train) { return drop(input, p, train, false); }
 Tensor& dropout_(const Tensor& self, double p, bool train) { return drop_(self, p, train, false); }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 
@@ -346,7 +348,7 @@ Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& resul
     return grad;
   }
   const Tensor wide = expand_reduced(grad, self.sizes(), dim, keepdim);
-  if (!self.detach().eq(Scalar(0)).any().item<bool>()) {
+  if (!batching::all_of(self.detach().eq(Scalar(0))).any().item<bool>()) {
     return wide.mul(expand_reduced(result, self.sizes(), dim, keepdim).conj()).div(self.conj());
   }
   // Reduced dimensions go last and become one.

@@ -1,6 +1,8 @@
 // Scans above the kernels: contracts and derivatives.
 #include <cmath>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
@@ -74,7 +76,7 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, const Tensor& re
   }
   const Tensor zero = self.detach().eq(Scalar(0));
   const Tensor weighted = reverse_cumsum(grad.mul(result.conj()), dim);
-  if (!zero.any().item<bool>()) {
+  if (!batching::all_of(zero).any().item<bool>()) {
     return weighted.div(self.conj());
   }
   if (grad_enabled()) {
@@ -101,7 +103,7 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
   // sum over later k of grad[k] * exp(self - result[k])
   const Tensor known = result.detach();
   const Tensor top = known.amax(dim, true);
-  if (known.sub(top).min().item<double>() > -80) {
+  if (batching::all_of(known.sub(top)).min().item<double>() > -80) {
     return reverse_cumsum(grad.mul(top.sub(result).exp()), dim).mul(self.sub(top).exp());
   }
   // The results differ by more than exp can span: in logarithms, positive and negative parts apart.

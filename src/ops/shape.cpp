@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/geometry.h"
@@ -344,6 +346,7 @@ std::vector<Tensor> atleast_3d_Sequence(TensorList tensors) {
 // ---- questions ----
 
 bool is_nonzero(const Tensor& self) {
+  batching::refuse_control_flow(self);
   RL_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   RL_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
   return self.item().toBool();
@@ -395,7 +398,11 @@ Tensor& become(const char* op, const char* overload, const Tensor& self, const V
   check_inplace(op, self, grad_enabled() && grad_wanted(self));
   TensorImpl& impl = *self.impl();
   const uint32_t version = impl.version();
-  if (RL_UNLIKELY(seen_below(self))) {
+  if (RL_UNLIKELY(batching::level_of(self) != 0)) {
+    const Tensor made = view(self);
+    batching::take_value(self, made);
+    take_history(self, made);
+  } else if (RL_UNLIKELY(seen_below(self))) {
     Tensor recorded;
     if (grad_enabled() && grad_wanted(self)) {
       struct Lower {

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 
@@ -30,7 +32,7 @@ Tensor quantile_of(const char* name, const Tensor& self, const Tensor& q,
            name,
            "() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ",
            interpolation);
-  RL_CHECK(q.is_meta() || q.ge(0).logical_and(q.le(1)).all().item<bool>(), name,
+  RL_CHECK(q.is_meta() || batching::all_of(q.ge(0).logical_and(q.le(1))).all().item<bool>(), name,
            "() q values must be in the range [0, 1]");
   const bool number = self.dim() == 0;  // a row of one element; it has no dimension to keep
   const Tensor rows = with_last(number ? self.reshape({1}) : self, dim);
@@ -124,8 +126,8 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
     RL_CHECK(w.numel() == n, "cov(): expected ", which,
              " to have the same numel as there are observations in the input but got ", w.numel(),
              " != ", n);
-    RL_CHECK(n == 0 || w.is_meta() || w.min().item<double>() >= 0, "cov(): ", which,
-             " cannot be negative");
+    RL_CHECK(n == 0 || w.is_meta() || batching::all_of(w).min().item<double>() >= 0,
+             "cov(): ", which, " cannot be negative");
   };
   Tensor w;
   if (fweights.defined()) {
@@ -144,7 +146,7 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
   if (aweights.defined() && correction != 0) {
     freedom = total - (w * aweights.reshape({-1})).sum() / total * correction;
   }
-  if (!freedom.is_meta() && freedom.item<double>() <= 0) {
+  if (!freedom.is_meta() && batching::all_of(freedom).min().item<double>() <= 0) {
     warn(
         "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
         "observations.");

@@ -47,6 +47,7 @@ void init_profiler(PyObject* module);   // profiler.cpp
 void init_dlpack(PyObject* module);     // dlpack.cpp
 void add_dispatch_methods();            // dispatch.cpp: _make_wrapper_subclass
 void init_dispatch(PyObject* module);   // dispatch.cpp: TorchDispatchMode
+void init_batching(PyObject* module);   // batching.cpp: levels of vmap and of gradients
 
 // Bindings that live with what they bind.
 void add_autograd();  // autograd.cpp: methods of TensorBase

@@ -5,6 +5,7 @@
 // comes back as a view of itself, and what is marked non-differentiable leaves the graph.
 #include <algorithm>
 
+#include <rushlight/batching.h>
 #include <rushlight/function.h>
 #include <rushlight/ops.h>
 
@@ -231,10 +232,31 @@ PyObject* apply_with_defaults(PyObject* cls, PyObject* const* args, Py_ssize_t n
       apply(cls, PySequence_Fast_ITEMS(items.get()), PyTuple_GET_SIZE(items.get()), nullptr));
 }
 
+// In vmap a function may bring its own rule: null where it goes through the function itself.
+PyObject* apply_in_vmap(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
+  static PyObject* apply_function = nullptr;
+  const Object tuple = Object::check(PyTuple_New(n));
+  for (Py_ssize_t i = 0; i < n; i++) {
+    PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(args[i]));
+  }
+  PyObject* result = check(PyObject_CallFunctionObjArgs(
+      imported(apply_function, "rushlight._vmap", "apply_function"), cls, tuple.get(), nullptr));
+  if (result == Py_NotImplemented) {
+    Py_DECREF(result);
+    return nullptr;
+  }
+  return result;
+}
+
 PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n_positional, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     if (RL_UNLIKELY(leaves_out_defaults(cls, n_positional, kwnames))) {
       return apply_with_defaults(cls, args, n_positional, kwnames);
+    }
+    if (RL_UNLIKELY(batching::current_level() != 0)) {
+      if (PyObject* result = apply_in_vmap(cls, args, n_positional)) {
+        return result;
+      }
     }
     const Py_ssize_t n = n_positional + (kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames));
     std::vector<Tensor> inputs;

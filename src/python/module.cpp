@@ -63,6 +63,7 @@ void init(PyObject* module) {
   init_autocast(module);
   init_calls(module);
   init_dispatch(module);
+  init_batching(module);
   init_profiler(module);
   init_dlpack(module);
   init_nn_module(module);

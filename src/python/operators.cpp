@@ -1,6 +1,7 @@
 // Operators of Tensor: number slots and comparisons. They call the op directly; no parser stands
 // between, for two tensors or a tensor and a number. Whatever else is on the other side gets its
 // turn by NotImplemented.
+#include <rushlight/batching.h>
 #include <rushlight/ops.h>
 
 #include "python/bindings.h"
@@ -201,6 +202,7 @@ int nb_bool(PyObject* self) {
       return;
     }
     const Tensor& t = unwrap(self);
+    batching::refuse_control_flow(t);
     RL_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
     RL_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
     result = t.item().toBool();

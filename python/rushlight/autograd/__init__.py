@@ -183,20 +183,19 @@ def grad(
 
 
 def _batched(run, gradients, retain):
-    sizes = {g.shape[0] for g in gradients if g is not None}
-    if len(sizes) != 1:
-        raise RuntimeError(
-            f"is_grads_batched=True expects gradients with one common batch size, got "
-            f"{sorted(sizes)}"
-        )
-    n = sizes.pop()
-    rows = [
-        run(tuple(None if g is None else g[i] for g in gradients), retain or i + 1 < n)
-        for i in range(n)
-    ]
-    return tuple(
-        None if column[0] is None else rushlight.stack(column) for column in zip(*rows, strict=True)
-    )
+    """Backward of a batch of gradients at once."""
+    from rushlight._vmap import vmap
+
+    defined = []
+
+    def one(*rows):
+        given = iter(rows)
+        results = run(tuple(None if g is None else next(given) for g in gradients), retain)
+        defined.extend(r is not None for r in results)
+        return tuple(r for r in results if r is not None)
+
+    found = iter(vmap(one, randomness="different")(*(g for g in gradients if g is not None)))
+    return tuple(next(found) if d else None for d in defined)
 
 
 if TYPE_CHECKING:

@@ -220,6 +220,22 @@ class _NamedTuple:
 
 namedtuple = _NamedTuple
 
+
+class _Results:
+    """Stands for the named results of ops in SUPPORTED_NODES."""
+
+
+_RESULTS = ".return_types"
+
+
+def _results_flatten(value):
+    return list(value), type(value)
+
+
+def _results_unflatten(values, context):
+    return context(values)
+
+
 register_pytree_node(
     list, _list_flatten, _list_unflatten, flatten_with_keys_fn=_list_flatten_with_keys
 )
@@ -250,6 +266,12 @@ register_pytree_node(
 register_pytree_node(
     deque, _deque_flatten, _deque_unflatten, flatten_with_keys_fn=_list_flatten_with_keys
 )
+register_pytree_node(
+    _Results,
+    _results_flatten,
+    _results_unflatten,
+    flatten_with_keys_fn=_list_flatten_with_keys,
+)
 
 
 def is_namedtuple_class(cls):
@@ -267,6 +289,8 @@ def _get_node_type(tree):
     cls = type(tree)
     if cls not in SUPPORTED_NODES and is_namedtuple_class(cls):
         return _NamedTuple
+    if issubclass(cls, tuple) and cls.__module__.endswith(_RESULTS):
+        return _Results
     return cls
 
 

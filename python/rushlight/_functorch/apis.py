@@ -1,0 +1,23 @@
+"""The transforms, and `vmap` by a number of chunks."""
+
+from __future__ import annotations
+
+import functools
+
+from rushlight._vmap import inputs_of
+from rushlight.func import grad, grad_and_value, vmap
+
+__all__ = ["chunk_vmap", "grad", "grad_and_value", "vmap"]
+
+
+def chunk_vmap(func, in_dims=0, out_dims=0, randomness: str = "error", chunks: int = 2):
+    """`vmap` that computes the slices in a number of chunks, one after the other."""
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        batch = inputs_of(func, in_dims, args)[3]
+        size = max(-(-batch // chunks), 1)
+        mapped = vmap(func, in_dims, out_dims, randomness, chunk_size=size)
+        return mapped(*args, **kwargs)
+
+    return wrapped

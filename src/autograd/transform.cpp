@@ -1,0 +1,65 @@
+// What transforms of functions (grad, vjp, jacobians) differentiate by.
+#include <unordered_set>
+
+#include <rushlight/autograd.h>
+
+#include "core/op_support.h"
+
+namespace rushlight {
+
+namespace {
+void pass_on(Node& node, const Tensor* grads, Tensor* result) {
+  if (node.wants(0)) {
+    result[0] = grads[0];
+  }
+}
+constexpr NodeDescriptor transform_descriptor = {"TransformInputBackward0", pass_on, false};
+}  // namespace
+
+Tensor begin_transform(const Tensor& argument) {
+  RL_CHECK(is_floating(argument.dtype()) || argument.is_complex(),
+           "only Tensors of floating point dtype can require gradients");
+  Tensor out = argument.tensor_data();
+  auto node = Ref<Node>::steal(new Node(&transform_descriptor));
+  if (argument.requires_grad()) {
+    node->add_edge(argument);
+  }
+  set_history(out, node);
+  return out;
+}
+
+bool depends_on_others(const std::vector<Tensor>& tensors, const std::vector<Ref<Node>>& own) {
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> waiting;
+  std::vector<Ref<Node>> held;
+  const auto see = [&](const Node* node) {
+    if (node != nullptr && seen.insert(node).second) {
+      waiting.push_back(node);
+    }
+  };
+  std::unordered_set<const Node*> known;
+  for (const Ref<Node>& node : own) {
+    known.insert(node.get());
+  }
+  for (const Tensor& t : tensors) {
+    if (!t.defined() || !t.requires_grad()) {
+      continue;
+    }
+    held.push_back(gradient_edge(t).node);
+    see(held.back().get());
+  }
+  while (!waiting.empty()) {
+    const Node* node = waiting.back();
+    waiting.pop_back();
+    if (&node->descriptor() == &accumulate_grad_descriptor() ||
+        (&node->descriptor() == &transform_descriptor && !known.contains(node))) {
+      return true;
+    }
+    for (const Edge& edge : node->edges()) {
+      see(edge.node.get());
+    }
+  }
+  return false;
+}
+
+}  // namespace rushlight

@@ -1,0 +1,431 @@
+// Functions of the expressions of `batch=`: moves of the batch, and ops of which slices are put
+// side by side in a way of their own.
+#include "ops/batch_formulas.h"
+
+#include <algorithm>
+#include <map>
+
+#include <rushlight/reduction.h>
+
+#include "core/op_support.h"
+
+namespace rushlight {
+
+// ---- moves of the batch ----
+
+Tensor first_of(const Tensor& t) { return t.select(0, 0); }
+
+Tensor whole(const Tensor& t, int64_t batch) {
+  if (!t.defined() || t.size(0) == batch) {
+    return t;
+  }
+  DimVector sizes(t.sizes());
+  sizes[0] = batch;
+  return t.expand(sizes);
+}
+
+Tensor joined(const Tensor& t, int64_t dim, int64_t batch) {
+  return t.defined() ? whole(t, batch).movedim(0, dim).flatten(dim, dim + 1) : t;
+}
+
+Tensor unjoined(const Tensor& t, int64_t dim, int64_t batch) {
+  if (!t.defined()) {
+    return t;
+  }
+  RL_CHECK(batch > 0, "vmap: this op needs a batch of at least one slice");
+  return t.unflatten(dim, {batch, t.size(dim) / batch}).movedim(dim, 0);
+}
+
+DimVector times(IntArrayRef sizes, int64_t dim, int64_t batch) {
+  DimVector out(sizes);
+  out[static_cast<size_t>(dim)] *= batch;
+  return out;
+}
+
+Tensor flattened(const Tensor& t, int64_t batch) {
+  const Tensor all = whole(t, batch);
+  return all.dim() == 1 ? all.unsqueeze(1) : all.flatten(1);
+}
+
+Tensor with_dims(const Tensor& t, int64_t rank) {
+  Tensor out = t;
+  while (out.dim() <= rank) {
+    out = out.unsqueeze(1);
+  }
+  return out;
+}
+
+// ---- indices ----
+
+Tensor wrapped(const Tensor& index, int64_t size) {
+  return where(index.ge(0), index, index + size);
+}
+
+Tensor along(const Tensor& index, int64_t dim, const Tensor& like, int64_t batch) {
+  const int64_t n = index.dim() > 1 ? index.size(1) : 1;
+  const int64_t at = wrap_dim(dim, like.dim());
+  DimVector sizes(like.sizes());
+  sizes[0] = batch;
+  sizes[static_cast<size_t>(at)] = n;
+  DimVector ones(sizes.size(), 1);
+  ones[0] = batch;
+  ones[static_cast<size_t>(at)] = n;
+  return wrapped(whole(index, batch), like.size(at)).reshape(ones).expand(sizes);
+}
+
+Tensor shifted(const Tensor& indices, int64_t batch, int64_t rows) {
+  const Tensor start = arange(batch, indices.options()) * rows;
+  DimVector sizes(static_cast<size_t>(indices.dim()), 1);
+  sizes[0] = batch;
+  return whole(indices, batch) + start.reshape(sizes);
+}
+
+std::vector<Tensor> filled(TensorList tensors, int64_t batch) {
+  int64_t rank = 0;
+  for (const Tensor& t : tensors) {
+    rank = std::max(rank, t.dim());
+  }
+  std::vector<Tensor> out;
+  for (const Tensor& t : tensors) {
+    if (t.dim() == rank || t.dim() != 2 || t.numel() > 0) {
+      out.push_back(whole(t, batch));
+    }
+  }
+  return out;
+}
+
+namespace {
+
+bool is_mask(const Tensor& index) { return index.dtype() == kBool || index.dtype() == kUInt8; }
+
+// Dimensions of a slice that are indexed, with their indices; a mask is those of its true elements.
+std::map<int64_t, Tensor> places_of(const std::vector<std::optional<Tensor>>& indices) {
+  std::map<int64_t, Tensor> found;
+  int64_t dim = 0;
+  for (const std::optional<Tensor>& index : indices) {
+    if (!index || !index->defined()) {
+      dim++;
+    } else if (is_mask(*index)) {
+      RL_CHECK(index->size(0) == 1,
+               "vmap: It looks like you're indexing with a mask whose true elements differ in "
+               "number from slice to slice: vmap does not support ops of dynamic shape");
+      for (const Tensor& i : index->squeeze(0).nonzero().unbind(1)) {
+        found[dim++] = i.unsqueeze(0);
+      }
+    } else {
+      found[dim++] = *index;
+    }
+  }
+  return found;
+}
+
+struct Fronted {
+  Tensor self;                                 // indexed dimensions behind the batch
+  DimVector order;                             // where its dimensions, but for the batch, came from
+  std::vector<std::optional<Tensor>> indices;  // the batch's, then those of the dimensions
+  int64_t start;  // where the block of indexed dimensions stands in a slice of the result
+  int64_t block;  // how many dimensions it has
+};
+
+Fronted fronted(const Tensor& self, const std::vector<std::optional<Tensor>>& indices,
+                int64_t batch) {
+  const std::map<int64_t, Tensor> places = places_of(indices);
+  Fronted out;
+  int64_t rank = 1;
+  DimVector moved = {0};
+  for (const auto& [dim, index] : places) {
+    out.order.push_back(dim);
+    moved.push_back(dim + 1);
+    rank = std::max(rank, index.dim());
+  }
+  for (int64_t d = 0; d + 1 < self.dim(); d++) {
+    if (!places.contains(d)) {
+      out.order.push_back(d);
+      moved.push_back(d + 1);
+    }
+  }
+  const int64_t first = places.begin()->first;
+  const bool adjacent = places.rbegin()->first - first + 1 == static_cast<int64_t>(places.size());
+  DimVector slots(static_cast<size_t>(rank), 1);
+  slots[0] = batch;
+  out.indices.emplace_back(arange(batch, self.options().dtype(kInt64)).reshape(slots));
+  for (const auto& [dim, index] : places) {
+    out.indices.emplace_back(with_dims(index, rank - 1));
+  }
+  out.self = whole(self, batch).permute(moved);
+  out.start = adjacent ? first : 0;
+  out.block = rank - 1;
+  return out;
+}
+
+DimVector range_of(int64_t start, int64_t count) {
+  DimVector out;
+  for (int64_t i = 0; i < count; i++) {
+    out.push_back(start + i);
+  }
+  return out;
+}
+
+}  // namespace
+
+Tensor batched_index(const Tensor& self, const std::vector<std::optional<Tensor>>& indices,
+                     int64_t batch) {
+  const Fronted f = fronted(self, indices, batch);
+  return index(f.self, f.indices).movedim(range_of(1, f.block), range_of(f.start + 1, f.block));
+}
+
+Tensor batched_index_put(const Tensor& self, const std::vector<std::optional<Tensor>>& indices,
+                         const Tensor& values, bool accumulate, int64_t batch) {
+  // A mask of each slice and one value: whatever the number of true elements, this is a choice.
+  if (indices.size() == 1 && indices[0] && indices[0]->dtype() == kBool && values.dim() == 1 &&
+      !accumulate) {
+    Tensor mask = *indices[0];
+    while (mask.dim() < self.dim()) {
+      mask = mask.unsqueeze(-1);
+    }
+    return where(mask, with_dims(values, self.dim() - 1).to(self.dtype()), whole(self, batch));
+  }
+  const Fronted f = fronted(self, indices, batch);
+  DimVector shape;
+  for (const std::optional<Tensor>& i : f.indices) {
+    shape = broadcast_sizes(shape, i->sizes());
+  }
+  const auto count = static_cast<int64_t>(f.indices.size());
+  DimVector target = {batch};
+  for (int64_t d = count; d < count + f.start; d++) {
+    target.push_back(f.self.size(d));
+  }
+  for (size_t d = 1; d < shape.size(); d++) {
+    target.push_back(shape[d]);
+  }
+  for (int64_t d = count + f.start; d < f.self.dim(); d++) {
+    target.push_back(f.self.size(d));
+  }
+  const Tensor given = with_dims(values, static_cast<int64_t>(target.size()) - 1)
+                           .expand(target)
+                           .movedim(range_of(f.start + 1, f.block), range_of(1, f.block));
+  const Tensor out = index_put(f.self, f.indices, given, accumulate);
+  DimVector back(f.order.size() + 1);
+  for (size_t i = 0; i < f.order.size(); i++) {
+    back[static_cast<size_t>(f.order[i]) + 1] = static_cast<int64_t>(i) + 1;
+  }
+  return out.permute(back);
+}
+
+Tensor batched_put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate,
+                   int64_t batch) {
+  const int64_t size = product(self.sizes().slice(1, self.dim() - 1));
+  const Tensor places = shifted(wrapped(index, size), batch, size);
+  return whole(self, batch).contiguous().put(places, whole(source, batch), accumulate);
+}
+
+Tensor batched_searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32,
+                            bool right, std::optional<std::string_view> side, const Tensor& sorter,
+                            int64_t batch) {
+  const auto dense = [&](const Tensor& t) {
+    return t.defined() ? whole(t, batch).contiguous() : t;
+  };
+  const bool one = sorted_sequence.dim() == 2;  // one sequence a slice, for values of any shape
+  const Tensor values = one ? flattened(self, batch).contiguous() : dense(self);
+  const Tensor out =
+      searchsorted(dense(sorted_sequence), values, out_int32, right, side, dense(sorter));
+  DimVector sizes(self.sizes());
+  sizes[0] = batch;
+  return one ? out.reshape(sizes) : out;
+}
+
+Tensor batched_embedding_backward(const Tensor& grad_output, const Tensor& indices,
+                                  int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq,
+                                  int64_t batch) {
+  // One table of all slices; the rows of padding are set to 0 behind.
+  const Tensor rows = shifted(indices, batch, num_weights);
+  const Tensor out = unjoined(embedding_dense_backward(whole(grad_output, batch), rows,
+                                                       num_weights * batch, -1, scale_grad_by_freq),
+                              0, batch);
+  if (padding_idx >= 0) {
+    out.select(1, padding_idx).zero_();
+  }
+  return out;
+}
+
+// ---- products ----
+
+namespace {
+void check_rank(const char* op, const Tensor& t, int64_t rank) {
+  RL_CHECK(t.dim() == rank + 1, "Shape mismatch: Got incorrect dims for ", op,
+           ": expected a tensor of ", rank, " dimensions, got ", t.dim() - 1);
+}
+}  // namespace
+
+Tensor batched_mv(const Tensor& self, const Tensor& vec) {
+  check_rank("mv", self, 2);
+  check_rank("mv", vec, 1);
+  return self.matmul(vec.unsqueeze(-1)).squeeze(-1);
+}
+
+Tensor batched_dot(const Tensor& self, const Tensor& tensor) {
+  check_rank("dot", self, 1);
+  check_rank("dot", tensor, 1);
+  RL_CHECK(self.size(1) == tensor.size(1), "inconsistent tensor size, expected tensor [",
+           self.size(1), "] and src [", tensor.size(1), "] to have the same number of elements");
+  return (self * tensor).sum(-1);
+}
+
+Tensor batched_mm(const Tensor& self, const Tensor& mat2, int64_t batch) {
+  check_rank("mm", self, 2);
+  check_rank("mm", mat2, 2);
+  if (mat2.size(0) == 1 && batch != 1) {  // rows of all slices meet one matrix
+    return whole(self, batch).flatten(0, 1).mm(mat2.squeeze(0)).unflatten(0, {batch, self.size(1)});
+  }
+  return self.matmul(mat2);
+}
+
+Tensor batched_baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2,
+                       const Scalar& beta, const Scalar& alpha, int64_t batch) {
+  const DimVector sizes = {batch, batch1.size(1), batch1.size(2), batch2.size(3)};
+  const Tensor added = with_dims(self, 3).expand(sizes).flatten(0, 1);
+  return unjoined(baddbmm(added, joined(batch1, 0, batch), joined(batch2, 0, batch), beta, alpha),
+                  0, batch);
+}
+
+Tensor batched_linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  Tensor out;
+  if (weight.dim() == 2) {  // one row, whose dimension the result does not have
+    out = (input * with_dims(weight, input.dim() - 1)).sum(-1);
+  } else {
+    out = with_dims(input, 2).matmul(
+        with_dims(weight.transpose(-2, -1), std::max<int64_t>(input.dim() - 1, 2)));
+    out = input.dim() == 2 ? out.squeeze(-2) : out;
+  }
+  return bias.defined() ? out + with_dims(bias, out.dim() - 1) : out;
+}
+
+// ---- memory ----
+
+Tensor batched_new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride,
+                                 const TensorOptions& options, int64_t batch) {
+  RL_CHECK(size.size() == stride.size(), "dimensionality of sizes (", size.size(),
+           ") must match dimensionality of strides (", stride.size(), ")");
+  int64_t span = 1;
+  DimVector sizes = {batch};
+  DimVector strides = {0};
+  for (size_t i = 0; i < size.size(); i++) {
+    span += std::max<int64_t>(size[i] - 1, 0) * stride[i];
+    sizes.push_back(size[i]);
+    strides.push_back(stride[i]);
+  }
+  strides[0] = span;
+  return new_empty_strided(self, sizes, strides, options);
+}
+
+// ---- losses of classes ----
+
+namespace {
+
+// The weight of each target, 0 for those that do not count.
+Tensor class_weights(const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                     ScalarType dtype) {
+  const Tensor counts = target.ne(ignore_index);
+  if (!weight.defined()) {
+    return counts.to(dtype);
+  }
+  return weight.take(target.masked_fill(counts.logical_not(), 0)) * counts;
+}
+
+// Losses of samples, reduced slice by slice, and the sum of weights of each slice.
+Two reduced(const Tensor& loss, const Tensor& target, const Tensor& weight, int64_t reduction,
+            int64_t ignore_index, int64_t batch) {
+  const Tensor of_slices = unjoined(loss, 0, batch);
+  const Tensor total =
+      flattened(class_weights(whole(target, batch), weight, ignore_index, loss.dtype()), batch)
+          .sum(1);
+  if (reduction == Reduction::None) {
+    return {of_slices, total};
+  }
+  const Tensor sum = flattened(of_slices, batch).sum(1);
+  return {reduction == Reduction::Mean ? sum / total : sum, total};
+}
+
+// The gradient of a reduced loss as one of each sample's.
+Tensor of_samples(const Tensor& grad_output, const Tensor& target, const Tensor& total_weight,
+                  int64_t reduction, int64_t batch) {
+  if (reduction == Reduction::None) {
+    return joined(grad_output, 0, batch);
+  }
+  const Tensor given = reduction == Reduction::Mean ? grad_output / total_weight : grad_output;
+  DimVector sizes(target.sizes());
+  sizes[0] = batch;
+  return with_dims(given, target.dim() - 1).expand(sizes).flatten(0, 1);
+}
+
+// Classes' weights, which are those of all slices.
+Tensor common(const Tensor& weight) { return weight.defined() ? first_of(weight) : weight; }
+
+}  // namespace
+
+Two batched_nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
+                     int64_t reduction, int64_t ignore_index, int64_t batch) {
+  if (self.dim() == 2) {  // one sample
+    auto [loss, total] = batched_nll_loss(self.unsqueeze(1), target.unsqueeze(1), weight, reduction,
+                                          ignore_index, batch);
+    return {reduction == Reduction::None ? loss.squeeze(1) : loss, total};
+  }
+  const Tensor loss = std::get<0>(_nll_loss(joined(self, 0, batch), joined(target, 0, batch),
+                                            common(weight), Reduction::None, ignore_index));
+  return reduced(loss, target, common(weight), reduction, ignore_index, batch);
+}
+
+Tensor batched_nll_loss_backward(const Tensor& grad_output, const Tensor& target,
+                                 const Tensor& weight, const Tensor& total_weight,
+                                 IntArrayRef sizes, int64_t reduction, int64_t ignore_index,
+                                 int64_t batch) {
+  if (sizes.size() == 1) {
+    const Tensor given = reduction == Reduction::None ? grad_output.unsqueeze(1) : grad_output;
+    return batched_nll_loss_backward(given, target.unsqueeze(1), weight, total_weight,
+                                     {1, sizes[0]}, reduction, ignore_index, batch)
+        .squeeze(1);
+  }
+  const Tensor given = of_samples(grad_output, target, total_weight, reduction, batch);
+  return unjoined(
+      _nll_loss_backward(given, joined(target, 0, batch), common(weight), first_of(total_weight),
+                         times(sizes, 0, batch), Reduction::None, ignore_index),
+      0, batch);
+}
+
+Three batched_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight,
+                            int64_t reduction, int64_t ignore_index, double label_smoothing,
+                            int64_t batch) {
+  if (self.dim() == 2) {
+    auto [loss, log_sum, total] =
+        batched_cross_entropy(self.unsqueeze(1), target.unsqueeze(1), weight, reduction,
+                              ignore_index, label_smoothing, batch);
+    return {reduction == Reduction::None ? loss.squeeze(1) : loss, log_sum.squeeze(1), total};
+  }
+  const auto [loss, log_sum, unused] =
+      _cross_entropy(joined(self, 0, batch), joined(target, 0, batch), common(weight),
+                     Reduction::None, ignore_index, label_smoothing);
+  auto [total_loss, total] = reduced(loss, target, common(weight), reduction, ignore_index, batch);
+  return {total_loss, unjoined(log_sum, 0, batch), total};
+}
+
+Tensor batched_cross_entropy_backward(const Tensor& grad_output, const Tensor& self,
+                                      const Tensor& target, const Tensor& weight,
+                                      const Tensor& log_sum, const Tensor& total_weight,
+                                      int64_t reduction, int64_t ignore_index,
+                                      double label_smoothing, int64_t batch) {
+  if (self.dim() == 2) {
+    return batched_cross_entropy_backward(
+               reduction == Reduction::None ? grad_output.unsqueeze(1) : grad_output,
+               self.unsqueeze(1), target.unsqueeze(1), weight, log_sum.unsqueeze(1), total_weight,
+               reduction, ignore_index, label_smoothing, batch)
+        .squeeze(1);
+  }
+  const Tensor given = of_samples(grad_output, target, total_weight, reduction, batch);
+  return unjoined(
+      _cross_entropy_backward(given, joined(self, 0, batch), joined(target, 0, batch),
+                              common(weight), joined(log_sum, 0, batch), first_of(total_weight),
+                              Reduction::None, ignore_index, label_smoothing),
+      0, batch);
+}
+
+}  // namespace rushlight

@@ -1,0 +1,355 @@
+"""vmap: dimensions and structures, transforms around and within it, random numbers, what it refuses."""
+
+import pytest
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.func import (
+    functional_call,
+    grad,
+    grad_and_value,
+    jacrev,
+    stack_module_state,
+    vjp,
+    vmap,
+)
+
+
+def loop(f, *args):
+    return torch.stack([f(*one) for one in zip(*args, strict=True)])
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b)
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+# ---- dimensions ----
+
+
+def test_dimensions_in_and_out():
+    x, y = torch.randn(3, 5, 2), torch.randn(2, 5)
+    f = lambda a, b: (a * b).sum(-1)
+    found = vmap(f, in_dims=(1, None))(x, y[:, 0])
+    close(found, torch.stack([f(x[:, i], y[:, 0]) for i in range(5)]))
+    close(vmap(f, in_dims=(-2, 1))(x, y), loop(f, x.movedim(1, 0), y.T))
+    close(vmap(lambda a: a, out_dims=-1)(x), x.movedim(0, -1))
+    close(vmap(lambda a: a, in_dims=2, out_dims=1)(x), x.movedim(2, 1))
+
+
+def test_structures():
+    x = {"a": torch.randn(4, 3), "b": [torch.randn(3, 4)]}
+    f = lambda d, k: {"sum": d["a"] + k * d["b"][0], "kept": k}
+    found = vmap(f, in_dims=({"a": 0, "b": [1]}, None), out_dims={"sum": 1, "kept": None})(x, 2.0)
+    close(found["sum"], x["a"].T + 2 * x["b"][0])
+    assert found["kept"] == 2.0
+
+
+def test_results_without_the_batch_are_repeated():
+    close(vmap(lambda x: torch.ones(2))(torch.zeros(3)), torch.ones(3, 2))
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 100])
+def test_chunks(chunk):
+    x = torch.randn(4, 7)
+    f = lambda a: (a.sin(), a.sum())
+    found = vmap(f, in_dims=1, out_dims=(1, 0), chunk_size=chunk)(x)
+    close(found[0], x.sin())
+    close(found[1], x.sum(0))
+
+
+def test_nested():
+    x, y = torch.randn(3, 4), torch.randn(5, 4)
+    found = vmap(lambda a: vmap(lambda b: torch.dot(a, b))(y))(x)
+    close(found, x @ y.T)
+    close(vmap(vmap(lambda a: a.cumsum(0)))(torch.ones(2, 3, 4)), torch.ones(2, 3, 4).cumsum(2))
+
+
+def test_one_dimensional_numbers_promote_as_numbers():
+    x, half = torch.randn(3, dtype=torch.float64), torch.randn(4, dtype=torch.float32)
+    assert vmap(lambda a: a * half)(x).dtype == torch.float32
+
+
+# ---- gradients ----
+
+
+def test_per_sample_gradients_are_those_of_a_loop():
+    net = nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(3 * 16, 5))
+    weights = {k: v.detach() for k, v in net.named_parameters()}
+    x, target = torch.randn(4, 1, 6, 6), torch.randint(5, (4,))
+
+    def loss(w, a, t):
+        out = functional_call(net, w, (a.unsqueeze(0),))
+        return nn.functional.cross_entropy(out, t.unsqueeze(0))
+
+    found, values = vmap(grad_and_value(loss), in_dims=(None, 0, 0))(weights, x, target)
+    for i in range(4):
+        one, value = grad_and_value(loss)(weights, x[i], target[i])
+        close(values[i], value)
+        for name in weights:
+            close(found[name][i], one[name])
+
+
+def test_gradients_pass_through():
+    x, w = torch.randn(5, 3, requires_grad=True), torch.randn(3, requires_grad=True)
+    y = vmap(lambda a: (a * w).sin().sum(), in_dims=0)(x)
+    y.pow(2).sum().backward()
+    x2, w2 = x.detach().requires_grad_(), w.detach().requires_grad_()
+    (x2 * w2).sin().sum(1).pow(2).sum().backward()
+    close(x.grad, x2.grad)
+    close(w.grad, w2.grad)  # captured: what all slices add
+
+
+def test_second_derivatives_in_any_order():
+    x = torch.randn(4)
+    f = lambda a: (a**3).sum()
+    close(vmap(grad(grad(lambda a: a**3)))(x), 6 * x)
+    close(grad(lambda a: vmap(grad(lambda b: b**3))(a).sum())(x), 6 * x)
+    close(jacrev(jacrev(f))(x), torch.diag(6 * x))
+    w = torch.randn(4, requires_grad=True)
+    (vmap(grad(lambda a, b: a**2 * b), in_dims=(0, 0))(x, w).sum()).backward()
+    close(w.grad, 2 * x)
+
+
+def test_gradients_of_captured_tensors_in_nested_levels():
+    x, y = torch.randn(3, 2), torch.randn(4, 2)
+    f = lambda w: vmap(lambda a: vmap(lambda b: (w * a * b).sum())(y).sum())(x).sum()
+    w = torch.randn(2)
+    close(grad(f)(w), (x.sum(0) * y.sum(0)))
+
+
+@pytest.mark.parametrize("chunk", [None, 1, 2])
+def test_jacobians(chunk):
+    a, b = torch.randn(3), torch.randn(2, 3)
+    f = lambda x, y: (y @ x, x.sin())
+    found = jacrev(f, argnums=(0, 1), chunk_size=chunk)(a, b)
+    close(found[0][0], b)
+    close(found[1][0], torch.diag(a.cos()))
+    assert found[0][1].shape == (2, 2, 3) and not found[1][1].any()
+
+
+def test_vjp_runs_again():
+    x = torch.randn(3)
+    out, product = vjp(lambda a: (a.sin(), a * 2), x)
+    close(product(out)[0], product(out)[0])
+    close(vmap(lambda v: product((v, v))[0])(torch.eye(3)), torch.diag(x.cos() + 2))
+
+
+def test_batches_of_gradients():
+    x = torch.randn(3, requires_grad=True)
+    y = x**2
+    (found,) = torch.autograd.grad(y, x, torch.eye(3), is_grads_batched=True, create_graph=True)
+    close(found.detach(), torch.diag(2 * x.detach()))
+    (second,) = torch.autograd.grad(found.sum(), x)
+    close(second, torch.full((3,), 2.0))
+
+
+def test_no_graph_is_left_where_nobody_wants_one():
+    x = torch.randn(3)
+    kept = []
+
+    def f(a):
+        kept.append(a.sin())
+        return kept[-1].sum(), a * 2
+
+    found, aux = grad(f, has_aux=True)(x)
+    assert not found.requires_grad and not aux.requires_grad
+    w = torch.randn(3, requires_grad=True)
+    assert grad(lambda a: (a**2 * w).sum())(x).requires_grad
+    assert not grad(lambda a: (a * 2).sum())(x).requires_grad
+
+
+# ---- modules ----
+
+
+def test_ensembles():
+    nets = [nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)) for _ in range(3)]
+    params, buffers = stack_module_state(nets)
+    x = torch.randn(6, 3)
+    call = lambda p, b: functional_call(nets[0], (p, b), (x,))
+    found = vmap(call)(params, buffers)
+    assert not torch.equal(buffers["1.running_mean"], torch.zeros(3, 4))
+    for i, net in enumerate(nets):
+        close(found[i], net(x))
+        close(buffers["1.running_mean"][i], net[1].running_mean)
+
+
+def test_running_statistics_of_one_network_are_refused():
+    norm = nn.BatchNorm1d(3)
+    with pytest.raises(RuntimeError, match="Batch norm got a batched tensor"):
+        vmap(norm)(torch.randn(2, 4, 3))
+    norm.eval()
+    x = torch.randn(2, 4, 3)
+    close(vmap(norm)(x), loop(norm, x))
+
+
+# ---- random numbers ----
+
+
+def test_random_numbers():
+    x = torch.zeros(3, 1000)
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        vmap(lambda a: a + torch.rand(1000))(x)
+    same = vmap(lambda a: a + torch.rand(1000), randomness="same")(x)
+    assert torch.equal(same[0], same[1])
+    for draw in (
+        lambda a: torch.rand(1000),
+        torch.rand_like,
+        lambda a: torch.empty_like(a).normal_(),
+        lambda a: torch.randperm(1000),
+        lambda a: nn.functional.dropout(torch.ones(1000)),
+        lambda a: nn.functional.dropout(a + 1),
+        lambda a: torch.bernoulli(a + 0.5),
+    ):
+        found = vmap(draw, randomness="different")(x)
+        assert found.shape == (3, 1000) and not torch.equal(found[0], found[1])
+    for draw in (torch.rand_like, lambda a: nn.functional.dropout(a + 1)):
+        found = vmap(draw, randomness="same")(x)
+        assert torch.equal(found[0], found[1])
+    torch.manual_seed(5)
+    wanted = torch.rand(1000)
+    torch.manual_seed(5)
+    assert torch.equal(vmap(torch.rand_like, randomness="same")(x)[2], wanted)
+
+
+def test_random_numbers_that_vmap_cannot_draw():
+    x = torch.zeros(3, 4)
+    with pytest.raises(RuntimeError, match="different inplace randomness on an unbatched tensor"):
+        vmap(lambda a: torch.zeros(4).normal_() + a, randomness="different")(x)
+    with pytest.raises(RuntimeError, match="does not currently support same randomness"):
+        vmap(lambda a: torch.bernoulli(a), randomness="same")(x)
+    with pytest.raises(RuntimeError, match="Only allowed values for randomness"):
+        vmap(torch.sin, randomness="none")
+
+
+# ---- writing ----
+
+
+def test_in_place_ops_write_to_the_argument():
+    x = torch.zeros(3, 4)
+    vmap(lambda a: a.add_(1).cumsum_(0))(x)
+    assert torch.equal(x, torch.arange(1.0, 5).expand(3, 4))
+    y = torch.zeros(2, 3)
+
+    def f(a):
+        a[1] = 5
+        a.t_() if a.dim() > 1 else a.unsqueeze_(0)
+        return a + 1
+
+    assert vmap(f)(y).shape == (2, 1, 3)
+    assert torch.equal(y[:, 1], torch.full((2,), 5.0))
+
+
+def test_captured_tensors_are_not_written_with_a_batch():
+    kept = torch.zeros(3)
+    with pytest.raises(RuntimeError, match="inplace arithmetic"):
+        vmap(lambda a: kept.add_(a))(torch.ones(2, 3))
+    vmap(lambda a: kept.add_(1) + a)(torch.ones(2, 3))
+    assert torch.equal(kept, torch.ones(3))
+
+
+# ---- refusals ----
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: vmap(torch.mul, 1.5)(x, x), ValueError, "to be int or a"),
+        (lambda x: vmap(torch.mul)(), ValueError, "got no inputs"),
+        (lambda x: vmap(torch.mul, (0, 0, 0))(x, x), ValueError, "in_dims is not compatible"),
+        (lambda x: vmap(torch.mul, (0, "0"))(x, x), ValueError, "either an integer dimension"),
+        (lambda x: vmap(torch.mul)(x, 2), ValueError, "cannot vmap over non-Tensor"),
+        (lambda x: vmap(torch.sin, 7)(x), ValueError, "expected in_dim to satisfy"),
+        (lambda x: vmap(torch.mul, (None, None))(x, x), ValueError, "at least one Tensor"),
+        (lambda x: vmap(torch.mul, (0, 1))(x, x), ValueError, "to have the same size"),
+        (lambda x: vmap(torch.sin, 0, None)(x), ValueError, "can not return a BatchedTensor"),
+        (lambda x: vmap(lambda a: 1)(x), ValueError, "must only return Tensors"),
+        (lambda x: vmap(torch.sin, 0, (0, 0))(x), ValueError, "out_dims is not compatible"),
+        (lambda x: vmap(torch.sin, 0, "0")(x), ValueError, "`out_dims` must be an int"),
+        (lambda x: vmap(torch.sin, chunk_size=0), ValueError, "chunk_size should be"),
+        (lambda x: vmap(lambda a: a.sum().item())(x), RuntimeError, r"calling \.item\(\)"),
+        (lambda x: vmap(lambda a: a if a.sum() else -a)(x), RuntimeError, "data-dependent"),
+        (lambda x: vmap(lambda a: a.nonzero())(x), RuntimeError, "vmap"),
+        (lambda x: vmap(lambda a: torch.sin(a, out=a))(x), RuntimeError, "out= or view ops"),
+        (lambda x: vmap(lambda a: a.data_ptr())(x), RuntimeError, "Cannot access data pointer"),
+        (lambda x: vmap(lambda a: a.sum(4))(x), IndexError, "Dimension out of range"),
+    ],
+)
+def test_refusals(call, error, text):
+    with pytest.raises(error, match=text):
+        call(torch.ones(2, 3))
+
+
+def test_tensors_that_escape():
+    kept = []
+    vmap(lambda a: kept.append(a) or a)(torch.ones(2))
+    with pytest.raises(RuntimeError, match="escaped"):
+        kept[0] + 1
+
+
+# ---- custom functions and ops ----
+
+
+class Cube(torch.autograd.Function):
+    calls = 0
+
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 3 * ctx.saved_tensors[0] ** 2 * grad
+
+
+def test_custom_functions():
+    class Derived(Cube):
+        generate_vmap_rule = True
+
+    class Own(Cube):
+        @staticmethod
+        def vmap(info, in_dims, x):
+            assert info.batch_size == 3 and in_dims == (0,)
+            Own.calls += 1
+            return Own.apply(x), 0
+
+    x = torch.randn(3)
+    with pytest.raises(RuntimeError, match="does not have vmap support"):
+        vmap(Cube.apply)(x)
+    for f in (Derived, Own):
+        close(vmap(f.apply)(x), x**3)
+        close(vmap(grad(f.apply))(x), 3 * x**2)
+    assert Own.calls == 2
+
+
+def test_custom_ops():
+    @torch.library.custom_op("vmap_tests::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x.sum() * 2
+
+    seen = []
+
+    @twice.register_vmap
+    def rule(info, in_dims, x):
+        seen.append(info.batch_size)
+        return x.movedim(in_dims[0], 0).flatten(1).sum(1) * 2, 0
+
+    x = torch.randn(4, 3)
+    close(vmap(twice, in_dims=1)(x), x.sum(0) * 2)
+    assert seen == [3]
+
+
+def test_an_op_without_a_rule_warns_once():
+    values, mask = torch.randn(2, 3), torch.tensor([[True, False, True], [True, True, False]])
+    f = lambda v, m: torch.zeros(3).masked_scatter(m, v)
+    with pytest.warns(UserWarning, match="masked_scatter"):
+        found = vmap(f)(values, mask)
+    close(found, loop(f, values, mask))
