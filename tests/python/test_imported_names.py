@@ -183,11 +183,12 @@ def test_small_names():
     from rushlight._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
     from rushlight._subclasses.fake_tensor import FakeTensorMode, is_fake
     from rushlight._tensor_str import _tensor_str
-    from rushlight.nn.modules.module import _addindent
+    from rushlight.nn.modules.module import _EXTRA_STATE_KEY_SUFFIX, _addindent
     from rushlight.utils import _pytree
     from rushlight.utils.data._utils.collate import np_str_obj_array_pattern
     from rushlight.utils.data.dataloader import _collate_fn_t, _worker_init_fn_t
 
+    assert _EXTRA_STATE_KEY_SUFFIX == "_extra_state"
     with FakeTensorMode():
         assert is_fake(torch.ones(2))
     assert not is_fake(torch.ones(2)) and not is_fake(3)

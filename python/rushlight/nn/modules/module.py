@@ -49,6 +49,10 @@ __all__ = [
 ]
 
 
+# What follows a module's name where its extra state is kept.
+_EXTRA_STATE_KEY_SUFFIX = _state.EXTRA_STATE_KEY
+
+
 class _CallSignature:
     """What `inspect.signature` says of a module; of a class it says what `__init__` takes."""
 
