@@ -1,6 +1,6 @@
 """Sorting, selecting by rank, unique values, searching in sorted sequences, histograms."""
 
-from gen.table import composite, custom, dynamic, op, stored, wide_unsigned
+from gen.table import composite, custom, dynamic, op, wide_unsigned
 
 op("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor "
    "values, Tensor indices)",
@@ -62,17 +62,17 @@ op("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor 
 
 op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) "
    "-> (Tensor, Tensor, Tensor)",
-   kernel=dynamic(isa=True, stored=(stored,)), variants="function", grad="none",
+   kernel=dynamic(isa=True, stored=(wide_unsigned,)), variants="function", grad="none",
    doc="Distinct elements in order; for each element which of them it is; how often each occurs.")
 op("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
    "return_counts=False) "
    "-> (Tensor, Tensor, Tensor)",
-   kernel=dynamic(isa=True, stored=(stored,)), variants="function", grad="none",
+   kernel=dynamic(isa=True, stored=(wide_unsigned,)), variants="function", grad="none",
    doc="Distinct slices along a dimension, in order; for each slice which of them it is; how often "
        "each occurs.")
 op("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
    "dim=None) "
-   "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True, stored=(stored,)), grad="none",
+   "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True, stored=(wide_unsigned,)), grad="none",
    wrapped=True,
    doc="The first of each run of equal elements (or slices); for each element its run; the runs' "
        "lengths.")

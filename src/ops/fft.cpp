@@ -110,7 +110,7 @@ int64_t normalization(std::optional<std::string_view> norm, bool forward) {
 }
 
 Tensor to_float(const Tensor& t) {
-  RL_CHECK(t.dtype() != kFloat16 && t.dtype() != kBFloat16, "Unsupported dtype ",
+  RL_CHECK(contains((set_all & ~set_reduced) | set_wide_unsigned, t.dtype()), "Unsupported dtype ",
            enum_name(t.dtype()));
   return t.to(to_floating(t.dtype()));
 }
