@@ -70,6 +70,8 @@ def run_case(op: Op, original: Op) -> list[str]:
         if inplace == forms:
             return lines + given
         lines += block("if (a.inplace())", given)
+    if not op.results and op.on_list:
+        return [*lines, f"return finish_given(a, a.object(0), [&] {{ rushlight::{op.name}({arguments}); }});"]
     names, named = [r.name for r in op.results], ""
     if len(names) > 1 and all(names):
         lines.insert(0, "static PyTypeObject* type = nullptr;")
@@ -90,7 +92,7 @@ def quoted(text: str | None) -> str:
 
 def param(row: Arg) -> str:
     """A row of a signature's table."""
-    flags = [flag(row.type.optional or row.default == "None"), flag(row.keyword_only), flag(row.name == "out")]
+    flags = [flag(row.type.optional or row.default in ("None", "[]")), flag(row.keyword_only), flag(row.name == "out")]
     shown = quoted(types.shown_default(row))
     return f"{{{commas(quoted(row.name), f'Kind::{types.spelt(row.type).kind}', flags, shown)}}},"
 

@@ -161,6 +161,12 @@ class Op:
         return bool(self.args) and self.args[0].name == "self" and self.args[0].type.is_tensor
 
     @property
+    def on_list(self) -> bool:
+        """Whether it changes the tensors of a list `self`, which Python is given back."""
+        first = self.args[0] if self.args else None
+        return first is not None and first.name == "self" and first.type.is_list and "!" in first.type.alias
+
+    @property
     def inplace_only(self) -> bool:
         return self.name.endswith("_") and not self.name.endswith("__") and self.on_self
 

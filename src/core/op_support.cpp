@@ -64,11 +64,35 @@ DimVector channels_last_strides(IntArrayRef sizes, MemoryFormat format) {
   return out;
 }
 
+namespace {
+
+// Whether channels vary fastest and images slowest, with gaps or without.
+bool channels_vary_fastest(const Tensor& t) {
+  const IntArrayRef sizes = t.sizes();
+  const IntArrayRef strides = t.strides();
+  const size_t n = sizes.size();
+  if (t.numel() == 0 || strides[1] == 0) {
+    return false;
+  }
+  int64_t below = 0;
+  for (size_t i = 0; i < n; i++) {  // channels, then the image from its last dimension, images
+    const size_t d = i == 0 ? 1 : i == n - 1 ? 0 : n - i;
+    // Of images of one place and one channel nobody can tell.
+    if (strides[d] < below || (d == 0 && below == strides[1])) {
+      return false;
+    }
+    below = strides[d] * sizes[d];
+  }
+  return true;
+}
+
+}  // namespace
+
 MemoryFormat format_of(const Tensor& t) {
-  return t.is_contiguous()                 ? MemoryFormat::Contiguous
-         : t.impl()->is_channels_last()    ? MemoryFormat::ChannelsLast
-         : t.impl()->is_channels_last_3d() ? MemoryFormat::ChannelsLast3d
-                                           : MemoryFormat::Contiguous;
+  if (t.is_contiguous() || (t.dim() != 4 && t.dim() != 5) || !channels_vary_fastest(t)) {
+    return MemoryFormat::Contiguous;
+  }
+  return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
 DimVector broadcast_sizes(IntArrayRef a, IntArrayRef b) {

@@ -51,8 +51,9 @@ RL_INLINE double unscaled(double scaled, double x) {
   const double half = math::exp(0.5 * math::abs(x));
   return scaled * half * half;
 }
-RL_INLINE double i0(double x) { return math::abs(x) == inf ? inf : unscaled(i0e(x), x); }
-RL_INLINE double i1(double x) { return math::abs(x) == inf ? x : unscaled(i1e(x), x); }
+// NaN at infinities, as SciPy and PyTorch have it.
+RL_INLINE double i0(double x) { return unscaled(i0e(x), x); }
+RL_INLINE double i1(double x) { return unscaled(i1e(x), x); }
 
 struct BesselK {
   double at_nu;    // e^x K_nu(x)

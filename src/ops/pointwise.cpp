@@ -80,7 +80,8 @@ Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& r
 
 Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
   const Tensor t = self * M_PI;
-  return grad * where(self.eq(0), 0, (t * t.cos() - t.sin()) / (t * self)).conj();
+  const Tensor square = t * self;  // 0 for the smallest numbers, too
+  return grad * where(square.eq(0), 0, (t * t.cos() - t.sin()) / square).conj();
 }
 
 namespace {
@@ -251,11 +252,19 @@ Tensor isreal(const Tensor& self) {
 }
 Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<double> posinf,
                   std::optional<double> neginf) {
+  if (is_complex(self.dtype())) {  // each part by itself
+    const Tensor parts = rushlight::view_as_real(self);
+    return rushlight::view_as_complex(rushlight::_nan_to_num(parts, nan, posinf, neginf));
+  }
   return is_floating(self.dtype()) ? rushlight::_nan_to_num(self, nan, posinf, neginf)
                                    : self.clone();
 }
 Tensor& nan_to_num_(const Tensor& self, std::optional<double> nan, std::optional<double> posinf,
                     std::optional<double> neginf) {
+  if (is_complex(self.dtype())) {
+    rushlight::_nan_to_num_(rushlight::view_as_real(self), nan, posinf, neginf);
+    return const_cast<Tensor&>(self);
+  }
   return is_floating(self.dtype()) ? rushlight::_nan_to_num_(self, nan, posinf, neginf)
                                    : const_cast<Tensor&>(self);
 }

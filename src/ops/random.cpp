@@ -100,7 +100,8 @@ Tensor fresh(IntArrayRef size, const TensorOptions& options, ScalarType dtype) {
 
 Tensor fresh_like(const Tensor& self, const TensorOptions& options,
                   std::optional<MemoryFormat> format) {
-  return rushlight::empty_like(self.detach(), options, format);
+  // What is drawn into is no leaf yet.
+  return rushlight::empty_like(self.detach(), TensorOptions(options).requires_grad(false), format);
 }
 
 }  // namespace
