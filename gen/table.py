@@ -135,6 +135,8 @@ class Op:
     autocast: str | dict[str, str] | None = None  # rules.py says what these three are without a word
     jvp: str | dict[str, str] | None = None
     batch: str | dict[str, str] | None = None
+    sparse: str | None = None  # what it does with sparse tensors: "values", or a function of src/ops/sparse
+    cpp_method: bool = True  # False: its method is Python's alone
     view_kind: str = "Normal"
     node: str | int | dict[str, int | str] | None = None
     node_index: int = 0  # how many ops of its name stand before it

@@ -13,7 +13,7 @@ from gen import derivatives, rules, schemas, types
 from gen.declarations import call_arguments, name_of, out_parameters, signature
 from gen.kernels import has_shape_function, promotion
 from gen.table import Arg, Op, Type
-from gen.text import block, commas, fill, flag, pieces, source
+from gen.text import HEADER, block, commas, fill, flag, pieces, source
 
 OPS_PER_FILE = 24
 
@@ -265,9 +265,27 @@ def recording(op: Op, form: str) -> list[str]:
         lines = [f"const bool record = {wanted};", f'check_inplace("{op.inplace_name}", self, record);']
         wanted = "record"
     if plan is not None:
-        record = derivatives.record(op, plan, inplace=form == "inplace")
+        record = sparse_first(op, form) + derivatives.record(op, plan, inplace=form == "inplace")
         lines += ["Ref<Node> node;", *block(f"if ({wanted})", record)]
     return lines
+
+
+SPARSE = """
+if (RL_UNLIKELY(any_sparse($tensors))) {
+  $handed
+}
+"""
+
+
+def sparse_first(op: Op, form: str) -> list[str]:
+    """Sparse tensors go to what the entry says of them, which is written over other ops and records itself."""
+    if not op.sparse:
+        return []
+    call = handed_over(op, form, "dispatch_sparse")
+    handed = [f"return {call};"]
+    if form == "inplace":
+        handed = [f"{call};", "count_write(self);", "return const_cast<Tensor&>(self);"]
+    return fill(SPARSE, tensors=commas([a.name for a in op.tensors]), handed=handed)
 
 
 def remembering(op: Op, form: str) -> list[str]:
@@ -328,7 +346,7 @@ def wrapper(op: Op, form: str) -> list[str]:
         finish = ["return const_cast<Tensor&>(self);"]
         handed = [f"{upper};", *finish]
     if op.kind == "composite":
-        body = [f"return {composite_call(op, form)};"]
+        body = [*sparse_first(op, form), f"return {composite_call(op, form)};"]
         if op.whole:
             whole = [f"{lower};", *finish] if form == "inplace" else [f"return {lower};"]
             body = [*fill(SEEN_WHOLE, seen=seen_below(op), lower=whole), *body]
@@ -399,6 +417,60 @@ def out_wrapper(op: Op) -> list[str]:
     )
 
 
+# ---- sparse tensors ----
+
+
+SPARSE_H = """
+#pragma once
+
+#include "core/sparse.h"
+
+namespace rushlight::sparse {
+
+$functions
+
+}  // namespace rushlight::sparse
+"""
+
+SPARSE_RULES = """
+$declarations
+
+SparseRule sparse_rule(const OpFunction& function) {
+  static const std::unordered_map<const OpFunction*, SparseRule> rules = {
+      $rows
+  };
+  const auto found = rules.find(&function);
+  return found == rules.end() ? SparseRule() : found->second;
+}
+"""
+
+
+def sparse_function(op: Op) -> str:
+    """What an op does with sparse tensors; in place the result is what `self` becomes."""
+    return f"{types.result_type(op.results)} {op.sparse}({types.parameters(op.args)})"
+
+
+def sparse_files(ops: list[Op]) -> dict[str, str]:
+    """What entries say of sparse tensors, by function, and the declarations of what they name."""
+    told = [(op, function_name(op, form)) for op in ops if op.sparse for form in op.forms]
+    rows = []
+    for op, key in told:
+        if op.sparse == "values":
+            pointer = f"{types.result_type(op.results)} (*)({types.parameters(op.args)})"
+            rows.append(f"{{&function_{key}, {{boxed<static_cast<{pointer}>({op.name})>, true}}}},")
+        else:
+            rows.append(f"{{&function_{key}, {{boxed<sparse::{op.sparse}>}}}},")
+    declarations = [f"extern const OpFunction function_{key};" for _, key in told]
+    lines = fill(SPARSE_RULES, declarations=declarations, rows=rows)
+    functions = [f"{sparse_function(op)};" for op in ops if op.sparse not in (None, "values")]
+    header = fill(SPARSE_H, functions=list(dict.fromkeys(functions)))
+    includes = ["<unordered_map>", "", "<rushlight/ops.h>", "", "generated/sparse.h", "ops/wrappers.h"]
+    return {
+        "include/generated/sparse.h": "\n".join([HEADER, *header, ""]),
+        "src/sparse_rules.cpp": source(includes, "rushlight", lines),
+    }
+
+
 # ---- files ----
 
 
@@ -413,17 +485,18 @@ def wrappers_source(ops: list[Op]) -> str:
     for op in ops:
         for form in op.forms:
             lines += [*(out_wrapper(op) if form == "out" else wrapper(op, form)), ""]
+    sparse = ["core/sparse.h"] if any(op.sparse for op in ops) else []
     views = ["ops/recorded_views.h"] if any(op.kind == "view" for op in ops) else []
     choices = ["ops/pointwise_choice.h"] if any(op.kernel.kind == "pointwise" for op in ops) else []
     compiled = any(rule.kind == "expression" for op in ops for rule in rules.batch(op).values())
     batches = ["ops/batch_formulas.h"] if compiled else []
-    includes = ["<rushlight/ops.h>", "", *views, *batches, "ops/derivatives.h", *choices, "ops/wrappers.h"]
+    includes = ["<rushlight/ops.h>", "", *sparse, *views, *batches, "ops/derivatives.h", *choices, "ops/wrappers.h"]
     return source(includes, "rushlight", lines[:-1])
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
-    files = {"src/registry.cpp": registry(ops)}
+    files = {"src/registry.cpp": registry(ops), **sparse_files(ops)}
     for name, part in pieces(ops, OPS_PER_FILE, lambda op: op.family):
         files[f"src/ops_{name}.cpp"] = wrappers_source(part)
     return files

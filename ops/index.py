@@ -21,7 +21,7 @@ op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=Fal
    autocast={"accelerator": "promote"})
 op("index_select(Tensor self, int dim, Tensor index) -> Tensor", kernel=custom(stored=(stored,)),
    grad={"self": "index_select_backward(grad, self.sizes(), dim, index)"}, ref="numpy.take",
-   doc="The slices along a dimension that `index` lists.",
+   sparse="index_select", doc="The slices along a dimension that `index` lists.",
    jvp="linear",
    batch={"self": "dims", "": "whole(self, batch).gather(dim, along(index, dim, self, batch))"})
 op("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
@@ -160,7 +160,7 @@ composite("where.single(Tensor condition) -> Tensor[]", variants="function", ref
 
 op("cat(Tensor[] tensors, int dim=0) -> Tensor", kernel=custom(isa=False, stored=(stored,)),
    grad={"tensors": "cat_backward(grad, tensors, dim)"}, ref="numpy.concatenate",
-   doc="Tensors one after another along a dimension.",
+   sparse="cat", doc="Tensors one after another along a dimension.",
    jvp="linear", batch="cat(filled(tensors, batch), dim)",
    autocast="promote")
 composite("concat(Tensor[] tensors, int dim=0) -> Tensor", variants="function out",

@@ -6,13 +6,13 @@ from gen.table import composite, custom, op, update
 
 op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    grad={"self": "grad.mm(mat2.adjoint())", "mat2": "self.adjoint().mm(grad)"}, ref="numpy.matmul",
-   doc="The product of two matrices.",
+   sparse="mm", doc="The product of two matrices.",
    jvp="multilinear", batch="batched_mm(self, mat2, batch)",
    autocast="lower")
 op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    grad={"self": "grad.bmm(mat2.adjoint())", "mat2": "self.adjoint().bmm(grad)"},
    ref="numpy.matmul",
-   doc="The products of two batches of matrices.",
+   sparse="bmm", doc="The products of two batches of matrices.",
    jvp="multilinear", batch="fold",
    autocast="lower")
 op("_matmul(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False), variants="",
@@ -22,7 +22,7 @@ op("_matmul(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False), vari
    autocast="lower")
 op("mv(Tensor self, Tensor vec) -> Tensor", kernel=custom(isa=False),
    grad={"self": "outer(grad, vec.conj())", "vec": "self.adjoint().mv(grad)"}, ref="numpy.matmul",
-   doc="A matrix times a vector.",
+   sparse="mv", doc="A matrix times a vector.",
    jvp="multilinear", batch="batched_mv(self, vec)",
    autocast={"accelerator": "lower"})
 op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=custom(isa=False),
@@ -35,6 +35,7 @@ op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=
    grad={"self": "scaled(grad, beta.conj())",
          "mat1": "scaled(grad.mm(mat2.adjoint()), alpha.conj())",
          "mat2": "scaled(mat1.adjoint().mm(grad), alpha.conj())"},
+   sparse="addmm",
    doc="beta * self + alpha * mat1 @ mat2; self is broadcast, and not read where beta is 0.",
    jvp={"self": "self_t * beta",
         "mat1": "mat1_t.mm(mat2) * alpha",

@@ -173,8 +173,8 @@ composite("multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -
 op("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
    "bool sparse=False) "
    "-> Tensor", kernel=custom(stored=(stored,)), variants="function",
-   grad={"weight": "embedding_dense_backward(grad, indices, weight.size(0), padding_idx, "
-                   "scale_grad_by_freq)"},
+   grad={"weight": "embedding_backward(grad, indices, weight.size(0), padding_idx, "
+                   "scale_grad_by_freq, sparse)"},
    doc="The rows of weight at the indices.",
    jvp="linear",
    batch={"indices": "leading",

@@ -59,13 +59,13 @@ def _arithmetic(name, more="", more_of_numbers=None):
 op("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
    kernel=_scaled("add", "add_scaled", "alpha", everything, complex_half, rounds_once=True),
    grad={"self": "grad", "other": "scaled(grad, alpha.conj())"}, ref="numpy.add",
-   doc="self + alpha * other.",
+   sparse="add", doc="self + alpha * other.",
    overloads=_arithmetic("add", ", alpha", ", Scalar alpha=1"))
 op("sub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
    kernel=_scaled("sub", "sub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
                   rounds_once=True),
    grad={"self": "grad", "other": "scaled(grad, -alpha.conj())"}, ref="numpy.subtract",
-   doc="self - alpha * other.",
+   sparse="sub", doc="self - alpha * other.",
    overloads=_arithmetic("sub", ", alpha", ", Scalar alpha=1"))
 op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
    kernel=_scaled("rsub", "rsub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
@@ -80,13 +80,13 @@ op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
 op("mul(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=pointwise(stored, formulas=[formula("mul", rounds_once=True)]),
    grad={"self": "grad * other.conj()", "other": "grad * self.conj()"}, ref="numpy.multiply",
-   doc="self * other.",
+   sparse="mul", doc="self * other.",
    overloads=_arithmetic("mul"))
 op("div(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=pointwise(floating, complex_, complex_half, promote="float",
                     formulas=[formula("div", rounds_once=True)]),
    grad={"self": "grad / other.conj()", "other": "-grad * ((self / other) / other).conj()"},
-   ref="numpy.divide", doc="self / other; integers give floats.",
+   ref="numpy.divide", sparse="div", doc="self / other; integers give floats.",
    overloads=_arithmetic("div"))
 
 
@@ -144,7 +144,7 @@ op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor",
    node={"!exponent.impl()->is_wrapped_number()": 1, "self.impl()->is_wrapped_number()": 2},
    grad={"self": "pow_backward_self(grad, self, exponent)",
          "exponent": "pow_backward_exponent(grad, self, exponent, result)"},
-   ref="numpy.power", doc="self to the power of exponent.",
+   ref="numpy.power", sparse="pow", doc="self to the power of exponent.",
    overloads=["pow.Tensor_Scalar(self, Scalar exponent)",
               "pow.Tensor_Tensor(self, Tensor exponent)",
               "pow.Tensor_Scalar_out(self, Scalar exponent, out!)",
@@ -164,7 +164,7 @@ composite("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", variants
 op("neg(Tensor self) -> Tensor",
    kernel=pointwise(numbers, complex_half, check=["check_no_bool(self)"]),
    grad={"self": "-grad"}, ref="numpy.negative",
-   doc="-self.")
+   sparse="values", doc="-self.")
 composite("positive(Tensor(a) self) -> Tensor(a)", doc="self; bool is refused.")
 op("reciprocal(Tensor self) -> Tensor", **_complex,
    grad={"self": "-grad * (result * result).conj()"},
@@ -201,13 +201,13 @@ op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
 
 op("abs(Tensor self) -> Tensor", kernel=pointwise(numbers, complex_half, float8, promote="real"),
    grad={"self": "grad * self.sgn()"},
-   ref="numpy.absolute", doc="Magnitude; real for complex numbers.",
+   ref="numpy.absolute", sparse="values", doc="Magnitude; real for complex numbers.",
    jvp="real(self_t * self.sgn().conj())")
 op("sign(Tensor self) -> Tensor", kernel=pointwise(real, boolean), grad={"self": _zero},
-   doc="-1, 0 or 1.")
+   sparse="values", doc="-1, 0 or 1.")
 op("sgn(Tensor self) -> Tensor", kernel=pointwise(everything, complex_half),
    grad={"self": "sgn_backward(grad, self, result)"},
-   doc="self / |self|, 0 at 0.",
+   sparse="values", doc="self / |self|, 0 at 0.",
    jvp="sgn_backward(self_t, self, result)")
 op("_angle(Tensor self) -> Tensor", kernel=pointwise(floating, complex_, promote="real"),
    variants="function",
@@ -218,7 +218,7 @@ composite("angle(Tensor self) -> Tensor", variants="function method out", ref="n
           doc="The angle of complex numbers; 0 or pi for real ones.")
 op("conj_physical(Tensor self) -> Tensor", kernel=pointwise(stored),
    grad={"self": "grad.conj()"}, ref="numpy.conj",
-   doc="The complex conjugate, in memory of its own.",
+   sparse="values", doc="The complex conjugate, in memory of its own.",
    jvp="linear")
 composite("conj(Tensor(a) self) -> Tensor(a)", ref="numpy.conj",
           doc="The complex conjugate; real tensors are returned as they are.")
@@ -233,7 +233,7 @@ op("signbit(Tensor self) -> Tensor",
                     formulas=[formula("never", dtypes=(wide_unsigned,)),
                               formula("signbit", dtypes=(real, boolean))]),
    variants="function method out",
-   grad="none", ref="numpy.signbit", doc="True for negative numbers and -0.0.")
+   grad="none", ref="numpy.signbit", sparse="values", doc="True for negative numbers and -0.0.")
 op("hypot(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    grad={"self": "grad * (self / result)", "other": "grad * (other / result)"}, ref="numpy.hypot",
    doc="The length of (self, other).")
@@ -259,7 +259,7 @@ op("exp2(Tensor self) -> Tensor", **_complex,
    ref="numpy.exp2", doc="2 to the power of self.")
 op("expm1(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (result.conj() + 1)"},
    ref="numpy.expm1",
-   doc="exp(self) - 1, exact for small numbers.",
+   sparse="values", doc="exp(self) - 1, exact for small numbers.",
    autocast={"accelerator": "float32"})
 op("log(Tensor self) -> Tensor", **_complex, grad={"self": "grad / self.conj()"}, ref="numpy.log",
    doc="Natural logarithm.",
@@ -274,10 +274,10 @@ op("log10(Tensor self) -> Tensor", **_complex,
    autocast={"accelerator": "float32"})
 op("log1p(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self + 1).conj()"},
    ref="numpy.log1p",
-   doc="log(1 + self), exact for small numbers.",
+   sparse="values", doc="log(1 + self), exact for small numbers.",
    autocast={"accelerator": "float32"})
 op("sqrt(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (2 * result.conj())"},
-   ref="numpy.sqrt", doc="Square root.")
+   ref="numpy.sqrt", sparse="values", doc="Square root.")
 op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * result.pow(3).conj()"},
    doc="1 / sqrt(self).",
    autocast={"accelerator": "float32"})
@@ -305,15 +305,15 @@ op("logaddexp2(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating)
 # ---- trigonometry ----
 
 op("sin(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cos().conj()"},
-   ref="numpy.sin", doc="Sine.")
+   ref="numpy.sin", sparse="values", doc="Sine.")
 op("cos(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * self.sin().conj()"},
    ref="numpy.cos", doc="Cosine.")
 op("tan(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (1 + result * result).conj()"},
-   ref="numpy.tan", doc="Tangent.",
+   ref="numpy.tan", sparse="values", doc="Tangent.",
    autocast={"accelerator": "float32"})
 op("asin(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad * (1 - self * self).rsqrt().conj()"}, ref="numpy.arcsin",
-   doc="Inverse sine.",
+   sparse="values", doc="Inverse sine.",
    autocast={"accelerator": "float32"})
 op("acos(Tensor self) -> Tensor", **_complex,
    grad={"self": "-grad * (1 - self * self).rsqrt().conj()"},
@@ -321,30 +321,30 @@ op("acos(Tensor self) -> Tensor", **_complex,
    autocast={"accelerator": "float32"})
 op("atan(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self * self + 1).conj()"},
    ref="numpy.arctan",
-   doc="Inverse tangent.")
+   sparse="values", doc="Inverse tangent.")
 op("atan2(Tensor self, Tensor other) -> Tensor", **_floats,
    grad={"self": "grad * other / (self * self + other * other)",
          "other": "-grad * self / (self * self + other * other)"},
    ref="numpy.arctan2", doc="The angle of the point (other, self).",
    autocast={"accelerator": "promote"})
 op("sinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cosh().conj()"},
-   ref="numpy.sinh", doc="Hyperbolic sine.",
+   ref="numpy.sinh", sparse="values", doc="Hyperbolic sine.",
    autocast={"accelerator": "float32"})
 op("cosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.sinh().conj()"},
    ref="numpy.cosh", doc="Hyperbolic cosine.",
    autocast={"accelerator": "float32"})
 op("tanh(Tensor self) -> Tensor", **_complex, functional=True,
    grad={"self": "tanh_backward(grad, result)"},
-   ref="numpy.tanh", doc="Hyperbolic tangent.")
+   ref="numpy.tanh", sparse="values", doc="Hyperbolic tangent.")
 op("asinh(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad * (self * self + 1).rsqrt().conj()"},
-   ref="numpy.arcsinh", doc="Inverse hyperbolic sine.")
+   ref="numpy.arcsinh", sparse="values", doc="Inverse hyperbolic sine.")
 op("acosh(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad * ((self - 1).rsqrt() * (self + 1).rsqrt()).conj()"},
    ref="numpy.arccosh", doc="Inverse hyperbolic cosine.")
 op("atanh(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (1 - self * self).conj()"},
    ref="numpy.arctanh",
-   doc="Inverse hyperbolic tangent.")
+   sparse="values", doc="Inverse hyperbolic tangent.")
 op("sinc(Tensor self) -> Tensor", **_complex, grad={"self": "sinc_backward(grad, self)"},
    ref="numpy.sinc",
    doc="sin(pi self) / (pi self), 1 at 0.")
@@ -356,12 +356,14 @@ composite("rad2deg(Tensor self) -> Tensor", variants="function method out", ref=
 # ---- error function and its like ----
 
 op("erf(Tensor self) -> Tensor", **_floats,
-   grad={"self": "grad * (1.1283791670955126 * (-(self * self)).exp())"}, doc="The error function.")
+   grad={"self": "grad * (1.1283791670955126 * (-(self * self)).exp())"},
+   sparse="values",
+   doc="The error function.")
 op("erfc(Tensor self) -> Tensor", **_floats,
    grad={"self": "grad * (-1.1283791670955126 * (-(self * self)).exp())"}, doc="1 - erf(self).")
 op("erfinv(Tensor self) -> Tensor", **_floats,
    grad={"self": "grad * (0.886226925452758 * (result * result).exp())"},
-   doc="The inverse of erf.",
+   sparse="values", doc="The inverse of erf.",
    autocast={"accelerator": "float32"})
 op("sigmoid(Tensor self) -> Tensor", **_complex, functional=True,
    grad={"self": "sigmoid_backward(grad, result)"},
@@ -376,25 +378,25 @@ composite("logit(Tensor self, float? eps=None) -> Tensor", variants="function me
 
 op("floor(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
    ref="numpy.floor",
-   doc="The next integer below.")
+   sparse="values", doc="The next integer below.")
 op("ceil(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
    ref="numpy.ceil",
-   doc="The next integer above.")
+   sparse="values", doc="The next integer above.")
 op("trunc(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
    ref="numpy.trunc",
-   doc="The integer part.")
+   sparse="values", doc="The integer part.")
 op("round(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
    ref="numpy.round",
-   doc="The nearest integer, halves to even.")
+   sparse="values", doc="The nearest integer, halves to even.")
 op("round.decimals(Tensor self, *, int decimals) -> Tensor",
    kernel=pointwise(real, formulas=[
        formula("round", when="decimals == 0"),
        formula("round_decimals", "scale_of(decimals)", when="decimals > 0", dtypes=(floating,)),
        formula("round_tens", "scale_of(decimals)", dtypes=(floating,))]),
    grad={"self": _zero},
-   doc="The nearest multiple of 10^-decimals.")
+   sparse="values", doc="The nearest multiple of 10^-decimals.")
 op("frac(Tensor self) -> Tensor", kernel=pointwise(floating), grad={"self": "grad"},
-   doc="self - trunc(self).")
+   sparse="values", doc="self - trunc(self).")
 
 # ---- classification ----
 
@@ -404,15 +406,17 @@ for _name, _doc in {"isnan": "True where NaN.", "isinf": "True where infinite.",
     op(f"{_name}(Tensor self) -> Tensor",
        kernel=pointwise(*((stored,) if _name == "isnan" else _finite), promote="bool"),
        variants="function method",
-       cpp_out=_name != "isfinite", grad="none", ref=f"numpy.{_name}", doc=_doc)
+       cpp_out=_name != "isfinite", grad="none",
+       sparse=None if _name == "isfinite" else "values",
+       ref=f"numpy.{_name}", doc=_doc)
 op("isposinf(Tensor self) -> Tensor",
    kernel=pointwise(real, boolean, wide_unsigned, promote="bool"),
    variants="function method out",
-   grad="none", ref="numpy.isposinf", doc="True where plus infinity.")
+   grad="none", ref="numpy.isposinf", sparse="values", doc="True where plus infinity.")
 op("isneginf(Tensor self) -> Tensor",
    kernel=pointwise(real, boolean, wide_unsigned, promote="bool"),
    variants="function method out",
-   grad="none", ref="numpy.isneginf", doc="True where minus infinity.")
+   grad="none", ref="numpy.isneginf", sparse="values", doc="True where minus infinity.")
 composite("isreal(Tensor self) -> Tensor", ref="numpy.isreal",
           doc="True where the imaginary part is 0.")
 op("_nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
@@ -420,7 +424,9 @@ op("_nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=
        formula("nan_to_num", "nan.value_or(0.0)", "posinf.value_or(largest)",
                "neginf.value_or(-largest)")]),
    variants="function inplace",
-   grad={"self": "grad * self.isfinite()"}, doc="`nan_to_num` of floating-point numbers.", own=True)
+   grad={"self": "grad * self.isfinite()"},
+   sparse="values",
+   doc="`nan_to_num` of floating-point numbers.", own=True)
 composite("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> "
           "Tensor", variants="function method out",
           ref="numpy.nan_to_num",
@@ -543,7 +549,7 @@ composite("where.self(Tensor condition, Tensor|Scalar self, Tensor|Scalar other)
 
 op("relu(Tensor self) -> Tensor", kernel=pointwise(real), functional=True,
    grad={"self": "threshold_backward(grad, result, 0)"},
-   doc="max(self, 0).")
+   sparse="values", doc="max(self, 0).")
 op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", kernel=pointwise(real),
    functional=True, inplace_function=True,
    variants="function inplace", grad={"self": "threshold_backward(grad, self, threshold)"},
@@ -753,7 +759,7 @@ op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)",
 op("zero_(Tensor(a!) self) -> Tensor(a!)",
    kernel=update(isa=False, constant=True, stored=(stored,)),
    variants="function method inplace",
-   grad={"self": _zero}, doc="All elements become 0.",
+   grad={"self": _zero}, sparse="zero_", doc="All elements become 0.",
    batch="aligned")
 
 # ---- other names ----

@@ -7,7 +7,7 @@ from gen.table import complex_half, composite, custom, op, stored, wide_unsigned
 op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
    kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
    grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim)"}, ref="numpy.sum",
-   doc="Sum over the given dimensions, or all. Integers and bool sum to int64.",
+   sparse="sum", doc="Sum over the given dimensions, or all. Integers and bool sum to int64.",
    overloads=["sum(self, dtype)", "sum.dim_IntList(self, int[1]? dim, keepdim, dtype)",
               "sum.out(self, dtype, out!)",
               "sum.IntList_out(self, int[1]? dim, keepdim, dtype, out!)"],

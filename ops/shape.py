@@ -10,38 +10,38 @@ view("view(Tensor(a) self, int[] size) -> Tensor(a)",
      doc="The same elements in another shape; RuntimeError where strides do not allow it.")
 view("transpose(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
      grad={"self": "grad.transpose(dim0, dim1)"}, ref="numpy.swapaxes",
-     doc="Swaps two dimensions.",
+     sparse="transpose", doc="Swaps two dimensions.",
      overloads=["transpose.int(self, dim0, dim1)"])
 view("t(Tensor(a) self) -> Tensor(a)",
      grad={"self": "grad.t()"},
-     doc="The transpose of a matrix; tensors of fewer dimensions as they are.")
+     sparse="t", doc="The transpose of a matrix; tensors of fewer dimensions as they are.")
 view("permute(Tensor(a) self, int[] dims) -> Tensor(a)",
      grad={"self": "permute_backward(grad, dims)"}, ref="numpy.transpose",
-     doc="Reorders all dimensions.")
+     sparse="permute", doc="Reorders all dimensions.")
 view("expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)",
      grad={"self": "grad.sum_to_size(self.sizes())"}, variants="method",
      doc="Repeats dimensions of size 1 without copying; -1 keeps a size.")
 view("squeeze(Tensor(a) self) -> Tensor(a)",
      grad={"self": "grad.reshape(self.sizes())"}, ref="numpy.squeeze",
-     doc="Removes all dimensions of size 1.")
+     sparse="squeeze", doc="Removes all dimensions of size 1.")
 view("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
      grad={"self": "grad.reshape(self.sizes())"},
-     doc="Removes one dimension if it has size 1.")
+     sparse="squeeze_dim", doc="Removes one dimension if it has size 1.")
 view("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
      grad={"self": "grad.reshape(self.sizes())"},
      doc="Removes those of the dimensions that have size 1.")
 view("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
      grad={"self": "grad.squeeze(dim)"}, ref="numpy.expand_dims",
-     doc="Inserts a dimension of size 1.")
+     sparse="unsqueeze", doc="Inserts a dimension of size 1.")
 view("select(Tensor(a) self, int dim, int index) -> Tensor(a)",
      grad={"self": "select_backward(grad, self.sizes(), dim, index)"},
-     doc="One slice along a dimension, which disappears.",
+     sparse="select", doc="One slice along a dimension, which disappears.",
      overloads=["select.int(self, dim, index)"])
 view("slice(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
      grad={"self": "slice_backward(grad, self.sizes(), dim, start.value_or(0), "
                    "end.value_or(INT64_MAX), step)"},
      variants="method",
-     doc="start:end:step along a dimension, clamped as Python does.",
+     sparse="slice", doc="start:end:step along a dimension, clamped as Python does.",
      overloads=["slice.Tensor(self, dim, start, end, step)"])
 view("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
      grad={"self": "unfold_backward(grad, self.sizes(), dimension, size, step)"}, variants="method",
@@ -95,7 +95,7 @@ op("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int st
 op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
    kernel=custom(anywhere=True),
    grad={"self": "grad"}, variants="function method", ref="numpy.copy",
-   doc="A copy that shares no memory.",
+   sparse="clone", doc="A copy that shares no memory.",
    jvp="linear", batch="leading")
 op("_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, bool non_blocking=False, "
    "MemoryFormat? memory_format=None) -> Tensor", kernel=custom(anywhere=True),
@@ -103,12 +103,12 @@ op("_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, bool n
               "non_blocking, memory_format)",
               "_to_copy.out(self, non_blocking, memory_format, out!)"],
    grad={"self": "grad.to(self.device(), self.dtype())"}, variants="",
-   doc="A copy with another dtype, device or memory format.",
+   sparse="to_copy", doc="A copy with another dtype, device or memory format.",
    jvp="linear", batch="leading")
 op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor(a!)",
    kernel=update(anywhere=True, in_step=True),
    grad={"self": "zeros_like(grad)", "src": "grad"}, variants="method inplace",
-   doc="Writes the elements of src, converted and broadcast.",
+   sparse="copy_", doc="Writes the elements of src, converted and broadcast.",
    overloads=["copy_(self, Tensor src, non_blocking)"],
    jvp={"self": "zeros_like(self_t)", "src": "src_t"}, batch="aligned")
 
@@ -195,7 +195,7 @@ composite("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool 
 composite("type_as(Tensor self, Tensor other) -> Tensor", variants="method",
           doc="`to` the dtype of other.")
 composite("detach(Tensor(a) self) -> Tensor(a)", seen_whole=True, batch="leading",
-          doc="The same memory outside the graph.")
+          sparse="detach", doc="The same memory outside the graph.")
 composite("detach_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
           doc="Take this tensor out of the graph, in place.")
 composite("lift_fresh(Tensor(a) self) -> Tensor(a)", variants="", seen_whole=True, batch="leading",
@@ -204,7 +204,7 @@ composite("_local_scalar_dense(Tensor self) -> Scalar", variants="", grad="none"
           batch="refused: It looks like you're calling .item() on a Tensor. We don't support vmap "
                 "over calling .item() on a Tensor, please try to rewrite what you're doing with "
                 "other operations.",
-          doc="The number that a tensor of one element holds.")
+          sparse="number", doc="The number that a tensor of one element holds.")
 composite("atleast_1d(Tensor self) -> Tensor", ref="numpy.atleast_1d", variants="function",
           doc="0-d becomes 1-d.")
 composite("atleast_2d(Tensor self) -> Tensor", ref="numpy.atleast_2d", variants="function",

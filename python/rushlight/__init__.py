@@ -35,6 +35,12 @@ complex = _C.ops._complex
 # Old names of dtypes: FloatTensor, FloatStorage.
 _KINDS = {dtype._kind: dtype for dtype in _C._dtypes if dtype._computes}
 
+_FORMS = ("coo", "compressed", "csr", "csc", "bsr", "bsc")
+_SPARSE = " ".join(
+    f"sparse_{form}_tensor _sparse_{form}_tensor_unsafe _validate_sparse_{form}_tensor_args"
+    for form in _FORMS
+)
+
 if TYPE_CHECKING:
     from rushlight import (
         __config__,
@@ -76,6 +82,7 @@ if TYPE_CHECKING:
         safetensors,
         serialization,
         signal,
+        sparse,
         special,
         storage,
         testing,
@@ -146,6 +153,26 @@ if TYPE_CHECKING:
         set_rng_state,
     )
     from rushlight.serialization import load, save
+    from rushlight.sparse._make import (
+        _sparse_bsc_tensor_unsafe,
+        _sparse_bsr_tensor_unsafe,
+        _sparse_compressed_tensor_unsafe,
+        _sparse_coo_tensor_unsafe,
+        _sparse_csc_tensor_unsafe,
+        _sparse_csr_tensor_unsafe,
+        _validate_sparse_bsc_tensor_args,
+        _validate_sparse_bsr_tensor_args,
+        _validate_sparse_compressed_tensor_args,
+        _validate_sparse_coo_tensor_args,
+        _validate_sparse_csc_tensor_args,
+        _validate_sparse_csr_tensor_args,
+        sparse_bsc_tensor,
+        sparse_bsr_tensor,
+        sparse_compressed_tensor,
+        sparse_coo_tensor,
+        sparse_csc_tensor,
+        sparse_csr_tensor,
+    )
     from rushlight.storage import TypedStorage
     from rushlight.utils.dlpack import from_dlpack, to_dlpack
 else:
@@ -154,8 +181,8 @@ else:
         "__config__ __future__ _dynamo _inductor _utils accelerator amp ao autograd backends "
         "compiler cpu cuda distributed distributions export fft func futures fx hub jit library "
         "linalg masked monitor mps mtia multiprocessing nn onnx optim overrides profiler "
-        "quantization random safetensors serialization signal special storage testing types "
-        "utils version xpu",
+        "quantization random safetensors serialization signal sparse special storage testing "
+        "types utils version xpu",
         {
             "_archive": "PyTorchFileReader PyTorchFileWriter",
             "_checks": (
@@ -188,6 +215,7 @@ else:
             "jit": "ScriptFunction ScriptModule",
             "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state",
             "serialization": "load save",
+            "sparse._make": _SPARSE,
             "storage": "TypedStorage " + " ".join(f"{kind}Storage" for kind in _KINDS),
             "utils.dlpack": "from_dlpack to_dlpack",
         },

@@ -67,9 +67,10 @@ class safe_globals:
 
 
 def get_layout(name):
-    if name != "torch.strided":
+    layout = getattr(_C, str(name).removeprefix("torch."), None)
+    if not isinstance(layout, _C.layout):
         raise RuntimeError(f"layout {name} is not supported")
-    return _C.strided
+    return layout
 
 
 def _make_bytes(text, encoding):
@@ -117,6 +118,7 @@ _NAMES = {
     "torch._utils._rebuild_tensor": _utils._rebuild_tensor,
     "torch._utils._rebuild_tensor_v2": _utils._rebuild_tensor_v2,
     "torch._utils._rebuild_tensor_v3": _utils._rebuild_tensor_v3,
+    "torch._utils._rebuild_sparse_tensor": _utils._rebuild_sparse_tensor,
     "torch._utils._rebuild_parameter": _utils._rebuild_parameter,
     "torch._utils._rebuild_parameter_with_state": _utils._rebuild_parameter_with_state,
     "torch._utils._rebuild_meta_tensor_no_storage": _utils._rebuild_meta_tensor_no_storage,

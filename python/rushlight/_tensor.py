@@ -276,7 +276,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 
 def _on_copied_storage(tensor, memo):
     """The same window on a copy of the storage; tensors that share one share its copy."""
-    if tensor.device.type == "meta":
+    if tensor.device.type == "meta" or tensor.layout is not _C.strided:
         return tensor.detach().clone()
     storage = tensor.untyped_storage()
     key = ("storage", storage._cdata)

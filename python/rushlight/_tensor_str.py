@@ -228,6 +228,35 @@ def _join(text, suffixes, indent):
     return "".join(parts) + ")"
 
 
+def _part(name, values, indent):
+    """The text of the indices or values of a sparse tensor."""
+    prefix = f"{name}=tensor("
+    text = _contents(values, indent + len(prefix)) if values.numel() else "[]"
+    size = "" if values.numel() else f", size={tuple(values.shape)}"
+    return prefix + text + size + ")"
+
+
+def _sparse_str(tensor, values, prefix):
+    from rushlight import _utils
+    from rushlight.sparse import _INDICES
+
+    indent = len(prefix)
+    coo = values.layout is rushlight.sparse_coo
+    names = ("indices",) if coo else _INDICES[values.layout]
+    parts = zip((*names, "values"), _utils.sparse_parts(values), strict=True)
+    text = (",\n" + " " * indent).join(_part(name, part, indent) for name, part in parts)
+    suffixes = [f"size={tuple(values.shape)}", f"nnz={values._nnz()}"]
+    if not _is_default_dtype(values.dtype):
+        suffixes.append(f"dtype={values.dtype}")
+    suffixes.append(f"layout={values.layout}")
+    gradient = _gradient_suffix(tensor)
+    if gradient is not None:
+        suffixes.append(gradient)
+    if coo:
+        return _join(prefix + text + ",\n" + " " * indent + suffixes[0], suffixes[1:], indent)
+    return _join(prefix + text, suffixes, indent)
+
+
 def _str(tensor, *, tensor_contents=None):
     """What `repr(tensor)` gives; `tensor_contents` replaces the text of the values."""
     if level := rushlight._C._batch_level(tensor):
@@ -238,6 +267,8 @@ def _str(tensor, *, tensor_contents=None):
     plain = kind is rushlight.Tensor or kind is rushlight.nn.Parameter
     prefix = "tensor(" if plain else kind.__name__ + "("
     values = tensor.detach()
+    if values.layout is not rushlight.strided and tensor_contents is None:
+        return _sparse_str(tensor, values, prefix)
     shape, dtype, device = tuple(values.shape), values.dtype, values.device
     suffixes = []
     if device.type != "cpu":

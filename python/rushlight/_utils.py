@@ -69,8 +69,32 @@ def _rebuild_generator(device, state):
     return _C.Generator(device).set_state(state)
 
 
+def _rebuild_sparse_tensor(layout, data):
+    # What a file says is checked like what a program says.
+    if layout is _C.sparse_coo:
+        indices, values, size, *coalesced = data
+        made = _C.ops._sparse_coo_tensor(indices, values, _integers(size))
+        return made._coalesced_(False) if coalesced == [False] else made.coalesce()
+    compressed, plain, values, size = data
+    return _C.ops._sparse_compressed_tensor(compressed, plain, values, _integers(size), layout)
+
+
+def sparse_parts(tensor):
+    """Indices and values of a sparse tensor: what it is made of."""
+    if tensor.layout is _C.sparse_coo:
+        return tensor._indices(), tensor._values()
+    by_row = tensor.layout in (_C.sparse_csr, _C.sparse_bsr)
+    names = ("crow_indices", "col_indices") if by_row else ("ccol_indices", "row_indices")
+    return (*(getattr(tensor, name)() for name in names), tensor.detach().values())
+
+
 def reduce_tensor(tensor):
     """A function and arguments that make a plain tensor with this one's memory again."""
+    if tensor.layout is not _C.strided:
+        parts = (*sparse_parts(tensor), tensor.size())
+        if tensor.layout is _C.sparse_coo:
+            parts = (*parts, tensor.is_coalesced())
+        return _rebuild_sparse_tensor, (tensor.layout, parts)
     if tensor.device.type == "meta":
         parts = (tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.requires_grad)
         return _rebuild_meta_tensor_no_storage, parts

@@ -10,7 +10,7 @@
 #include <rushlight/batching.h>
 #include <rushlight/ops.h>
 
-#include "core/op_support.h"
+#include "core/sparse.h"
 
 namespace rushlight {
 
@@ -40,8 +40,8 @@ class TensorArray {
 };
 
 bool can_add_into(const Tensor& t, const Tensor& other) {
-  return t.use_count() == 1 && t.storage()->use_count() == 1 &&
-         t.impl()->is_non_overlapping_and_dense() && !is_special(other);
+  return !is_special(t) && !is_special(other) && t.use_count() == 1 &&
+         t.storage()->use_count() == 1 && t.impl()->is_non_overlapping_and_dense();
 }
 
 // The gradient of an input that may be from outside of vmap.
@@ -325,7 +325,7 @@ void Run::give(State& state, uint32_t output_nr, Tensor grad) {
     grad.add_(sum);
     sum = std::move(grad);
   } else {
-    sum = add(sum, grad);
+    sum = is_sparse(sum) ? add(grad, sum) : add(sum, grad);  // a dense one comes first
   }
 }
 

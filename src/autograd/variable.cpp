@@ -8,8 +8,8 @@
 #include <rushlight/ops.h>
 
 #include "autograd/node.h"
-#include "core/op_support.h"
 #include "core/small_blocks.h"
+#include "core/sparse.h"
 
 namespace rushlight {
 
@@ -86,10 +86,27 @@ class WithoutModes {
   Mode* lower_;
 };
 
+// Of a sparse leaf, or of a dense one whose gradient is sparse: dense ones take sparse ones, not the
+// other way round.
+void add_sparse_to_grad(AutogradMeta& meta, const Tensor& grad) {
+  if (!meta.grad.defined()) {
+    meta.grad = tls.grad_mode || grad.use_count() > 1 ? grad.clone() : grad.detach();
+  } else if (!tls.grad_mode && (!is_sparse(meta.grad) || is_sparse(grad))) {
+    const Tensor before = meta.grad;
+    before.add_(grad);
+  } else {
+    meta.grad = is_sparse(meta.grad) ? add(grad, meta.grad) : add(meta.grad, grad);
+  }
+}
+
 // A mode may see the ops below and run a backward to the same leaf meanwhile; what that has added
 // must stay.
 void add_to_grad(const Tensor& leaf, const Tensor& grad) {
   AutogradMeta& meta = leaf.impl()->autograd_or_make();
+  if (RL_UNLIKELY(any_sparse(leaf, grad) || (meta.grad.defined() && is_sparse(meta.grad)))) {
+    add_sparse_to_grad(meta, grad);
+    return;
+  }
   if (!meta.grad.defined()) {
     const bool take = !tls.grad_mode && is_sole_owner(grad) && has_form_of(grad, leaf);
     Tensor first = !take                                    ? copy_in_form_of(grad, leaf)

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/op_support.h"
 
 namespace rushlight {
 

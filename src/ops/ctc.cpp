@@ -156,7 +156,6 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding_idx(
                                              per_sample_weights.dtype() == weight.dtype()),
            "embedding_bag: expected per_sample_weights of the shape of indices and the dtype of "
            "weight");
-  RL_CHECK(!sparse, "embedding_bag: sparse gradients are not supported");
   const int64_t n = indices.size(0);
   const int64_t bags = offsets.size(0) - (include_last_offset ? 1 : 0);
   RL_CHECK(bags >= 0, "embedding_bag: include_last_offset: numBags should be at least 1");
@@ -181,7 +180,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding_idx(
                          .cumsum(0)
                          .sub(1);
   Tensor counts_as_one = rushlight::ones({n}, places);
-  Tensor rows = rushlight::embedding(weight, index, -1, scale_grad_by_freq);
+  Tensor rows = rushlight::embedding(weight, index, -1, scale_grad_by_freq, sparse);
   Tensor hidden;
   if (padding_idx.has_value()) {
     const int64_t height = weight.size(0);

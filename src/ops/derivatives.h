@@ -17,6 +17,10 @@ Tensor before_write(const Tensor& self, const T&... others) {
   return kept ? self.clone() : self;
 }
 
+// ---- sparse ----
+Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights,
+                          int64_t padding_idx, bool scale_grad_by_freq, bool sparse);
+
 // ---- shape ----
 Tensor permute_backward(const Tensor& grad, IntArrayRef dims);
 Tensor split_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options,

@@ -93,13 +93,12 @@ OutSpec _cross_entropy_backward(Tensor& grad_output, Tensor& self, Tensor& targe
   return {self.sizes(), self.dtype()};
 }
 
-OutSpec embedding(Tensor& weight, Tensor& indices, int64_t&, bool&, bool& sparse) {
+OutSpec embedding(Tensor& weight, Tensor& indices, int64_t&, bool&, bool&) {
   RL_CHECK(weight.dim() == 2, "'weight' must be 2-D");
   RL_CHECK(indices.dtype() == kInt64 || indices.dtype() == kInt32,
            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
            "Long, Int; but got ",
            indices.toString(), " instead (while checking arguments for embedding)");
-  RL_CHECK_NOT_IMPLEMENTED(!sparse, "embedding: sparse gradients are not supported");
   DimVector sizes = indices.sizes();
   sizes.push_back(weight.sizes()[1]);
   return {sizes, weight.dtype()};

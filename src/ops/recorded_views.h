@@ -2,7 +2,7 @@
 // that answer for them.
 #pragma once
 
-#include "core/op_support.h"
+#include "core/sparse.h"
 
 namespace rushlight {
 
@@ -28,6 +28,9 @@ inline std::vector<Tensor> recorded_view(const Tensor& self, const std::vector<V
 // an ordinary result.
 inline Tensor record_answer(const Tensor& answer, const Tensor& self, ViewKind kind,
                             const Ref<Node>& node) {
+  if (is_special(self) && any_sparse(answer, self)) {
+    return answer;
+  }
   const bool special = is_special(answer) && is_special(self);
   Tensor out = special && !answer.is_same(self) ? answer : answer.tensor_data();
   if (special || out.storage() == self.storage()) {

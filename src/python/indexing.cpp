@@ -6,7 +6,7 @@
 // `index_put_`.
 #include <rushlight/ops.h>
 
-#include "core/op_support.h"
+#include "core/sparse.h"
 #include "python/bindings.h"
 #include "python/factory.h"
 #include "python/numpy.h"
@@ -299,7 +299,7 @@ Tensor apply_steps(const Tensor& self, const Index& index, bool record) {
   if (index.count == 1) {
     return apply_step(self, index.steps[0]);
   }
-  if (!record && tls.upper == nullptr) {
+  if (!record && tls.upper == nullptr && !is_sparse(self)) {
     return apply_geometry(self, index);
   }
   Tensor t = apply_step(self, index.steps[0]);

@@ -130,7 +130,7 @@ class Arguments {
   std::vector<Scalar> scalars(int i) const;
   ScalarType dtype(int i) const { return dtype_of(slots_[i]); }
   Device device(int i) const { return as_device(slots_[i]); }
-  Layout layout(int) const { return kStrided; }
+  Layout layout(int i) const { return *as_layout(slots_[i]); }
   MemoryFormat memory_format(int i) const { return *as_memory_format(slots_[i]); }
 #define RL_ACCESSORS(name, T)                                                        \
   T name(int i, const T& otherwise) const { return given(i) ? name(i) : otherwise; } \

@@ -2,6 +2,7 @@
 #include <rushlight/autograd.h>
 #include <rushlight/ops.h>
 
+#include "core/sparse.h"
 #include "python/bindings.h"
 #include "python/parser.h"
 #include "python/torch_function.h"
@@ -34,7 +35,9 @@ PyObject* boolean(bool value) { return PyBool_FromLong(value); }
 PyObject* shape(const Tensor& t) { return wrap_size(t.sizes()); }
 PyObject* dtype(const Tensor& t) { return wrap(t.dtype()); }
 PyObject* device(const Tensor& t) { return wrap(t.device()); }
-PyObject* layout(const Tensor&) { return wrap(kStrided); }
+PyObject* layout(const Tensor& t) { return wrap(layout_of(t)); }
+PyObject* is_sparse(const Tensor& t) { return boolean(layout_of(t) == kSparse); }
+PyObject* is_sparse_csr(const Tensor& t) { return boolean(layout_of(t) == kSparseCsr); }
 PyObject* ndim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* nbytes(const Tensor& t) { return PyLong_FromLongLong(t.nbytes()); }
 PyObject* itemsize_of(const Tensor& t) { return PyLong_FromLongLong(t.element_size()); }
@@ -170,15 +173,15 @@ PyGetSetDef properties[] = {
     GET("shape", shape, "The sizes, as torch.Size."),
     GET("dtype", dtype, "The type of the elements."),
     GET("device", device, "Where it lies."),
-    GET("layout", layout, "torch.strided."),
+    GET("layout", layout, "torch.strided, or the kind of sparse tensor."),
     GET("ndim", ndim, "The number of dimensions."),
     GET("nbytes", nbytes, "Bytes of all elements."),
     GET("itemsize", itemsize_of, "Bytes of an element."),
     GET("is_cuda", is_cuda, "Whether it lies on a GPU."),
     GET("is_cpu", is_cpu, "Whether it lies in main memory."),
     GET("is_meta", is_meta, "Whether it has a shape and no elements."),
-    GET("is_sparse", no, "False."),
-    GET("is_sparse_csr", no, "False."),
+    GET("is_sparse", is_sparse, "Whether its layout is torch.sparse_coo."),
+    GET("is_sparse_csr", is_sparse_csr, "Whether its layout is torch.sparse_csr."),
     GET("is_mkldnn", no, "False."),
     GET("is_mps", no, "False."),
     GET("is_xpu", no, "False."),

@@ -1,5 +1,6 @@
 // dtype, device, layout, memory_format and Size as Python types; Generator is in
 // generator_type.cpp.
+#include "core/sparse.h"
 #include "python/types.h"
 
 #include <cstddef>
@@ -84,7 +85,7 @@ struct EnumObject {
   PyObject_HEAD int value;
   const char* name;
 };
-PyObject* strided;
+PyObject* layouts[num_layouts];
 PyObject* memory_formats[4];
 constexpr const char* memory_format_names[] = {"contiguous_format", "preserve_format",
                                                "channels_last", "channels_last_3d"};
@@ -400,7 +401,7 @@ PyTypeObject size_type = {
 // ---- conversions ----
 
 PyObject* wrap(ScalarType t) { return Py_NewRef(dtypes[static_cast<int>(t)]); }
-PyObject* wrap(Layout) { return Py_NewRef(strided); }
+PyObject* wrap(Layout l) { return Py_NewRef(layouts[static_cast<int>(l)]); }
 PyObject* wrap(MemoryFormat f) { return Py_NewRef(memory_formats[static_cast<int>(f)]); }
 
 PyObject* wrap(Device d) {
@@ -468,7 +469,10 @@ std::optional<ScalarType> as_dtype(PyObject* o) {
 }
 
 std::optional<Layout> as_layout(PyObject* o) {
-  return Py_TYPE(o) == &layout_type ? std::optional(kStrided) : std::nullopt;
+  if (Py_TYPE(o) != &layout_type) {
+    return std::nullopt;
+  }
+  return static_cast<Layout>(reinterpret_cast<EnumObject*>(o)->value);
 }
 
 std::optional<MemoryFormat> as_memory_format(PyObject* o) {
@@ -518,8 +522,11 @@ void init_types(PyObject* module) {
     PyTuple_SET_ITEM(all.get(), i, Py_NewRef(dtypes[i]));
   }
   add(module, "_dtypes", all.get());
-  strided = make_enum(layout_type, 0, "strided");
-  add(module, "strided", strided);
+  for (int i = 0; i < num_layouts; i++) {
+    const char* const name = layout_name(static_cast<Layout>(i));
+    layouts[i] = make_enum(layout_type, i, name);
+    add(module, name, layouts[i]);
+  }
   for (int i = 0; i < 4; i++) {
     memory_formats[i] = make_enum(memory_format_type, i, memory_format_names[i]);
     add(module, memory_format_names[i], memory_formats[i]);

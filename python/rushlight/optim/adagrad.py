@@ -8,7 +8,15 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import StatewiseOptimizer, _check_settings, _check_ways, _counter, _each, _steps
+from .optimizer import (
+    StatewiseOptimizer,
+    _at,
+    _check_settings,
+    _check_ways,
+    _counter,
+    _each,
+    _steps,
+)
 
 __all__ = ["Adagrad"]
 
@@ -76,6 +84,21 @@ class Adagrad(StatewiseOptimizer):
         start = group["initial_accumulator_value"]
         total = rushlight.full_like(p, start, memory_format=rushlight.preserve_format)
         return {"step": _counter(), "sum": total}
+
+    def _step_sparse(self, p, grad, state, group):
+        # Only rows that have a gradient change.
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        with rushlight.no_grad():
+            state["step"] += 1
+            grad = (-grad if group["maximize"] else grad).coalesce()
+            lr = float(group["lr"]) / (1 + (float(state["step"]) - 1) * group["lr_decay"])
+            values = grad.values()
+            if values.numel() == 0:
+                return
+            state["sum"].add_(_at(grad, values * values))
+            total = state["sum"].sparse_mask(grad).values().sqrt_().add_(group["eps"])
+            p.add_(_at(grad, values / total), alpha=-lr)
 
     def _step_group(self, group, params, grads, states):
         _steps(group).adagrad_step_(

@@ -445,6 +445,13 @@ class StatewiseOptimizer(Optimizer):
         """Calls the op for parameters, their gradients and their states."""
         raise NotImplementedError
 
+    def _step_sparse(self, p, grad, state, group):
+        """Updates a parameter whose gradient is sparse."""
+        raise RuntimeError(
+            f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam "
+            "instead"
+        )
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = self._loss_of(closure)
         differentiable = self.defaults["differentiable"]
@@ -457,6 +464,9 @@ class StatewiseOptimizer(Optimizer):
                 state = self.state[p]
                 if not state:
                     state.update(self._new_state(p, group))
+                if grad.layout is not rushlight.strided:
+                    self._step_sparse(p, grad, state, group)
+                    continue
                 params.append(p)
                 grads.append(grad)
                 states.append(state)
@@ -471,3 +481,8 @@ class StatewiseOptimizer(Optimizer):
 def _each(states, name):
     """A list of one entry of all states."""
     return [state[name] for state in states]
+
+
+def _at(pattern, values):
+    """A sparse tensor of these values at the indices of another."""
+    return rushlight.sparse_coo_tensor(pattern.indices(), values, pattern.shape, is_coalesced=True)

@@ -72,6 +72,24 @@ class SGD(Optimizer):
                 self._step_group(group)
         return loss
 
+    def _step_sparse(self, p, grad, group):
+        """Composed of ops on sparse tensors, but for Nesterov's way as PyTorch does it."""
+        if group["nesterov"]:
+            raise RuntimeError("SGD: nesterov is not compatible with sparse gradients")
+        if group["weight_decay"] != 0:
+            raise RuntimeError("SGD: weight_decay is not compatible with sparse gradients")
+        if group["maximize"]:
+            grad = -grad
+        if group["momentum"] != 0:
+            state = self.state[p]
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.detach().clone()
+            else:
+                buffer.mul_(group["momentum"]).add_(grad, alpha=1 - group["dampening"])
+            grad = buffer
+        p.add_(grad, alpha=-float(group["lr"]))
+
     def _step_group(self, group):
         # Parameters that have no running gradient yet take another branch of the formula.
         old: tuple[list, list, list] = ([], [], [])
@@ -80,6 +98,9 @@ class SGD(Optimizer):
         for p in group["params"]:
             grad = p.grad
             if grad is None:
+                continue
+            if grad.layout is not rushlight.strided:
+                self._step_sparse(p, grad, group)
                 continue
             params, grads, buffers = old
             if momentum != 0:

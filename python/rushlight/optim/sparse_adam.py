@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
+import rushlight
 from rushlight import Tensor
 
-from .optimizer import Optimizer, _check_settings
+from .optimizer import ParameterwiseOptimizer, _at, _check_settings, _zeros_like
 
 __all__ = ["SparseAdam"]
 
 
-class SparseAdam(Optimizer):
-    """Adam for sparse gradients, which touches only the rows that have one.
+class SparseAdam(ParameterwiseOptimizer):
+    """Adam for sparse gradients: only the rows that have one change, and their running means.
 
-    There are no sparse gradients here (embeddings give dense ones), so a step either finds none
-    or raises RuntimeError, as it must for dense ones.
+    Args:
+        params: see `Optimizer`; none of them may be sparse itself.
+        lr: learning rate, a number or a tensor of one element.
+        betas: shares of the old running means of the gradient and of its square.
+        eps: added to the root.
+        maximize: climb instead.
     """
 
     def __init__(
@@ -27,13 +32,46 @@ class SparseAdam(Optimizer):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        _check_settings(lr, eps=eps, betas=betas)
+        _check_settings(lr)
+        if not eps > 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        _check_settings(lr, betas=betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        sparse = [
+            (i, j)
+            for i, group in enumerate(self.param_groups)
+            for j, p in enumerate(group["params"])
+            if p.layout is not rushlight.strided
+        ]
+        if sparse:
+            raise ValueError(
+                f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors"
+            )
 
-    def step(self, closure: Callable[[], Any] | None = None):
-        loss = self._loss_of(closure)
-        if any(p.grad is not None for group in self.param_groups for p in group["params"]):
+    def _step_parameter(self, p, group):
+        if p.grad.layout is not rushlight.sparse_coo:
             raise RuntimeError(
                 "SparseAdam does not support dense gradients, please consider Adam instead"
             )
-        return loss
+        state = self.state[p]
+        if not state:
+            state.update(step=0, exp_avg=_zeros_like(p), exp_avg_sq=_zeros_like(p))
+        state["step"] += 1
+        grad = (-p.grad if group["maximize"] else p.grad).coalesce()
+        values = grad.values()
+        if values.numel() == 0:
+            return
+        first, second = group["betas"]
+
+        def move(mean, target, share):
+            """Brings the rows of a running mean towards a target; returns what they are now."""
+            old = mean.sparse_mask(grad).values()
+            change = (target - old).mul_(1 - share)
+            mean.add_(_at(grad, change))
+            return old.add_(change)
+
+        mean = move(state["exp_avg"], values, first)
+        root = move(state["exp_avg_sq"], values * values, second).sqrt_().add_(group["eps"])
+        step = state["step"]
+        size = float(group["lr"]) * (1 - second**step) ** 0.5 / (1 - first**step)
+        p.add_(_at(grad, mean.div_(root)), alpha=-size)

@@ -62,7 +62,7 @@ class Embedding(_Table):
         padding_idx: a row that starts as zeros and gets no gradient.
         max_norm: rows that are longer are shortened to this `norm_type`-norm when looked up.
         scale_grad_by_freq: divide gradients by how often a row occurs in the batch.
-        sparse: not supported: with True a call raises NotImplementedError.
+        sparse: the gradient of the weight is sparse.
 
     `weight` has shape (num_embeddings, embedding_dim) and starts from N(0, 1).
     """

@@ -1,0 +1,221 @@
+"""Sparse tensors from indices and values, with or without checks of the indices.
+
+Indices are always checked before anything reads them; `check_invariants` is accepted, as programs
+pass it, and `check_sparse_tensor_invariants` keeps what it is told.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import rushlight
+from rushlight import _C, Tensor
+from rushlight._table import ops
+
+COMPRESSED = (_C.sparse_csr, _C.sparse_csc, _C.sparse_bsr, _C.sparse_bsc)
+
+
+def _indices(data: Any, device: Any) -> Tensor:
+    found = rushlight.as_tensor(data, device=device)
+    if found.numel() == 0 and not isinstance(data, Tensor):
+        found = found.to(_C.int64)
+    if found.is_floating_point() or found.is_complex():
+        raise RuntimeError(f"indices must be an int64 tensor, but got {found.dtype}")
+    return found
+
+
+def _values(data: Any, dtype: Any, device: Any) -> Tensor:
+    if isinstance(data, Tensor):
+        return data.to(device=device or data.device, dtype=dtype or data.dtype)
+    return rushlight.tensor(data, dtype=dtype, device=device)
+
+
+def _finished(made: Tensor, requires_grad: bool) -> Tensor:
+    return made.detach().requires_grad_() if requires_grad else made
+
+
+def sparse_coo_tensor(
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:
+    """A COO tensor: the value `values[i]` stands at `indices[:, i]`, equal places are added up.
+
+    Args:
+        indices: a matrix of ints with a row for each sparse dimension; or, alone, the sizes of a
+            tensor without specified elements.
+        values: a value, or a tensor of the dense dimensions, for each column.
+        size: the sizes; without them the smallest that hold the indices.
+        is_coalesced: the indices are sorted, and each is there once.
+
+    Raises:
+        RuntimeError: an index is negative or too large, or shapes do not belong together.
+    """
+    if indices is None or values is None:
+        sizes = size if size is not None else indices
+        if sizes is None:
+            raise TypeError("sparse_coo_tensor() needs indices and values, or sizes")
+        sizes = tuple(sizes)
+        empty = rushlight.empty((len(sizes), 0), dtype=_C.int64)
+        none = rushlight.empty((0,), dtype=dtype, device=device)
+        return _finished(ops._sparse_coo_tensor(empty, none, sizes, True), requires_grad)
+    index = _indices(indices, device).to(_C.int64)
+    value = _values(values, dtype, device)
+    if value.dim() == 0 and index.dim() == 2:
+        value = value.expand(index.shape[1])
+    if index.dim() == 1 and index.numel() == 0:
+        index = index.reshape(0, value.shape[0] if value.dim() else 0)
+        if size is not None and value.dim() and value.shape[0] == 0:
+            index = index.new_empty((len(tuple(size)) - value.dim() + 1, 0))
+    sizes = None if size is None else tuple(size)
+    made = ops._sparse_coo_tensor(index, value, sizes, bool(is_coalesced))
+    return _finished(made, requires_grad)
+
+
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """A tensor in the compressed layout that is named.
+
+    Args:
+        compressed_indices: where each row (column) begins among the values, and their number.
+        plain_indices: the column (row) of each value.
+        values: a value, a block or a tensor of dense dimensions for each plain index.
+        size: the sizes; without them the smallest that hold the indices.
+        layout: sparse_csr, sparse_csc, sparse_bsr or sparse_bsc.
+
+    Raises:
+        RuntimeError: the indices break a rule of the layout.
+    """
+    if layout not in COMPRESSED:
+        raise RuntimeError(f"expected a compressed sparse layout but got {layout}")
+    first, second = _indices(compressed_indices, device), _indices(plain_indices, device)
+    value = _values(values, dtype, device)
+    sizes = None if size is None else tuple(size)
+    made = ops._sparse_compressed_tensor(first, second, value, sizes, layout)
+    return _finished(made, requires_grad)
+
+
+def _of_layout(name, layout, first, second):
+    def make(*args: Any, **kwargs: Any) -> Tensor:
+        given = dict(kwargs)
+        if first in given:
+            given["compressed_indices"] = given.pop(first)
+        if second in given:
+            given["plain_indices"] = given.pop(second)
+        if given.setdefault("layout", layout) not in (layout, None):
+            raise RuntimeError(f"{name}: expected the layout {layout}, but got {given['layout']}")
+        given["layout"] = layout
+        return sparse_compressed_tensor(*args, **given)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"`sparse_compressed_tensor` of the layout {layout}."
+    return make
+
+
+sparse_csr_tensor = _of_layout("sparse_csr_tensor", _C.sparse_csr, "crow_indices", "col_indices")
+sparse_csc_tensor = _of_layout("sparse_csc_tensor", _C.sparse_csc, "ccol_indices", "row_indices")
+sparse_bsr_tensor = _of_layout("sparse_bsr_tensor", _C.sparse_bsr, "crow_indices", "col_indices")
+sparse_bsc_tensor = _of_layout("sparse_bsc_tensor", _C.sparse_bsc, "ccol_indices", "row_indices")
+_sparse_coo_tensor_unsafe = sparse_coo_tensor
+_sparse_compressed_tensor_unsafe = sparse_compressed_tensor
+_sparse_csr_tensor_unsafe = sparse_csr_tensor
+_sparse_csc_tensor_unsafe = sparse_csc_tensor
+_sparse_bsr_tensor_unsafe = sparse_bsr_tensor
+_sparse_bsc_tensor_unsafe = sparse_bsc_tensor
+
+
+def _validate_sparse_coo_tensor_args(
+    indices, values, size, is_coalesced=None, check_pinning=None
+) -> None:
+    """Raises RuntimeError where these are no COO tensor."""
+    ops._check_sparse_coo(indices, values, tuple(size), bool(is_coalesced))
+
+
+def _validate_sparse_compressed_tensor_args(
+    compressed_indices, plain_indices, values, size, layout, check_pinning=None
+) -> None:
+    """Raises RuntimeError where these are no compressed tensor."""
+    ops._check_sparse_compressed(compressed_indices, plain_indices, values, tuple(size), layout)
+
+
+def _validator(layout):
+    def validate(compressed_indices, plain_indices, values, size, check_pinning=None) -> None:
+        """Raises RuntimeError where these are no tensor of the layout."""
+        _validate_sparse_compressed_tensor_args(
+            compressed_indices, plain_indices, values, size, layout
+        )
+
+    return validate
+
+
+_validate_sparse_csr_tensor_args = _validator(_C.sparse_csr)
+_validate_sparse_csc_tensor_args = _validator(_C.sparse_csc)
+_validate_sparse_bsr_tensor_args = _validator(_C.sparse_bsr)
+_validate_sparse_bsc_tensor_args = _validator(_C.sparse_bsc)
+
+
+class check_sparse_tensor_invariants:  # PyTorch's name
+    """Whether programs have asked for checks of indices, which are always made.
+
+    A context manager, a decorator, and `enable()` and `disable()`.
+    """
+
+    _enabled = False
+
+    @staticmethod
+    def is_enabled() -> bool:
+        return check_sparse_tensor_invariants._enabled
+
+    @staticmethod
+    def enable() -> None:
+        check_sparse_tensor_invariants._enabled = True
+
+    @staticmethod
+    def disable() -> None:
+        check_sparse_tensor_invariants._enabled = False
+
+    def __init__(self, enable: bool = True) -> None:
+        self.state = enable
+        self.saved_state: bool | None = None
+
+    def __enter__(self):
+        if self.saved_state is not None:
+            raise RuntimeError(
+                "This context manager instance is already activated. Use a different context "
+                "manager instance for context nesting."
+            )
+        self.saved_state = self.is_enabled()
+        check_sparse_tensor_invariants._enabled = self.state
+
+    def __exit__(self, *error) -> None:
+        assert self.saved_state is not None
+        check_sparse_tensor_invariants._enabled = self.saved_state
+        self.saved_state = None
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def checked(*args, **kwargs):
+            with type(self)(self.state):
+                return function(*args, **kwargs)
+
+        return checked

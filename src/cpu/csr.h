@@ -1,0 +1,26 @@
+// A sparse matrix by rows times a dense one.
+#pragma once
+
+#include "core/op_support.h"
+#include "cpu/isa_level.h"
+
+namespace rushlight::cpu {
+
+struct CsrKernels {
+  // `starts` (rows + 1) and `columns` are int64 and in range, `values` and the matrix `dense` have
+  // the dtype of `out` (rows, width); all are contiguous.
+  void (*multiply)(const Tensor& out, const Tensor& starts, const Tensor& columns,
+                   const Tensor& values, const Tensor& dense);
+};
+namespace v2 {
+extern const CsrKernels csr_kernels;
+}  // namespace v2
+namespace v3 {
+extern const CsrKernels csr_kernels;
+}  // namespace v3
+namespace v4 {
+extern const CsrKernels csr_kernels;
+}  // namespace v4
+inline const CsrKernels& csr_kernels() { return RL_ISA_TABLE(csr_kernels); }
+
+}  // namespace rushlight::cpu

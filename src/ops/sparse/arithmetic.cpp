@@ -1,0 +1,230 @@
+// Sums, products and copies of sparse tensors.
+#include "ops/sparse/sparse.h"
+
+namespace rushlight::sparse {
+
+namespace {
+
+// A gradient has one value for each place, so what is recorded does, too.
+Tensor unique_where_recorded(const Tensor& t) {
+  const bool recorded = grad_enabled() && t.requires_grad();
+  return recorded && is_coo(t) ? rushlight::coalesce(t) : t;
+}
+
+bool is_number(const Tensor& t) { return !is_sparse(t) && t.dim() == 0; }
+
+void check_sizes(const char* op, const Tensor& self, const Tensor& other) {
+  RL_CHECK(self.sizes() == other.sizes(), op,
+           ": expected sizes of 'self' and 'other' to match, but ", self.sizes(),
+           " != ", other.sizes());
+}
+
+// Sum of two of one layout; entries stand beside each other, uncoalesced.
+Tensor add_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  check_sizes("add", self, other);
+  RL_CHECK(layout_of(self) == layout_of(other), "add(sparse, sparse): layouts ",
+           printed(layout_of(self)), " and ", printed(layout_of(other)), " are not the same");
+  if (!is_coo(self)) {
+    const Tensor sum = rushlight::coalesce(add_sparse(as_coo(self), as_coo(other), alpha));
+    return as_layout(sum, layout_of(self), self);
+  }
+  RL_CHECK(sparse_dims(self) == sparse_dims(other),
+           "cannot add tensors with different sparse dimensions: ", sparse_dims(self), " and ",
+           sparse_dims(other));
+  const bool graph = grad_enabled() && (self.requires_grad() || other.requires_grad());
+  const Tensor a = graph ? rushlight::coalesce(self) : self;
+  const Tensor b = graph ? rushlight::coalesce(other) : other;
+  const ScalarType dtype = promote_types(self.dtype(), other.dtype());
+  const Tensor& ia = parts(a).first();
+  const Tensor& ib = parts(b).first();
+  if (ia.sizes() == ib.sizes() && parts(a).coalesced() && parts(b).coalesced() && ia.equal(ib)) {
+    return make_coo(ia, rushlight::add(values_of(a).to(dtype), values_of(b).to(dtype), alpha),
+                    self.sizes(), true);
+  }
+  Tensor addend = values_of(b).to(dtype);
+  if (!(alpha.kind() == Scalar::Kind::Int && alpha.as<int64_t>() == 1)) {
+    addend = addend.mul(make_number(alpha));
+  }
+  return make_coo(rushlight::cat({ia, ib}, 1), rushlight::cat({values_of(a).to(dtype), addend}),
+                  self.sizes(), false);
+}
+
+Tensor add_to_dense(const Tensor& dense, const Tensor& sparse, const Scalar& alpha) {
+  RL_CHECK(is_expandable_to(sparse.sizes(), dense.sizes()) && dense.dim() == sparse.dim(),
+           "add: expected 'self' and 'other' to have same size, but self has size ", dense.sizes(),
+           " while other has size ", sparse.sizes());
+  check_sizes("add", dense, sparse);
+  const Tensor coo = is_coo(sparse) && !sparse.requires_grad() ? sparse : as_coo(sparse);
+  const ScalarType dtype = promote_types(dense.dtype(), sparse.dtype());
+  const Tensor values = values_of(coo).to(dtype).mul(make_number(alpha));
+  if (sparse_dims(coo) == 0) {
+    return dense + values.sum(0);
+  }
+  const bool here = may_write(dense) && dtype == dense.dtype() && !values.requires_grad();
+  if (here) {
+    return sparse_dims(coo) == 1
+               ? dense.index_add_(0, parts(coo).first().select(0, 0), values)
+               : dense.index_put_(index_list(parts(coo).first()), values, /*accumulate=*/true);
+  }
+  if (sparse_dims(coo) == 1) {
+    return dense.to(dtype).index_add(0, parts(coo).first().select(0, 0), values);
+  }
+  return dense.to(dtype).index_put(index_list(parts(coo).first()), values, /*accumulate=*/true);
+}
+
+// The products of the entries that both have.
+Tensor mul_sparse(const Tensor& self, const Tensor& other) {
+  check_sizes("mul", self, other);
+  if (!is_coo(self)) {
+    return as_layout(mul_sparse(as_coo(self), as_coo(other)), layout_of(self), self);
+  }
+  const Tensor a = as_coo(self);
+  const Tensor b = as_coo(other);
+  const ScalarType dtype = promote_types(self.dtype(), other.dtype());
+  RL_CHECK(sparse_dims(a) == sparse_dims(b),
+           "mul(sparse, sparse): the numbers of sparse dimensions, ", sparse_dims(a), " and ",
+           sparse_dims(b), ", are not the same");
+  const IntArrayRef sizes = self.sizes().slice(0, static_cast<size_t>(sparse_dims(a)));
+  const Tensor& ia = parts(a).first();
+  const Tensor& ib = parts(b).first();
+  if (nnz(a) == 0 || nnz(b) == 0) {
+    const Tensor none = nnz(a) == 0 ? a : b;
+    return with_values(none, values_of(none).to(dtype)).detach();
+  }
+  const Tensor la = linear(ia, sizes);
+  const Tensor lb = linear(ib, sizes);
+  const Tensor at = rushlight::searchsorted(lb, la).clamp_max(nnz(b) - 1);
+  const Tensor both = rushlight::nonzero(lb.index_select(0, at).eq(la)).select(1, 0);
+  const Tensor products = values_of(a).to(dtype).index_select(0, both) *
+                          values_of(b).to(dtype).index_select(0, at.index_select(0, both));
+  return make_coo(ia.index_select(1, both), products, self.sizes(), true);
+}
+
+// A sparse one times (or divided by) what is broadcast to it.
+template <class F>
+Tensor with_dense(const Tensor& sparse, const Tensor& dense, const F& f) {
+  if (is_number(dense)) {
+    const Tensor pattern = unique_where_recorded(sparse);
+    return with_values(pattern, f(values_of(pattern), dense));
+  }
+  if (!is_coo(sparse)) {
+    return as_layout(with_dense(as_coo(sparse), dense, f), layout_of(sparse), sparse);
+  }
+  RL_CHECK(is_expandable_to(dense.sizes(), sparse.sizes()), "mul(sparse, dense): sizes ",
+           sparse.sizes(), " and ", dense.sizes(), " do not match");
+  const Tensor coo = sparse.requires_grad() ? as_coo(sparse) : sparse;
+  const Tensor at = gathered(dense.expand(sparse.sizes()), parts(coo).first());
+  return with_values(coo, f(values_of(coo), at));
+}
+
+}  // namespace
+
+Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  if (is_sparse(self) && is_sparse(other)) {
+    return add_sparse(self, other, alpha);
+  }
+  RL_CHECK(is_sparse(other) || is_number(other) || !is_coo(self),
+           "add(sparse, dense) is not supported. Use add(dense, sparse) instead.");
+  RL_CHECK_NOT_IMPLEMENTED(is_sparse(other) || !is_number(other),
+                           "add: a number cannot be added to a sparse tensor");
+  if (!is_sparse(other)) {
+    return add_to_dense(other.mul(make_number(alpha)), self, 1);
+  }
+  return add_to_dense(self, other, alpha);
+}
+Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  return sparse::add(self, other, -alpha);
+}
+Tensor mul(const Tensor& self, const Tensor& other) {
+  const auto times = [](const Tensor& a, const Tensor& b) { return a * b; };
+  if (is_sparse(self) && is_sparse(other)) {
+    return mul_sparse(self, other);
+  }
+  return is_sparse(self) ? with_dense(self, other, times) : with_dense(other, self, times);
+}
+Tensor div(const Tensor& self, const Tensor& other) {
+  RL_CHECK(!is_sparse(other),
+           "Sparse division requires a scalar or zero-dim dense tensor divisor "
+           "(got a sparse divisor)");
+  RL_CHECK(is_number(other),
+           "Sparse division requires a scalar or zero-dim dense tensor divisor "
+           "(got shape ",
+           other.sizes(), " for divisor)");
+  const Tensor pattern = is_coo(self) ? as_coo(self) : self;
+  return with_values(pattern, values_of(pattern) / other);
+}
+Tensor pow(const Tensor& self, const Tensor& exponent) {
+  RL_CHECK(is_sparse(self) && is_number(exponent),
+           "pow: only a sparse tensor to the power of a number is supported");
+  RL_CHECK(exponent.item().to<double>() > 0,
+           "Negative and zero exponents are not supported on sparse tensors: they give values "
+           "where there are none");
+  const Tensor pattern = is_coo(self) ? as_coo(self) : self;
+  return with_values(pattern, values_of(pattern).pow(exponent));
+}
+
+// ---- copies ----
+
+Tensor zero_(const Tensor& self) {
+  if (!is_coo(self)) {
+    return with_values(self, rushlight::zeros_like(parts(self).values()));
+  }
+  DimVector wanted(parts(self).values().sizes());
+  wanted[0] = 0;
+  const Tensor& indices = parts(self).first();
+  return make_coo(rushlight::empty({indices.size(0), 0}, indices.options()),
+                  rushlight::empty(wanted, self.options()), self.sizes(), true);
+}
+Tensor copy_(const Tensor& self, const Tensor& src, bool) {
+  if (!is_sparse(self)) {
+    return as_dense(src).to(self.dtype()).expand(self.sizes());
+  }
+  RL_CHECK(is_sparse(src),
+           "copy_() between dense and sparse Tensors is not implemented! Found self type = ",
+           self.toString(), " and src type = ", src.toString());
+  RL_CHECK(layout_of(self) == layout_of(src), "copy of ", printed(layout_of(src)), " tensors to ",
+           printed(layout_of(self)), " is not supported");
+  if (!is_coo(self)) {
+    check_sizes("copy_", self, src);
+  }
+  const Tensor from = unique_where_recorded(src);
+  const SparseTensor& p = parts(from);
+  const Tensor values = values_of(from).to(self.dtype());
+  return make(p.layout(), p.first().clone(), p.second().defined() ? p.second().clone() : p.second(),
+              values.is_same(parts(src).values()) ? values : values.clone(), src.sizes(),
+              p.coalesced());
+}
+Tensor clone(const Tensor& self, std::optional<MemoryFormat>) {
+  const Tensor from = unique_where_recorded(self);
+  const SparseTensor& p = parts(from);
+  return make(p.layout(), p.first().clone(), p.second().defined() ? p.second().clone() : p.second(),
+              values_of(from).clone(), self.sizes(), p.coalesced());
+}
+Tensor to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Device> device,
+               bool, std::optional<MemoryFormat>) {
+  RL_CHECK_NOT_IMPLEMENTED(!device.has_value() || *device == self.device(),
+                           "to: sparse tensors lie on the CPU alone");
+  const Tensor from = unique_where_recorded(self);
+  return with_values(from, values_of(from).to(dtype.value_or(self.dtype()), false, true));
+}
+Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat>) {
+  const NoGradGuard no_grad;
+  const Tensor none = is_coo(self) ? sparse::zero_(self) : [&] {
+    const SparseTensor& p = parts(self);
+    DimVector plain = p.second().sizes();
+    plain[plain.size() - 1] = 0;
+    DimVector values = p.values().sizes();
+    values[static_cast<size_t>(batch_dims(self))] = 0;
+    return make(p.layout(), rushlight::zeros_like(p.first()),
+                rushlight::empty(plain, p.second().options()),
+                rushlight::empty(values, self.options()), self.sizes(), true);
+  }();
+  return options.dtype_opt().has_value() ? none.to(*options.dtype_opt()) : none;
+}
+Scalar number(const Tensor& self) {
+  RL_CHECK(self.numel() == 1, "a Tensor with ", self.numel(),
+           " elements cannot be converted to Scalar");
+  return as_dense(self).item();
+}
+
+}  // namespace rushlight::sparse

@@ -1,0 +1,500 @@
+// Constructors, accessors, and conversions between layouts.
+#include "ops/sparse/sparse.h"
+
+namespace rushlight {
+
+namespace sparse {
+
+std::vector<std::optional<Tensor>> index_list(const Tensor& indices) {
+  std::vector<std::optional<Tensor>> list;
+  for (int64_t d = 0; d < indices.size(0); d++) {
+    list.emplace_back(indices.select(0, d));
+  }
+  return list;
+}
+
+Tensor gathered(const Tensor& dense, const Tensor& indices) {
+  if (indices.size(0) == 0) {
+    DimVector sizes = dense.sizes();
+    sizes.insert(0, indices.size(1));
+    return dense.unsqueeze(0).expand(sizes);
+  }
+  return rushlight::index(dense, index_list(indices));
+}
+
+Tensor linear(const Tensor& indices, IntArrayRef sizes) {
+  const int64_t n = indices.size(0);
+  if (n == 0) {
+    return rushlight::zeros({indices.size(1)}, indices.options());
+  }
+  (void)product(sizes);  // overflow raises
+  Tensor flat = indices.select(0, 0);
+  for (int64_t d = 1; d < n; d++) {
+    flat = flat * sizes[static_cast<size_t>(d)] + indices.select(0, d);
+  }
+  return flat;
+}
+
+Unique unique_columns(const Tensor& indices, IntArrayRef sizes) {
+  const auto [flat, inverse, counts] =
+      rushlight::_unique2(linear(indices, sizes), /*sorted=*/true, /*return_inverse=*/true);
+  const int64_t n = indices.size(0);
+  Tensor rest = flat;
+  std::vector<Tensor> rows(static_cast<size_t>(n));
+  for (int64_t d = n - 1; d >= 0; d--) {
+    const int64_t size = std::max<int64_t>(sizes[static_cast<size_t>(d)], 1);
+    rows[static_cast<size_t>(d)] = d == 0 ? rest : rest.remainder(Scalar(size));
+    rest = d == 0 ? rest : rest.floor_divide(make_number(size));
+  }
+  return {n == 0 ? rushlight::empty({0, flat.size(0)}, indices.options()) : rushlight::stack(rows),
+          inverse};
+}
+
+Tensor row_starts(const Tensor& rows, int64_t n) {
+  const Tensor counts = rushlight::bincount(rows, Tensor(), n);
+  return rushlight::cat({rushlight::zeros({1}, counts.options()), counts.cumsum(0)});
+}
+
+// ---- conversions ----
+
+namespace {
+
+Tensor coo_of_compressed(const Tensor& t) {
+  const SparseTensor& p = parts(t);
+  const Layout layout = p.layout();
+  const int64_t batch = batch_dims(t);
+  const int64_t entries = nnz(t);
+  Tensor values = values_of(t);
+  Tensor across = expanded_starts(p.first(), entries).reshape({-1});
+  Tensor along = p.second().to(kInt64).reshape({-1});
+  const int64_t total = across.size(0);
+  std::vector<Tensor> rows;
+  int64_t before = total;
+  const Tensor order = rushlight::arange(Scalar(total));
+  for (int64_t d = 0; d < batch; d++) {
+    before /= std::max<int64_t>(t.size(d), 1);
+    before = std::max<int64_t>(before, 1);
+    rows.push_back(
+        order.floor_divide(make_number(before)).remainder(Scalar(std::max<int64_t>(t.size(d), 1))));
+  }
+  if (batch > 0) {
+    values = values.flatten(0, batch);
+  }
+  Tensor row = is_by_column(layout) ? along : across;
+  Tensor column = is_by_column(layout) ? across : along;
+  if (is_blocked(layout)) {
+    const int64_t bh = values.size(1);
+    const int64_t bw = values.size(2);
+    const DimVector grid{total, bh, bw};
+    row = (row.view({-1, 1, 1}) * bh + rushlight::arange(Scalar(bh)).view({1, -1, 1}))
+              .expand(grid)
+              .reshape({-1});
+    column =
+        (column.view({-1, 1, 1}) * bw + rushlight::arange(Scalar(bw))).expand(grid).reshape({-1});
+    for (Tensor& r : rows) {
+      r = r.view({-1, 1, 1}).expand(grid).reshape({-1});
+    }
+    values = values.flatten(0, 2);
+  }
+  rows.push_back(row);
+  rows.push_back(column);
+  const bool sorted = layout == kSparseCsr;
+  const Tensor made = make_coo(rushlight::stack(rows), values, t.sizes(), sorted);
+  return rushlight::coalesce(made);
+}
+
+// The sparse dimensions come first; a dense tensor keeps what is not zero.
+Tensor coo_of_dense(const Tensor& t, int64_t dims) {
+  Tensor mask = t.ne(0);
+  if (dims < t.dim()) {
+    mask = mask.flatten(dims).any(-1);
+  }
+  const Tensor indices = rushlight::nonzero(mask).t().contiguous();
+  return make_coo(indices, gathered(t, indices), t.sizes(), true);
+}
+
+Tensor dense_of_coo(const Tensor& t) {
+  const Tensor coo = rushlight::coalesce(t);
+  const Tensor values = values_of(coo);
+  const Tensor none = rushlight::zeros(t.sizes(), values.options());
+  if (sparse_dims(coo) == 0) {
+    return nnz(coo) == 0 ? none : values.select(0, 0);
+  }
+  return nnz(coo) == 0 ? none + values.sum()
+                       : none.index_put(index_list(parts(coo).first()), values);
+}
+
+// Entries of a mask of blocks, by rows or by columns, with equally many in each batch.
+Tensor compressed_of_dense(const Tensor& t, Layout layout, IntArrayRef block, int64_t dense) {
+  const int64_t batch = t.dim() - 2 - dense;
+  RL_CHECK(batch >= 0, "to_sparse: dense_dim leaves fewer than two dimensions for the layout ",
+           printed(layout));
+  const int64_t bh = block.empty() ? 1 : block[0];
+  const int64_t bw = block.empty() ? 1 : block[1];
+  const int64_t height = t.size(batch);
+  const int64_t width = t.size(batch + 1);
+  RL_CHECK(bh > 0 && bw > 0 && height % bh == 0 && width % bw == 0,
+           "to_sparse: tensor sparse size (", height, ",", width,
+           ") must be divisible by given blocksize (", bh, ",", bw, ")");
+  // (batches, rows, bh, columns, bw, dense…) → (batches, rows, columns, bh, bw, dense…)
+  DimVector split{-1, height / bh, bh, width / bw, bw};
+  int64_t batches = 1;
+  for (int64_t d = 0; d < batch; d++) {
+    batches *= t.size(d);
+  }
+  split[0] = batches;
+  for (int64_t d = batch + 2; d < t.dim(); d++) {
+    split.push_back(t.size(d));
+  }
+  Tensor blocks = t.reshape(split).transpose(2, 3);
+  if (is_by_column(layout)) {
+    blocks = blocks.transpose(1, 2);
+  }
+  const Tensor found = rushlight::nonzero(blocks.detach().ne(0).flatten(3).any(-1)).t();
+  const Tensor per_batch = rushlight::bincount(found.select(0, 0), Tensor(), batches);
+  const int64_t entries = batches == 0 ? 0 : found.size(1) / batches;
+  RL_CHECK(rushlight::all(per_batch.eq(entries)).item<bool>(),
+           "Expect the same number of specified elements per batch.");
+  const int64_t across = blocks.size(1);
+  const Tensor line = found.select(0, 0) * across + found.select(0, 1);
+  const Tensor counts =
+      rushlight::bincount(line, Tensor(), batches * across).view({batches, across});
+  Tensor starts =
+      rushlight::cat({rushlight::zeros({batches, 1}, counts.options()), counts.cumsum(1)}, 1);
+  Tensor plain = found.select(0, 2).contiguous();
+  Tensor values = gathered(blocks, found);
+  if (block.empty()) {
+    values = values.squeeze(2).squeeze(1);
+  }
+  DimVector lead(t.sizes().slice(0, static_cast<size_t>(batch)));
+  const auto with_lead = [&](const Tensor& x, int64_t n, int64_t skip) {
+    DimVector sizes = lead;
+    sizes.push_back(n);
+    for (int64_t d = skip; d < x.dim(); d++) {
+      sizes.push_back(x.size(d));
+    }
+    return x.reshape(sizes);
+  };
+  starts = with_lead(starts, across + 1, 2);
+  return make(layout, starts, with_lead(plain, entries, 1), with_lead(values, entries, 1),
+              t.sizes(), true);
+}
+
+Tensor compressed_of_coo(const Tensor& coo, Layout layout) {
+  const Tensor& indices = parts(coo).first();
+  const bool columns = is_by_column(layout);
+  Tensor row = indices.select(0, columns ? 1 : 0);
+  Tensor plain = indices.select(0, columns ? 0 : 1);
+  Tensor values = values_of(coo);
+  if (columns) {
+    const Tensor order = rushlight::argsort(row, /*stable=*/true, 0, false);
+    plain = plain.index_select(0, order);
+    values = values.index_select(0, order);
+  }
+  const Tensor starts = row_starts(row, coo.size(columns ? 1 : 0));
+  return make(layout, starts, plain.contiguous(), values, coo.sizes(), true);
+}
+
+}  // namespace
+
+Tensor as_dense(const Tensor& t) {
+  return !is_sparse(t) ? t : dense_of_coo(is_coo(t) ? t : coo_of_compressed(t));
+}
+Tensor as_coo(const Tensor& t) {
+  return !is_sparse(t) ? coo_of_dense(t, t.dim())
+         : is_coo(t)   ? rushlight::coalesce(t)
+                       : coo_of_compressed(t);
+}
+
+// Of the layout, with the block size of the model where it has blocks.
+Tensor as_layout(const Tensor& t, Layout layout, const Tensor& model) {
+  if (layout_of(t) == layout) {
+    return t;
+  }
+  if (layout == kStrided) {
+    return as_dense(t);
+  }
+  if (layout == kSparse) {
+    return as_coo(t);
+  }
+  if (!is_blocked(layout) && is_sparse(t) && t.dim() - dense_dims(t) == 2) {
+    return compressed_of_coo(as_coo(t), layout);
+  }
+  DimVector block;
+  if (is_blocked(layout)) {
+    RL_CHECK(model.defined() && is_sparse(model) && is_blocked(layout_of(model)),
+             "to_sparse: a block size is needed");
+    const Tensor& values = parts(model).values();
+    const int64_t at = batch_dims(model) + 1;
+    block = {values.size(at), values.size(at + 1)};
+  }
+  return compressed_of_dense(as_dense(t), layout, block, dense_dims(is_sparse(t) ? t : model));
+}
+
+}  // namespace sparse
+
+// ---- ops ----
+
+namespace composite {
+
+using sparse::parts;
+
+Tensor _check_sparse_coo(const Tensor& indices, const Tensor& values, IntArrayRef size,
+                         bool is_coalesced) {
+  sparse::check_coo(indices, values, size, is_coalesced);
+  return values;
+}
+Tensor _check_sparse_compressed(const Tensor& compressed_indices, const Tensor& plain_indices,
+                                const Tensor& values, IntArrayRef size, Layout layout) {
+  sparse::check_compressed(layout, compressed_indices, plain_indices, values, size);
+  return values;
+}
+
+Tensor _sparse_coo_tensor(const Tensor& indices, const Tensor& values, OptionalIntArrayRef size,
+                          bool is_coalesced, bool check) {
+  DimVector sizes;
+  if (size.has_value()) {
+    sizes = DimVector(*size);
+  } else {
+    RL_CHECK(indices.dim() == 2, "indices must be sparse_dim x nnz, but got: ", indices.sizes());
+    if (indices.numel() > 0) {
+      RL_CHECK(rushlight::amin(indices).item<int64_t>() >= 0, "found negative index ",
+               rushlight::amin(indices).item<int64_t>());
+      const Tensor most = rushlight::amax(indices, {1});
+      for (int64_t d = 0; d < indices.size(0); d++) {
+        sizes.push_back(most.select(0, d).item<int64_t>() + 1);
+      }
+    } else {
+      sizes = DimVector(static_cast<size_t>(indices.size(0)));
+    }
+    for (int64_t d = 1; d < values.dim(); d++) {
+      sizes.push_back(values.size(d));
+    }
+  }
+  for (const int64_t s : sizes) {
+    RL_CHECK(s >= 0, "Trying to create tensor with negative dimension ", s, ": ",
+             IntArrayRef(sizes));
+  }
+  // Always: what comes after relies on it.
+  (void)check;
+  sparse::check_coo(indices, values, sizes, is_coalesced);
+  return sparse::make_coo(indices, values, sizes, is_coalesced);
+}
+
+Tensor _sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& plain_indices,
+                                 const Tensor& values, OptionalIntArrayRef size, Layout layout,
+                                 bool) {
+  RL_CHECK(sparse::is_compressed(layout), "expected compressed sparse tensor layout but got ",
+           sparse::printed(layout));
+  DimVector sizes;
+  if (size.has_value()) {
+    sizes = DimVector(*size);
+  } else {
+    RL_CHECK(compressed_indices.dim() >= 1 && plain_indices.dim() == compressed_indices.dim(),
+             "compressed and plain indices must have equal dimensionalities of at least 1");
+    const int64_t batch = compressed_indices.dim() - 1;
+    const bool blocks = sparse::is_blocked(layout);
+    RL_CHECK(values.dim() > batch + (blocks ? 2 : 0), "values have too few dimensions");
+    const int64_t across = compressed_indices.size(-1) - 1;
+    const int64_t along =
+        plain_indices.numel() == 0 ? 0 : rushlight::amax(plain_indices).item<int64_t>() + 1;
+    sizes = DimVector(compressed_indices.sizes().slice(0, static_cast<size_t>(batch)));
+    const int64_t bh = blocks ? values.size(batch + 1) : 1;
+    const int64_t bw = blocks ? values.size(batch + 2) : 1;
+    const bool columns = sparse::is_by_column(layout);
+    sizes.push_back((columns ? along : across) * bh);
+    sizes.push_back((columns ? across : along) * bw);
+    for (int64_t d = batch + (blocks ? 3 : 1); d < values.dim(); d++) {
+      sizes.push_back(values.size(d));
+    }
+  }
+  sparse::check_compressed(layout, compressed_indices, plain_indices, values, sizes);
+  return sparse::make(layout, compressed_indices, plain_indices, values, sizes, true);
+}
+
+Tensor values(const Tensor& self) {
+  RL_CHECK(is_sparse(self), "values expected sparse tensor layout but got Strided");
+  RL_CHECK(!sparse::is_coo(self) || parts(self).coalesced(),
+           "Cannot get values on an uncoalesced tensor, please call .coalesce() first");
+  return sparse::values_of(self);
+}
+Tensor _values(const Tensor& self) {
+  RL_CHECK(is_sparse(self), "_values expected sparse tensor layout but got Strided");
+  return parts(self).values().detach();
+}
+Tensor indices(const Tensor& self) {
+  sparse::expect_coo("indices", self);
+  RL_CHECK(parts(self).coalesced(),
+           "Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
+  return parts(self).first().detach();
+}
+Tensor _indices(const Tensor& self) {
+  sparse::expect_coo("_indices", self);
+  return parts(self).first().detach();
+}
+
+#define RL_INDICES(name, by_column, part)                                                  \
+  Tensor name(const Tensor& self) {                                                        \
+    const Layout layout = layout_of(self);                                                 \
+    RL_CHECK(sparse::is_compressed(layout) && sparse::is_by_column(layout) == (by_column), \
+             #name " expected sparse ", (by_column) ? "column" : "row",                    \
+             " compressed tensor layout but got ", sparse::printed(layout));               \
+    return parts(self).part().detach();                                                    \
+  }
+RL_INDICES(crow_indices, false, first)
+RL_INDICES(col_indices, false, second)
+RL_INDICES(ccol_indices, true, first)
+RL_INDICES(row_indices, true, second)
+#undef RL_INDICES
+
+int64_t _nnz(const Tensor& self) {
+  RL_CHECK(is_sparse(self), "_nnz expected sparse tensor layout but got Strided");
+  return sparse::nnz(self);
+}
+int64_t sparse_dim(const Tensor& self) { return sparse::sparse_dims(self); }
+int64_t dense_dim(const Tensor& self) { return sparse::dense_dims(self); }
+int64_t _dimI(const Tensor& self) { return sparse::sparse_dims(self); }
+int64_t _dimV(const Tensor& self) { return sparse::dense_dims(self); }
+bool is_coalesced(const Tensor& self) {
+  sparse::expect_coo("is_coalesced", self);
+  return parts(self).coalesced();
+}
+Tensor& _coalesced_(const Tensor& self, bool coalesced) {
+  sparse::expect_coo("_coalesced_", self);
+  parts(self).set_coalesced(coalesced);
+  return const_cast<Tensor&>(self);
+}
+
+Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool>) {
+  const Tensor dense = sparse::as_dense(self);
+  return dtype.has_value() ? dense.to(*dtype) : dense;
+}
+
+Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntArrayRef blocksize,
+                 std::optional<int64_t> dense_dim) {
+  const Layout wanted = layout.value_or(kSparse);
+  RL_CHECK(wanted != kStrided || !is_sparse(self),
+           "to_sparse: conversion to Strided is not one to a sparse layout");
+  const bool blocks = sparse::is_blocked(wanted);
+  RL_CHECK(blocks == blocksize.has_value() ||
+               (is_sparse(self) && !blocksize.has_value() && layout_of(self) == wanted),
+           "to_sparse: conversion from ", sparse::printed(layout_of(self)), " to ",
+           sparse::printed(wanted), blocks ? " requires blocksize" : " does not take blocksize");
+  const int64_t dense = dense_dim.value_or(is_sparse(self) ? sparse::dense_dims(self) : 0);
+  RL_CHECK(dense >= 0 && dense <= self.dim(), "to_sparse: dense_dim out of range");
+  if (wanted == kSparse) {
+    return is_sparse(self) ? sparse::as_coo(self) : sparse::coo_of_dense(self, self.dim() - dense);
+  }
+  RL_CHECK(self.dim() - dense >= 2, "to_sparse: ", sparse::printed(wanted),
+           " needs at least two dimensions that are not dense, got a tensor of ", self.dim());
+  if (!blocks) {
+    if (layout_of(self) == wanted) {
+      return self;
+    }
+    if (is_sparse(self) && self.dim() - dense == 2) {
+      return sparse::compressed_of_coo(sparse::as_coo(self), wanted);
+    }
+  }
+  return sparse::compressed_of_dense(sparse::as_dense(self), wanted,
+                                     blocks ? IntArrayRef(*blocksize) : IntArrayRef(), dense);
+}
+Tensor to_sparse_sparse_dim(const Tensor& self, int64_t sparse_dim) {
+  RL_CHECK(sparse_dim > 0 || self.dim() == 0, "sparse_dim must be greater than 0");
+  RL_CHECK(sparse_dim <= self.dim(), "sparse_dim must be less than or equal to ", self.dim(),
+           ", got ", sparse_dim);
+  return is_sparse(self) ? sparse::as_coo(self) : sparse::coo_of_dense(self, sparse_dim);
+}
+Tensor to_sparse_csr(const Tensor& self, std::optional<int64_t> dense_dim) {
+  return composite::to_sparse(self, kSparseCsr, {}, dense_dim);
+}
+Tensor to_sparse_csc(const Tensor& self, std::optional<int64_t> dense_dim) {
+  return composite::to_sparse(self, kSparseCsc, {}, dense_dim);
+}
+Tensor to_sparse_bsr(const Tensor& self, IntArrayRef blocksize, std::optional<int64_t> dense_dim) {
+  return composite::to_sparse(self, kSparseBsr, OptionalIntArrayRef(blocksize), dense_dim);
+}
+Tensor to_sparse_bsc(const Tensor& self, IntArrayRef blocksize, std::optional<int64_t> dense_dim) {
+  return composite::to_sparse(self, kSparseBsc, OptionalIntArrayRef(blocksize), dense_dim);
+}
+
+Tensor& sparse_resize_(const Tensor& self, IntArrayRef size, int64_t sparse_dim,
+                       int64_t dense_dim) {
+  sparse::expect_coo("sparse_resize_", self);
+  const SparseTensor p = parts(self);
+  RL_CHECK(sparse_dim + dense_dim == static_cast<int64_t>(size.size()),
+           "number of dimensions must be sparse_dim (", sparse_dim, ") + dense_dim (", dense_dim,
+           "), but got ", size.size());
+  if (sparse::nnz(self) == 0) {
+    return composite::sparse_resize_and_clear_(self, size, sparse_dim, dense_dim);
+  }
+  RL_CHECK(sparse_dim == sparse::sparse_dims(self) && dense_dim == sparse::dense_dims(self),
+           "changing the number of sparse or dense dimensions on a non-empty sparse tensor is not "
+           "supported");
+  for (size_t d = 0; d < size.size(); d++) {
+    RL_CHECK(size[d] >= self.sizes()[d], "shrinking the size of ",
+             static_cast<int64_t>(d) < sparse_dim ? "sparse" : "dense", " dimensions (from ",
+             self.sizes(), " to ", size, ") on a non-empty sparse tensor is not supported");
+  }
+  DimVector wanted{sparse::nnz(self)};
+  for (size_t d = static_cast<size_t>(sparse_dim); d < size.size(); d++) {
+    wanted.push_back(size[d]);
+  }
+  const NoGradGuard no_grad;
+  Tensor values = rushlight::zeros(wanted, p.values().options());
+  Tensor part = values;
+  for (int64_t d = 1; d < part.dim(); d++) {
+    part = part.narrow(d, 0, p.values().size(d));
+  }
+  part.copy_(p.values());
+  self.impl()->set_sizes_contiguous(size);
+  self.impl()->set_special(
+      std::make_unique<SparseTensor>(kSparse, p.first(), Tensor(), values, p.coalesced()));
+  return const_cast<Tensor&>(self);
+}
+Tensor& sparse_resize_and_clear_(const Tensor& self, IntArrayRef size, int64_t sparse_dim,
+                                 int64_t dense_dim) {
+  sparse::expect_coo("sparse_resize_and_clear_", self);
+  RL_CHECK(sparse_dim >= 0 && dense_dim >= 0 &&
+               sparse_dim + dense_dim == static_cast<int64_t>(size.size()),
+           "number of dimensions must be sparse_dim (", sparse_dim, ") + dense_dim (", dense_dim,
+           "), but got ", size.size());
+  DimVector wanted{0};
+  for (size_t d = static_cast<size_t>(sparse_dim); d < size.size(); d++) {
+    wanted.push_back(size[d]);
+  }
+  const SparseTensor p = parts(self);
+  self.impl()->set_sizes_contiguous(size);
+  self.impl()->set_special(std::make_unique<SparseTensor>(
+      kSparse, rushlight::empty({sparse_dim, 0}, p.first().options()), Tensor(),
+      rushlight::empty(wanted, p.values().options()), true));
+  return const_cast<Tensor&>(self);
+}
+Tensor& resize_as_sparse_(const Tensor& self, const Tensor& the_template) {
+  return composite::sparse_resize_(self, the_template.sizes(), sparse::sparse_dims(the_template),
+                                   sparse::dense_dims(the_template));
+}
+
+Tensor sparse_mask(const Tensor& self, const Tensor& mask) {
+  RL_CHECK(is_sparse(mask), "sparse_mask(): expected mask to be sparse");
+  RL_CHECK(self.sizes() == mask.sizes(),
+           "sparse_mask(): operands have incompatible sizes; self has size ", self.sizes(),
+           " but mask has size ", mask.sizes());
+  if (!sparse::is_coo(mask)) {
+    const Tensor ones =
+        sparse::with_values(mask, rushlight::ones_like(parts(mask).values()).to(self.dtype()));
+    return sparse::as_layout(composite::sparse_mask(self, sparse::as_coo(ones)), layout_of(mask),
+                             mask);
+  }
+  const SparseTensor& p = parts(mask);
+  if (!is_sparse(self)) {
+    return sparse::make_coo(p.first(), sparse::gathered(self, p.first()), self.sizes(),
+                            p.coalesced());
+  }
+  const Tensor pattern =
+      sparse::with_values(mask, rushlight::ones(p.values().sizes(), TensorOptions(self.dtype())));
+  return pattern.mul(sparse::as_coo(self));
+}
+
+}  // namespace composite
+
+}  // namespace rushlight

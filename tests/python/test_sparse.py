@@ -1,0 +1,260 @@
+"""Sparse tensors: what they hold, how they are computed with, their gradients and their files."""
+
+import copy
+import io
+import pickle
+
+import pytest
+
+import rushlight as torch
+
+LAYOUTS = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
+
+
+def pattern(*size, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    dense = torch.randn(*size, generator=generator, dtype=torch.float64)
+    return dense * (torch.rand(*size, generator=generator) < 0.4)
+
+
+def coo(uncoalesced=False, dtype=torch.float64):
+    indices = torch.tensor([[0, 1, 1, 0], [2, 0, 2, 2]] if uncoalesced else [[0, 1, 1], [2, 0, 2]])
+    values = torch.arange(1, indices.shape[1] + 1).to(dtype)
+    return torch.sparse_coo_tensor(indices, values, (2, 3))
+
+
+def converted(dense, layout):
+    block = (2, 2) if layout in (torch.sparse_bsr, torch.sparse_bsc) else None
+    return dense.to_sparse(layout=layout, blocksize=block)
+
+
+def test_a_coo_tensor_says_what_it_holds():
+    s = coo(uncoalesced=True)
+    assert s.layout is torch.sparse_coo and s.is_sparse and not s.is_sparse_csr
+    assert (s.sparse_dim(), s.dense_dim(), s._nnz()) == (2, 0, 4)
+    assert s.shape == (2, 3) and not s.is_coalesced()
+    with pytest.raises(RuntimeError, match="uncoalesced"):
+        s.indices()
+    with pytest.raises(RuntimeError, match="uncoalesced"):
+        s.values()
+    c = s.coalesce()
+    assert c.indices().tolist() == [[0, 1, 1], [2, 0, 2]] and c.values().tolist() == [5, 2, 3]
+    assert s.to_dense().tolist() == [[0, 0, 5], [2, 0, 3]]
+
+
+def test_text():
+    assert repr(coo(dtype=torch.float32)) == (
+        "tensor(indices=tensor([[0, 1, 1],\n                       [2, 0, 2]]),\n"
+        "       values=tensor([1., 2., 3.]),\n"
+        "       size=(2, 3), nnz=3, layout=torch.sparse_coo)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("indices", "values", "size", "match"),
+    [
+        ([[0, 5]], [1.0, 2.0], (3,), "found index 5"),
+        ([[0, -1]], [1.0, 2.0], (3,), "negative index -1"),
+        ([[0, 1]], [1.0], (3,), "same nnz"),
+        ([[0, 1]], [1.0, 2.0], (3, 4), "number of dimensions"),
+        ([[0, 1]], [[1.0], [2.0]], (3, 4), "values has incorrect size"),
+    ],
+)
+def test_bad_coo_tensors_are_refused(indices, values, size, match):
+    with pytest.raises(RuntimeError, match=match):
+        torch.sparse_coo_tensor(torch.tensor(indices), torch.tensor(values), size)
+
+
+@pytest.mark.parametrize(
+    ("crow", "col", "match"),
+    [
+        ([1, 2, 3], [0, 1, 2], "is not satisfied"),
+        ([0, 2, 2], [0, 1, 2], "is not satisfied"),
+        ([0, 2, 3], [0, 3, 2], "is not satisfied"),
+        ([0, 2, 3], [1, 0, 2], "is not satisfied"),
+        ([0, 3], [0, 1, 2], "must be equal to the number of"),
+    ],
+)
+def test_bad_csr_tensors_are_refused(crow, col, match):
+    with pytest.raises(RuntimeError, match=match):
+        torch.sparse_csr_tensor(crow, col, [1.0, 2.0, 3.0], (2, 3))
+
+
+@pytest.mark.parametrize("layout", (torch.sparse_coo, *LAYOUTS))
+@pytest.mark.parametrize("size", [(4, 6), (2, 2), (4, 0)])
+def test_conversions_go_and_come_back(layout, size):
+    dense = pattern(*size)
+    s = converted(dense, layout)
+    assert s.layout is layout and s.shape == dense.shape
+    assert torch.equal(s.to_dense(), dense)
+    for other in (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc):
+        t = s.to_sparse(layout=other)
+        assert t.layout is other and torch.equal(t.to_dense(), dense)
+
+
+def test_hybrid_tensors():
+    dense = pattern(3, 4, 2)
+    s = dense.to_sparse(2)
+    assert (s.sparse_dim(), s.dense_dim()) == (2, 1)
+    assert torch.equal(s.to_dense(), dense)
+    assert torch.equal(torch.sparse.sum(s, 2).to_dense(), dense.sum(2))
+    assert torch.equal(torch.sparse.sum(s, 0).to_dense(), dense.sum(0))
+
+
+def test_sums_and_products_of_elements():
+    a, b = pattern(4, 5), pattern(4, 5, seed=1)
+    s, t = a.to_sparse(), b.to_sparse()
+    for result, expected in (
+        (s + t, a + b),
+        (s - t, a - b),
+        (s * t, a * b),
+        (s * 2, a * 2),
+        (s / 2, a / 2),
+        (-s, -a),
+        (s * b, a * b),
+        (s.sin(), a.sin()),
+        (s.abs().sqrt(), a.abs().sqrt()),
+        (s.t(), a.t()),
+        (s[1], a[1]),
+        (s[1:3], a[1:3]),
+        (s.index_select(1, torch.tensor([4, 0, 0])), a[:, [4, 0, 0]]),
+        (torch.cat([s, t]), torch.cat([a, b])),
+        (torch.stack([s, t]), torch.stack([a, b])),
+    ):
+        assert result.is_sparse
+        assert torch.allclose(result.to_dense(), expected)
+    assert torch.equal(b + s, b + a)
+    with pytest.raises(RuntimeError, match="add"):
+        s + b
+
+
+def test_in_place():
+    a = pattern(4, 5)
+    s = a.to_sparse()
+    s.mul_(2)
+    assert torch.equal(s.to_dense(), a * 2)
+    s.add_(a.to_sparse())
+    assert torch.allclose(s.to_dense(), a * 3)
+    d = torch.ones(4, 5, dtype=torch.float64)
+    kept = d.data_ptr()
+    d.add_(a.to_sparse(), alpha=2)
+    assert d.data_ptr() == kept and torch.allclose(d, 1 + 2 * a)
+    s.zero_()
+    assert s._nnz() == 0 and s.shape == (4, 5)
+
+
+@pytest.mark.parametrize("layout", (torch.sparse_coo, *LAYOUTS))
+def test_products_of_matrices(layout):
+    a, b = pattern(4, 6), pattern(6, 4, seed=1)
+    s = converted(a, layout)
+    assert torch.allclose(s @ b, a @ b)
+    assert torch.allclose(torch.sparse.mm(s, b), a @ b)
+    assert torch.allclose(s @ b[:, 0], a @ b[:, 0])
+    assert torch.allclose(b @ s, b @ a)
+    product = s @ converted(b, layout)
+    assert product.layout is layout and torch.allclose(product.to_dense(), a @ b)
+    start = pattern(4, 4, seed=2)
+    assert torch.allclose(torch.addmm(start, s, b, beta=2, alpha=3), 2 * start + 3 * (a @ b))
+
+
+def test_softmax():
+    a = pattern(4, 5)
+    hidden = a.masked_fill(a == 0, -float("inf"))
+    for dim in (0, 1):
+        soft = torch.sparse.softmax(a.to_sparse(), dim).to_dense()
+        assert torch.allclose(soft, torch.softmax(hidden, dim).nan_to_num())
+
+
+CASES = {
+    "to_dense": lambda s: s.to_dense(),
+    "add": lambda s: (s + s).to_dense(),
+    "mul": lambda s: (s * s).to_dense(),
+    "number": lambda s: (s * 3).to_dense(),
+    "sin": lambda s: s.sin().to_dense(),
+    "mm": lambda s: s @ torch.arange(15.0, dtype=torch.float64).view(5, 3),
+    "sparse mm": lambda s: (s @ s.t()).to_dense(),
+    "sum": lambda s: torch.sparse.sum(s),
+    "sum of rows": lambda s: torch.sparse.sum(s, 1).to_dense(),
+    "softmax": lambda s: torch.sparse.softmax(s, 1).to_dense(),
+    "select": lambda s: s[1].to_dense(),
+    "cat": lambda s: torch.cat([s, s], 1).to_dense(),
+    "values": lambda s: s.coalesce().values() ** 2,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name):
+    check = torch.sparse.as_sparse_gradcheck(torch.autograd.gradcheck)
+    assert check(CASES[name], (pattern(4, 5).to_sparse().requires_grad_(),))
+
+
+def test_gradients_of_leaves_are_sparse():
+    s = pattern(4, 5).to_sparse().requires_grad_()
+    (s @ torch.ones(5, 2, dtype=torch.float64)).sum().backward()
+    assert s.grad.is_sparse and s.grad.indices().equal(s.detach().indices())
+    assert (s.grad.values() == 2).all()
+
+
+@pytest.mark.parametrize("layout", (torch.sparse_coo, *LAYOUTS))
+def test_copies_and_files(layout, tmp_path):
+    s = converted(pattern(4, 6), layout)
+    stream = io.BytesIO()
+    torch.save({"s": s}, stream)
+    stream.seek(0)
+    for other in (
+        copy.deepcopy(s),
+        s.clone(),
+        pickle.loads(pickle.dumps(s)),
+        torch.load(stream)["s"],
+    ):
+        assert other.layout is layout and torch.equal(other.to_dense(), s.to_dense())
+    assert s.to(torch.float32).dtype is torch.float32
+
+
+def test_sparse_gradients_of_embeddings_train_like_dense_ones():
+    for make in (
+        lambda p, sparse: torch.optim.SGD(p, lr=0.1),
+        lambda p, sparse: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+        lambda p, sparse: torch.optim.Adagrad(p, lr=0.1),
+    ):
+        tables = []
+        for sparse in (False, True):
+            torch.manual_seed(0)
+            table = torch.nn.Embedding(10, 3, sparse=sparse)
+            optimizer = make(table.parameters(), sparse)
+            for step in range(3):
+                optimizer.zero_grad()
+                (table(torch.tensor([1, 4, 1, step])) ** 2).sum().backward()
+                assert table.weight.grad.is_sparse == sparse
+                optimizer.step()
+            tables.append(table.weight.detach())
+        assert torch.allclose(*tables)
+
+
+def test_sparse_adam_moves_only_what_has_a_gradient():
+    table = torch.nn.Embedding(10, 3, sparse=True)
+    before = table.weight.detach().clone()
+    optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.1)
+    table(torch.tensor([1, 1, 4])).sum().backward()
+    optimizer.step()
+    moved = (table.weight.detach() - before).abs().sum(1)
+    assert moved.nonzero().flatten().tolist() == [1, 4]
+    assert torch.allclose(moved[1], torch.tensor(0.3))
+    with pytest.raises(RuntimeError, match="SparseAdam"):
+        torch.optim.Adam(table.parameters()).step()
+
+
+def test_sparse_gradients_add_up():
+    table = torch.nn.Embedding(4, 2, sparse=True)
+    for _ in range(2):
+        table(torch.tensor([1, 1])).sum().backward()
+    assert table.weight.grad.to_dense()[1].tolist() == [4, 4]
+    (table.weight * 1).sum().backward()
+    assert not table.weight.grad.is_sparse and table.weight.grad[1].tolist() == [5, 5]
+
+
+def test_ops_without_a_rule_refuse():
+    with pytest.raises(NotImplementedError, match="Could not run 'aten::cos'"):
+        coo().cos()
+    with pytest.raises(RuntimeError):
+        coo().data_ptr()
