@@ -85,10 +85,10 @@ composite("resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)
 
 composite("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", variants="function",
           doc="`sparse.mm`.")
-composite("_sparse_sum(Tensor self, int[]? dim=None, *, ScalarType? dtype=None) -> Tensor",
+composite("_sum_of_sparse(Tensor self, int[]? dim=None, *, ScalarType? dtype=None) -> Tensor",
           variants="function", own=True, doc="`sparse.sum`.")
 for _name in ("softmax", "log_softmax"):
-    composite(f"_sparse_{_name}(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    composite(f"_{_name}_of_sparse(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
               variants="function", own=True, doc=f"`sparse.{_name}`: of the specified elements.")
 composite("hspmm(Tensor mat1, Tensor mat2) -> Tensor", variants="function",
           doc="A sparse matrix times a dense one, with a sparse result of dense rows.")

@@ -419,6 +419,14 @@ ROWS = (
         NO_EFFECT,
         "what is kept is not checked for changes",
     ),
+    # sparse tensors and images
+    Row("sparse._make.*", "check_invariants", NO_EFFECT, "indices are always checked"),
+    Row("sparse._make.*", "pin_memory check_pinning", NO_EFFECT, "memory is not pinned"),
+    Row("sparse._make.*", "layout", NO_EFFECT, "the function's name says it"),
+    Row("vision.datasets.utils.download_url", "max_redirect_hops", NO_EFFECT, "urllib counts them"),
+    Row("vision.models.*", "kwargs", NO_EFFECT, "torchvision's take any, too"),
+    Row("vision.models.video.resnet.*", "midplanes", NO_EFFECT, _PROTOCOL),
+    Row("vision.ops.feature_pyramid_network.LastLevelMaxPool.forward", "x", NO_EFFECT, _PROTOCOL),
 )
 
 

@@ -1,4 +1,5 @@
 // What transforms of functions (grad, vjp, jacobians) differentiate by.
+#include <algorithm>
 #include <unordered_set>
 
 #include <rushlight/autograd.h>
@@ -37,9 +38,10 @@ bool depends_on_others(const std::vector<Tensor>& tensors, const std::vector<Ref
       waiting.push_back(node);
     }
   };
-  std::unordered_set<const Node*> known;
+  // Transforms around this one began earlier; those within it have ended, and only pass on.
+  uint64_t begin = UINT64_MAX;
   for (const Ref<Node>& node : own) {
-    known.insert(node.get());
+    begin = std::min<uint64_t>(begin, node->sequence());
   }
   for (const Tensor& t : tensors) {
     if (!t.defined() || !t.requires_grad()) {
@@ -52,7 +54,7 @@ bool depends_on_others(const std::vector<Tensor>& tensors, const std::vector<Ref
     const Node* node = waiting.back();
     waiting.pop_back();
     if (&node->descriptor() == &accumulate_grad_descriptor() ||
-        (&node->descriptor() == &transform_descriptor && !known.contains(node))) {
+        (&node->descriptor() == &transform_descriptor && node->sequence() < begin)) {
       return true;
     }
     for (const Edge& edge : node->edges()) {

@@ -86,8 +86,8 @@ class WithoutModes {
   Mode* lower_;
 };
 
-// Of a sparse leaf, or of a dense one whose gradient is sparse: dense ones take sparse ones, not the
-// other way round.
+// Of a sparse leaf, or of a dense one whose gradient is sparse: dense ones take sparse ones, not
+// the other way round.
 void add_sparse_to_grad(AutogradMeta& meta, const Tensor& grad) {
   if (!meta.grad.defined()) {
     meta.grad = tls.grad_mode || grad.use_count() > 1 ? grad.clone() : grad.detach();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/op_support.h"
 
 namespace rushlight {
 

@@ -281,9 +281,9 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   const Tensor outer = vec1.outer(vec2);
   const Tensor base = self.expand(outer.sizes());
   for (const auto& [name, factor] : {std::pair("beta", &beta), std::pair("alpha", &alpha)}) {
-    RL_CHECK(factor->kind() != Scalar::Kind::Bool ||
-                 (base.dtype() == kBool && outer.dtype() == kBool),
-             "Boolean ", name, " only supported for Boolean results.");
+    RL_CHECK(
+        factor->kind() != Scalar::Kind::Bool || (base.dtype() == kBool && outer.dtype() == kBool),
+        "Boolean ", name, " only supported for Boolean results.");
   }
   if (base.dtype() == kBool && outer.dtype() == kBool) {  // factors say whether a term counts
     const Tensor product = alpha.equal(0) ? rushlight::zeros_like(outer) : outer;

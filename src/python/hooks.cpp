@@ -75,7 +75,8 @@ class PythonAccumulateHook : public AccumulateHook {
         const Object wrapped = Object::check(wrap(leaf));
         const Object result =
             Object::check(PyObject_CallOneArg(PyList_GET_ITEM(list.get(), i), wrapped.get()));
-        RL_CHECK(result.get() == Py_None, "Tensor post accumulate grad hooks should return None.");
+        RL_CHECK_TYPE(result.get() == Py_None,
+                      "Tensor post accumulate grad hooks should return None.");
       }
     });
   }

@@ -45,6 +45,8 @@ Value some_value(const ArgInfo& a) {
       return MemoryFormat::Contiguous;
     case BaseType::ScalarType:
       return kFloat;
+    case BaseType::Layout:
+      return Layout::Strided;
     case BaseType::Device:
       return Device(kCPU);
     case BaseType::Options:

@@ -148,6 +148,40 @@ ArrayRef<const OpInfo*> all_ops() {
 
 }  // namespace rushlight
 
+// ======== include/generated/sparse.h
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#pragma once
+
+#include "core/sparse.h"
+
+namespace rushlight::sparse {
+
+
+}  // namespace rushlight::sparse
+
+// ======== src/sparse_rules.cpp
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#include <unordered_map>
+
+#include <rushlight/ops.h>
+
+#include "generated/sparse.h"
+#include "ops/wrappers.h"
+
+namespace rushlight {
+
+
+SparseRule sparse_rule(const OpFunction& function) {
+  static const std::unordered_map<const OpFunction*, SparseRule> rules = {
+  };
+  const auto found = rules.find(&function);
+  return found == rules.end() ? SparseRule() : found->second;
+}
+
+}  // namespace rushlight
+
 // ======== src/ops_golden_0.cpp
 // Generated from the op table by `python -m gen`. Do not edit.
 

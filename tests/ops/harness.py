@@ -316,13 +316,19 @@ def _case(op, said, found):
     return case
 
 
+def without():
+    """Ops without samples: key → the reason."""
+    sparse = "samples make no sparse tensors: tests/python/test_sparse.py, tests/parity/test_sparse.py"
+    return more.WITHOUT | {key_of(op): sparse for op in table.load() if op.family == "sparse"}
+
+
 @functools.cache
 def cases():
     """Every op of the table, by its key, in-place names behind the ops that they follow."""
     found = {}
     said = {family: _said(family) for family in FAMILIES}
     for op in sorted(table.load(), key=lambda op: op.inplace_only):
-        if key_of(op) not in more.WITHOUT:
+        if key_of(op) not in without():
             found[key_of(op)] = _case(op, said[op.family], found)
     return found
 

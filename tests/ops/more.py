@@ -195,6 +195,7 @@ SAMPLES = {
     "binomial": ["m.full((3, 4), 9.0), unit(3, 4).abs()"],
     "_scaled_bernoulli_": ["x(3, 4), 0.5, 2.0"],
     "_draw_from_cumulative": ["pos(3, 4).cumsum(-1), 2"],
+    "_dropout_noise": ["x(3, 4), [3, 1], 0.5, 2.0"],
     **dict.fromkeys(("dropout", "alpha_dropout"), ("x(3, 4), 0.5, True",)),
     "dropout1d": ["x(3, 4), 0.5, True", "x(2, 3, 4), 0.5, True"],
     "gumbel_softmax": ["x(3, 4), 1.0, True", "x(3, 4)"],

@@ -9,7 +9,7 @@ import math
 import pytest
 
 import rushlight
-from tests.ops import harness, more
+from tests.ops import harness
 from tests.ops.harness import Makers, array, function_of, tensors_of
 
 ELEMENTS = 75_000  # of the largest input of an enlarged sample: three chunks of most loops
@@ -112,4 +112,4 @@ def test_bits_do_not_depend_on_threads(case):
 def test_every_op_has_samples():
     missing = sorted(key for key, case in CASES.items() if not case.samples)
     assert not missing, f"add samples of these to tests/ops/<family>.py: {missing}"
-    assert {harness.key_of(op) for op in harness.table.load()} == CASES.keys() | more.WITHOUT.keys()
+    assert {harness.key_of(op) for op in harness.table.load()} == CASES.keys() | harness.without().keys()

@@ -82,6 +82,8 @@ def test_results_of_mixed_operands(op):
         expected, actual = outcome(torch, op, a, b), outcome(rushlight, op, a, b)
         if op == "pow":  # values of complex powers differ by roundings
             expected, actual = expected[:2], actual[:2]
+        if op == "div" and expected == "refused" and actual[0] == "complex32":
+            continue  # PyTorch has no kernel for it, so that 1j / half raises there
         if str(expected) != str(actual):
             wrong.append((a, b, expected, actual))
     assert not wrong, "\n".join(map(str, wrong[:20]))

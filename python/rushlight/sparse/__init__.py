@@ -35,17 +35,17 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum of all specified elements, or a sparse tensor of sums over dimensions."""
     if isinstance(dim, int):
         dim = (dim,)
-    return ops._sparse_sum(input, dim, dtype=dtype)
+    return ops._sum_of_sparse(input, dim, dtype=dtype)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """softmax of the specified elements along a dimension; the others count as -inf."""
-    return ops._sparse_softmax(input, dim, dtype)
+    return ops._softmax_of_sparse(input, dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Logarithm of `softmax`."""
-    return ops._sparse_log_softmax(input, dim, dtype)
+    return ops._log_softmax_of_sparse(input, dim, dtype)
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Tensor:

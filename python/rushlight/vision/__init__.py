@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight._lazy import lazy
 
 __version__ = "0.28.0"
 
-__getattr__, __dir__ = lazy(__name__, "datasets io models ops transforms utils")
+if TYPE_CHECKING:
+    from . import datasets as datasets
+    from . import io as io
+    from . import models as models
+    from . import ops as ops
+    from . import transforms as transforms
+    from . import utils as utils
+else:
+    __getattr__, __dir__ = lazy(__name__, "datasets io models ops transforms utils")
 
 _backend = "PIL"
 

@@ -263,13 +263,14 @@ namespace composite {
 Tensor _sparse_mm(const Tensor& sparse, const Tensor& dense) {
   return rushlight::mm(sparse, dense);
 }
-Tensor _sparse_sum(const Tensor& self, OptionalIntArrayRef dim, std::optional<ScalarType> dtype) {
+Tensor _sum_of_sparse(const Tensor& self, OptionalIntArrayRef dim,
+                      std::optional<ScalarType> dtype) {
   return rushlight::sum(self, dim, false, dtype);
 }
-Tensor _sparse_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
+Tensor _softmax_of_sparse(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
   return sparse::softmax_of_entries(self, dim, dtype, false);
 }
-Tensor _sparse_log_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
+Tensor _log_softmax_of_sparse(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
   return sparse::softmax_of_entries(self, dim, dtype, true);
 }
 Tensor smm(const Tensor& self, const Tensor& mat2) {
