@@ -88,7 +88,7 @@ def taken(op: Op) -> str:
 def check_dtypes(op: Op) -> list[str]:
     if not op.tensors or op.kernel.anywhere:
         return []
-    return [f'check_taken({commas(chr(34) + op.name + chr(34), taken(op), [a.name for a in op.tensors])});']
+    return [f"check_taken({commas(chr(34) + op.name + chr(34), taken(op), [a.name for a in op.tensors])});"]
 
 
 def run_update(op: Op) -> dict[str, list[str] | str]:

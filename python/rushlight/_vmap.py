@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import rushlight
 from rushlight import _C
@@ -117,8 +117,8 @@ def _input_dim(head, value, dim):
 # ---- results ----
 
 
-def _output_dims(func, out_dims, output, spec):
-    def refuse(text):
+def _output_dims(func, out_dims, output, spec) -> list[Any]:
+    def refuse(text) -> NoReturn:
         raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims}){text}")
 
     if _is_tensor(output):
@@ -232,7 +232,9 @@ def vmap(
 
 def _in_chunks(func, leaves, dims, spec, out_dims, batch, randomness, kwargs, size):
     state = rushlight.get_rng_state() if randomness == "same" else None
-    chunks = []
+    chunks: list[Any] = []
+    form: Any = None
+    where: list[Any] = []
     for start in range(0, batch, size):
         if state is not None:
             rushlight.set_rng_state(state)
@@ -322,7 +324,7 @@ def restore_vmap(func: Callable[..., Any], in_dims, batch_size: int, randomness:
 
     def inner(*args, **kwargs):
         leaves, spec = _pytree.tree_flatten(args)
-        dims = _flat_dims(in_dims, spec)
+        dims: list[Any] = _flat_dims(in_dims, spec) or []
         with _Level(batch_size, randomness) as level:
             opened = spec.unflatten(
                 v if d is None else _functorch._add_batch_dim(v, d, level)

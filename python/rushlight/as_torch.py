@@ -171,7 +171,8 @@ def install():
         if name.partition(".")[0] == "rushlight" and name != __name__:
             _mirror(module, name)
     rushlight.__name__ = "torch"
-    vars(rushlight)["torch"] = rushlight  # as the package there imports itself
+    module: Any = rushlight
+    module.torch = rushlight  # as the package there imports itself
     rushlight.__version__ = rushlight.version.__version__ = VERSION
 
 

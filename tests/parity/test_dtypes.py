@@ -8,9 +8,10 @@ import pickle
 
 import numpy as np
 import pytest
-import torch
 
 import rushlight
+
+torch = pytest.importorskip("torch")
 
 NAMES = [str(dtype).removeprefix("torch.") for dtype in rushlight._C._dtypes]
 STORED = [name for name in NAMES if not getattr(rushlight, name)._computes]
@@ -180,7 +181,9 @@ def test_properties_and_limits():
 
     from rushlight.utils._dtype_abbrs import dtype_abbrs as short
 
-    assert {str(dtype): name for dtype, name in short.items()}.items() <= {str(d): n for d, n in expected.items()}.items()
+    assert {str(dtype): name for dtype, name in short.items()}.items() <= {
+        str(d): n for d, n in expected.items()
+    }.items()
 
 
 @pytest.mark.parametrize("name", STORED)

@@ -4,11 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-import torch
 
 import rushlight
 from tests.ops import harness
 from tests.ops.harness import Makers, function_of, tensors_of
+
+torch = pytest.importorskip("torch")
 
 STORED = [str(d).removeprefix("torch.") for d in rushlight._C._dtypes if not d._computes]
 CASES = harness.repeatable()

@@ -127,9 +127,15 @@ def test_videos(name):
 
 # Enough boxes that no rounding decides which are kept.
 SMALL = {
-    "weights_backbone": None, "num_classes": 2, "min_size": 96, "max_size": 128,
-    "rpn_post_nms_top_n_test": 50, "rpn_post_nms_top_n_train": 50,
-    "box_detections_per_img": 5, "box_batch_size_per_image": 32, "box_score_thresh": 0.0,
+    "weights_backbone": None,
+    "num_classes": 2,
+    "min_size": 96,
+    "max_size": 128,
+    "rpn_post_nms_top_n_test": 50,
+    "rpn_post_nms_top_n_train": 50,
+    "box_detections_per_img": 5,
+    "box_batch_size_per_image": 32,
+    "box_score_thresh": 0.0,
 }
 
 

@@ -4,12 +4,13 @@ import random
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 import rushlight
 from rushlight.vision import transforms, utils
 from tests.parity import torchvision as oracle
+
+torch = pytest.importorskip("torch")
 
 torchvision = oracle.load()
 

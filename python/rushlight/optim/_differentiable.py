@@ -8,16 +8,18 @@ gradients of parameters after a step reach parameters, gradients and states befo
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import rushlight
 
 
-def _parts(*tensors):
+def _parts(*tensors) -> list[Any]:
     """Complex tensors as real ones with the two parts as their last dimension."""
     return [rushlight.view_as_real(t) if t.is_complex() else t for t in tensors]
 
 
-def _members(*lists):
+def _members(*lists) -> Iterator[list[Any]]:
     """The tensors of each parameter, as real ones; None where a list is empty."""
     count = len(lists[0])
     for tensors in zip(*(own or [None] * count for own in lists), strict=True):

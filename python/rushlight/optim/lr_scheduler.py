@@ -51,6 +51,8 @@ class LambdaLR(LRScheduler):
         lr_lambda: the function, or one for each group.
     """
 
+    lr_lambdas: list[Any]
+
     def __init__(self, optimizer: Optimizer, lr_lambda, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
         self.lr_lambdas = _per_group(optimizer, lr_lambda, "lr_lambdas")

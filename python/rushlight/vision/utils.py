@@ -195,9 +195,8 @@ def draw_bounding_boxes(
     if n == 0:
         warnings.warn("boxes doesn't contain any box. No box was drawn", stacklevel=2)
         return image
-    if labels is None:
-        labels = [None] * n
-    elif len(labels) != n:
+    captions: list[str | None] = [None] * n if labels is None else labels
+    if labels is not None and len(labels) != n:
         raise ValueError(
             f"The number of boxes ({n}) and labels ({len(labels)}) mismatch. Please specify labels "
             "for each box."
@@ -224,7 +223,7 @@ def draw_bounding_boxes(
         inside = (*lines[i], 100) if fill else None
         shape = draw.polygon if len(box) > 4 else draw.rectangle
         shape(box, width=width, outline=lines[i], fill=inside)
-        label = labels[i]
+        label = captions[i]
         if label is not None:
             at = (box[0] + width + 1, box[1] + width + 1)
             if fill_labels:

@@ -52,7 +52,8 @@ def angles(value: Any, name: str, lengths: tuple[int, ...] = (2,)) -> list[float
 
 def size_of(value: Any) -> tuple[int, int]:
     """(height, width) from one number, a list of one, or both."""
-    return F._two(value)
+    height, width = F._two(value)
+    return height, width
 
 
 def fill_for(img: Any, fill: Any) -> Any:

@@ -49,7 +49,7 @@ class RandomCrop(Shown):
         padding_mode: str = "constant",
     ) -> None:
         super().__init__()
-        self.size = tuple(size_of(size))
+        self.size: tuple[int, int] = size_of(size)
         self.padding = padding
         self.pad_if_needed = pad_if_needed
         self.fill = fill

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 import rushlight
-from rushlight import Tensor
+from rushlight import _C, Tensor
 
 from . import functional as F
 from ._basic import Shown
@@ -368,7 +368,7 @@ class AugMix(_Augment):
         self.fill = fill
 
     def _sample_dirichlet(self, params: Tensor) -> Tensor:
-        return rushlight._sample_dirichlet(params)
+        return _C.ops._sample_dirichlet(params)
 
     def forward(self, orig_img: Any) -> Any:
         fill = fill_for(orig_img, self.fill)
