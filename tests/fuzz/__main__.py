@@ -32,7 +32,16 @@ RAW_MESSAGE = re.compile(
     r"an unknown C\+\+ exception|cannot create std::)|internal error|assert",
 )
 # Python's own words for numbers that do not fit, as PyTorch has them.
-OVERFLOWS = ("int too big to convert", "cannot convert float infinity to integer")
+# As PyTorch raises them.
+ASSERTIONS = (
+    "Torch not compiled with CUDA enabled",
+    "Padding_idx must be within num_embeddings",
+)
+OVERFLOWS = (
+    "int too big to convert",
+    "can't convert negative int to unsigned",
+    "cannot convert float infinity to integer",
+)
 HEAD = struct.Struct("<qqqq")  # programs done, calls done, line that runs, bytes of text
 SHARED_BYTES = 1 << 20
 MEMORY_LIMIT = 2 << 30  # of a worker's address space; sanitizers have limits of their own
@@ -74,7 +83,7 @@ def fault_of(error):
             "has no attribute|no op is named", message
         ):
             return None
-        if isinstance(error, AssertionError) and message == "Torch not compiled with CUDA enabled":
+        if isinstance(error, AssertionError) and message in ASSERTIONS:
             return None
         if isinstance(error, OverflowError) and message in OVERFLOWS:
             return None

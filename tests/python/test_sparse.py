@@ -258,3 +258,18 @@ def test_ops_without_a_rule_refuse():
         coo().cos()
     with pytest.raises(RuntimeError):
         coo().data_ptr()
+
+
+def test_products_refuse_what_does_not_fit():
+    matrix = torch.eye(3).to_sparse()
+    for other in (
+        torch.ones(4, 2),
+        torch.ones(3),
+        torch.ones(3, 2, dtype=torch.float64),
+        torch.ones(3, 2, device="meta"),
+    ):
+        for product in (torch.hspmm, torch.mm):
+            with pytest.raises(RuntimeError):
+                product(matrix, other)
+    with pytest.raises(RuntimeError):
+        torch.hspmm(torch.ones(3, 1, 1), torch.ones(4, 1, 5, device="meta"))

@@ -67,6 +67,8 @@ void check_matrices(const char* op, const Tensor& a, const Tensor& b) {
   RL_CHECK(a.dtype() == b.dtype(), op,
            ": expected mat1 and mat2 to have the same dtype, but got: ", a.dtype(),
            " != ", b.dtype());
+  RL_CHECK(a.is_cpu() && b.is_cpu(), op, ": expected both matrices on the CPU, but got ", a.device(),
+           " and ", b.device());
 }
 
 Tensor sparse_times_dense(const Tensor& a, const Tensor& b) {
@@ -282,6 +284,7 @@ Tensor smm(const Tensor& self, const Tensor& mat2) {
 }
 // The rows of the product that have an entry of mat1, as one dense dimension.
 Tensor hspmm(const Tensor& mat1, const Tensor& mat2) {
+  sparse::check_matrices("hspmm", mat1, mat2);
   const Tensor coo = sparse::as_coo(mat1);
   const Tensor& indices = sparse::parts(coo).first();
   const sparse::Unique rows = sparse::unique_columns(indices.narrow(0, 0, 1), {mat1.size(0)});
