@@ -67,8 +67,8 @@ void check_matrices(const char* op, const Tensor& a, const Tensor& b) {
   RL_CHECK(a.dtype() == b.dtype(), op,
            ": expected mat1 and mat2 to have the same dtype, but got: ", a.dtype(),
            " != ", b.dtype());
-  RL_CHECK(a.is_cpu() && b.is_cpu(), op, ": expected both matrices on the CPU, but got ", a.device(),
-           " and ", b.device());
+  RL_CHECK(a.is_cpu() && b.is_cpu(), op, ": expected both matrices on the CPU, but got ",
+           a.device(), " and ", b.device());
 }
 
 Tensor sparse_times_dense(const Tensor& a, const Tensor& b) {
