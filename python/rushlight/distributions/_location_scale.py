@@ -19,19 +19,14 @@ from .utils import _standard_normal, broadcast_all, euler_constant, lazy_propert
 
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT", "VonMises"]
 
-_LOC_SCALE: dict[str, Any] = {"loc": constraints.real, "scale": constraints.positive}
 
+class LocationScale(Distribution):
+    """Distributions of all real numbers that `loc` shifts and `scale` widens, highest at loc."""
 
-class Cauchy(Distribution):
-    """The Cauchy distribution, of density 1 / (pi scale (1 + ((x - loc) / scale)^2)).
-
-    Args:
-        loc: the median.
-        scale: half of the width at half of the height, positive.
-        validate_args: see `Distribution`.
-    """
-
-    arg_constraints: ClassVar[dict[str, Any]] = _LOC_SCALE
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
     support = constraints.real
     has_rsample = True
     _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0}
@@ -41,12 +36,22 @@ class Cauchy(Distribution):
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Tensor:
-        return rushlight.full_like(self.loc, math.nan)
-
-    @property
     def mode(self) -> Tensor:
         return self.loc
+
+
+class Cauchy(LocationScale):
+    """The Cauchy distribution, of density 1 / (pi scale (1 + ((x - loc) / scale)^2)).
+
+    Args:
+        loc: the median.
+        scale: half of the width at half of the height, positive.
+        validate_args: see `Distribution`.
+    """
+
+    @property
+    def mean(self) -> Tensor:
+        return rushlight.full_like(self.loc, math.nan)
 
     @property
     def variance(self) -> Tensor:
@@ -112,7 +117,7 @@ class Gumbel(TransformedDistribution):
         validate_args: see `Distribution`.
     """
 
-    arg_constraints: ClassVar[dict[str, Any]] = _LOC_SCALE
+    arg_constraints: ClassVar[dict[str, Any]] = LocationScale.arg_constraints
     support = constraints.real
     _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0}
 
@@ -166,7 +171,7 @@ def _to_gumbel(loc: Tensor, scale: Tensor) -> list[Any]:
     ]
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """The Laplace distribution, of density exp(-|x - loc| / scale) / (2 scale).
 
     Args:
@@ -175,21 +180,8 @@ class Laplace(Distribution):
         validate_args: see `Distribution`.
     """
 
-    arg_constraints: ClassVar[dict[str, Any]] = _LOC_SCALE
-    support = constraints.real
-    has_rsample = True
-    _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0}
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
     @property
     def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
         return self.loc
 
     @property
@@ -235,7 +227,10 @@ class StudentT(Distribution):
         validate_args: see `Distribution`.
     """
 
-    arg_constraints: ClassVar[dict[str, Any]] = {"df": constraints.positive, **_LOC_SCALE}
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "df": constraints.positive,
+        **LocationScale.arg_constraints,
+    }
     support = constraints.real
     has_rsample = True
     _fields: ClassVar[dict[str, int | None]] = {"df": 0, "loc": 0, "scale": 0, "_chi2": 0}

@@ -10,16 +10,15 @@ from rushlight import Tensor
 
 from . import constraints
 from ._composed import FoldedDistribution, TransformedDistribution
+from ._location_scale import LocationScale
 from .distribution import ExponentialFamily
 from .transforms import ExpTransform, StickBreakingTransform
-from .utils import _standard_normal, broadcast_all
+from .utils import _standard_normal
 
 __all__ = ["HalfNormal", "LogNormal", "LogisticNormal", "Normal"]
 
-_LOC_SCALE: dict[str, Any] = {"loc": constraints.real, "scale": constraints.positive}
 
-
-class Normal(ExponentialFamily):
+class Normal(LocationScale, ExponentialFamily):
     """The normal distribution, of density exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi)).
 
     Args:
@@ -28,22 +27,10 @@ class Normal(ExponentialFamily):
         validate_args: see `Distribution`.
     """
 
-    arg_constraints: ClassVar[dict[str, Any]] = _LOC_SCALE
-    support = constraints.real
-    has_rsample = True
     _mean_carrier_measure = 0
-    _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0}
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
         return self.loc
 
     @property
@@ -98,7 +85,7 @@ class LogNormal(TransformedDistribution):
         validate_args: see `Distribution`.
     """
 
-    arg_constraints: ClassVar[dict[str, Any]] = _LOC_SCALE
+    arg_constraints: ClassVar[dict[str, Any]] = LocationScale.arg_constraints
     support = constraints.positive
     has_rsample = True
     _fields: ClassVar[dict[str, int | None]] = {}
@@ -165,7 +152,7 @@ class LogisticNormal(TransformedDistribution):
         validate_args: see `Distribution`.
     """
 
-    arg_constraints: ClassVar[dict[str, Any]] = _LOC_SCALE
+    arg_constraints: ClassVar[dict[str, Any]] = LocationScale.arg_constraints
     support = constraints.simplex
     has_rsample = True
     _fields: ClassVar[dict[str, int | None]] = {}

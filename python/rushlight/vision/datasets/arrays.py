@@ -3,17 +3,14 @@
 # ruff: noqa: RUF012  # people's subclasses replace these lists, which annotations would forbid
 
 import bz2
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from .utils import check_integrity, download_and_extract_archive, download_url, verify_str_arg
-from .vision import Transform, VisionDataset
-
-_MISSING = "Dataset not found or corrupted. You can use download=True to download it"
+from .utils import MISSING_OR_DAMAGED, check_integrity, download_url, verify_str_arg
+from .vision import ArchivedDataset, Transform, VisionDataset
 
 
 class SVHN(VisionDataset):
@@ -49,18 +46,21 @@ class SVHN(VisionDataset):
         if download:
             self.download()
         if not self._check_integrity():
-            raise RuntimeError(_MISSING)
+            raise RuntimeError(MISSING_OR_DAMAGED)
         from scipy.io import loadmat
 
-        path = Path(self.root or "") / self.filename
         try:
-            content = loadmat(path)
+            content = loadmat(self._path)
             data, labels = content["X"], content["y"]
         except Exception as error:  # SciPy raises many kinds
-            raise RuntimeError(f"{path} is damaged: {error}") from error
+            raise RuntimeError(f"{self._path} is damaged: {error}") from error
         self.labels = labels.astype(np.int64).squeeze(1)
         self.labels[self.labels == 10] = 0  # the file counts zeros as tens
         self.data = np.transpose(data, (3, 2, 0, 1))
+
+    @property
+    def _path(self) -> Path:
+        return Path(self.root or "") / self.filename
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         image = Image.fromarray(np.transpose(self.data[index], (1, 2, 0)))
@@ -70,7 +70,7 @@ class SVHN(VisionDataset):
         return len(self.data)
 
     def _check_integrity(self) -> bool:
-        return check_integrity(os.path.join(self.root or "", self.filename), self.file_md5)
+        return check_integrity(self._path, self.file_md5)
 
     def download(self) -> None:
         """Downloads the split's file, unless it is there."""
@@ -80,7 +80,7 @@ class SVHN(VisionDataset):
         return f"Split: {self.split}"
 
 
-class STL10(VisionDataset):
+class STL10(ArchivedDataset):
     """Pictures of 96 x 96: root/stl10_binary. split: "train", "test", "unlabeled" or
     "train+unlabeled".
 
@@ -124,7 +124,7 @@ class STL10(VisionDataset):
         if download:
             self.download()
         elif not self._check_integrity():
-            raise RuntimeError(_MISSING)
+            raise RuntimeError(MISSING_OR_DAMAGED)
         parts = [self._load(part) for part in self.split.split("+")]
         self.data = np.concatenate([data for data, _ in parts])
         self.labels = np.concatenate([labels for _, labels in parts])
@@ -134,9 +134,6 @@ class STL10(VisionDataset):
             self.data, self.labels = self.data[chosen], self.labels[chosen]
         names = self._path(self.class_names_file)
         self.classes = names.read_text().splitlines() if names.is_file() else None
-
-    def _path(self, name: str) -> Path:
-        return Path(self.root or "") / self.base_folder / name
 
     def _load(self, part: str) -> tuple[np.ndarray, np.ndarray]:
         path = self._path(f"{part}_X.bin")
@@ -161,19 +158,6 @@ class STL10(VisionDataset):
 
     def __len__(self) -> int:
         return len(self.data)
-
-    def _check_integrity(self) -> bool:
-        return all(
-            check_integrity(self._path(name), md5)
-            for name, md5 in [*self.train_list, *self.test_list]
-        )
-
-    def download(self) -> None:
-        """Downloads and unpacks the archive, unless the files are there."""
-        if not self._check_integrity():
-            download_and_extract_archive(
-                self.url, self.root or "", filename=self.filename, md5=self.tgz_md5
-            )
 
     def extra_repr(self) -> str:
         return f"Split: {self.split}"
@@ -207,11 +191,11 @@ class USPS(VisionDataset):
     ) -> None:
         super().__init__(root, transform=transform, target_transform=target_transform)
         url, filename, md5 = self.split_list["train" if train else "test"]
-        path = os.path.join(self.root or "", filename)
+        path = Path(self.root or "") / filename
         if download and not check_integrity(path, md5):
             download_url(url, self.root or "", filename, md5)
-        if not os.path.isfile(path):
-            raise RuntimeError(_MISSING)
+        if not path.is_file():
+            raise RuntimeError(MISSING_OR_DAMAGED)
         try:
             with bz2.open(path, "rt") as file:
                 rows = [line.split() for line in file if line.strip()]

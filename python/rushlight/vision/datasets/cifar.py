@@ -3,7 +3,6 @@
 # ruff: noqa: RUF012  # people's subclasses replace these lists, which annotations would forbid
 
 import io
-import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from .utils import check_integrity, download_and_extract_archive
-from .vision import Transform, VisionDataset
+from .utils import MISSING_OR_DAMAGED, check_integrity
+from .vision import ArchivedDataset, Transform
 
 
 class _Plain(pickle.Unpickler):
@@ -37,16 +36,14 @@ class _Plain(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def _unpickled(path: str) -> dict[str, Any]:
-    with open(path, "rb") as file:
-        content = file.read()
+def _unpickled(path: Path) -> dict[str, Any]:
     try:
-        return _Plain(io.BytesIO(content), encoding="latin1").load()
+        return _Plain(io.BytesIO(path.read_bytes()), encoding="latin1").load()
     except (pickle.UnpicklingError, EOFError, ValueError, IndexError, AttributeError) as error:
         raise RuntimeError(f"{path} is damaged: {error}") from error
 
 
-class CIFAR10(VisionDataset):
+class CIFAR10(ArchivedDataset):
     """60,000 pictures of 32 x 32 in ten classes: root/cifar-10-batches-py. Items are (picture,
     class).
 
@@ -84,9 +81,7 @@ class CIFAR10(VisionDataset):
         if download:
             self.download()
         if not self._check_integrity():
-            raise RuntimeError(
-                "Dataset not found or corrupted. You can use download=True to download it"
-            )
+            raise RuntimeError(MISSING_OR_DAMAGED)
         rows, self.targets = [], []
         for name, _ in self.train_list if train else self.test_list:
             entry = _unpickled(self._path(name))
@@ -103,27 +98,11 @@ class CIFAR10(VisionDataset):
         self.classes = _unpickled(path)[self.meta["key"]]
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
 
-    def _path(self, name: str) -> str:
-        return os.path.join(self.root or "", self.base_folder, name)
-
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         return self._apply(Image.fromarray(self.data[index]), self.targets[index])
 
     def __len__(self) -> int:
         return len(self.data)
-
-    def _check_integrity(self) -> bool:
-        return all(
-            check_integrity(self._path(name), md5)
-            for name, md5 in [*self.train_list, *self.test_list]
-        )
-
-    def download(self) -> None:
-        """Downloads and unpacks the archive, unless the files are there."""
-        if not self._check_integrity():
-            download_and_extract_archive(
-                self.url, self.root or "", filename=self.filename, md5=self.tgz_md5
-            )
 
     def extra_repr(self) -> str:
         return f"Split: {'Train' if self.train is True else 'Test'}"

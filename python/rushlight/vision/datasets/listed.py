@@ -12,10 +12,15 @@ from typing import Any
 from PIL import Image
 
 from .folder import ImageFolder, default_loader, find_classes, make_dataset
-from .utils import download_and_extract_archive, download_url, verify_str_arg
+from .utils import (
+    MISSING,
+    MISSING_OR_DAMAGED,
+    download_and_extract_archive,
+    download_url,
+    verify_str_arg,
+)
 from .vision import Transform, VisionDataset
 
-_MISSING = "Dataset not found. You can use download=True to download it"
 _Loader = Callable[[Any], Any]
 
 
@@ -45,7 +50,7 @@ class _Listed(VisionDataset):
         if download:
             self.download()
         if not self._exists():
-            raise RuntimeError(_MISSING)
+            raise RuntimeError(MISSING)
         self._samples = self._find()
 
     @property
@@ -317,7 +322,32 @@ class Flowers102(_Listed):
             download_url(self._site + name, self._folder, md5=md5)
 
 
-class Country211(ImageFolder):
+class _ClassFolders(ImageFolder):
+    """Pictures in folders of their classes, all of them in one archive."""
+
+    _archive: tuple[str, str]  # address and sum
+
+    def _open(
+        self,
+        root: str | Path,
+        folder: str,
+        part: str,
+        download: bool,
+        transform: Transform,
+        target_transform: Transform,
+        loader: _Loader,
+    ) -> None:
+        """Takes root/folder/part; the archive is unpacked where root/folder is missing."""
+        base = Path(root).expanduser() / folder
+        if download and not base.is_dir():
+            url, md5 = self._archive
+            download_and_extract_archive(url, base.parent, md5=md5)
+        if not base.is_dir():
+            raise RuntimeError(MISSING)
+        ImageFolder.__init__(self, base / part, transform, target_transform, loader)
+
+
+class Country211(_ClassFolders):
     """Pictures from 211 countries: root/country211/SPLIT/COUNTRY. split: "train", "valid" or
     "test".
     """
@@ -337,17 +367,11 @@ class Country211(ImageFolder):
         loader: _Loader = default_loader,
     ) -> None:
         self._split = verify_str_arg(split, "split", ("train", "valid", "test"))
-        base = Path(root).expanduser() / "country211"
-        if download and not base.is_dir():
-            download_and_extract_archive(
-                self._archive[0], Path(root).expanduser(), md5=self._archive[1]
-            )
-        if not base.is_dir():
-            raise RuntimeError(_MISSING)
-        super().__init__(base / self._split, transform, target_transform, loader)
+        how = transform, target_transform, loader
+        self._open(root, "country211", self._split, download, *how)
 
 
-class EuroSAT(ImageFolder):
+class EuroSAT(_ClassFolders):
     """Pictures of satellites: root/eurosat/2750/CLASS."""
 
     _archive = (
@@ -363,12 +387,7 @@ class EuroSAT(ImageFolder):
         download: bool = False,
         loader: _Loader = default_loader,
     ) -> None:
-        base = Path(root).expanduser() / "eurosat"
-        if download and not (base / "2750").is_dir():
-            download_and_extract_archive(self._archive[0], base, md5=self._archive[1])
-        if not (base / "2750").is_dir():
-            raise RuntimeError(_MISSING)
-        super().__init__(base / "2750", transform, target_transform, loader)
+        self._open(root, "eurosat/2750", "", download, transform, target_transform, loader)
 
 
 class Caltech256(VisionDataset):
@@ -393,9 +412,7 @@ class Caltech256(VisionDataset):
                 md5="67b4f42ca05d46448c6bb8ecd2220f6d",
             )
         if not folder.is_dir():
-            raise RuntimeError(
-                "Dataset not found or corrupted. You can use download=True to download it"
-            )
+            raise RuntimeError(MISSING_OR_DAMAGED)
         self.categories, numbers = find_classes(folder)
         samples = make_dataset(folder, numbers, (".jpg",), allow_empty=True)
         self._paths, self.y = [path for path, _ in samples], [target for _, target in samples]

@@ -18,6 +18,7 @@ import rushlight as torch
 from rushlight import Tensor
 
 from .utils import (
+    MISSING,
     check_integrity,
     download_and_extract_archive,
     download_url,
@@ -107,7 +108,7 @@ class MNIST(VisionDataset):
         if download:
             self.download()
         if not self._check_exists():
-            raise RuntimeError("Dataset not found. You can use download=True to download it")
+            raise RuntimeError(MISSING)
         self.data, self.targets = self._load_data()
 
     def _file(self, kind: str) -> Path:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from PIL import Image
 
 from .folder import default_loader
-from .utils import download_and_extract_archive, verify_str_arg
+from .utils import MISSING_OR_DAMAGED, download_and_extract_archive, verify_str_arg
 from .vision import Transform, VisionDataset
 
 _SITE = "https://thor.robots.ox.ac.uk/pascal/VOC/"
@@ -78,9 +78,7 @@ class _VOC(VisionDataset):
         if download:
             download_and_extract_archive(_SITE + address, self.root or "", md5=md5)
         if not base.is_dir():
-            raise RuntimeError(
-                "Dataset not found or corrupted. You can use download=True to download it"
-            )
+            raise RuntimeError(MISSING_OR_DAMAGED)
         names = (base / "ImageSets" / self._lists / f"{image_set}.txt").read_text().split()
         self.images = [str(base / "JPEGImages" / f"{name}.jpg") for name in names]
         where, ending = self._targets

@@ -7,6 +7,8 @@ from typing import Any
 
 from rushlight.utils.data import Dataset
 
+from .utils import check_integrity, download_and_extract_archive
+
 Transform = Callable[..., Any] | None
 
 
@@ -83,3 +85,28 @@ class VisionDataset(Dataset):
     def _apply(self, image: Any, target: Any) -> tuple[Any, Any]:
         """Picture and target after the transforms."""
         return (image, target) if self.transforms is None else self.transforms(image, target)
+
+
+class ArchivedDataset(VisionDataset):
+    """A set in the files of one archive, all of whose sums are known: root/base_folder."""
+
+    base_folder: str
+    url: str
+    filename: str
+    tgz_md5: str
+    train_list: list[list[str]]  # names and sums
+    test_list: list[list[str]]
+
+    def _path(self, name: str) -> Path:
+        return Path(self.root or "") / self.base_folder / name
+
+    def _check_integrity(self) -> bool:
+        files = [*self.train_list, *self.test_list]
+        return all(check_integrity(self._path(name), md5) for name, md5 in files)
+
+    def download(self) -> None:
+        """Downloads and unpacks the archive, unless the files are there."""
+        if not self._check_integrity():
+            download_and_extract_archive(
+                self.url, self.root or "", filename=self.filename, md5=self.tgz_md5
+            )

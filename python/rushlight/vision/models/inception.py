@@ -52,6 +52,12 @@ class _Branches(nn.Module):
     def _pooled(self, x: Tensor) -> Tensor:
         return self._run("branch_pool", F.avg_pool2d(x, kernel_size=3, stride=1, padding=1))
 
+    def _forward(self, x: Tensor) -> list[Tensor]:
+        raise NotImplementedError
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat(self._forward(x), 1)
+
 
 class InceptionA(_Branches):
     """1 x 1, 5 x 5, twice 3 x 3, pooling."""
@@ -69,9 +75,6 @@ class InceptionA(_Branches):
             self._pooled(x),
         ]
 
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.cat(self._forward(x), 1)
-
 
 class InceptionB(_Branches):
     """Half the size: 3 x 3, twice 3 x 3, largest pixels."""
@@ -84,9 +87,6 @@ class InceptionB(_Branches):
     def _forward(self, x: Tensor) -> list[Tensor]:
         largest = F.max_pool2d(x, kernel_size=3, stride=2)
         return [self._run("branch3x3", x), self._run("branch3x3dbl", x), largest]
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.cat(self._forward(x), 1)
 
 
 class InceptionC(_Branches):
@@ -107,9 +107,6 @@ class InceptionC(_Branches):
             self._pooled(x),
         ]
 
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.cat(self._forward(x), 1)
-
 
 class InceptionD(_Branches):
     """Half the size: 3 x 3, a row and a column of 7 before it, largest pixels."""
@@ -123,9 +120,6 @@ class InceptionD(_Branches):
     def _forward(self, x: Tensor) -> list[Tensor]:
         largest = F.max_pool2d(x, kernel_size=3, stride=2)
         return [self._run("branch3x3", x), self._run("branch7x7x3", x), largest]
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.cat(self._forward(x), 1)
 
 
 class InceptionE(_Branches):
@@ -145,9 +139,6 @@ class InceptionE(_Branches):
             *(self._run(name, x) for name in ("branch1x1", "branch3x3", "branch3x3dbl")),
             self._pooled(x),
         ]
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.cat(self._forward(x), 1)
 
 
 class InceptionAux(nn.Module):

@@ -10,6 +10,7 @@ from ...ops.misc import FrozenBatchNorm2d
 from .. import mobilenet, resnet
 from .._api import get_model_builder
 from .._utils import IntermediateLayerGetter
+from ._utils import training_layers
 
 
 class BackboneWithFPN(nn.Module):
@@ -55,6 +56,25 @@ def _resnet_fpn_extractor(
     names = {f"layer{stage}": str(i) for i, stage in enumerate(stages)}
     channels = [backbone.inplanes // 8 * 2 ** (stage - 1) for stage in stages]
     return BackboneWithFPN(backbone, names, channels, 256, extra_blocks, norm_layer)
+
+
+def resnet50_pyramid(
+    weights_backbone: Any,
+    trained: bool,
+    trainable: int | None,
+    norm: Callable[..., nn.Module] | None = None,
+    **pyramid: Any,
+) -> BackboneWithFPN:
+    """A pyramid on the residual network of 50 layers, whose norms are frozen where it was trained
+    before.
+
+    trained: whether weights of the whole detector will be loaded; pyramid: arguments of
+    `_resnet_fpn_extractor`.
+    """
+    trained = trained or weights_backbone is not None
+    norm = norm or (FrozenBatchNorm2d if trained else nn.BatchNorm2d)
+    network = resnet.resnet50(weights=weights_backbone, norm_layer=norm)
+    return _resnet_fpn_extractor(network, training_layers(trained, trainable, 5, 3), **pyramid)
 
 
 def resnet_fpn_backbone(

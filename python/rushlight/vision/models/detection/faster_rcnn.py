@@ -8,12 +8,12 @@ from rushlight import Tensor, nn
 
 from ...ops.misc import Conv2dNormActivation, FrozenBatchNorm2d
 from ...ops.poolers import MultiScaleRoIAlign
-from .. import mobilenetv3, resnet
+from .. import mobilenetv3
 from .._api import builder, weights_enum
 from .._utils import he_normal
 from . import _utils
 from .anchor_utils import AnchorGenerator as AnchorGenerator
-from .backbone_utils import _mobilenet_extractor, _resnet_fpn_extractor
+from .backbone_utils import _mobilenet_extractor, resnet50_pyramid
 from .generalized_rcnn import GeneralizedRCNN
 from .roi_heads import RoIHeads
 from .rpn import RegionProposalNetwork, RPNHead
@@ -179,20 +179,6 @@ def prepare(weights: Any, kwargs: dict[str, Any]) -> Callable[[Any], None] | Non
     return finish if first else None
 
 
-def resnet50_backbone(
-    weights_backbone: Any,
-    trained: bool,
-    trainable: int | None,
-    norm: Callable[..., nn.Module] | None = None,
-) -> tuple[resnet.ResNet, int]:
-    """A residual network and how many of its stages are trained."""
-    trained = trained or weights_backbone is not None
-    norm = norm or (FrozenBatchNorm2d if trained else nn.BatchNorm2d)
-    return resnet.resnet50(weights=weights_backbone, norm_layer=norm), _utils.training_layers(
-        trained, trainable, 5, 3
-    )
-
-
 def second_version(channels: int) -> dict[str, Any]:
     """Heads of the second version: normalised, deeper."""
     anchors = _default_anchorgen()
@@ -214,10 +200,9 @@ def _on_resnet(
     **kwargs: Any,
 ) -> FasterRCNN:
     norm = nn.BatchNorm2d if version == 2 else None
-    network, trainable = resnet50_backbone(
-        weights_backbone, trained, trainable_backbone_layers, norm
+    backbone = resnet50_pyramid(
+        weights_backbone, trained, trainable_backbone_layers, norm, norm_layer=norm
     )
-    backbone = _resnet_fpn_extractor(network, trainable, norm_layer=norm)
     more = second_version(backbone.out_channels) if version == 2 else {}
     return FasterRCNN(backbone, num_classes=num_classes, **{**more, **kwargs})
 

@@ -9,8 +9,8 @@ from rushlight import Tensor, nn
 from ...ops.poolers import MultiScaleRoIAlign
 from .._api import builder, overwrite, weights_enum
 from .._utils import he_normal
-from .backbone_utils import _resnet_fpn_extractor
-from .faster_rcnn import FasterRCNN, prepare, resnet50_backbone
+from .backbone_utils import resnet50_pyramid
+from .faster_rcnn import FasterRCNN, prepare
 
 
 def _init(model: nn.Module) -> None:
@@ -95,8 +95,7 @@ def _on_resnet(
     trained: bool = False,
     **kwargs: Any,
 ) -> KeypointRCNN:
-    network, trainable = resnet50_backbone(weights_backbone, trained, trainable_backbone_layers)
-    backbone = _resnet_fpn_extractor(network, trainable)
+    backbone = resnet50_pyramid(weights_backbone, trained, trainable_backbone_layers)
     return KeypointRCNN(backbone, num_classes, num_keypoints=num_keypoints, **kwargs)
 
 

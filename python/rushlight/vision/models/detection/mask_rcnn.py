@@ -10,8 +10,8 @@ from ...ops.misc import Conv2dNormActivation
 from ...ops.poolers import MultiScaleRoIAlign
 from .._api import builder, weights_enum
 from .._utils import he_normal
-from .backbone_utils import _resnet_fpn_extractor
-from .faster_rcnn import FasterRCNN, prepare, resnet50_backbone, second_version
+from .backbone_utils import resnet50_pyramid
+from .faster_rcnn import FasterRCNN, prepare, second_version
 
 
 class MaskRCNNHeads(nn.Sequential):
@@ -110,10 +110,9 @@ def _on_resnet(
     **kwargs: Any,
 ) -> MaskRCNN:
     norm = nn.BatchNorm2d if version == 2 else None
-    network, trainable = resnet50_backbone(
-        weights_backbone, trained, trainable_backbone_layers, norm
+    backbone = resnet50_pyramid(
+        weights_backbone, trained, trainable_backbone_layers, norm, norm_layer=norm
     )
-    backbone = _resnet_fpn_extractor(network, trainable, norm_layer=norm)
     more: dict[str, Any] = {}
     if version == 2:
         more = second_version(backbone.out_channels)
