@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from gen import declarations, kernels, modules, python, rules, stubs, table, wrappers
+from gen import declarations, kernels, modules, python, rules, stubs, table, tangents, wrappers
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -29,7 +29,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 def everything(ops: list[table.Op]) -> dict[str, str]:
     """Path below the output folder → contents, of all that ops become in C++."""
     files: dict[str, str] = {}
-    for part in (declarations, kernels, wrappers, python):
+    for part in (declarations, kernels, wrappers, tangents, python):
         files |= part.generate(ops)
     return files
 

@@ -192,7 +192,7 @@ def record(op: Op, p: Plan, *, inplace: bool) -> list[str]:
     lines += [f"add_edges(*node, {a.name});" for a in p.differentiable]
     for s in p.saved:
         # An in-place op overwrites self: what its derivative needs is the value before.
-        kept = "self.clone()" if inplace and s.name == "self" else s.name
+        kept = "value_before(self)" if inplace and s.name == "self" else s.name
         if (condition := _needed(p, s)) != "true":
             kept = f"{condition} ? {kept} : Tensor()"
         lines += fill(_SAVING[s.kind][0], name=s.name, kept=kept)

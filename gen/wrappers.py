@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from gen import derivatives, rules, schemas, types
+from gen import derivatives, rules, schemas, tangents, types
 from gen.declarations import call_arguments, name_of, out_parameters, signature
 from gen.kernels import has_shape_function, promotion
 from gen.table import Arg, Op, Type
@@ -361,7 +361,7 @@ def wrapper(op: Op, form: str) -> list[str]:
         )
     else:
         body = kernel_body(op, form, result, lower) + finish
-    body = defined_checks(op, form) + body
+    body = defined_checks(op, form) + tangents.handed_over(op, form) + body
     cast = []
     if schemas.autocast_rules(op, form) != "{}":
         function = f"function_{function_name(op, form)}"
@@ -393,6 +393,8 @@ def out_wrapper(op: Op) -> list[str]:
     wanted = f"{derivatives.any_wanted(plan)} || " if plan is not None else ""
     checks = defined_checks(op, "out")
     checks += [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
+    given = [a.name for a in op.tensors if not a.type.element_optional]
+    checks.append(f'check_out_tangents("{op.name}", {commas(given, outs)});')
     lines = []
     if op.kind == "composite" or op.kernel.kind == "dynamic":
         made = f"composite::{op.symbol}({call_arguments(op)})" if op.kind == "composite" else run_call(op, "functional")
@@ -490,7 +492,7 @@ def wrappers_source(ops: list[Op]) -> str:
     choices = ["ops/pointwise_choice.h"] if any(op.kernel.kind == "pointwise" for op in ops) else []
     compiled = any(rule.kind == "expression" for op in ops for rule in rules.batch(op).values())
     batches = ["ops/batch_formulas.h"] if compiled else []
-    includes = ["<rushlight/ops.h>", "", *sparse, *views, *batches, "ops/derivatives.h", *choices, "ops/wrappers.h"]
+    includes = ["<rushlight/ops.h>", "", *sparse, *views, *batches, "generated/forward.h", "ops/derivatives.h", *choices, "ops/wrappers.h"]
     return source(includes, "rushlight", lines[:-1])
 
 

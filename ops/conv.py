@@ -12,11 +12,11 @@ op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] p
                    "dilation, transposed, groups)",
          "bias": "sum_to_channels(grad)"},
    doc="Correlation of images (N, C, ...) with a weight; transposed: its adjoint.",
-   jvp={"input": "convolution(input_t, weight, none, stride, padding, dilation, transposed, "
+   jvp={"input": "convolution(input_t, weight, {}, stride, padding, dilation, transposed, "
                  "output_padding, groups)",
-        "weight": "convolution(input, weight_t, none, stride, padding, dilation, transposed, "
+        "weight": "convolution(input, weight_t, {}, stride, padding, dilation, transposed, "
                   "output_padding, groups)",
-        "bias": "bias_t.expand_as(result.transpose(1, -1)).transpose(1, -1)"},
+        "bias": "as_channels(bias_t, result)"},
    batch={"input": "fold",
           "": "unjoined(convolution(joined(input, 1, batch), joined(weight, 0, batch), "
               "joined(bias, "

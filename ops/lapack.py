@@ -73,7 +73,7 @@ op("_lu_permutation(Tensor pivots, int n) -> Tensor", **_inner, grad="none",
 op("_linalg_solve(Tensor A, Tensor B, bool left=True) -> (Tensor result, Tensor info)", **_inner,
    nondiff=("info",), grad={"A, B": "linalg_solve_backward(grad_result, A, result, left, mask)"},
    doc="`linalg.solve` with B a matrix.", own=True,
-   jvp={"A": "-linalg_solve(A, product(A_t, result, left), left)",
+   jvp={"A": "-linalg_solve(A, matrix_product(A_t, result, left), left)",
         "B": "linalg_solve(A, B_t, left)"},
    batch="aligned")
 composite("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
@@ -88,7 +88,7 @@ op("linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True
    **_kernel, grad={"self, B": "solve_triangular_backward(grad, self, result, upper, left, "
                                "unitriangular, mask)"},
    doc="X with self X = B (left), or X self = B; of self only the upper or lower triangle is read.",
-   jvp={"self": "-solve_triangle(self, self_t, result, upper, left, unitriangular)",
+   jvp={"self": "-triangle_tangent(self, self_t, result, upper, left, unitriangular)",
         "B": "linalg_solve_triangular(self, B_t, upper, left, unitriangular)"},
    batch="aligned")
 composite("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
@@ -206,8 +206,7 @@ op("_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenva
    grad={"A": "eigh_backward(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)"},
    doc="`linalg.eigh`; vectors are empty if not wanted.",
    overloads=["_linalg_eigh.eigenvalues(A, UPLO, compute_v, eigenvalues!, eigenvectors!)"],
-   jvp={"eigenvalues": "real(eigenvectors.adjoint().matmul(A_t).matmul(eigenvectors).diagonal(0, "
-                       "-2, -1))",
+   jvp={"eigenvalues": "eigenvectors.adjoint().matmul(A_t).matmul(eigenvectors).diagonal(0, -2, -1)",
         "eigenvectors": "eigh_turn(A_t, eigenvalues, eigenvectors)"},
    batch="matrices")
 composite("linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
@@ -271,7 +270,7 @@ op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", **_kernel, und
    grad={"A": "slogdet_backward(grad_sign, grad_logabsdet, A, sign)"},
    doc="The sign (complex: of absolute value 1) of determinants and the logarithm of their size.",
    jvp={"sign": "sign * i_times_imag_of(linalg_solve(A, A_t).diagonal(0, -2, -1).sum(-1))",
-        "logabsdet": "real(linalg_solve(A, A_t).diagonal(0, -2, -1).sum(-1))"},
+        "logabsdet": "linalg_solve(A, A_t).diagonal(0, -2, -1).sum(-1)"},
    batch="matrices")
 composite("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", variants=_both,
           doc="`linalg.slogdet`.")

@@ -18,11 +18,11 @@ op("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? runnin
        "statistics used.",
    overloads=["native_batch_norm.out(input, weight, bias, running_mean, running_var, training, "
               "momentum, eps, out!, save_mean!, save_invstd!)"],
-   jvp={"input": "weighted(batch_norm_tangent(input_t, input, save_mean, save_invstd, "
-                 "running_mean, running_var, training, eps), per_channel(weight, input))",
-        "weight": "per_channel(weight_t, input) * batch_norm_scaled(input, save_mean, "
-                  "save_invstd, running_mean, running_var, training, eps)",
-        "bias": "per_channel(bias_t, input)"},
+   jvp={"input": "batch_norm_tangent(input_t, input, weight, running_mean, running_var, "
+                 "save_mean, save_invstd, training, eps)",
+        "weight": "as_channels(weight_t, input) * batch_norm_scaled(input, running_mean, "
+                  "running_var, save_mean, save_invstd, training, eps)",
+        "bias": "as_channels(bias_t, input)"},
    batch="batched_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, "
          "eps, batch)")
 op("native_batch_norm_backward(Tensor grad_output, Tensor input, Tensor? weight, Tensor? "
@@ -42,9 +42,9 @@ op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tens
    doc="Normalises over the last dimensions; also gives the statistics used.",
    overloads=["native_layer_norm.out(input, normalized_shape, weight, bias, eps, out0!, out1!, "
               "out2!)"],
-   jvp={"input": "weighted(layer_norm_tangent(input_t, input, normalized_shape, mean, rstd), "
-                 "weight)",
-        "weight": "(input - mean) * rstd * weight_t",
+   jvp={"input": "weighted(std::get<0>(layer_norm_backward(input_t, input, normalized_shape, {}, "
+                 "{}, mean, rstd, eps, {true, false, false})), weight)",
+        "weight": "layer_norm_scaled(input, normalized_shape, mean, rstd, eps) * weight_t",
         "bias": "bias_t"},
    batch={"input": "leading",
           "": "batched_layer_norm(input, normalized_shape, weight, bias, eps, batch)"},
@@ -63,11 +63,11 @@ op("_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, floa
                                 "num_groups, eps, mask)"},
    node="NativeGroupNormBackward0", own=True,
    doc="Normalises each group of channels of each image; also gives the statistics used.",
-   jvp={"input": "weighted(group_norm_tangent(input_t, input, mean, rstd, num_groups), "
-                 "per_channel(weight, input))",
-        "weight": "group_norm_scaled(input, mean, rstd, num_groups) * per_channel(weight_t, "
+   jvp={"input": "channel_weighted(std::get<0>(group_norm_backward(input_t, input, {}, {}, mean, "
+                 "rstd, num_groups, eps, {true, false, false})), weight)",
+        "weight": "group_norm_scaled(input, mean, rstd, num_groups, eps) * as_channels(weight_t, "
                   "input)",
-        "bias": "per_channel(bias_t, input)"},
+        "bias": "as_channels(bias_t, input)"},
    batch={"input": "fold", "": "batched_group_norm(input, weight, bias, num_groups, eps, batch)"},
    autocast={"accelerator": "float32"})
 op("_group_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, Tensor? "
@@ -86,8 +86,9 @@ op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float?
    grad={"input, weight": "rms_norm_backward(grad_output, input, normalized_shape, weight, rstd, "
                           "eps, mask)"},
    doc="Divides by the root mean square over the last dimensions.", cpp_out=False,
-   jvp={"input": "weighted(rms_norm_tangent(input_t, input, normalized_shape, rstd), weight)",
-        "weight": "input * rstd * weight_t"},
+   jvp={"input": "weighted(std::get<0>(rms_norm_backward(input_t, input, normalized_shape, {}, "
+                 "rstd, eps, {true, false})), weight)",
+        "weight": "rms_norm_scaled(input, normalized_shape, rstd, eps) * weight_t"},
    batch={"input": "leading", "": "batched_rms_norm(input, normalized_shape, weight, eps, batch)"})
 op("_fused_rms_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor "
    "rstd, Tensor? weight) -> "

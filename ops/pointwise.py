@@ -202,7 +202,7 @@ op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
 op("abs(Tensor self) -> Tensor", kernel=pointwise(numbers, complex_half, float8, promote="real"),
    grad={"self": "grad * self.sgn()"},
    ref="numpy.absolute", sparse="values", doc="Magnitude; real for complex numbers.",
-   jvp="real(self_t * self.sgn().conj())")
+   jvp="self_t * self.sgn().conj()")
 op("sign(Tensor self) -> Tensor", kernel=pointwise(real, boolean), grad={"self": _zero},
    sparse="values", doc="-1, 0 or 1.")
 op("sgn(Tensor self) -> Tensor", kernel=pointwise(everything, complex_half),

@@ -17,7 +17,7 @@ op(f"_max_pool(Tensor self, {_window}, int[] dilation, bool ceil_mode) -> (Tenso
    nondiff=("indices",),
    grad={"self": "_max_pool_backward(grad_values, indices, self.sizes(), kernel_size.size())"},
    doc="The largest element of each window and its place in the image (flat).", own=True,
-   jvp="pooled_at(self_t, indices, kernel_size)", batch="fold")
+   jvp="pooled_at(self_t, indices, kernel_size.size())", batch="fold")
 op("_max_pool_backward(Tensor grad_output, Tensor indices, int[] input_size, int dims) -> Tensor",
    kernel=custom(),
    variants="", grad={"grad_output": "pooled_at(grad, indices, dims)"},
@@ -54,7 +54,7 @@ op("_adaptive_max_pool(Tensor self, int[] output_size) -> (Tensor values, Tensor
    variants="", nondiff=("indices",),
    grad={"self": "_max_pool_backward(grad_values, indices, self.sizes(), output_size.size())"},
    doc="The largest elements of nearly equal windows and their places.", own=True,
-   jvp="pooled_at(self_t, indices, output_size)", batch="fold")
+   jvp="pooled_at(self_t, indices, output_size.size())", batch="fold")
 
 
 def _out(call, n):

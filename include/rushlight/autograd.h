@@ -14,6 +14,9 @@
 namespace rushlight {
 
 class Node;
+namespace forward {
+struct Tangent;
+}
 
 struct Edge {
   Ref<Node> node;
@@ -63,6 +66,8 @@ class RL_API SavedTensor {
   Tensor take(const Node& owner, bool detached_ok);  // the same, leaving this one empty
   // Packs by hand (`_raw_saved_self.register_hooks`); RuntimeError where it is packed already.
   void pack(SavedTensorHooks& hooks);
+  // Where this is the node's output `t`: it has the tangents of `t`.
+  void take_tangents(const Tensor& t);
 
  private:
   struct RL_API Packed : RefCounted {
@@ -157,6 +162,8 @@ class RL_API Node : public RefCounted {
   // A result's place is reserved when the node is built and filled once the op has run.
   void reserve_saved() { save(Tensor()); }
   void fill_saved(size_t i, const Tensor& output);
+  // An output got tangents after it was saved.
+  void take_tangents(const Tensor& output);
   void keep(Value v);
   Tensor saved(
       size_t i) const;  // RuntimeError after release ("backward through the graph a second time")
@@ -220,9 +227,12 @@ struct RL_API AutogradMeta {
   uint32_t output_nr = 0;
   bool requires_grad = false;  // as a leaf
   bool retains_grad = false;
+  bool is_dual = false;         // has its tangents alone, not those of what it is a view of
   Node* accumulator = nullptr;  // weak: one AccumulateGrad per leaf
   struct Hooks;
-  std::unique_ptr<Hooks> hooks;  // hooks of a leaf: src/autograd/node.h
+  std::unique_ptr<Hooks> hooks;          // hooks of a leaf: src/autograd/node.h
+  forward::Tangent* tangents = nullptr;  // owned: src/autograd/forward.cpp
+  Ref<TensorImpl> dual;  // of a view of a dual: has its tangents rather than the root's
 };
 
 // ---- what generated ops call ----

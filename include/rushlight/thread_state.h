@@ -28,6 +28,7 @@ struct ThreadState {
   Run* run = nullptr;                       // the innermost backward run
   Run* wanted_by = nullptr;     // the same where it wants only some gradients; null as a rule
   uint32_t backward_depth = 0;  // backward runs nested on this thread
+  uint64_t forward_limit = UINT64_MAX;  // tangents of later levels are not seen (forward.h)
   // Where a gradient is being added to a leaf further up: what tells this thread's additions from
   // those of others.
   const void* accumulating = nullptr;

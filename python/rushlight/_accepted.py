@@ -271,14 +271,7 @@ ROWS = (
     Row("futures.Future.*", "devices", NO_EFFECT, "values are not moved between devices"),
     Row("utils.checkpoint.set_device_states", "device_type", NO_EFFECT, "devices tell their type"),
     # gradients
-    Row("autograd.forward_ad.*", "level", NO_EFFECT, "there is one level of forward mode"),
     Row("autograd.gradcheck.*", "masked", NO_EFFECT, "sparse inputs: sparse.as_sparse_gradcheck"),
-    Row(
-        "autograd.gradcheck.gradcheck",
-        "check_forward_ad check_batched_grad check_batched_forward_grad",
-        REFUSED,
-        "backward mode is checked, without batches",
-    ),
     Row("autograd.graph.save_on_cpu.*", "device_type", NO_EFFECT, "a tensor knows its device"),
     Row(
         "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch",

@@ -11,6 +11,7 @@ import math
 from contextlib import contextmanager
 
 import rushlight
+from rushlight import _C
 
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
 
@@ -297,4 +298,7 @@ def _str(tensor, *, tensor_contents=None):
     gradient = _gradient_suffix(tensor)
     if gradient is not None:
         suffixes.append(gradient)
+    level = _C._forward_level_of(tensor)
+    if level:
+        suffixes.append(f"tangent={_C._tangent_of(tensor, level)}")
     return _join(prefix + text, suffixes, len(prefix))

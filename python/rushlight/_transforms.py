@@ -56,7 +56,7 @@ class Inputs:
 
         def one(t):
             alone = t.requires_grad and not _C._depends_on_others([t], self.nodes)
-            return t.detach() if alone else t
+            return _C._without_graph(t) if alone else t
 
         return _pytree.tree_map_only(_C.TensorBase, one, tree)
 

@@ -207,11 +207,15 @@ class CustomOpDef:
             return self._autograd(*args)
         if self._composite is not None and not self._has_kernel(args):
             return self._composite(*args)
+        tensors = [t for t in _pytree.tree_iter(list(args)) if isinstance(t, _C.TensorBase)]
+        if any(map(_C._forward_level_of, tensors)):
+            raise NotImplementedError(
+                f"Trying to use forward AD with {self._qualname} that does not support it because "
+                "it has not been implemented yet."
+            )
         with rushlight.no_grad():
             result = self._run(args)
-        if not _C.is_grad_enabled() or not any(
-            t.requires_grad for t in _pytree.tree_iter(list(args)) if isinstance(t, _C.TensorBase)
-        ):
+        if not _C.is_grad_enabled() or not any(t.requires_grad for t in tensors):
             return result
         message = (
             f"Trying to backward through {self._qualname}.default but no autograd formula was "

@@ -98,6 +98,8 @@ FunctionNode::FunctionNode(const NodeDescriptor* descriptor, Backward backward,
       backward_(backward),
       tensors_of_argument_(std::move(tensors_of_argument)),
       recording_(tls.grad_mode && any_requires_grad(inputs)) {
+  RL_CHECK_NOT_IMPLEMENTED(!forward::active() || !forward::carried(TensorList(inputs)),
+                           "jvp is not implemented for the c++ API of custom Function yet.");
   context_.node_ = this;
   if (recording_) {
     for (const Tensor& t : inputs) {

@@ -254,6 +254,12 @@ void Node::fill_saved(size_t i, const Tensor& output) {
   saved_->items()[i] = SavedTensor(output, this);
 }
 
+void Node::take_tangents(const Tensor& output) {
+  for (size_t i = 0; i < num_saved(); i++) {
+    saved_->items()[i].take_tangents(output);
+  }
+}
+
 void Node::keep(Value v) { Block<Value>::append(values_, std::move(v)); }
 
 void Node::lock() const {

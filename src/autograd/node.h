@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include <rushlight/autograd.h>
+#include <rushlight/forward.h>
 #include <rushlight/stream.h>
 
 namespace rushlight {
@@ -85,6 +85,10 @@ Tensor new_like(const Tensor& like, IntArrayRef sizes, IntArrayRef strides);
 
 // Raises where a view of its kind may not be written (`itself`), or its root or another view was.
 void check_view_kind(const Tensor& view, bool itself);
+
+namespace forward {
+void drop_tangents(AutogradMeta& meta);
+}  // namespace forward
 
 // Anomaly mode: the program's stack as text, empty without a provider; where a tensor was last
 // written.

@@ -17,6 +17,9 @@ Tensor with_history(const Tensor& t, Ref<Node> grad_fn, uint32_t output_nr, bool
   meta.output_nr = output_nr;
   meta.requires_grad = as_leaf;
   out.impl()->set_requires_grad_flag(true);
+  if (RL_UNLIKELY(forward::active())) {
+    forward::copy_tangents(t, out);
+  }
   return out;
 }
 
@@ -48,6 +51,14 @@ SavedTensor::SavedTensor(const Tensor& t, const Node* output_of) {
   }
   if (RL_UNLIKELY(tls.saved_hooks != nullptr)) {
     pack(*tls.saved_hooks);
+  }
+}
+
+void SavedTensor::take_tangents(const Tensor& t) {
+  if (is_output_ && data_.defined() && data_.storage() == t.storage() &&
+      data_.storage_offset() == t.storage_offset() && data_.sizes() == t.sizes() &&
+      data_.strides() == t.strides()) {
+    forward::copy_tangents(t, data_);
   }
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include <rushlight/autograd.h>
+#include <rushlight/forward.h>
 
 #include "core/op_support.h"
 
@@ -20,7 +20,7 @@ constexpr NodeDescriptor transform_descriptor = {"TransformInputBackward0", pass
 Tensor begin_transform(const Tensor& argument) {
   RL_CHECK(is_floating(argument.dtype()) || argument.is_complex(),
            "only Tensors of floating point dtype can require gradients");
-  Tensor out = argument.tensor_data();
+  Tensor out = forward::data_of(argument);
   auto node = Ref<Node>::steal(new Node(&transform_descriptor));
   if (argument.requires_grad()) {
     node->add_edge(argument);

@@ -18,6 +18,9 @@ AutogradMeta::~AutogradMeta() {
   if (retains_grad) {
     stop_retaining(*this);
   }
+  if (RL_UNLIKELY(tangents != nullptr)) {
+    forward::drop_tangents(*this);
+  }
 }
 void* AutogradMeta::operator new(size_t size) { return small_allocate(size); }
 void AutogradMeta::operator delete(void* p, size_t size) { small_free(p, size); }
@@ -427,6 +430,9 @@ void detach_in_place(const Tensor& t) {
   meta->output_nr = 0;
   meta->requires_grad = false;
   t.impl()->set_requires_grad_flag(false);
+  if (meta->tangents != nullptr) {
+    forward::drop_tangents(*meta);
+  }
 }
 
 // ---- retain_grad and hooks ----

@@ -55,6 +55,10 @@ void record_view(const Tensor& view, const Tensor& base, ViewKind kind, const Re
   TensorImpl* const root = of_base.root ? of_base.root.get() : base.impl();
   impl->view() = {Ref<TensorImpl>(root), replay != nullptr ? replay : of_base.replay,
                   root->version(), kind_of_view(of_base.kind, kind)};
+  const AutogradMeta* dual = forward::active() ? base.impl()->autograd() : nullptr;
+  if (dual != nullptr && (dual->is_dual || dual->dual)) {
+    impl->autograd_or_make().dual = dual->is_dual ? base.ref() : dual->dual;
+  }
   if (node) {
     set_history(view, node);
   } else {

@@ -124,8 +124,6 @@ Tensor attention_weights(const Tensor& query, const Tensor& key, const Tensor& m
   return scores.masked_fill(nothing, 0).softmax(-1).masked_fill(nothing, 0);
 }
 
-bool wants_gradient(const Tensor& t) { return grad_enabled() && t.defined() && t.requires_grad(); }
-
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const Tensor& query,
@@ -136,7 +134,7 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const 
   Tensor grad_query;
   Tensor grad_key;
   Tensor grad_value;
-  if (!grad_enabled()) {
+  if (!forward::differentiated(grad, query, key, value, attn_mask)) {
     std::tie(grad_query, grad_key, grad_value) = _attention_backward(
         grad, query, key, value, attn_mask, is_causal, scale, output, logsumexp);
   } else {
@@ -193,7 +191,7 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
   const int64_t rows = query.size(-2);
   // With a few rows the scores are short and the packing of keys would not pay.
   const bool fused = rows >= 4 && dropout_p == 0 && is_floating(query.dtype()) &&
-                     !wants_gradient(attn_mask) && query.size(-1) == key.size(-1) &&
+                     !forward::differentiated(attn_mask) && query.size(-1) == key.size(-1) &&
                      key.size(-2) == value.size(-2);
   if (!fused) {
     const Tensor keys = enable_gqa ? repeat_heads(key, query.size(-3)) : key;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include <rushlight/autograd.h>
+#include <rushlight/forward.h>
 #include <rushlight/ops.h>
 
 #include "core/op_support.h"
@@ -164,7 +164,8 @@ Tensor remove_below(const Tensor& t, int64_t level, int64_t batch, int64_t dim) 
   return t.unsqueeze(dim).expand(sizes);
 }
 
-// Without the levels of this thread and without recording: what is below sees ops on values.
+// Without the levels of this thread, without recording and tangents: what is below sees ops on
+// values.
 class Below {
  public:
   Below() : lower_(std::exchange(tls.lower, nullptr)) {}
@@ -174,6 +175,7 @@ class Below {
 
  private:
   NoGradGuard no_grad_;
+  forward::Below no_tangents_{1};
   Mode* lower_;
 };
 
@@ -213,15 +215,26 @@ Tensor add_batch(const Tensor& t, int64_t dim, int64_t level) {
     const Below below;
     result = add_below(t.requires_grad() ? t.tensor_data() : t, at, level);
   }
+  forward::carry_tangents(t, result, [&](const Tensor& v) { return add_batch(v, at, level); });
   return recorded(add_descriptor, t, result, level, batch, at);
 }
 
 Tensor remove_batch(const Tensor& t, int64_t level, int64_t batch, int64_t dim) {
   const int64_t at = wrap_dim(dim, t.dim() + 1);
+  const auto carry = [&](const Tensor& result) {
+    forward::carry_tangents(
+        t, result, [&](const Tensor& v) { return remove_batch(v, level, batch, at); });
+    return result;
+  };
   if (!has_batch(t, level)) {
     DimVector sizes(t.sizes());
     sizes.insert(static_cast<size_t>(at), batch);
-    return t.unsqueeze(at).expand(sizes);
+    Tensor result;
+    {
+      const forward::Below no_tangents(1);
+      result = t.unsqueeze(at).expand(sizes);
+    }
+    return carry(result);
   }
   Tensor result;
   {
@@ -235,7 +248,7 @@ Tensor remove_batch(const Tensor& t, int64_t level, int64_t batch, int64_t dim) 
       result = result.tensor_data();
     }
   }
-  return recorded(remove_descriptor, t, result, level, batch, at);
+  return recorded(remove_descriptor, t, carry(result), level, batch, at);
 }
 
 void take_value(const Tensor& t, const Tensor& from) {

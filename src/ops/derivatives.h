@@ -3,6 +3,7 @@
 // so they have derivatives.
 #pragma once
 
+#include <rushlight/forward.h>
 #include <rushlight/ops.h>
 
 #include "core/op_support.h"

@@ -47,14 +47,15 @@ namespace {
 // For x1: the sum over the other's rows of grad * d(distance)/d(x1).
 Tensor cdist_gradient(const Tensor& grad, const Tensor& x1, const Tensor& x2, double p,
                       const Tensor& distance) {
+  const bool plain = !forward::differentiated(grad, x1, x2);
   constexpr int64_t worth_a_product = 32;  // numbers in a row
   const bool exact = x1.dtype() == kFloat32 || x1.dtype() == kFloat64;
-  if (!grad_enabled() && p == 2 && exact && x1.size(2) > worth_a_product) {
+  if (plain && p == 2 && exact && x1.size(2) > worth_a_product) {
     // The sum over j of (a_i - b_j) g_ij / d_ij.
     const Tensor scale = grad.div(distance).masked_fill(distance.eq(0), 0);
     return x1.mul(scale.sum(DimVector{2}, true)).sub(scale.matmul(x2));
   }
-  if (!grad_enabled()) {
+  if (plain) {
     return rushlight::_cdist_backward(grad, x1, x2, p, distance);
   }
   const Tensor apart = x1.unsqueeze(2).sub(x2.unsqueeze(1));

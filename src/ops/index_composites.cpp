@@ -24,7 +24,7 @@ Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Te
   RL_CHECK(value.dim() == 0,
            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
            value.dim(), " dimension(s).");
-  if (!is_special(value) && (!grad_enabled() || !value.requires_grad())) {
+  if (!is_special(value) && !forward::differentiated(value)) {
     return self.index_fill(dim, index, value.item());
   }
   // Not by index_copy, which would count the gradient of the value twice for an index that occurs
@@ -43,7 +43,7 @@ Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) 
   RL_CHECK(value.dim() == 0,
            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
            value.dim(), " dimension(s).");
-  if (!is_special(value) && (!grad_enabled() || !value.requires_grad())) {
+  if (!is_special(value) && !forward::differentiated(value)) {
     return self.masked_fill(mask, value.item());
   }
   return rushlight::where(mask, value.to(self.dtype()), self);

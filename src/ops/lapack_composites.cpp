@@ -389,7 +389,7 @@ std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& A, bool full_matrice
 
 namespace {
 
-bool is_recorded(const Tensor& t) { return GradMode::is_enabled() && t.requires_grad(); }
+bool is_recorded(const Tensor& t) { return forward::differentiated(t); }
 
 }  // namespace
 

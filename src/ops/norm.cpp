@@ -6,6 +6,7 @@
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/tangents.h"
 
 namespace rushlight {
 
@@ -264,7 +265,7 @@ ThreeTensors batch_norm_backward(const Tensor& grad, const Tensor& input, const 
                                  const Tensor& running_mean, const Tensor& running_var,
                                  const Tensor& mean, const Tensor& invstd, bool training,
                                  double eps, std::array<bool, 3> mask) {
-  if (!grad_enabled()) {
+  if (!forward::differentiated(grad, input, weight)) {
     const auto [x, w, b] = native_batch_norm_backward(grad, input, weight, running_mean,
                                                       running_var, mean, invstd, training, eps);
     return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
@@ -287,7 +288,7 @@ ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input,
                                  IntArrayRef normalized_shape, const Tensor& weight, const Tensor&,
                                  const Tensor& mean, const Tensor& rstd, double eps,
                                  std::array<bool, 3> mask) {
-  if (!grad_enabled()) {
+  if (!forward::differentiated(grad, input, weight)) {
     const auto [x, w, b] =
         native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight);
     return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
@@ -302,7 +303,7 @@ ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input,
 ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
                                  const Tensor&, const Tensor& mean, const Tensor& rstd,
                                  int64_t num_groups, double eps, std::array<bool, 3> mask) {
-  if (!grad_enabled()) {
+  if (!forward::differentiated(grad, input, weight)) {
     const auto [x, w, b] = _group_norm_backward(grad, input, mean, rstd, weight, num_groups);
     return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
   }
@@ -325,7 +326,7 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& i
                                              IntArrayRef normalized_shape, const Tensor& weight,
                                              const Tensor& rstd, std::optional<double> eps,
                                              std::array<bool, 2> mask) {
-  if (!grad_enabled()) {
+  if (!forward::differentiated(grad, input, weight)) {
     const auto [x, w] = _fused_rms_norm_backward(grad, input, normalized_shape, rstd, weight);
     return {wanted(mask[0], x), wanted(mask[1], w)};
   }
@@ -335,6 +336,53 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& i
   const Tensor weighted = weight.defined() ? grad * weight : grad;
   return {scale * (weighted - value * (weighted * value).mean(dims, true)),
           (grad * value).sum_to_size(normalized_shape)};
+}
+
+Tensor batch_norm_tangent(const Tensor& input_t, const Tensor& input, const Tensor& weight,
+                          const Tensor& running_mean, const Tensor& running_var, const Tensor& mean,
+                          const Tensor& invstd, bool training, double eps) {
+  if (training) {  // symmetric: tangents and gradients take the same way
+    return std::get<0>(batch_norm_backward(input_t, input, weight, running_mean, running_var, mean,
+                                           invstd, training, eps, {true, false, false}));
+  }
+  const Tensor rstd = (running_var + eps).rsqrt();
+  return input_t * per_channel(weight.defined() ? rstd * weight : rstd, input);
+}
+
+Tensor batch_norm_scaled(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
+                         const Tensor& mean, const Tensor& invstd, bool training, double eps) {
+  if (training && forward::differentiated(input)) {
+    return standardized(input, all_but_channels(input), eps).value;
+  }
+  const Tensor rstd = training ? invstd : (running_var + eps).rsqrt();
+  return (input - per_channel(training ? mean : running_mean, input)) * per_channel(rstd, input);
+}
+
+Tensor layer_norm_scaled(const Tensor& input, IntArrayRef normalized_shape, const Tensor& mean,
+                         const Tensor& rstd, double eps) {
+  if (forward::differentiated(input)) {
+    const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
+    return standardized(input, dims, eps).value;
+  }
+  return (input - mean) * rstd;
+}
+
+Tensor group_norm_scaled(const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                         int64_t num_groups, double eps) {
+  const Tensor groups = input.reshape({input.size(0), num_groups, -1});
+  const Tensor scaled = forward::differentiated(input)
+                            ? standardized(groups, {-1}, eps).value
+                            : (groups - mean.unsqueeze(-1)) * rstd.unsqueeze(-1);
+  return scaled.reshape(input.sizes());
+}
+
+Tensor rms_norm_scaled(const Tensor& input, IntArrayRef normalized_shape, const Tensor& rstd,
+                       std::optional<double> eps) {
+  if (forward::differentiated(input)) {
+    const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
+    return input * ((input * input).mean(dims, true) + rms_eps(input, eps)).rsqrt();
+  }
+  return input * rstd;
 }
 
 // ---- composites ----

@@ -202,7 +202,8 @@ SixTensors recurrent_layer_backward(const Tensor& grad_output, const Tensor& gra
                                     IntArrayRef batch_sizes, std::string_view mode, bool reverse,
                                     bool batch_first, bool keep, std::array<bool, 6> mask) {
   std::array<Tensor, 6> result;
-  if (!grad_enabled()) {
+  if (!forward::differentiated(grad_output, grad_hidden, grad_cell, gates, hidden, cell, weight_hh,
+                               bias_hh, weight_hr)) {
     std::pair<Tensor, Tensor> kept = {kept_gates, kept_cells};
     if (!keep) {
       auto again = _recurrent_layer(gates, hidden, cell, weight_hh, bias_hh, weight_hr, batch_sizes,
@@ -216,9 +217,13 @@ SixTensors recurrent_layer_backward(const Tensor& grad_output, const Tensor& gra
   } else {
     // The same once more over ops that have second derivatives.
     // Each input under a new name: one may depend on another, and what passes there is not ours.
+    const bool recorded = grad_enabled();
+    const GradMode recording(true);
     std::array<Tensor, 6> inputs = {gates, hidden, cell, weight_hh, bias_hh, weight_hr};
     for (Tensor& t : inputs) {
-      t = t.defined() ? t.view_as(t) : t;
+      if (t.defined()) {
+        t = t.requires_grad() ? t.view_as(t) : forward::leaf_of(t);
+      }
     }
     std::vector<Tensor> outputs = plain_layer(inputs[0], inputs[1], inputs[2], inputs[3], inputs[4],
                                               inputs[5], batch_sizes, mode, reverse, batch_first);
@@ -235,7 +240,7 @@ SixTensors recurrent_layer_backward(const Tensor& grad_output, const Tensor& gra
       }
     }
     const std::vector<Tensor> made =
-        autograd::grad(outputs, wanted, grads, /*retain_graph=*/true, /*create_graph=*/true,
+        autograd::grad(outputs, wanted, grads, /*retain_graph=*/true, /*create_graph=*/recorded,
                        /*allow_unused=*/true);
     size_t next = 0;
     for (size_t i = 0; i < inputs.size(); i++) {

@@ -79,7 +79,7 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, const Tensor& re
   if (!batching::all_of(zero).any().item<bool>()) {
     return weighted.div(self.conj());
   }
-  if (grad_enabled()) {
+  if (forward::differentiated(grad, self)) {
     return cumprod_backward_by_factors(grad, self, dim);
   }
   // Before the first zero of a line all is as usual, behind it results are constant. At the zero

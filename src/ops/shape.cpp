@@ -398,6 +398,8 @@ Tensor& become(const char* op, const char* overload, const Tensor& self, const V
   check_inplace(op, self, grad_enabled() && grad_wanted(self));
   TensorImpl& impl = *self.impl();
   const uint32_t version = impl.version();
+  const bool dual = RL_UNLIKELY(forward::active()) && forward::carried(self);
+  const Tensor with_tangents = dual ? view(self) : Tensor();
   if (RL_UNLIKELY(batching::level_of(self) != 0)) {
     const Tensor made = view(self);
     batching::take_value(self, made);
@@ -420,6 +422,9 @@ Tensor& become(const char* op, const char* overload, const Tensor& self, const V
     impl.set_storage_offset(made.storage_offset());
     impl.set_sizes_and_strides(made.sizes(), made.strides());
     take_history(self, made);
+  }
+  if (with_tangents.defined()) {
+    forward::copy_tangents(with_tangents, self);
   }
   if (impl.version() == version) {
     impl.bump_version();
@@ -464,6 +469,8 @@ Tensor& as_strided_(const Tensor& self, IntArrayRef size, IntArrayRef stride,
 }
 Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memory_format) {
   RL_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
+  RL_CHECK(!forward::active() || !forward::carried(self),
+           "cannot resize variables that has a forward grad");
   if (RL_UNLIKELY(seen_below(self))) {
     const uint32_t version = self.impl()->version();
     dispatch_lower(*find_op("resize_", "")->function,

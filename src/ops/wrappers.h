@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <rushlight/autocast.h>
+#include <rushlight/forward.h>
 
 #include "core/op_support.h"
 #include "generated/contracts.h"
@@ -198,11 +199,22 @@ inline void add_edges(Node& node, TensorList list) {
     node.add_edge(t);
   }
 }
+// What an in-place op is about to overwrite, for its derivative.
+inline Tensor value_before(const Tensor& self) {
+  return RL_UNLIKELY(forward::active()) ? forward::clone_with_tangents(self) : self.clone();
+}
 inline bool grad_wanted(TensorList list) { return any_requires_grad(list); }
 inline void set_history(const std::vector<Tensor>& list, const Ref<Node>& node) {
   for (const Tensor& t : list) {
     set_history(t, node);
   }
+}
+// out= where an argument or the output has a tangent.
+template <class... T>
+void check_out_tangents(const char* op, const T&... tensors) {
+  RL_CHECK_NOT_IMPLEMENTED(!forward::active() || !forward::carried(tensors...),
+                           "Trying to use forward AD with ", op,
+                           "_out that does not support it because it is an out= function");
 }
 inline void count_write(const Tensor& t) {
   if (t.defined()) {

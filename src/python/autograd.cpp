@@ -415,6 +415,7 @@ void add_autograd() {
 void init_autograd(PyObject* module) {
   init_nodes(module);
   init_functions(module);
+  init_forward(module);
   init_hooks(module);
   check(PyModule_AddFunctions(module, functions));
   set_traceback_provider(python_traceback);

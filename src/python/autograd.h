@@ -74,5 +74,24 @@ void add_hooks();  // hooks.cpp: methods of TensorBase
 void init_hooks(PyObject* module);
 void init_nodes(PyObject* module);      // node.cpp
 void init_functions(PyObject* module);  // function.cpp
+void init_forward(PyObject* module);    // forward.cpp
+
+// What a custom function's `jvp` is asked for once its forward has run.
+struct JvpCall {
+  struct Output {
+    Tensor value;  // undefined where it is no tensor
+    bool dirty;
+    bool constant;  // marked as not differentiable
+  };
+  const char* name;
+  const std::vector<Tensor>& inputs;   // the tensors among the arguments of forward …
+  const std::vector<bool>& is_tensor;  // … and which arguments these are
+  std::vector<Output> outputs;
+  bool materialize;  // zeros rather than None where an input has no tangent
+  PyObject* jvp;
+  PyObject* context;
+};
+// Gives the outputs their tangents, level by level.
+void run_jvp(const JvpCall& call);
 
 }  // namespace rushlight::python

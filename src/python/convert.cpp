@@ -1,6 +1,8 @@
 // Python numbers to C++ ones.
 #include "python/convert.h"
 
+#include <rushlight/forward.h>
+
 namespace rushlight::python {
 
 namespace {
@@ -38,7 +40,8 @@ const Tensor* number_tensor(PyObject* o) {
     return nullptr;
   }
   const Tensor& t = unwrap(o);
-  return t.dim() == 0 && !t.requires_grad() ? &t : nullptr;
+  const bool plain = !t.requires_grad() && !(forward::active() && forward::carried(t));
+  return t.dim() == 0 && plain ? &t : nullptr;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include <rushlight/batching.h>
+#include <rushlight/forward.h>
 #include <rushlight/function.h>
 #include <rushlight/ops.h>
 
@@ -133,6 +134,10 @@ bool contains(PyObject* tuple, PyObject* item) {
   return false;
 }
 
+Object tuple_of(PyObject* outputs) {
+  return PyTuple_Check(outputs) ? Object::borrow(outputs) : Object::check(PyTuple_Pack(1, outputs));
+}
+
 void save_tensors(const FunctionObject& context, const Ref<Node>& node) {
   for (Py_ssize_t i = 0; context.to_save != nullptr && i < PyTuple_GET_SIZE(context.to_save); i++) {
     PyObject* item = PyTuple_GET_ITEM(context.to_save, i);
@@ -155,7 +160,7 @@ PyObject* wrap_outputs(PyObject* context, PyObject* outputs, const std::vector<T
                        const Ref<Node>& node) {
   const FunctionObject& function = *as_function(context);
   const bool is_tuple = PyTuple_Check(outputs);
-  const Object list = is_tuple ? Object::borrow(outputs) : Object::check(PyTuple_Pack(1, outputs));
+  const Object list = tuple_of(outputs);
   const Py_ssize_t n = PyTuple_GET_SIZE(list.get());
   for (Py_ssize_t i = 0; function.dirty != nullptr && i < PyTuple_GET_SIZE(function.dirty); i++) {
     RL_CHECK(contains(list.get(), PyTuple_GET_ITEM(function.dirty, i)),
@@ -191,6 +196,7 @@ PyObject* wrap_outputs(PyObject* context, PyObject* outputs, const std::vector<T
 PyObject* run_forward(PyObject* cls, PyObject* context, PyObject* const* args, Py_ssize_t n,
                       PyObject* kwnames) {
   const NoGradGuard no_grad;
+  const forward::Below no_tangents(1);
   const Object forward = Object::check(PyObject_GetAttrString(cls, "forward"));
   const Object separate = Object::check(PyObject_GetAttrString(cls, "_has_setup_context"));
   if (separate.get() != Py_True) {
@@ -210,6 +216,30 @@ PyObject* run_forward(PyObject* cls, PyObject* context, PyObject* const* args, P
   Py_DECREF(check(
       PyObject_CallFunctionObjArgs(setup.get(), context, inputs.get(), outputs.get(), nullptr)));
   return outputs.release();
+}
+
+// `returned` by forward, `wrapped` as outputs with their history.
+void give_tangents(PyObject* cls, PyObject* context, PyObject* returned, PyObject* wrapped,
+                   const std::vector<Tensor>& inputs, const std::vector<bool>& is_tensor_input) {
+  const FunctionObject& function = *as_function(context);
+  const Object jvp = Object::check(PyObject_GetAttrString(cls, "jvp"));
+  const Object before = tuple_of(returned);
+  const Object after = tuple_of(wrapped);
+  JvpCall call = {.name = reinterpret_cast<PyTypeObject*>(cls)->tp_name,
+                  .inputs = inputs,
+                  .is_tensor = is_tensor_input,
+                  .outputs = {},
+                  .materialize = function.materialize_grads,
+                  .jvp = jvp.get(),
+                  .context = context};
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(after.get()); i++) {
+    PyObject* item = PyTuple_GET_ITEM(after.get(), i);
+    PyObject* given = PyTuple_GET_ITEM(before.get(), i);
+    const bool constant = contains(function.non_differentiable, given);
+    call.outputs.push_back(
+        {is_tensor(item) ? unwrap(item) : Tensor(), contains(function.dirty, given), constant});
+  }
+  run_jvp(call);
 }
 
 // Where setup_context is separate, it gets the defaults of forward's arguments too: whether some
@@ -277,6 +307,8 @@ PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n_positional, P
     const Object context_class = Object::check(PyObject_GetAttrString(cls, "_backward_cls"));
     const Object context = Object::check(PyObject_CallNoArgs(context_class.get()));
     as_function(context.get())->needs_input_grad = Py_NewRef(needs.get());
+    const bool dual = forward::active() && forward::carried(TensorList(inputs));
+    const std::vector<bool> is_tensor_argument = is_tensor_input;
     Ref<Node> node;
     if (wanted && tls.grad_mode) {
       node = Ref<Node>::steal(new FunctionNode(
@@ -289,12 +321,16 @@ PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n_positional, P
     }
     const Object outputs =
         Object::check(run_forward(cls, context.get(), args, n_positional, kwnames));
-    PyObject* out = wrap_outputs(context.get(), outputs.get(), inputs, node);
+    Object out = Object::check(wrap_outputs(context.get(), outputs.get(), inputs, node));
     FunctionObject* f = as_function(context.get());
+    if (RL_UNLIKELY(dual)) {
+      give_tangents(cls, context.get(), outputs.get(), out.get(), inputs, is_tensor_argument);
+    }
     Py_CLEAR(f->to_save);
     Py_CLEAR(f->dirty);
     Py_CLEAR(f->non_differentiable);
-    return out;
+    Py_CLEAR(f->saved_for_forward);
+    return out.release();
   });
 }
 
@@ -338,6 +374,9 @@ int write_materialize_grads(PyObject* o, PyObject* value, void*) {
 
 PyObject* saved_tensors(PyObject* o, void*) {
   return guarded([&]() -> PyObject* {
+    if (PyObject* saved = as_function(o)->saved_for_forward) {  // within jvp
+      return Py_NewRef(saved);
+    }
     const Node* node = as_function(o)->base.node;
     if (node == nullptr) {
       return check(PyTuple_New(0));

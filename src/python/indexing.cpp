@@ -6,6 +6,9 @@
 // `index_put_`.
 #include <rushlight/ops.h>
 
+#include <rushlight/forward.h>
+
+#include "core/op_support.h"
 #include "core/sparse.h"
 #include "python/bindings.h"
 #include "python/factory.h"
@@ -341,7 +344,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     }
     Index index;
     read_index(t, key, index);
-    Tensor view = apply_steps(t, index, tls.grad_mode && t.requires_grad());
+    Tensor view = apply_steps(t, index, forward::differentiated(t));
     if (index.tensors.empty()) {
       return wrap(index.count == 0 ? rushlight::alias(t) : std::move(view));
     }
@@ -369,7 +372,7 @@ Tensor without_leading_ones(const Tensor& value, int64_t dims) {
 void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_number) {
   Index index;
   read_index(t, key, index);
-  const bool record = tls.grad_mode && (t.requires_grad() || value.requires_grad());
+  const bool record = forward::differentiated(t, value);
   const Tensor view = apply_steps(t, index, record);
   if (!index.tensors.empty()) {
     const std::vector<std::optional<Tensor>> list = index_list(index, t.device());

@@ -187,6 +187,7 @@ SparseRule sparse_rule(const OpFunction& function) {
 
 #include <rushlight/ops.h>
 
+#include "generated/forward.h"
 #include "ops/derivatives.h"
 #include "ops/pointwise_choice.h"
 #include "ops/wrappers.h"
@@ -267,6 +268,9 @@ Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha)
   }
   check_defined("fused_scale", "self", self);
   check_defined("fused_scale", "other", other);
+  if (RL_UNLIKELY(forward::active()) && forward::carried(self, other)) {
+    return forward::fused_scale_functional_0(self, other, alpha);
+  }
   Ref<Node> node;
   if (tls.grad_mode && (grad_wanted(self) || grad_wanted(other))) {
     node = Ref<Node>::steal(new Node(&descriptor_fused_scale));
@@ -324,6 +328,9 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
   }
   check_defined("fused_scale_", "self", self);
   check_defined("fused_scale_", "other", other);
+  if (RL_UNLIKELY(forward::active()) && forward::carried(self, other)) {
+    return forward::fused_scale_inplace_0(self, other, alpha);
+  }
   const bool record = tls.grad_mode && (grad_wanted(self) || grad_wanted(other));
   check_inplace("fused_scale_", self, record);
   Ref<Node> node;
@@ -333,7 +340,7 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
     [[maybe_unused]] const bool want_other = grad_wanted(other);
     add_edges(*node, self);
     add_edges(*node, other);
-    node->save(want_other ? self.clone() : Tensor());
+    node->save(want_other ? value_before(self) : Tensor());
     node->save(want_self ? other : Tensor());
     node->keep(alpha);
   }
@@ -388,6 +395,7 @@ Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& oth
   check_defined("fused_scale", "other", other);
   check_defined("fused_scale", "out", out);
   check_out_grad("fused_scale", tls.grad_mode && (grad_wanted(self) || grad_wanted(other) || grad_wanted(out)));
+  check_out_tangents("fused_scale", self, other, out);
   if (RL_UNLIKELY(seen_below(out, self, other))) {
     dispatch_boxed<void>(dispatch_lower, function_fused_scale_out_0, out, self, other, alpha);
     count_write(out);
@@ -396,6 +404,65 @@ Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& oth
   run_fused_scale(self, other, alpha, &out, true);
   count_write(out);
   return const_cast<Tensor&>(out);
+}
+
+}  // namespace rushlight
+
+// ======== include/generated/forward.h
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#pragma once
+
+#include "ops/forward_pass.h"
+
+namespace rushlight::forward {
+
+Tensor fused_scale_functional_0(const Tensor& self, const Tensor& other, const Scalar& alpha);
+Tensor& fused_scale_inplace_0(const Tensor& self, const Tensor& other, const Scalar& alpha);
+
+}  // namespace rushlight::forward
+
+// ======== src/forward_golden_0.cpp
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#include "generated/forward.h"
+#include "ops/derivatives.h"
+#include "ops/tangents.h"
+
+namespace rushlight {
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+namespace {
+
+Tensor tangent_fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha, const Tensor& result, const Tensor& self_t, const Tensor& other_t) {
+  Tensor total;
+  if (self_t.defined()) {
+    const Tensor grad = forward::in_place_of_gradient(self_t, result);
+    forward::add(total, forward::conjugate(grad * other.conj() * alpha));
+  }
+  if (other_t.defined()) {
+    const Tensor grad = forward::in_place_of_gradient(other_t, result);
+    forward::add(total, forward::conjugate(grad * self.conj() * alpha));
+  }
+  return total;
+}
+
+}  // namespace
+
+Tensor forward::fused_scale_functional_0(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  const forward::Pass pass(self, other);
+  auto made = rushlight::fused_scale(self, other, alpha);
+  pass.give(made, tangent_fused_scale(self, other, alpha, made, pass.of(self), pass.of(other)));
+  return made;
+}
+
+Tensor& forward::fused_scale_inplace_0(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  const forward::Pass pass(self, other);
+  const Tensor tangent = tangent_fused_scale(self, other, alpha, self, pass.of(self), pass.of(other));
+  rushlight::fused_scale_(self, other, alpha);
+  pass.write(self, tangent);
+  return const_cast<Tensor&>(self);
 }
 
 }  // namespace rushlight

@@ -1,13 +1,14 @@
 """What the rules of the table mean: autocast, forward derivatives and batches, carried out by Python on one call.
 
-It is the specification of what C++ does with the keys `autocast=`, `jvp=` and `batch=` (docs/adding-an-op.md);
-test_rules.py holds every op to it. A call is an op and its arguments by their names in the schema.
+It is the specification of what C++ does with the keys `autocast=` and `batch=` (docs/adding-an-op.md);
+test_rules.py holds every op to it, and to what tangents are. A call is an op and its arguments by their names in the schema.
 """
 
 import collections.abc
 
 import rushlight
 from gen import derivatives, rules, table
+from rushlight.autograd import forward_ad
 from tests.ops.harness import bound, default_of, function_of, tensors_of
 from tests.ops.rule_functions import FUNCTIONS
 
@@ -109,64 +110,50 @@ def cast(op, values, device="cpu", dtype=rushlight.bfloat16):
 # ---- forward derivatives ----
 
 
-def zeros_of(value):
-    return (
-        [zeros_of(v) for v in value]
-        if isinstance(value, (list, tuple))
-        else rushlight.zeros_like(value)
-    )
+def unpacked(value):
+    """Tangents, zeros where there are none; of a list, a list."""
+    if isinstance(value, (list, tuple)):
+        return [unpacked(v) for v in value]
+    tangent = forward_ad.unpack_dual(value).tangent
+    return rushlight.zeros_like(value) if tangent is None else tangent
 
 
-def number_like(t, result):
-    """A tangent as a tangent of `result` has to be: its dtype, its size."""
-    if t.dtype.is_complex and not result.dtype.is_complex:
-        t = rushlight.real(t)
-    return t.to(result.dtype).expand(result.shape)
+def duals(values, tangents):
+    """The arguments, some with tangents; inside a dual level."""
+
+    def dual(value, t):
+        if isinstance(value, (list, tuple)):
+            return [dual(v, u) for v, u in zip(value, t, strict=True)]
+        return forward_ad.make_dual(value, t)
+
+    return values | {n: dual(values[n], t) for n, t in tangents.items()}
 
 
-def own_gradient(op, values, name, result, given):
-    """The entry's `grad` for one argument, with `given` in the place of the gradient of one result."""
-    x = values[name].detach()
-    if given.dtype.is_complex and not x.dtype.is_complex:
-        x = x.to(given.dtype)
-    x.requires_grad_()
-    with rushlight.enable_grad():
-        out = results_of(op, call(op, values | {name: x}))[result]
-        return rushlight.autograd.grad(out, x, given)[0]
+def tangent(op, values, tangents):
+    """The tangents of an op's differentiable results, by name, from those of arguments."""
+    with forward_ad.dual_level():
+        out = results_of(op, call(op, duals(values, tangents)))
+        return {n: unpacked(out[n]) for n in rules.differentiable(op)[1]}
 
 
-def _elementwise(op, values, tangents, results):
-    (result,) = results
-    found = results[result]
-    wide = {a.name: values[a.name] for a in op.tensors if isinstance(values.get(a.name), Tensor)}
-    wide = values | {n: t.expand(found.shape).clone() for n, t in wide.items()}
-    total = rushlight.zeros_like(found)
-    for name, t in tangents.items():
-        given = t.to(found.dtype).expand(found.shape).conj()
-        total = total + number_like(own_gradient(op, wide, name, result, given).conj(), found)
-    return {result: total}
+def tangent_in_place(op, values, tangents):
+    """The tangent of `self` once the op has written it."""
+    with forward_ad.dual_level():
+        given = duals(values, tangents)
+        given["self"] = given["self"].clone()
+        rest = {a.name: given[a.name] for a in op.args if a.name in given and a.name != "self"}
+        if (method := getattr(given["self"], op.inplace_name, None)) is not None:
+            method(**rest)
+        else:
+            space = rushlight.ops.rushlight if op.own else rushlight.ops.aten
+            getattr(space, op.inplace_name)(given["self"], **rest)
+        return unpacked(given["self"])
 
 
-def _reduced(op, values, tangents, results):
-    ((name, t),) = tangents.items()
-    x = values[name]
-    dims = values.get("dim")
-    dims = list(range(x.dim())) if dims is None or dims == [] else dims
-    found = {}
-    for result, y in results.items():
-        slope = own_gradient(op, values, name, result, rushlight.ones_like(y))
-        summed = (slope.conj() * t).sum(dims, keepdim=bool(values.get("keepdim")))
-        found[result] = number_like(summed.reshape(y.shape), y)
-    return found
-
-
-def _linear(op, values, tangents, results, args):
-    zeros = {a: zeros_of(values[a]) for a in args if values.get(a) is not None}
-    return results_of(op, call(op, values | zeros | tangents))
-
-
-def _twice(op, values, tangents, results):
-    """The derivative of the gradient by what is given to it."""
+def twice(op, values, tangents):
+    """The same as the derivative of the gradient by what is given to it."""
+    everything = results_of(op, call(op, values))
+    results = {n: everything[n] for n in rules.differentiable(op)[1]}
     inputs = {n: [t.detach().requires_grad_() for t in tensors_of([values[n]])] for n in tangents}
     given = {n: v if isinstance(values[n], (list, tuple)) else v[0] for n, v in inputs.items()}
     flat = [t for v in inputs.values() for t in v]
@@ -191,47 +178,6 @@ def _twice(op, values, tangents, results):
         n: mapped(lambda _: next(found), list(v) if isinstance(v, tuple) else v)
         for n, v in results.items()
     }
-
-
-def _expression(op, rule, values, tangents, results, everything):
-    known = values | everything | {f"{n}_t": t for n, t in tangents.items()}
-    if rule.formulas.keys() <= results.keys():
-        return {
-            n: number_like(evaluate(text, known), results[n]) for n, text in rule.formulas.items()
-        }
-    (result,) = results
-    total = rushlight.zeros_like(results[result])
-    for name in tangents:
-        if name not in rule.formulas:
-            raise NotImplementedError(f"derivative of {op.name} by {name}")
-        total = total + number_like(evaluate(rule.formulas[name], known), total)
-    return {result: total}
-
-
-def tangent(op, values, tangents, kind=None):
-    """The tangents of an op's differentiable results, by name, from those of arguments.
-
-    `kind` is another rule than the op's own: "twice" fits all.
-    """
-    rule = rules.tangent(op) if kind is None else rules.Rule(kind)
-    args, named = rules.differentiable(op)
-    everything = results_of(op, call(op, values))
-    results = {n: everything[n] for n in named}
-    if rule.kind == "zero":
-        return {n: zeros_of(t) for n, t in results.items()}
-    if rule.kind == "linear":
-        found = _linear(op, values, tangents, results, args)
-    elif rule.kind == "multilinear":
-        (result,) = results
-        parts = [call(op, values | {n: t}) for n, t in tangents.items()]
-        found = {result: sum(parts[1:], parts[0])}
-    elif rule.kind == "expression":
-        found = _expression(op, rule, values, tangents, results, everything)
-    else:
-        found = {"elementwise": _elementwise, "reduced": _reduced, "twice": _twice}[rule.kind](
-            op, values, tangents, results
-        )
-    return {n: found[n] for n in named}
 
 
 # ---- batches ----

@@ -6,6 +6,7 @@ batch and wherever it stands; rules.py carries them out.
 
 import re
 
+import numpy as np
 import pytest
 
 import rushlight
@@ -73,26 +74,32 @@ def differences(case, values, tangents):
 
 
 def assert_tangents(case, values, tangents):
-    found = tensors_of(list(rules.tangent(case.op, values, tangents).values()))
+    found = rules.tangent(case.op, values, tangents)
+    flat = tensors_of(list(found.values()))
     kind = table_rules.tangent(case.op).kind
     # Steps have no slope, and samples at the jumps.
     if kind != "zero" and "differences" not in case.skips:
-        for ours, theirs in zip(found, differences(case, values, tangents), strict=True):
+        for ours, theirs in zip(flat, differences(case, values, tangents), strict=True):
             assert_close(array(ours), array(theirs), 1e-5)
-    if kind != "twice" and "gradgrad" not in case.skips:
-        twice = tensors_of(list(rules.tangent(case.op, values, tangents, kind="twice").values()))
-        assert_same(found, twice, 1e-8)
+    if "gradgrad" not in case.skips:
+        twice = rules.twice(case.op, values, tangents)
+        assert_same(flat, tensors_of(list(twice.values())), 1e-8)
+    (name,) = found if len(found) == 1 else (None,)
+    if "inplace" in case.op.variants and name is not None:
+        form = lambda t: (t.shape, t.dtype) if isinstance(t, rushlight.Tensor) else None
+        if form(found[name]) == form(values["self"]) and form(found[name]) is not None:
+            written = rules.tangent_in_place(case.op, values, tangents)
+            assert_same(written, found[name], 1e-12)
 
 
 def has_gradient(case, values, tangents):
-    """Whether backward takes these arguments; where it refuses, so does the rule."""
+    """Whether backward takes these arguments; where it refuses, so does forward mode."""
     try:
-        rules.tangent(case.op, values, tangents, kind="twice")
+        rules.twice(case.op, values, tangents)
     except (RuntimeError, NotImplementedError) as error:
-        if table_rules.tangent(case.op).kind in ("expression", "elementwise"):
-            with pytest.raises(NotImplementedError):
-                rules.tangent(case.op, values, tangents)
         assert re.search("[Dd]erivative|differentiable", str(error)), error
+        with pytest.raises(RuntimeError):
+            rules.tangent(case.op, values, tangents)
         return False
     return True
 
@@ -107,6 +114,74 @@ def test_tangents(case):
             for chosen in [tangents, *({n: t} for n, t in tangents.items() if len(tangents) > 1)]:
                 if chosen and has_gradient(case, values, chosen):
                     assert_tangents(case, values, chosen)
+
+
+def has_smooth_tangents(case):
+    kind = table_rules.tangent(case.op).kind
+    rough = {"gradgrad", "differences", "jvp"} & set(case.skips)  # steps, and what is given up to a phase
+    return kind not in ("composite", "none", "refused", "zero") and not rough
+
+
+def flat_tangents(case, values, tangents):
+    return tensors_of(list(rules.tangent(case.op, values, tangents).values()))
+
+
+def assert_near(ours, theirs):
+    """To the accuracy of differences of numbers of such a size."""
+    if theirs.size:
+        assert abs(ours - theirs).max() <= 1e-4 * (1 + abs(theirs).max()), (ours, theirs)
+    count()
+
+
+def assert_second_tangents(case, values, tangents, other):
+    """Tangents of tangents, and gradients of tangents, against differences of tangents."""
+    ends = [
+        flat_tangents(case, values | {n: shifted(values[n], other[n], s) for n in other}, tangents)
+        for s in (STEP, -STEP)
+    ]
+    expected = [array((a - b) / (2 * STEP)) for a, b in zip(*ends, strict=True)]
+    names = list(other)
+    spread = [len(tensors_of([other[n]])) for n in names]
+
+    def run(*flat):
+        found, rest = {}, list(flat)
+        for n, k in zip(names, spread, strict=True):
+            found[n] = rest[:k] if isinstance(values[n], (list, tuple)) else rest[0]
+            rest = rest[k:]
+        return tuple(flat_tangents(case, values | found, tangents))
+
+    primals = tensors_of([values[n] for n in names])
+    moves = tensors_of([other[n] for n in names])
+    _, second = rushlight.func.jvp(run, tuple(primals), tuple(moves))
+    for ours, theirs in zip(second, expected, strict=True):
+        assert_near(array(ours), theirs)
+    leaves = [t.detach().requires_grad_() for t in primals]
+    found = [(t.real if t.is_complex() else t).sum() for t in run(*leaves) if t.requires_grad]
+    product = 0.0
+    if found:
+        grads = rushlight.autograd.grad(sum(found), leaves, allow_unused=True)
+        pairs = [(g, t) for g, t in zip(grads, moves, strict=True) if g is not None]
+        product = sum(array((g.conj() * t).sum()).real for g, t in pairs)
+    assert_near(np.asarray(product), np.asarray(sum(e.sum().real for e in expected)))
+
+
+@over(has_smooth_tangents, mode="jvp twice", among=every_op)
+def test_tangents_have_derivatives(case):
+    names, _ = table_rules.differentiable(case.op)
+    dtype = "float64" if "float64" in case.dtypes else "complex128"
+    for text in case.samples if dtype in case.dtypes else ():
+        values = sample(case, dtype, text)
+        first, second = (sample(case, dtype, text, more) for more in ("tangent", "second"))
+        first, second = ({n: finite(v[n]) for n in names if n in v} for v in (first, second))
+        chosen = [n for n in names if is_differentiable(values.get(n))]
+        chosen = [n for n in chosen if has_gradient(case, values, {n: first[n]})]
+        size = sum(t.numel() for n in chosen for t in tensors_of([values[n]]))
+        if chosen and 0 < size <= 100:
+            tangents, other = ({n: v[n] for n in chosen} for v in (first, second))
+            try:
+                assert_second_tangents(case, values, tangents, other)
+            except NotImplementedError:
+                count()  # the op's backward has no derivative
 
 
 # ---- batches ----

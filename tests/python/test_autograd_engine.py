@@ -384,7 +384,7 @@ def test_node_hook_errors_name_the_hook():
         z.backward()
 
 
-# ---- selective checkpoints and forward mode ----
+# ---- selective checkpoints ----
 
 
 def test_selective_checkpoints_repeat_only_the_rest():
@@ -424,24 +424,3 @@ def test_selective_checkpoints_repeat_only_the_rest():
     assert products == {"all again": 6, "products kept": 4}
     with pytest.raises(ValueError, match="OpOverload"):
         create_selective_checkpoint_contexts([torch.mm])
-
-
-def test_forward_mode():
-    import rushlight.autograd.forward_ad as forward_ad
-
-    x, v = torch.tensor([2.0, 3.0]), torch.tensor([1.0, 0.5])
-    with forward_ad.dual_level():
-        dual = forward_ad.make_dual(x, v)
-        value, tangent = forward_ad.unpack_dual((dual**2).sin())
-        assert forward_ad.unpack_dual(dual).tangent is v
-        linear = forward_ad.unpack_dual(dual * 3 + 1).tangent
-        assert forward_ad.unpack_dual(torch.ones(2)).tangent is None
-        for bad in (torch.ones(3), torch.ones(2).double()):
-            with pytest.raises(RuntimeError, match="Expected tangent"):
-                forward_ad.make_dual(x, bad)
-        with pytest.raises(RuntimeError, match="Nested"), forward_ad.dual_level():
-            pass
-    assert torch.allclose(value, (x**2).sin()) and not value.requires_grad
-    assert torch.allclose(tangent, (x**2).cos() * 2 * x * v) and linear.tolist() == [3, 1.5]
-    with pytest.raises(RuntimeError, match="no level exists"):
-        forward_ad.make_dual(x, v)

@@ -1,10 +1,8 @@
 """Forward-mode differentiation: tensors that carry a direction along, a tangent.
 
-Within `dual_level`, `make_dual(x, v)` gives x with the tangent v, and `unpack_dual(f(x))` the value
-and its derivative in that direction. It is computed when it is unpacked, by differentiating twice:
-wᵀ J is linear in w, and its derivative with respect to w, applied to v, is J v. So ops need no
-rules of their own, what is computed from duals requires grad meanwhile, and custom functions are
-differentiated by their `backward`, which must itself be differentiable.
+Within `dual_level`, `make_dual(x, v)` is x with the tangent v, and every op on it computes the
+tangent of its result beside the result, by the rule of its entry in the op table. `unpack_dual`
+gives both. Tangents may require grad, and what they are computed by is recorded as all else is.
 """
 
 from __future__ import annotations
@@ -12,6 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import rushlight
+from rushlight import _C
+from rushlight.autograd.grad_mode import ContextDecorator
 
 __all__ = [
     "UnpackedDualTensor",
@@ -22,6 +22,15 @@ __all__ = [
     "unpack_dual",
 ]
 
+_NOT_LAST = (
+    "Trying to exit a forward AD level that was not the last one that was created. This is not "
+    "supported."
+)
+
+# The level that is open, as C++ numbers it; the public number is 0 within it and -1 outside.
+_level: int | None = None
+_current_level = -1
+
 
 class UnpackedDualTensor(NamedTuple):
     """A value and its tangent, None where it does not depend on a dual."""
@@ -30,30 +39,28 @@ class UnpackedDualTensor(NamedTuple):
     tangent: rushlight.Tensor | None
 
 
-# The duals of the level: (dual, tangent, whether the primal requires grad itself); None outside.
-_pairs: list[tuple[rushlight.Tensor, rushlight.Tensor, bool]] | None = None
-
-
 def enter_dual_level():
     """Begin a level; returns its number. RuntimeError within one: they do not nest."""
-    global _pairs
-    if _pairs is not None:
-        raise RuntimeError("Nested forward mode AD is not supported: there is a dual level already")
-    _pairs = []
-    return 0
+    global _level, _current_level
+    if _level is not None:
+        raise RuntimeError(
+            "Nested forward mode AD is not supported at the moment: there is a dual level already"
+        )
+    _level = _C._enter_forward_level()
+    _current_level = 0
+    return _current_level
 
 
 def exit_dual_level(*, level=None):
     """End the level: what is dual keeps its value and loses its tangent."""
-    global _pairs
-    if _pairs is None:
-        raise RuntimeError(
-            "Trying to exit a forward AD level that was not the last one that was created"
-        )
-    _pairs = None
+    global _level, _current_level
+    if _level is None or (level is not None and level != _current_level):
+        raise RuntimeError(_NOT_LAST)
+    ended, _level, _current_level = _level, None, -1
+    _C._exit_forward_level(ended)
 
 
-class dual_level:
+class dual_level(ContextDecorator):
     """Within it tensors can be dual."""
 
     def __enter__(self):
@@ -63,14 +70,23 @@ class dual_level:
         exit_dual_level()
 
 
+def _numbered(level):
+    """The level of a public number, None for none that is open."""
+    if level is None:
+        level = _current_level
+    return _level if level == 0 else None
+
+
 def make_dual(tensor, tangent, *, level=None):
-    """The tensor with a tangent of its size.
+    """The tensor with a tangent of its size: a view of it.
 
     Raises:
-        RuntimeError: outside of a level; for tangents of another size or dtype.
+        RuntimeError: outside of a level; for tangents of another size or dtype, and for a tensor
+            that has a tangent already.
         ValueError: for integers.
     """
-    if _pairs is None:
+    number = _numbered(level)
+    if number is None:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
             "enter_dual_level() first."
@@ -78,54 +94,35 @@ def make_dual(tensor, tangent, *, level=None):
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
-    if tensor.shape != tangent.shape:
-        raise RuntimeError(
-            f"Expected tangent to have the same shape as the tensor: {tuple(tensor.shape)}, but "
-            f"got {tuple(tangent.shape)}"
-        )
-    if tensor.dtype != tangent.dtype:
-        raise RuntimeError(
-            f"Expected tangent to have the dtype of the tensor: {tensor.dtype}, but got "
-            f"{tangent.dtype}"
-        )
-    own = tensor.requires_grad
-    with rushlight.enable_grad():
-        dual = tensor.view_as(tensor) if own else tensor.detach().requires_grad_()
-    _pairs.append((dual, tangent, own))
-    return dual
+    return _C._make_dual(tensor, tangent, number)
 
 
 def unpack_dual(tensor, *, level=None):
-    """The value and the tangent of a tensor that was computed from duals."""
-    if not _pairs or not isinstance(tensor, rushlight.Tensor) or not tensor.requires_grad:
+    """The value, apart from its tangent, and the tangent."""
+    number = _numbered(level)
+    if number is None:
         return UnpackedDualTensor(tensor, None)
-    own = any(pair[2] for pair in _pairs)
-    for dual, tangent, _ in _pairs:
-        if tensor is dual:
-            return UnpackedDualTensor(tensor if own else tensor.detach(), tangent)
-    with rushlight.enable_grad():
-        w = rushlight.zeros_like(tensor).requires_grad_()
-        products = rushlight.autograd.grad(
-            tensor,
-            [dual for dual, _, _ in _pairs],
-            w,
-            create_graph=True,
-            allow_unused=True,
-        )
-        used = [(g, v) for g, (_, v, _) in zip(products, _pairs, strict=True) if g is not None]
-        if not used:
-            return UnpackedDualTensor(tensor, None)
-        differentiable = [(g, v) for g, v in used if g.requires_grad]
-        result = None
-        if differentiable:
-            (result,) = rushlight.autograd.grad(
-                [g for g, _ in differentiable],
-                w,
-                [v for _, v in differentiable],
-                create_graph=own or any(v.requires_grad for _, v in differentiable),
-                retain_graph=True,
-                allow_unused=True,
-            )
-        if result is None:
-            result = rushlight.zeros_like(tensor)
-    return UnpackedDualTensor(tensor if own else tensor.detach(), result)
+    tangent = _C._tangent_of(tensor, number)
+    return UnpackedDualTensor(_C._primal_of(tensor, number), tangent)
+
+
+def _is_fwd_grad_enabled():
+    return _C._is_fwd_grad_enabled()
+
+
+class _set_fwd_grad_enabled(ContextDecorator):
+    """Whether tangents are seen, and carried on by ops; set at once, until the scope ends."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self.before = _C._forward_limit()
+        _C._set_fwd_grad_enabled(mode)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, value, trace):
+        _C._set_forward_limit(self.before)
+
+    def clone(self):
+        return self.__class__(self.mode)

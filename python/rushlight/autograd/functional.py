@@ -12,6 +12,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
+from rushlight._transforms import basis_of
 from rushlight.autograd import grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -35,9 +36,7 @@ def _as_tuple(value: Any, what: str, function: str) -> tuple[tuple[Any, ...], bo
 def _fresh_inputs(inputs, create_graph):
     """Inputs that require grad, apart from other graphs unless these are to be continued."""
     if create_graph:
-        return tuple(
-            i.view_as(i) if i.requires_grad else i.detach().requires_grad_() for i in inputs
-        )
+        return tuple(i.view_as(i) if i.requires_grad else _C._leaf_of(i) for i in inputs)
     return tuple(i.detach().requires_grad_() for i in inputs)
 
 
@@ -174,9 +173,9 @@ def jacobian(
     """Return the Jacobian: for output and input, a tensor of the shape of both in a row.
 
     For several outputs or inputs a tuple, or a tuple (by output) of tuples (by input).
-    `vectorize` changes nothing: rows are computed one by one in any case. The strategy
-    "forward-mode" computes columns instead, which costs less where there are fewer inputs than
-    outputs; it is done by differentiating twice.
+    Rows are computed one by one, with `vectorize` all at once by `vmap`. The strategy
+    "forward-mode" computes columns instead, all at once, which costs less where there are fewer
+    inputs than outputs.
 
     Raises:
         RuntimeError: in strict mode, where an output does not depend on an input.
@@ -205,6 +204,8 @@ def jacobian(
                 "implemented for `vectorize=True`."
             )
     inputs, several_in = _as_tuple(inputs, "inputs", "jacobian")
+    if strategy == "forward-mode":
+        return _columns(func, inputs, several_in)
     with rushlight.enable_grad():
         inputs = _fresh_inputs(inputs, create_graph)
         outputs, several_out = _call(func, inputs, strict, "jacobian")
@@ -214,16 +215,10 @@ def jacobian(
             one = rushlight.ones_like(element)
             return _grads((element,), inputs, (one,), create_graph, strict, what)
 
-        def products(w):
-            return _grads(outputs, inputs, w, True, strict, _OUTPUT)
-
-        def forward(product, w, unit):
-            return _grads((product,), w, (unit,), create_graph, False, _JACOBIAN)
-
-        if strategy == "reverse-mode":
-            blocks = by_rows(outputs, inputs, gradients)
+        if vectorize:
+            blocks = _together(outputs, inputs, create_graph)
         else:
-            blocks = by_columns(outputs, inputs, products, forward)
+            blocks = _by_rows(outputs, inputs, gradients)
         rows = []
         for row in blocks:
             _check_depends(row, strict, create_graph)
@@ -231,7 +226,7 @@ def jacobian(
     return tuple(rows) if several_out else rows[0]
 
 
-def by_rows(outputs, inputs, gradients):
+def _by_rows(outputs, inputs, gradients):
     """Blocks of the Jacobian, by output and input; one backward for each element of the outputs.
 
     `gradients(number, element)` gives those of an element of the output with this number.
@@ -245,29 +240,55 @@ def by_rows(outputs, inputs, gradients):
     return blocks
 
 
-def by_columns(outputs, inputs, products, forward):
-    """The same by one product J e for each element of the inputs.
-
-    `products(w)` gives wᵀ J, by input, and `forward(product, w, e)` the derivative of one of these
-    with respect to w, applied to e.
-    """
-    w = tuple(rushlight.zeros_like(o).requires_grad_() for o in outputs)
-    by_input = []
-    for product, value in zip(products(w), inputs, strict=True):
-        columns = []
-        for j in range(value.numel()):
-            unit = rushlight.zeros_like(value, memory_format=rushlight.contiguous_format)
-            unit.view(-1)[j] = 1
-            columns.append(forward(product, w, unit))
-        by_input.append(
-            [_block([c[k] for c in columns], -1, o, value) for k, o in enumerate(outputs)]
+def _together(outputs, inputs, create_graph):
+    """The same by one backward for the elements of all outputs, a batch of gradients."""
+    sizes = [o.numel() for o in outputs]
+    pairs = [(o, d) for o, d in zip(outputs, basis_of(outputs), strict=True) if o.requires_grad]
+    found = [None] * len(inputs)
+    if pairs:
+        found = grad(
+            [o for o, _ in pairs],
+            inputs,
+            [d for _, d in pairs],
+            create_graph=create_graph,
+            allow_unused=True,
+            is_grads_batched=True,
         )
-    return [tuple(blocks[k] for blocks in by_input) for k in range(len(outputs))]
+    rows = [
+        i.new_zeros((sum(sizes), *i.shape)) if f is None else f
+        for i, f in zip(inputs, found, strict=True)
+    ]
+    return [
+        tuple(
+            part.reshape(o.shape + i.shape)
+            for part, i in zip(parts, inputs, strict=True)
+        )
+        for o, parts in zip(outputs, zip(*(r.split(sizes) for r in rows), strict=True), strict=True)
+    ]
 
 
 def _block(parts, dim, output, value):
     shape = output.shape + value.shape
     return rushlight.stack(parts, dim).reshape(shape) if parts else output.new_zeros(shape)
+
+
+def _columns(func, inputs, several_in):
+    """The Jacobian in forward mode."""
+    from rushlight.func import jacfwd
+
+    several_out = False
+
+    def checked(*values):
+        nonlocal several_out
+        outputs, several_out = _as_tuple(
+            func(*values), "outputs of the user-provided function", "jacobian"
+        )
+        return outputs
+
+    places = tuple(range(len(inputs)))
+    rows = jacfwd(checked, places)(*(i.detach() for i in inputs))
+    rows = tuple(_result(row, several_in, False) for row in rows)
+    return rows if several_out else rows[0]
 
 
 def _scalar(func, function):

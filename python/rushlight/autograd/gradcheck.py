@@ -14,13 +14,19 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
+from rushlight.autograd import _gradcheck_forward
+from rushlight.autograd._differences import (
+    GradcheckError,
+    _as_tuple,
+    _numerical_jacobian,
+    _outputs,
+    _parts,
+    _random_like,
+    _values,
+)
 from rushlight.autograd.grad_mode import no_grad
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
-
-
-class GradcheckError(RuntimeError):
-    """Raised by `gradcheck` and `gradgradcheck` where a gradient is wrong."""
 
 
 def gradcheck(
@@ -41,7 +47,7 @@ def gradcheck(
     fast_mode: bool = False,
     masked=None,
 ):
-    """Whether backward through `func` agrees with central differences of width `eps`.
+    """Whether derivatives of `func` agree with central differences of width `eps`.
 
     Args:
         func: takes `inputs`, returns a tensor or several.
@@ -50,24 +56,43 @@ def gradcheck(
         atol, rtol: as in `allclose`.
         raise_exception: raise GradcheckError where it fails, else return False.
         nondet_tol: how far two backward passes may differ.
-        check_undefined_grad: also check that backward copes with outputs that have no gradient.
+        check_undefined_grad: also check that backward copes with outputs that have no gradient,
+            and forward mode with inputs that have no tangent.
         check_grad_dtypes: also check that gradients have their input's dtype.
+        check_batched_grad, check_batched_forward_grad: also check gradients, or tangents, of
+            several vectors at once by `vmap`.
+        check_forward_ad, check_backward_ad: which modes are checked, at least one.
         fast_mode: compare one random projection of the Jacobian instead of each element.
     """
-    if check_forward_ad or check_batched_grad or check_batched_forward_grad:
-        raise NotImplementedError("gradcheck checks backward mode without batches only")
-    if not check_backward_ad:
-        raise ValueError(
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError(
             "Expected at least one of check_forward_ad or check_backward_ad to be True"
+        )
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError(
+            "Setting check_batched_grad=True requires check_backward_ad to be True"
+        )
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError(
+            "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
     inputs = _as_tuple(inputs)
     try:
         wanted = _checked_inputs(inputs)
         compare = _compare_projection if fast_mode else _compare_jacobian
-        for number in range(len(_outputs(func, inputs))):
+        for number in range(len(_outputs(func, inputs))) if check_backward_ad else ():
             compare(func, inputs, wanted, number, eps, atol, rtol, nondet_tol, check_grad_dtypes)
-        if check_undefined_grad:
+        if check_backward_ad and check_undefined_grad:
             _check_undefined(func, inputs, wanted)
+        if check_backward_ad and check_batched_grad:
+            _gradcheck_forward.check_batched_gradients(func, inputs, wanted)
+        if check_forward_ad:
+            how = _gradcheck_forward.Forward(func, inputs, wanted)
+            how.compare(eps, atol, rtol, fast_mode)
+            if check_undefined_grad:
+                how.check_undefined()
+            if check_batched_forward_grad:
+                how.check_batched()
     except GradcheckError:
         if raise_exception:
             raise
@@ -99,9 +124,12 @@ def gradgradcheck(
     Args:
         grad_outputs: gradients of the outputs; random where not given.
         gen_non_contig_grad_outputs: make random ones that are not contiguous.
+        check_rev_over_rev, check_fwd_over_rev: how the gradients are differentiated.
     """
-    if check_fwd_over_rev or not check_rev_over_rev:
-        raise NotImplementedError("gradgradcheck checks backward over backward only")
+    if not (check_rev_over_rev or check_fwd_over_rev):
+        raise AssertionError(
+            "Expected at least one of check_rev_over_rev or check_fwd_over_rev to be True"
+        )
     inputs = _as_tuple(inputs)
     if grad_outputs is None:
         grad_outputs = tuple(
@@ -109,13 +137,18 @@ def gradgradcheck(
         )
     else:
         grad_outputs = _as_tuple(grad_outputs)
-    n = len(grad_outputs)
+    n = len(inputs)
+    differentiable = [isinstance(v, _C.TensorBase) and v.requires_grad for v in inputs]
 
     def gradients(*arguments):
-        values = arguments[:-n]
-        wanted = [v for v in values if isinstance(v, _C.TensorBase) and v.requires_grad]
+        # Forward mode is given inputs without a graph; those wanted are where they were.
+        values = tuple(
+            _C._leaf_of(v) if needed and not v.requires_grad else v
+            for v, needed in zip(arguments[:n], differentiable, strict=True)
+        )
+        wanted = [v for v, needed in zip(values, differentiable, strict=True) if needed]
         results = rushlight.autograd.grad(
-            _outputs(func, values), wanted, arguments[-n:], create_graph=True, allow_unused=True
+            _outputs(func, values), wanted, arguments[n:], create_graph=True, allow_unused=True
         )
         return tuple(g for g in results if g is not None)
 
@@ -130,35 +163,11 @@ def gradgradcheck(
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
         masked=masked,
     )
-
-
-def _as_tuple(value):
-    return (value,) if isinstance(value, _C.TensorBase) else tuple(value)
-
-
-def _differentiable(value):
-    return isinstance(value, _C.TensorBase) and (value.is_floating_point() or value.is_complex())
-
-
-def _outputs(func: Any, inputs: Any) -> tuple[Any, ...]:
-    """The outputs that may have gradients."""
-    return tuple(o for o in _as_tuple(func(*inputs)) if _differentiable(o) and o.requires_grad)
-
-
-def _values(func, inputs, number):
-    """Output `number` as a flat real tensor of its parts, apart from the graph."""
-    with rushlight.enable_grad():
-        output = _outputs(func, inputs)[number]
-    return _parts(output.detach().clone())
-
-
-def _parts(tensor):
-    """The real and imaginary parts of all elements, in one row."""
-    flat = tensor.reshape(-1)
-    return rushlight.cat((flat.real, flat.imag)) if tensor.is_complex() else flat
 
 
 def _checked_inputs(inputs):
@@ -188,43 +197,6 @@ def _checked_inputs(inputs):
             "have requires_grad=True."
         )
     return wanted
-
-
-def _steps(tensor, eps):
-    """Moves each part of each element by eps, up and down: calls made between are made there."""
-    data = tensor.data
-    directions = (eps, eps * 1j) if tensor.is_complex() else (eps,)
-    for direction in directions:
-        for place in itertools.product(*map(range, tensor.shape)):
-            before = data[place].item()
-            yield from _two_steps(data, place, before, direction)
-
-
-def _two_steps(data, place, before, direction):
-    try:
-        data[place] = before + direction
-        yield
-        data[place] = before - direction
-        yield
-    finally:
-        data[place] = before
-
-
-def _numerical_jacobian(func, inputs, i, number, eps):
-    """Rows: parts of the elements of input i. Columns: those of the output."""
-    rows = []
-    up = None
-    with no_grad():
-        for _ in _steps(inputs[i], eps):
-            value = _values(func, inputs, number)
-            if up is None:
-                up = value
-            else:
-                rows.append((up - value) / (2 * eps))
-                up = None
-    if not rows:
-        return rushlight.zeros(0, _values(func, inputs, number).numel())
-    return rushlight.stack(rows)
 
 
 def _grad(output, inputs, wanted, gradient, retain=True):
@@ -319,13 +291,6 @@ def _check_undefined(func, inputs, wanted):
                 "Expected backward function to handle undefined output grads, but with a gradient "
                 f"of output {number} alone it raised: {error}"
             ) from error
-
-
-def _random_like(tensor):
-    if not tensor.is_complex():
-        return rushlight.randn(tensor.shape, dtype=tensor.dtype, device=tensor.device)
-    parts = rushlight.randn(*tensor.shape, 2, dtype=tensor.real.dtype, device=tensor.device)
-    return rushlight.view_as_complex(parts)
 
 
 def _random_gradient(output, non_contiguous):

@@ -1,0 +1,87 @@
+"""Central differences of functions of tensors, as `gradcheck` takes them.
+
+A complex number is taken as two real ones, its parts.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import rushlight
+from rushlight import _C
+from rushlight.autograd.grad_mode import no_grad
+
+
+class GradcheckError(RuntimeError):
+    """Raised by `gradcheck` and `gradgradcheck` where a gradient is wrong."""
+
+
+def _as_tuple(value):
+    return (value,) if isinstance(value, _C.TensorBase) else tuple(value)
+
+
+def _differentiable(value):
+    return isinstance(value, _C.TensorBase) and (value.is_floating_point() or value.is_complex())
+
+
+def _outputs(func: Any, inputs: Any) -> tuple[Any, ...]:
+    """The outputs that may have gradients."""
+    return tuple(o for o in _as_tuple(func(*inputs)) if _differentiable(o) and o.requires_grad)
+
+
+def _values(func, inputs, number):
+    """Output `number` as a flat real tensor of its parts, apart from the graph."""
+    with rushlight.enable_grad():
+        output = _outputs(func, inputs)[number]
+    return _parts(output.detach().clone())
+
+
+def _parts(tensor):
+    """The real and imaginary parts of all elements, in one row."""
+    flat = tensor.reshape(-1)
+    return rushlight.cat((flat.real, flat.imag)) if tensor.is_complex() else flat
+
+
+def _steps(tensor, eps):
+    """Moves each part of each element by eps, up and down: calls made between are made there."""
+    data = tensor.data
+    directions = (eps, eps * 1j) if tensor.is_complex() else (eps,)
+    for direction in directions:
+        for place in itertools.product(*map(range, tensor.shape)):
+            before = data[place].item()
+            yield from _two_steps(data, place, before, direction)
+
+
+def _two_steps(data, place, before, direction):
+    try:
+        data[place] = before + direction
+        yield
+        data[place] = before - direction
+        yield
+    finally:
+        data[place] = before
+
+
+def _numerical_jacobian(func, inputs, i, number, eps):
+    """Rows: parts of the elements of input i. Columns: those of the output."""
+    rows = []
+    up = None
+    with no_grad():
+        for _ in _steps(inputs[i], eps):
+            value = _values(func, inputs, number)
+            if up is None:
+                up = value
+            else:
+                rows.append((up - value) / (2 * eps))
+                up = None
+    if not rows:
+        return rushlight.zeros(0, _values(func, inputs, number).numel())
+    return rushlight.stack(rows)
+
+
+def _random_like(tensor):
+    if not tensor.is_complex():
+        return rushlight.randn(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+    parts = rushlight.randn(*tensor.shape, 2, dtype=tensor.real.dtype, device=tensor.device)
+    return rushlight.view_as_complex(parts)

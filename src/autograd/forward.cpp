@@ -1,0 +1,409 @@
+// Forward mode: levels, and the tangents that tensors have of them.
+#include <rushlight/forward.h>
+
+#include <map>
+#include <mutex>
+
+#include <rushlight/ops.h>
+
+#include "autograd/node.h"
+#include "core/op_support.h"
+
+namespace rushlight::forward {
+
+// A tangent stands in two lists: its tensor's, later levels first, and its level's, so that both
+// may end before the other.
+struct Tangent {
+  Tensor value;
+  uint64_t level;
+  AutogradMeta* owner;
+  Tangent* next = nullptr;  // of the tensor
+  Tangent* before = nullptr;
+  Tangent* after = nullptr;  // of the level
+};
+
+std::atomic<int32_t> open_levels{0};
+
+namespace {
+
+struct Levels {
+  std::mutex mutex;  // guards all lists; no tensor is dropped and no op runs under it
+  uint64_t last = 0;
+  std::map<uint64_t, Tangent*> open;  // level → its first tangent
+};
+Levels& levels() {
+  static Levels* const all = new Levels;  // tensors may outlive static objects
+  return *all;
+}
+
+Tangent* find(const AutogradMeta* meta, uint64_t level) {
+  Tangent* t = meta != nullptr ? meta->tangents : nullptr;
+  while (t != nullptr && t->level != level) {
+    t = t->next;
+  }
+  return t;
+}
+
+// What a view has tangents from, where it has none itself.
+Tensor source_of(const Tensor& t) {
+  const AutogradMeta* meta = t.impl()->autograd();
+  if (!t.is_view() || (meta != nullptr && meta->is_dual)) {
+    return {};
+  }
+  return meta != nullptr && meta->dual ? Tensor(meta->dual) : t._base();
+}
+
+Tensor own_tangent(const Tensor& t, uint64_t level) {
+  Levels& all = levels();
+  const std::lock_guard lock(all.mutex);
+  const Tangent* found = find(t.impl()->autograd(), level);
+  return found != nullptr ? found->value : Tensor();
+}
+
+// Levels that `t` itself has tangents of, later ones first.
+std::vector<std::pair<uint64_t, Tensor>> own_tangents(const Tensor& t) {
+  std::vector<std::pair<uint64_t, Tensor>> out;
+  const AutogradMeta* meta = t.impl()->autograd();
+  if (meta != nullptr && meta->tangents != nullptr) {
+    const std::lock_guard lock(levels().mutex);
+    for (const Tangent* i = meta->tangents; i != nullptr; i = i->next) {
+      out.emplace_back(i->level, i->value);
+    }
+  }
+  return out;
+}
+
+void set_own(const Tensor& t, uint64_t level, Tensor value) {
+  AutogradMeta& meta = t.impl()->autograd_or_make();
+  Levels& all = levels();
+  std::unique_ptr<Tangent> fresh(new Tangent{Tensor(), level, &meta});
+  const std::lock_guard lock(all.mutex);
+  if (Tangent* found = find(&meta, level)) {
+    std::swap(found->value, value);  // the old one dies after the lock
+    return;
+  }
+  const auto open = all.open.find(level);
+  if (open == all.open.end()) {
+    return;  // the level has ended
+  }
+  fresh->value = std::move(value);
+  Tangent** place = &meta.tangents;
+  while (*place != nullptr && (*place)->level > level) {
+    place = &(*place)->next;
+  }
+  fresh->next = *place;
+  *place = fresh.get();
+  fresh->after = open->second;
+  if (fresh->after != nullptr) {
+    fresh->after->before = fresh.get();
+  }
+  open->second = fresh.release();
+}
+
+// Runs what is not the program's own: recorded, and seen by no level.
+class Aside {
+ public:
+  Aside()
+      : upper_(std::exchange(tls.upper, nullptr)),
+        lower_(std::exchange(tls.lower, nullptr)),
+        recording_(true) {}
+  ~Aside() {
+    tls.upper = upper_;
+    tls.lower = lower_;
+  }
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+
+ private:
+  Mode* upper_;
+  Mode* lower_;
+  GradMode recording_;
+};
+
+// A window of the source's tangent, where the view is in the source.
+Tensor window_of(const Tensor& tangent, const Tensor& source, const Tensor& view) {
+  const int64_t bytes = view.storage_offset() * view.element_size() -
+                        source.storage_offset() * source.element_size() +
+                        tangent.storage_offset() * tangent.element_size();
+  return take_window(tangent, view.dtype(), view.sizes(), view.strides(),
+                     bytes / view.element_size());
+}
+
+bool same_strides(const Tensor& a, const Tensor& b) {
+  for (int64_t d = 0; d < a.dim(); d++) {
+    if (a.sizes()[d] != 1 && a.strides()[d] != b.strides()[d]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Views of a tensor are the same views of its tangent only where both lie alike. Where a tensor has
+// an element at several places its tangent need not.
+Tensor fitted(Tensor tangent, const Tensor& like) {
+  if (tangent.is_complex() && !like.is_complex()) {
+    tangent = rushlight::real(tangent);
+  }
+  if (tangent.dtype() != like.dtype() || tangent.device() != like.device()) {
+    tangent = tangent.to(like.device(), like.dtype());
+  }
+  if (!(tangent.sizes() == like.sizes())) {
+    tangent = tangent.expand(like.sizes());
+  }
+  if (is_special(tangent) || is_special(like) || tangent.numel() == 0 ||
+      same_strides(tangent, like) || has_internal_overlap(like)) {
+    return tangent;
+  }
+  const Tensor out = make_empty_strided(like.sizes(), like.strides(), like.dtype(), like.device());
+  out.copy_(tangent);
+  return out;
+}
+
+}  // namespace
+
+// ---- levels ----
+
+uint64_t enter_level() {
+  Levels& all = levels();
+  const std::lock_guard lock(all.mutex);
+  all.open.emplace(++all.last, nullptr);
+  open_levels.fetch_add(1);
+  return all.last;
+}
+
+namespace {
+void unlink_from_tensor(Tangent& t) {
+  Tangent** place = &t.owner->tangents;
+  while (*place != &t) {
+    place = &(*place)->next;
+  }
+  *place = t.next;
+}
+}  // namespace
+
+void exit_level(uint64_t level) {
+  Levels& all = levels();
+  std::vector<std::unique_ptr<Tangent>> dropped;
+  {
+    const std::lock_guard lock(all.mutex);
+    const auto open = all.open.find(level);
+    RL_CHECK(open != all.open.end(),
+             "Trying to exit a forward AD level that was not the last one that was created. This "
+             "is not supported.");
+    for (Tangent* t = open->second; t != nullptr; t = t->after) {
+      unlink_from_tensor(*t);
+      dropped.emplace_back(t);
+    }
+    all.open.erase(open);
+    open_levels.fetch_sub(1);
+  }
+}
+
+void drop_tangents(AutogradMeta& meta) {
+  Levels& all = levels();
+  std::vector<std::unique_ptr<Tangent>> dropped;
+  const std::lock_guard lock(all.mutex);
+  for (Tangent* t = meta.tangents; t != nullptr; t = t->next) {
+    (t->before != nullptr ? t->before->after : all.open.at(t->level)) = t->after;
+    if (t->after != nullptr) {
+      t->after->before = t->before;
+    }
+    dropped.emplace_back(t);
+  }
+  meta.tangents = nullptr;
+}
+
+// ---- tangents of a tensor ----
+
+uint64_t level_of(const Tensor& t) {
+  if (!t.defined()) {
+    return 0;
+  }
+  const uint64_t limit = tls.forward_limit;
+  const auto latest = [&](const Tensor& of) -> uint64_t {
+    const AutogradMeta* meta = of.impl()->autograd();
+    if (meta == nullptr || meta->tangents == nullptr) {
+      return 0;
+    }
+    const std::lock_guard lock(levels().mutex);
+    const Tangent* i = meta->tangents;
+    while (i != nullptr && i->level > limit) {
+      i = i->next;
+    }
+    return i != nullptr ? i->level : 0;
+  };
+  const uint64_t own = latest(t);
+  const Tensor source = source_of(t);
+  return source.defined() ? std::max(own, latest(source)) : own;
+}
+
+uint64_t level_of(TensorList list) {
+  uint64_t level = 0;
+  for (const Tensor& t : list) {
+    level = std::max(level, level_of(t));
+  }
+  return level;
+}
+
+Tensor tangent(const Tensor& t, uint64_t level) {
+  if (!t.defined()) {
+    return {};
+  }
+  if (Tensor own = own_tangent(t, level); own.defined()) {
+    return own;
+  }
+  const Tensor source = source_of(t);
+  const Tensor behind = source.defined() ? own_tangent(source, level) : Tensor();
+  if (!behind.defined()) {
+    return {};
+  }
+  const Below below(level);
+  const Aside aside;
+  const Tensor window = window_of(behind, source, t);
+  set_own(t, level, window);
+  return window;
+}
+
+void give_tangent(const Tensor& t, uint64_t level, const Tensor& tangent) {
+  const Below below(level);
+  set_own(t, level, fitted(tangent, t));
+}
+
+void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
+  if (!is_differentiable(t.dtype())) {
+    return;
+  }
+  const Below below(level);
+  Tensor held = tangent(t, level);
+  if (!held.defined()) {
+    const Tensor source = source_of(t);
+    if (!source.defined() || to_real(source.dtype()) != to_real(t.dtype())) {
+      set_own(t, level, fitted(value, t).clone());
+      return;
+    }
+    const Aside aside;
+    const bool dense = source.impl()->is_non_overlapping_and_dense();
+    const Tensor like = is_special(value) ? value.to(source.dtype()) : source;
+    set_own(source, level,
+            new_like(like, source.sizes(),
+                     dense ? DimVector(source.strides()) : contiguous_strides(source.sizes()))
+                .zero_());
+    held = tangent(t, level);
+  }
+  if (held.is_same(value)) {
+    return;
+  }
+  if (is_special(value) && !is_special(held) && !t.is_view()) {
+    set_own(t, level, fitted(value, t));
+    return;
+  }
+  held.copy_(held.is_complex() || !value.is_complex() ? value : rushlight::real(value));
+}
+
+void copy_tangents(const Tensor& from, const Tensor& to) {
+  for (auto& [level, value] : own_tangents(from)) {
+    set_own(to, level, value);
+  }
+}
+
+Tensor clone_with_tangents(const Tensor& t) {
+  Tensor copy = t.clone();
+  std::vector<std::pair<uint64_t, Tensor>> all = own_tangents(t);
+  if (const Tensor source = source_of(t); source.defined()) {
+    for (const auto& [level, value] : own_tangents(source)) {
+      all.emplace_back(level, tangent(t, level));
+    }
+  }
+  for (const auto& [level, value] : all) {
+    if (level > tls.forward_limit) {
+      const Below below(level);
+      give_tangent(copy, level, value.clone());
+    }
+  }
+  return copy;
+}
+
+Tensor data_of(const Tensor& t) {
+  Tensor data = t.tensor_data();
+  if (RL_UNLIKELY(active())) {
+    copy_tangents(t, data);
+    if (const Tensor source = source_of(t); source.defined()) {
+      for (const auto& [level, value] : own_tangents(source)) {
+        set_own(data, level, tangent(t, level));
+      }
+    }
+  }
+  return data;
+}
+
+Tensor leaf_of(const Tensor& t) { return data_of(t).requires_grad_(); }
+
+void tell_node(const Tensor& result) {
+  const AutogradMeta* meta = result.impl()->autograd();
+  if (result.is_view()) {  // CopySlices of the root, where it was written
+    meta = result._base().impl()->autograd();
+    const Node* slices = meta != nullptr ? meta->grad_fn.get() : nullptr;
+    if (slices != nullptr && slices->extra() != nullptr && slices->extra()->wrapped) {
+      slices->extra()->wrapped->take_tangents(result);
+    }
+  } else if (meta != nullptr && meta->grad_fn) {
+    meta->grad_fn->take_tangents(result);
+  }
+}
+
+// ---- duals ----
+
+namespace {
+// Apart from the rest for tangents of this level and later ones.
+Tensor apart(const Tensor& t, uint64_t level) {
+  const Below below(level);
+  Tensor view = rushlight::alias(t);
+  view.impl()->autograd_or_make().is_dual = true;
+  return view;
+}
+}  // namespace
+
+namespace {
+// Other windows on the primal's storage may be taken of the dual: its tangent lies in a storage of
+// that size.
+Tensor lying_as(const Tensor& value, const Tensor& primal) {
+  if (is_special(value) || is_special(primal) || value.numel() == 0 ||
+      has_internal_overlap(primal)) {
+    return value;
+  }
+  const int64_t size = primal.element_size();
+  const auto elements = static_cast<int64_t>(primal.storage()->nbytes()) / size;
+  const bool alike = static_cast<int64_t>(value.storage()->nbytes()) / size == elements &&
+                     value.storage_offset() == primal.storage_offset();
+  if (alike && same_strides(value, primal)) {
+    return value;
+  }
+  const Tensor whole = rushlight::zeros({elements}, value.options());
+  Tensor out = whole.as_strided(primal.sizes(), primal.strides(), primal.storage_offset());
+  out.copy_(value);
+  return out;
+}
+}  // namespace
+
+Tensor make_dual(const Tensor& primal, const Tensor& value, uint64_t level) {
+  RL_CHECK(!tangent(primal, level).defined(),
+           "Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
+           "level is not supported.");
+  RL_CHECK(primal.sizes() == value.sizes(),
+           "Trying to set a forward gradient that has a different size than that of the original "
+           "Tensor, this is not supported. Tensor is of size ",
+           primal.sizes(), " while the given forward gradient is of size ", value.sizes(), ".");
+  RL_CHECK(primal.dtype() == value.dtype(),
+           "Expected tangent to have the dtype of the primal: ", primal.dtype(), ", but got ",
+           value.dtype());
+  RL_CHECK(!tangent(value, level).defined(),
+           "Trying to set a forward gradient that itself has a forward gradient at the same level, "
+           "which is not supported.");
+  Tensor dual = apart(primal, level);
+  give_tangent(dual, level, lying_as(value, primal));
+  return dual;
+}
+
+Tensor primal_of(const Tensor& dual, uint64_t level) { return apart(dual, level); }
+
+}  // namespace rushlight::forward
