@@ -35,7 +35,7 @@ def train(epochs: int, clip: float, noise: float, rate: float, batch: int) -> fl
         total = 0.0
         for index in torch.randperm(len(points)).split(batch):
             grads, losses = of_each(weights, points[index], labels[index])
-            squares = sum(g.flatten(1).square().sum(1) for g in grads.values())
+            squares = torch.stack([g.flatten(1).square().sum(1) for g in grads.values()]).sum(0)
             factor = (clip / squares.sqrt().clamp(min=1e-6)).clamp(max=1)
             for name, g in grads.items():
                 kept = torch.tensordot(factor, g, dims=1) / len(index)
@@ -50,7 +50,7 @@ def train(epochs: int, clip: float, noise: float, rate: float, batch: int) -> fl
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument(
         "--clip", type=float, default=1.0, help="the norm that no sample's gradient exceeds"

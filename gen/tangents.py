@@ -18,6 +18,13 @@ OPS_PER_FILE = 40
 # ---- which ops, by which arguments ----
 
 
+def _plan(op: Op) -> derivatives.Plan:
+    """The derivative of an op that has a rule for tangents, and so a derivative."""
+    plan = derivatives.plan(op)
+    assert plan is not None
+    return plan
+
+
 def carriers(op: Op, form: str) -> list[Arg]:
     """The arguments whose tangents matter to a form; none for what has nothing to do with tangents."""
     kind = rules.tangent(op).kind
@@ -83,7 +90,6 @@ def _linear(op: Op, args: list[Arg]) -> list[str]:
     names = derivatives.result_names(op)
     if len(names) == 1:
         return [f"return {call};"]
-    kept = commas([n for n in names if n in _names(op)])
     bound = [f"of_{n}" for n in names]
     kept = [f"of_{n}" for n in _names(op)]
     ignored = [f"static_cast<void>({b});" for b in bound if b not in kept]
@@ -97,8 +103,7 @@ def _multilinear(op: Op, args: list[Arg]) -> list[str]:
 
 def _gradient(op: Op, a: Arg) -> tuple[list[str], str]:
     """Statements before, and the expression of the entry's own gradient of an argument."""
-    plan = derivatives.plan(op)
-    formula = next(f for f in plan.formulas if a in f.args)
+    formula = next(f for f in _plan(op).formulas if a in f.args)
     if len(formula.args) == 1:
         return [], formula.expression
     lines = [f"auto gradients = {formula.expression};"]
@@ -194,7 +199,7 @@ def tangent_function(op: Op) -> list[str]:
     kind = rules.tangent(op).kind
     if kind not in _RULES:
         return []
-    args = derivatives.plan(op).differentiable
+    args = _plan(op).differentiable
     head = f"{_type(op)} tangent_{op.symbol}({_parameters(op, args)})"
     return [*block(head, _RULES[kind](op, args)), ""]
 
@@ -207,12 +212,12 @@ def _uses_result(op: Op) -> bool:
     rule, names = rules.tangent(op), derivatives.result_names(op)
     texts = list(rule.formulas.values())
     if rule.kind == "elementwise":
-        texts = [f.expression for f in derivatives.plan(op).formulas]
+        texts = [f.expression for f in _plan(op).formulas]
     return any(re.search(rf"(?<![\w.:]){n}\b", text) for n in names for text in texts)
 
 
 def _given(op: Op, results: list[str], **instead: str) -> str:
-    tangents = [f"pass.of({a.name})" for a in derivatives.plan(op).differentiable]
+    tangents = [f"pass.of({a.name})" for a in _plan(op).differentiable]
     return commas(call_arguments(op, **instead), results, tangents)
 
 

@@ -492,7 +492,17 @@ def wrappers_source(ops: list[Op]) -> str:
     choices = ["ops/pointwise_choice.h"] if any(op.kernel.kind == "pointwise" for op in ops) else []
     compiled = any(rule.kind == "expression" for op in ops for rule in rules.batch(op).values())
     batches = ["ops/batch_formulas.h"] if compiled else []
-    includes = ["<rushlight/ops.h>", "", *sparse, *views, *batches, "generated/forward.h", "ops/derivatives.h", *choices, "ops/wrappers.h"]
+    includes = [
+        "<rushlight/ops.h>",
+        "",
+        *sparse,
+        *views,
+        *batches,
+        "generated/forward.h",
+        "ops/derivatives.h",
+        *choices,
+        "ops/wrappers.h",
+    ]
     return source(includes, "rushlight", lines[:-1])
 
 

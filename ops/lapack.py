@@ -206,7 +206,8 @@ op("_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenva
    grad={"A": "eigh_backward(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)"},
    doc="`linalg.eigh`; vectors are empty if not wanted.",
    overloads=["_linalg_eigh.eigenvalues(A, UPLO, compute_v, eigenvalues!, eigenvectors!)"],
-   jvp={"eigenvalues": "eigenvectors.adjoint().matmul(A_t).matmul(eigenvectors).diagonal(0, -2, -1)",
+   jvp={"eigenvalues": "eigenvectors.adjoint().matmul(A_t).matmul(eigenvectors)"
+                       ".diagonal(0, -2, -1)",
         "eigenvectors": "eigh_turn(A_t, eigenvalues, eigenvectors)"},
    batch="matrices")
 composite("linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",

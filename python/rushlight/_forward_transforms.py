@@ -14,6 +14,7 @@ from typing import Any
 import rushlight
 from rushlight import _C
 from rushlight._transforms import (
+    Argnums,
     Inputs,
     basis_of,
     check_outputs,
@@ -42,8 +43,13 @@ def _level():
 
 
 def jvp(
-    func: Callable[..., Any], primals, tangents, *, strict: bool = False, has_aux: bool = False
-):
+    func: Callable[..., Any],
+    primals: Any,
+    tangents: Any,
+    *,
+    strict: bool = False,
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
     """Return `func(*primals)` and J v for the tangents v, which have the form of the primals.
 
     Computed in forward mode, beside the values.
@@ -102,7 +108,7 @@ def _check_tensors(values, name):
             )
 
 
-def linearize(func: Callable[..., Any], *primals):
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """Return `func(*primals)` and a function from tangents to J v.
 
     The function is run once. Its derivative is kept as a graph, wᵀ J for an open w: it is linear in
@@ -146,8 +152,12 @@ def _check_real(values, what, which):
 
 
 def jacfwd(
-    func: Callable[..., Any], argnums=0, has_aux: bool = False, *, randomness: str = "error"
-):
+    func: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+) -> Callable[..., Any]:
     """A function that returns the Jacobian of `func`: columns in forward mode, all at once.
 
     Args:
@@ -192,6 +202,6 @@ def jacfwd(
     return wrapped
 
 
-def hessian(func: Callable[..., Any], argnums=0):
+def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """A function that returns the second derivatives of `func`, a scalar: forward over reverse."""
     return jacfwd(jacrev(func, argnums), argnums)

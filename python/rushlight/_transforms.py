@@ -15,6 +15,8 @@ import rushlight
 from rushlight import _C
 from rushlight.utils import _pytree
 
+Argnums = int | tuple[int, ...]
+
 
 def is_tensor(value):
     return isinstance(value, _C.TensorBase)
@@ -127,7 +129,9 @@ def check_outputs(outputs, what):
             )
 
 
-def grad_and_value(func: Callable[..., Any], argnums=0, has_aux: bool = False):
+def grad_and_value(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function that returns the gradient of `func`, a scalar, and its value.
 
     Args:
@@ -159,7 +163,9 @@ def grad_and_value(func: Callable[..., Any], argnums=0, has_aux: bool = False):
     return wrapped
 
 
-def grad(func: Callable[..., Any], argnums=0, has_aux: bool = False):
+def grad(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function that returns the gradient of `func`, a scalar (with `has_aux`: and aux)."""
     both = grad_and_value(func, argnums, has_aux)
 
@@ -171,7 +177,7 @@ def grad(func: Callable[..., Any], argnums=0, has_aux: bool = False):
     return wrapped
 
 
-def vjp(func: Callable[..., Any], *primals, has_aux: bool = False):
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return `func(*primals)` and a function from vectors of its form to products vᵀ J.
 
     That function returns a tuple, one product for each primal, and may be called again and again.
@@ -219,12 +225,12 @@ def basis_of(tensors):
 
 def jacrev(
     func: Callable[..., Any],
-    argnums=0,
+    argnums: Argnums = 0,
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
-):
+) -> Callable[..., Any]:
     """A function that returns the Jacobian of `func`, whose rows are computed together by `vmap`.
 
     Args:
@@ -275,7 +281,7 @@ def jacrev(
     return wrapped
 
 
-def functionalize(func: Callable[..., Any], *, remove: str = "mutations"):
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
     """A function with the results and the effects on its arguments that `func` has.
 
     Ops that write are recorded as they run, so there is nothing to take out before they do;

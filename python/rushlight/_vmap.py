@@ -195,8 +195,13 @@ def _mapped(func, leaves, dims, spec, out_dims, batch, randomness, kwargs):
 
 
 def vmap(
-    func: Callable[..., Any], in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=None
-):
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
     """A function that maps `func` over a dimension of its arguments.
 
     `func` is called once, with tensors that have one dimension less; ops compute all slices

@@ -6,6 +6,8 @@ differentiated by what is around it. `vmap` computes all slices together.
 
 from __future__ import annotations
 
+from typing import Any
+
 import rushlight
 from rushlight._forward_transforms import hessian, jacfwd, jvp, linearize
 from rushlight._transforms import (
@@ -40,14 +42,14 @@ __all__ = [
 
 
 def functional_call(
-    module,
-    parameter_and_buffer_dicts,
-    args=None,
-    kwargs=None,
+    module: rushlight.nn.Module,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,
-):
+) -> Any:
     """Call a module with other parameters and buffers, given by name.
 
     Args:

@@ -222,8 +222,8 @@ Tensor add_batch(const Tensor& t, int64_t dim, int64_t level) {
 Tensor remove_batch(const Tensor& t, int64_t level, int64_t batch, int64_t dim) {
   const int64_t at = wrap_dim(dim, t.dim() + 1);
   const auto carry = [&](const Tensor& result) {
-    forward::carry_tangents(
-        t, result, [&](const Tensor& v) { return remove_batch(v, level, batch, at); });
+    forward::carry_tangents(t, result,
+                            [&](const Tensor& v) { return remove_batch(v, level, batch, at); });
     return result;
   };
   if (!has_batch(t, level)) {

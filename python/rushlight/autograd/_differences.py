@@ -17,7 +17,7 @@ class GradcheckError(RuntimeError):
     """Raised by `gradcheck` and `gradgradcheck` where a gradient is wrong."""
 
 
-def _as_tuple(value):
+def _as_tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, _C.TensorBase) else tuple(value)
 
 

@@ -259,10 +259,7 @@ def _together(outputs, inputs, create_graph):
         for i, f in zip(inputs, found, strict=True)
     ]
     return [
-        tuple(
-            part.reshape(o.shape + i.shape)
-            for part, i in zip(parts, inputs, strict=True)
-        )
+        tuple(part.reshape(o.shape + i.shape) for part, i in zip(parts, inputs, strict=True))
         for o, parts in zip(outputs, zip(*(r.split(sizes) for r in rows), strict=True), strict=True)
     ]
 
