@@ -283,14 +283,12 @@ ROWS = (
     Row("autograd.function.Function.__init__", "args kwargs", NO_EFFECT, "classes are called"),
     Row("autograd.function.FunctionCtx.mark_shared_storage", "", NO_EFFECT, "views are found"),
     Row("autograd.functional.jacobian", "vectorize", NO_EFFECT, "rows are computed one by one"),
-    Row("func.jvp", "strict", NO_EFFECT, "an output that does not depend on an input counts as 0"),
     Row(
         "_transforms.jacrev",
         "_preallocate_and_copy",
         NO_EFFECT,
         "chunks of rows are joined once",
     ),
-    Row("func.jacfwd", "randomness", NO_EFFECT, "columns are computed one by one"),
     # nn
     Row(
         "nn.modules.transformer.TransformerEncoder.*",
