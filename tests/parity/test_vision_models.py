@@ -182,3 +182,72 @@ def test_detection(name, their_nms):
     # Of proposals that score alike, rounding decides which are among the sample.
     for key, value in losses[0].items():
         assert losses[1][key].item() == pytest.approx(value.item(), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *["retinanet_resnet50_fpn", "retinanet_resnet50_fpn_v2", "fcos_resnet50_fpn"],
+        *["ssd300_vgg16", "ssdlite320_mobilenet_v3_large"],
+    ],
+)
+def test_one_stage_detection(name, their_nms):
+    how = {} if name.startswith("ssd") else {"min_size": 96, "max_size": 128}
+    how |= {"num_classes": 3, "score_thresh": 0.0, "detections_per_img": 20}
+    theirs, ours = pair(name, weights_backbone=None, **how)
+    same_weights(theirs, ours)
+    x = np.random.default_rng(0).random((2, 3, 70, 90), dtype=np.float32)
+    for model in (theirs, ours):
+        for head in ("cls_logits", "module_list"):  # scores that lie apart
+            layers = getattr(model.head.classification_head, head, None)
+            for parameter in [] if layers is None else layers.parameters():
+                parameter.data *= 20 if name.startswith("ssdlite") else 1
+    with torch.no_grad(), rushlight.no_grad():
+        expected = theirs.eval()(list(torch.from_numpy(x)))
+        found = ours.eval()(list(rushlight.from_numpy(x)))
+    for one, other in zip(expected, found, strict=True):
+        assert list(one) == list(other) and len(one["boxes"]) == len(other["boxes"]) > 0
+        close(other["scores"], one["scores"], rtol=1e-3)
+        if not name.startswith("ssd"):  # whose boxes score alike by the rounding of a softmax
+            close(other["boxes"], one["boxes"], rtol=1e-3)
+    losses = []
+    for module, model in ((torch, theirs), (rushlight, ours)):
+        model.train()
+        for layer in model.modules():
+            if isinstance(layer, module.nn.BatchNorm2d):
+                layer.eval()
+        target = {
+            "boxes": module.tensor([[5.0, 6, 30, 40], [20, 10, 60, 64]]),
+            "labels": module.tensor([1, 2]),
+        }
+        nothing = {"boxes": module.zeros(0, 4), "labels": module.zeros(0, dtype=module.int64)}
+        losses.append(model(list(module.from_numpy(x)), [target, nothing]))
+        sum(losses[-1].values()).backward()
+    assert set(losses[1]) == set(losses[0])
+    for key, value in losses[0].items():
+        assert losses[1][key].item() == pytest.approx(value.item(), rel=1e-3)
+    heads = (m.head.regression_head.parameters() for m in (theirs, ours))
+    for expected, found in zip(*heads, strict=True):
+        close(found.grad, expected.grad, rtol=5e-3)
+
+
+def test_default_boxes():
+    module = importlib.import_module("torchvision.models.detection.anchor_utils")
+    for settings in ({"scales": [0.1, 0.3, 0.5], "steps": [8, 16]}, {"clip": False}):
+        found = []
+        for library, generators, lists in (
+            (torch, module, importlib.import_module("torchvision.models.detection.image_list")),
+            (
+                rushlight,
+                *[
+                    importlib.import_module(f"rushlight.vision.models.detection.{name}")
+                    for name in ("anchor_utils", "image_list")
+                ],
+            ),
+        ):
+            make = generators.DefaultBoxGenerator([[2], [2, 3]], **settings)
+            maps = [library.zeros(1, 1, 5, 7), library.zeros(1, 1, 2, 3)]
+            images = lists.ImageList(library.zeros(1, 3, 40, 60), [(40, 60)])
+            found.append((repr(make), make.num_anchors_per_location(), make(images, maps)[0]))
+        assert found[0][:2] == found[1][:2]
+        close(found[1][2], found[0][2], rtol=1e-6)

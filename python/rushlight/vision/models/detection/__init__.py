@@ -5,5 +5,9 @@
 # its modules are names of the package
 
 from .faster_rcnn import *  # noqa: F403
+from .fcos import *  # noqa: F403
 from .keypoint_rcnn import *  # noqa: F403
 from .mask_rcnn import *  # noqa: F403
+from .retinanet import *  # noqa: F403
+from .ssd import *  # noqa: F403
+from .ssdlite import *  # noqa: F403

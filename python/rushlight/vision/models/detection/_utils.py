@@ -9,6 +9,10 @@ from typing import Any
 import rushlight as torch
 from rushlight import Tensor
 
+from ...ops.boxes import box_iou
+from ...ops.misc import FrozenBatchNorm2d
+from .anchor_utils import AnchorGenerator
+
 
 class BalancedPositiveNegativeSampler:
     """Draws boxes to learn from: a share of them positive at most, the rest negative."""
@@ -87,6 +91,32 @@ class BoxCoder:
         return torch.stack((x - w, y - h, x + w, y + h), dim=2).flatten(1)
 
 
+class BoxLinearCoder:
+    """Boxes told by how far their sides lie from the middles of others, in sizes of these."""
+
+    def __init__(self, normalize_by_size: bool = True) -> None:
+        self.normalize_by_size = normalize_by_size
+
+    def _frame(self, boxes: Tensor) -> tuple[Tensor, Tensor | float]:
+        """Middles and sizes (…, 2)."""
+        low, high = boxes[..., :2], boxes[..., 2:]
+        return 0.5 * (low + high), high - low if self.normalize_by_size else 1.0
+
+    def encode(self, reference_boxes: Tensor, proposals: Tensor) -> Tensor:
+        """Distances left, up, right and down (…, 4) from the middles of reference_boxes to the
+        sides of proposals.
+        """
+        middle, size = self._frame(reference_boxes)
+        before, after = middle - proposals[..., :2], proposals[..., 2:] - middle
+        return torch.cat((before / size, after / size), -1)
+
+    def decode(self, rel_codes: Tensor, boxes: Tensor) -> Tensor:
+        """Boxes (…, 4) from such distances."""
+        middle, size = self._frame(boxes.to(rel_codes.dtype))
+        before, after = rel_codes[..., :2] * size, rel_codes[..., 2:] * size
+        return torch.cat((middle - before, middle + after), -1)
+
+
 class Matcher:
     """To each predicted box the true one that it overlaps most: its number, or -1 below, -2
     between two thresholds.
@@ -127,6 +157,82 @@ class Matcher:
         most = match_quality_matrix.max(dim=1).values
         chosen = (match_quality_matrix == most[:, None]).any(0)
         matches[chosen] = all_matches[chosen]
+
+
+class SSDMatcher(Matcher):
+    """`Matcher` of one threshold; each true box has the predicted one that it overlaps most."""
+
+    def __init__(self, threshold: float) -> None:
+        super().__init__(threshold, threshold)
+
+    def __call__(self, match_quality_matrix: Tensor) -> Tensor:
+        found = super().__call__(match_quality_matrix)
+        best = match_quality_matrix.argmax(dim=1)
+        found[best] = torch.arange(len(best), device=best.device)
+        return found
+
+
+def matched(
+    matcher: Matcher, targets: list[dict[str, Tensor]], anchors: list[Tensor]
+) -> list[Tensor]:
+    """Of each image, the true box of each anchor; all -1 where there are none."""
+    return [
+        matcher(box_iou(target["boxes"], own))
+        if len(target["boxes"])
+        else torch.full((len(own),), -1, dtype=torch.int64, device=own.device)
+        for target, own in zip(targets, anchors, strict=True)
+    ]
+
+
+def retrieve_out_channels(model: torch.nn.Module, size: tuple[int, int]) -> list[int]:
+    """Channels of the maps that a backbone makes of an image of this width and height."""
+    training = model.training
+    model.eval()
+    with torch.no_grad():
+        like = next(model.parameters())
+        maps = model(like.new_zeros((1, 3, size[1], size[0])))
+    model.train(training)
+    return [m.shape[1] for m in ([maps] if isinstance(maps, Tensor) else maps.values())]
+
+
+def checked_anchors(backbone: Any, anchors: Any) -> Any:
+    """The generator of anchors that is given, or None.
+
+    ValueError for a backbone that does not say its channels, TypeError for another thing than a
+    generator.
+    """
+    if not hasattr(backbone, "out_channels"):
+        raise ValueError(
+            "backbone should contain an attribute out_channels specifying the number of output "
+            "channels (assumed to be the same for all the levels)"
+        )
+    if anchors is not None and not isinstance(anchors, AnchorGenerator):
+        raise TypeError(
+            f"anchor_generator should be of type AnchorGenerator or None instead of {type(anchors)}"
+        )
+    return anchors
+
+
+def whole_weights(weights: Any, kwargs: dict[str, Any]) -> None:
+    """Trained weights bring those of the backbone; without any there are the 91 classes of COCO."""
+    kwargs["trained"] = weights is not None
+    if weights is not None:
+        kwargs["weights_backbone"] = None
+    elif kwargs.get("num_classes") is None:
+        kwargs["num_classes"] = 91
+
+
+def fixed_size(kwargs: dict[str, Any]) -> None:
+    """Drops an argument `size`, with a warning: the network decides it."""
+    if kwargs.pop("size", None) is not None:
+        warnings.warn("The size of the model is already fixed; it is ignored.", stacklevel=3)
+
+
+def freeze_norms(model: torch.nn.Module) -> None:
+    """Sets the epsilon of frozen normalisations to 0: the first weights were trained with it."""
+    for module in model.modules():
+        if isinstance(module, FrozenBatchNorm2d):
+            module.eps = 0.0
 
 
 def training_layers(trained: bool, wanted: int | None, most: int, usual: int) -> int:

@@ -1,5 +1,7 @@
 """Boxes that detectors start from: several at each place of each map."""
 
+import math
+
 import rushlight as torch
 from rushlight import Tensor, nn
 
@@ -64,3 +66,69 @@ class AnchorGenerator(nn.Module):
         ]
         every = torch.cat(self.grid_anchors(grids, strides))
         return [every for _ in image_list.image_sizes]
+
+
+class DefaultBoxGenerator(nn.Module):
+    """At each place of map i, squares of two sizes, and for each of aspect_ratios[i] a wide and a
+    tall box.
+
+    Sizes are parts of the image: scales[i], or evenly from min_ratio to max_ratio; the second
+    square lies between scales[i] and the next. steps: pixels between places, else those of the map.
+    clip: no box is larger than the image.
+    """
+
+    def __init__(
+        self,
+        aspect_ratios: list[list[int]],
+        min_ratio: float = 0.15,
+        max_ratio: float = 0.9,
+        scales: list[float] | None = None,
+        steps: list[int] | None = None,
+        clip: bool = True,
+    ) -> None:
+        super().__init__()
+        count = len(aspect_ratios)
+        if steps is not None and len(steps) != count:
+            raise ValueError("aspect_ratios and steps should have the same length")
+        if scales is None and count == 1:
+            scales = [min_ratio, max_ratio]
+        elif scales is None:
+            wide = max_ratio - min_ratio
+            scales = [*(min_ratio + wide * i / (count - 1.0) for i in range(count)), 1.0]
+        self.aspect_ratios, self.scales, self.steps, self.clip = aspect_ratios, scales, steps, clip
+        self._sizes = [self._sizes_of(i) for i in range(count)]
+
+    def _sizes_of(self, i: int) -> Tensor:
+        """Widths and heights (boxes, 2) of map i."""
+        scale, between = self.scales[i], math.sqrt(self.scales[i] * self.scales[i + 1])
+        sizes = [(scale, scale), (between, between)]
+        for ratio in self.aspect_ratios[i]:
+            long, short = scale * math.sqrt(ratio), scale / math.sqrt(ratio)
+            sizes += [(long, short), (short, long)]
+        return torch.tensor(sizes)
+
+    def num_anchors_per_location(self) -> list[int]:
+        return [len(sizes) for sizes in self._sizes]
+
+    def forward(self, image_list: ImageList, feature_maps: list[Tensor]) -> list[Tensor]:
+        """All boxes (A, 4) in pixels, once for each image."""
+        height, width = image_list.tensors.shape[-2:]
+        like, parts = feature_maps[0], []
+        for i, (maps, sizes) in enumerate(zip(feature_maps, self._sizes, strict=True)):
+            rows, columns = maps.shape[-2:]
+            down, right = rows, columns
+            if self.steps is not None:
+                down, right = height / self.steps[i], width / self.steps[i]
+            y = ((torch.arange(rows) + 0.5) / down).to(like)
+            x = ((torch.arange(columns) + 0.5) / right).to(like)
+            y, x = torch.meshgrid(y, x, indexing="ij")
+            middle = torch.stack((x, y), 2).flatten(0, 1)[:, None]
+            half = 0.5 * (sizes.clamp(min=0, max=1) if self.clip else sizes).to(like)
+            parts.append(torch.cat((middle - half, middle + half), 2).flatten(0, 1))
+        pixels = torch.tensor([width, height, width, height], device=like.device)
+        boxes = torch.cat(parts) * pixels
+        return [boxes for _ in image_list.image_sizes]
+
+    def __repr__(self) -> str:
+        names = "aspect_ratios", "clip", "scales", "steps"
+        return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)}' for n in names)})"

@@ -63,18 +63,21 @@ def resnet50_pyramid(
     trained: bool,
     trainable: int | None,
     norm: Callable[..., nn.Module] | None = None,
+    extra: Callable[[], ExtraFPNBlock] | None = None,
     **pyramid: Any,
 ) -> BackboneWithFPN:
     """A pyramid on the residual network of 50 layers, whose norms are frozen where it was trained
     before.
 
-    trained: whether weights of the whole detector will be loaded; pyramid: arguments of
-    `_resnet_fpn_extractor`.
+    trained: whether weights of the whole detector will be loaded; extra makes the extra blocks,
+    when the network has drawn its weights; pyramid: arguments of `_resnet_fpn_extractor`.
     """
     trained = trained or weights_backbone is not None
     norm = norm or (FrozenBatchNorm2d if trained else nn.BatchNorm2d)
     network = resnet.resnet50(weights=weights_backbone, norm_layer=norm)
-    return _resnet_fpn_extractor(network, training_layers(trained, trainable, 5, 3), **pyramid)
+    stages = training_layers(trained, trainable, 5, 3)
+    blocks = extra() if extra is not None else None
+    return _resnet_fpn_extractor(network, stages, extra_blocks=blocks, **pyramid)
 
 
 def resnet_fpn_backbone(
@@ -91,6 +94,21 @@ def resnet_fpn_backbone(
     return _resnet_fpn_extractor(network, trainable_layers, returned_layers, extra_blocks)
 
 
+def frozen_mobilenet(layers: Any, trainable_layers: int) -> list[int]:
+    """Where each size of a MobileNet begins, and its last layer; only the last trainable_layers of
+    these are trained.
+    """
+    ends = [0, *(i for i, b in enumerate(layers) if getattr(b, "_is_cn", False)), len(layers) - 1]
+    if not 0 <= trainable_layers <= len(ends):
+        raise ValueError(
+            f"Trainable layers should be in the range [0,{len(ends)}], got {trainable_layers}"
+        )
+    first = len(layers) if trainable_layers == 0 else ends[len(ends) - trainable_layers]
+    for layer in layers[:first]:
+        layer.requires_grad_(False)
+    return ends
+
+
 def _mobilenet_extractor(
     backbone: mobilenet.MobileNetV3,
     fpn: bool,
@@ -103,15 +121,7 @@ def _mobilenet_extractor(
     map of 256 channels.
     """
     layers = backbone.features
-    ends = [0, *(i for i, b in enumerate(layers) if getattr(b, "_is_cn", False)), len(layers) - 1]
-    if not 0 <= trainable_layers <= len(ends):
-        raise ValueError(
-            f"Trainable layers should be in the range [0,{len(ends)}], got {trainable_layers}"
-        )
-    first = len(layers) if trainable_layers == 0 else ends[len(ends) - trainable_layers]
-    for layer in layers[:first]:
-        for parameter in layer.parameters():
-            parameter.requires_grad_(False)
+    ends = frozen_mobilenet(layers, trainable_layers)
     if not fpn:
         last = nn.Conv2d(layers[-1].out_channels, 256, 1)
         model = nn.Sequential(layers, last)

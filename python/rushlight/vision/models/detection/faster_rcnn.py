@@ -17,7 +17,7 @@ from .backbone_utils import _mobilenet_extractor, resnet50_pyramid
 from .generalized_rcnn import GeneralizedRCNN
 from .roi_heads import RoIHeads
 from .rpn import RegionProposalNetwork, RPNHead
-from .transform import GeneralizedRCNNTransform
+from .transform import COLOURS, GeneralizedRCNNTransform
 
 
 class TwoMLPHead(nn.Module):
@@ -153,30 +153,17 @@ class FasterRCNN(GeneralizedRCNN):
             *(box_batch_size_per_image, box_positive_fraction, bbox_reg_weights),
             *(box_score_thresh, box_nms_thresh, box_detections_per_img),
         )
-        colours = image_mean or [0.485, 0.456, 0.406], image_std or [0.229, 0.224, 0.225]
+        colours = image_mean or COLOURS[0], image_std or COLOURS[1]
         super().__init__(
             backbone, rpn, heads, GeneralizedRCNNTransform(min_size, max_size, *colours, **kwargs)
         )
 
 
 def prepare(weights: Any, kwargs: dict[str, Any]) -> Callable[[Any], None] | None:
-    """Trained weights bring those of the backbone, too; batch norms that were trained before are
-    frozen.
-    """
-    kwargs["trained"] = weights is not None
-    if weights is not None:
-        kwargs["weights_backbone"] = None
-    elif kwargs.get("num_classes") is None:
-        kwargs["num_classes"] = 91
-    # The first weights were trained with an epsilon of 0.
+    """`whole_weights`; norms of the first weights had no epsilon."""
+    _utils.whole_weights(weights, kwargs)
     first = weights is not None and weights.name == "COCO_V1"
-
-    def finish(model: nn.Module) -> None:
-        for module in model.modules():
-            if isinstance(module, FrozenBatchNorm2d):
-                module.eps = 0.0
-
-    return finish if first else None
+    return _utils.freeze_norms if first else None
 
 
 def second_version(channels: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from .image_list import ImageList
 from .roi_heads import paste_masks_in_image
 
 Target = dict[str, Tensor]
+COLOURS = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # mean and deviation of ImageNet's
 
 
 def resize_boxes(boxes: Tensor, original_size: Any, new_size: Any) -> Tensor:

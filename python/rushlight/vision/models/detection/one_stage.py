@@ -1,0 +1,124 @@
+"""Detectors of one stage: classes and boxes at all places of all maps; the best are kept."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import rushlight as torch
+from rushlight import Tensor, nn
+
+from ...ops import boxes as box_ops
+from . import _utils
+from .transform import GeneralizedRCNNTransform
+
+Found = tuple[Tensor, Tensor, Tensor]  # places of anchors, classes, scores
+
+
+def best_of(scores: Tensor, threshold: float, most: int) -> tuple[Tensor, Tensor]:
+    """Places and values of the highest scores (N) above the threshold, by falling scores."""
+    above = (scores > threshold).nonzero().squeeze(1)
+    best = scores[above].topk(min(most, len(above)))
+    return above[best.indices], best.values
+
+
+def init_convs(layers: nn.Module, draw: Callable[[Tensor], object]) -> None:
+    """Draws the weights of convolutions, whose biases become 0."""
+    for layer in layers.modules():
+        if isinstance(layer, nn.Conv2d):
+            draw(layer.weight)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+
+class OneStageDetector(nn.Module):
+    """A list of images (C, H, W) to a list of dicts; in training, with targets, to a dict of
+    losses.
+
+    The head makes of a list of maps a dict of "cls_logits" (N, A, classes), "bbox_regression"
+    (N, A, 4) and what else it says of each anchor. Subclasses say what their losses and scores are.
+    """
+
+    box_coder: Any
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        anchor_generator: nn.Module,
+        head: nn.Module,
+        transform: GeneralizedRCNNTransform,
+        score_thresh: float,
+        nms_thresh: float,
+        detections_per_img: int,
+        topk_candidates: int,
+    ) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.anchor_generator = anchor_generator
+        self.head = head
+        self.transform = transform
+        self.score_thresh, self.nms_thresh = score_thresh, nms_thresh
+        self.detections_per_img, self.topk_candidates = detections_per_img, topk_candidates
+
+    def _losses(
+        self,
+        targets: list[dict[str, Tensor]],
+        outputs: dict[str, Tensor],
+        anchors: list[Tensor],
+        counts: list[int],
+    ) -> dict[str, Tensor]:
+        """counts: anchors of each map."""
+        raise NotImplementedError
+
+    def _scores(self, outputs: dict[str, Tensor]) -> Tensor:
+        """Of what the head says of one image, scores (A, classes)."""
+        return outputs["cls_logits"].sigmoid()
+
+    def _candidates(self, scores: Tensor, counts: list[int]) -> Iterator[Found]:
+        """The best anchors of each map, with each of their classes."""
+        first, classes = 0, scores.shape[1]
+        for part in scores.split(counts):
+            best, values = best_of(part.flatten(), self.score_thresh, self.topk_candidates)
+            yield best // classes + first, best % classes, values
+            first += len(part)
+
+    def _decode(self, codes: Tensor, anchors: Tensor) -> Tensor:
+        return self.box_coder.decode_single(codes, anchors)
+
+    def _detect(
+        self,
+        outputs: dict[str, Tensor],
+        anchors: Tensor,
+        size: tuple[int, int],
+        counts: list[int],
+    ) -> dict[str, Tensor]:
+        """What is found in one image."""
+        place, labels, scores = (
+            torch.cat(parts)
+            for parts in zip(*self._candidates(self._scores(outputs), counts), strict=True)
+        )
+        boxes = self._decode(outputs["bbox_regression"][place], anchors[place])
+        boxes = box_ops.clip_boxes_to_image(boxes, size)
+        kept = box_ops.batched_nms(boxes, scores, labels, self.nms_thresh)
+        kept = kept[: self.detections_per_img]
+        return {"boxes": boxes[kept], "scores": scores[kept], "labels": labels[kept]}
+
+    def forward(self, images: list[Tensor], targets: list[dict[str, Tensor]] | None = None) -> Any:
+        if self.training:
+            _utils.check_targets(targets)
+        sizes = [(image.shape[-2], image.shape[-1]) for image in images]
+        batch, targets = self.transform(images, targets)
+        features = self.backbone(batch.tensors)
+        maps = [features] if isinstance(features, Tensor) else list(features.values())
+        outputs = self.head(maps)
+        anchors = self.anchor_generator(batch, maps)
+        places = [m.shape[-2] * m.shape[-1] for m in maps]
+        each = self.anchor_generator.num_anchors_per_location()
+        each = each if len(each) == len(maps) else each * len(maps)
+        counts = [n * k for n, k in zip(places, each, strict=True)]
+        if self.training:
+            assert targets is not None
+            return self._losses(targets, outputs, anchors, counts)
+        found = [
+            self._detect({k: v[i] for k, v in outputs.items()}, own, size, counts)
+            for i, (own, size) in enumerate(zip(anchors, batch.image_sizes, strict=True))
+        ]
+        return self.transform.postprocess(found, batch.image_sizes, sizes)
