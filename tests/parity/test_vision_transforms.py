@@ -86,6 +86,7 @@ CASES = {
     "RandomAdjustSharpness": [(0.3, 1.0), (2.0, 1.0)],
     "RandomAutocontrast": [(1.0,)],
     "RandomEqualize": [(1.0,)],
+    "RandomErasing": [(1.0,), (1.0, (0.02, 0.33), (0.3, 3.3), "random"), (0.5, (0.1, 0.9), (0.1, 9.0), [0.1, 0.2, 0.3])],
     "ElasticTransform": [(40.0, 3.0), ((30.0, 20.0), 4.0, f"{MODE}.NEAREST", 3)],
     "AutoAugment": [(), ("AutoAugmentPolicy.CIFAR10",), ("AutoAugmentPolicy.SVHN", f"{MODE}.BILINEAR", 7)],
     "RandAugment": [(), (4, 20)],
@@ -108,6 +109,8 @@ def made(package, name, arguments):
 @pytest.mark.parametrize("name", CASES)
 def test_transforms(name, kind):
     compared = 0
+    if name == "RandomErasing" and "picture" in kind:
+        pytest.skip("of tensors alone")
     for arguments in CASES[name]:
         if kind in ("floats", "batch") and (name in BYTES_ONLY or 128 in arguments):
             continue
@@ -134,7 +137,8 @@ def test_printed_forms():
             found = repr(made(transforms, name, a))
             for mode in transforms.InterpolationMode:  # some of torchvision's say it at length
                 expected = expected.replace(str(mode), mode.value)
-            assert found.replace(str(transforms.InterpolationMode.BILINEAR), "bilinear") == expected
+                found = found.replace(str(mode), mode.value)
+            assert found == expected
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "float32", "float64"])

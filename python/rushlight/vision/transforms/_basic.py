@@ -312,17 +312,9 @@ class Pad(Shown):
 
     def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> None:
         super().__init__()
-        if not isinstance(padding, int | float | tuple | list):
-            raise TypeError("Got inappropriate padding arg")
+        F.check_padding(padding, padding_mode)
         if not isinstance(fill, int | float | str | tuple | list):
             raise TypeError("Got inappropriate fill arg")
-        if padding_mode not in F._PAD_MODES:
-            raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
-        if isinstance(padding, Sequence) and len(padding) not in (1, 2, 4):
-            raise ValueError(
-                "Padding must be an int or a 1, 2, or 4 element tuple, not a "
-                f"{len(padding)} element tuple"
-            )
         self.padding = padding
         self.fill = fill
         self.padding_mode = padding_mode

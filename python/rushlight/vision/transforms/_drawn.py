@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import rushlight
@@ -56,6 +56,13 @@ def size_of(value: Any) -> tuple[int, int]:
     return height, width
 
 
+def fill_setting(fill: Any) -> Any:
+    """A fill of 0 for None; TypeError unless it is a number or a sequence of them."""
+    if not isinstance(fill, Sequence | numbers.Number) and fill is not None:
+        raise TypeError("Fill should be either a sequence or a number.")
+    return 0 if fill is None else fill
+
+
 def fill_for(img: Any, fill: Any) -> Any:
     """The fill of a setting, of tensors as a list with a number for each channel."""
     if not isinstance(img, Tensor):
@@ -65,23 +72,55 @@ def fill_for(img: Any, fill: Any) -> Any:
     return fill if fill is None else [float(f) for f in fill]
 
 
-def window(
-    height: int,
-    width: int,
-    scale: Sequence[float],
-    ratio: Sequence[float],
-    fits: Any,
-) -> tuple[int, int] | None:
-    """(height, width) of a window whose share of the area and whose ratio of sides are drawn.
-
-    At most ten are tried; None where `fits(height, width)` refuses all.
+def _sides(
+    height: int, width: int, scale: Sequence[float], ratio: Sequence[float]
+) -> Iterator[tuple[int, int]]:
+    """Ten rectangles whose share of an area and whose ratio of sides are drawn: the side that the
+    ratio makes longer, and the other.
     """
     logs = rushlight.log(rushlight.tensor(ratio))
     for _ in range(10):
         area = height * width * uniform(scale[0], scale[1])
         drawn = rushlight.empty(1).uniform_(logs[0].item(), logs[1].item())
         aspect = float(rushlight.exp(drawn).item())
-        w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
-        if fits(h, w):
-            return h, w
+        yield round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+
+
+def part(
+    height: int, width: int, scale: Sequence[float], ratio: Sequence[float]
+) -> tuple[int, int, int, int]:
+    """Top, left, height and width of a part of an image; the largest in the middle where ten tries
+    do not fit. The ratio is that of width to height.
+    """
+    for w, h in _sides(height, width, scale, ratio):
+        if 0 < w <= width and 0 < h <= height:
+            top = integer(0, height - h + 1)
+            return top, integer(0, width - w + 1), h, w
+    h, w = height, width
+    if width / height < min(ratio):
+        h = round(width / min(ratio))
+    elif width / height > max(ratio):
+        w = round(height * max(ratio))
+    return (height - h) // 2, (width - w) // 2, h, w
+
+
+def patch(
+    dimensions: Sequence[int],
+    scale: Sequence[float],
+    ratio: Sequence[float],
+    value: Sequence[float] | None,
+) -> tuple[int, int, int, int, Tensor] | None:
+    """Top, left, height and width of what is erased from an image of (channels, height, width), and
+    what is written there: normal noise for None. None where ten tries do not fit. The ratio is that
+    of height to width.
+    """
+    channels, height, width = dimensions
+    for h, w in _sides(height, width, scale, ratio):
+        if h < height and w < width:
+            if value is None:  # drawn before the place is
+                v = rushlight.empty([channels, h, w], dtype=rushlight.float32).normal_()
+            else:
+                v = rushlight.tensor(value)[:, None, None]
+            top = integer(0, height - h + 1)
+            return top, integer(0, width - w + 1), h, w, v
     return None

@@ -12,7 +12,18 @@ from rushlight import Tensor
 
 from . import functional as F
 from ._basic import Shown, Sometimes
-from ._drawn import angles, check_sequence, fill_for, happens, integer, size_of, uniform, window
+from ._drawn import (
+    angles,
+    check_sequence,
+    fill_for,
+    fill_setting,
+    happens,
+    integer,
+    part,
+    patch,
+    size_of,
+    uniform,
+)
 from ._modes import InterpolationMode, as_mode
 
 _BILINEAR, _NEAREST = InterpolationMode.BILINEAR, InterpolationMode.NEAREST
@@ -116,21 +127,11 @@ class RandomResizedCrop(Shown):
         fit.
         """
         _, height, width = F.get_dimensions(img)
-        found = window(height, width, scale, ratio, lambda h, w: 0 < w <= width and 0 < h <= height)
-        if found is not None:
-            h, w = found
-            top = integer(0, height - h + 1)
-            return top, integer(0, width - w + 1), h, w
-        h, w = height, width
-        if width / height < min(ratio):
-            h = round(width / min(ratio))
-        elif width / height > max(ratio):
-            w = round(height * max(ratio))
-        return (height - h) // 2, (width - w) // 2, h, w
+        return part(height, width, scale, ratio)
 
     def forward(self, img: Any) -> Any:
-        part = self.get_params(img, self.scale, self.ratio)
-        return F.resized_crop(img, *part, self.size, self.interpolation, antialias=self.antialias)
+        found = self.get_params(img, self.scale, self.ratio)
+        return F.resized_crop(img, *found, self.size, self.interpolation, antialias=self.antialias)
 
     def __repr__(self) -> str:
         scale = tuple(round(s, 4) for s in self.scale)
@@ -154,11 +155,9 @@ class RandomPerspective(Sometimes):
         fill: Any = 0,
     ) -> None:
         super().__init__(p)
-        if not isinstance(fill, Sequence | numbers.Number) and fill is not None:
-            raise TypeError("Fill should be either a sequence or a number.")
         self.interpolation = as_mode(interpolation)
         self.distortion_scale = distortion_scale
-        self.fill = 0 if fill is None else fill
+        self.fill = fill_setting(fill)
 
     @staticmethod
     def get_params(
@@ -203,9 +202,7 @@ class RandomRotation(Shown):
             check_sequence(center, "center", (2,))
         self.center = center
         self.expand = expand
-        if not isinstance(fill, Sequence | numbers.Number) and fill is not None:
-            raise TypeError("Fill should be either a sequence or a number.")
-        self.fill = 0 if fill is None else fill
+        self.fill = fill_setting(fill)
 
     @staticmethod
     def get_params(degrees: Sequence[float]) -> float:
@@ -262,9 +259,7 @@ class RandomAffine(Shown):
                 raise ValueError("scale values should be positive")
         self.scale = scale
         self.shear = shear if shear is None else angles(shear, "shear", (2, 4))
-        if not isinstance(fill, Sequence | numbers.Number) and fill is not None:
-            raise TypeError("Fill should be either a sequence or a number.")
-        self.fill = 0 if fill is None else fill
+        self.fill = fill_setting(fill)
         if center is not None:
             check_sequence(center, "center", (2,))
         self.center = center
@@ -412,23 +407,8 @@ class RandomErasing(Shown):
         """Top, left, height, width and what is written there; the whole image as it is if ten tries
         do not fit.
         """
-        channels, height, width = img.shape[-3], img.shape[-2], img.shape[-1]
-        noise: list[Tensor] = []
-
-        def fits(h: int, w: int) -> bool:
-            if not (h < height and w < width):
-                return False
-            if value is None:  # drawn before the place is
-                noise.append(rushlight.empty([channels, h, w], dtype=rushlight.float32).normal_())
-            return True
-
-        found = window(height, width, scale, ratio, fits)
-        if found is None:
-            return 0, 0, height, width, img
-        h, w = found
-        v = noise[0] if noise else rushlight.tensor(value)[:, None, None]
-        top = integer(0, height - h + 1)
-        return top, integer(0, width - w + 1), h, w, v
+        found = patch(img.shape[-3:], scale, ratio, value)
+        return found or (0, 0, img.shape[-2], img.shape[-1], img)
 
     def forward(self, img: Tensor) -> Tensor:
         if not happens(self.p):

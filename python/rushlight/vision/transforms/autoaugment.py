@@ -1,15 +1,11 @@
 """Policies of augmentation: ops with magnitudes, drawn or learned.
 
-Sources: AutoAugment (arXiv 1805.09501), RandAugment (1909.13719), TrivialAugment (2103.10158),
-AugMix (1912.02781).
 Tensors are bytes; pictures have mode "L" or "RGB".
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from enum import Enum
 from typing import Any
 
 import rushlight
@@ -19,147 +15,20 @@ from . import functional as F
 from ._basic import Shown
 from ._drawn import fill_for, integer
 from ._modes import InterpolationMode
+from ._policies import (
+    OPS,
+    POLICIES,
+    AutoAugmentPolicy,
+    auto_space,
+    mix_space,
+    parsed,
+    rand_space,
+    wide_space,
+)
 
 __all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "RandAugment", "TrivialAugmentWide"]
 
 _NEAREST = InterpolationMode.NEAREST
-
-
-def _moved(img: Any, mode: Any, fill: Any, **change: Any) -> Any:
-    settings = {"angle": 0.0, "translate": [0, 0], "scale": 1.0, "shear": [0.0, 0.0], **change}
-    return F.affine(img, interpolation=mode, fill=fill, **settings)
-
-
-def _shear(magnitude: float) -> float:
-    return math.degrees(math.atan(magnitude))
-
-
-# What an op does: f(image, magnitude, interpolation, fill).
-_OPS: dict[str, Callable[..., Any]] = {
-    "ShearX": lambda i, m, mode, fill: _moved(i, mode, fill, shear=[_shear(m), 0.0], center=[0, 0]),
-    "ShearY": lambda i, m, mode, fill: _moved(i, mode, fill, shear=[0.0, _shear(m)], center=[0, 0]),
-    "TranslateX": lambda i, m, mode, fill: _moved(i, mode, fill, translate=[int(m), 0]),
-    "TranslateY": lambda i, m, mode, fill: _moved(i, mode, fill, translate=[0, int(m)]),
-    "Rotate": lambda i, m, mode, fill: F.rotate(i, m, mode, fill=fill),
-    "Brightness": lambda i, m, mode, fill: F.adjust_brightness(i, 1.0 + m),
-    "Color": lambda i, m, mode, fill: F.adjust_saturation(i, 1.0 + m),
-    "Contrast": lambda i, m, mode, fill: F.adjust_contrast(i, 1.0 + m),
-    "Sharpness": lambda i, m, mode, fill: F.adjust_sharpness(i, 1.0 + m),
-    "Posterize": lambda i, m, mode, fill: F.posterize(i, int(m)),
-    "Solarize": lambda i, m, mode, fill: F.solarize(i, m),
-    "AutoContrast": lambda i, m, mode, fill: F.autocontrast(i),
-    "Equalize": lambda i, m, mode, fill: F.equalize(i),
-    "Invert": lambda i, m, mode, fill: F.invert(i),
-    "Identity": lambda i, m, mode, fill: i,
-}
-
-
-def _space(
-    names: str,
-    bins: int,
-    *,
-    shear: float,
-    move: tuple[float, float],
-    turn: float,
-    colour: float,
-    bits: tuple[int, int],
-) -> dict[str, tuple[Tensor, bool]]:
-    """Magnitudes of ops, one for each bin or one number for ops without any, and whether they have
-    signs.
-
-    Args:
-        names: of the ops.
-        bins: how many magnitudes.
-        shear, turn, colour: the largest ones.
-        move: the largest along x and along y, in pixels.
-        bits: of posterize: how many at first, and how many fewer in the end.
-    """
-
-    def up_to(largest: float) -> tuple[Tensor, bool]:
-        return rushlight.linspace(0.0, largest, bins), True
-
-    shears, colours = up_to(shear), up_to(colour)
-    fewer = (rushlight.arange(bins) / ((bins - 1) / bits[1])).round().int()
-    ways = {
-        "ShearX": shears,
-        "ShearY": shears,
-        "TranslateX": up_to(move[0]),
-        "TranslateY": up_to(move[1]),
-        "Rotate": up_to(turn),
-        "Brightness": colours,
-        "Color": colours,
-        "Contrast": colours,
-        "Sharpness": colours,
-        "Posterize": (bits[0] - fewer, False),
-        "Solarize": (rushlight.linspace(255.0, 0.0, bins), False),
-    }
-    nothing = (rushlight.tensor(0.0), False)
-    return {name: ways.get(name, nothing) for name in names.split()}
-
-
-_GEOMETRY = "ShearX ShearY TranslateX TranslateY Rotate"
-_COLOURS = "Brightness Color Contrast Sharpness"
-_TABLES = "Posterize Solarize AutoContrast Equalize"
-
-
-class AutoAugmentPolicy(Enum):
-    """What AutoAugment's policies were learned on."""
-
-    IMAGENET = "imagenet"
-    CIFAR10 = "cifar10"
-    SVHN = "svhn"
-
-
-# Pairs of ops, each with its probability and the number of its magnitude.
-_POLICIES = {
-    AutoAugmentPolicy.IMAGENET: """
-        Posterize 0.4 8, Rotate 0.6 9; Solarize 0.6 5, AutoContrast 0.6; Equalize 0.8, Equalize 0.6;
-        Posterize 0.6 7, Posterize 0.6 6; Equalize 0.4, Solarize 0.2 4; Equalize 0.4, Rotate 0.8 8;
-        Solarize 0.6 3, Equalize 0.6; Posterize 0.8 5, Equalize 1.0; Rotate 0.2 3, Solarize 0.6 8;
-        Equalize 0.6, Posterize 0.4 6; Rotate 0.8 8, Color 0.4 0; Rotate 0.4 9, Equalize 0.6;
-        Equalize 0.0, Equalize 0.8; Invert 0.6, Equalize 1.0; Color 0.6 4, Contrast 1.0 8;
-        Rotate 0.8 8, Color 1.0 2; Color 0.8 8, Solarize 0.8 7; Sharpness 0.4 7, Invert 0.6;
-        ShearX 0.6 5, Equalize 1.0; Color 0.4 0, Equalize 0.6; Equalize 0.4, Solarize 0.2 4;
-        Solarize 0.6 5, AutoContrast 0.6; Invert 0.6, Equalize 1.0; Color 0.6 4, Contrast 1.0 8;
-        Equalize 0.8, Equalize 0.6""",
-    AutoAugmentPolicy.CIFAR10: """
-        Invert 0.1, Contrast 0.2 6; Rotate 0.7 2, TranslateX 0.3 9; Sharpness 0.8 1, Sharpness 0.9
-        3;
-        ShearY 0.5 8, TranslateY 0.7 9; AutoContrast 0.5, Equalize 0.9;
-        ShearY 0.2 7, Posterize 0.3 7;
-        Color 0.4 3, Brightness 0.6 7; Sharpness 0.3 9, Brightness 0.7 9;
-        Equalize 0.6, Equalize 0.5;
-        Contrast 0.6 7, Sharpness 0.6 5; Color 0.7 7, TranslateX 0.5 8;
-        Equalize 0.3, AutoContrast 0.4;
-        TranslateY 0.4 3, Sharpness 0.2 6; Brightness 0.9 6, Color 0.2 8;
-        Solarize 0.5 2, Invert 0.0;
-        Equalize 0.2, AutoContrast 0.6; Equalize 0.2, Equalize 0.6; Color 0.9 9, Equalize 0.6;
-        AutoContrast 0.8, Solarize 0.2 8; Brightness 0.1 3, Color 0.7 0;
-        Solarize 0.4 5, AutoContrast 0.9;
-        TranslateY 0.9 9, TranslateY 0.7 9; AutoContrast 0.9, Solarize 0.8 3;
-        Equalize 0.8, Invert 0.1;
-        TranslateY 0.7 9, AutoContrast 0.9""",
-    AutoAugmentPolicy.SVHN: """
-        ShearX 0.9 4, Invert 0.2; ShearY 0.9 8, Invert 0.7; Equalize 0.6, Solarize 0.6 6;
-        Invert 0.9, Equalize 0.6; Equalize 0.6, Rotate 0.9 3; ShearX 0.9 4, AutoContrast 0.8;
-        ShearY 0.9 8, Invert 0.4; ShearY 0.9 5, Solarize 0.2 6; Invert 0.9, AutoContrast 0.8;
-        Equalize 0.6, Rotate 0.9 3; ShearX 0.9 4, Solarize 0.3 3; ShearY 0.8 8, Invert 0.7;
-        Equalize 0.9, TranslateY 0.6 6; Invert 0.9, Equalize 0.6; Contrast 0.3 3, Rotate 0.8 4;
-        Invert 0.8, TranslateY 0.0 2; ShearY 0.7 6, Solarize 0.4 8; Invert 0.6, Rotate 0.8 4;
-        ShearY 0.3 7, TranslateX 0.9 3; ShearX 0.1 6, Invert 0.6; Solarize 0.7 2, TranslateY 0.6 7;
-        ShearY 0.8 4, Invert 0.8; ShearX 0.7 9, TranslateY 0.8 3; ShearY 0.8 5, AutoContrast 0.7;
-        ShearX 0.7 2, Invert 0.1""",
-}
-
-
-def _parsed(text: str) -> list[tuple[tuple[str, float, int | None], ...]]:
-    policies = []
-    for pair in text.split(";"):
-        steps = [step.split() for step in pair.split(",")]
-        policies.append(
-            tuple((s[0], float(s[1]), int(s[2]) if len(s) > 2 else None) for s in steps)
-        )
-    return policies
 
 
 class _Augment(Shown):
@@ -169,7 +38,7 @@ class _Augment(Shown):
     fill: Any
 
     def _apply(self, img: Any, op: str, magnitude: float, fill: Any) -> Any:
-        return _OPS[op](img, magnitude, self.interpolation, fill)
+        return OPS[op](F, img, magnitude, self.interpolation, fill)
 
     def _draw(
         self,
@@ -207,12 +76,12 @@ class AutoAugment(_Augment):
         fill: Any = None,
     ) -> None:
         super().__init__()
-        if policy not in _POLICIES:
+        if policy not in POLICIES:
             raise ValueError(f"The provided policy {policy} is not recognized.")
         self.policy = policy
         self.interpolation = interpolation
         self.fill = fill
-        self.policies = _parsed(_POLICIES[policy])
+        self.policies = parsed(POLICIES[policy])
 
     @staticmethod
     def get_params(transform_num: int) -> tuple[int, Tensor, Tensor]:
@@ -223,15 +92,7 @@ class AutoAugment(_Augment):
         fill = fill_for(img, self.fill)
         _, height, width = F.get_dimensions(img)
         number, probabilities, signs = self.get_params(len(self.policies))
-        space = _space(
-            f"{_GEOMETRY} {_COLOURS} {_TABLES} Invert",
-            10,
-            shear=0.3,
-            move=(150.0 / 331.0 * width, 150.0 / 331.0 * height),
-            turn=30.0,
-            colour=0.9,
-            bits=(8, 4),
-        )
+        space = auto_space(width, height)
         for i, (op, p, at) in enumerate(self.policies[number]):
             if probabilities[i] <= p:
                 magnitudes, signed = space[op]
@@ -272,15 +133,7 @@ class RandAugment(_Augment):
     def forward(self, img: Any) -> Any:
         fill = fill_for(img, self.fill)
         _, height, width = F.get_dimensions(img)
-        space = _space(
-            f"Identity {_GEOMETRY} {_COLOURS} {_TABLES}",
-            self.num_magnitude_bins,
-            shear=0.3,
-            move=(150.0 / 331.0 * width, 150.0 / 331.0 * height),
-            turn=30.0,
-            colour=0.9,
-            bits=(8, 4),
-        )
+        space = rand_space(self.num_magnitude_bins, width, height)
         for _ in range(self.num_ops):
             img = self._draw(img, space, lambda bins: self.magnitude, fill)
         return img
@@ -309,15 +162,7 @@ class TrivialAugmentWide(_Augment):
 
     def forward(self, img: Any) -> Any:
         fill = fill_for(img, self.fill)
-        space = _space(
-            f"Identity {_GEOMETRY} {_COLOURS} {_TABLES}",
-            self.num_magnitude_bins,
-            shear=0.99,
-            move=(32.0, 32.0),
-            turn=135.0,
-            colour=0.99,
-            bits=(8, 6),
-        )
+        space = wide_space(self.num_magnitude_bins)
         return self._draw(img, space, lambda bins: integer(0, bins), fill)
 
 
@@ -374,15 +219,7 @@ class AugMix(_Augment):
         fill = fill_for(orig_img, self.fill)
         _, height, width = F.get_dimensions(orig_img)
         img = orig_img if isinstance(orig_img, Tensor) else F.pil_to_tensor(orig_img)
-        space = _space(
-            f"{_GEOMETRY} {_TABLES}{' ' + _COLOURS if self.all_ops else ''}",
-            self._bins,
-            shear=0.3,
-            move=(width / 3.0, height / 3.0),
-            turn=30.0,
-            colour=0.9,
-            bits=(4, 4),
-        )
+        space = mix_space(self._bins, width, height, self.all_ops)
         batch = img.view([1] * max(4 - img.ndim, 0) + list(img.shape))
         each = [batch.size(0)] + [1] * (batch.ndim - 1)
 

@@ -12,13 +12,19 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from PIL import Image
-
 import rushlight
 from rushlight import Tensor
 
 from . import _pictures, _tensors
+from ._conversions import (
+    convert_image_dtype,
+    is_picture,
+    normalize,
+    pil_to_tensor,
+    to_pil_image,
+    to_tensor,
+    want_tensor,
+)
 from ._modes import InterpolationMode, as_mode
 
 __all__ = [
@@ -64,22 +70,13 @@ __all__ = [
 _BILINEAR, _NEAREST = InterpolationMode.BILINEAR, InterpolationMode.NEAREST
 
 
-def _is_picture(img: Any) -> bool:
-    return isinstance(img, Image.Image)
-
-
 def _place(img: Any) -> Any:
     """The module that has the operations on this kind of image."""
     if isinstance(img, Tensor):
         return _tensors
-    if _is_picture(img):
+    if is_picture(img):
         return _pictures
     raise TypeError(f"Unexpected type {type(img)}")
-
-
-def _want_tensor(img: Any, name: str = "img") -> None:
-    if not isinstance(img, Tensor):
-        raise TypeError(f"{name} should be Tensor Image. Got {type(img)}")
 
 
 # ---- kinds of images ----
@@ -98,139 +95,6 @@ def get_image_size(img: Any) -> list[int]:
 def get_image_num_channels(img: Any) -> int:
     """How many channels; of a tensor of two dimensions 1."""
     return get_dimensions(img)[0]
-
-
-_PIXELS = {"I": np.int32, "I;16": np.int16, "F": np.float32}  # bytes for all other modes
-
-
-def to_tensor(pic: Any) -> Tensor:
-    """A picture, or an array of shape (H, W) or (H, W, C), as a tensor of shape (C, H, W).
-
-    Bytes become numbers of the default dtype from 0 to 1; other numbers stay.
-
-    Raises:
-        TypeError: it is neither.
-        ValueError: the array has another number of dimensions.
-    """
-    if isinstance(pic, np.ndarray):
-        if pic.ndim not in (2, 3):
-            raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
-        image = rushlight.from_numpy(pic if pic.ndim == 3 else pic[:, :, None])
-    elif _is_picture(pic):
-        pixels = np.array(pic, _PIXELS.get(pic.mode, np.uint8), copy=True)
-        if pic.mode == "1":
-            pixels = 255 * pixels
-        image = rushlight.from_numpy(pixels).view(pic.height, pic.width, len(pic.getbands()))
-    else:
-        raise TypeError(f"pic should be PIL Image or ndarray. Got {type(pic)}")
-    image = image.permute(2, 0, 1).contiguous()
-    if image.dtype == rushlight.uint8:
-        return image.to(rushlight.get_default_dtype()).div(255)
-    return image
-
-
-def pil_to_tensor(pic: Any) -> Tensor:
-    """A picture as a tensor of shape (C, H, W) of its own numbers; TypeError for anything else."""
-    if not _is_picture(pic):
-        raise TypeError(f"pic should be PIL Image. Got {type(pic)}")
-    pixels = rushlight.as_tensor(np.array(pic, copy=True))
-    return pixels.view(pic.height, pic.width, len(pic.getbands())).permute(2, 0, 1)
-
-
-_ONE_CHANNEL = {np.uint8: "L", np.int16: "I;16", np.int32: "I", np.float32: "F"}
-_SEVERAL = {2: ("LA",), 3: ("RGB", "YCbCr", "HSV"), 4: ("RGBA", "CMYK", "RGBX")}  # defaults first
-
-
-def to_pil_image(pic: Any, mode: str | None = None) -> Any:
-    """A tensor of shape (C, H, W) or (H, W), or an array of shape (H, W, C) or (H, W), as a
-    picture.
-
-    Floating-point numbers of tensors are taken to be from 0 to 1 and become bytes, unless the mode
-    is "F".
-
-    Args:
-        pic: the image, of at most four channels.
-        mode: of the picture; found by channels and dtype if None.
-
-    Raises:
-        TypeError: it is neither a tensor nor an array, or there is no mode for its dtype.
-        ValueError: another number of dimensions or channels, or a mode that does not fit.
-    """
-    if not isinstance(pic, Tensor | np.ndarray):
-        raise TypeError(f"pic should be Tensor or ndarray. Got {type(pic)}.")
-    if pic.ndim not in (2, 3):
-        raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
-    if isinstance(pic, Tensor):
-        pic = pic if pic.ndim == 3 else pic.unsqueeze(0)
-        if pic.is_floating_point() and mode != "F":
-            pic = pic.mul(255).byte()
-        pixels = pic.detach().cpu().permute(1, 2, 0).numpy()
-    else:
-        pixels = pic if pic.ndim == 3 else pic[:, :, None]
-    channels = pixels.shape[2]
-    if channels > 4:
-        raise ValueError(f"pic should not have > 4 channels. Got {channels} channels.")
-    if channels == 1:
-        expected = _ONE_CHANNEL.get(pixels.dtype.type)
-        if mode is not None and mode != expected:
-            raise ValueError(
-                f"Incorrect mode ({mode}) supplied for input type {pixels.dtype}. "
-                f"Should be {expected}"
-            )
-        mode = expected
-    else:
-        permitted = _SEVERAL[channels]
-        if mode is not None and mode not in permitted:
-            raise ValueError(f"Only modes {list(permitted)} are supported for {channels}D inputs")
-        if mode is None and pixels.dtype == np.uint8:
-            mode = permitted[0]
-    if mode is None:
-        raise TypeError(f"Input type {pixels.dtype} is not supported")
-    size = (pixels.shape[1], pixels.shape[0])
-    return Image.frombytes(mode, size, np.ascontiguousarray(pixels).tobytes())
-
-
-def convert_image_dtype(image: Tensor, dtype: Any = rushlight.float32) -> Tensor:
-    """The image in another dtype: white (1, or the largest integer) stays white.
-
-    Raises:
-        TypeError: it is no tensor.
-        RuntimeError: integers of the dtype are finer than the floating-point numbers.
-    """
-    if not isinstance(image, Tensor):
-        raise TypeError("Input img should be Tensor Image")
-    return _tensors.convert_image_dtype(image, dtype)
-
-
-def normalize(
-    tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False
-) -> Tensor:
-    """(tensor - mean) / std, with a mean and a deviation for each channel.
-
-    Args:
-        tensor: (..., C, H, W), floating-point.
-        mean: one number, or C.
-        std: likewise; not 0 (ValueError).
-        inplace: whether the tensor itself is changed.
-    """
-    _want_tensor(tensor)
-    if not tensor.is_floating_point():
-        raise TypeError(f"Input tensor should be a float tensor. Got {tensor.dtype}.")
-    if tensor.ndim < 3:
-        raise ValueError(
-            "Expected tensor to be a tensor image of size (..., C, H, W). Got "
-            f"tensor.size() = {tensor.size()}"
-        )
-    middle = rushlight.as_tensor(mean, dtype=tensor.dtype, device=tensor.device)
-    spread = rushlight.as_tensor(std, dtype=tensor.dtype, device=tensor.device)
-    if (spread == 0).any():
-        raise ValueError(
-            f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by "
-            "zero."
-        )
-    middle = middle.view(-1, 1, 1) if middle.ndim == 1 else middle
-    spread = spread.view(-1, 1, 1) if spread.ndim == 1 else spread
-    return (tensor if inplace else tensor.clone()).sub_(middle).div_(spread)
 
 
 # ---- sizes and places ----
@@ -289,7 +153,19 @@ def resize(
     return img if have == wanted else _place(img).resize(img, wanted, interpolation, antialias)
 
 
-_PAD_MODES = ("constant", "edge", "reflect", "symmetric")
+def check_padding(padding: Any, padding_mode: Any) -> None:
+    """TypeError or ValueError unless `pad` takes them."""
+    if not isinstance(padding, numbers.Number | tuple | list):
+        raise TypeError("Got inappropriate padding arg")
+    if not isinstance(padding_mode, str):
+        raise TypeError("Got inappropriate padding_mode arg")
+    if isinstance(padding, tuple | list) and len(padding) not in (1, 2, 4):
+        raise ValueError(
+            f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(padding)} element "
+            "tuple"
+        )
+    if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
+        raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
 
 
 def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
@@ -303,21 +179,12 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
         padding_mode: "constant", "edge" (the last pixel again), "reflect" (mirrored without the
             edge) or "symmetric" (with it).
     """
-    if not isinstance(padding, numbers.Number | tuple | list):
-        raise TypeError("Got inappropriate padding arg")
+    check_padding(padding, padding_mode)
     if not isinstance(fill, numbers.Number | str | tuple | list) and fill is not None:
         raise TypeError("Got inappropriate fill arg")
-    if not isinstance(padding_mode, str):
-        raise TypeError("Got inappropriate padding_mode arg")
     sides = list(padding) if isinstance(padding, tuple | list) else [padding]
-    if len(sides) not in (1, 2, 4):
-        raise ValueError(
-            f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} element "
-            "tuple"
-        )
-    if padding_mode not in _PAD_MODES:
-        raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
-    return _place(img).pad(img, sides * (4 // len(sides)), fill, padding_mode)
+    sides *= 4 // len(sides)
+    return _place(img).pad(img, sides, fill, padding_mode)
 
 
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
@@ -424,6 +291,13 @@ def _inverse_affine(
     return [a, b, a * x + b * y + cx, c, d, c * x + d * y + cy]
 
 
+def _check_turn(angle: Any, center: Any) -> None:
+    if not isinstance(angle, int | float):
+        raise TypeError("Argument angle should be int or float")
+    if center is not None and not isinstance(center, list | tuple):
+        raise TypeError("Argument center should be a sequence")
+
+
 def affine(
     img: Any,
     angle: float,
@@ -447,8 +321,7 @@ def affine(
         center: (x, y) of the fixed point, from the top left corner; the middle if None.
     """
     interpolation = as_mode(interpolation)
-    if not isinstance(angle, int | float):
-        raise TypeError("Argument angle should be int or float")
+    _check_turn(angle, center)
     if not isinstance(translate, list | tuple):
         raise TypeError("Argument translate should be a sequence")
     if len(translate) != 2:
@@ -457,8 +330,6 @@ def affine(
         raise ValueError("Argument scale should be positive")
     if not isinstance(shear, numbers.Number | list | tuple):
         raise TypeError("Shear should be either a single value or a sequence of two values")
-    if center is not None and not isinstance(center, list | tuple):
-        raise TypeError("Argument center should be a sequence")
     shears = list(shear) if isinstance(shear, list | tuple) else [shear, 0.0]
     shears = shears * (2 if len(shears) == 1 else 1)
     if len(shears) != 2:
@@ -466,7 +337,7 @@ def affine(
     _, height, width = get_dimensions(img)
     middle = [width * 0.5, height * 0.5]
     fixed = middle if center is None else list(center)
-    if not _is_picture(img):  # coordinates of grids start in the middle
+    if not is_picture(img):  # coordinates of grids start in the middle
         fixed = [f - m for f, m in zip(fixed, middle, strict=True)]
     matrix = _inverse_affine(fixed, angle, translate, scale, shears)
     return _place(img).affine(img, matrix, interpolation, fill)
@@ -485,11 +356,8 @@ def rotate(
     With `expand` the result is as large as the turned image. Other arguments are those of `affine`.
     """
     interpolation = as_mode(interpolation)
-    if not isinstance(angle, int | float):
-        raise TypeError("Argument angle should be int or float")
-    if center is not None and not isinstance(center, list | tuple):
-        raise TypeError("Argument center should be a sequence")
-    if _is_picture(img):
+    _check_turn(angle, center)
+    if is_picture(img):
         return _pictures.rotate(img, angle, interpolation, expand, center, fill)
     _, height, width = get_dimensions(img)
     fixed = [0.0, 0.0] if center is None else [center[0] - width * 0.5, center[1] - height * 0.5]
@@ -541,7 +409,7 @@ def elastic_transform(
     interpolation = as_mode(interpolation)
     if not isinstance(displacement, Tensor):
         raise TypeError("Argument displacement should be a Tensor")
-    image = pil_to_tensor(img) if _is_picture(img) else img
+    image = pil_to_tensor(img) if is_picture(img) else img
     _, height, width = get_dimensions(image)
     expected = (1, height, width, 2)
     if expected != displacement.shape:
@@ -549,12 +417,12 @@ def elastic_transform(
             f"Argument displacement shape should be {expected}, but given {displacement.shape}"
         )
     out = _tensors.elastic_transform(image, displacement, interpolation, fill)
-    return to_pil_image(out, mode=img.mode) if _is_picture(img) else out
+    return to_pil_image(out, mode=img.mode) if is_picture(img) else out
 
 
 def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Tensor:
     """The tensor with v in place of the part whose top left corner is (i, j)."""
-    _want_tensor(img)
+    want_tensor(img)
     out = img if inplace else img.clone()
     out[..., i : i + h, j : j + w] = v
     return out
@@ -605,7 +473,7 @@ def _grey(img: Any, num_output_channels: int) -> Any:
 
 def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     """A picture in grey, with one channel or three equal ones; TypeError for a tensor."""
-    if not _is_picture(img):
+    if not is_picture(img):
         raise TypeError("Input should be PIL Image")
     return _grey(img, num_output_channels)
 
@@ -678,6 +546,6 @@ def gaussian_blur(
 
 
 def _checked(img: Any) -> Any:
-    if not _is_picture(img):
+    if not is_picture(img):
         raise TypeError(f"img should be PIL Image or Tensor. Got {type(img)}")
     return img
