@@ -4,7 +4,7 @@ weights.
 
 # ruff: noqa: F401  # its modules and what they hold are names of the package
 
-from . import detection, feature_extraction, segmentation, video
+from . import detection, feature_extraction, optical_flow, segmentation, video
 from ._api import (
     Weights,
     WeightsEnum,
@@ -30,3 +30,5 @@ from .squeezenet import *  # noqa: F403
 from .swin_transformer import *  # noqa: F403
 from .vgg import *  # noqa: F403
 from .vision_transformer import *  # noqa: F403
+
+from . import quantization  # isort: skip  # names models from above

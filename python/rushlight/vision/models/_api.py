@@ -173,8 +173,7 @@ def builder(
             finish(model)
         return model
 
-    build.weights = weights
-    build.__name__ = build.__qualname__ = name.removeprefix("quantized_")
+    build.__name__ = build.__qualname__ = name
     build.__module__ = module
     said = weights.__name__ if weights is not None else "None"
     build.__doc__ = (
@@ -189,6 +188,12 @@ def builder(
             inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD, annotation=Any),
         ]
     )
+    return register(name, build, weights)
+
+
+def register(name: str, build: Any, weights: Any) -> Any:
+    """Makes a function, returned as it is, and its weights found by the name of its model."""
+    build.weights = weights
     _BUILDERS[name], _WEIGHTS[name] = build, weights
     return build
 

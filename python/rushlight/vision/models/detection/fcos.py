@@ -203,7 +203,8 @@ class FCOS(OneStageDetector):
         ]
         return self.head.compute_loss(targets, head_outputs, anchors, numbers)
 
-    _losses = compute_loss
+    def _losses(self, targets, outputs, anchors, counts):
+        return self.compute_loss(targets, outputs, anchors, counts)
 
     def _scores(self, outputs: dict[str, Tensor]) -> Tensor:
         return (outputs["cls_logits"].sigmoid() * outputs["bbox_ctrness"].sigmoid()).sqrt()

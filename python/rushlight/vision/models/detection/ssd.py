@@ -156,7 +156,7 @@ class SSD(OneStageDetector):
             yield place, torch.full_like(place, label), values
 
 
-def _smaller(inputs: int, inside: int, outputs: int, side: int = 3, **how: int) -> nn.Sequential:
+def _smaller(inputs: int, inside: int, outputs: int, side: int = 3, **how: Any) -> nn.Sequential:
     """A convolution of 1 x 1, then one that makes the map smaller."""
     return nn.Sequential(
         nn.Conv2d(inputs, inside, 1),
@@ -205,7 +205,7 @@ class SSDFeatureExtractorVGG(nn.Module):
 
 def _vgg_extractor(backbone: vgg.VGG, highres: bool, trainable_layers: int) -> nn.Module:
     """Maps of a VGG of which the last trainable_layers sizes are trained."""
-    layers = backbone.features
+    layers: Any = backbone.features
     starts = [0, *(i for i, layer in enumerate(layers) if isinstance(layer, nn.MaxPool2d))][:-1]
     if not 0 <= trainable_layers <= len(starts):
         raise ValueError(

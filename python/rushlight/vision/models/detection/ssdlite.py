@@ -20,7 +20,7 @@ from .ssd import SSD, SSDScoringHead
 _Norm = Callable[..., nn.Module]
 
 
-def _depthwise(channels: int, norm: _Norm, **how: int) -> nn.Module:
+def _depthwise(channels: int, norm: _Norm, **how: Any) -> nn.Module:
     return Conv2dNormActivation(
         *(channels, channels), groups=channels, norm_layer=norm, activation_layer=nn.ReLU6, **how
     )
@@ -88,7 +88,7 @@ class SSDLiteFeatureExtractorMobileNet(nn.Module):
 
     def __init__(
         self,
-        backbone: nn.Module,
+        backbone: Any,
         c4_pos: int,
         norm_layer: _Norm,
         width_mult: float = 1.0,

@@ -2,4 +2,7 @@
 
 # its modules are names of the package
 
+from .mvit import *  # noqa: F403
 from .resnet import *  # noqa: F403
+from .s3d import *  # noqa: F403
+from .swin_transformer import *  # noqa: F403
