@@ -82,6 +82,7 @@ void init(PyObject* module) {
   init_backend(module);
   init_streams(module);
   init_safetensors(module);
+  init_distributed(module);
 }
 
 }  // namespace

@@ -7,11 +7,16 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any, ClassVar
 
+from rushlight import _C
 from rushlight.distributed import _refused
 
 __all__ = [
     "Backend",
     "DebugLevel",
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
     "FileStore",
     "GroupMember",
     "HashStore",
@@ -81,6 +86,19 @@ __all__ = [
 ]
 
 default_pg_timeout = timedelta(minutes=30)
+
+_types: Any = _C._load_distributed()
+Store = _types.Store
+FileStore = _types.FileStore
+HashStore = _types.HashStore
+PrefixStore = _types.PrefixStore
+TCPStore = _types.TCPStore
+DistError = _types.DistError
+DistStoreError = _types.DistStoreError
+DistNetworkError = _types.DistNetworkError
+DistBackendError = _types.DistBackendError
+for _kind in (Store, FileStore, HashStore, PrefixStore, TCPStore):
+    _kind.__module__ = __name__
 
 
 class Backend(str):
@@ -170,11 +188,6 @@ P2POp = _refused.kind("P2POp", __name__)
 ProcessGroup = _refused.kind("ProcessGroup", __name__)
 ProcessGroupGloo = _refused.kind("ProcessGroupGloo", __name__)
 ProcessGroupNCCL = _refused.kind("ProcessGroupNCCL", __name__)
-Store = _refused.kind("Store", __name__)
-FileStore = _refused.kind("FileStore", __name__)
-HashStore = _refused.kind("HashStore", __name__)
-PrefixStore = _refused.kind("PrefixStore", __name__)
-TCPStore = _refused.kind("TCPStore", __name__)
 Work = _refused.kind("Work", __name__)
 init_process_group = _refused.function("torch.distributed.init_process_group")
 new_group = _refused.function("torch.distributed.new_group")
