@@ -20,6 +20,7 @@ from gen.signatures import (
     has_varargs,
     python_name,
     rows,
+    taken,
 )
 from gen.table import Arg, Op
 from gen.text import block, commas, fill, flag, pieces, source
@@ -55,7 +56,7 @@ def run_case(op: Op, original: Op) -> list[str]:
     `original` is the op where `op` is a reordering of it: what is not bound keeps its default.
     """
     bound = {arg.name for arg in op.args}
-    lines = [accessor(op, arg) for arg in op.args]
+    lines = [accessor(op, arg) for arg in taken(op)]
     lines += [
         f"const {types.owned(arg.type)} {arg.name} = {types.default(arg)};"
         for arg in original.args

@@ -22,9 +22,15 @@ METHODS = ("MethodForm", "InplaceForm")
 INPLACE = ("InplaceForm", "InplaceFunctionForm")
 
 
+def taken(op: Op) -> list[Arg]:
+    """The arguments as Python takes them."""
+    first = op.args[:1] if op.number_first else []
+    return [*(replace(a, type=replace(a.type, number=True)) for a in first), *op.args[len(first) :]]
+
+
 def rows(op: Op) -> list[Arg]:
     """The parameters."""
-    args = [row for a in op.args for row in (OPTIONS if a.type.base == "options" else [a])]
+    args = [row for a in taken(op) for row in (OPTIONS if a.type.base == "options" else [a])]
     out = Arg("out", Type("Tensor", is_list=len(op.results) > 1, optional=True), "None", True)
     return [*args, out] if "out" in op.forms else args
 

@@ -125,6 +125,7 @@ class Op:
     functional: bool | str = False  # nn.functional has it, too; a name: only there, and under that
     wrapped: bool = False  # reached through the package's function of the same name only
     inplace_function: bool = False  # NAME_(x) is a function, too
+    number_first: bool = False  # Python's function takes a number for the first tensor, too
     varargs: bool = False  # the last positional list of tensors takes f(a, b), too
     overloads: tuple[str, ...] = ()  # where they are not what gen/schemas.py derives
     own: bool = False  # an op that aten does not have

@@ -59,13 +59,15 @@ def _arithmetic(name, more="", more_of_numbers=None):
 op("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
    kernel=_scaled("add", "add_scaled", "alpha", everything, complex_half, rounds_once=True),
    grad={"self": "grad", "other": "scaled(grad, alpha.conj())"}, ref="numpy.add",
-   sparse="add", doc="self + alpha * other.",
+   sparse="add", number_first=True,
+   doc="self + alpha * other.",
    overloads=_arithmetic("add", ", alpha", ", Scalar alpha=1"))
 op("sub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
    kernel=_scaled("sub", "sub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
                   rounds_once=True),
    grad={"self": "grad", "other": "scaled(grad, -alpha.conj())"}, ref="numpy.subtract",
-   sparse="sub", doc="self - alpha * other.",
+   sparse="sub", number_first=True,
+   doc="self - alpha * other.",
    overloads=_arithmetic("sub", ", alpha", ", Scalar alpha=1"))
 op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
    kernel=_scaled("rsub", "rsub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
@@ -80,13 +82,15 @@ op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
 op("mul(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=pointwise(stored, formulas=[formula("mul", rounds_once=True)]),
    grad={"self": "grad * other.conj()", "other": "grad * self.conj()"}, ref="numpy.multiply",
-   sparse="mul", doc="self * other.",
+   sparse="mul", number_first=True,
+   doc="self * other.",
    overloads=_arithmetic("mul"))
 op("div(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=pointwise(floating, complex_, complex_half, promote="float",
                     formulas=[formula("div", rounds_once=True)]),
    grad={"self": "grad / other.conj()", "other": "-grad * ((self / other) / other).conj()"},
-   ref="numpy.divide", sparse="div", doc="self / other; integers give floats.",
+   ref="numpy.divide", sparse="div", number_first=True,
+   doc="self / other; integers give floats.",
    overloads=_arithmetic("div"))
 
 
@@ -95,6 +99,7 @@ def _division(name, **keys):
 
 
 composite("div.mode(Tensor self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor",
+          number_first=True,
           doc="Quotient, rounded to zero ('trunc'), down ('floor') or not at all (None).",
           cpp_out=True,
           overloads=["div.Tensor_mode(self, other, rounding_mode)",
@@ -111,6 +116,7 @@ op("_div_trunc(Tensor self, Tensor|Scalar other) -> Tensor", kernel=_division("d
 op("floor_divide(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=_division("floor_divide", by_hand="isa"),
    grad={"self": _zero, "other": _zero}, ref="numpy.floor_divide",
+   number_first=True,
    doc="The quotient, rounded down.",
    overloads=["floor_divide(self, other)", "floor_divide.Scalar(self, Scalar other)",
               "floor_divide_.Tensor(self, other)", "floor_divide_.Scalar(self, Scalar other)",
@@ -781,7 +787,7 @@ for _alias, _name in {
     composite(f"{_alias}_(Tensor(a!) self, Tensor|Scalar other) -> Tensor(a!)",
               variants="method inplace", doc=f"`{_name}_`.")
 for _alias, _name in {"multiply": "mul", "true_divide": "div"}.items():
-    composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor",
+    composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor", number_first=True,
               variants="function method out", doc=f"`{_name}`.",
               overloads=[f"{_alias}.Tensor(self, other)", f"{_alias}.Scalar(self, Scalar other)",
                          f"{_alias}.out(self, other, out!)"])
@@ -791,6 +797,7 @@ for _alias, _name in {"multiply": "mul", "true_divide": "div"}.items():
 composite("arctan2(Tensor self, Tensor other) -> Tensor", variants="function method out",
           doc="`atan2`.")
 composite("subtract(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
+          number_first=True,
           variants="function method out", doc="`sub`.",
           overloads=["subtract.Tensor(self, other, alpha)",
                      "subtract.Scalar(self, Scalar other, Scalar alpha=1)",
@@ -800,6 +807,7 @@ composite("subtract_(Tensor(a!) self, Tensor|Scalar other, *, Scalar alpha=1) ->
           overloads=["subtract_.Tensor(self, other, alpha)",
                      "subtract_.Scalar(self, Scalar other, Scalar alpha=1)"])
 composite("divide(Tensor self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor",
+          number_first=True,
           variants="function method out", doc="`div`.",
           overloads=["divide.Tensor(self, other)", "divide.Scalar(self, Scalar other)",
                      "divide.Tensor_mode(self, other, *, str? rounding_mode)",

@@ -1,4 +1,4 @@
-// Device: cpu, cuda:N or meta.
+// Device: cpu, cuda:N, meta, or only the name of one that other builds have (mps, xpu ...).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA,
 class RL_API Device {
  public:
   constexpr Device(DeviceType type = kCPU, int8_t index = -1) : type_(type), index_(index) {}
-  // "cpu", "cuda", "cuda:1", "meta"; RuntimeError otherwise.
+  // "cpu", "cuda:1", "meta", PyTorch's names (types from num_device_types on); else RuntimeError.
   Device(std::string_view text);
   Device(const char* text) : Device(std::string_view(text)) {}
   constexpr DeviceType type() const { return type_; }

@@ -50,6 +50,25 @@ _NO_DEVICE = "there is no support for these devices"
 _PROTOCOL = "all functions of the kind are called with the same arguments"
 
 ROWS = (
+    # files
+    Row(
+        "_archive.PyTorchFileWriter.__init__",
+        "compute_crc32",
+        NO_EFFECT,
+        "checksums are always written",
+    ),
+    Row(
+        "utils.serialization.config.save",
+        {"compute_crc32": True, "use_pinned_memory_for_d2h": False},
+        NO_EFFECT,
+        "checksums are always written; tensors on a GPU are copied one after the other",
+    ),
+    Row(
+        "utils.serialization.config.load",
+        {"calculate_storage_offsets": False},
+        NO_EFFECT,
+        "the places of storages are read from the file",
+    ),
     # compiling
     Row("compiler.compile", "fullgraph dynamic backend mode options name", NO_EFFECT, _AS_WRITTEN),
     Row("compiler.disable", "recursive reason", NO_EFFECT, _AS_WRITTEN),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import struct
+import sys
 import zipfile
+import zlib
 from typing import Any
 
 import rushlight
-from rushlight import Tensor
+from rushlight import _C, Tensor
 
 __all__ = ["PyTorchFileReader", "PyTorchFileWriter"]
 
@@ -22,6 +26,9 @@ class PyTorchFileReader:
     def __init__(self, file: Any) -> None:
         try:
             self._zip = zipfile.ZipFile(file)
+            for info in self._zip.infolist():
+                if info.CRC == 0:  # nobody has said it
+                    info.CRC = None  # pyright: ignore[reportAttributeAccessIssue]
         except zipfile.BadZipFile:
             raise RuntimeError(
                 f"PytorchStreamReader failed reading zip archive: {file} is none"
@@ -96,31 +103,68 @@ class PyTorchFileWriter:
 
     Args:
         file: a path or a file that is open for writing.
+        compute_crc32: checksums are always written.
+        storage_alignment: the bytes of each record begin at a multiple of this many.
     """
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, compute_crc32: bool = True, storage_alignment: int = 64) -> None:
         name = os.path.basename(os.fspath(file)) if isinstance(file, str | os.PathLike) else ""
+        if storage_alignment < 1:
+            raise ValueError(f"storage_alignment must be positive, got {storage_alignment}")
+        self._alignment = storage_alignment
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
         self._root = os.path.splitext(name)[0] or "archive"
+        self._checksum = 0
 
     def archive_name(self) -> str:
         """The folder that the records are in."""
         return self._root
 
     def write_record(self, name: str, data: Any, size: int) -> None:
-        """Writes the first `size` bytes of a record."""
-        if isinstance(data, rushlight.UntypedStorage):
-            content = bytes(data.tolist())
+        """Writes the first `size` bytes of a record.
+
+        Args:
+            name: the record.
+            data: bytes, text, a storage, or the address of the first byte.
+            size: how many.
+        """
+        if isinstance(data, int):
+            content = ctypes.string_at(data, size)
+        elif isinstance(data, rushlight.UntypedStorage):
+            content = _C._storage_bytes(data)
         else:
-            content = data.encode() if isinstance(data, str) else bytes(data)
-        self._zip.writestr(f"{self._root}/{name}", content[:size])
+            content = data.encode() if isinstance(data, str) else data
+        if len(content) < size:
+            raise RuntimeError(f"record {name} has {len(content)} bytes, fewer than {size}")
+        self._put(name, bytes(content[:size]))
+
+    def write_record_metadata(self, name: str, size: int) -> None:
+        """Writes a record of `size` zeros, without a checksum, whose place others may fill."""
+        self._put(name, bytes(size)).CRC = 0
+
+    def _put(self, name: str, content: bytes) -> zipfile.ZipInfo:
+        info = zipfile.ZipInfo(f"{self._root}/{name}")
+        # 30 bytes of a header, the name, and an extra field of four bytes and padding.
+        begin = self._zip.start_dir + 30 + len(info.filename.encode()) + 4
+        padding = -begin % self._alignment
+        info.extra = struct.pack("<2sH", b"FB", padding) + b"Z" * padding
+        self._zip.writestr(info, content)
+        self._checksum = zlib.crc32(content, zlib.crc32(name.encode(), self._checksum))
+        return info
 
     def get_all_written_records(self) -> list[str]:
         """The names of what has been written."""
         return [name.removeprefix(self._root + "/") for name in self._zip.namelist()]
 
+    def serialization_id(self) -> str:
+        """A number of what has been written so far."""
+        return f"{self._checksum:040d}"
+
     def write_end_of_file(self) -> None:
         """Ends the file."""
-        if "version" not in self.get_all_written_records():
-            self.write_record("version", "3\n", 2)
+        own = self.serialization_id()
+        ends = {"version": "3\n", "byteorder": sys.byteorder, ".data/serialization_id": own}
+        for name, text in ends.items():
+            if name not in self.get_all_written_records():
+                self.write_record(name, text, len(text))
         self._zip.close()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import pickle
 import struct
 import sys
+import tarfile
+import warnings
 from typing import Any
 
 from rushlight import _C, storage
+from rushlight._locations import locator
 from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
+from rushlight._raised import SourceChangeWarning
 from rushlight._safe_load import SafeObjects
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
@@ -65,25 +70,40 @@ class _Parts:
         self.data = self.data[size:]
         return value
 
+    def bytes(self, size):
+        """Bytes that are no pickle."""
+        if size < 0 or len(self.data) < size:
+            raise RuntimeError("the file ends too early; corrupt file?")
+        part, self.data = self.data[:size], self.data[size:]
+        return part
+
+
+def _reader(find_storage, pickle_module, weights_only, pickle_load_args):
+    """A function of bytes that begin with a pickle: its object, and how long it is."""
+    if weights_only:
+        return SafeObjects(find_storage, pickle_load_args["encoding"]).read
+    unpickler = unsafe_unpickler(pickle_module, find_storage)
+
+    def read(view: memoryview) -> tuple[Any, int]:
+        stream = io.BytesIO(view)
+        return unpickler(stream, **pickle_load_args).load(), stream.tell()
+
+    return read
+
 
 def load(data, map_location, pickle_module, weights_only, pickle_load_args):
-    """The object in the bytes of a file; see `rushlight.load`."""
+    """The object in the bytes of a file, and how many of them it takes; see `rushlight.load`."""
     if len(data) == 0:
         raise EOFError("Ran out of input")
+    if bytes(data[257:262]) == b"ustar":
+        if weights_only:
+            raise RuntimeError(
+                "Cannot use `weights_only=True` with files saved in the legacy .tar format: they "
+                "name what makes their tensors. With weights_only=False the file can run any code."
+            )
+        return _load_tar(data, map_location, pickle_module, pickle_load_args), len(data)
     storages = _LegacyStorages(len(data), map_location)
-    read: Any
-    if weights_only:
-        read = SafeObjects(storages.load, pickle_load_args["encoding"]).read
-    else:
-        unpickler = unsafe_unpickler(pickle_module, storages.load)
-
-        def read_all(view: memoryview) -> tuple[Any, int]:
-            stream = io.BytesIO(view)
-            return unpickler(stream, **pickle_load_args).load(), stream.tell()
-
-        read = read_all
-
-    parts = _Parts(data, read)
+    parts = _Parts(data, _reader(storages.load, pickle_module, weights_only, pickle_load_args))
     if parts.next() != MAGIC_NUMBER:
         raise RuntimeError("Invalid magic number; corrupt file?")
     if parts.next() != PROTOCOL_VERSION:
@@ -92,8 +112,31 @@ def load(data, map_location, pickle_module, weights_only, pickle_load_args):
     if not isinstance(system, dict) or system.get("little_endian", True) is not True:
         raise RuntimeError("files of big-endian machines in the old format are not supported")
     result = parts.next()
-    storages.fill(parts.next(), parts.data)
-    return result
+    storages.fill(parts)
+    return result, len(data) - len(parts.data)
+
+
+def _module_class(parts):
+    """The class of a module that a file holds whole; warns where its source code has changed."""
+    cls, file, source = parts
+    if file and source:
+        try:
+            current = inspect.getsource(cls)
+        except (OSError, TypeError):
+            warnings.warn(
+                f"Couldn't retrieve source code for container of type {cls.__name__}. It won't be "
+                "checked for correctness upon loading.",
+                stacklevel=2,
+            )
+            return cls
+        if current != source:
+            warnings.warn(
+                f"source code of class '{cls.__name__}' has changed. The file was saved with "
+                f"another one, from {file}.",
+                SourceChangeWarning,
+                stacklevel=2,
+            )
+    return cls
 
 
 class _LegacyStorages:
@@ -108,6 +151,7 @@ class _LegacyStorages:
         self._budget = budget
         self._storages = Storages(self._make, map_location)
         self._made = {}
+        self._views = {}
 
     def _make(self, key, dtype, numel):
         if key not in self._made:
@@ -121,22 +165,92 @@ class _LegacyStorages:
         return self._made[key][0]
 
     def load(self, pid):
-        if not isinstance(pid, tuple) or len(pid) != 6 or pid[5] is not None:
+        if isinstance(pid, tuple) and len(pid) == 4 and pid[0] == "module":
+            return _module_class(pid[1:])
+        if not isinstance(pid, tuple) or len(pid) != 6:
             raise pickle.UnpicklingError("persistent_load: expected the id of a storage")
-        return self._storages.load(pid[:5])
+        whole = self._storages.load(pid[:5])
+        view = pid[5]
+        if view is None:
+            return whole
+        # Files from before PyTorch 0.4 have storages that are parts of others.
+        if not isinstance(view, tuple) or len(view) != 3:
+            raise pickle.UnpicklingError("persistent_load: expected the part of a storage")
+        key, offset, size = view
+        if key not in self._views:
+            self._views[key] = part_of(whole, offset, size)
+        return self._views[key]
 
-    def fill(self, keys, data):
-        """Takes the storages' bytes from `data` in the order of `keys`."""
+    def fill(self, parts):
+        """Takes the storages' bytes: their keys in order, then the bytes of each."""
+        keys = parts.next()
+        if isinstance(keys, list):
+            keys = [k.decode("ascii") if isinstance(k, bytes) else k for k in keys]
         named = isinstance(keys, list) and all(isinstance(key, str) for key in keys)
         if not named or set(keys) != set(self._made):
             raise RuntimeError("the list of storages does not match the objects; corrupt file?")
         for key in keys:
             item, dtype = self._made[key]
             size = item.nbytes()
-            if len(data) < 8 + size or struct.unpack_from("<q", data)[0] * dtype.itemsize != size:
+            if struct.unpack("<q", parts.bytes(8))[0] * dtype.itemsize != size:
                 raise RuntimeError(f"storage '{key}' has wrong byte size; corrupt file?")
-            _C._fill_storage(item, dtype, data[8 : 8 + size])
+            _C._fill_storage(item, dtype, parts.bytes(size))
             placed = self._storages.placed(key)
             if placed != item and placed.device.type != "meta":
                 placed.copy_(item)
-            data = data[8 + size :]
+
+
+def part_of(whole, offset, size):
+    """The `size` elements of a typed storage from `offset` on, in the same memory."""
+    if not isinstance(whole, storage.TypedStorage):
+        raise pickle.UnpicklingError("persistent_load: only typed storages have parts")
+    if not (type(offset) is int and type(size) is int and 0 <= offset <= offset + size):
+        raise pickle.UnpicklingError("persistent_load: the part of a storage is damaged")
+    if offset + size > whole.size():
+        raise RuntimeError("the part of a storage ends behind it; corrupt file?")
+    item = whole.dtype.itemsize
+    return storage.TypedStorage._over(
+        whole.untyped()[offset * item : (offset + size) * item], whole.dtype
+    )
+
+
+def _load_tar(data, map_location, pickle_module, pickle_load_args):
+    """Files of the first versions: a tar archive of storages, tensors and a pickle."""
+    found = {}
+
+    def named(pid):
+        if isinstance(pid, tuple):
+            return _module_class(pid)
+        return found[int(pid)]
+
+    read = _reader(named, pickle_module, False, pickle_load_args)
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:", format=tarfile.PAX_FORMAT) as tar:
+        texts = {}
+        for name in ("storages", "tensors", "pickle"):
+            member = tar.extractfile(name)
+            if member is None:
+                raise RuntimeError(f"the archive has no file {name}; corrupt file?")
+            texts[name] = _Parts(member.read(), read)
+    place = locator(map_location)
+    parts = texts["storages"]
+    for _ in range(parts.next()):
+        key, location, kind = parts.next()
+        if not (isinstance(kind, type) and issubclass(kind, storage._StorageName)):
+            raise pickle.UnpicklingError(f"{kind!r} is no type of storage")
+        (numel,) = struct.unpack("<q", parts.bytes(8))
+        content = parts.bytes(numel * kind.dtype.itemsize)
+        item = _C.UntypedStorage(len(content))
+        _C._fill_storage(item, kind.dtype, content)
+        found[key] = storage.TypedStorage._over(place(item, location), kind.dtype)
+    for key, root, offset, size in parts.next():
+        found[key] = part_of(found[root], offset, size)
+    parts = texts["tensors"]
+    for _ in range(parts.next()):
+        key, storage_key, _kind = parts.next()
+        (dims,) = struct.unpack("<i4x", parts.bytes(8))
+        size = struct.unpack(f"<{dims}q", parts.bytes(8 * dims))
+        stride = struct.unpack(f"<{dims}q", parts.bytes(8 * dims))
+        (offset,) = struct.unpack("<q", parts.bytes(8))
+        item = found[storage_key]
+        found[key] = _C._tensor_on(item.untyped(), item.dtype, offset, size, stride)
+    return texts["pickle"].next()

@@ -7,6 +7,7 @@ import pickle
 from typing import Any
 
 from rushlight import _C, Tensor, _tensor, _utils, storage
+from rushlight._locations import location_tag, locator
 from rushlight._safe_load import find_public, get_layout
 
 # Names in files are PyTorch's. Pickles of later protocols mention names in ways that cannot be
@@ -38,7 +39,7 @@ class Saved:
         else:
             return None
         key, known = self._keys.setdefault(untyped._cdata, (str(len(self._keys)), dtype))
-        if known is not dtype:
+        if known is not dtype and untyped.data_ptr() != 0:  # what has no memory may have any
             raise RuntimeError(
                 "Cannot save multiple tensors or storages that view the same data as different "
                 "types"
@@ -46,7 +47,7 @@ class Saved:
         if len(self.items) < len(self._keys):
             self.items.append(untyped)
         numel = untyped.nbytes() // (dtype.itemsize if dtype is not None else 1)
-        return ("storage", kind, key, str(untyped.device), numel)
+        return ("storage", kind, key, location_tag(untyped), numel)
 
 
 class _PicklerMixin:
@@ -63,7 +64,8 @@ class _PicklerMixin:
             return _utils.reduce_tensor(obj)
         if isinstance(obj, Tensor) and kind.__reduce_ex__ is Tensor.__reduce_ex__:
             function, parts = _utils.reduce_tensor(obj)
-            return _tensor._rebuild_from_type_v2, (function, kind, parts, obj.__dict__)
+            state = _utils._get_obj_state(obj)
+            return _tensor._rebuild_from_type_v2, (function, kind, parts, state)
         if kind is _C.layout:
             return get_layout, (str(obj),)
         other = getattr(super(), "reducer_override", None)
@@ -78,63 +80,7 @@ def pickled(obj: object, saved, pickle_module, protocol):
     return _C._rename_globals(stream.getvalue(), _RENAMES)
 
 
-# ---- where storages go ----
-
-
-def _default_location(item, location):
-    """A storage that was saved on `location`, on the same device here."""
-    kind = location.partition(":")[0]
-    if kind == "cpu":
-        return item
-    if kind == "meta":
-        return _C._meta_storage(item.nbytes())
-    if kind == "cuda":
-        _check_cuda(location)
-        return item.to(device=location)
-    raise RuntimeError(
-        f"don't know how to restore data location of a storage (tagged with {location})"
-    )
-
-
-def _check_cuda(location):
-    from rushlight import cuda
-
-    remedy = "Give map_location, for example torch.device('cpu'), to load on what there is."
-    if not cuda.is_available():
-        raise RuntimeError(
-            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
-            f"False. {remedy}"
-        )
-    index = _C.device(location).index or 0
-    if index >= cuda.device_count():
-        raise RuntimeError(
-            f"Attempting to deserialize object on CUDA device {index} but "
-            f"torch.cuda.device_count() is {cuda.device_count()}. {remedy}"
-        )
-
-
-def _locator(map_location):
-    """`map_location` as a function of a storage and where it was saved."""
-    if map_location is None:
-        return _default_location
-    if isinstance(map_location, dict):
-        return lambda item, place: _default_location(item, str(map_location.get(place, place)))
-    if isinstance(map_location, str | bytes):
-        name = map_location.decode("ascii") if isinstance(map_location, bytes) else map_location
-        return lambda item, place: _default_location(item, name)
-    if isinstance(map_location, _C.device):
-        return lambda item, place: _default_location(item, str(map_location))
-    if not callable(map_location):
-        raise TypeError(
-            "map_location must be a device, a str, a dict or a function, "
-            f"not {type(map_location).__name__}"
-        )
-
-    def by_function(item, place):
-        moved = map_location(item, place)
-        return _default_location(item, place) if moved is None else moved
-
-    return by_function
+# ---- and back ----
 
 
 class Storages:
@@ -147,7 +93,7 @@ class Storages:
 
     def __init__(self, read, map_location) -> None:
         self._read = read
-        self._place = _locator(map_location)
+        self._place = locator(map_location)
         self._known = {}
 
     def placed(self, key):
@@ -155,6 +101,8 @@ class Storages:
         return self._known[key]
 
     def load(self, pid):
+        if isinstance(pid, tuple):  # texts are bytes where encoding="bytes" reads Python 2's files
+            pid = tuple(v.decode("ascii") if isinstance(v, bytes) else v for v in pid)
         if not isinstance(pid, tuple) or len(pid) != 5 or pid[0] != "storage":
             raise pickle.UnpicklingError("persistent_load: expected the id of a storage")
         kind: Any = pid[1]

@@ -55,3 +55,10 @@ class ExceptionWrapper:
         except Exception:
             raise RuntimeError(message) from None
         raise error
+
+
+class SourceChangeWarning(Warning):
+    """An old file holds a whole module, whose class has other source code here."""
+
+
+SourceChangeWarning.__module__ = "rushlight.serialization"

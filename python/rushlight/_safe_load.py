@@ -241,6 +241,12 @@ def _refusal(error):
     )
 
 
+def is_safe_global(name):
+    """Whether a file of data may mention what has this full name."""
+    name = _torch_name(name.replace("__builtin__.", "builtins.", 1))
+    return name in _safe_globals or name in _NAMES
+
+
 def find_public(module, name):
     """What PyTorch's name stands for here, or None: for unpicklers that run what a file says."""
     return _NAMES.get(f"{module}.{name}")

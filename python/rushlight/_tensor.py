@@ -94,7 +94,8 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         function, parts = _utils.reduce_tensor(self)
         if type(self) is Tensor and not self.__dict__:
             return function, parts
-        return _rebuild_from_type_v2, (function, type(self), parts, self.__dict__)
+        state = _utils._get_obj_state(self)
+        return _rebuild_from_type_v2, (function, type(self), parts, state)
 
     # ---- numpy ----
 
@@ -196,15 +197,32 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     # ---- memory ----
 
+    def set_(self, source=None, storage_offset=None, size=None, stride=None):
+        """Makes it a window on other memory, in place; other tensors on its memory stay.
+
+        Args:
+            source: a tensor or storage; None: no elements.
+            storage_offset: where it begins, in elements. With it `size` is needed.
+            size: its size; by default that of `source`.
+            stride: its strides; by default those of a contiguous tensor.
+        """
+        from rushlight import storage
+
+        if _C._has_torch_function(self, source):
+            return _C._offer_torch_function(
+                Tensor.set_, (self, source), (self, source, storage_offset, size, stride), {}
+            )
+        return storage.set_tensor(self, source, storage_offset, size, stride)
+
     def _is_view(self):
         """Whether it is a view that autograd follows."""
         return self._base is not None
 
     def storage(self):
         """The memory below it, as elements of its dtype."""
-        from rushlight.storage import TypedStorage, warn_of_removal
+        from rushlight.storage import TypedStorage, _warn_typed_storage_removal
 
-        warn_of_removal()
+        _warn_typed_storage_removal()
         return TypedStorage._over(self.untyped_storage(), self.dtype)
 
     def share_memory_(self):
@@ -264,13 +282,15 @@ def _as_class(result, cls):
 
 def _rebuild_from_type_v2(func, new_type, args, state):
     """What pickles call to make a tensor of a subclass, or one with attributes."""
+    from rushlight import _utils
+
     tensor = func(*args)
     if type(tensor) is not new_type:
         tensor = tensor.as_subclass(new_type)
-    if isinstance(state, tuple):  # a dict and what lies in slots
-        state = state[0]
-    if state:
-        vars(tensor).update(state)
+    if hasattr(tensor, "__setstate__"):
+        tensor.__setstate__(state)
+    else:
+        _utils._set_obj_state(tensor, state)
     return tensor
 
 

@@ -3,6 +3,7 @@
 Arguments of the functions that `load` lets a file call come from that file: they are not trusted.
 """
 
+import copyreg
 from collections import OrderedDict
 
 from rushlight import _C, storage
@@ -173,6 +174,28 @@ def _take_tensors(tensors, size_limit):
             row, total = [], 0
         rows[kind] = ([*row, tensor], total + size)
     yield from (row for row, _ in rows.values() if row)
+
+
+def _get_obj_state(obj):
+    """What a pickle keeps of a tensor beside its numbers: its dict, and its slots if it has any."""
+    own = getattr(type(obj), "__getstate__", None)
+    if own is not None and own is not getattr(object, "__getstate__", None):
+        return obj.__getstate__()
+    slots = copyreg._slotnames(type(obj))
+    if not slots:
+        return obj.__dict__
+    return obj.__dict__, {name: getattr(obj, name) for name in slots if hasattr(obj, name)}
+
+
+def _set_obj_state(obj, state):
+    """Gives a tensor what `_get_obj_state` has kept."""
+    values, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    if isinstance(values, tuple):
+        raise RuntimeError(f"Invalid serialized state: {state}")
+    vars(obj).update(values or {})
+    for name, value in (slots or {}).items():
+        setattr(obj, name, value)
+    return obj
 
 
 def _import_dotted_name(name):

@@ -7,35 +7,140 @@ file is read as data (`weights_only=True`, see `_safe_load.py`). Files carry PyT
 
 from __future__ import annotations
 
+import contextlib
+import enum
 import io
+import mmap as _mmap
 import os
 import pickle
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from rushlight import _C
+from rushlight._locations import (
+    _package_registry,  # noqa: F401
+    default_restore_location,
+    location_tag,
+    register_package,
+    validate_cuda_device,
+    validate_hpu_device,
+)
+from rushlight._locations import locator as _get_restore_location  # noqa: F401
 from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
+from rushlight._raised import SourceChangeWarning
 from rushlight._safe_load import (
     SafeObjects,
     add_safe_globals,
     clear_safe_globals,
     get_safe_globals,
+    is_safe_global,
     safe_globals,
 )
+from rushlight.storage import TypedStorage, UntypedStorage
+from rushlight.utils.serialization import config
 
 __all__ = [
+    "LoadEndianness",
+    "SourceChangeWarning",
+    "StorageType",
     "add_safe_globals",
+    "check_module_version_greater_or_equal",
     "clear_safe_globals",
+    "default_restore_location",
+    "get_crc32_options",
+    "get_default_load_endianness",
+    "get_default_mmap_options",
     "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
     "load",
+    "location_tag",
+    "mkdtemp",
+    "normalize_storage_type",
+    "register_package",
     "safe_globals",
     "save",
+    "set_crc32_options",
+    "set_default_load_endianness",
+    "set_default_mmap_options",
     "skip_data",
+    "storage_to_tensor_type",
+    "validate_cuda_device",
+    "validate_hpu_device",
 ]
 
 DEFAULT_PROTOCOL = 2
 MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | _C.device | str | dict[str, str] | None
+StorageType: TypeAlias = TypedStorage | UntypedStorage
+MAP_PRIVATE, MAP_SHARED = _mmap.MAP_PRIVATE, _mmap.MAP_SHARED
+
+
+# ---- settings: those of rushlight.utils.serialization.config, under older names ----
+
+
+class LoadEndianness(enum.Enum):
+    """The order of bytes in files that do not say theirs."""
+
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
+
+
+def get_default_load_endianness() -> LoadEndianness | None:
+    """What `set_default_load_endianness` was told; None means little endian."""
+    return config.load.endianness
+
+
+def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
+    """In which order `load` takes the bytes of files that do not say theirs."""
+    if not isinstance(endianness, LoadEndianness) and endianness is not None:
+        raise TypeError("Invalid argument type in function set_default_load_endianness")
+    config.load.endianness = endianness
+
+
+def _is_big_endian() -> bool:
+    if config.load.endianness is LoadEndianness.NATIVE:
+        return sys.byteorder == "big"
+    return config.load.endianness is LoadEndianness.BIG
+
+
+def get_default_mmap_options() -> int:
+    """How `load(mmap=True)` maps a file: `mmap.MAP_PRIVATE` or `mmap.MAP_SHARED`."""
+    return config.load.mmap_flags
+
+
+class set_default_mmap_options:
+    """Sets how `load(mmap=True)` maps files; in a `with` statement until its end.
+
+    Args:
+        flags: `mmap.MAP_PRIVATE`: writes stay in memory; `mmap.MAP_SHARED`: they go to the file.
+    """
+
+    def __init__(self, flags: int) -> None:
+        if flags not in (MAP_PRIVATE, MAP_SHARED):
+            raise ValueError(
+                "Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE "
+                f"or mmap.MAP_SHARED, but got {flags}"
+            )
+        self._before = config.load.mmap_flags
+        config.load.mmap_flags = flags
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        config.load.mmap_flags = self._before
+
+
+def get_crc32_options() -> bool:
+    """Whether `save` writes checksums as a program has asked; they are always written."""
+    return config.save.compute_crc32
+
+
+def set_crc32_options(compute_crc32: bool) -> None:
+    """Accepted: files always carry right checksums."""
+    config.save.compute_crc32 = compute_crc32
 
 
 _skipping = threading.local()
@@ -69,6 +174,9 @@ def _bytes_of_zeros(item):
 def _undefined(key, dtype, numel):
     """A storage in the place of one of a file."""
     return _C.ops.empty(numel * dtype.itemsize, dtype=_C.uint8).untyped_storage()
+
+
+# ---- saving and loading ----
 
 
 def save(
@@ -116,7 +224,10 @@ def save(
     writer = _C._CheckpointWriter(f if is_path else f.write, archive or "archive")
     writer.add_objects(objects)
     for key, item in enumerate(saved.items):
-        writer.add_storage(str(key), _bytes_of_zeros(item) if _skips() else item)
+        if _skips():
+            writer.add_storage(str(key), _bytes_of_zeros(item), False)
+        else:
+            writer.add_storage(str(key), item)
     writer.finish()
     if not is_path and hasattr(f, "flush"):
         f.flush()
@@ -148,6 +259,7 @@ def load(
         FileNotFoundError: if there is none.
     """
     weights_only = weights_only is None or bool(weights_only)
+    mmap = config.load.mmap if mmap is None else mmap
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     is_path = isinstance(f, str | os.PathLike)
@@ -164,11 +276,8 @@ def load(
         with open(source, "rb") as stream:
             start = stream.read(4)
     else:
-        source = f.read()
-        if isinstance(source, str):
-            raise TypeError(
-                "torch.load reads files that are open in binary mode, this one gives text"
-            )
+        begin = f.tell() if hasattr(f, "tell") and hasattr(f, "seek") else None
+        source = _rest_of(f)
         start = bytes(source[:4])
     module = pickle if pickle_module is None else pickle_module
     if start != b"PK\x03\x04":
@@ -182,8 +291,14 @@ def load(
         if is_path:
             with open(source, "rb") as stream:
                 data = stream.read()
-        return _legacy_files.load(data, map_location, module, weights_only, pickle_load_args)
-    reader = _C._CheckpointReader(source, bool(mmap))
+        loaded, used = _legacy_files.load(
+            data, map_location, module, weights_only, pickle_load_args
+        )
+        if not is_path and begin is not None:
+            f.seek(begin + used)  # another one may follow
+        return loaded
+    shared = config.load.mmap_flags == MAP_SHARED
+    reader = _C._CheckpointReader(source, bool(mmap), shared, _is_big_endian())
     if reader.has_record("constants.pkl"):
         raise RuntimeError(
             "this is a TorchScript archive (from torch.jit.save): torch.load cannot load it"
@@ -194,3 +309,141 @@ def load(
         return SafeObjects(storages.load, encoding).read(objects)[0]
     unpickler = unsafe_unpickler(module, storages.load)
     return unpickler(io.BytesIO(objects), **pickle_load_args).load()
+
+
+def _rest_of(f: Any) -> Any:
+    """What follows in a file that is open for reading."""
+    if all(hasattr(f, name) for name in ("readinto", "seek", "tell")):
+        begin = f.tell()
+        end = f.seek(0, os.SEEK_END)
+        f.seek(begin)
+        data = memoryview(bytearray(max((end if end is not None else f.tell()) - begin, 0)))
+        at = 0
+        while at < len(data):
+            count = f.readinto(data[at:])
+            if not count:
+                break
+            at += count
+        return data[:at].obj if at == len(data) else bytes(data[:at])
+    data = f.read()
+    if isinstance(data, str):
+        raise TypeError("torch.load reads files that are open in binary mode, this one gives text")
+    return data
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """The names of functions and classes that a file mentions and `load` would refuse.
+
+    Args:
+        f: a path, or a file that is open for reading.
+
+    Raises:
+        ValueError: if it is a file in the old format, or of a program.
+    """
+    import pickletools
+
+    with _open_file_like(f, "rb") as stream:
+        if not _is_zipfile(stream):
+            raise ValueError("Expected input to be a checkpoint returned by torch.save")
+        reader = _C._CheckpointReader(_rest_of(stream), False)
+    if reader.has_record("constants.pkl"):
+        raise ValueError(
+            "Expected input to be a checkpoint returned by torch.save but got a torchscript "
+            "checkpoint"
+        )
+    named: dict[str, None] = {}
+    strings: list[str] = []
+    for operation, argument, _ in pickletools.genops(reader.record("data.pkl")):
+        if operation.name == "GLOBAL":
+            named[str(argument).replace(" ", ".", 1)] = None
+        elif operation.name == "STACK_GLOBAL" and len(strings) >= 2:
+            named[".".join(strings[-2:])] = None
+        elif isinstance(argument, str):
+            strings.append(argument)
+    return [name for name in named if not is_safe_global(name)]
+
+
+# ---- what else programs reach for ----
+
+
+@contextlib.contextmanager
+def mkdtemp() -> Iterator[str]:
+    """A folder that is gone after the `with` statement."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as path:
+        yield path
+
+
+def check_module_version_greater_or_equal(
+    module: Any, req_version_tuple: tuple[int, ...], error_if_malformed: bool = True
+) -> bool:
+    """Whether the version of a module is at least this one.
+
+    Args:
+        module: what has a `__version__`.
+        req_version_tuple: the numbers of the version.
+        error_if_malformed: raise where its version is no such numbers; otherwise it counts as new.
+    """
+    try:
+        parts = module.__version__.split(".")
+        have = tuple(type(want)(part) for want, part in zip(req_version_tuple, parts, strict=False))
+    except Exception as error:
+        message = f"'{module.__name__}' module version string is malformed '{module.__version__}'"
+        if error_if_malformed:
+            raise RuntimeError(message) from error
+        return True
+    return have >= req_version_tuple
+
+
+def normalize_storage_type(storage_type: Any) -> Any:
+    """The class of storages in main memory that has the name of another one."""
+    import rushlight
+
+    return getattr(rushlight, storage_type.__name__)
+
+
+def storage_to_tensor_type(storage: Any) -> Any:
+    """The class of tensors that lie on such a storage."""
+    import rushlight
+
+    return getattr(rushlight, storage.type().rpartition(".")[2].replace("Storage", "Tensor"))
+
+
+def _is_zipfile(f: Any) -> bool:
+    """Whether what follows in an open file begins as the archives of `save` do."""
+    begin = f.tell()
+    start = f.read(4)
+    f.seek(begin)
+    return bytes(start) == b"PK\x03\x04"
+
+
+@contextlib.contextmanager
+def _open_file_like(name_or_buffer: Any, mode: str) -> Iterator[Any]:
+    """A path opened, or an open file, which stays open."""
+    if isinstance(name_or_buffer, str | os.PathLike):
+        with open(name_or_buffer, mode) as stream:
+            yield stream
+    else:
+        wanted = "write" if "w" in mode else "read"
+        if not hasattr(name_or_buffer, wanted):
+            raise AttributeError(
+                f"expected a path or a file-like object with a '{wanted}' attribute"
+            )
+        yield name_or_buffer
+        if wanted == "write" and hasattr(name_or_buffer, "flush"):
+            name_or_buffer.flush()
+
+
+@contextlib.contextmanager
+def _open_zipfile_reader(name_or_buffer: Any) -> Iterator[Any]:
+    """The records of a file."""
+    yield _C.PyTorchFileReader(name_or_buffer)
+
+
+@contextlib.contextmanager
+def _open_zipfile_writer(name_or_buffer: Any) -> Iterator[Any]:
+    """Takes records into a file, which is ended behind the `with` statement."""
+    writer = _C.PyTorchFileWriter(name_or_buffer)
+    yield writer
+    writer.write_end_of_file()

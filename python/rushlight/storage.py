@@ -16,14 +16,40 @@ __all__ = ["TypedStorage", "UntypedStorage"]
 UntypedStorage = _C.UntypedStorage
 
 
-def warn_of_removal():
-    """Says that typed storages are on their way out, as in PyTorch."""
-    warnings.warn(
-        "TypedStorage is deprecated, as in PyTorch, which will remove it: "
-        "tensor.untyped_storage() gives the bytes.",
-        UserWarning,
-        stacklevel=3,
-    )
+_warns_always = False
+_has_warned = False
+
+
+def _warn_typed_storage_removal(stacklevel=2):
+    """Says once that typed storages are on their way out, as in PyTorch."""
+    global _has_warned
+    if _warns_always or not _has_warned:
+        _has_warned = True
+        warnings.warn(
+            "TypedStorage is deprecated, as in PyTorch, which will remove it: "
+            "tensor.untyped_storage() gives the bytes.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def _reset_warn_typed_storage_removal():
+    """Makes it say so once more."""
+    global _has_warned
+    _has_warned = False
+
+
+def _get_always_warn_typed_storage_removal():
+    """Whether it says so every time."""
+    return _warns_always
+
+
+def _set_always_warn_typed_storage_removal(always_warn):
+    """Makes it say so every time, or once."""
+    global _warns_always
+    if not isinstance(always_warn, bool):
+        raise TypeError(f"always_warn must be a bool, not {type(always_warn).__name__}")
+    _warns_always = always_warn
 
 
 class TypedStorage:
@@ -40,7 +66,7 @@ class TypedStorage:
     dtype: _C.dtype
 
     def __init__(self, *args, wrap_storage=None, dtype: Any = None, device: Device = None) -> None:
-        warn_of_removal()
+        _warn_typed_storage_removal()
         dtype = _C.ops.get_default_dtype() if dtype is None else dtype
         if len(args) > 1:
             raise RuntimeError(
@@ -283,6 +309,62 @@ def _add_conversions():
 
 
 _add_conversions()
+
+
+def set_tensor(tensor, source, offset, size, stride):
+    """`tensor.set_`: the tensor as a window on the memory of a tensor or storage."""
+    from rushlight import is_grad_enabled, no_grad
+
+    kinds = (_C.TensorBase, UntypedStorage, TypedStorage, type(None))
+    whole = offset is None and size is None and stride is None
+    if not isinstance(source, kinds) or not (whole or (source is not None and size is not None)):
+        raise TypeError(
+            "set_() received an invalid combination of arguments - it takes nothing, a tensor or "
+            "storage, or one with storage_offset, size and stride"
+        )
+    if tensor.requires_grad and tensor.is_leaf and is_grad_enabled():
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
+    if source is None:
+        source = _C.ops.empty(0, dtype=tensor.dtype, device=tensor.device)
+    dtype = None if isinstance(source, UntypedStorage) else source.dtype
+    if dtype not in (None, tensor.dtype):
+        if isinstance(source, TypedStorage):
+            raise RuntimeError(
+                f"Expected a Storage of type {tensor.dtype} or an UntypedStorage, but got type "
+                f"{dtype} for argument 1 'storage'"
+            )
+        raise RuntimeError(f"Could not set tensor of type {dtype} to a tensor of {tensor.dtype}")
+    if source.device != tensor.device:
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{tensor.device}" to a storage on '
+            f'different device "{source.device}".  This is no longer allowed; the devices must '
+            "match."
+        )
+    is_tensor = isinstance(source, _C.TensorBase)
+    untyped = source.untyped_storage() if is_tensor else source
+    untyped = untyped if isinstance(untyped, UntypedStorage) else untyped.untyped()
+    item = tensor.dtype.itemsize
+    if whole and is_tensor:
+        offset, size, stride = source.storage_offset(), source.size(), source.stride()
+    elif whole:
+        size = (untyped.nbytes() // item,)
+    offset = 0 if offset is None else offset
+    size = (size,) if isinstance(size, int) else tuple(size)
+    stride = (stride,) if isinstance(stride, int) else stride and tuple(stride)
+    if stride is None or len(stride) == 0:
+        stride = _C.ops.empty(size, device="meta").stride()
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if 0 not in size and len(size) == len(stride):
+        last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+        if (last + 1) * item > untyped.nbytes():
+            untyped.resize_((last + 1) * item)
+    with no_grad():
+        tensor.data = _C._tensor_on(untyped, tensor.dtype, offset, size, stride)
+    _C._increment_version(tensor)
+    return tensor
 
 
 class _StorageKind(type):

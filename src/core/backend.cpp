@@ -31,14 +31,27 @@ std::string own_folder() {
 
 std::string name_of(DeviceType type) { return Device(type).str(); }
 
+// Whether it is a name alone.
+bool is_name(DeviceType type) { return static_cast<int>(type) >= num_device_types; }
+
+[[noreturn]] void refuse(DeviceType type) {
+  std::string name = name_of(type);
+  for (char& c : name) {
+    c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  }
+  const bool is_missing_build = !is_name(type) || name == "XPU" || name == "MTIA";
+  if (is_missing_build) {
+    throw AssertionError(str("Torch not compiled with ", name, " enabled"));
+  }
+  throw NotImplementedError(
+      str("Could not run 'aten::empty.memory_format' with arguments from the '", name,
+          "' backend: PyTorch is not linked with support for ", name_of(type), " devices"));
+}
+
 const Backend& load(DeviceType type) {
   const std::string path = backend_path(type);
   if (path.empty()) {
-    std::string name = name_of(type);
-    for (char& c : name) {
-      c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-    }
-    throw AssertionError(str("Torch not compiled with ", name, " enabled"));
+    refuse(type);
   }
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   RL_CHECK(library != nullptr, "could not load ", path, ": ", dlerror());
@@ -61,7 +74,7 @@ void know(DeviceType type, const Backend& backend) {
 }  // namespace
 
 std::string backend_path(DeviceType type) {
-  if (type == kCPU || type == kMeta) {
+  if (type == kCPU || type == kMeta || is_name(type)) {
     return "";
   }
   const std::string path = own_folder() + "/librushlight_" + name_of(type) + ".so";
@@ -69,6 +82,9 @@ std::string backend_path(DeviceType type) {
 }
 
 const Backend* loaded_backend(DeviceType type) noexcept {
+  if (is_name(type)) {
+    return nullptr;
+  }
   return backends[static_cast<int>(type)].load(std::memory_order_acquire);
 }
 
@@ -87,8 +103,8 @@ const Backend& backend_of(DeviceType type) {
 
 void add_backend(DeviceType type, const Backend& backend) {
   const std::lock_guard<std::mutex> lock(loading);
-  RL_CHECK(type != kCPU && type != kMeta && loaded_backend(type) == nullptr, Device(type),
-           " is there already");
+  RL_CHECK(type != kCPU && type != kMeta && !is_name(type) && loaded_backend(type) == nullptr,
+           Device(type), " is there already, or only a name");
   know(type, backend);
 }
 

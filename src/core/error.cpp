@@ -1,6 +1,7 @@
 // Key functions of the error types, warnings, and the number formatting behind str().
 #include <rushlight/error.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cmath>
@@ -154,20 +155,32 @@ void Scalar::check_fits(ScalarType t) const {
 
 // ---- devices ----
 
+namespace {
+
+// In the order of DeviceType; those after its enumerators are names alone: what wants memory there
+// is refused (backend_of).
+constexpr std::string_view device_names[] = {
+    "cpu", "cuda", "meta", "ipu", "xpu",  "mkldnn", "opengl", "opencl", "ideep", "hip",
+    "ve",  "fpga", "maia", "xla", "lazy", "vulkan", "mps",    "hpu",    "mtia",  "privateuseone",
+};
+
+}  // namespace
+
 Device::Device(std::string_view text) : type_(kCPU), index_(-1) {
   const auto fail = [&] { throw Error(rushlight::str("Invalid device string: '", text, "'")); };
   const size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
-  if (kind == "cpu") {
-    type_ = kCPU;
-  } else if (kind == "cuda") {
-    type_ = kCUDA;
-  } else if (kind == "meta") {
-    type_ = kMeta;
-  } else {
-    throw Error(rushlight::str(
-        "Expected one of cpu, cuda, meta device type at start of device string: ", text));
+  const auto* const found = std::find(std::begin(device_names), std::end(device_names), kind);
+  if (found == std::end(device_names)) {
+    std::string names;
+    for (const std::string_view name : device_names) {
+      names += names.empty() ? "" : ", ";
+      names += name;
+    }
+    throw Error(rushlight::str("Expected one of ", names,
+                               " device type at start of device string: ", text));
   }
+  type_ = static_cast<DeviceType>(found - std::begin(device_names));
   if (colon != std::string_view::npos) {
     const std::string_view number = text.substr(colon + 1);
     int value = -1;
@@ -182,8 +195,7 @@ Device::Device(std::string_view text) : type_(kCPU), index_(-1) {
 }
 
 std::string Device::str() const {
-  const char* const names[] = {"cpu", "cuda", "meta"};
-  std::string out = names[static_cast<int>(type_)];
+  std::string out(device_names[static_cast<int>(type_)]);
   if (has_index()) {
     rushlight::append(out, ':');
     rushlight::append(out, static_cast<int>(index_));

@@ -83,7 +83,9 @@ class Only {
 
 }  // namespace
 
-bool is_available(DeviceType device) { return device != kMeta; }
+bool is_available(DeviceType device) {
+  return device != kMeta && static_cast<int>(device) < num_device_types;
+}
 
 void set_enabled(DeviceType device, bool enabled) {
   check_available(device);

@@ -311,6 +311,22 @@ RL_CONV(2)
 RL_CONV(3)
 #undef RL_CONV
 
+Tensor _convolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                    IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
+                    IntArrayRef output_padding, int64_t groups, bool /*benchmark*/,
+                    bool /*deterministic*/, bool /*cudnn_enabled*/, bool /*allow_tf32*/) {
+  return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,
+                     groups);
+}
+
+Tensor _convolution_deprecated(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                               IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                               bool transposed, IntArrayRef output_padding, int64_t groups,
+                               bool /*benchmark*/, bool /*deterministic*/, bool /*cudnn_enabled*/) {
+  return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,
+                     groups);
+}
+
 Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad) {
   RL_CHECK(self.dim() == 3 && weight.dim() == 3,
            "conv_tbc expects an input and a weight of 3 dimensions");

@@ -248,6 +248,12 @@ void init_nn_module(PyObject* module) {
   call_with_hooks = Py_NewRef(Py_None);
   note_error = Py_NewRef(Py_None);
   base_type = reinterpret_cast<PyTypeObject*>(check(PyType_FromSpec(&spec)));
+  // Subclasses with a __getattr__ of their own look with object's __getattribute__ first, so that
+  // theirs is asked for what stands in a table.
+  if (PyDict_DelItem(base_type->tp_dict, names.getattribute) != 0) {
+    throw PythonError();
+  }
+  PyType_Modified(base_type);
   add(module, "_ModuleBase", reinterpret_cast<PyObject*>(base_type));
   check(PyModule_AddFunctions(module, functions));
 }

@@ -198,18 +198,20 @@ PyObject* new_reader(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded_file([&] {
     PyObject* from = nullptr;
     int map = 0;
-    if (!PyArg_ParseTuple(args, "Op:_CheckpointReader", &from, &map)) {
+    int shared = 0;
+    int big_endian = 0;
+    if (!PyArg_ParseTuple(args, "Op|pp:_CheckpointReader", &from, &map, &shared, &big_endian)) {
       throw PythonError();
     }
     std::shared_ptr<Source> source;
     if (PyUnicode_Check(from)) {
       const Object path = Object::check(PyUnicode_EncodeFSDefault(from));
-      source = open_source(PyBytes_AS_STRING(path.get()), map != 0);
+      source = open_source(PyBytes_AS_STRING(path.get()), map != 0, shared != 0);
     } else {
       source = source_of_buffer(from);
       map = 0;  // the bytes may not be written to
     }
-    auto reader = std::make_unique<CheckpointReader>(std::move(source), map != 0);
+    auto reader = std::make_unique<CheckpointReader>(std::move(source), map != 0, big_endian != 0);
     PyObject* self = check(type->tp_alloc(type, 0));
     reinterpret_cast<ReaderObject*>(self)->reader = reader.release();
     return self;
@@ -275,7 +277,7 @@ PyTypeObject reader_type = {
     .tp_basicsize = sizeof(ReaderObject),
     .tp_dealloc = delete_reader,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "_CheckpointReader(path or bytes, map): a .pt container.",
+    .tp_doc = "_CheckpointReader(path or bytes, map, shared, big_endian): a .pt container.",
     .tp_methods = reader_methods,
     .tp_new = new_reader,
 };
@@ -355,7 +357,8 @@ PyObject* writer_storage(PyObject* self, PyObject* args) {
   return guarded_file([&] {
     PyObject* key = nullptr;
     PyObject* object = nullptr;
-    if (!PyArg_ParseTuple(args, "UO:add_storage", &key, &object)) {
+    int checked = 1;
+    if (!PyArg_ParseTuple(args, "UO|p:add_storage", &key, &object, &checked)) {
       throw PythonError();
     }
     const Storage storage = unwrap_storage(object);
@@ -363,7 +366,7 @@ PyObject* writer_storage(PyObject* self, PyObject* args) {
     Writer& w = writer_of(self);
     {
       const WithoutGil free(w.file != nullptr);
-      w.writer->add_storage(name, storage);
+      w.writer->add_storage(name, storage, checked != 0);
     }
     return Py_NewRef(Py_None);
   });
@@ -386,7 +389,7 @@ PyObject* writer_finish(PyObject* self, PyObject*) {
 
 PyMethodDef writer_methods[] = {
     {"add_objects", writer_objects, METH_O, "Writes the pickle; comes first."},
-    {"add_storage", writer_storage, METH_VARARGS, "add_storage(key, storage)"},
+    {"add_storage", writer_storage, METH_VARARGS, "add_storage(key, storage, checked=True)"},
     {"finish", writer_finish, METH_NOARGS, "Writes the directory; a file then takes its place."},
     {},
 };

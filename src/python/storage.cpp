@@ -59,6 +59,11 @@ PyObject* nbytes(PyObject* self, PyObject*) {
 PyObject* address(PyObject* self, PyObject*) {
   return PyLong_FromVoidPtr(storage_of(self)->data());
 }
+// sys.getsizeof counts the bytes below.
+PyObject* size_of(PyObject* self, PyObject*) {
+  return PyLong_FromSize_t(static_cast<size_t>(Py_TYPE(self)->tp_basicsize) +
+                           storage_of(self)->nbytes());
+}
 PyObject* resizable(PyObject* self, PyObject*) {
   return PyBool_FromLong(storage_of(self)->resizable());
 }
@@ -340,6 +345,7 @@ PyMethodDef methods[] = {
     {"nbytes", nbytes, METH_NOARGS, "The number of bytes."},
     {"size", nbytes, METH_NOARGS, "The number of bytes."},
     {"data_ptr", address, METH_NOARGS, "The address of the first byte."},
+    {"__sizeof__", size_of, METH_NOARGS, "The size of the object and of its bytes."},
     {"resizable", resizable, METH_NOARGS, "Whether resize_ works."},
     {"resize_", resize, METH_O, "Grows the memory, keeping what it holds."},
     {"tolist", tolist, METH_NOARGS, "The bytes as a list of ints."},

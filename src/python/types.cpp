@@ -115,7 +115,6 @@ PyObject* cpu;  // the one that nearly every tensor has
 thread_local std::optional<Device> default_device_;
 
 Device device_of(PyObject* o) { return reinterpret_cast<DeviceObject*>(o)->value; }
-constexpr const char* device_names[] = {"cpu", "cuda", "meta"};
 
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
@@ -156,17 +155,17 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
 }
 PyObject* device_repr(PyObject* self) {
   const Device d = device_of(self);
-  const char* type = device_names[static_cast<int>(d.type())];
+  const std::string type = Device(d.type()).str();
   if (d.has_index()) {
-    return PyUnicode_FromFormat("device(type='%s', index=%d)", type, d.index());
+    return PyUnicode_FromFormat("device(type='%s', index=%d)", type.c_str(), d.index());
   }
-  return PyUnicode_FromFormat("device(type='%s')", type);
+  return PyUnicode_FromFormat("device(type='%s')", type.c_str());
 }
 PyObject* device_str(PyObject* self) {
   return guarded([&] { return text(device_of(self).str()).release(); });
 }
 PyObject* device_type_name(PyObject* self, void*) {
-  return PyUnicode_InternFromString(device_names[static_cast<int>(device_of(self).type())]);
+  return PyUnicode_InternFromString(Device(device_of(self).type()).str().c_str());
 }
 PyObject* device_index(PyObject* self, void*) {
   const Device d = device_of(self);
@@ -187,10 +186,10 @@ PyObject* device_compare(PyObject* a, PyObject* b, int op) {
 }
 PyObject* device_reduce(PyObject* self, PyObject*) {
   const Device d = device_of(self);
-  const char* type = device_names[static_cast<int>(d.type())];
+  const std::string type = Device(d.type()).str();
   auto* cls = reinterpret_cast<PyObject*>(&device_type);
-  return d.has_index() ? Py_BuildValue("O(si)", cls, type, d.index())
-                       : Py_BuildValue("O(s)", cls, type);
+  return d.has_index() ? Py_BuildValue("O(si)", cls, type.c_str(), d.index())
+                       : Py_BuildValue("O(s)", cls, type.c_str());
 }
 
 // `with torch.device("meta"):` makes it the default inside.
@@ -234,7 +233,7 @@ PyMethodDef device_methods[] = {
     {},
 };
 PyGetSetDef device_getset[] = {
-    {"type", device_type_name, nullptr, "\"cpu\", \"cuda\" or \"meta\".", nullptr},
+    {"type", device_type_name, nullptr, "Its kind: \"cpu\", \"cuda\", \"meta\" ...", nullptr},
     {"index", device_index, nullptr, "Its number, or None.", nullptr},
     {},
 };

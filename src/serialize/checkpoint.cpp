@@ -96,8 +96,8 @@ void fill(const Storage& storage, ScalarType dtype, const void* data, size_t n) 
   }
 }
 
-CheckpointReader::CheckpointReader(std::shared_ptr<Source> source, bool in_place)
-    : zip_(std::move(source)), in_place_(in_place) {
+CheckpointReader::CheckpointReader(std::shared_ptr<Source> source, bool in_place, bool big_endian)
+    : zip_(std::move(source)), in_place_(in_place), swap_(big_endian) {
   RL_CHECK(!zip_.entries().empty(), "PytorchStreamReader failed reading zip archive: it is empty");
   const std::string& first = zip_.entries()[0].name;
   const size_t slash = first.find('/');
@@ -181,9 +181,9 @@ void CheckpointWriter::add_objects(const std::string& pickle) {
   note("byteorder", "little");
 }
 
-void CheckpointWriter::add_storage(const std::string& key, const Storage& storage) {
+void CheckpointWriter::add_storage(const std::string& key, const Storage& storage, bool checked) {
   RL_CHECK(!storage->device().is_meta(), "meta tensors have no data to save");
-  zip_.add(archive_ + "data/" + key, storage->data(), storage->nbytes());
+  zip_.add(archive_ + "data/" + key, storage->data(), storage->nbytes(), checked);
 }
 
 void CheckpointWriter::finish() {

@@ -31,8 +31,8 @@ RL_API void fill(const Storage& storage, ScalarType dtype, const void* data, siz
 class RL_API CheckpointReader {
  public:
   // `in_place`: tensors use the source's memory, which must then be writable, instead of copies of
-  // it.
-  CheckpointReader(std::shared_ptr<Source> source, bool in_place);
+  // it. `big_endian`: of files that do not say so themselves.
+  CheckpointReader(std::shared_ptr<Source> source, bool in_place, bool big_endian = false);
   // Names without the archive's own.
   bool has_record(const std::string& name) const;
   std::string record(const std::string& name) const;
@@ -55,7 +55,8 @@ class RL_API CheckpointWriter {
   CheckpointWriter(Sink& sink, const std::string& archive);
   // The pickle comes first, then the storages; finish() adds the rest.
   void add_objects(const std::string& pickle);
-  void add_storage(const std::string& key, const Storage& storage);
+  // Without `checked` the file says no checksum, for bytes that others fill in.
+  void add_storage(const std::string& key, const Storage& storage, bool checked = true);
   void finish();
 
  private:

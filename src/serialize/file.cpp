@@ -25,8 +25,8 @@ constexpr size_t most_waiting = size_t{1} << 18;
 
 class File : public Source {
  public:
-  explicit File(const std::string& path)
-      : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit File(const std::string& path, int access = O_RDONLY)
+      : path_(path), fd_(open(path.c_str(), access | O_CLOEXEC)) {
     struct stat info{};
     if (fd_ < 0 || fstat(fd_, &info) != 0 || S_ISDIR(info.st_mode)) {
       const int code = fd_ >= 0 && S_ISDIR(info.st_mode) ? EISDIR : errno;
@@ -67,11 +67,12 @@ class File : public Source {
 
 class MappedFile : public File {
  public:
-  explicit MappedFile(const std::string& path) : File(path) {
+  MappedFile(const std::string& path, bool shared) : File(path, shared ? O_RDWR : O_RDONLY) {
     if (size_ == 0) {
       return;
     }
-    void* p = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd_, 0);
+    void* p =
+        mmap(nullptr, size_, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, fd_, 0);
     if (p == MAP_FAILED) {
       throw FileError(errno, path);
     }
@@ -121,9 +122,9 @@ void Source::read(uint64_t offset, void* to, size_t n) const {
   }
 }
 
-std::shared_ptr<Source> open_source(const std::string& path, bool map) {
+std::shared_ptr<Source> open_source(const std::string& path, bool map, bool shared) {
   if (map) {
-    return std::make_shared<MappedFile>(path);
+    return std::make_shared<MappedFile>(path, shared);
   }
   return std::make_shared<File>(path);
 }

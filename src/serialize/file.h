@@ -40,9 +40,10 @@ class RL_API Source {
   const char* mapped_ = nullptr;
 };
 
-// FileError where it cannot be opened. `map`: bytes are mapped, privately and writable, instead of
-// being read; a file that others cut short meanwhile then ends the process.
-RL_API std::shared_ptr<Source> open_source(const std::string& path, bool map);
+// FileError where it cannot be opened. `map`: bytes are mapped and writable instead of being read,
+// privately or, with `shared`, so that what is written goes into the file; a file that others cut
+// short meanwhile then ends the process.
+RL_API std::shared_ptr<Source> open_source(const std::string& path, bool map, bool shared = false);
 // `owner` keeps the bytes alive.
 RL_API std::shared_ptr<Source> memory_source(const void* data, size_t n,
                                              std::shared_ptr<void> owner);

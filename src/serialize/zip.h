@@ -46,7 +46,7 @@ class RL_API ZipWriter {
  public:
   explicit ZipWriter(Sink& sink) : sink_(sink) {}
   // Names must differ and be shorter than 64 KiB.
-  void add(const std::string& name, const void* data, size_t n);
+  void add(const std::string& name, const void* data, size_t n, bool checked = true);
   // Writes the directory; nothing may follow.
   void finish();
 

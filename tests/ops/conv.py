@@ -12,6 +12,10 @@ SAMPLES = {
         *(f"{_G2}, 2, 2, 2, 2", "x(4, 7, 8), x(6, 4, 3, 3)", "x(2, 3, 5, 6), x(4, 3, 1, 1), x(4)", "x(0, 4, 7, 8), x(6, 4, 3, 3)"),
         *("x(2, 6, 9, 9), x(6, 1, 3, 3), x(6), 1, 1, 1, 6", "x(3, 20, 6, 7), x(18, 20, 2, 3)", "x(1, 2, 5, 40), x(3, 2, 3, 3), x(3), 3, 1"),
     ],
+    "_convolution": ["x(1, 1, 4, 4), x(2, 1, 2, 2), x(2), (2, 2), (1, 1), (1, 1), False, (0, 0), 1, False, False, True, True",
+                     f"{_T2}, (2, 2), (1, 1), (1, 1), True, (1, 0), 1, False, False, True, True"],
+    "_convolution.deprecated": ["x(1, 1, 4, 4), x(2, 1, 2, 2), x(2), (2, 2), (1, 1), (1, 1), False, (0, 0), 1, False, False, True",
+                                f"{_T2}, (2, 2), (1, 1), (1, 1), True, (1, 0), 1, False, False, True"],
     "conv2d.padding": ["x(1, 1, 4, 3), x(2, 1, 2, 2), x(2), 1, 'same'", f"{_C2}, 1, 'same'", f"{_C2}, 2, 'valid'", "x(2, 4, 7, 8), x(6, 4, 2, 4), x(6), 1, 'same', 2"],
     "conv3d": ["x(1, 1, 2, 3, 3), x(1, 1, 2, 2, 2), x(1), 1, 1", "x(2, 3, 4, 5, 6), x(4, 3, 2, 3, 3), x(4)", "x(2, 4, 4, 5, 6), x(4, 2, 2, 2, 3), x(4), 2, 1, 1, 2"],
     "conv_transpose1d": ["x(2, 3, 5), x(3, 4, 3), x(4)", "x(3, 5), x(3, 4, 3), x(4), 2, 1, 1"],
@@ -31,6 +35,8 @@ _GEOMETRY = "stride, padding, dilation, groups"
 REFERENCES = {
     "convolution": "conv_transposed(input, weight, bias, stride, padding, output_padding, groups, dilation) if transposed else"
     f" convolved(input, weight, bias, {_GEOMETRY})",
+    **dict.fromkeys(("_convolution", "_convolution.deprecated"), "conv_transposed(input, weight, bias, stride, padding,"
+    f" output_padding, groups, dilation) if transposed else convolved(input, weight, bias, {_GEOMETRY})"),
     **{f"conv{n}d{kind}": f"convolved(input, weight, bias, {_GEOMETRY})" for n in (1, 2, 3) for kind in ("", ".padding")},
     **{f"conv_transpose{n}d": "conv_transposed(input, weight, bias, stride, padding, output_padding, groups, dilation)" for n in (1, 2, 3)},
     "conv_tbc": "np.moveaxis(convolved(np.moveaxis(self, 0, -1), np.transpose(weight, (2, 1, 0)), bias, 1, pad), -1, 0)",

@@ -419,3 +419,24 @@ def test_interpolation_with_a_strange_scale(mode, scale, antialias):
 def test_keys_of_parameter_dicts_are_strings():
     with pytest.raises(TypeError, match="cannot be used as a key as it is not a string"):
         torch.nn.ParameterDict({1: torch.ones(1)})
+
+
+def test_a_subclass_is_asked_for_what_modules_own():
+    asked = []
+
+    class Asked(Net):
+        def __getattr__(self, name):
+            asked.append(name)
+            return super().__getattr__(name)
+
+    class Below(Asked):
+        pass
+
+    for kind in (Asked, Below):
+        net = kind()
+        asked.clear()
+        assert net.first is net._modules["first"] and net.mean is net._buffers["mean"]
+        assert net.first.weight is not None and net.training
+        assert asked == ["first", "mean", "first"]
+        with pytest.raises(AttributeError, match="no attribute 'third'"):
+            _ = net.third

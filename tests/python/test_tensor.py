@@ -424,6 +424,7 @@ def test_storage():
 
 def test_typed_storage_counts_elements():
     t = torch.arange(6.0)
+    torch.storage._reset_warn_typed_storage_removal()
     with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
         s = t[2:].storage()
     assert isinstance(s, torch.TypedStorage) and torch.is_storage(s)
@@ -445,6 +446,7 @@ def test_typed_storage_counts_elements():
 
 
 def test_typed_storages_are_converted_and_copied():
+    torch.storage._reset_warn_typed_storage_removal()  # said once
     with pytest.warns(UserWarning, match="deprecated"):
         s = torch.FloatStorage([1, 2, 3])
         assert torch.LongStorage(2).dtype is torch.int64

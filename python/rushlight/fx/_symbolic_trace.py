@@ -480,7 +480,7 @@ class Tracer(TracerBase):
     def _patch_modules(self, patcher: _Patcher) -> None:
         """Lets this tracer see calls of modules, and reads of what they own."""
         call: Any = nn.Module.__call__
-        read: Any = nn.Module.__getattribute__
+        read: Any = nn.Module.__getattr__
         cache: dict[str, Any] = {}
         busy = False
 
@@ -496,8 +496,8 @@ class Tracer(TracerBase):
         def module_read(mod: Any, name: str) -> Any:
             nonlocal busy
             value = read(mod, name)
-            # Only what is in the tables of a module; and the tracer's own reads are plain.
-            if busy or not isinstance(value, Tensor | nn.Module) or name in read(mod, "__dict__"):
+            # The tracer's own reads are plain.
+            if busy or not isinstance(value, Tensor | nn.Module):
                 return value
             busy = True
             try:
@@ -506,7 +506,7 @@ class Tracer(TracerBase):
                 busy = False
 
         patcher.method(nn.Module, "__call__", module_call)
-        patcher.method(nn.Module, "__getattribute__", module_read)
+        patcher.method(nn.Module, "__getattr__", module_read)
 
 
 # Where the layers are; classes tell PyTorch's names under the alias.

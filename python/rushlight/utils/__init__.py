@@ -19,13 +19,14 @@ if TYPE_CHECKING:
         flop_counter,
         hooks,
         model_zoo,
+        serialization,
         tensorboard,
     )
 else:
     __getattr__, __dir__ = lazy(
         __name__,
         "_foreach_utils _python_dispatch _pytree benchmark checkpoint collect_env data "
-        "deterministic dlpack flop_counter hooks model_zoo tensorboard",
+        "deterministic dlpack flop_counter hooks model_zoo serialization tensorboard",
     )
 
 # Where CMake finds the package: CMAKE_PREFIX_PATH for `find_package(rushlight)`.

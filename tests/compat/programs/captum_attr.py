@@ -1,6 +1,7 @@
 """Attributions of a small network."""
 # packages: captum
 
+import numpy
 import torch
 from captum import attr
 from shown import show
@@ -34,6 +35,7 @@ for make in (
     attr.FeaturePermutation,
 ):
     torch.manual_seed(1)
+    numpy.random.seed(1)  # GradientShap draws with it
     options = {}
     if make is attr.Occlusion:
         options = dict(sliding_window_shapes=(1, 3, 3))

@@ -8,6 +8,7 @@ from whisper.model import ModelDimensions, Whisper
 
 torch.manual_seed(0)
 model = Whisper(ModelDimensions(80, 1500, 32, 2, 1, 51865, 64, 32, 2, 1)).eval()
+torch.nn.init.normal_(model.decoder.positional_embedding)  # it is made of memory as it is
 audio = torch.sin(torch.arange(16000 * 2) / 20.0)
 mel = whisper.log_mel_spectrogram(whisper.pad_or_trim(audio))
 show("mel", mel)

@@ -1,0 +1,3 @@
+"""Settings of `save` and `load`."""
+
+from . import config as config
