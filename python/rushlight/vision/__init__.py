@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from . import models as models
     from . import ops as ops
     from . import transforms as transforms
+    from . import tv_tensors as tv_tensors
     from . import utils as utils
 else:
-    __getattr__, __dir__ = lazy(__name__, "datasets io models ops transforms utils")
+    __getattr__, __dir__ = lazy(__name__, "datasets io models ops transforms tv_tensors utils")
 
 _backend = "PIL"
 

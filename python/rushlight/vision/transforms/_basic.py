@@ -11,6 +11,7 @@ from rushlight import Tensor, nn
 
 from . import functional as F
 from ._drawn import happens, size_of
+from ._measures import check_padding
 from ._modes import InterpolationMode, as_mode
 
 
@@ -312,7 +313,7 @@ class Pad(Shown):
 
     def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> None:
         super().__init__()
-        F.check_padding(padding, padding_mode)
+        check_padding(padding, padding_mode)
         if not isinstance(fill, int | float | str | tuple | list):
             raise TypeError("Got inappropriate fill arg")
         self.padding = padding

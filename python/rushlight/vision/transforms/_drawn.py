@@ -13,6 +13,7 @@ import rushlight
 from rushlight import Tensor
 
 from . import functional as F
+from ._measures import two
 
 
 def uniform(low: float, high: float) -> float:
@@ -52,7 +53,7 @@ def angles(value: Any, name: str, lengths: tuple[int, ...] = (2,)) -> list[float
 
 def size_of(value: Any) -> tuple[int, int]:
     """(height, width) from one number, a list of one, or both."""
-    height, width = F._two(value)
+    height, width = two(value)
     return height, width
 
 

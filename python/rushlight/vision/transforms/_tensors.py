@@ -80,8 +80,13 @@ def _three(img: Tensor) -> Sequence[int]:
 
 
 def resize(
-    img: Tensor, size: Sequence[int], interpolation: InterpolationMode, antialias: Any
+    img: Tensor,
+    size: Sequence[int],
+    interpolation: InterpolationMode,
+    antialias: Any,
+    whole: bool = False,
 ) -> Tensor:
+    """`whole`: bytes are mixed by whole numbers, else as float32 and rounded."""
     check(img)
     smooth = interpolation in (InterpolationMode.BILINEAR, InterpolationMode.BICUBIC)
     exact = (InterpolationMode.NEAREST, InterpolationMode.NEAREST_EXACT)
@@ -100,7 +105,7 @@ def resize(
             out = out.clamp(0, 255)
         return out
 
-    return _as_batch(img, compute)
+    return _as_batch(img, compute, (*_FLOATS, rushlight.uint8) if whole else _FLOATS)
 
 
 def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Tensor:
@@ -142,11 +147,15 @@ def pad(img: Tensor, sides: Sequence[int], fill: Any, mode: str) -> Tensor:
         h, w = img.shape[-2:]
         rows = _mirrored(h, top, bottom, img.device)
         return img[..., rows[:, None], _mirrored(w, left, right, img.device)[None]]
-    if isinstance(fill, list | tuple):
-        if len(fill) != 1:
-            raise ValueError(f"Argument fill should be a number for tensors, but got {fill}")
+    if isinstance(fill, list | tuple) and len(fill) == 1:
         fill = fill[0]
     around = [left, right, top, bottom]
+    if isinstance(fill, list | tuple):
+        if mode != "constant":
+            raise ValueError(f"Padding mode '{mode}' is not supported if fill is not scalar")
+        colour = rushlight.tensor(fill, device=img.device).to(img.dtype).view(-1, 1, 1)
+        outside = F.pad(rushlight.zeros(img.shape[-2:], device=img.device), around, value=1.0)
+        return rushlight.where(outside.bool(), colour, F.pad(img, around))
     if mode == "constant":
         return F.pad(img, around, value=float(fill or 0))
     way = "replicate" if mode == "edge" else mode
@@ -222,7 +231,7 @@ def affine(img: Tensor, matrix: Sequence[float], interpolation: Any, fill: Any) 
     return _sample(img, _affine_grid(img, matrix, w, h), interpolation, fill)
 
 
-def _expanded(matrix: Sequence[float], width: int, height: int) -> tuple[int, int]:
+def expanded(matrix: Sequence[float], width: int, height: int) -> tuple[int, int]:
     """The width and height that hold all of a turned image."""
     x, y = 0.5 * width, 0.5 * height
     corners = rushlight.tensor([[-x, -y, 1.0], [-x, y, 1.0], [x, y, 1.0], [x, -y, 1.0]])
@@ -241,7 +250,7 @@ def rotate(
 ) -> Tensor:
     check(img)
     h, w = img.shape[-2:]
-    width, height = _expanded(matrix, w, h) if expand else (w, h)
+    width, height = expanded(matrix, w, h) if expand else (w, h)
     return _sample(img, _affine_grid(img, matrix, width, height), interpolation, fill)
 
 
@@ -259,13 +268,16 @@ def perspective(
     return _sample(img, (over / under - 1.0).view(1, h, w, 2), interpolation, fill)
 
 
-def elastic_transform(img: Tensor, displacement: Tensor, interpolation: Any, fill: Any) -> Tensor:
-    check(img)
-    h, w = img.shape[-2:]
-    dtype, device = displacement.dtype, displacement.device
+def identity_grid(h: int, w: int, dtype: Any, device: Any) -> Tensor:
+    """The grid, (1, h, w, 2), of an image's own pixels."""
     y = rushlight.linspace((1 - h) / h, (h - 1) / h, h, dtype=dtype, device=device)
     x = rushlight.linspace((1 - w) / w, (w - 1) / w, w, dtype=dtype, device=device)
-    grid = rushlight.stack(rushlight.meshgrid(x, y, indexing="xy"), -1).unsqueeze(0)
+    return rushlight.stack(rushlight.meshgrid(x, y, indexing="xy"), -1).unsqueeze(0)
+
+
+def elastic_transform(img: Tensor, displacement: Tensor, interpolation: Any, fill: Any) -> Tensor:
+    check(img)
+    grid = identity_grid(*img.shape[-2:], displacement.dtype, displacement.device)
     moved = (grid + displacement).to(img.device, _compute_dtype(img))
     return _sample(img, moved, interpolation, fill)
 

@@ -7,12 +7,10 @@ anything else.
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Sequence
 from typing import Any
 
-import rushlight
 from rushlight import Tensor
 
 from . import _pictures, _tensors
@@ -24,6 +22,18 @@ from ._conversions import (
     to_pil_image,
     to_tensor,
     want_tensor,
+)
+from ._measures import (
+    check_affine,
+    check_displacement,
+    check_padding,
+    check_turn,
+    inverse_affine,
+    middle,
+    perspective_coefficients,
+    resized_size,
+    sides_of,
+    two,
 )
 from ._modes import InterpolationMode, as_mode
 
@@ -100,24 +110,6 @@ def get_image_num_channels(img: Any) -> int:
 # ---- sizes and places ----
 
 
-def _resized(image: Sequence[int], size: Sequence[int], max_size: int | None) -> list[int]:
-    """Height and width that a resize gives an image of some height and width."""
-    if len(size) == 2:
-        return list(size)
-    height, width = image
-    short, long = min(image), max(image)
-    new_short, new_long = size[0], int(size[0] * long / short)
-    if max_size is not None:
-        if max_size <= size[0]:
-            raise ValueError(
-                f"max_size = {max_size} must be strictly greater than the requested size for the "
-                f"smaller edge size = {size}"
-            )
-        if new_long > max_size:
-            new_short, new_long = int(max_size * new_short / new_long), max_size
-    return [new_long, new_short] if width <= height else [new_short, new_long]
-
-
 def resize(
     img: Any,
     size: int | Sequence[int],
@@ -136,36 +128,14 @@ def resize(
             always are.
     """
     interpolation = as_mode(interpolation)
-    if isinstance(size, list | tuple):
-        if len(size) not in (1, 2):
-            raise ValueError(
-                f"Size must be an int or a 1 or 2 element tuple/list, not a {len(size)} element "
-                "tuple/list"
-            )
-        if max_size is not None and len(size) != 1:
-            raise ValueError(
-                "max_size should only be passed if size specifies the length of the smaller edge, "
-                "i.e. size should be an int or a sequence of length 1."
-            )
-    sizes = [size] if isinstance(size, int) else list(size)
-    have = get_dimensions(img)[1:]
-    wanted = _resized(have, sizes, max_size)
-    return img if have == wanted else _place(img).resize(img, wanted, interpolation, antialias)
-
-
-def check_padding(padding: Any, padding_mode: Any) -> None:
-    """TypeError or ValueError unless `pad` takes them."""
-    if not isinstance(padding, numbers.Number | tuple | list):
-        raise TypeError("Got inappropriate padding arg")
-    if not isinstance(padding_mode, str):
-        raise TypeError("Got inappropriate padding_mode arg")
-    if isinstance(padding, tuple | list) and len(padding) not in (1, 2, 4):
+    if isinstance(size, list | tuple) and len(size) not in (1, 2):
         raise ValueError(
-            f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(padding)} element "
-            "tuple"
+            f"Size must be an int or a 1 or 2 element tuple/list, not a {len(size)} element "
+            "tuple/list"
         )
-    if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
-        raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
+    have = get_dimensions(img)[1:]
+    wanted = resized_size(have, size, max_size)
+    return img if have == wanted else _place(img).resize(img, wanted, interpolation, antialias)
 
 
 def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
@@ -182,9 +152,9 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
     check_padding(padding, padding_mode)
     if not isinstance(fill, numbers.Number | str | tuple | list) and fill is not None:
         raise TypeError("Got inappropriate fill arg")
-    sides = list(padding) if isinstance(padding, tuple | list) else [padding]
-    sides *= 4 // len(sides)
-    return _place(img).pad(img, sides, fill, padding_mode)
+    if isinstance(img, Tensor) and isinstance(fill, list | tuple) and len(fill) != 1:
+        raise ValueError(f"Argument fill should be a number for tensors, but got {fill}")
+    return _place(img).pad(img, sides_of(padding), fill, padding_mode)
 
 
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
@@ -192,19 +162,9 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
     return _place(img).crop(img, top, left, height, width)
 
 
-def _two(size: Any, message: str = "Please provide only two dimensions (h, w) for size.") -> tuple:
-    """Height and width: two numbers as they are, one for both. ValueError for more."""
-    if isinstance(size, numbers.Number):
-        return int(size), int(size)  # type: ignore[call-overload]
-    size = tuple(size) * (2 if len(size) == 1 else 1)
-    if len(size) != 2:
-        raise ValueError(message)
-    return size
-
-
 def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
     """The middle of the image, with zeros around it where it is smaller than (height, width)."""
-    height, width = _two(output_size)
+    height, width = two(output_size)
     _, h, w = get_dimensions(img)
     if width > w or height > h:
         more, below = max(width - w, 0), max(height - h, 0)
@@ -212,7 +172,7 @@ def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
         _, h, w = get_dimensions(img)
         if (h, w) == (height, width):
             return img
-    return crop(img, round((h - height) / 2.0), round((w - width) / 2.0), height, width)
+    return crop(img, *middle((h, w), (height, width)))
 
 
 def resized_crop(
@@ -244,7 +204,7 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
     """The corners (top left, top right, bottom left, bottom right) and the middle, each of this
     size.
     """
-    height, width = _two(size)
+    height, width = two(size)
     _, h, w = get_dimensions(img)
     if width > w or height > h:
         raise ValueError(f"Requested crop size {size} is bigger than input size {(h, w)}")
@@ -261,41 +221,6 @@ def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -
     """`five_crop` of the image and of the flipped image."""
     flipped = vflip(img) if vertical_flip else hflip(img)
     return five_crop(img, size) + five_crop(flipped, size)
-
-
-def _inverse_affine(
-    center: Sequence[float],
-    angle: float,
-    translate: Sequence[float],
-    scale: float,
-    shear: Sequence[float],
-) -> list[float]:
-    """The matrix, row after row, that says where an output's pixel comes from.
-
-    The transform turns, shears and scales around the centre, then translates: its matrix is T C R S
-        C⁻¹.
-    """
-    turn, (sx, sy) = math.radians(angle), (math.radians(s) for s in shear)
-    (cx, cy), (tx, ty) = center, translate
-    a = math.cos(turn - sy) / math.cos(sy)
-    b = -math.cos(turn - sy) * math.tan(sx) / math.cos(sy) - math.sin(turn)
-    c = math.sin(turn - sy) / math.cos(sy)
-    d = -math.sin(turn - sy) * math.tan(sx) / math.cos(sy) + math.cos(turn)
-    a, b, c, d = (
-        d / scale,
-        -b / scale,
-        -c / scale,
-        a / scale,
-    )  # the determinant is that of the scale
-    x, y = -cx - tx, -cy - ty
-    return [a, b, a * x + b * y + cx, c, d, c * x + d * y + cy]
-
-
-def _check_turn(angle: Any, center: Any) -> None:
-    if not isinstance(angle, int | float):
-        raise TypeError("Argument angle should be int or float")
-    if center is not None and not isinstance(center, list | tuple):
-        raise TypeError("Argument center should be a sequence")
 
 
 def affine(
@@ -321,25 +246,13 @@ def affine(
         center: (x, y) of the fixed point, from the top left corner; the middle if None.
     """
     interpolation = as_mode(interpolation)
-    _check_turn(angle, center)
-    if not isinstance(translate, list | tuple):
-        raise TypeError("Argument translate should be a sequence")
-    if len(translate) != 2:
-        raise ValueError("Argument translate should be a sequence of length 2")
-    if scale <= 0.0:
-        raise ValueError("Argument scale should be positive")
-    if not isinstance(shear, numbers.Number | list | tuple):
-        raise TypeError("Shear should be either a single value or a sequence of two values")
-    shears = list(shear) if isinstance(shear, list | tuple) else [shear, 0.0]
-    shears = shears * (2 if len(shears) == 1 else 1)
-    if len(shears) != 2:
-        raise ValueError(f"Shear should be a sequence containing two values. Got {shear}")
+    shears = check_affine(angle, translate, scale, shear, center)
     _, height, width = get_dimensions(img)
-    middle = [width * 0.5, height * 0.5]
-    fixed = middle if center is None else list(center)
+    half = [width * 0.5, height * 0.5]
+    fixed = half if center is None else list(center)
     if not is_picture(img):  # coordinates of grids start in the middle
-        fixed = [f - m for f, m in zip(fixed, middle, strict=True)]
-    matrix = _inverse_affine(fixed, angle, translate, scale, shears)
+        fixed = [f - h for f, h in zip(fixed, half, strict=True)]
+    matrix = inverse_affine(fixed, angle, translate, scale, shears)
     return _place(img).affine(img, matrix, interpolation, fill)
 
 
@@ -356,34 +269,13 @@ def rotate(
     With `expand` the result is as large as the turned image. Other arguments are those of `affine`.
     """
     interpolation = as_mode(interpolation)
-    _check_turn(angle, center)
+    check_turn(angle, center)
     if is_picture(img):
         return _pictures.rotate(img, angle, interpolation, expand, center, fill)
     _, height, width = get_dimensions(img)
     fixed = [0.0, 0.0] if center is None else [center[0] - width * 0.5, center[1] - height * 0.5]
-    matrix = _inverse_affine(fixed, -angle, [0.0, 0.0], 1.0, [0.0, 0.0])
+    matrix = inverse_affine(fixed, -angle, [0.0, 0.0], 1.0, [0.0, 0.0])
     return _place(img).rotate(img, matrix, interpolation, expand, fill)
-
-
-def _perspective_coefficients(
-    startpoints: Sequence[Sequence[int]], endpoints: Sequence[Sequence[int]]
-) -> list[float]:
-    """a … h of x' = (ax + by + c) / (gx + hy + 1), y' = (dx + ey + f) / (gx + hy + 1), from end to
-    start.
-    """
-    if len(startpoints) != 4 or len(endpoints) != 4:
-        raise ValueError(
-            f"Please provide exactly four corners, got {len(startpoints)} startpoints and "
-            f"{len(endpoints)} endpoints."
-        )
-    rows = []
-    for (x, y), (u, v) in zip(endpoints, startpoints, strict=True):
-        rows.append([x, y, 1, 0, 0, 0, -u * x, -u * y])
-        rows.append([0, 0, 0, x, y, 1, -v * x, -v * y])
-    a = rushlight.tensor(rows, dtype=rushlight.float64)
-    b = rushlight.tensor(startpoints, dtype=rushlight.float64).view(8)
-    found = rushlight.linalg.lstsq(a, b, driver="gels").solution
-    return found.to(rushlight.float32).tolist()
 
 
 def perspective(
@@ -396,7 +288,7 @@ def perspective(
     """The image seen from elsewhere: its points (x, y) `startpoints`, four of them, come to lie at
     `endpoints`.
     """
-    coefficients = _perspective_coefficients(startpoints, endpoints)
+    coefficients = perspective_coefficients(startpoints, endpoints)
     return _place(img).perspective(img, coefficients, as_mode(interpolation), fill)
 
 
@@ -407,15 +299,8 @@ def elastic_transform(
     image.
     """
     interpolation = as_mode(interpolation)
-    if not isinstance(displacement, Tensor):
-        raise TypeError("Argument displacement should be a Tensor")
     image = pil_to_tensor(img) if is_picture(img) else img
-    _, height, width = get_dimensions(image)
-    expected = (1, height, width, 2)
-    if expected != displacement.shape:
-        raise ValueError(
-            f"Argument displacement shape should be {expected}, but given {displacement.shape}"
-        )
+    check_displacement(displacement, get_dimensions(image)[1:])
     out = _tensors.elastic_transform(image, displacement, interpolation, fill)
     return to_pil_image(out, mode=img.mode) if is_picture(img) else out
 

@@ -1,0 +1,319 @@
+"""Formats of boxes, and boxes and points kept within their image."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import rushlight
+from rushlight import Tensor
+from rushlight.vision import tv_tensors
+from rushlight.vision.tv_tensors import (
+    BoundingBoxes,
+    BoundingBoxFormat,
+    KeyPoints,
+    is_rotated_bounding_format,
+)
+
+from ._registry import is_pure_tensor
+from ._turned import clamp_corners
+
+_Format = BoundingBoxFormat
+
+
+def _halves(sizes: Tensor) -> Tensor:
+    return sizes.div(2, rounding_mode=None if sizes.is_floating_point() else "floor")
+
+
+def _centred_to_corners(boxes: Tensor) -> Tensor:
+    wide = boxes if boxes.is_floating_point() else boxes.float()
+    first = wide[..., :2] - wide[..., 2:] / 2
+    return rushlight.cat((first, first + wide[..., 2:]), -1).to(boxes.dtype)
+
+
+def _corners_to_centred(boxes: Tensor) -> Tensor:
+    sizes = boxes[..., 2:] - boxes[..., :2]
+    return rushlight.cat((_halves(boxes[..., :2] * 2 + sizes), sizes), -1)
+
+
+def _axes(boxes: Tensor) -> tuple[Tensor, Tensor]:
+    """Steps along the width and along the height of boxes (…, w, h, angle)."""
+    angle = boxes[..., 4:5].mul(math.pi).div(180.0)
+    cos, sin = angle.cos(), angle.sin()
+    across = rushlight.cat((cos, -sin), -1) * boxes[..., 2:3]
+    down = rushlight.cat((sin, cos), -1) * boxes[..., 3:4]
+    return across, down
+
+
+def _turned_to_corners(boxes: Tensor) -> Tensor:
+    across, down = _axes(boxes)
+    first = boxes[..., :2]
+    return rushlight.cat((first, first + across, first + across + down, first + down), -1)
+
+
+def _corners_to_turned(boxes: Tensor) -> Tensor:
+    wide = boxes if boxes.dtype in (rushlight.float32, rushlight.float64) else boxes.float()
+    across = wide[..., 2:4] - wide[..., :2]
+    down = wide[..., 4:6] - wide[..., 2:4]
+    sizes = [side.pow(2).sum(-1, keepdim=True).sqrt() for side in (across, down)]
+    angle = rushlight.atan2(-across[..., 1:], across[..., :1]).div(math.pi).mul(180.0)
+    return rushlight.cat((wide[..., :2], *sizes, angle), -1).to(boxes.dtype)
+
+
+def _shifted(boxes: Tensor, way: float) -> Tensor:
+    """Boxes whose place goes by half their diagonal: from the corner to the centre, or back."""
+    across, down = _axes(boxes)
+    return rushlight.cat((boxes[..., :2] + (across + down) * (0.5 * way), boxes[..., 2:]), -1)
+
+
+def _to_xywh(boxes: Tensor) -> Tensor:
+    return rushlight.cat((boxes[..., :2], boxes[..., 2:] - boxes[..., :2]), -1)
+
+
+def _from_xywh(boxes: Tensor) -> Tensor:
+    return rushlight.cat((boxes[..., :2], boxes[..., 2:] + boxes[..., :2]), -1)
+
+
+# To and from the format in the middle: XYXY, and XYWHR for those that can be turned.
+_TO_MIDDLE = {
+    _Format.XYWH: _from_xywh,
+    _Format.CXCYWH: _centred_to_corners,
+    _Format.CXCYWHR: lambda boxes: _shifted(boxes, -1),
+    _Format.XYXYXYXY: _corners_to_turned,
+}
+_FROM_MIDDLE = {
+    _Format.XYWH: _to_xywh,
+    _Format.CXCYWH: _corners_to_centred,
+    _Format.CXCYWHR: lambda boxes: _shifted(boxes, 1),
+    _Format.XYXYXYXY: _turned_to_corners,
+}
+
+
+def as_format(format: Any) -> Any:
+    """The format, also from its name."""
+    return BoundingBoxFormat[format.upper()] if isinstance(format, str) else format
+
+
+def converted(boxes: Tensor, old: Any, new: Any) -> Tensor:
+    """Plain boxes in another format; themselves where it is the same."""
+    old, new = as_format(old), as_format(new)
+    if old == new:
+        return boxes
+    if is_rotated_bounding_format(old) != is_rotated_bounding_format(new):
+        raise ValueError("Cannot convert between rotated and unrotated bounding boxes.")
+    if old == _Format.XYWH and new == _Format.CXCYWH:  # the sizes stay as they are
+        sizes = boxes[..., 2:]
+        return rushlight.cat((boxes[..., :2] + _halves(sizes), sizes), -1)
+    if old == _Format.CXCYWH and new == _Format.XYWH and boxes.is_floating_point():
+        return rushlight.cat((boxes[..., :2] - boxes[..., 2:] / 2, boxes[..., 2:]), -1)
+    middle = _TO_MIDDLE[old](boxes) if old in _TO_MIDDLE else boxes
+    return _FROM_MIDDLE[new](middle) if new in _FROM_MIDDLE else middle
+
+
+def working_format(format: Any) -> Any:
+    """The format that consists of corners, for boxes of this one."""
+    return _Format.XYXYXYXY if is_rotated_bounding_format(format) else _Format.XYXY
+
+
+def convert_bounding_box_format(
+    inpt: Tensor, old_format: Any = None, new_format: Any = None, inplace: bool = False
+) -> Tensor:
+    """Boxes in another format.
+
+    Args:
+        inpt: BoundingBoxes, or a tensor.
+        old_format: of a plain tensor.
+        new_format: a BoundingBoxFormat or its name; turned boxes stay turned boxes (ValueError).
+        inplace: whether numbers may be written into the tensor, where as many are needed.
+    """
+    if new_format is None:
+        raise TypeError("convert_bounding_box_format() missing 1 required argument: 'new_format'")
+    kept = isinstance(inpt, BoundingBoxes)
+    if not isinstance(inpt, Tensor) or not (kept or is_pure_tensor(inpt)):
+        raise TypeError(
+            "Input can either be a plain tensor or a bounding box tv_tensor, but got "
+            f"{type(inpt)} instead."
+        )
+    if kept and old_format is not None:
+        raise ValueError("For bounding box tv_tensor inputs, `old_format` must not be passed.")
+    if not kept and old_format is None:
+        raise ValueError("For pure tensor inputs, `old_format` has to be passed.")
+    plain = inpt.as_subclass(Tensor)
+    output = converted(
+        plain, inpt.format if isinstance(inpt, BoundingBoxes) else old_format, new_format
+    )
+    if inplace and output.shape == plain.shape:
+        output = plain.copy_(output)
+    return tv_tensors.wrap(output, like=inpt, format=as_format(new_format)) if kept else output
+
+
+# ---- within the image ----
+
+
+def clamped(boxes: Tensor, format: Any, canvas_size: Any, clamping_mode: str | None) -> Tensor:
+    """Plain boxes that do not leave the canvas."""
+    if clamping_mode is None:
+        return boxes.clone()
+    working = working_format(format)
+    if working == _Format.XYXYXYXY:
+        corners = converted(boxes, format, working).reshape(-1, 8).clone()
+        kept = clamp_corners(corners, tuple(canvas_size), clamping_mode)
+        return converted(kept, working, format).reshape(boxes.shape)
+    wide = boxes.clone() if boxes.is_floating_point() else boxes.float()
+    corners = converted(wide, format, working)
+    height, width = canvas_size
+    corners = rushlight.stack(
+        [corners[..., i].clamp(0, height if i % 2 else width) for i in range(4)], -1
+    )
+    return converted(corners, working, format).to(boxes.dtype)
+
+
+def clamp_bounding_boxes(
+    inpt: Tensor, format: Any = None, canvas_size: Any = None, clamping_mode: Any = "auto"
+) -> Tensor:
+    """Boxes that do not leave their image.
+
+    Args:
+        inpt: BoundingBoxes, or a tensor.
+        format, canvas_size: of a plain tensor.
+        clamping_mode: "soft", "hard", None for no change, or "auto": the one of BoundingBoxes.
+    """
+    if clamping_mode not in (None, "soft", "hard", "auto"):
+        raise ValueError(f"clamping_mode must be soft, hard, auto or None, got {clamping_mode}")
+    if is_pure_tensor(inpt):
+        if format is None or canvas_size is None or clamping_mode == "auto":
+            raise ValueError(
+                "For pure tensor inputs, `format`, `canvas_size` and `clamping_mode` have to be "
+                "passed."
+            )
+        return clamped(inpt, as_format(format), canvas_size, clamping_mode)
+    if not isinstance(inpt, BoundingBoxes):
+        raise TypeError(
+            "Input can either be a plain tensor or a bounding box tv_tensor, but got "
+            f"{type(inpt)} instead."
+        )
+    if format is not None or canvas_size is not None:
+        raise ValueError(
+            "For bounding box tv_tensor inputs, `format` and `canvas_size` must not be passed."
+        )
+    mode = inpt.clamping_mode if clamping_mode == "auto" else clamping_mode
+    plain = clamped(inpt.as_subclass(Tensor), inpt.format, inpt.canvas_size, mode)
+    return tv_tensors.wrap(plain, like=inpt)
+
+
+def clamp_keypoints(inpt: Tensor, canvas_size: Any = None) -> Tensor:
+    """Points moved to the nearest pixel of their image.
+
+    Args:
+        inpt: KeyPoints, or a tensor.
+        canvas_size: of a plain tensor.
+    """
+    kept = isinstance(inpt, KeyPoints)
+    if not kept and not is_pure_tensor(inpt):
+        raise TypeError(
+            "Input can either be a plain tensor or a keypoints tv_tensor, but got "
+            f"{type(inpt)} instead."
+        )
+    if kept and canvas_size is not None:
+        raise ValueError("For keypoints tv_tensor inputs, `canvas_size` must not be passed.")
+    if not kept and canvas_size is None:
+        raise ValueError("For pure tensor inputs, `canvas_size` has to be passed.")
+    height, width = inpt.canvas_size if isinstance(inpt, KeyPoints) else canvas_size
+    points = inpt.as_subclass(Tensor)
+    wide = points if points.is_floating_point() else points.float()
+    x, y = wide[..., 0].clamp(0, width - 1), wide[..., 1].clamp(0, height - 1)
+    output = rushlight.stack((x, y), -1).to(points.dtype)
+    return tv_tensors.wrap(output, like=inpt) if kept else output
+
+
+# ---- which are worth keeping ----
+
+
+def valid_boxes(
+    boxes: Tensor, format: Any, canvas_size: Any, min_size: float = 1.0, min_area: float = 1.0
+) -> Tensor:
+    """Which of plain boxes are large enough and within the canvas."""
+    working = working_format(format)
+    corners = converted(boxes, format, working)
+    x, y = corners[..., 0::2], corners[..., 1::2]
+    if working == _Format.XYXYXYXY:
+        w = ((x[..., 0] - x[..., 1]).pow(2) + (y[..., 0] - y[..., 1]).pow(2)).sqrt()
+        # As torchvision measures it: across the numbers 3 to 6, which are not one corner's.
+        h = ((y[..., 1] - y[..., 2]).pow(2) + (x[..., 2] - x[..., 3]).pow(2)).sqrt()
+    else:
+        w, h = x[..., 1] - x[..., 0], y[..., 1] - y[..., 0]
+    height, width = canvas_size
+    large = (w >= min_size) & (h >= min_size) & (w * h >= min_area)
+    inside = (corners >= 0).all(-1) & (x <= width).all(-1) & (y <= height).all(-1)
+    return large & inside
+
+
+def valid_points(points: Tensor, canvas_size: Any) -> Tensor:
+    """Which of plain points, or groups of them, are within the canvas."""
+    height, width = canvas_size
+    x, y = points[..., 0], points[..., 1]
+    inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+    return inside.flatten(1).all(1) if inside.ndim > 1 else inside
+
+
+def sanitize_bounding_boxes(
+    bounding_boxes: Tensor,
+    format: Any = None,
+    canvas_size: Any = None,
+    min_size: float = 1.0,
+    min_area: float = 1.0,
+) -> tuple[Tensor, Tensor]:
+    """Boxes without those that are too small or leave their image, and which ones stay.
+
+    Args:
+        bounding_boxes: BoundingBoxes, or a tensor.
+        format, canvas_size: of a plain tensor.
+        min_size: the least width and height.
+        min_area: the least area.
+    """
+    if is_pure_tensor(bounding_boxes):
+        if format is None or canvas_size is None:
+            raise ValueError(
+                "format and canvas_size cannot be None if bounding_boxes is a pure tensor. Got "
+                f"format={format} and canvas_size={canvas_size}."
+            )
+        valid = valid_boxes(bounding_boxes, as_format(format), canvas_size, min_size, min_area)
+        return bounding_boxes[valid], valid
+    if not isinstance(bounding_boxes, BoundingBoxes):
+        raise ValueError(
+            "bounding_boxes must be a tv_tensors.BoundingBoxes instance or a pure tensor."
+        )
+    if format is not None or canvas_size is not None:
+        raise ValueError(
+            "format and canvas_size must be None when bounding_boxes is a "
+            f"tv_tensors.BoundingBoxes instance. Got format={format} and "
+            f"canvas_size={canvas_size}."
+        )
+    plain = bounding_boxes.as_subclass(Tensor)
+    of = (bounding_boxes.format, bounding_boxes.canvas_size)
+    valid = valid_boxes(plain, *of, min_size, min_area)
+    return tv_tensors.wrap(plain[valid], like=bounding_boxes), valid
+
+
+def sanitize_keypoints(key_points: Tensor, canvas_size: Any = None) -> tuple[Tensor, Tensor]:
+    """Points, or groups of them, without those that leave their image, and which ones stay.
+
+    Args:
+        key_points: KeyPoints, or a tensor.
+        canvas_size: of a plain tensor.
+    """
+    if is_pure_tensor(key_points):
+        if canvas_size is None:
+            raise ValueError("canvas_size cannot be None if key_points is a pure tensor.")
+        valid = valid_points(key_points, canvas_size)
+        return key_points[valid], valid
+    if not isinstance(key_points, KeyPoints):
+        raise ValueError("key_points must be a tv_tensors.KeyPoints instance or a pure tensor.")
+    if canvas_size is not None:
+        raise ValueError(
+            "canvas_size must be None when key_points is a tv_tensors.KeyPoints instance. Got "
+            f"canvas_size={canvas_size}."
+        )
+    plain = key_points.as_subclass(Tensor)
+    valid = valid_points(plain, key_points.canvas_size)
+    return tv_tensors.wrap(plain[valid], like=key_points), valid

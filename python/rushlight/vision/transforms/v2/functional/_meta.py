@@ -1,0 +1,87 @@
+"""Sizes of inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PIL.Image import Image as Picture
+
+from rushlight import Tensor
+from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, Video
+
+from ... import functional as F
+from ._registry import IMAGES, call, kernel
+
+
+def get_dimensions(inpt: Any) -> list[int]:
+    """Channels, height and width of an image or a video."""
+    return call(get_dimensions, inpt)
+
+
+@kernel(get_dimensions, Tensor, Image, Video)
+def get_dimensions_image(image: Tensor) -> list[int]:
+    """Those of a tensor; one channel if it has two dimensions, TypeError for fewer."""
+    sizes = list(image.shape[-3:])
+    if len(sizes) < 2:
+        raise TypeError(f"Input tensor should have at least two dimensions, but got {len(sizes)}")
+    return sizes if len(sizes) == 3 else [1, *sizes]
+
+
+get_dimensions_video = get_dimensions_image
+kernel(get_dimensions, Picture)(F.get_dimensions)
+
+
+def get_num_channels(inpt: Any) -> int:
+    """Channels of an image or a video."""
+    return call(get_num_channels, inpt)
+
+
+@kernel(get_num_channels, *IMAGES)
+def get_num_channels_image(image: Any) -> int:
+    """Those of a tensor or a picture."""
+    return get_dimensions(image)[0]
+
+
+get_num_channels_video = get_num_channels_image
+get_image_num_channels = get_num_channels
+
+
+def get_size(inpt: Any) -> list[int]:
+    """Height and width of an input; of boxes and points, of their image."""
+    return call(get_size, inpt)
+
+
+@kernel(get_size, *IMAGES, Mask)
+def get_size_image(image: Any) -> list[int]:
+    """Those of a tensor or a picture."""
+    return get_dimensions(image)[1:]
+
+
+get_size_video = get_size_mask = get_size_image
+
+
+def get_size_bounding_boxes(bounding_box: BoundingBoxes) -> list[int]:
+    """Those of the boxes' image."""
+    return list(bounding_box.canvas_size)
+
+
+def get_size_keypoints(keypoints: KeyPoints) -> list[int]:
+    """Those of the points' image."""
+    return list(keypoints.canvas_size)
+
+
+@kernel(get_size, BoundingBoxes, KeyPoints)
+def _canvas(places: Tensor, canvas_size: tuple[int, int]) -> list[int]:
+    del places
+    return list(canvas_size)
+
+
+def get_num_frames(inpt: Any) -> int:
+    """Frames of a video."""
+    return call(get_num_frames, inpt)
+
+
+@kernel(get_num_frames, Tensor, Video)
+def get_num_frames_video(video: Tensor) -> int:
+    """Those of a tensor of shape (..., T, C, H, W)."""
+    return video.shape[-4]

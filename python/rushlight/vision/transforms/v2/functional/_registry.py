@@ -1,0 +1,143 @@
+"""Which kernel a function takes for which kind of input.
+
+A kernel works on plain tensors, or on pictures of Pillow. Those for kinds of tensors are wrapped
+here: they get the fields of the kind that they have parameters for (`format`, `canvas_size`,
+`clamping_mode`) and the settings they have parameters for, and what they give becomes that kind
+again. One that gives a pair for boxes or points gives their new canvas, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from PIL.Image import Image as Picture
+
+from rushlight import Tensor
+from rushlight.vision import tv_tensors
+from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, TVTensor, Video
+
+_KERNELS: dict[Callable, dict[type, Callable]] = {}
+
+IMAGES = (Tensor, Picture, Image, Video)  # a plain tensor is an image
+PLACES = (BoundingBoxes, KeyPoints)
+
+_OURS = {BoundingBoxes, Image, KeyPoints, Mask, TVTensor, Video}
+
+
+def is_pure_tensor(inpt: Any) -> bool:
+    """Whether it is a tensor that does not know what it is."""
+    return isinstance(inpt, Tensor) and not isinstance(inpt, TVTensor)
+
+
+def _wrapped(output: Any, like: Any) -> Any:
+    if isinstance(output, Tensor):
+        return tv_tensors.wrap(output, like=like)
+    if isinstance(output, tuple) and isinstance(like, PLACES):
+        return tv_tensors.wrap(output[0], like=like, canvas_size=tuple(output[1]))
+    if isinstance(output, tuple):  # several crops
+        return tuple(_wrapped(part, like) for part in output)
+    return output
+
+
+def _of_kind(functional: Callable, kernel: Callable, kind: Any) -> Callable:
+    """A kernel of plain tensors as one of a kind of tensors."""
+    order = list(inspect.signature(functional).parameters)[1:]
+    parameters = list(inspect.signature(kernel).parameters)[1:]
+    fields = [name for name in kind._fields if name in parameters]
+    taken = {name for name in parameters if name not in fields}
+
+    @functools.wraps(kernel)
+    def run(inpt: Any, *args: Any, **kwargs: Any) -> Any:
+        settings = {**dict(zip(order, args, strict=False)), **kwargs}
+        given = {name: value for name, value in settings.items() if name in taken}
+        given.update((name, getattr(inpt, name)) for name in fields)
+        return _wrapped(kernel(inpt.as_subclass(Tensor), **given), inpt)
+
+    return run
+
+
+def kernel(functional: Callable, *kinds: type) -> Callable:
+    """Registers what it decorates as the function's kernel for some kinds of input."""
+
+    def decorate(found: Callable) -> Callable:
+        place = _KERNELS.setdefault(functional, {})
+        for kind in kinds:
+            ours = issubclass(kind, TVTensor)
+            place[kind] = _of_kind(functional, found, kind) if ours else found
+        return found
+
+    return decorate
+
+
+def register_kernel(functional: Any, tv_tensor_cls: Any) -> Callable:
+    """Registers what it decorates as a function's kernel for an own kind of tensors.
+
+    Args:
+        functional: of `transforms.v2.functional`, or its name.
+        tv_tensor_cls: a class that derives from TVTensor. The kernel gets and gives tensors of it.
+
+    Raises:
+        ValueError: there is no such function, or the kind is none of one's own.
+    """
+    if isinstance(functional, str):
+        from rushlight.vision.transforms.v2 import functional as functions
+
+        if not hasattr(functions, functional):
+            raise ValueError(
+                f"Could not find functional with name '{functional}' in "
+                "torchvision.transforms.v2.functional."
+            )
+        functional = getattr(functions, functional)
+    elif functional not in _KERNELS:
+        raise ValueError(
+            "Kernels can only be registered on functionals from the "
+            f"torchvision.transforms.v2.functional namespace, but got {functional}."
+        )
+    if not (isinstance(tv_tensor_cls, type) and issubclass(tv_tensor_cls, TVTensor)):
+        raise ValueError(
+            "Kernels can only be registered for subclasses of torchvision.tv_tensors.TVTensor, "
+            f"but got {tv_tensor_cls}."
+        )
+    if tv_tensor_cls in _OURS:
+        raise ValueError(
+            "Kernels cannot be registered for the builtin tv_tensor classes, but got "
+            f"{tv_tensor_cls}"
+        )
+    place = _KERNELS.setdefault(functional, {})
+    if tv_tensor_cls in place:
+        raise ValueError(
+            f"Functional {functional} already has a kernel registered for type {tv_tensor_cls}."
+        )
+
+    def decorate(found: Callable) -> Callable:
+        place[tv_tensor_cls] = found
+        return found
+
+    return decorate
+
+
+def find_kernel(functional: Callable, kind: type) -> Callable | None:
+    """The function's kernel for a kind of input; plain tensors' is not taken for own kinds."""
+    place = _KERNELS.get(functional)
+    if not place:
+        raise ValueError(f"No kernel registered for functional {functional.__name__}.")
+    for cls in kind.__mro__:
+        if cls in place:
+            return place[cls]
+        if cls is TVTensor:
+            break
+    return None
+
+
+def call(functional: Callable, inpt: Any, *args: Any, **kwargs: Any) -> Any:
+    """The function's kernel for the kind of the input, called; TypeError where there is none."""
+    found = find_kernel(functional, type(inpt))
+    if found is None:
+        raise TypeError(
+            f"Functional F.{functional.__name__} supports inputs of type "
+            f"{_KERNELS[functional].keys()}, but got {type(inpt)} instead."
+        )
+    return found(inpt, *args, **kwargs)

@@ -1,0 +1,136 @@
+"""What all kinds of tensors have in common: ops on them give plain tensors, as a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import rushlight
+from rushlight import Tensor
+from rushlight._C import DisableTorchFunctionSubclass
+
+_keeps_kind = False
+
+# Ops whose results are of the kind of their first argument all the same.
+_ALWAYS = {Tensor.clone, Tensor.to, Tensor.detach, Tensor.requires_grad_, Tensor.pin_memory}
+
+
+class _Restored:
+    """Sets the return type back when a `with` block ends."""
+
+    def __init__(self, before: bool) -> None:
+        self._before = before
+
+    def __enter__(self) -> _Restored:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        global _keeps_kind
+        _keeps_kind = self._before
+
+
+def set_return_type(return_type: str) -> _Restored:
+    """What ops on TVTensors return, from now on or within a `with` block; transforms always keep
+    kinds.
+
+    Args:
+        return_type: "Tensor", as it is at first, or "TVTensor", in any case of letters.
+    """
+    global _keeps_kind
+    ways = {"tensor": False, "tvtensor": True}
+    if return_type.lower() not in ways:
+        raise ValueError(f"return_type must be 'TVTensor' or 'Tensor', got {return_type}")
+    before, _keeps_kind = _keeps_kind, ways[return_type.lower()]
+    return _Restored(before)
+
+
+def _plain(name: str) -> Any:
+    """A property of tensors that is read without a call of `__torch_function__`."""
+    read = getattr(Tensor, name).__get__
+
+    def get(self: Any) -> Any:
+        with DisableTorchFunctionSubclass():
+            return read(self)
+
+    return property(get, doc=getattr(Tensor, name).__doc__)
+
+
+class TVTensor(Tensor):
+    """The base of tensors that know what they are; own kinds derive from it."""
+
+    _fields: tuple[str, ...] = ()  # what it knows besides its numbers
+
+    shape = _plain("shape")
+    ndim = _plain("ndim")
+    dtype = _plain("dtype")
+    device = _plain("device")
+
+    @staticmethod
+    def _to_tensor(
+        data: Any, dtype: Any = None, device: Any = None, requires_grad: bool | None = None
+    ) -> Tensor:
+        if requires_grad is None:
+            requires_grad = data.requires_grad if isinstance(data, Tensor) else False
+        return rushlight.as_tensor(data, dtype=dtype, device=device).requires_grad_(requires_grad)
+
+    @classmethod
+    def wrap(cls, tensor: Tensor, like: Any, **kwargs: Any) -> Any:
+        """The tensor as this kind, with the fields of `like` unless others are given."""
+        return cls._made(tensor, {f: kwargs.get(f, getattr(like, f)) for f in cls._fields})
+
+    @classmethod
+    def _made(cls, tensor: Tensor, fields: Mapping[str, Any]) -> Any:
+        made = tensor.as_subclass(cls)
+        for name, value in fields.items():
+            setattr(made, name, value)
+        return made
+
+    @classmethod
+    def _wrap_output(
+        cls, output: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Results of an op as this kind, with the fields of the first argument that is of it."""
+        if isinstance(output, tuple | list):
+            return type(output)(cls._wrap_output(part, args, kwargs) for part in output)
+        if not isinstance(output, Tensor) or isinstance(output, cls):
+            return output
+        if not cls._fields:
+            return output.as_subclass(cls)
+        like = next(_of_kind(cls, (args, kwargs)))
+        return cls._made(output, {name: getattr(like, name) for name in cls._fields})
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Runs the function as for plain tensors; `set_return_type` says what it gives."""
+        if not all(issubclass(cls, t) for t in types):
+            return NotImplemented
+        with DisableTorchFunctionSubclass():
+            output = func(*args, **(kwargs or {}))
+        if _keeps_kind or (func in _ALWAYS and isinstance(args[0], cls)):
+            return cls._wrap_output(output, args, kwargs)
+        if isinstance(output, cls):  # ops in place
+            return output.as_subclass(Tensor)
+        return output
+
+    def _make_repr(self, **kwargs: Any) -> str:
+        said = ", ".join(f"{name}={value}" for name, value in kwargs.items())
+        return f"{super().__repr__()[:-1]}, {said})"
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        del tensor_contents
+        return self._make_repr(**{name: getattr(self, name) for name in self._fields})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        # Of a copy there is no history; the fields cannot change.
+        return self.detach().clone().requires_grad_(self.requires_grad)
+
+
+def _of_kind(cls: type, values: Any) -> Any:
+    """Those of nested values that are of a class."""
+    if isinstance(values, cls):
+        yield values
+    elif isinstance(values, list | tuple):
+        for value in values:
+            yield from _of_kind(cls, value)
+    elif isinstance(values, Mapping):
+        yield from _of_kind(cls, list(values.values()))
