@@ -155,4 +155,4 @@ def normalize(
         )
     middle = middle.view(-1, 1, 1) if middle.ndim == 1 else middle
     spread = spread.view(-1, 1, 1) if spread.ndim == 1 else spread
-    return (tensor if inplace else tensor.clone()).sub_(middle).div_(spread)
+    return (tensor.sub_(middle) if inplace else tensor.sub(middle)).div_(spread)

@@ -19,6 +19,11 @@ def resized_size(
     `size` is both, or the shorter edge, or None: the longer edge is `max_size` then.
     """
     size = [size] if isinstance(size, int) else size
+    if size is not None and len(size) not in (1, 2):
+        raise ValueError(
+            f"Size must be an int or a 1 or 2 element tuple/list, not a {len(size)} element "
+            "tuple/list"
+        )
     height, width = image
     short, long = min(image), max(image)
     if size is None:
@@ -155,16 +160,15 @@ def perspective_coefficients(
     """The given ones, or else those from end to start: a … h of
     x' = (ax + by + c) / (gx + hy + 1), y' = (dx + ey + f) / (gx + hy + 1).
     """
-    given = startpoints is not None and endpoints is not None
     if coefficients is not None:
-        if given:
+        if startpoints is not None and endpoints is not None:
             raise ValueError(
                 "The startpoints/endpoints and the coefficients shouldn't be defined concurrently."
             )
         if len(coefficients) != 8:
             raise ValueError("Argument coefficients should have 8 float values")
         return coefficients
-    if not given:
+    if startpoints is None or endpoints is None:
         raise ValueError(
             "Either the startpoints/endpoints or the coefficients must have non `None` values."
         )

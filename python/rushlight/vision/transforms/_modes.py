@@ -45,3 +45,20 @@ def as_mode(value: Any) -> InterpolationMode:
             f"integer constant, but got {type(value).__name__}"
         )
     return value
+
+
+def named_mode(value: Any) -> InterpolationMode:
+    """The mode, also from its name or Pillow's number; ValueError for anything else."""
+    if isinstance(value, str):
+        names = [mode.value for mode in InterpolationMode]
+        if value not in names:
+            raise ValueError(
+                f"Invalid interpolation mode: '{value}'. Supported string values are: {names}."
+            )
+        return InterpolationMode(value)
+    if not isinstance(value, int | InterpolationMode):
+        raise ValueError(
+            "Argument interpolation should be an `InterpolationMode` or a corresponding Pillow "
+            f"integer constant, but got {value}."
+        )
+    return as_mode(value)

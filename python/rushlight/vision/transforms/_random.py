@@ -308,7 +308,7 @@ class RandomAffine(Shown):
         return f"{type(self).__name__}({', '.join(said)})"
 
 
-def _range(value: Any, name: str, center: float, bound: tuple[float, float]) -> Any:
+def factor_range(value: Any, name: str, center: float, bound: tuple[float, float]) -> Any:
     """A range of factors from a number (how far from the centre) or two; None where it is the
     centre alone.
     """
@@ -342,10 +342,10 @@ class ColorJitter(Shown):
     ) -> None:
         super().__init__()
         factors = (0, float("inf"))
-        self.brightness = _range(brightness, "brightness", 1, factors)
-        self.contrast = _range(contrast, "contrast", 1, factors)
-        self.saturation = _range(saturation, "saturation", 1, factors)
-        self.hue = _range(hue, "hue", 0, (-0.5, 0.5))
+        self.brightness = factor_range(brightness, "brightness", 1, factors)
+        self.contrast = factor_range(contrast, "contrast", 1, factors)
+        self.saturation = factor_range(saturation, "saturation", 1, factors)
+        self.hue = factor_range(hue, "hue", 0, (-0.5, 0.5))
 
     @staticmethod
     def get_params(brightness: Any, contrast: Any, saturation: Any, hue: Any) -> tuple:

@@ -20,6 +20,7 @@ _LARGEST = {
     rushlight.uint8: 255,
     rushlight.int8: 127,
     rushlight.int16: 32767,
+    rushlight.uint16: 65535,
     rushlight.int32: 2147483647,
     rushlight.int64: 9223372036854775807,
 }
@@ -41,13 +42,21 @@ def check(img: Tensor) -> None:
         raise TypeError("Tensor is not a torch image.")
 
 
-def _check_channels(img: Tensor, permitted: Sequence[int]) -> None:
+def check_colours(img: Tensor) -> None:
+    """TypeError unless it is grey or red, green and blue."""
     channels = get_dimensions(img)[0]
-    if channels not in permitted:
+    if channels not in (1, 3):
         raise TypeError(
-            f"Input image tensor permitted channel values are {list(permitted)}, but found "
-            f"{channels}"
+            f"Input image tensor permitted channel values are [1, 3], but found {channels}"
         )
+
+
+def check_bytes(img: Tensor) -> None:
+    """TypeError unless it is such an image of bytes."""
+    check(img)
+    if img.dtype != rushlight.uint8:
+        raise TypeError(f"Only torch.uint8 image tensors are supported, but found {img.dtype}")
+    check_colours(img)
 
 
 def _check_factor(name: str, factor: float) -> None:
@@ -162,16 +171,16 @@ def pad(img: Tensor, sides: Sequence[int], fill: Any, mode: str) -> Tensor:
     return _as_batch(img, lambda batch: F.pad(batch, around, mode=way))
 
 
+_BETWEEN = (InterpolationMode.NEAREST, InterpolationMode.BILINEAR)
+
+
+def _check_grid_mode(mode: InterpolationMode, permitted: Sequence[InterpolationMode]) -> None:
+    if mode not in permitted:
+        raise ValueError(f"Interpolation mode '{mode.value}' is unsupported with Tensor input")
+
+
 def _sample(img: Tensor, grid: Tensor, interpolation: InterpolationMode, fill: Any) -> Tensor:
     """The image at the places of the grid, (1, H, W, 2) in -1 … 1; `fill` outside of it."""
-    if interpolation not in (
-        InterpolationMode.NEAREST,
-        InterpolationMode.BILINEAR,
-        InterpolationMode.BICUBIC,
-    ):
-        raise ValueError(
-            f"Interpolation mode '{interpolation.value}' is unsupported with Tensor input"
-        )
     channels = get_dimensions(img)[0]
     if isinstance(fill, list | tuple) and len(fill) not in (1, channels):
         raise ValueError(
@@ -227,6 +236,7 @@ def _affine_grid(img: Tensor, matrix: Sequence[float], width: int, height: int) 
 
 def affine(img: Tensor, matrix: Sequence[float], interpolation: Any, fill: Any) -> Tensor:
     check(img)
+    _check_grid_mode(interpolation, _BETWEEN)
     h, w = img.shape[-2:]
     return _sample(img, _affine_grid(img, matrix, w, h), interpolation, fill)
 
@@ -249,6 +259,7 @@ def rotate(
     img: Tensor, matrix: Sequence[float], interpolation: Any, expand: bool, fill: Any
 ) -> Tensor:
     check(img)
+    _check_grid_mode(interpolation, _BETWEEN)
     h, w = img.shape[-2:]
     width, height = expanded(matrix, w, h) if expand else (w, h)
     return _sample(img, _affine_grid(img, matrix, width, height), interpolation, fill)
@@ -258,6 +269,7 @@ def perspective(
     img: Tensor, coefficients: Sequence[float], interpolation: Any, fill: Any
 ) -> Tensor:
     check(img)
+    _check_grid_mode(interpolation, _BETWEEN)
     h, w = img.shape[-2:]
     dtype = _compute_dtype(img)
     a = rushlight.tensor(coefficients, dtype=dtype, device=img.device)
@@ -277,7 +289,9 @@ def identity_grid(h: int, w: int, dtype: Any, device: Any) -> Tensor:
 
 def elastic_transform(img: Tensor, displacement: Tensor, interpolation: Any, fill: Any) -> Tensor:
     check(img)
-    grid = identity_grid(*img.shape[-2:], displacement.dtype, displacement.device)
+    _check_grid_mode(interpolation, (*_BETWEEN, InterpolationMode.BICUBIC))
+    h, w = img.shape[-2:]
+    grid = identity_grid(h, w, displacement.dtype, displacement.device)
     moved = (grid + displacement).to(img.device, _compute_dtype(img))
     return _sample(img, moved, interpolation, fill)
 
@@ -292,7 +306,7 @@ def _blend(first: Tensor, second: Tensor, ratio: float) -> Tensor:
 
 def to_grayscale(img: Tensor, channels: int) -> Tensor:
     check(img)
-    _check_channels(img, (1, 3))
+    check_colours(img)
     if img.shape[-3] == 3:
         red, green, blue = img.unbind(-3)
         img = (0.2989 * red + 0.587 * green + 0.114 * blue).to(img.dtype).unsqueeze(-3)
@@ -301,26 +315,26 @@ def to_grayscale(img: Tensor, channels: int) -> Tensor:
 
 def adjust_brightness(img: Tensor, factor: float) -> Tensor:
     _check_factor("brightness_factor", factor)
-    _check_channels(img, (1, 3))
+    check_colours(img)
     return _blend(img, rushlight.zeros_like(img), factor)
 
 
 def adjust_contrast(img: Tensor, factor: float) -> Tensor:
     _check_factor("contrast_factor", factor)
-    _check_channels(img, (1, 3))
+    check_colours(img)
     grey = to_grayscale(img, 1).to(_compute_dtype(img))
     return _blend(img, grey.mean((-3, -2, -1), keepdim=True), factor)
 
 
 def adjust_saturation(img: Tensor, factor: float) -> Tensor:
     _check_factor("saturation_factor", factor)
-    _check_channels(img, (1, 3))
+    check_colours(img)
     return img if img.shape[-3] == 1 else _blend(img, to_grayscale(img, 1), factor)
 
 
 def adjust_hue(img: Tensor, factor: float) -> Tensor:
-    _check_channels(img, (1, 3))
-    if img.shape[-3] == 1:
+    check_colours(img)
+    if img.shape[-3] == 1 or img.numel() == 0:
         return img
     # As HSV: the value is the largest of red, green and blue, the saturation its distance from the
     # smallest by it.
@@ -352,32 +366,25 @@ def adjust_hue(img: Tensor, factor: float) -> Tensor:
 
 
 def adjust_gamma(img: Tensor, gamma: float, gain: float) -> Tensor:
-    _check_channels(img, (1, 3))
     bright = img if img.is_floating_point() else convert_image_dtype(img, rushlight.float32)
     return convert_image_dtype((gain * bright**gamma).clamp(0, 1), img.dtype)
 
 
 def invert(img: Tensor) -> Tensor:
     check(img)
-    _check_channels(img, (1, 3))
     return largest(img.dtype) - img
 
 
 def posterize(img: Tensor, bits: int) -> Tensor:
-    _check_bytes(img)
-    return img & (256 - (1 << (8 - bits)))
-
-
-def _check_bytes(img: Tensor) -> None:
-    check(img)
-    if img.dtype != rushlight.uint8:
-        raise TypeError(f"Only torch.uint8 image tensors are supported, but found {img.dtype}")
-    _check_channels(img, (1, 3))
+    if img.is_floating_point():
+        levels = 1 << bits
+        return img.mul(levels).floor_().clamp_(0, levels - 1).mul_(1.0 / levels)
+    dropped = largest(img.dtype).bit_length() - bits
+    return img if dropped <= 0 else img & (((1 << bits) - 1) << dropped)
 
 
 def solarize(img: Tensor, threshold: float) -> Tensor:
     check(img)
-    _check_channels(img, (1, 3))
     if threshold > largest(img.dtype):
         raise TypeError("Threshold should be less than bound of img.")
     return rushlight.where(img >= threshold, invert(img), img)
@@ -385,8 +392,8 @@ def solarize(img: Tensor, threshold: float) -> Tensor:
 
 def adjust_sharpness(img: Tensor, factor: float) -> Tensor:
     _check_factor("sharpness_factor", factor)
-    _check_channels(img, (1, 3))
-    if min(img.shape[-2:]) <= 2:
+    check_colours(img)
+    if min(img.shape[-2:]) <= 2 or img.numel() == 0:
         return img
 
     def smooth(batch: Tensor) -> Tensor:
@@ -402,8 +409,9 @@ def adjust_sharpness(img: Tensor, factor: float) -> Tensor:
 
 
 def autocontrast(img: Tensor) -> Tensor:
-    check(img)
-    _check_channels(img, (1, 3))
+    check_colours(img)
+    if img.numel() == 0:
+        return img
     white = largest(img.dtype)
     wide = img.to(_compute_dtype(img))
     low, high = wide.amin((-2, -1), keepdim=True), wide.amax((-2, -1), keepdim=True)
@@ -424,9 +432,11 @@ def _equalized(channel: Tensor) -> Tensor:
 
 
 def equalize(img: Tensor) -> Tensor:
-    _check_bytes(img)
-    planes = img.reshape(-1, *img.shape[-2:])
-    return rushlight.stack([_equalized(plane) for plane in planes]).reshape(img.shape)
+    if img.numel() == 0:
+        return img
+    planes = convert_image_dtype(img, rushlight.uint8).reshape(-1, *img.shape[-2:])
+    out = rushlight.stack([_equalized(plane) for plane in planes]).reshape(img.shape)
+    return convert_image_dtype(out, img.dtype)
 
 
 # ---- values ----

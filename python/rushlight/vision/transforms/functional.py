@@ -89,6 +89,11 @@ def _place(img: Any) -> Any:
     raise TypeError(f"Unexpected type {type(img)}")
 
 
+def _check_tensor(img: Any, check: Any) -> None:
+    if isinstance(img, Tensor):
+        check(img)
+
+
 # ---- kinds of images ----
 
 
@@ -128,11 +133,6 @@ def resize(
             always are.
     """
     interpolation = as_mode(interpolation)
-    if isinstance(size, list | tuple) and len(size) not in (1, 2):
-        raise ValueError(
-            f"Size must be an int or a 1 or 2 element tuple/list, not a {len(size)} element "
-            "tuple/list"
-        )
     have = get_dimensions(img)[1:]
     wanted = resized_size(have, size, max_size)
     return img if have == wanted else _place(img).resize(img, wanted, interpolation, antialias)
@@ -342,6 +342,7 @@ def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
     """gain * img ** gamma, with white at 1; ValueError for a negative gamma."""
     if gamma < 0:
         raise ValueError("Gamma should be a non-negative real number")
+    _check_tensor(img, _tensors.check_colours)
     return _place(img).adjust_gamma(img, gamma, gain)
 
 
@@ -370,6 +371,7 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
 
 def invert(img: Any) -> Any:
     """White less the image."""
+    _check_tensor(img, _tensors.check_colours)
     return _place(img).invert(img)
 
 
@@ -377,11 +379,13 @@ def posterize(img: Any, bits: int) -> Any:
     """Bytes of which only the highest bits, 0 to 8, are kept."""
     if not 0 <= bits <= 8:
         raise ValueError(f"The number if bits should be between 0 and 8. Got {bits}")
+    _check_tensor(img, _tensors.check_bytes)
     return _place(img).posterize(img, bits)
 
 
 def solarize(img: Any, threshold: float) -> Any:
     """Pixels at or above the threshold inverted."""
+    _check_tensor(img, _tensors.check_colours)
     return _place(img).solarize(img, threshold)
 
 
@@ -392,6 +396,7 @@ def autocontrast(img: Any) -> Any:
 
 def equalize(img: Any) -> Any:
     """Bytes mapped so that in each channel all values are about as frequent."""
+    _check_tensor(img, _tensors.check_bytes)
     return _place(img).equalize(img)
 
 

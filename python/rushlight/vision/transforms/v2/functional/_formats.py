@@ -214,11 +214,13 @@ def clamp_keypoints(inpt: Tensor, canvas_size: Any = None) -> Tensor:
             "Input can either be a plain tensor or a keypoints tv_tensor, but got "
             f"{type(inpt)} instead."
         )
-    if kept and canvas_size is not None:
-        raise ValueError("For keypoints tv_tensor inputs, `canvas_size` must not be passed.")
-    if not kept and canvas_size is None:
+    if isinstance(inpt, KeyPoints):
+        if canvas_size is not None:
+            raise ValueError("For keypoints tv_tensor inputs, `canvas_size` must not be passed.")
+        canvas_size = inpt.canvas_size
+    if canvas_size is None:
         raise ValueError("For pure tensor inputs, `canvas_size` has to be passed.")
-    height, width = inpt.canvas_size if isinstance(inpt, KeyPoints) else canvas_size
+    height, width = canvas_size
     points = inpt.as_subclass(Tensor)
     wide = points if points.is_floating_point() else points.float()
     x, y = wide[..., 0].clamp(0, width - 1), wide[..., 1].clamp(0, height - 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -83,8 +84,7 @@ def register_kernel(functional: Any, tv_tensor_cls: Any) -> Callable:
         ValueError: there is no such function, or the kind is none of one's own.
     """
     if isinstance(functional, str):
-        from rushlight.vision.transforms.v2 import functional as functions
-
+        functions = sys.modules[__name__.rpartition(".")[0]]
         if not hasattr(functions, functional):
             raise ValueError(
                 f"Could not find functional with name '{functional}' in "

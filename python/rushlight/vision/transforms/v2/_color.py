@@ -1,0 +1,226 @@
+"""Transforms of colours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rushlight
+from rushlight.vision import transforms as v1
+
+from .._drawn import happens, uniform
+from .._random import factor_range
+from . import functional as F
+from ._inputs import query_chw
+from ._transform import Sometimes, Transform
+
+
+class Grayscale(Transform):
+    """Grey, with one channel or three."""
+
+    _v1_transform_cls = v1.Grayscale
+
+    def __init__(self, num_output_channels: int = 1) -> None:
+        super().__init__()
+        self.num_output_channels = num_output_channels
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(
+            F.rgb_to_grayscale, inpt, num_output_channels=self.num_output_channels
+        )
+
+
+class RandomGrayscale(Sometimes):
+    """Grey with probability p, with as many channels as before."""
+
+    _v1_transform_cls = v1.RandomGrayscale
+
+    def __init__(self, p: float = 0.1) -> None:
+        super().__init__(p)
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        return {"num_output_channels": query_chw(flat_inputs)[0]}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.rgb_to_grayscale, inpt, **params)
+
+
+class RGB(Transform):
+    """Three channels: grey images become red, green and blue alike."""
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.grayscale_to_rgb, inpt)
+
+
+# The functions of brightness, contrast, saturation and hue.
+_CHANGES = (F.adjust_brightness, F.adjust_contrast, F.adjust_saturation, F.adjust_hue)
+_BRIGHTNESS, _CONTRAST, _SATURATION, _HUE = range(4)
+
+
+class _Changes(Transform):
+    def _change(self, inpt: Any, factors: Any, which: int) -> Any:
+        factor = factors[which]
+        return inpt if factor is None else self._call_kernel(_CHANGES[which], inpt, factor)
+
+
+class ColorJitter(_Changes):
+    """Brightness, contrast, saturation and hue changed by drawn factors, in a drawn order.
+
+    Args:
+        brightness, contrast, saturation: a range of factors, or one number d for max(0, 1 - d) to 1
+            + d.
+        hue: a range in -0.5 to 0.5, or one number d for -d to d.
+    """
+
+    _v1_transform_cls = v1.ColorJitter
+
+    def __init__(
+        self,
+        brightness: Any = None,
+        contrast: Any = None,
+        saturation: Any = None,
+        hue: Any = None,
+    ) -> None:
+        super().__init__()
+        self.brightness = self._range(brightness, "brightness")
+        self.contrast = self._range(contrast, "contrast")
+        self.saturation = self._range(saturation, "saturation")
+        self.hue = self._range(hue, "hue", 0, (-0.5, 0.5))
+
+    @staticmethod
+    def _range(
+        value: Any, name: str, center: float = 1, bound: tuple[float, float] = (0, float("inf"))
+    ) -> Any:
+        return None if value is None else factor_range(value, name, center, bound)
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        order, *factors = v1.ColorJitter.get_params(
+            self.brightness, self.contrast, self.saturation, self.hue
+        )
+        return {"order": order.tolist(), "factors": factors}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        for which in params["order"]:
+            inpt = self._change(inpt, params["factors"], which)
+        return inpt
+
+
+class RandomChannelPermutation(Transform):
+    """Channels in a drawn order."""
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        return {"permutation": rushlight.randperm(query_chw(flat_inputs)[0]).tolist()}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.permute_channels, inpt, **params)
+
+
+class RandomPhotometricDistort(_Changes):
+    """Colours changed and channels exchanged, each with probability p, as SSD is trained (arXiv
+    1512.02325).
+
+    Args:
+        brightness, contrast, saturation: ranges of factors.
+        hue: a range in -0.5 to 0.5.
+        p: a probability.
+    """
+
+    def __init__(
+        self,
+        brightness: tuple[float, float] = (0.875, 1.125),
+        contrast: tuple[float, float] = (0.5, 1.5),
+        saturation: tuple[float, float] = (0.5, 1.5),
+        hue: tuple[float, float] = (-0.05, 0.05),
+        p: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.brightness = brightness
+        self.contrast = contrast
+        self.hue = hue
+        self.saturation = saturation
+        self.p = p
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        channels = query_chw(flat_inputs)[0]
+        ranges = (self.brightness, self.contrast, self.saturation, self.hue)
+        factors = [uniform(low, high) if happens(self.p) else None for low, high in ranges]
+        early = bool(rushlight.rand(()) < 0.5)
+        order = (_BRIGHTNESS, _CONTRAST, _SATURATION, _HUE)
+        late = (_BRIGHTNESS, _SATURATION, _HUE, _CONTRAST)
+        return {
+            "factors": factors,
+            "order": order if early else late,
+            "permutation": rushlight.randperm(channels).tolist() if happens(self.p) else None,
+        }
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        for which in params["order"]:
+            inpt = self._change(inpt, params["factors"], which)
+        if params["permutation"] is None:
+            return inpt
+        return self._call_kernel(F.permute_channels, inpt, params["permutation"])
+
+
+class RandomEqualize(Sometimes):
+    """Equalized with probability p."""
+
+    _v1_transform_cls = v1.RandomEqualize
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.equalize, inpt)
+
+
+class RandomInvert(Sometimes):
+    """Inverted with probability p."""
+
+    _v1_transform_cls = v1.RandomInvert
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.invert, inpt)
+
+
+class RandomPosterize(Sometimes):
+    """Only the highest bits, with probability p."""
+
+    _v1_transform_cls = v1.RandomPosterize
+
+    def __init__(self, bits: int, p: float = 0.5) -> None:
+        super().__init__(p)
+        self.bits = bits
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.posterize, inpt, bits=self.bits)
+
+
+class RandomSolarize(Sometimes):
+    """Inverted from a threshold on, with probability p."""
+
+    _v1_transform_cls = v1.RandomSolarize
+
+    def __init__(self, threshold: float, p: float = 0.5) -> None:
+        super().__init__(p)
+        self.threshold = threshold
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.solarize, inpt, threshold=self.threshold)
+
+
+class RandomAutocontrast(Sometimes):
+    """Stretched from black to white with probability p."""
+
+    _v1_transform_cls = v1.RandomAutocontrast
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.autocontrast, inpt)
+
+
+class RandomAdjustSharpness(Sometimes):
+    """Another sharpness, with probability p."""
+
+    _v1_transform_cls = v1.RandomAdjustSharpness
+
+    def __init__(self, sharpness_factor: float, p: float = 0.5) -> None:
+        super().__init__(p)
+        self.sharpness_factor = sharpness_factor
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.adjust_sharpness, inpt, sharpness_factor=self.sharpness_factor)

@@ -1,0 +1,113 @@
+"""Transforms that are made of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rushlight
+from rushlight import nn
+from rushlight.vision import transforms as v1
+
+from ._inputs import sample_of
+from ._transform import Transform
+
+
+def _checked(transforms: Any, kinds: Any = Sequence) -> Any:
+    if not isinstance(transforms, kinds):
+        raise TypeError("Argument transforms should be a sequence of callables")
+    if not transforms:
+        raise ValueError("Pass at least one transform")
+    return transforms
+
+
+def _in_turn(transforms: Any, inputs: tuple) -> Any:
+    outputs = sample_of(inputs)
+    for transform in transforms:
+        outputs = transform(*inputs)
+        inputs = outputs if len(inputs) > 1 else (outputs,)
+    return outputs
+
+
+class _Listed(Transform):
+    transforms: Any
+
+    def extra_repr(self) -> str:
+        return "\n".join(f"    {t}" for t in self.transforms)
+
+
+class Compose(_Listed):
+    """Transforms one after the other.
+
+    Args:
+        transforms: functions of samples, at least one (else ValueError).
+    """
+
+    def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
+        super().__init__()
+        self.transforms = _checked(transforms)
+
+    def forward(self, *inputs: Any) -> Any:
+        return _in_turn(self.transforms, inputs)
+
+
+class RandomApply(_Listed):
+    """All of the transforms with probability p, else none.
+
+    Args:
+        transforms: a sequence or a ModuleList.
+        p: a probability.
+    """
+
+    _v1_transform_cls = v1.RandomApply
+
+    def __init__(self, transforms: Any, p: float = 0.5) -> None:
+        super().__init__()
+        self.transforms = _checked(transforms, Sequence | nn.ModuleList)
+        if not 0.0 <= p <= 1.0:
+            raise ValueError("`p` should be a floating point value in the interval [0.0, 1.0].")
+        self.p = p
+
+    def forward(self, *inputs: Any) -> Any:
+        if rushlight.rand(1) >= self.p:
+            return sample_of(inputs)
+        return _in_turn(self.transforms, inputs)
+
+
+class RandomChoice(Transform):
+    """One of the transforms.
+
+    Args:
+        transforms: a sequence.
+        p: their weights; equal ones if None.
+    """
+
+    def __init__(
+        self, transforms: Sequence[Callable[..., Any]], p: Sequence[float] | None = None
+    ) -> None:
+        _checked(transforms)
+        p = [1] * len(transforms) if p is None else p
+        if len(p) != len(transforms):
+            raise ValueError(
+                f"Length of p doesn't match the number of transforms: {len(p)} != {len(transforms)}"
+            )
+        super().__init__()
+        self.transforms = transforms
+        self.p = [weight / sum(p) for weight in p]
+
+    def forward(self, *inputs: Any) -> Any:
+        chosen = int(rushlight.multinomial(rushlight.tensor(self.p), 1))
+        return self.transforms[chosen](*inputs)
+
+
+class RandomOrder(Transform):
+    """All transforms, in a drawn order."""
+
+    def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
+        _checked(transforms)
+        super().__init__()
+        self.transforms = transforms
+
+    def forward(self, *inputs: Any) -> Any:
+        order = rushlight.randperm(len(self.transforms)).tolist()
+        return _in_turn([self.transforms[i] for i in order], inputs)

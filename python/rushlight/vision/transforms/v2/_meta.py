@@ -1,0 +1,62 @@
+"""Transforms of boxes' and points' own fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.vision.tv_tensors import BoundingBoxes, KeyPoints
+
+from . import functional as F
+from ._transform import Transform
+
+
+class ConvertBoundingBoxFormat(Transform):
+    """Boxes in another format: a BoundingBoxFormat or its name."""
+
+    _transformed_types = (BoundingBoxes,)
+
+    def __init__(self, format: Any) -> None:
+        super().__init__()
+        self.format = format
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.convert_bounding_box_format(inpt, new_format=self.format)
+
+
+class ClampBoundingBoxes(Transform):
+    """Boxes that do not leave their image; by their own `clamping_mode` with "auto"."""
+
+    _transformed_types = (BoundingBoxes,)
+
+    def __init__(self, clamping_mode: str | None = "auto") -> None:
+        super().__init__()
+        self.clamping_mode = clamping_mode
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.clamp_bounding_boxes(inpt, clamping_mode=self.clamping_mode)
+
+
+class ClampKeyPoints(Transform):
+    """Points moved to the nearest pixel of their image."""
+
+    _transformed_types = (KeyPoints,)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.clamp_keypoints(inpt)
+
+
+class SetClampingMode(Transform):
+    """Boxes with another `clamping_mode`: "soft", "hard" or None (else ValueError)."""
+
+    _transformed_types = (BoundingBoxes,)
+
+    def __init__(self, clamping_mode: str | None) -> None:
+        super().__init__()
+        if clamping_mode not in (None, "soft", "hard"):
+            raise ValueError(f"clamping_mode must be soft, hard or None, got {clamping_mode}")
+        self.clamping_mode = clamping_mode
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        out = inpt.clone()
+        out.clamping_mode = self.clamping_mode
+        return out

@@ -1,0 +1,293 @@
+"""Transforms of values and kinds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from PIL.Image import Image as Picture
+
+import rushlight
+from rushlight import Tensor
+from rushlight.vision import transforms as v1
+from rushlight.vision import tv_tensors
+from rushlight.vision.tv_tensors import Image, TVTensor, Video
+
+from .._drawn import size_of, uniform
+from . import functional as F
+from ._inputs import has_any
+from ._settings import numbers_of
+from ._transform import Transform
+from .functional._registry import is_pure_tensor
+
+# ---- kinds ----
+
+
+class PILToTensor(Transform):
+    """Pictures of Pillow as tensors of their own numbers."""
+
+    _transformed_types = (Picture,)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.pil_to_tensor(inpt)
+
+
+class ToImage(Transform):
+    """Plain tensors, arrays of shape (H, W, C) and pictures as Images."""
+
+    _transformed_types = (is_pure_tensor, Picture, np.ndarray)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.to_image(inpt)
+
+
+class ToPILImage(Transform):
+    """Images as pictures of Pillow, of a given mode or of the one that fits."""
+
+    _transformed_types = (is_pure_tensor, Image, np.ndarray)
+
+    def __init__(self, mode: str | None = None) -> None:
+        super().__init__()
+        self.mode = mode
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.to_pil_image(inpt, mode=self.mode)
+
+
+class ToPureTensor(Transform):
+    """Plain tensors in the place of those that know what they are."""
+
+    _transformed_types = (TVTensor,)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return inpt.as_subclass(Tensor)
+
+
+class ToTensor(Transform):
+    """Pictures and arrays as tensors of numbers from 0 to 1; warns that ToImage and ToDtype are to
+    be used.
+    """
+
+    _transformed_types = (Picture, np.ndarray)
+
+    def __init__(self) -> None:
+        warnings.warn(
+            "The transform `ToTensor()` is deprecated and will be removed in a future release. "
+            "Instead, please use `v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, "
+            "scale=True)])`.",
+            stacklevel=2,
+        )
+        super().__init__()
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return v1.functional.to_tensor(inpt)
+
+
+def _is_image(inpt: Any) -> bool:
+    return is_pure_tensor(inpt) or isinstance(inpt, Image | Video)
+
+
+class ToDtype(Transform):
+    """Another dtype.
+
+    Args:
+        dtype: of images and videos; or a dict of dtypes by kind, with None for no change and
+            "others" for kinds that are not in it (else ValueError).
+        scale: whether white of images and videos stays white.
+    """
+
+    _transformed_types = (Tensor,)
+
+    def __init__(self, dtype: Any, scale: bool = False) -> None:
+        super().__init__()
+        if not isinstance(dtype, dict | rushlight.dtype):
+            raise ValueError(f"dtype must be a dict or a torch.dtype, got {type(dtype)} instead")
+        if isinstance(dtype, dict) and Tensor in dtype and (Image in dtype or Video in dtype):
+            warnings.warn(
+                "Got `dtype` values for `torch.Tensor` and either `tv_tensors.Image` or "
+                "`tv_tensors.Video`. Note that a plain `torch.Tensor` will *not* be transformed by "
+                "this (or any other transformation) in case a `tv_tensors.Image` or "
+                "`tv_tensors.Video` is present in the input.",
+                stacklevel=2,
+            )
+        self.dtype = dtype
+        self.scale = scale
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        if isinstance(self.dtype, rushlight.dtype):
+            dtype = self.dtype if _is_image(inpt) else None
+        elif type(inpt) in self.dtype or "others" in self.dtype:
+            dtype = self.dtype.get(type(inpt), self.dtype.get("others"))
+            if dtype is None and self.scale and _is_image(inpt):
+                warnings.warn(
+                    "scale was set to True but no dtype was specified for images or videos: no "
+                    "scaling will be done.",
+                    stacklevel=2,
+                )
+        else:
+            raise ValueError(
+                f"No dtype was specified for type {type(inpt)}. A dtype alone converts images and "
+                'videos; in a dict the key "others" stands for all other kinds, with None for no '
+                "change."
+            )
+        if dtype is None:
+            return inpt
+        return self._call_kernel(F.to_dtype, inpt, dtype=dtype, scale=self.scale)
+
+
+class ConvertImageDtype(Transform):
+    """Images in another dtype in which white stays white: ToDtype with `scale`."""
+
+    _v1_transform_cls = v1.ConvertImageDtype
+
+    def __init__(self, dtype: Any = rushlight.float32) -> None:
+        super().__init__()
+        self.dtype = dtype
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.to_dtype, inpt, dtype=self.dtype, scale=True)
+
+
+# ---- functions ----
+
+
+class Identity(Transform):
+    """Everything as it is."""
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return inpt
+
+
+class Lambda(Transform):
+    """A function of inputs.
+
+    Args:
+        lambd: the function.
+        types: of the inputs that it gets; all if none are given.
+    """
+
+    _transformed_types = (object,)
+
+    def __init__(self, lambd: Callable[[Any], Any], *types: type) -> None:
+        super().__init__()
+        self.lambd = lambd
+        self.types = types or self._transformed_types
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self.lambd(inpt) if isinstance(inpt, self.types) else inpt
+
+    def extra_repr(self) -> str:
+        name = getattr(self.lambd, "__name__", None)
+        types = f"types={[kind.__name__ for kind in self.types]}"
+        return f"{name}, {types}" if name else types
+
+
+# ---- values ----
+
+
+class _OfTensors(Transform):
+    """Refuses samples with pictures of Pillow."""
+
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
+        if has_any(flat_inputs, Picture):
+            raise TypeError(f"{type(self).__name__}() does not support PIL images.")
+
+
+class LinearTransformation(_OfTensors):
+    """All numbers of an image less a vector, times a square matrix: whitening, for example.
+
+    Args:
+        transformation_matrix: (D, D), where D = C * H * W.
+        mean_vector: (D).
+
+    Raises:
+        ValueError: shapes, dtypes or devices do not fit.
+    """
+
+    _v1_transform_cls = v1.LinearTransformation
+    _transformed_types = (is_pure_tensor, Image, Video)
+
+    def __init__(self, transformation_matrix: Tensor, mean_vector: Tensor) -> None:
+        super().__init__()
+        self._plain = v1.LinearTransformation(transformation_matrix, mean_vector)
+        self.transformation_matrix = transformation_matrix
+        self.mean_vector = mean_vector
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        out = self._plain(inpt.as_subclass(Tensor))
+        return tv_tensors.wrap(out, like=inpt) if isinstance(inpt, TVTensor) else out
+
+
+class Normalize(_OfTensors):
+    """(image - mean) / std by channels; in place if asked for."""
+
+    _v1_transform_cls = v1.Normalize
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> None:
+        super().__init__()
+        self.mean = list(mean)
+        self.std = list(std)
+        self.inplace = inplace
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(
+            F.normalize, inpt, mean=self.mean, std=self.std, inplace=self.inplace
+        )
+
+
+class GaussianBlur(Transform):
+    """Smoothed by a Gaussian whose deviation is drawn.
+
+    Args:
+        kernel_size: odd, one or (width, height).
+        sigma: the deviation in pixels, or its range.
+    """
+
+    _v1_transform_cls = v1.GaussianBlur
+
+    def __init__(self, kernel_size: Any, sigma: Any = (0.1, 2.0)) -> None:
+        super().__init__()
+        self.kernel_size = size_of(kernel_size)
+        if any(k <= 0 or k % 2 == 0 for k in self.kernel_size):
+            raise ValueError("Kernel size value should be an odd and positive number.")
+        self.sigma = numbers_of(sigma, "sigma")
+        if not 0.0 < self.sigma[0] <= self.sigma[1]:
+            raise ValueError(
+                f"sigma values should be positive and of the form (min, max). Got {self.sigma}"
+            )
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        return {"sigma": [uniform(*self.sigma)] * 2}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.gaussian_blur, inpt, self.kernel_size, **params)
+
+
+class GaussianNoise(Transform):
+    """Normal noise added to images; arguments are those of `functional.gaussian_noise`."""
+
+    def __init__(self, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> None:
+        super().__init__()
+        self.mean = mean
+        self.sigma = sigma
+        self.clip = clip
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(
+            F.gaussian_noise, inpt, mean=self.mean, sigma=self.sigma, clip=self.clip
+        )
+
+
+class UniformTemporalSubsample(Transform):
+    """Some frames of videos at equal distances."""
+
+    _transformed_types = (Tensor,)
+
+    def __init__(self, num_samples: int) -> None:
+        super().__init__()
+        self.num_samples = num_samples
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.uniform_temporal_subsample, inpt, self.num_samples)

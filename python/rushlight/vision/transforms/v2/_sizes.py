@@ -1,0 +1,502 @@
+"""Transforms that change sizes: resizes, crops, pads."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from PIL.Image import Image as Picture
+
+import rushlight
+from rushlight import Tensor
+from rushlight.vision import transforms as v1
+from rushlight.vision.ops import box_iou
+from rushlight.vision.tv_tensors import BoundingBoxes, BoundingBoxFormat, Image, KeyPoints, Mask
+
+from .. import _measures
+from .._drawn import check_sequence, integer, part, size_of
+from . import functional as F
+from ._inputs import fill_for, fills_by_kind, get_bounding_boxes, has_all, has_any, query_size
+from ._settings import check_padding
+from ._transform import Sometimes, Transform
+from .functional._registry import is_pure_tensor
+
+
+class Resize(Transform):
+    """Another size.
+
+    Args:
+        size: (height, width), the shorter edge, or None: `max_size` is the longer one then.
+        interpolation, max_size, antialias: those of `functional.resize`.
+    """
+
+    _v1_transform_cls = v1.Resize
+
+    def __init__(
+        self,
+        size: Any,
+        interpolation: Any = "bilinear",
+        max_size: int | None = None,
+        antialias: bool | None = True,
+    ) -> None:
+        super().__init__()
+        if size is None and not isinstance(max_size, int):
+            raise ValueError(
+                f"max_size must be an integer when size is None, but got {max_size} instead."
+            )
+        if isinstance(size, int):
+            size = [size]
+        elif isinstance(size, Sequence) and len(size) in (1, 2):
+            size = list(size)
+        elif size is not None:
+            raise ValueError(
+                "size can be an integer, a sequence of one or two integers, or None, but got "
+                f"{size} instead."
+            )
+        self.size = size
+        self.interpolation = interpolation
+        self.max_size = max_size
+        self.antialias = antialias
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(
+            F.resize,
+            inpt,
+            self.size,
+            interpolation=self.interpolation,
+            max_size=self.max_size,
+            antialias=self.antialias,
+        )
+
+
+class _DrawnSize(Transform):
+    """A resize to a drawn size."""
+
+    interpolation: Any
+    antialias: bool | None
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(
+            F.resize,
+            inpt,
+            size=params["size"],
+            interpolation=self.interpolation,
+            antialias=self.antialias,
+        )
+
+
+class ScaleJitter(_DrawnSize):
+    """As large as fits into a size, times a factor from a range.
+
+    Args:
+        target_size: the size.
+        scale_range: the range.
+        interpolation, antialias: those of `functional.resize`.
+    """
+
+    def __init__(
+        self,
+        target_size: tuple[int, int],
+        scale_range: tuple[float, float] = (0.1, 2.0),
+        interpolation: Any = "bilinear",
+        antialias: bool | None = True,
+    ) -> None:
+        super().__init__()
+        self.target_size = target_size
+        self.scale_range = scale_range
+        self.interpolation = interpolation
+        self.antialias = antialias
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        height, width = query_size(flat_inputs)
+        low, high = self.scale_range
+        scale = low + rushlight.rand(1) * (high - low)
+        # As torchvision has it: the second size by the height, the first by the width.
+        r = min(self.target_size[1] / height, self.target_size[0] / width) * scale
+        return {"size": (int(height * r), int(width * r))}
+
+
+class RandomShortestSize(_DrawnSize):
+    """The shorter edge of a drawn length.
+
+    Args:
+        min_size: the lengths, or one of them.
+        max_size: the longer edge is never longer.
+        interpolation, antialias: those of `functional.resize`.
+    """
+
+    def __init__(
+        self,
+        min_size: Any,
+        max_size: int | None = None,
+        interpolation: Any = "bilinear",
+        antialias: bool | None = True,
+    ) -> None:
+        super().__init__()
+        self.min_size = [min_size] if isinstance(min_size, int) else list(min_size)
+        self.max_size = max_size
+        self.interpolation = interpolation
+        self.antialias = antialias
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        height, width = query_size(flat_inputs)
+        r = self.min_size[integer(0, len(self.min_size))] / min(height, width)
+        if self.max_size is not None:
+            r = min(r, self.max_size / max(height, width))
+        return {"size": (int(height * r), int(width * r))}
+
+
+class RandomResize(_DrawnSize):
+    """The shorter edge from `min_size` to `max_size` - 1; other arguments are those of
+    `functional.resize`.
+    """
+
+    def __init__(
+        self,
+        min_size: int,
+        max_size: int,
+        interpolation: Any = "bilinear",
+        antialias: bool | None = True,
+    ) -> None:
+        super().__init__()
+        self.min_size = min_size
+        self.max_size = max_size
+        self.interpolation = interpolation
+        self.antialias = antialias
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        return {"size": [integer(self.min_size, self.max_size)]}
+
+
+# ---- parts ----
+
+
+class CenterCrop(Transform):
+    """The middle of a size: (height, width), or one number for both."""
+
+    _v1_transform_cls = v1.CenterCrop
+
+    def __init__(self, size: int | Sequence[int]) -> None:
+        super().__init__()
+        self.size = size_of(size)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.center_crop, inpt, output_size=self.size)
+
+
+class RandomCrop(Transform):
+    """A part of a given size, from anywhere.
+
+    Args:
+        size: height and width, or one number for both.
+        padding: pixels that are put around before, as `functional.pad` takes them.
+        pad_if_needed: whether inputs that are too small get more pixels; else ValueError.
+        fill: the value of such pixels: one, or one for each channel, or a dict of these by kind.
+        padding_mode: how they are made.
+    """
+
+    _v1_transform_cls = v1.RandomCrop
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        padding: Any = None,
+        pad_if_needed: bool = False,
+        fill: Any = 0,
+        padding_mode: str = "constant",
+    ) -> None:
+        super().__init__()
+        self.size = size_of(size)
+        if pad_if_needed or padding is not None:
+            check_padding(0 if padding is None else padding, padding_mode)
+        sides = _measures.sides_of(padding) if padding else None
+        # Left, right, top, bottom, as torchvision shows them.
+        self.padding = sides and [sides[0], sides[2], sides[1], sides[3]]
+        self.pad_if_needed = pad_if_needed
+        self.fill = fill
+        self._fill = fills_by_kind(fill)
+        self.padding_mode = padding_mode
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        height, width = query_size(flat_inputs)
+        left, right, top, bottom = self.padding or (0, 0, 0, 0)
+        if self.pad_if_needed:
+            more = max(self.size[0] - (height + top + bottom), 0)
+            top, bottom = top + more, bottom + more
+            more = max(self.size[1] - (width + left + right), 0)
+            left, right = left + more, right + more
+        height, width = height + top + bottom, width + left + right
+        if height < self.size[0] or width < self.size[1]:
+            padded = "padded " if self.padding is not None else ""
+            raise ValueError(
+                f"Required crop size {tuple(self.size)} is larger than {padded}input image size "
+                f"{(height, width)}."
+            )
+        place = [
+            integer(0, have - want + 1) if have > want else 0
+            for have, want in zip((height, width), self.size, strict=True)
+        ]
+        return {
+            "padding": [left, top, right, bottom],
+            "cut": (height, width) != tuple(self.size),
+            "part": (*place, *self.size),
+        }
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        if any(params["padding"]):
+            inpt = self._call_kernel(
+                F.pad,
+                inpt,
+                padding=params["padding"],
+                fill=fill_for(self._fill, inpt),
+                padding_mode=self.padding_mode,
+            )
+        if params["cut"]:
+            top, left, height, width = params["part"]
+            inpt = self._call_kernel(F.crop, inpt, top=top, left=left, height=height, width=width)
+        return inpt
+
+
+class RandomResizedCrop(Transform):
+    """A part of a drawn size and shape, from anywhere, resized: the usual one for training on
+    ImageNet.
+
+    Args:
+        size: height and width of the result, or one number for both.
+        scale: range of the part's share of the area.
+        ratio: range of its width by its height.
+        interpolation, antialias: those of `functional.resize`.
+    """
+
+    _v1_transform_cls = v1.RandomResizedCrop
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: Any = "bilinear",
+        antialias: bool | None = True,
+    ) -> None:
+        super().__init__()
+        self.size = size_of(size)
+        for name, value in (("Scale", scale), ("Ratio", ratio)):
+            if not isinstance(value, Sequence) or len(value) != 2:
+                raise TypeError(f"{name} should be a sequence of two floats.")
+        if scale[0] > scale[1] or ratio[0] > ratio[1]:
+            warnings.warn("Scale and ratio should be of kind (min, max)", stacklevel=2)
+        self.scale = scale
+        self.ratio = ratio
+        self.interpolation = interpolation
+        self.antialias = antialias
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        found = part(*query_size(flat_inputs), self.scale, self.ratio)
+        return dict(zip(("top", "left", "height", "width"), found, strict=True))
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(
+            F.resized_crop,
+            inpt,
+            **params,
+            size=self.size,
+            interpolation=self.interpolation,
+            antialias=self.antialias,
+        )
+
+
+class FiveCrop(Transform):
+    """The corners and the middle of images, each of a size: a tuple. Boxes and masks are refused
+    (TypeError).
+    """
+
+    _v1_transform_cls = v1.FiveCrop
+
+    def __init__(self, size: int | Sequence[int]) -> None:
+        super().__init__()
+        self.size = size_of(size)
+
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
+        if has_any(flat_inputs, BoundingBoxes, Mask):
+            raise TypeError(
+                f"BoundingBoxes'es and Mask's are not supported by {type(self).__name__}()"
+            )
+
+    def _call_kernel(self, functional: Callable, inpt: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(inpt, KeyPoints):
+            warnings.warn(
+                f"{type(self).__name__}() is currently passing through inputs of type "
+                f"tv_tensors.{type(inpt).__name__}. This will likely change in the future.",
+                stacklevel=2,
+            )
+        return super()._call_kernel(functional, inpt, *args, **kwargs)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.five_crop, inpt, self.size)
+
+
+class TenCrop(FiveCrop):
+    """Those of FiveCrop, and those of the image flipped: left to right, or top to bottom with
+    `vertical_flip`.
+    """
+
+    _v1_transform_cls = v1.TenCrop
+
+    def __init__(self, size: int | Sequence[int], vertical_flip: bool = False) -> None:
+        super().__init__(size)
+        self.vertical_flip = vertical_flip
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.ten_crop, inpt, self.size, vertical_flip=self.vertical_flip)
+
+
+class RandomIoUCrop(Transform):
+    """A part that overlaps at least one box by a drawn share, as SSD is trained (arXiv 1512.02325).
+
+    Boxes whose centre is outside become 0; SanitizeBoundingBoxes takes them away. A sample wants an
+    image and boxes (else TypeError).
+
+    Args:
+        min_scale, max_scale: range of the part's share of height and of width.
+        min_aspect_ratio, max_aspect_ratio: range of its width by its height.
+        sampler_options: shares to draw from; from 1 on the sample stays as it is.
+        trials: parts that are tried for one share.
+    """
+
+    def __init__(
+        self,
+        min_scale: float = 0.3,
+        max_scale: float = 1.0,
+        min_aspect_ratio: float = 0.5,
+        max_aspect_ratio: float = 2.0,
+        sampler_options: list[float] | None = None,
+        trials: int = 40,
+    ) -> None:
+        super().__init__()
+        self.min_scale = min_scale
+        self.max_scale = max_scale
+        self.min_aspect_ratio = min_aspect_ratio
+        self.max_aspect_ratio = max_aspect_ratio
+        usual = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
+        self.options = usual if sampler_options is None else sampler_options
+        self.trials = trials
+
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
+        image = has_any(flat_inputs, Picture, Image, is_pure_tensor)
+        if not image or not has_all(flat_inputs, BoundingBoxes):
+            raise TypeError(
+                f"{type(self).__name__}() requires input sample to contain tensor or PIL images "
+                "and bounding boxes. Sample can also contain masks."
+            )
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        size = query_size(flat_inputs)
+        boxes = get_bounding_boxes(flat_inputs)
+        corners = F.convert_bounding_box_format(
+            boxes.as_subclass(Tensor), boxes.format, BoundingBoxFormat.XYXY
+        )
+        while True:
+            least = self.options[integer(0, len(self.options))]
+            if least >= 1.0:
+                return {}
+            for _ in range(self.trials):
+                found = self._part(size, corners, least)
+                if found is not None:
+                    return found
+
+    def _part(self, size: tuple[int, int], boxes: Tensor, least: float) -> dict[str, Any] | None:
+        """A drawn part and which boxes are in it, None where it does not do."""
+        height, width = size
+        r = self.min_scale + (self.max_scale - self.min_scale) * rushlight.rand(2)
+        w, h = int(width * r[0]), int(height * r[1])
+        if not self.min_aspect_ratio <= w / h <= self.max_aspect_ratio:
+            return None
+        r = rushlight.rand(2)
+        left, top = int((width - w) * r[0]), int((height - h) * r[1])
+        if w == 0 or h == 0:
+            return None
+        x = 0.5 * (boxes[..., 0] + boxes[..., 2])
+        y = 0.5 * (boxes[..., 1] + boxes[..., 3])
+        within = (left < x) & (x < left + w) & (top < y) & (y < top + h)
+        if not within.any():
+            return None
+        window = rushlight.tensor(
+            [[left, top, left + w, top + h]], dtype=boxes.dtype, device=boxes.device
+        )
+        if box_iou(boxes[within], window).max() < least:
+            return None
+        return {"part": (top, left, h, w), "within": within}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        if not params:
+            return inpt
+        top, left, height, width = params["part"]
+        output = self._call_kernel(F.crop, inpt, top=top, left=left, height=height, width=width)
+        if isinstance(output, BoundingBoxes):
+            output[~params["within"]] = 0
+        return output
+
+
+# ---- more pixels ----
+
+
+class Pad(Transform):
+    """More pixels around.
+
+    Args:
+        padding, padding_mode: those of `functional.pad`.
+        fill: the value of new pixels: one, or one for each channel, or a dict of these by kind.
+    """
+
+    _v1_transform_cls = v1.Pad
+
+    def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> None:
+        super().__init__()
+        check_padding(padding, padding_mode)
+        self.padding = padding if isinstance(padding, int) else list(padding)
+        self.fill = fill
+        self._fill = fills_by_kind(fill)
+        self.padding_mode = padding_mode
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(
+            F.pad,
+            inpt,
+            padding=self.padding,
+            fill=fill_for(self._fill, inpt),
+            padding_mode=self.padding_mode,
+        )
+
+
+class RandomZoomOut(Sometimes):
+    """On a larger canvas with probability p, as SSD is trained (arXiv 1512.02325).
+
+    Args:
+        fill: that of Pad.
+        side_range: range of the canvas' size by the input's, from 1 on.
+        p: a probability.
+    """
+
+    def __init__(
+        self, fill: Any = 0, side_range: Sequence[float] = (1.0, 4.0), p: float = 0.5
+    ) -> None:
+        super().__init__(p)
+        self.fill = fill
+        self._fill = fills_by_kind(fill)
+        check_sequence(side_range, "side_range", (2,))
+        if side_range[0] < 1.0 or side_range[0] > side_range[1]:
+            raise ValueError(f"Invalid side range provided {side_range}.")
+        self.side_range = side_range
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        height, width = query_size(flat_inputs)
+        low, high = self.side_range
+        r = low + rushlight.rand(1) * (high - low)
+        more_x, more_y = int(width * r) - width, int(height * r) - height
+        r = rushlight.rand(2)
+        left, top = int(more_x * r[0]), int(more_y * r[1])
+        return {"padding": [left, top, more_x - left, more_y - top]}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self._call_kernel(F.pad, inpt, **params, fill=fill_for(self._fill, inpt))

@@ -1,0 +1,230 @@
+"""Transforms of colours, for images and videos.
+
+Functions with the name of a kind are kernels: they take a plain tensor or a picture of Pillow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PIL.Image import Image as Picture
+
+from rushlight import Tensor
+from rushlight.vision.tv_tensors import Image
+
+from ... import _pictures, _tensors
+from ... import functional as F
+from ._registry import IMAGES, call, kernel
+
+_STILLS = (Tensor, Picture, Image)  # videos pass transforms between grey and colours as they are
+
+
+def _place(image: Any) -> Any:
+    return _tensors if isinstance(image, Tensor) else _pictures
+
+
+def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1) -> Any:
+    """Grey: 0.2989 red + 0.587 green + 0.114 blue, with one channel or three equal ones."""
+    return call(rgb_to_grayscale, inpt, num_output_channels=num_output_channels)
+
+
+to_grayscale = rgb_to_grayscale
+
+
+@kernel(rgb_to_grayscale, *_STILLS)
+def rgb_to_grayscale_image(image: Any, num_output_channels: int = 1) -> Any:
+    """Of an image."""
+    return F.rgb_to_grayscale(image, num_output_channels)
+
+
+def grayscale_to_rgb(inpt: Any) -> Any:
+    """Three channels; images that have as many stay as they are."""
+    return call(grayscale_to_rgb, inpt)
+
+
+@kernel(grayscale_to_rgb, *_STILLS)
+def grayscale_to_rgb_image(image: Any) -> Any:
+    """Of an image."""
+    if not isinstance(image, Tensor):
+        return image.convert("RGB")
+    return image if image.shape[-3] >= 3 else _tensors.to_grayscale(image, 3)
+
+
+def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
+    """0 gives black, 1 the image, 2 twice its brightness."""
+    return call(adjust_brightness, inpt, brightness_factor=brightness_factor)
+
+
+@kernel(adjust_brightness, *IMAGES)
+def adjust_brightness_image(image: Any, brightness_factor: float) -> Any:
+    """Of an image."""
+    return F.adjust_brightness(image, brightness_factor)
+
+
+adjust_brightness_video = adjust_brightness_image
+
+
+def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
+    """0 gives grey, 1 the image."""
+    return call(adjust_saturation, inpt, saturation_factor=saturation_factor)
+
+
+@kernel(adjust_saturation, *IMAGES)
+def adjust_saturation_image(image: Any, saturation_factor: float) -> Any:
+    """Of an image."""
+    return F.adjust_saturation(image, saturation_factor)
+
+
+adjust_saturation_video = adjust_saturation_image
+
+
+def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
+    """0 gives the mean grey, 1 the image."""
+    return call(adjust_contrast, inpt, contrast_factor=contrast_factor)
+
+
+@kernel(adjust_contrast, *IMAGES)
+def adjust_contrast_image(image: Any, contrast_factor: float) -> Any:
+    """Of an image."""
+    return F.adjust_contrast(image, contrast_factor)
+
+
+adjust_contrast_video = adjust_contrast_image
+
+
+def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
+    """0 gives a blurred image, 1 the image, 2 twice its sharpness."""
+    return call(adjust_sharpness, inpt, sharpness_factor=sharpness_factor)
+
+
+@kernel(adjust_sharpness, *IMAGES)
+def adjust_sharpness_image(image: Any, sharpness_factor: float) -> Any:
+    """Of an image."""
+    return F.adjust_sharpness(image, sharpness_factor)
+
+
+adjust_sharpness_video = adjust_sharpness_image
+
+
+def adjust_hue(inpt: Any, hue_factor: float) -> Any:
+    """Colours turned by a share of the circle from -0.5 to 0.5 (else ValueError)."""
+    return call(adjust_hue, inpt, hue_factor=hue_factor)
+
+
+@kernel(adjust_hue, *IMAGES)
+def adjust_hue_image(image: Any, hue_factor: float) -> Any:
+    """Of an image."""
+    return F.adjust_hue(image, hue_factor)
+
+
+adjust_hue_video = adjust_hue_image
+
+
+def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
+    """gain * image ** gamma, with white at 1; ValueError for a negative gamma."""
+    return call(adjust_gamma, inpt, gamma=gamma, gain=gain)
+
+
+@kernel(adjust_gamma, *IMAGES)
+def adjust_gamma_image(image: Any, gamma: float, gain: float = 1) -> Any:
+    """Of an image, with any number of channels."""
+    if gamma < 0:
+        raise ValueError("Gamma should be a non-negative real number")
+    return _place(image).adjust_gamma(image, gamma, gain)
+
+
+adjust_gamma_video = adjust_gamma_image
+
+
+def posterize(inpt: Any, bits: int) -> Any:
+    """Numbers of which only the highest bits, 0 to 8, are kept."""
+    return call(posterize, inpt, bits=bits)
+
+
+@kernel(posterize, *IMAGES)
+def posterize_image(image: Any, bits: int) -> Any:
+    """Of an image of any dtype."""
+    if not isinstance(bits, int) or not 0 <= bits <= 8:
+        raise TypeError(f"bits must be a positive integer in the range [0, 8], got {bits} instead.")
+    return _place(image).posterize(image, bits)
+
+
+posterize_video = posterize_image
+
+
+def solarize(inpt: Any, threshold: float) -> Any:
+    """Pixels at or above the threshold inverted."""
+    return call(solarize, inpt, threshold=threshold)
+
+
+@kernel(solarize, *IMAGES)
+def solarize_image(image: Any, threshold: float) -> Any:
+    """Of an image."""
+    return _place(image).solarize(image, threshold)
+
+
+solarize_video = solarize_image
+
+
+def autocontrast(inpt: Any) -> Any:
+    """Each channel stretched from black to white."""
+    return call(autocontrast, inpt)
+
+
+@kernel(autocontrast, *IMAGES)
+def autocontrast_image(image: Any) -> Any:
+    """Of an image."""
+    return F.autocontrast(image)
+
+
+autocontrast_video = autocontrast_image
+
+
+def equalize(inpt: Any) -> Any:
+    """Numbers mapped so that in each channel all values are about as frequent."""
+    return call(equalize, inpt)
+
+
+@kernel(equalize, *IMAGES)
+def equalize_image(image: Any) -> Any:
+    """Of an image of any dtype, in steps of bytes."""
+    return _place(image).equalize(image)
+
+
+equalize_video = equalize_image
+
+
+def invert(inpt: Any) -> Any:
+    """White less the image."""
+    return call(invert, inpt)
+
+
+@kernel(invert, *IMAGES)
+def invert_image(image: Any) -> Any:
+    """Of an image."""
+    return _place(image).invert(image)
+
+
+invert_video = invert_image
+
+
+def permute_channels(inpt: Any, permutation: Sequence[int]) -> Any:
+    """Channels in another order."""
+    return call(permute_channels, inpt, permutation=permutation)
+
+
+@kernel(permute_channels, *IMAGES)
+def permute_channels_image(image: Any, permutation: Sequence[int]) -> Any:
+    """Of an image; ValueError unless there is a number for each channel."""
+    if not isinstance(image, Tensor):
+        return F.to_pil_image(permute_channels_image(F.pil_to_tensor(image), permutation))
+    if len(permutation) != image.shape[-3]:
+        raise ValueError(
+            "Length of permutation does not match number of channels: "
+            f"{len(permutation)} != {image.shape[-3]}"
+        )
+    return image[..., list(permutation), :, :]
+
+
+permute_channels_video = permute_channels_image

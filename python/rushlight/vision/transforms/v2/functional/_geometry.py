@@ -1,0 +1,510 @@
+"""Transforms of geometry, for inputs of every kind.
+
+Functions with the name of a kind are kernels: they take a plain tensor, those of images also a
+picture of Pillow.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import rushlight
+from rushlight import Tensor
+from rushlight.vision.tv_tensors import BoundingBoxes, KeyPoints, Mask
+
+from ... import _measures as M
+from ... import _pictures, _tensors
+from ... import functional as F
+from ..._modes import InterpolationMode, named_mode
+from . import _places as P
+from ._registry import IMAGES, call, kernel
+
+_NEAREST, _BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
+
+
+# ---- flips ----
+
+
+def horizontal_flip(inpt: Any) -> Any:
+    """Left and right exchanged."""
+    return call(horizontal_flip, inpt)
+
+
+@kernel(horizontal_flip, *IMAGES, Mask)
+def horizontal_flip_image(image: Any) -> Any:
+    """Of an image."""
+    return F.hflip(image)
+
+
+horizontal_flip_video = horizontal_flip_mask = horizontal_flip_image
+kernel(horizontal_flip, KeyPoints)(P.horizontal_flip_keypoints)
+kernel(horizontal_flip, BoundingBoxes)(P.horizontal_flip_bounding_boxes)
+
+
+def vertical_flip(inpt: Any) -> Any:
+    """Top and bottom exchanged."""
+    return call(vertical_flip, inpt)
+
+
+@kernel(vertical_flip, *IMAGES, Mask)
+def vertical_flip_image(image: Any) -> Any:
+    """Of an image."""
+    return F.vflip(image)
+
+
+vertical_flip_video = vertical_flip_mask = vertical_flip_image
+kernel(vertical_flip, KeyPoints)(P.vertical_flip_keypoints)
+kernel(vertical_flip, BoundingBoxes)(P.vertical_flip_bounding_boxes)
+
+hflip, vflip = horizontal_flip, vertical_flip
+
+
+# ---- sizes ----
+
+
+def resize(
+    inpt: Any,
+    size: Any,
+    interpolation: Any = _BILINEAR,
+    max_size: int | None = None,
+    antialias: bool | None = True,
+) -> Any:
+    """The input at another size.
+
+    Args:
+        inpt: an input of any kind.
+        size: (height, width), the shorter edge, or None: the longer edge is `max_size` then.
+        interpolation: a mode or its name; of masks, nearest or nearest-exact.
+        max_size: the longer edge is never longer.
+        antialias: whether tensors are smoothed where they get smaller.
+    """
+    return call(
+        resize,
+        inpt,
+        size=size,
+        interpolation=interpolation,
+        max_size=max_size,
+        antialias=antialias,
+    )
+
+
+@kernel(resize, *IMAGES)
+def resize_image(
+    image: Any,
+    size: Any,
+    interpolation: Any = _BILINEAR,
+    max_size: int | None = None,
+    antialias: bool | None = True,
+) -> Any:
+    """Of an image. Bytes are mixed by whole numbers."""
+    mode = named_mode(interpolation)
+    have = F.get_dimensions(image)[1:]
+    wanted = M.resized_size(have, size, max_size)
+    if not isinstance(image, Tensor) and antialias is False:
+        warnings.warn(
+            "Anti-alias option is always applied for PIL Image input. Argument antialias is "
+            "ignored.",
+            stacklevel=2,
+        )
+    if have == wanted:
+        return image
+    if not isinstance(image, Tensor):
+        return _pictures.resize(image, wanted, mode, antialias)
+    if image.numel() == 0:
+        return image.new_empty((*image.shape[:-2], *wanted))
+    return _tensors.resize(image, wanted, mode, antialias, whole=True)
+
+
+resize_video = resize_image
+
+
+@kernel(resize, Mask)
+def resize_mask(
+    mask: Tensor, size: Any, interpolation: Any = _BILINEAR, max_size: int | None = None
+) -> Tensor:
+    """Of a mask: the nearest one, however else it is asked for."""
+    mode = named_mode(interpolation)
+    exact = mode is InterpolationMode.NEAREST_EXACT
+    return resize_image(mask, size, mode if exact else _NEAREST, max_size)
+
+
+kernel(resize, KeyPoints)(P.resize_keypoints)
+kernel(resize, BoundingBoxes)(P.resize_bounding_boxes)
+
+
+# ---- turns ----
+
+
+def affine(
+    inpt: Any,
+    angle: float,
+    translate: Any,
+    scale: float,
+    shear: Any,
+    interpolation: Any = _NEAREST,
+    fill: Any = None,
+    center: Any = None,
+) -> Any:
+    """The input turned, moved, scaled and sheared around its centre; its size stays.
+
+    Args:
+        inpt: an input of any kind.
+        angle: in degrees, clockwise.
+        translate: pixels to the right and down.
+        scale: more than 0.
+        shear: degrees along x, or along x and y.
+        interpolation: nearest or bilinear, a mode or its name; of masks it is nearest.
+        fill: the value of pixels from outside: one, or one for each channel.
+        center: (x, y) of the fixed point, from the top left corner; the middle if None.
+    """
+    return call(
+        affine,
+        inpt,
+        angle=angle,
+        translate=translate,
+        scale=scale,
+        shear=shear,
+        interpolation=interpolation,
+        fill=fill,
+        center=center,
+    )
+
+
+@kernel(affine, *IMAGES)
+def affine_image(
+    image: Any,
+    angle: float,
+    translate: Any,
+    scale: float,
+    shear: Any,
+    interpolation: Any = _NEAREST,
+    fill: Any = None,
+    center: Any = None,
+) -> Any:
+    """Of an image."""
+    mode = named_mode(interpolation)
+    return F.affine(image, angle, translate, scale, shear, mode, fill, center)
+
+
+affine_video = affine_image
+
+
+@kernel(affine, Mask)
+def affine_mask(
+    mask: Tensor,
+    angle: float,
+    translate: Any,
+    scale: float,
+    shear: Any,
+    fill: Any = None,
+    center: Any = None,
+) -> Tensor:
+    """Of a mask."""
+    return affine_image(mask, angle, translate, scale, shear, _NEAREST, fill, center)
+
+
+kernel(affine, KeyPoints)(P.affine_keypoints)
+kernel(affine, BoundingBoxes)(P.affine_bounding_boxes)
+
+
+def rotate(
+    inpt: Any,
+    angle: float,
+    interpolation: Any = _NEAREST,
+    expand: bool = False,
+    center: Any = None,
+    fill: Any = None,
+) -> Any:
+    """The input turned by an angle in degrees, counter-clockwise.
+
+    With `expand` the result is as large as the turned image. Other arguments are those of `affine`.
+    """
+    return call(
+        rotate,
+        inpt,
+        angle=angle,
+        interpolation=interpolation,
+        expand=expand,
+        fill=fill,
+        center=center,
+    )
+
+
+@kernel(rotate, *IMAGES)
+def rotate_image(
+    image: Any,
+    angle: float,
+    interpolation: Any = _NEAREST,
+    expand: bool = False,
+    center: Any = None,
+    fill: Any = None,
+) -> Any:
+    """Of an image. Quarters of a turn of tensors mix no pixels where the result holds them all."""
+    if isinstance(image, Tensor):
+        angle = angle % 360
+        fits = expand or image.shape[-1] == image.shape[-2] or angle % 180 == 0
+        if center is None and angle % 90 == 0 and fits:
+            quarters = int(angle // 90)
+            return rushlight.rot90(image, quarters, (-2, -1)) if quarters else image.clone()
+    return F.rotate(image, angle, named_mode(interpolation), expand, center, fill)
+
+
+rotate_video = rotate_image
+
+
+@kernel(rotate, Mask)
+def rotate_mask(
+    mask: Tensor, angle: float, expand: bool = False, center: Any = None, fill: Any = None
+) -> Tensor:
+    """Of a mask."""
+    return rotate_image(mask, angle, _NEAREST, expand, center, fill)
+
+
+kernel(rotate, KeyPoints)(P.rotate_keypoints)
+kernel(rotate, BoundingBoxes)(P.rotate_bounding_boxes)
+
+
+# ---- parts ----
+
+
+def pad(inpt: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Any:
+    """The input with more pixels around it, or fewer where numbers are negative.
+
+    Args:
+        inpt: an input of any kind.
+        padding: one number; two, for left and right, and for top and bottom; or four: left, top,
+            right, bottom.
+        fill: the value of new pixels in mode "constant": one, or one for each channel of images.
+        padding_mode: "constant", "edge", "reflect" or "symmetric"; of boxes and points "constant".
+    """
+    return call(pad, inpt, padding=padding, fill=fill, padding_mode=padding_mode)
+
+
+@kernel(pad, *IMAGES)
+def pad_image(image: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Any:
+    """Of an image."""
+    if not isinstance(image, Tensor):
+        return F.pad(image, padding, 0 if fill is None else fill, padding_mode)
+    M.check_padding(padding, padding_mode)
+    return _tensors.pad(image, M.sides_of(padding), fill, padding_mode)
+
+
+pad_video = pad_image
+
+
+@kernel(pad, Mask)
+def pad_mask(
+    mask: Tensor, padding: Any, fill: Any = None, padding_mode: str = "constant"
+) -> Tensor:
+    """Of a mask; ValueError for a fill of several numbers."""
+    if isinstance(fill, tuple | list):
+        raise ValueError("Non-scalar fill value is not supported")
+    return pad_image(mask, padding, fill, padding_mode)
+
+
+kernel(pad, KeyPoints)(P.pad_keypoints)
+kernel(pad, BoundingBoxes)(P.pad_bounding_boxes)
+
+
+def crop(inpt: Any, top: int, left: int, height: int, width: int) -> Any:
+    """The part of this place and size; what lies outside of the image is 0."""
+    return call(crop, inpt, top=top, left=left, height=height, width=width)
+
+
+@kernel(crop, *IMAGES, Mask)
+def crop_image(image: Any, top: int, left: int, height: int, width: int) -> Any:
+    """Of an image."""
+    return F.crop(image, top, left, height, width)
+
+
+crop_video = crop_mask = crop_image
+kernel(crop, KeyPoints)(P.crop_keypoints)
+kernel(crop, BoundingBoxes)(P.crop_bounding_boxes)
+
+
+def center_crop(inpt: Any, output_size: Any) -> Any:
+    """The middle of the input, with zeros around it where it is smaller than (height, width)."""
+    return call(center_crop, inpt, output_size=output_size)
+
+
+@kernel(center_crop, *IMAGES, Mask)
+def center_crop_image(image: Any, output_size: Any) -> Any:
+    """Of an image."""
+    return F.center_crop(image, output_size)
+
+
+center_crop_video = center_crop_mask = center_crop_image
+kernel(center_crop, KeyPoints)(P.center_crop_keypoints)
+kernel(center_crop, BoundingBoxes)(P.center_crop_bounding_boxes)
+
+
+def resized_crop(
+    inpt: Any,
+    top: int,
+    left: int,
+    height: int,
+    width: int,
+    size: Any,
+    interpolation: Any = _BILINEAR,
+    antialias: bool | None = True,
+) -> Any:
+    """A part of the input, at another size: `crop`, then `resize`."""
+    return call(
+        resized_crop,
+        inpt,
+        top=top,
+        left=left,
+        height=height,
+        width=width,
+        size=size,
+        interpolation=interpolation,
+        antialias=antialias,
+    )
+
+
+@kernel(resized_crop, *IMAGES)
+def resized_crop_image(
+    image: Any,
+    top: int,
+    left: int,
+    height: int,
+    width: int,
+    size: Any,
+    interpolation: Any = _BILINEAR,
+    antialias: bool | None = True,
+) -> Any:
+    """Of an image."""
+    part = F.crop(image, top, left, height, width)
+    return resize_image(part, size, interpolation, antialias=antialias)
+
+
+resized_crop_video = resized_crop_image
+
+
+@kernel(resized_crop, Mask)
+def resized_crop_mask(
+    mask: Tensor, top: int, left: int, height: int, width: int, size: Any
+) -> Tensor:
+    """Of a mask."""
+    return resize_mask(F.crop(mask, top, left, height, width), size)
+
+
+kernel(resized_crop, KeyPoints)(P.resized_crop_keypoints)
+kernel(resized_crop, BoundingBoxes)(P.resized_crop_bounding_boxes)
+
+
+def five_crop(inpt: Any, size: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """The corners (top left, top right, bottom left, bottom right) and the middle of an image."""
+    return call(five_crop, inpt, size=size)
+
+
+@kernel(five_crop, *IMAGES)
+def five_crop_image(image: Any, size: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Of an image."""
+    return F.five_crop(image, size)
+
+
+five_crop_video = five_crop_image
+
+
+def ten_crop(inpt: Any, size: Any, vertical_flip: bool = False) -> tuple:
+    """`five_crop` of an image and of the flipped image."""
+    return call(ten_crop, inpt, size=size, vertical_flip=vertical_flip)
+
+
+@kernel(ten_crop, *IMAGES)
+def ten_crop_image(image: Any, size: Any, vertical_flip: bool = False) -> tuple:
+    """Of an image."""
+    return F.ten_crop(image, size, vertical_flip)
+
+
+ten_crop_video = ten_crop_image
+
+
+# ---- points moved one by one ----
+
+
+def perspective(
+    inpt: Any,
+    startpoints: Any,
+    endpoints: Any,
+    interpolation: Any = _BILINEAR,
+    fill: Any = None,
+    coefficients: Any = None,
+) -> Any:
+    """The input seen from elsewhere: its points (x, y) `startpoints`, four of them, come to lie at
+    `endpoints`; or by the eight `coefficients` of where pixels come from.
+    """
+    return call(
+        perspective,
+        inpt,
+        startpoints=startpoints,
+        endpoints=endpoints,
+        interpolation=interpolation,
+        fill=fill,
+        coefficients=coefficients,
+    )
+
+
+@kernel(perspective, *IMAGES)
+def perspective_image(
+    image: Any,
+    startpoints: Any,
+    endpoints: Any,
+    interpolation: Any = _BILINEAR,
+    fill: Any = None,
+    coefficients: Any = None,
+) -> Any:
+    """Of an image."""
+    found = M.perspective_coefficients(startpoints, endpoints, coefficients)
+    place = _tensors if isinstance(image, Tensor) else _pictures
+    return place.perspective(image, found, named_mode(interpolation), fill)
+
+
+perspective_video = perspective_image
+
+
+@kernel(perspective, Mask)
+def perspective_mask(
+    mask: Tensor, startpoints: Any, endpoints: Any, fill: Any = None, coefficients: Any = None
+) -> Tensor:
+    """Of a mask."""
+    return perspective_image(mask, startpoints, endpoints, _NEAREST, fill, coefficients)
+
+
+kernel(perspective, KeyPoints)(P.perspective_keypoints)
+kernel(perspective, BoundingBoxes)(P.perspective_bounding_boxes)
+
+
+def elastic(
+    inpt: Any, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
+) -> Any:
+    """Every pixel from a place moved by `displacement`, (1, H, W, 2), where 2 is the size of the
+    image.
+    """
+    return call(elastic, inpt, displacement=displacement, interpolation=interpolation, fill=fill)
+
+
+elastic_transform = elastic
+
+
+@kernel(elastic, *IMAGES)
+def elastic_image(
+    image: Any, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
+) -> Any:
+    """Of an image."""
+    return F.elastic_transform(image, displacement, named_mode(interpolation), fill)
+
+
+elastic_video = elastic_image
+
+
+@kernel(elastic, Mask)
+def elastic_mask(mask: Tensor, displacement: Tensor, fill: Any = None) -> Tensor:
+    """Of a mask."""
+    return elastic_image(mask, displacement, _NEAREST, fill)
+
+
+kernel(elastic, KeyPoints)(P.elastic_keypoints)
+kernel(elastic, BoundingBoxes)(P.elastic_bounding_boxes)

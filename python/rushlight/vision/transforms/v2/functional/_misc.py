@@ -1,0 +1,229 @@
+"""Transforms of values and kinds: dtypes, blur, noise, compression, frames.
+
+Functions with the name of a kind are kernels: they take a plain tensor, those of images also a
+picture of Pillow.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import PIL.Image
+from PIL.Image import Image as Picture
+
+import rushlight
+from rushlight import Tensor
+from rushlight.vision import tv_tensors
+from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, Video
+
+from ... import functional as F
+from ._registry import IMAGES, call, kernel
+
+to_pil_image = F.to_pil_image
+pil_to_tensor = F.pil_to_tensor
+
+
+# ---- values ----
+
+
+def normalize(inpt: Any, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Any:
+    """(image - mean) / std, with a mean and a deviation for each channel; of tensors alone."""
+    return call(normalize, inpt, mean=mean, std=std, inplace=inplace)
+
+
+@kernel(normalize, Tensor, Image, Video)
+def normalize_image(
+    image: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False
+) -> Tensor:
+    """Of an image."""
+    return F.normalize(image, mean, std, inplace)
+
+
+normalize_video = normalize_image
+
+
+def gaussian_blur(inpt: Any, kernel_size: Any, sigma: Any = None) -> Any:
+    """The image smoothed by a Gaussian, its edges mirrored.
+
+    Args:
+        inpt: an image or a video.
+        kernel_size: odd width, or (width, height), in pixels.
+        sigma: deviation in pixels, one or (x, y); 0.15 times the kernel's size + 0.35 if None.
+    """
+    return call(gaussian_blur, inpt, kernel_size=kernel_size, sigma=sigma)
+
+
+@kernel(gaussian_blur, *IMAGES)
+def gaussian_blur_image(image: Any, kernel_size: Any, sigma: Any = None) -> Any:
+    """Of an image."""
+    return F.gaussian_blur(image, kernel_size, sigma)
+
+
+gaussian_blur_video = gaussian_blur_image
+
+
+def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
+    """The image with normal noise.
+
+    Args:
+        inpt: an image or a video, of floating-point numbers or bytes; no picture of Pillow.
+        mean: of the noise, where white is 1.
+        sigma: its deviation.
+        clip: whether numbers beyond black and white become these.
+    """
+    return call(gaussian_noise, inpt, mean=mean, sigma=sigma, clip=clip)
+
+
+@kernel(gaussian_noise, Tensor, Image, Video)
+def gaussian_noise_image(
+    image: Tensor, mean: float = 0.0, sigma: float = 0.1, clip: bool = True
+) -> Tensor:
+    """Of an image."""
+    if sigma < 0:
+        raise ValueError(f"sigma shouldn't be negative. Got {sigma}")
+    if image.is_floating_point():
+        out = image + (mean + rushlight.randn_like(image) * sigma)
+        return out.clamp(0, 1) if clip else out
+    if image.dtype != rushlight.uint8:
+        raise ValueError(
+            f"Input tensor is expected to be in uint8 or float dtype, got dtype={image.dtype}"
+        )
+    drawn = rushlight.randn_like(image, dtype=rushlight.float32) * (sigma * 255)
+    out = image + (mean * 255 + drawn).to(rushlight.int16)
+    return (out.clamp(0, 255) if clip else out).to(rushlight.uint8)
+
+
+gaussian_noise_video = gaussian_noise_image
+
+
+@kernel(gaussian_noise, Picture)
+def _no_noise(image: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
+    del image, mean, sigma, clip
+    raise ValueError("Gaussian Noise is not implemented for PIL images.")
+
+
+def to_dtype(inpt: Any, dtype: Any = rushlight.float32, scale: bool = False) -> Any:
+    """The input in another dtype; with `scale`, white of images stays white."""
+    return call(to_dtype, inpt, dtype=dtype, scale=scale)
+
+
+@kernel(to_dtype, Tensor, Image, Video)
+def to_dtype_image(image: Tensor, dtype: Any = rushlight.float32, scale: bool = False) -> Tensor:
+    """Of an image."""
+    return F.convert_image_dtype(image, dtype) if scale else image.to(dtype)
+
+
+to_dtype_video = to_dtype_image
+
+
+@kernel(to_dtype, BoundingBoxes, KeyPoints, Mask)
+def _to_dtype(inpt: Tensor, dtype: Any = rushlight.float32) -> Tensor:
+    return inpt.to(dtype)
+
+
+def convert_image_dtype(image: Tensor, dtype: Any = rushlight.float32) -> Tensor:
+    """`to_dtype` of a plain tensor, with white as white."""
+    return to_dtype_image(image, dtype, scale=True)
+
+
+# ---- parts and compression ----
+
+
+def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Any:
+    """The image with v in place of the part whose top left corner is (i, j)."""
+    return call(erase, inpt, i=i, j=j, h=h, w=w, v=v, inplace=inplace)
+
+
+@kernel(erase, *IMAGES)
+def erase_image(
+    image: Any, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False
+) -> Any:
+    """Of an image."""
+    if isinstance(image, Tensor):
+        return F.erase(image, i, j, h, w, v, inplace)
+    return F.to_pil_image(F.erase(F.pil_to_tensor(image), i, j, h, w, v, True), image.mode)
+
+
+erase_video = erase_image
+
+
+def jpeg(inpt: Any, quality: int) -> Any:
+    """The image as a JPEG file of some quality, 1 to 100, shows it; tensors are bytes."""
+    return call(jpeg, inpt, quality=quality)
+
+
+@kernel(jpeg, *IMAGES)
+def jpeg_image(image: Any, quality: int) -> Any:
+    """Of an image."""
+    if not isinstance(image, Tensor):
+        file = io.BytesIO()
+        image.save(file, format="JPEG", quality=quality)
+        return PIL.Image.open(file).copy()
+    from rushlight.vision.io import decode_jpeg, encode_jpeg
+
+    if image.numel() == 0:
+        return image.clone()
+    each = image.reshape(-1, *image.shape[-3:])
+    made = [decode_jpeg(encode_jpeg(one, quality=quality)) for one in each]
+    return rushlight.stack(made).reshape(image.shape)
+
+
+jpeg_video = jpeg_image
+
+
+# ---- frames ----
+
+
+def uniform_temporal_subsample(inpt: Any, num_samples: int) -> Any:
+    """Some frames of a video at equal distances, the nearest ones."""
+    return call(uniform_temporal_subsample, inpt, num_samples=num_samples)
+
+
+@kernel(uniform_temporal_subsample, Tensor, Video)
+def uniform_temporal_subsample_video(video: Tensor, num_samples: int) -> Tensor:
+    """Of a tensor of shape (..., T, C, H, W)."""
+    last = video.shape[-4] - 1
+    at = rushlight.linspace(0, last, num_samples, device=video.device).long()
+    return video.index_select(-4, at)
+
+
+# ---- kinds ----
+
+
+def to_image(inpt: Any) -> Image:
+    """A tensor, an array of shape (H, W, C) or (H, W), or a picture as an Image; TypeError for
+    anything else.
+    """
+    if isinstance(inpt, np.ndarray):
+        inpt = rushlight.from_numpy(np.atleast_3d(inpt)).permute(2, 0, 1).contiguous()
+    elif not isinstance(inpt, Tensor | Picture):
+        raise TypeError(
+            "Input can either be a pure Tensor, a numpy array, or a PIL image, but got "
+            f"{type(inpt)} instead."
+        )
+    return tv_tensors.Image(inpt)
+
+
+def to_tensor(inpt: Any) -> Tensor:
+    """What `to_image` and `to_dtype` with `scale` give; warns that these are to be used."""
+    warnings.warn(
+        "The function `to_tensor(...)` is deprecated and will be removed in a future release. "
+        "Instead, please use `to_image(...)` followed by `to_dtype(..., dtype=torch.float32, "
+        "scale=True)`.",
+        stacklevel=2,
+    )
+    return F.to_tensor(inpt)
+
+
+def get_image_size(inpt: Any) -> list[int]:
+    """Width and height; warns that `get_size`, which gives (height, width), is to be used."""
+    warnings.warn(
+        "The function `get_image_size(...)` is deprecated and will be removed in a future release. "
+        "Instead, please use `get_size(...)` which returns `[h, w]` instead of `[w, h]`.",
+        stacklevel=2,
+    )
+    return F.get_image_size(inpt)
