@@ -24,7 +24,7 @@ from .vision import Transform, VisionDataset
 _Loader = Callable[[Any], Any]
 
 
-class _Listed(VisionDataset):
+class Listed(VisionDataset):
     """Pictures and classes that `_find` lists: items are (picture, class)."""
 
     _splits: tuple[str, ...] = ("train", "test")
@@ -89,7 +89,7 @@ class _Listed(VisionDataset):
         return f"split={self._split}"
 
 
-class Food101(_Listed):
+class Food101(Listed):
     """Dishes: root/food-101, with images/CLASS/NUMBER.jpg and lists in meta."""
 
     _archives = (
@@ -110,7 +110,7 @@ class Food101(_Listed):
         ]
 
 
-class DTD(_Listed):
+class DTD(Listed):
     """Textures: root/dtd/dtd, with images and ten partitions' lists in labels."""
 
     _splits = ("train", "val", "test")
@@ -149,7 +149,7 @@ class DTD(_Listed):
         return f"split={self._split}, partition={self._partition}"
 
 
-class GTSRB(_Listed):
+class GTSRB(Listed):
     """German traffic signs: root/gtsrb/GTSRB, training pictures in folders, test pictures in a
     list.
     """
@@ -192,7 +192,7 @@ class GTSRB(_Listed):
                 download_and_extract_archive(self._site + name, self._folder, md5=md5)
 
 
-class OxfordIIITPet(_Listed):
+class OxfordIIITPet(Listed):
     """Cats and dogs: root/oxford-iiit-pet, with images, lists in annotations, and trimaps.
 
     target_types, one or several: "category", "binary-category" (cat or dog) and "segmentation".
@@ -283,7 +283,7 @@ _FLOWERS = (
 )
 
 
-class Flowers102(_Listed):
+class Flowers102(Listed):
     """Flowers: root/flowers-102, with jpg, imagelabels.mat and setid.mat; wants SciPy."""
 
     _splits = ("train", "val", "test")

@@ -1,15 +1,17 @@
 """Files of data sets: downloads that go on where they stopped, sums, archives, arguments."""
 
 import bz2
+import contextlib
 import gzip
 import hashlib
 import lzma
 import os
 import shutil
+import struct
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -24,6 +26,33 @@ _CHUNK = 1 << 20
 # What an archive may unpack to: as many files, and as many bytes for each of its own and some more.
 _MOST_FILES = 20_000_000
 _MOST_BYTES_EACH, _MOST_BYTES = 1100, 1 << 30
+
+
+@contextlib.contextmanager
+def parsing(path: StrPath) -> Iterator[None]:
+    """Errors of what is done with a file's content become RuntimeErrors that name the file."""
+    try:
+        yield
+    except (ValueError, KeyError, IndexError, TypeError, EOFError, struct.error) as error:
+        raise RuntimeError(f"{path} is damaged: {error!r}") from error
+
+
+def lines_of(path: StrPath) -> list[str]:
+    """The lines of a text file that are not empty."""
+    with parsing(path):
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.strip()]
+
+
+def several(types: Sequence[str] | str, arg: str, valid: Sequence[str]) -> list[str]:
+    """The kinds of targets that are asked for, one or several; ValueError for unknown ones."""
+    listed = [types] if isinstance(types, str) else list(types)
+    return [verify_str_arg(kind, arg, valid) for kind in listed]
+
+
+def one_or_tuple(made: list[Any]) -> Any:
+    """The only thing of a list, or all as a tuple; None without any."""
+    return None if not made else made[0] if len(made) == 1 else tuple(made)
 
 
 # ---- sums ----
