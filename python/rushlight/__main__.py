@@ -1,4 +1,5 @@
-"""`python -m rushlight run script.py` and `python -m rushlight check script.py`.
+"""`python -m rushlight run script.py`, `python -m rushlight check script.py`, `python -m rushlight
+vision show FOLDER`.
 
     python -m rushlight run script.py ARGUMENTS  runs a program whose `import torch` is rushlight,
     python -m rushlight run -m module ARGUMENTS  the same for a module,
@@ -6,6 +7,9 @@
     python -m rushlight run command ARGUMENTS    and for a console script in PATH
     python -m rushlight check TARGET...          lists which names of torch scripts, folders or
                                                  packages use that rushlight lacks
+    python -m rushlight vision show TARGET...    writes a sheet of the images in files and folders:
+                                                 sheet.png, or where --out FILE says; --width and
+                                                 --columns set its size
 
 Processes that the program starts with Python begin like it.
 """
@@ -64,6 +68,10 @@ def main(arguments: list[str]) -> int:
         from rushlight import _names_used
 
         return max(_names_used.check(target) for target in rest)
+    if command == "vision":
+        from rushlight.vision import _show
+
+        return _show.main(rest)
     print(__doc__, file=sys.stderr if command not in ("help", "-h", "--help") else sys.stdout)
     return 0 if command in ("help", "-h", "--help") else 2
 

@@ -94,3 +94,41 @@ def test_items(name, tmp_path, any_sums, monkeypatch):
         for attribute in ("classes", "class_to_idx", "targets"):
             if hasattr(theirs, attribute) and name not in LISTED_BY_FILE_SYSTEM:
                 same(plain(getattr(ours, attribute)), plain(getattr(theirs, attribute)))
+
+
+WRAPPED = ("CelebA", "Cityscapes", "Kitti", "SBDataset", "WIDERFace", "Caltech101", "Imagenette", "CLEVRClassification")  # fmt: skip
+
+
+def unwrapped(thing):
+    """Items as `plain` gives them, boxes with their format and the size of their picture."""
+    if isinstance(thing, dict):
+        return {key: unwrapped(thing[key]) for key in sorted(thing)}
+    if isinstance(thing, list | tuple):
+        return tuple(unwrapped(part) for part in thing)
+    made = plain(thing)
+    if hasattr(thing, "canvas_size"):
+        return made, thing.format.value, thing.canvas_size
+    return made
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_wrapped_items(name, tmp_path, any_sums):
+    write, settings = LAYOUTS[name]
+    write(Tree(tmp_path))
+    for setting in settings:
+        how = {k: v(tmp_path) if callable(v) else v for k, v in setting.items()}
+        items = []
+        for package in (torchvision, rushlight.vision):
+            try:
+                made = package.datasets.wrap_dataset_for_transforms_v2(
+                    getattr(package.datasets, name)(tmp_path, **how)
+                )
+                every = [made[i] for i in range(len(made))]
+                order = sorted(every, key=lambda item: content([np.asarray(item[0])]))
+                items.append([unwrapped(item) for item in order])
+            except (RuntimeError, TypeError) as error:
+                items.append(type(error))
+        if isinstance(items[0], type):
+            assert items[0] is items[1]
+        else:
+            same(tuple(items[1]), tuple(items[0]))

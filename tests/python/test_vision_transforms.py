@@ -343,3 +343,29 @@ def test_vector_fills():
     assert out.shape == (3, 5, 7)
     np.testing.assert_allclose(out[:, -1, 0].numpy(), [0.1, 0.2, 0.3])
     assert float(out[:, :4, 1:5].abs().sum()) == 0.0
+
+
+# ---- contact sheets ----
+
+
+def test_contact_sheets(tmp_path, capsys, monkeypatch):
+    from rushlight.__main__ import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    PIL.new("RGB", (40, 20), (255, 0, 0)).save(tmp_path / "in" / "a.png")
+    PIL.new("L", (10, 30), 0).save(tmp_path / "in" / "deep" / ("b" * 80 + ".jpg"))
+    (tmp_path / "in" / "broken.png").write_bytes(b"no image")
+    (tmp_path / "in" / "notes.txt").write_text("no image either")
+    assert main(["vision", "show", "in", "--width", "32", "--columns", "3"]) == 0
+    assert "3 images on sheet.png" in capsys.readouterr().out
+    with PIL.open("sheet.png") as sheet:
+        assert sheet.size == (3 * 40 + 8, 32 + 2 * 14 + 2 * 8)
+        assert sheet.getpixel((24, 24)) == (255, 0, 0)
+    assert main(["vision", "show", "in/a.png", "in/a.png", "--out", "one.png", "--most", "1"]) == 0
+    assert "1 more" in capsys.readouterr().out
+    for bad in (["nowhere"], ["in", "--width", "2"], []):
+        assert main(["vision", "show", *bad]) != 0
+    (tmp_path / "empty").mkdir()
+    assert main(["vision", "show", "empty"]) == 1
+    assert "no images" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 # ruff: noqa: F401  # its modules and what they hold are names of the package
 
+from ._wrapped import wrap_dataset_for_transforms_v2
 from .arrays import STL10, SVHN, USPS
 from .captions import SBU, Flickr8k, Flickr30k
 from .cifar import CIFAR10, CIFAR100
