@@ -185,12 +185,22 @@ ROWS = (
         "subclasses use them",
     ),
     # processes
+    Row("distributed.is_available", "", FIXED, "it is there; `is_gloo_available` may be False"),
     Row(
-        "distributed.is_available distributed.distributed_c10d.is_* "
-        "distributed.distributed_c10d.get_debug_level",
+        "distributed._world.is_mpi_available distributed._world.is_nccl_available "
+        "distributed._world.is_ucc_available distributed._world.is_xccl_available",
         "",
         FIXED,
-        "there is no distributed training yet",
+        "Gloo is the one engine",
+    ),
+    Row(
+        "distributed._objects.broadcast_object_list distributed._objects.send_object_list "
+        "distributed._objects.recv_object_list distributed._process_group.ProcessGroupGloo.* "
+        "distributed._world.init_process_group distributed._world.new_group "
+        "distributed._world.split_group",
+        "device use_batch device_id _",
+        NO_EFFECT,
+        "processes exchange tensors in host memory",
     ),
     Row(
         "distributed.fsdp.wrap.always_wrap_policy distributed.fsdp.wrap.lambda_auto_wrap_policy "

@@ -292,6 +292,7 @@ PyObject* load_distributed(PyObject* self, PyObject*) {
       nb::module_ parent = nb::borrow<nb::module_>(self);
       nb::module_ m = parent.def_submodule("_distributed", "Stores, groups of processes.");
       init_stores(m);
+      init_process_group(m);
     }
     return check(PyObject_GetAttrString(self, "_distributed"));
   });

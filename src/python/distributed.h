@@ -13,5 +13,6 @@
 namespace rushlight::python {
 
 void init_stores(nanobind::module_& m);
+void init_process_group(nanobind::module_& m);  // process_group.cpp
 
 }  // namespace rushlight::python

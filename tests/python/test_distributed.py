@@ -1,6 +1,8 @@
-"""`distributed` without processes: what programs ask is answered, what they call refuses."""
+"""`distributed` without processes: what programs ask is answered, what is not there refuses."""
 
+import copy
 import inspect
+import pickle
 import pkgutil
 
 import pytest
@@ -14,14 +16,53 @@ MODULES = ["rushlight.distributed"] + [
 ]
 
 
-def test_programs_go_on_alone():
-    assert not dist.is_available() and not dist.is_initialized()
-    assert not (dist.is_nccl_available() or dist.is_gloo_available() or dist.is_mpi_available())
-    assert not dist.is_backend_available("gloo") and not dist.is_torchelastic_launched()
+def test_before_there_is_a_group():
+    assert dist.is_available() and not dist.is_initialized()
+    assert not (dist.is_nccl_available() or dist.is_mpi_available() or dist.is_ucc_available())
+    assert dist.is_backend_available("gloo") == dist.is_gloo_available()
+    assert not dist.is_backend_available("nccl") and not dist.is_torchelastic_launched()
     assert dist.group.WORLD is None and dist.GroupMember.WORLD is None
     assert dist.ReduceOp.SUM is not dist.ReduceOp.MAX and dist.Backend("NCCL") == "nccl"
-    assert dist.get_debug_level() is dist.DebugLevel.OFF
     assert dist.default_pg_timeout.total_seconds() == 1800
+    assert str(dist.BackendConfig("gloo")) == "cpu:gloo,cuda:gloo"
+    with pytest.raises(ValueError, match="Duplicate device type cpu"):
+        dist.BackendConfig("cpu:gloo,cpu:mpi")
+
+
+def test_levels_of_checks(monkeypatch):
+    monkeypatch.setattr(dist._kinds, "_debug_level", None)
+    assert dist.get_debug_level() is dist.DebugLevel.OFF
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "detail")
+    dist.set_debug_level_from_env()
+    assert dist.get_debug_level() is dist.DebugLevel.DETAIL
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "much")
+    with pytest.raises(ValueError, match="must be OFF, INFO, or DETAIL"):
+        dist.set_debug_level_from_env()
+
+
+def test_reductions_are_values():
+    op = dist.ReduceOp.MAX
+    scaled = dist._make_nccl_premul_sum(2.0)
+    for value in (op, scaled):
+        assert copy.deepcopy(value) == value and pickle.loads(pickle.dumps(value)) == value
+        assert isinstance(value, dist.ReduceOp) and value != "abc"
+    assert scaled != dist.ReduceOp.PREMUL_SUM and dist.ReduceOp(op) == op
+
+
+def test_without_gloo(monkeypatch):
+    monkeypatch.setattr(dist._world._kinds, "is_gloo_available", lambda: False)
+    with pytest.raises(RuntimeError, match="install libgloo-dev"):
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+
+
+def test_what_cannot_begin():
+    with pytest.raises(ValueError, match="environment variable RANK expected, but not set"):
+        dist.init_process_group("gloo")
+    with pytest.raises(RuntimeError, match="No rendezvous handler for http://"):
+        dist.init_process_group("gloo", init_method="http://x", rank=0, world_size=1)
+    with pytest.raises(RuntimeError, match="doesn't have MPI built in"):
+        dist.init_process_group("mpi", store=dist.HashStore(), rank=0, world_size=1)
+    assert not dist.is_initialized()
 
 
 def test_launched_processes_are_known(monkeypatch):
@@ -51,10 +92,6 @@ def test_what_is_called_says_that_it_is_not_there(name, value):
 def test_before_a_group_is_made():
     with pytest.raises(ValueError, match="Default process group has not been initialized"):
         dist.get_rank()
-    with pytest.raises(RuntimeError, match=r"distributed\.init_process_group yet"):
-        dist.init_process_group("gloo")
-    with pytest.raises(RuntimeError, match="DistributedDataParallel yet"):
-        nn.parallel.DistributedDataParallel(nn.Linear(2, 2))
     assert not isinstance(nn.Linear(2, 2), nn.parallel.DistributedDataParallel)
     assert not isinstance(torch.ones(1), torch.distributed.tensor.DTensor)
     with pytest.raises(RuntimeError, match="rekey_optim_state_dict"):

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -146,7 +147,7 @@ def test_loopback_alone():
     lines = [
         line.split()
         for name in ("tcp", "tcp6")
-        for line in open(f"/proc/net/{name}").read().splitlines()[1:]
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
     ]
     listening = {
         row[1].removesuffix(end) for row in lines if row[1].endswith(end) and row[3] == "0A"

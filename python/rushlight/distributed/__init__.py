@@ -1,6 +1,6 @@
-"""Training by several processes: the names that programs import. None of it is there yet.
+"""Training by several processes: stores, groups, collectives.
 
-`is_available()` is False, and programs go on alone; what they call all the same raises.
+What of PyTorch's is not there yet raises when it is called.
 """
 
 # ruff: noqa: F401  # names below are for type checkers and for those who import this
@@ -11,24 +11,40 @@ from typing import TYPE_CHECKING
 
 from rushlight._lazy import lazy
 from rushlight.distributed.distributed_c10d import (
+    AllgatherOptions,
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
     Backend,
+    BackendConfig,
+    BarrierOptions,
+    BroadcastOptions,
     DebugLevel,
     DistBackendError,
     DistError,
     DistNetworkError,
     DistStoreError,
     FileStore,
+    GatherOptions,
     GroupMember,
     HashStore,
     P2POp,
     PrefixStore,
     ProcessGroup,
+    ProcessGroupGloo,
     ReduceOp,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
     Store,
     TCPStore,
     Work,
+    _coalescing_manager,
     _get_default_group,
+    _make_nccl_premul_sum,
     _rank_not_in_group,
+    _state,
+    _Work,
     all_gather,
     all_gather_coalesced,
     all_gather_into_tensor,
@@ -48,8 +64,11 @@ from rushlight.distributed.distributed_c10d import (
     get_backend,
     get_backend_config,
     get_debug_level,
+    get_default_backend_for_device,
     get_global_rank,
     get_group_rank,
+    get_node_local_rank,
+    get_pg_count,
     get_process_group_ranks,
     get_rank,
     get_world_size,
@@ -79,12 +98,22 @@ from rushlight.distributed.distributed_c10d import (
     scatter_object_list,
     send,
     send_object_list,
+    set_debug_level,
+    set_debug_level_from_env,
     split_group,
     supports_complex,
 )
+from rushlight.distributed.rendezvous import register_rendezvous_handler, rendezvous
 
 __all__ = [
+    "AllToAllOptions",
+    "AllgatherOptions",
+    "AllreduceCoalescedOptions",
+    "AllreduceOptions",
     "Backend",
+    "BackendConfig",
+    "BarrierOptions",
+    "BroadcastOptions",
     "DebugLevel",
     "DeviceMesh",
     "DistBackendError",
@@ -92,12 +121,17 @@ __all__ = [
     "DistNetworkError",
     "DistStoreError",
     "FileStore",
+    "GatherOptions",
     "GroupMember",
     "HashStore",
     "P2POp",
     "PrefixStore",
     "ProcessGroup",
+    "ProcessGroupGloo",
     "ReduceOp",
+    "ReduceOptions",
+    "ReduceScatterOptions",
+    "ScatterOptions",
     "Store",
     "TCPStore",
     "Work",
@@ -120,8 +154,11 @@ __all__ = [
     "get_backend",
     "get_backend_config",
     "get_debug_level",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
+    "get_node_local_rank",
+    "get_pg_count",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
@@ -149,10 +186,14 @@ __all__ = [
     "reduce_op",
     "reduce_scatter",
     "reduce_scatter_tensor",
+    "register_rendezvous_handler",
+    "rendezvous",
     "scatter",
     "scatter_object_list",
     "send",
     "send_object_list",
+    "set_debug_level",
+    "set_debug_level_from_env",
     "split_group",
     "supports_complex",
 ]
@@ -185,5 +226,5 @@ else:
 
 
 def is_available() -> bool:
-    """Whether there is distributed training: not yet."""
-    return False
+    """Whether there is distributed training: yes; `is_gloo_available` tells whether it has an engine."""
+    return True

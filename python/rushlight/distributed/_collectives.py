@@ -1,0 +1,450 @@
+"""What processes exchange: tensors, from one to one, one to all, all to one and all to all."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import rushlight
+from rushlight.distributed import _kinds
+from rushlight.distributed._kinds import ReduceOp
+from rushlight.distributed._process_group import Work
+from rushlight.distributed._world import (
+    GroupMember,
+    _get_default_group,
+    _group,
+    _rank_not_in_group,
+    _warn_not_in_group,
+    get_global_rank,
+    get_group_rank,
+)
+
+__all__ = [
+    "P2POp",
+    "all_gather",
+    "all_gather_coalesced",
+    "all_gather_into_tensor",
+    "all_reduce",
+    "all_reduce_coalesced",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "batch_isend_irecv",
+    "broadcast",
+    "gather",
+    "irecv",
+    "isend",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "scatter",
+    "send",
+    "supports_complex",
+]
+
+# The works that a coalescing manager has to wait for, innermost last.
+_managers: list[list[Any]] = []
+
+
+def _check_tensor(value, name):
+    if not isinstance(value, rushlight.Tensor):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+            f"             but got {type(value)} instead."
+        )
+
+
+def _check_list(value, name):
+    if not isinstance(value, list) or not all(isinstance(t, rushlight.Tensor) for t in value):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
+            f"             but got {type(value)} instead."
+        )
+
+
+def _check_same(*tensors):
+    first, *rest = [
+        t for part in tensors for t in ([part] if isinstance(part, rushlight.Tensor) else part)
+    ]
+    for t in rest:
+        if t.dtype != first.dtype:
+            raise ValueError(
+                f"Invalid usage of tensors with different dtypesFound {first.dtype} and  {t.dtype}"
+            )
+
+
+def _real(tensor):
+    """Complex numbers as pairs: what an engine written elsewhere understands."""
+    return rushlight.view_as_real(tensor) if tensor.is_complex() else tensor
+
+
+def supports_complex(reduceOp: ReduceOp) -> bool:
+    """Whether a reduction is one of complex numbers."""
+    return reduceOp.name not in ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
+
+
+def _check_complex(tensors, op, what):
+    if any(t.is_complex() for t in tensors) and not supports_complex(op):
+        raise ValueError(f"{what} does not support {op} on complex tensors")
+
+
+def _finish(work, async_op):
+    if _managers:
+        _managers[-1].append(work)
+        return work if async_op else None
+    if async_op:
+        return work
+    if work is not None:
+        work.wait()
+    return None
+
+
+def _peer(group, rank, group_rank, default=None):
+    """The number within the group of a process that is given by either number."""
+    if rank is not None and group_rank is not None:
+        raise ValueError("Can't specify both a global rank and a group rank")
+    if group_rank is not None:
+        return group_rank
+    if rank is None:
+        if default is None:
+            raise ValueError("Must specify a rank or a group rank")
+        return default
+    return rank if group is GroupMember.WORLD else get_group_rank(group, rank)
+
+
+class P2POp:
+    """A message of `batch_isend_irecv`: `isend` or `irecv`, a tensor, and whose."""
+
+    def __init__(self, op, tensor, peer=None, group=None, tag=0, group_peer=None):
+        if op not in (isend, irecv):
+            raise ValueError(
+                "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
+                "``torch.distributed.irecv``."
+            )
+        _check_tensor(tensor, "tensor")
+        self.op = op
+        self.tensor = tensor
+        self.group = _group(group)
+        self.tag = tag
+        self.group_peer = _peer(self.group, peer, group_peer)
+        self.peer = peer if peer is not None else get_global_rank(self.group, group_peer)
+
+    def __repr__(self):
+        return f"P2POp({self.op.__name__}, peer={self.peer}, tag={self.tag})"
+
+
+def _send(tensor, dst, group, tag, group_dst):
+    group = _group(group)
+    to = _peer(group, dst, group_dst)
+    _check_tensor(tensor, "tensor")
+    if _rank_not_in_group(group):
+        _warn_not_in_group("isend")
+        return None
+    if to == group.rank():
+        raise ValueError(
+            "Invalid destination rank: destination rank should not be the same as the rank of the "
+            "current process."
+        )
+    return group.send([_real(tensor)], to, tag)
+
+
+def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
+    """Send a tensor to a process, later."""
+    work = _send(tensor, dst, group, tag, group_dst)
+    if _managers and work is not None:
+        _managers[-1].append(work)
+    return work
+
+
+def irecv(tensor, src=None, group=None, tag=0, group_src=None):
+    """Receive a tensor, later; from any process where none is given."""
+    _check_tensor(tensor, "tensor")
+    group = _group(group)
+    if _rank_not_in_group(group):
+        _warn_not_in_group("irecv")
+        return None
+    if src is None and group_src is None:
+        return group.recv_anysource([_real(tensor)], tag)
+    work = group.recv([_real(tensor)], _peer(group, src, group_src), tag)
+    if _managers:
+        _managers[-1].append(work)
+    return work
+
+
+def send(tensor, dst=None, group=None, tag=0, group_dst=None) -> None:
+    """Send a tensor to a process."""
+    work = _send(tensor, dst, group, tag, group_dst)
+    if work is not None:
+        work.wait()
+
+
+def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
+    """Receive a tensor; the number of the process that it came from."""
+    work = irecv(tensor, src, group, tag, group_src)
+    if work is None:
+        return -1
+    work.wait()
+    if src is not None:
+        return src
+    if group_src is not None:
+        return get_global_rank(_group(group), group_src)
+    source = work._source_rank()
+    return source if group is None else get_global_rank(group, source)
+
+
+def batch_isend_irecv(p2p_op_list):
+    """Send and receive several tensors; the works of all."""
+    if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
+        raise ValueError(
+            "Invalid ``p2p_op_list``. Each op is expected to to be of type "
+            "``torch.distributed.P2POp``."
+        )
+    if not p2p_op_list:
+        raise ValueError("p2p_op_list is empty")
+    backend = p2p_op_list[0].group
+    if any(op.group is not backend for op in p2p_op_list):
+        raise ValueError("All ops need to use the same group.")
+    works = [op.op(op.tensor, op.peer, op.group, op.tag) for op in p2p_op_list]
+    return [work for work in works if work is not None]
+
+
+def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
+    """Give every process one's tensor."""
+    group = _group(group)
+    source = None if _rank_not_in_group(group) else _peer(group, src, group_src)
+    _check_tensor(tensor, "tensor")
+    if source is None:
+        return _warn_not_in_group("broadcast")
+    opts = _kinds.BroadcastOptions()
+    opts.rootRank = source
+    opts.asyncOp = async_op
+    return _finish(group.broadcast([tensor], opts), async_op)
+
+
+def _reduce_options(kind, op, async_op):
+    opts = kind()
+    opts.reduceOp = op
+    opts.asyncOp = async_op
+    return opts
+
+
+def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
+    """Give every process the reduction of all tensors."""
+    _check_tensor(tensor, "tensor")
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("all_reduce")
+    _check_complex([tensor], op, "all_reduce")
+    opts = _reduce_options(_kinds.AllreduceOptions, op, async_op)
+    return _finish(_group(group).allreduce([_real(tensor)], opts), async_op)
+
+
+def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
+    """`all_reduce` of several tensors."""
+    if isinstance(tensors, rushlight.Tensor):
+        tensors = [tensors]
+    _check_list(tensors, "tensor")
+    _check_same(tensors)
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("all_reduce_coalesced")
+    _check_complex(tensors, op, "all_reduce")
+    opts = _reduce_options(_kinds.AllreduceCoalescedOptions, op, async_op)
+    work = _group(group).allreduce_coalesced([_real(t) for t in tensors], opts)
+    if async_op:
+        return work.get_future()
+    work.wait()
+    return None
+
+
+def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
+    """Give one process the reduction of all tensors."""
+    group = _group(group)
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("reduce")
+    to = _peer(group, dst, group_dst)
+    _check_tensor(tensor, "tensor")
+    _check_complex([tensor], op, "reduce")
+    opts = _reduce_options(_kinds.ReduceOptions, op, async_op)
+    opts.rootRank = to
+    return _finish(group.reduce([_real(tensor)], opts), async_op)
+
+
+def all_gather(tensor_list, tensor, group=None, async_op=False):
+    """Give every process the list of all tensors."""
+    _check_list(tensor_list, "tensor_list")
+    _check_tensor(tensor, "tensor")
+    _check_same(tensor_list, tensor)
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("all_gather")
+    work = _group(group).allgather([[_real(t) for t in tensor_list]], [_real(tensor)])
+    return _finish(work, async_op)
+
+
+def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
+    """Give every process all tensors, one after the other or stacked, in one."""
+    _check_tensor(input_tensor, "input_tensor")
+    _check_tensor(output_tensor, "output_tensor")
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("all_gather_into_tensor")
+    work = _group(group)._allgather_base(_real(output_tensor), _real(input_tensor))
+    return _finish(work, async_op)
+
+
+def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
+    """`all_gather` of several tensors: output_tensor_lists[i] becomes what process i has."""
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("all_gather_coalesced")
+    _check_list(input_tensor_list, "input_tensor_list")
+    _check_same(input_tensor_list)
+    if not isinstance(output_tensor_lists, list):
+        raise TypeError("Invalid function argument: output_tensor_lists should be a list")
+    for part in output_tensor_lists:
+        _check_list(part, "output_tensor_lists")
+        _check_same(part)
+    work = _group(group).allgather_coalesced(
+        [[_real(t) for t in part] for part in output_tensor_lists],
+        [_real(t) for t in input_tensor_list],
+    )
+    if async_op:
+        return work.get_future()
+    work.wait()
+    return None
+
+
+def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
+    """Give one process the list of all tensors."""
+    _check_tensor(tensor, "tensor")
+    if gather_list:
+        _check_list(gather_list, "gather_list")
+        _check_same(tensor, gather_list)
+    else:
+        gather_list = []
+    group = _group(group)
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("gather")
+    to = _peer(group, dst, group_dst, 0)
+    if to == group.rank():
+        if not gather_list:
+            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+    elif gather_list:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    opts = _kinds.GatherOptions()
+    opts.rootRank = to
+    opts.asyncOp = async_op
+    outputs = [[_real(t) for t in gather_list]] if gather_list else []
+    return _finish(group.gather(outputs, [_real(tensor)], opts), async_op)
+
+
+def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
+    """Give every process its tensor of a list that one has."""
+    _check_tensor(tensor, "tensor")
+    if scatter_list:
+        _check_list(scatter_list, "scatter_list")
+        _check_same(tensor, scatter_list)
+    else:
+        scatter_list = []
+    group = _group(group)
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("scatter")
+    source = _peer(group, src, group_src, 0)
+    if source == group.rank():
+        if not scatter_list:
+            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+    elif scatter_list:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    opts = _kinds.ScatterOptions()
+    opts.rootRank = source
+    opts.asyncOp = async_op
+    inputs = [[_real(t) for t in scatter_list]] if scatter_list else []
+    return _finish(group.scatter([_real(tensor)], inputs, opts), async_op)
+
+
+def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
+    """Give every process its part of the reduction of all lists."""
+    _check_tensor(output, "output")
+    _check_list(input_list, "input_list")
+    _check_same(output, input_list)
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("reduce_scatter")
+    opts = _reduce_options(_kinds.ReduceScatterOptions, op, async_op)
+    return _finish(_group(group).reduce_scatter([output], [input_list], opts), async_op)
+
+
+def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+    """Give every process its part of the reduction of all tensors."""
+    _check_tensor(output, "output")
+    _check_tensor(input, "input")
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("reduce_scatter_tensor")
+    opts = _reduce_options(_kinds.ReduceScatterOptions, op, async_op)
+    work = _group(group)._reduce_scatter_base(_real(output), _real(input), opts)
+    return _finish(work, async_op)
+
+
+def all_to_all_single(
+    output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False
+):
+    """Give every process its rows of everybody's tensor."""
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("all_to_all_single")
+    _check_tensor(output, "output")
+    _check_tensor(input, "input")
+    _check_same(output, input)
+    work = _group(group).alltoall_base(
+        _real(output), _real(input), output_split_sizes or [], input_split_sizes or []
+    )
+    return _finish(work, async_op)
+
+
+def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
+    """Give every process its tensor of everybody's list."""
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("all_to_all")
+    _check_list(output_tensor_list, "output_tensor_list")
+    _check_list(input_tensor_list, "input_tensor_list")
+    _check_same(output_tensor_list, input_tensor_list)
+    work = _group(group).alltoall(
+        [_real(t) for t in output_tensor_list], [_real(t) for t in input_tensor_list]
+    )
+    return _finish(work, async_op)
+
+
+def barrier(group=None, async_op=False, device_ids=None):
+    """Wait until all processes are here."""
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("barrier")
+    if device_ids is not None and not isinstance(device_ids, list):
+        raise TypeError("Invalid function argument: device_ids type should be List[int]")
+    opts = _kinds.BarrierOptions()
+    opts.device_ids = device_ids or []
+    opts.asyncOp = async_op
+    return _finish(_group(group).barrier(opts=opts), async_op)
+
+
+class _CoalescingManager:
+    """Waits for what was asked for within `_coalescing_manager`."""
+
+    def __init__(self):
+        self.works: list[Work] = []
+
+    def append(self, work=None):
+        if work is not None:
+            self.works.append(work)
+
+    def wait(self):
+        for work in self.works:
+            work.wait()
+
+
+@contextlib.contextmanager
+def _coalescing_manager(group=None, device=None, async_ops=False):
+    """Let collectives go together; they have ended after it, or after its `wait`."""
+    _ = group or _get_default_group()
+    manager = _CoalescingManager()
+    _managers.append(manager.works)
+    try:
+        yield manager
+    finally:
+        _managers.pop()
+    if not async_ops:
+        manager.wait()

@@ -1,0 +1,301 @@
+"""What calls are described by: operations, options, names of engines, levels of checks."""
+
+from __future__ import annotations
+
+import os
+from collections import namedtuple
+from datetime import timedelta
+from enum import IntEnum
+from typing import Any, ClassVar
+
+from rushlight import _C
+
+__all__ = [
+    "AllToAllOptions",
+    "AllgatherOptions",
+    "AllreduceCoalescedOptions",
+    "AllreduceOptions",
+    "Backend",
+    "BackendConfig",
+    "BarrierOptions",
+    "BroadcastOptions",
+    "DebugLevel",
+    "GatherOptions",
+    "ReduceOp",
+    "ReduceOptions",
+    "ReduceScatterOptions",
+    "ScatterOptions",
+    "default_pg_timeout",
+    "get_debug_level",
+    "is_gloo_available",
+    "set_debug_level",
+    "set_debug_level_from_env",
+]
+
+default_pg_timeout = timedelta(minutes=30)
+no_timeout = timedelta(milliseconds=-1)
+
+
+class _ReduceOpType(type):
+    """`ReduceOp.SUM` and the others are its instances, made once."""
+
+    def __iter__(cls):
+        return iter(cls.__members__.values())
+
+
+class ReduceOp(metaclass=_ReduceOpType):
+    """What becomes of the values of several processes."""
+
+    __members__: ClassVar[dict[str, ReduceOp]] = {}
+    SUM: ClassVar[ReduceOp]
+    AVG: ClassVar[ReduceOp]
+    PRODUCT: ClassVar[ReduceOp]
+    MIN: ClassVar[ReduceOp]
+    MAX: ClassVar[ReduceOp]
+    BAND: ClassVar[ReduceOp]
+    BOR: ClassVar[ReduceOp]
+    BXOR: ClassVar[ReduceOp]
+    PREMUL_SUM: ClassVar[ReduceOp]
+
+    def __init__(self, op, factor=1.0):
+        self.name = op.name if isinstance(op, ReduceOp) else op
+        self.factor = op.factor if isinstance(op, ReduceOp) else factor
+
+    @property
+    def op(self):
+        """The operation, without a factor."""
+        return ReduceOp.__members__[self.name]
+
+    @property
+    def value(self):
+        """Its number."""
+        return _OPS.index(self.name)
+
+    def __int__(self):
+        return self.value
+
+    def __eq__(self, other):
+        return (
+            isinstance(other, ReduceOp) and self.name == other.name and self.factor == other.factor
+        )
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __repr__(self):
+        return f"<RedOpType.{self.name}: {self.value}>"
+
+
+_OPS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "PREMUL_SUM")
+for _name in _OPS:
+    ReduceOp.__members__[_name] = ReduceOp(_name)
+    setattr(ReduceOp, _name, ReduceOp.__members__[_name])
+# Where the values of PyTorch's ReduceOp are.
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]
+
+
+def _make_nccl_premul_sum(factor):
+    """A sum of values that are multiplied first, by a number or a tensor with one element."""
+    return ReduceOp("PREMUL_SUM", float(factor))
+
+
+class _Options:
+    """Settings of one call."""
+
+    def __init__(self):
+        self.timeout = no_timeout
+        self.asyncOp = True
+
+
+class BroadcastOptions(_Options):
+    """Settings of a broadcast."""
+
+    def __init__(self):
+        super().__init__()
+        self.rootRank = 0
+        self.rootTensor = 0
+
+
+class AllreduceOptions(_Options):
+    """Settings of an all_reduce."""
+
+    def __init__(self):
+        super().__init__()
+        self.reduceOp = ReduceOp.SUM
+
+
+class AllreduceCoalescedOptions(AllreduceOptions):
+    """Settings of an all_reduce of several tensors."""
+
+
+class ReduceOptions(AllreduceOptions):
+    """Settings of a reduce."""
+
+    def __init__(self):
+        super().__init__()
+        self.rootRank = 0
+        self.rootTensor = 0
+
+
+class ReduceScatterOptions(AllreduceOptions):
+    """Settings of a reduce_scatter."""
+
+
+class AllgatherOptions(_Options):
+    """Settings of an all_gather."""
+
+
+class GatherOptions(_Options):
+    """Settings of a gather."""
+
+    def __init__(self):
+        super().__init__()
+        self.rootRank = 0
+
+
+class ScatterOptions(GatherOptions):
+    """Settings of a scatter."""
+
+
+class AllToAllOptions(_Options):
+    """Settings of an all_to_all."""
+
+
+class BarrierOptions(_Options):
+    """Settings of a barrier."""
+
+    def __init__(self):
+        super().__init__()
+        self.device_ids = []
+        self.device = None
+
+
+class DebugLevel(IntEnum):
+    """How much is checked: with DETAIL, that all ranks call the same on the same shapes."""
+
+    OFF = 0
+    INFO = 1
+    DETAIL = 2
+
+
+_debug_level: DebugLevel | None = None
+
+
+def get_debug_level() -> DebugLevel:
+    """What TORCH_DISTRIBUTED_DEBUG says."""
+    if _debug_level is None:
+        set_debug_level_from_env()
+    assert _debug_level is not None
+    return _debug_level
+
+
+def set_debug_level(level: DebugLevel) -> None:
+    """Set what is checked from now on."""
+    global _debug_level
+    _debug_level = DebugLevel(level)
+
+
+def set_debug_level_from_env() -> None:
+    """Read TORCH_DISTRIBUTED_DEBUG again."""
+    text = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
+    if text not in DebugLevel.__members__:
+        raise ValueError(
+            f"The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO, or DETAIL, but is {text!r}"
+        )
+    set_debug_level(DebugLevel[text])
+
+
+_GLOO_IS_MISSING = (
+    "this rushlight was built without Gloo: install libgloo-dev (Debian, Ubuntu) and build again "
+    "(./dev setup; ./dev build)"
+)
+
+
+def is_gloo_available() -> bool:
+    """Whether processes can communicate through Gloo."""
+    return bool(_C._load_distributed()._plugin_path("gloo"))
+
+
+class Backend(str):
+    """The name of an engine that moves bytes between processes."""
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    UCC = "ucc"
+    MPI = "mpi"
+    XCCL = "xccl"
+
+    _BackendPlugin = namedtuple("_BackendPlugin", ["creator_fn", "extended_api"])
+
+    _plugins: ClassVar[dict[str, Any]] = {}
+    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI]
+    default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": GLOO, "cuda": NCCL}
+    backend_capability: ClassVar[dict[str, list[str]]] = {
+        GLOO: ["cpu", "cuda"],
+        NCCL: ["cuda"],
+        XCCL: ["xpu"],
+        UCC: ["cpu", "cuda"],
+        MPI: ["cpu", "cuda"],
+    }
+
+    def __new__(cls, name: str):
+        if not isinstance(name, str):
+            raise ValueError(f"Backend constructor parameter must be string-ish, but got {name!r}")
+        value = getattr(cls, name.upper(), None)
+        return super().__new__(cls, value if isinstance(value, str) else name.lower())
+
+    @classmethod
+    def register_backend(cls, name, func, extended_api=False, devices=None):
+        """Let `init_process_group(name)` call `func(store, rank, size, timeout)`."""
+        if name != cls.UCC or not hasattr(cls, name.upper()):
+            if hasattr(cls, name.upper()) and name.lower() not in cls._plugins_names():
+                raise AssertionError(f"{name.upper()} c10d backend already exist")
+        if isinstance(devices, str):
+            devices = [devices]
+        lower = name.lower()
+        setattr(cls, name.upper(), lower)
+        if lower not in cls.backend_list:
+            cls.backend_list.append(lower)
+        for device in devices or ():
+            if device not in ("cpu", "cuda"):
+                cls.default_device_backend_map[device] = lower
+        cls.backend_capability[lower] = list(devices or ["cpu", "cuda"])
+        cls._plugins[name.upper()] = cls._BackendPlugin(func, extended_api)
+
+    @classmethod
+    def _plugins_names(cls):
+        return {plugin.lower() for plugin in cls._plugins}
+
+
+class BackendConfig:
+    """Which engine serves which type of device: "cpu:gloo,cuda:nccl"."""
+
+    def __init__(self, backend):
+        text = str(backend)
+        self.device_backend_map: dict[str, Backend] = {}
+        if text == Backend.UNDEFINED:
+            for device, name in Backend.default_device_backend_map.items():
+                self.device_backend_map[device] = Backend(name)
+        elif ":" in text:
+            for part in text.lower().split(","):
+                device, colon, name = part.partition(":")
+                if not colon or not device or not name:
+                    raise ValueError(
+                        f"The custom backend string argument is invalid: {text}. It is "
+                        "'<device_type1>:<backend1>,<device_type2>:<backend2>...'"
+                    )
+                if device in self.device_backend_map:
+                    raise ValueError(f"Duplicate device type {device} in backend string: {text}")
+                self.device_backend_map[device] = Backend(name)
+        else:
+            name = Backend(text)
+            for device in Backend.backend_capability.get(name, ["cpu", "cuda"]):
+                self.device_backend_map[device] = name
+
+    def __repr__(self):
+        return ",".join(f"{device}:{name}" for device, name in self.device_backend_map.items())
+
+    def get_device_backend_map(self) -> dict[str, Backend]:
+        """The engine of each type of device."""
+        return self.device_backend_map

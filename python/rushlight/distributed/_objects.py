@@ -1,0 +1,193 @@
+"""Objects between processes, by pickle; the barrier that names who is missing."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import rushlight
+from rushlight.distributed import _collectives, _monitored
+from rushlight.distributed._world import (
+    _group,
+    _rank_not_in_group,
+    _warn_not_in_group,
+    get_process_group_ranks,
+)
+
+__all__ = [
+    "all_gather_object",
+    "broadcast_object_list",
+    "gather_object",
+    "monitored_barrier",
+    "recv_object_list",
+    "scatter_object_list",
+    "send_object_list",
+]
+
+
+def _object_to_tensor(obj, device=None, group=None):
+    """(The bytes of an object, how many they are)."""
+    stream = io.BytesIO()
+    pickle.Pickler(stream).dump(obj)
+    data = rushlight.frombuffer(bytearray(stream.getvalue()), dtype=rushlight.uint8)
+    return data, rushlight.tensor([data.numel()])
+
+
+def _tensor_to_object(tensor, tensor_size, group=None):
+    """The object of some bytes; run by pickle, so only from processes that are trusted."""
+    return pickle.loads(tensor.numpy().tobytes()[: int(tensor_size)])
+
+
+def all_gather_object(object_list, obj, group=None) -> None:
+    """Fill a list with every process's object. Objects go by pickle."""
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("all_gather_object")
+    group = _group(group)
+    data, size = _object_to_tensor(obj)
+    sizes = rushlight.zeros(group.size(), dtype=rushlight.int64)
+    _collectives.all_gather_into_tensor(sizes, size, group)
+    most = int(sizes.max())
+    padded = rushlight.zeros(most, dtype=rushlight.uint8)
+    padded[: data.numel()] = data
+    parts = list(rushlight.empty(group.size(), most, dtype=rushlight.uint8).unbind())
+    _collectives.all_gather(parts, padded, group)
+    for i, (part, length) in enumerate(zip(parts, sizes.tolist(), strict=True)):
+        object_list[i] = _tensor_to_object(part, length)
+    return None
+
+
+def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None) -> None:
+    """Fill a list of one process with everybody's object. Objects go by pickle."""
+    group = _group(group)
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("gather_object")
+    to = _collectives._peer(group, dst, group_dst, 0)
+    here = group.rank() == to
+    if here and not object_gather_list:
+        raise ValueError("Argument ``object_gather_list`` must be specified on destination rank.")
+    if not here and object_gather_list:
+        raise ValueError(
+            "Argument ``object_gather_list`` must NOT be specified on non-destination ranks."
+        )
+    data, size = _object_to_tensor(obj)
+    sizes = rushlight.zeros(group.size(), dtype=rushlight.int64)
+    _collectives.all_gather_into_tensor(sizes, size, group)
+    most = int(sizes.max())
+    padded = rushlight.zeros(most, dtype=rushlight.uint8)
+    padded[: data.numel()] = data
+    parts = None
+    if here:
+        parts = list(rushlight.empty(group.size(), most, dtype=rushlight.uint8).unbind())
+    _collectives.gather(padded, parts, group=group, group_dst=to)
+    if here:
+        for i, (part, length) in enumerate(zip(parts or (), sizes.tolist(), strict=True)):
+            object_gather_list[i] = _tensor_to_object(part, length)
+    return None
+
+
+def _pack(object_list):
+    pairs = [_object_to_tensor(obj) for obj in object_list]
+    sizes = rushlight.cat([size for _, size in pairs])
+    return sizes, rushlight.cat([data for data, _ in pairs])
+
+
+def _unpack(object_list, sizes, data):
+    begin = 0
+    for i, length in enumerate(sizes.tolist()):
+        object_list[i] = _tensor_to_object(data[begin : begin + length], length)
+        begin += length
+
+
+def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None) -> None:
+    """Fill a list with one process's objects. Objects go by pickle."""
+    group = _group(group)
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("broadcast_object_list")
+    source = _collectives._peer(group, src, group_src, 0)
+    here = group.rank() == source
+    if here:
+        sizes, data = _pack(object_list)
+    else:
+        sizes = rushlight.empty(len(object_list), dtype=rushlight.int64)
+    _collectives.broadcast(sizes, group=group, group_src=source)
+    if not here:
+        data = rushlight.empty(int(sizes.sum()), dtype=rushlight.uint8)
+    _collectives.broadcast(data, group=group, group_src=source)
+    if not here:
+        _unpack(object_list, sizes, data)
+    return None
+
+
+def scatter_object_list(
+    scatter_object_output_list,
+    scatter_object_input_list=None,
+    src=None,
+    group=None,
+    group_src=None,
+) -> None:
+    """Give every process its object of a list that one has. Objects go by pickle."""
+    group = _group(group)
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("scatter_object_list")
+    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
+        raise ValueError(
+            "Expected argument scatter_object_output_list to be a list of size at least 1."
+        )
+    source = _collectives._peer(group, src, group_src, 0)
+    here = group.rank() == source
+    most = rushlight.zeros(1, dtype=rushlight.int64)
+    length = rushlight.zeros(1, dtype=rushlight.int64)
+    pairs: list[Any] = []
+    if here:
+        if scatter_object_input_list is None:
+            raise ValueError("source rank must provide non-None scatter_object_input_list")
+        pairs = [_object_to_tensor(obj) for obj in scatter_object_input_list]
+        most = rushlight.cat([size for _, size in pairs]).max().reshape(1)
+    _collectives.broadcast(most, group=group, group_src=source)
+    data = rushlight.empty(int(most), dtype=rushlight.uint8)
+    padded = [rushlight.nn.functional.pad(part, (0, int(most) - len(part))) for part, _ in pairs]
+    _collectives.scatter(data, padded if here else None, group=group, group_src=source)
+    sizes = [size for _, size in pairs] if here else None
+    _collectives.scatter(length, sizes, group=group, group_src=source)
+    scatter_object_output_list[0] = _tensor_to_object(data, length)
+    return None
+
+
+def send_object_list(
+    object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False
+):
+    """Send a list of objects to a process. Objects go by pickle."""
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("send_object_list")
+    sizes, data = _pack(object_list)
+    _collectives.send(sizes, dst, group, group_dst=group_dst)
+    _collectives.send(data, dst, group, group_dst=group_dst)
+    return None
+
+
+def recv_object_list(
+    object_list, src=None, group=None, device=None, group_src=None, use_batch=False
+):
+    """Receive a list of objects; the number of the process they came from. Objects go by pickle."""
+    if _rank_not_in_group(group):
+        _warn_not_in_group("recv_object_list")
+        return -1
+    sizes = rushlight.empty(len(object_list), dtype=rushlight.int64)
+    sender = _collectives.recv(sizes, src, group, group_src=group_src)
+    data = rushlight.empty(int(sizes.sum()), dtype=rushlight.uint8)
+    _collectives.recv(data, sender, group)
+    _unpack(object_list, sizes, data)
+    return sender
+
+
+def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+    """A barrier that names, on rank 0, the processes that did not come."""
+    if _rank_not_in_group(group):
+        return _warn_not_in_group("monitored_barrier")
+    group = _group(group)
+    if not any(b.name() == "gloo" for b in group._backends.values()):
+        raise ValueError("monitored_barrier is only implemented for GLOO backend.")
+    return _monitored.barrier(
+        group, get_process_group_ranks(group), timeout or group._timeout, wait_all_ranks
+    )

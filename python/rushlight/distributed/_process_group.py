@@ -1,0 +1,726 @@
+"""Groups of processes: `ProcessGroup`, the engine `ProcessGroupGloo`, and `Work` under way."""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import timedelta
+from typing import Any
+
+import rushlight
+from rushlight import _C
+from rushlight.distributed import _kinds, _monitored
+from rushlight.distributed._kinds import Backend, ReduceOp, default_pg_timeout
+from rushlight.futures import Future
+
+__all__ = ["ProcessGroup", "ProcessGroupGloo", "Work"]
+
+_types: Any = _C._load_distributed()
+
+
+class Work:
+    """Something under way between processes; it ends well, or with an error."""
+
+    def __init__(self, handle=None, outputs=None, keep=None):
+        self._handle = handle
+        self._outputs = outputs
+        self._keep = keep
+        self._future: Future[Any] | None = None
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait until it has ended; its error is raised."""
+        if self._handle is not None:
+            no_time = timeout is None or timeout <= timedelta(0)
+            self._handle.wait(None if no_time else timeout)
+        return True
+
+    def synchronize(self):
+        """Wait until it has ended."""
+        self.wait()
+
+    def is_completed(self) -> bool:
+        """Whether it has ended."""
+        return self._handle is None or self._handle.is_completed()
+
+    def is_success(self) -> bool:
+        """Whether it has ended well."""
+        return self._handle is None or self._handle.is_success()
+
+    def exception(self):
+        """The error that it ended with, or None."""
+        return None if self._handle is None else self._handle.exception()
+
+    def source_rank(self) -> int:
+        """The rank that a message came from."""
+        return -1 if self._handle is None else self._handle.source_rank()
+
+    _source_rank = source_rank
+
+    def result(self):
+        """What was computed: the tensors."""
+        self.wait()
+        return self._outputs
+
+    def get_future(self) -> Future:
+        """A future of the tensors."""
+        if self._future is None:
+            future: Future[Any] = Future()
+            self._future = future
+
+            def ended():
+                error = self.exception()
+                if error is not None:
+                    future.set_exception(error)
+                else:
+                    future.set_result(self._outputs)
+
+            if self._handle is None:
+                ended()
+            else:
+                self._handle.then(ended)
+        return self._future
+
+    def get_future_result(self):
+        """The same as `get_future`."""
+        return self.get_future()
+
+    def block_current_stream(self):
+        """Wait until it has ended: there is one stream."""
+        self.wait()
+
+    def abort(self):
+        """Refused: a group is aborted as a whole."""
+        raise RuntimeError("rushlight has no Work.abort: a process group is aborted as a whole")
+
+    def boxed(self):
+        """Itself."""
+        return self
+
+
+def _timeout_of(opts, default):
+    timeout = None if opts is None else opts.timeout
+    return default if timeout is None or timeout < timedelta(0) else timeout
+
+
+def _as_list(tensors):
+    return [tensors] if isinstance(tensors, rushlight.Tensor) else list(tensors)
+
+
+class _Calls:
+    """The calls of PyTorch's engines that others are made of."""
+
+    def allreduce_coalesced(self, tensors, opts=None):
+        raise NotImplementedError
+
+    def getBackendName(self) -> str:
+        """The engine's name."""
+        raise NotImplementedError
+
+    def name(self) -> str:
+        """The engine's name."""
+        return self.getBackendName()
+
+
+class ProcessGroup(_Calls):
+    """The processes of a group as one of them sees it, with an engine for each type of device."""
+
+    class BackendType:
+        """The engines' numbers."""
+
+        UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, CUSTOM = range(7)
+
+    class Options:
+        """Settings of an engine."""
+
+        def __init__(self, backend="undefined", timeout=default_pg_timeout):
+            self.backend = backend
+            self._timeout = timeout
+            self.is_high_priority_stream = False
+            self.global_ranks_in_group: list[int] = []
+            self.group_name = ""
+
+    def __init__(self, *args):
+        *store, rank, size = args
+        self._store = store[0] if store else None
+        self._rank = rank
+        self._size = size
+        self._backends: dict[str, Any] = {}
+        self._name = ""
+        self._description = "undefined"
+        self._timeout = default_pg_timeout
+        self._sequence = 0
+        self._monitored = 0
+
+    def rank(self) -> int:
+        """This process's number in the group."""
+        return self._rank
+
+    def size(self) -> int:
+        """How many processes there are."""
+        return self._size
+
+    def getBackendName(self) -> str:
+        """The names of the engines."""
+        return next(iter(self._backends.values())).name() if self._backends else "undefined"
+
+    def name(self) -> str:
+        """The name of the first engine."""
+        return self.getBackendName()
+
+    @property
+    def group_name(self) -> str:
+        """The group's name in the registry."""
+        return self._name
+
+    @property
+    def group_desc(self) -> str:
+        """What the group is for."""
+        return self._description
+
+    def _set_group_name(self, name):
+        self._name = name
+
+    def _set_group_desc(self, description):
+        self._description = description
+
+    def _get_backend_name(self):
+        return self.getBackendName()
+
+    def _register_backend(self, device, _kind, backend):
+        self._backends[rushlight.device(device).type] = backend
+
+    def _get_backend(self, device):
+        kind = rushlight.device(device).type
+        if kind not in self._backends:
+            raise RuntimeError(f"No backend type associated with device type {kind}")
+        return self._backends[kind]
+
+    @property
+    def _device_types(self):
+        return [rushlight.device(kind) for kind in self._backends]
+
+    def _has_hooks(self):
+        return False
+
+    def _set_sequence_number_for_group(self):
+        pass
+
+    def _get_sequence_number_for_group(self):
+        return next(iter(self._backends.values()))._get_sequence_number_for_group()
+
+    def _set_default_backend(self, backend):
+        pass
+
+    def _of(self, tensor):
+        if not self._backends:
+            raise NotImplementedError(f"{type(self).__name__} does not define this collective")
+        if tensor is None:
+            return next(iter(self._backends.values()))
+        return self._get_backend(tensor.device)
+
+    def shutdown(self):
+        """Let what was asked for end, and close the connections."""
+        for backend in dict.fromkeys(self._backends.values()):
+            backend.shutdown()
+
+    def abort(self):
+        """Give everything up."""
+        for backend in dict.fromkeys(self._backends.values()):
+            backend.abort()
+
+    def _set_default_timeout(self, timeout):
+        for backend in self._backends.values():
+            backend._set_default_timeout(timeout)
+
+
+def _first(*values):
+    """The first tensor in lists of lists; None where there is none."""
+    for value in values:
+        if isinstance(value, rushlight.Tensor):
+            return value
+        if isinstance(value, (list, tuple)):
+            found = _first(*value)
+            if found is not None:
+                return found
+    return None
+
+
+def _forwarded(name):
+    def call(self, tensors, *args, **kwargs):
+        return getattr(self._of(_first(tensors, *args)), name)(tensors, *args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"`{name}` of the engine that serves the tensors' device."
+    return call
+
+
+for _name in (
+    "broadcast",
+    "allreduce",
+    "allreduce_coalesced",
+    "reduce",
+    "allgather",
+    "_allgather_base",
+    "allgather_coalesced",
+    "allgather_into_tensor_coalesced",
+    "gather",
+    "reduce_scatter",
+    "_reduce_scatter_base",
+    "reduce_scatter_tensor_coalesced",
+    "alltoall",
+    "alltoall_base",
+    "send",
+    "recv",
+    "recv_anysource",
+):
+    setattr(ProcessGroup, _name, _forwarded(_name))
+
+
+def _scatter(self, outputs, inputs, *args, **kwargs):
+    """`scatter` of the engine that serves the tensors' device."""
+    return self._of(_first(outputs)).scatter(outputs, inputs, *args, **kwargs)
+
+
+def _barrier(self, opts=None):
+    """A barrier of the first engine."""
+    return next(iter(self._backends.values())).barrier(opts)
+
+
+ProcessGroup.scatter = _scatter  # type: ignore[attr-defined]
+ProcessGroup.barrier = _barrier  # type: ignore[attr-defined]
+
+
+def _local_address(store) -> str:
+    """The address by which this machine reaches the store's server; '' where that is itself."""
+    while isinstance(store, _types.PrefixStore):
+        store = store.underlying_store
+    if not isinstance(store, _types.TCPStore):
+        return ""
+    try:
+        kind, how, protocol, _, address = socket.getaddrinfo(
+            store.host, store.port, type=socket.SOCK_DGRAM
+        )[0]
+        with socket.socket(kind, how, protocol) as probe:
+            probe.connect(address)
+            found = probe.getsockname()[0]
+    except OSError:
+        return ""
+    return "" if found.startswith("127.") or found == "::1" else found
+
+
+class _GlooOptions(ProcessGroup.Options):
+    def __init__(self):
+        super().__init__("gloo")
+        self._devices = []
+        self._threads = 2
+
+
+class ProcessGroupGloo(ProcessGroup):
+    """Processes that are connected by Gloo, for tensors in host memory."""
+
+    _Options = Options = _GlooOptions
+
+    def __init__(self, store, rank, size, timeout=default_pg_timeout):
+        super().__init__(store, rank, size)
+        interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
+        hostname = ""
+        if isinstance(timeout, ProcessGroup.Options):
+            options, timeout = timeout, timeout._timeout
+            for device in getattr(options, "_devices", [])[:1]:
+                interface, hostname = device
+        if not isinstance(timeout, timedelta):
+            timeout = timedelta(seconds=timeout)
+        self._timeout = timeout
+        if not _kinds.is_gloo_available():
+            raise RuntimeError(
+                f"Distributed package doesn't have Gloo built in: {_kinds._GLOO_IS_MISSING}"
+            )
+        if not interface and not hostname:
+            hostname = _local_address(store)
+        self._engine = _types._make_backend("gloo", store, rank, size, timeout, interface, hostname)
+        self._backends = {"cpu": self}
+
+    @staticmethod
+    def create_device(interface="", hostname="", **_):
+        """The interface or the address that connections use."""
+        return (interface, hostname)
+
+    create_default_device = create_device
+
+    @property
+    def options(self):
+        """The settings it was made with."""
+        options = _GlooOptions()
+        options._timeout = self._timeout
+        return options
+
+    def getBackendName(self):
+        """`gloo`."""
+        return "gloo"
+
+    def _set_default_timeout(self, timeout):
+        self._timeout = timeout
+
+    def _get_sequence_number_for_group(self):
+        return self._sequence
+
+    def shutdown(self):
+        """Let what was asked for end, and close the connections."""
+        self._engine.shutdown()
+
+    def abort(self):
+        """Give everything up."""
+        self._engine.abort()
+
+    def __del__(self):
+        engine = self.__dict__.get("_engine")
+        if engine is not None:
+            engine.shutdown()
+
+    def _of(self, tensor):
+        return self
+
+    def _wrong(self, what, why):
+        raise ValueError(f"ProcessGroupGloo::{what}: {why}")
+
+    def _check(self, what, tensors, root=None):
+        if not tensors:
+            self._wrong(what, "requires non-empty tensor list")
+        first = tensors[0]
+        for t in tensors:
+            if t.layout != rushlight.strided and t.layout != rushlight.sparse_coo:
+                self._wrong(what, f"unsupported layout {t.layout}")
+            if t.dtype != first.dtype:
+                self._wrong(what, f"invalid tensor type: {t.dtype} beside {first.dtype}")
+            if t.shape != first.shape:
+                self._wrong(what, f"invalid tensor size: {t.shape} beside {first.shape}")
+            if t.device.type != "cpu":
+                raise RuntimeError(f"No backend type associated with device type {t.device.type}")
+        if root is not None and not 0 <= root < self._size:
+            self._wrong(what, f"invalid root rank: {root}")
+        self._sequence += 1
+
+    def _op(self, op):
+        return op.value, op.factor
+
+    def broadcast(self, tensors, opts=None, root=None, timeout=None):
+        """Every rank's tensors become the root's."""
+        tensors = _as_list(tensors)
+        if isinstance(opts, int):
+            opts, root = None, opts
+        from_rank = root if root is not None else (opts.rootRank if opts else 0)
+        from_tensor = opts.rootTensor if opts else 0
+        if not 0 <= from_rank < self._size:
+            self._wrong("broadcast", f"invalid root rank: {from_rank}")
+        if not 0 <= from_tensor < len(tensors):
+            self._wrong("broadcast", f"invalid root tensor: {from_tensor}")
+        self._check("broadcast", tensors)
+        time = timeout or _timeout_of(opts, self._timeout)
+        handle = self._engine.broadcast([tensors[from_tensor].detach()], from_rank, time)
+        if len(tensors) > 1:
+            handle.wait()
+            for t in tensors:
+                t.detach().copy_(tensors[from_tensor].detach())
+        return Work(handle, tensors)
+
+    def _reduce_own(self, tensors, op):
+        """What becomes of several tensors of one process, in the first of them."""
+        kind = {"SUM": "add_", "PRODUCT": "mul_"}.get(op.name)
+        first = tensors[0].detach()
+        for t in tensors[1:]:
+            if kind is not None:
+                getattr(first, kind)(t.detach())
+            elif op.name in ("MIN", "MAX"):
+                pick = rushlight.minimum if op.name == "MIN" else rushlight.maximum
+                first.copy_(pick(first, t.detach()))
+            elif op.name in ("BAND", "BOR", "BXOR"):
+                bits = {"BAND": "and", "BOR": "or", "BXOR": "xor"}[op.name]
+                getattr(first, f"bitwise_{bits}_")(t.detach())
+            else:
+                raise ValueError(f"ReduceOp.{op.name} takes one tensor of each process")
+
+    def allreduce(self, tensors, opts=None, op=None, timeout=None):
+        """Every rank's tensor becomes the reduction of all."""
+        tensors = _as_list(tensors)
+        if isinstance(opts, ReduceOp):
+            opts, op = None, opts
+        op = op if op is not None else (opts.reduceOp if opts else ReduceOp.SUM)
+        self._check("allreduce", tensors)
+        time = timeout or _timeout_of(opts, self._timeout)
+        if tensors[0].is_sparse:
+            from rushlight.distributed._sparse import all_reduce
+
+            return Work(None, all_reduce(self, tensors, op, time))
+        if len(tensors) > 1:
+            self._reduce_own(tensors, op)
+        handle = self._engine.all_reduce([tensors[0].detach()], *self._op(op), time)
+        if len(tensors) > 1:
+            handle.wait()
+            for t in tensors[1:]:
+                t.detach().copy_(tensors[0].detach())
+        return Work(handle, tensors)
+
+    def allreduce_coalesced(self, tensors, opts=None):
+        """`allreduce` of several tensors at once, each for itself."""
+        tensors = _as_list(tensors)
+        if not tensors:
+            self._wrong("allreduce_coalesced", "requires non-empty tensor list")
+        for t in tensors:
+            if t.layout != tensors[0].layout or t.dtype != tensors[0].dtype:
+                self._wrong("allreduce_coalesced", "tensors must all have the same type")
+            if t.layout != rushlight.strided:
+                self._wrong("allreduce_coalesced", f"invalid tensor layout {t.layout}")
+        op = opts.reduceOp if opts else ReduceOp.SUM
+        self._sequence += 1
+        time = _timeout_of(opts, self._timeout)
+        return Work(
+            self._engine.all_reduce([t.detach() for t in tensors], *self._op(op), time), tensors
+        )
+
+    def reduce(self, tensors, opts=None, root=None, op=None):
+        """The root's tensor becomes the reduction of all."""
+        tensors = _as_list(tensors)
+        to = root if root is not None else (opts.rootRank if opts else 0)
+        op = op if op is not None else (opts.reduceOp if opts else ReduceOp.SUM)
+        if len(tensors) != 1:
+            self._wrong("reduce", "requires a single-element tensor list")
+        if opts is not None and opts.rootTensor != 0:
+            self._wrong("reduce", f"invalid root tensor: {opts.rootTensor}")
+        self._check("reduce", tensors, to)
+        time = _timeout_of(opts, self._timeout)
+        return Work(self._engine.reduce(tensors[0].detach(), to, *self._op(op), time), tensors)
+
+    def allgather(self, outputs, inputs, opts=None, timeout=None):
+        """outputs[0][i] becomes rank i's input."""
+        if isinstance(inputs, rushlight.Tensor):
+            outputs, inputs = [outputs], [inputs]
+        if not inputs or not outputs:
+            self._wrong("allgather", "requires non-empty input tensor list")
+        if len(inputs) != len(outputs):
+            self._wrong("allgather", "requires input/output tensor lists to have the same length")
+        if len(inputs) > 1:
+            return self._allgather_several(outputs, inputs, opts)
+        if len(outputs[0]) != self._size * len(inputs):
+            self._wrong("allgather", "invalid output tensor list at index 0")
+        self._check("allgather", [inputs[0], *outputs[0]])
+        time = timeout or _timeout_of(opts, self._timeout)
+        out = [t.detach() for t in outputs[0]]
+        handle = self._engine.all_gather(out, inputs[0].detach(), time)
+        return Work(handle, [list(part) for part in outputs])
+
+    def _allgather_several(self, outputs, inputs, opts):
+        for i, part in enumerate(outputs):
+            if len(part) != self._size * len(inputs):
+                self._wrong("allgather", f"invalid output tensor list at index {i}")
+        self._check("allgather", [*inputs, *(t for part in outputs for t in part)])
+        time = _timeout_of(opts, self._timeout)
+        count = len(inputs)
+        for i, own in enumerate(inputs):
+            out = [t.detach() for t in outputs[0][i::count]]
+            self._engine.all_gather(out, own.detach(), time).wait()
+        for part in outputs[1:]:
+            for to, source in zip(part, outputs[0], strict=True):
+                to.detach().copy_(source.detach())
+        return Work(None, [list(part) for part in outputs])
+
+    def allgather_coalesced(self, outputs, inputs, opts=None):
+        """outputs[i][j] becomes rank i's input j."""
+        if not inputs:
+            self._wrong("allgather_coalesced", "requires non-empty input tensor list")
+        if len(outputs) != self._size:
+            self._wrong("allgather_coalesced", "output lists should be equal to world size")
+        for part in outputs:
+            if len(part) != len(inputs):
+                self._wrong("allgather_coalesced", "invalid output size: (expected length")
+            for to, own in zip(part, inputs, strict=True):
+                if to.shape != own.shape:
+                    self._wrong("allgather_coalesced", "invalid size of output tensor at index 0")
+                if to.dtype != own.dtype:
+                    self._wrong("allgather_coalesced", "invalid tensor type at index 0")
+        time = _timeout_of(opts, self._timeout)
+        handle = None
+        for j, own in enumerate(inputs):
+            out = [part[j].detach() for part in outputs]
+            handle = self._engine.all_gather(out, own.detach(), time)
+        return Work(handle, [list(part) for part in outputs])
+
+    def _allgather_base(self, output, input, opts=None):
+        """`output` becomes the inputs of all, one after the other."""
+        if output.numel() != input.numel() * self._size:
+            self._wrong(
+                "_allgather_base",
+                "output tensor size must be equal to world_size times input tensor size",
+            )
+        if output.dtype != input.dtype:
+            self._wrong("_allgather_base", "output tensor must have the same type as input tensor")
+        self._sequence += 1
+        time = _timeout_of(opts, self._timeout)
+        flat = output.detach() if output.is_contiguous() else rushlight.empty_like(output.detach())
+        parts = list(flat.reshape(-1).chunk(self._size)) if flat.numel() else [flat] * self._size
+        handle = self._engine.all_gather(parts, input.detach().reshape(-1), time)
+        if not output.is_contiguous():
+            handle.wait()
+            output.detach().copy_(flat)
+        return Work(handle, [output])
+
+    def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
+        """`_allgather_base` of several tensors."""
+        works = [self._allgather_base(o, i, opts) for o, i in zip(outputs, inputs, strict=True)]
+        return Work(works[-1]._handle, list(outputs))
+
+    def gather(self, outputs, inputs, opts=None, root=None, timeout=None):
+        """At the root, outputs[0][i] becomes rank i's input."""
+        if isinstance(inputs, rushlight.Tensor):
+            outputs, inputs = ([outputs] if outputs else []), [inputs]
+        to = root if root is not None else (opts.rootRank if opts else 0)
+        if not 0 <= to < self._size:
+            self._wrong("gather", f"invalid root rank: {to}")
+        if len(inputs) != 1:
+            self._wrong("gather", "requires a single-element input tensor list")
+        if to == self._rank:
+            if len(outputs) != 1:
+                self._wrong(
+                    "gather", "requires a single-element output list containing a list with <size>"
+                )
+            if len(outputs[0]) != self._size:
+                self._wrong("gather", "Incorrect output list size: one tensor of each rank")
+        elif len(outputs) != 0:
+            self._wrong("gather", "requires empty output on non-root")
+        out = list(outputs[0]) if outputs else []
+        self._check("gather", [inputs[0], *out])
+        time = timeout or _timeout_of(opts, self._timeout)
+        handle = self._engine.gather([t.detach() for t in out], inputs[0].detach(), to, time)
+        return Work(handle, [out] if outputs else [])
+
+    def scatter(self, outputs, inputs, opts=None, root=None, timeout=None):
+        """Rank i's output becomes inputs[0][i] of the root."""
+        if isinstance(outputs, rushlight.Tensor):
+            outputs, inputs = [outputs], ([inputs] if inputs else [])
+        source = root if root is not None else (opts.rootRank if opts else 0)
+        if not 0 <= source < self._size:
+            self._wrong("scatter", f"invalid root rank: {source}")
+        if len(outputs) != 1:
+            self._wrong("scatter", "requires a single-element output tensor list")
+        if source == self._rank:
+            if len(inputs) != 1:
+                self._wrong(
+                    "scatter", "requires a single-element input list containing a list with <size>"
+                )
+            if len(inputs[0]) != self._size:
+                self._wrong("scatter", "Incorrect input list size: one tensor for each rank")
+        elif len(inputs) != 0:
+            self._wrong("scatter", "requires empty input on non-root")
+        parts = list(inputs[0]) if inputs else []
+        self._check("scatter", [outputs[0], *parts])
+        time = timeout or _timeout_of(opts, self._timeout)
+        handle = self._engine.scatter(
+            outputs[0].detach(), [t.detach() for t in parts], source, time
+        )
+        return Work(handle, list(outputs))
+
+    def reduce_scatter(self, outputs, inputs, opts=None, op=None):
+        """Rank i's output becomes the reduction of all inputs[0][i]."""
+        if isinstance(outputs, rushlight.Tensor):
+            outputs, inputs = [outputs], [inputs]
+        op = op if op is not None else (opts.reduceOp if opts else ReduceOp.SUM)
+        time = _timeout_of(opts, self._timeout)
+        handle = None
+        for output, parts in zip(outputs, inputs, strict=True):
+            if len(parts) != self._size:
+                self._wrong("reduce_scatter", "requires one input of each rank")
+            self._sequence += 1
+            handle = self._engine.reduce_scatter(
+                output.detach(), [t.detach() for t in parts], *self._op(op), time
+            )
+        return Work(handle, list(outputs))
+
+    def _reduce_scatter_base(self, output, input, opts=None):
+        """`output` becomes this rank's part of the reduction of all inputs."""
+        if input.numel() != output.numel() * self._size:
+            self._wrong(
+                "_reduce_scatter_base",
+                "input tensor must be the same size as output size times world size",
+            )
+        if input.dtype != output.dtype:
+            self._wrong("_reduce_scatter_base", "input tensor must be the same type as the output")
+        flat = input.detach().reshape(-1)
+        parts = list(flat.chunk(self._size)) if flat.numel() else [flat] * self._size
+        work = self.reduce_scatter([output], [parts], opts)
+        return Work(work._handle, [output], flat)
+
+    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
+        """`_reduce_scatter_base` of several tensors."""
+        pairs = zip(outputs, inputs, strict=True)
+        works = [self._reduce_scatter_base(o, i, opts) for o, i in pairs]
+        return Work(works[-1]._handle, list(outputs))
+
+    def alltoall(self, outputs, inputs, opts=None):
+        """outputs[i] becomes the tensor that rank i has for this one."""
+        self._sequence += 1
+        time = _timeout_of(opts, self._timeout)
+        if len(outputs) != self._size or len(inputs) != self._size:
+            self._wrong("alltoall", "requires one tensor of each rank")
+        handle = self._engine.all_to_all(
+            [t.detach() for t in outputs], [t.detach() for t in inputs], time
+        )
+        return Work(handle, list(outputs))
+
+    def alltoall_base(self, output, input, output_sizes, input_sizes, opts=None):
+        """`alltoall` of rows of two tensors."""
+
+        def rows(t, sizes, which):
+            t = t.detach()
+            if not t.is_contiguous():
+                self._wrong("alltoall_base", f"the {which} tensor must be contiguous")
+            if not sizes:
+                if t.shape[0] % self._size != 0:
+                    self._wrong(
+                        "alltoall_base",
+                        f"Tensor's dim 0 does not divide equally across group size ({which})",
+                    )
+                sizes = [t.shape[0] // self._size] * self._size
+            if len(sizes) != self._size or sum(sizes) != t.shape[0]:
+                self._wrong(
+                    "alltoall_base", f"Split sizes doesn't match total dim 0 size ({which})"
+                )
+            return list(t.split(list(sizes)))
+
+        work = self.alltoall(
+            rows(output, output_sizes, "output"), rows(input, input_sizes, "input"), opts
+        )
+        return Work(work._handle, [output])
+
+    def barrier(self, opts=None):
+        """Ends once all ranks have called it."""
+        self._sequence += 1
+        return Work(self._engine.barrier(_timeout_of(opts, self._timeout)), [])
+
+    def _check_peer(self, tensors, tag):
+        if len(tensors) != 1:
+            self._wrong("send or recv", "takes a single tensor")
+        if not 0 <= tag < 2**31:
+            self._wrong("send or recv", f"Tag must be nonnegative, not {tag}")
+
+    def send(self, tensors, dst, tag=0):
+        """A message to a rank."""
+        self._check_peer(tensors, tag)
+        return Work(self._engine.send(tensors[0].detach(), dst, tag, self._timeout), tensors)
+
+    def recv(self, tensors, src, tag=0):
+        """A message from a rank."""
+        self._check_peer(tensors, tag)
+        return Work(self._engine.receive(tensors[0].detach(), src, tag, self._timeout), tensors)
+
+    def recv_anysource(self, tensors, tag=0):
+        """A message from any rank."""
+        self._check_peer(tensors, tag)
+        return Work(self._engine.receive(tensors[0].detach(), -1, tag, self._timeout), tensors)
+
+    def monitored_barrier(self, timeout=None, wait_all_ranks=False):
+        """A barrier that names the ranks that did not come."""
+        return _monitored.barrier(
+            self, range(self._size), timeout or self._timeout, wait_all_ranks
+        )
+
+
+Backend._engines = {"gloo": ProcessGroupGloo}  # type: ignore[attr-defined]

@@ -1,0 +1,543 @@
+"""Which groups there are: making and ending them, and what can be asked of them."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import warnings
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import rushlight
+from rushlight import _C
+from rushlight.distributed import _kinds
+from rushlight.distributed._kinds import Backend, BackendConfig, default_pg_timeout
+from rushlight.distributed._process_group import ProcessGroup, ProcessGroupGloo
+from rushlight.distributed.rendezvous import rendezvous
+
+__all__ = [
+    "GroupMember",
+    "destroy_process_group",
+    "get_backend",
+    "get_backend_config",
+    "get_default_backend_for_device",
+    "get_global_rank",
+    "get_group_rank",
+    "get_node_local_rank",
+    "get_pg_count",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "group",
+    "init_process_group",
+    "is_backend_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "is_ucc_available",
+    "is_xccl_available",
+    "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
+    "split_group",
+]
+
+_types: Any = _C._load_distributed()
+
+# What is known of each group: (backend, store), its name, and ranks within it by global rank.
+_pg_map: dict[Any, tuple[str, Any]] = {}
+_pg_names: dict[Any, str] = {}
+_pg_group_ranks: dict[Any, dict[int, int]] = {}
+_pg_configs: dict[Any, BackendConfig] = {}
+
+
+class _World:
+    default_pg: Any = None
+    group_count = 0
+    init_method: Any = None
+
+    def __init__(self):
+        self.local_counts: Counter[str] = Counter()  # of groups that their members alone made
+
+
+_state = _World()
+
+
+class _WorldMeta(type):
+    @property
+    def WORLD(cls):
+        """The group of all processes; None before it is made."""
+        return _state.default_pg
+
+    @WORLD.setter
+    def WORLD(cls, value):
+        _state.default_pg = value
+
+
+class group(metaclass=_WorldMeta):
+    """`group.WORLD`: the group of all processes."""
+
+
+class GroupMember(metaclass=_WorldMeta):
+    """The same, and what stands for a group that this process is no part of."""
+
+    NON_GROUP_MEMBER = -100
+
+
+def is_initialized() -> bool:
+    """Whether the group of all processes has been made."""
+    return _state.default_pg is not None
+
+
+def is_mpi_available() -> bool:
+    """Whether processes can communicate through MPI: not yet."""
+    return False
+
+
+def is_nccl_available() -> bool:
+    """Whether processes can communicate through NCCL: not yet."""
+    return False
+
+
+def is_ucc_available() -> bool:
+    """Whether processes can communicate through UCC: no."""
+    return False
+
+
+def is_xccl_available() -> bool:
+    """Whether processes can communicate through XCCL: no."""
+    return False
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether processes can communicate through an engine."""
+    name = backend.lower()
+    return (name == Backend.GLOO and _kinds.is_gloo_available()) or (
+        name.upper() in Backend._plugins
+    )
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether a launcher started this process."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def get_node_local_rank(fallback_rank=None) -> int:
+    """The number of this process on its machine, as LOCAL_RANK says."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
+        "`get_node_local_rank` to work without a launcher"
+    )
+
+
+def get_default_backend_for_device(device) -> str:
+    """The engine that serves a type of device by default."""
+    kind = device.split(":")[0] if isinstance(device, str) else rushlight.device(device).type
+    if kind not in Backend.default_device_backend_map:
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return Backend.default_device_backend_map[kind]
+
+
+# ---- asking ----
+
+
+def _get_default_group():
+    if _state.default_pg is None:
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call "
+            "init_process_group."
+        )
+    return _state.default_pg
+
+
+def _get_default_store():
+    return _pg_map[_get_default_group()][1]
+
+
+def _is_member(group) -> bool:
+    return group is not GroupMember.NON_GROUP_MEMBER
+
+
+def _rank_not_in_group(group) -> bool:
+    return group is not None and group == GroupMember.NON_GROUP_MEMBER
+
+
+def _warn_not_in_group(what) -> None:
+    rank = -1 if _state.default_pg is None else _state.default_pg.rank()
+    warnings.warn(
+        f"Running {what} on global rank {rank} which does not belong to the given group.",
+        stacklevel=3,
+    )
+
+
+def _group(group):
+    """The given group, or that of all."""
+    return _get_default_group() if group is None else group
+
+
+def _known(group):
+    group = _group(group)
+    if group not in _pg_group_ranks:
+        raise ValueError(
+            f"Group {group} is not registered, please create group with torch.distributed.new_group"
+        )
+    return group
+
+
+def get_rank(group=None) -> int:
+    """This process's number in a group; -1 where it is no part of it."""
+    if _rank_not_in_group(group):
+        return -1
+    default = _get_default_group()
+    if group is None or group is default:
+        return default.rank()
+    return get_group_rank(group, default.rank())
+
+
+def get_world_size(group=None) -> int:
+    """How many processes a group has; -1 where this one is no part of it."""
+    if _rank_not_in_group(group):
+        return -1
+    return _group(group).size()
+
+
+def get_group_rank(group, global_rank: int) -> int:
+    """The number within a group of a process of all."""
+    if group is GroupMember.WORLD:
+        return global_rank
+    ranks = _pg_group_ranks[_known(group)]
+    if global_rank not in ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return ranks[global_rank]
+
+
+def get_global_rank(group, group_rank: int) -> int:
+    """The number among all of a process of a group."""
+    if group is GroupMember.WORLD:
+        return group_rank
+    for rank, within in _pg_group_ranks[_known(group)].items():
+        if within == group_rank:
+            return rank
+    raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+
+
+def get_process_group_ranks(group=None) -> list[int]:
+    """The numbers among all of a group's processes."""
+    return list(_pg_group_ranks[_known(group)])
+
+
+def get_pg_count() -> int:
+    """How many groups this process is part of."""
+    return len(_pg_map)
+
+
+def get_backend(group=None) -> str:
+    """The name of a group's engine."""
+    group = _group(group)
+    if _rank_not_in_group(group):
+        raise ValueError("Invalid process group specified")
+    return Backend(_pg_map[_known(group)][0])
+
+
+def get_backend_config(group=None) -> str:
+    """The engines of a group, by type of device."""
+    group = _group(group)
+    if _rank_not_in_group(group):
+        raise ValueError("Invalid process group specified")
+    return str(_pg_configs[_known(group)])
+
+
+# ---- making ----
+
+
+def _make_engine(name, store, rank, size, timeout, options, ranks):
+    plugin = Backend._plugins.get(name.upper())
+    if plugin is not None:
+        if not plugin.extended_api:
+            return plugin.creator_fn(store, rank, size, timeout)
+        settings = type("DistributedBackendOptions", (), {})()
+        settings.store, settings.group_rank, settings.group_size = store, rank, size
+        settings.timeout, settings.group_id = timeout, ""
+        settings.global_ranks_in_group = ranks
+        return plugin.creator_fn(settings, options)
+    if name == Backend.GLOO:
+        return ProcessGroupGloo(store, rank, size, timeout=timeout)
+    raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in")
+
+
+def _make_group(ranks, rank, backend, store, name, timeout, options, description):
+    """The group, in the registry."""
+    size = len(ranks)
+    config = BackendConfig(backend)
+    prefix = _types.PrefixStore(f"{name}/", store)
+    engines: dict[str, Any] = {}
+    if str(backend) == Backend.UNDEFINED:
+        wanted = {k: v for k, v in config.device_backend_map.items() if is_backend_available(v)}
+        if not wanted:
+            raise RuntimeError(f"there is no engine: {_kinds._GLOO_IS_MISSING}")
+    else:
+        wanted = dict(config.device_backend_map)
+    several = len(set(wanted.values())) > 1
+    for device, engine in wanted.items():
+        if engine in engines:
+            continue
+        if several and not is_backend_available(engine):
+            continue  # serves devices that this machine does not have
+        engines[engine] = _make_engine(
+            engine, _types.PrefixStore(f"{device}/", prefix), rank, size, timeout, options, ranks
+        )
+    if not engines:
+        raise RuntimeError(f"Distributed package doesn't have {backend} built in")
+    made = next(iter(engines.values()))
+    if len(engines) == 1 and isinstance(made, ProcessGroup) and not made._backends:
+        pg = made  # a whole group, written in Python
+    else:
+        pg = ProcessGroup(prefix, rank, size)
+        for device, engine in wanted.items():
+            if engine in engines:
+                pg._register_backend(device, None, engines[engine])
+    pg._store = prefix
+    pg._name = name
+    pg._timeout = timeout
+    pg._description = description or "undefined"
+    _pg_map[pg] = (str(backend) if ":" in str(backend) else next(iter(engines)), prefix)
+    _pg_names[pg] = name
+    _pg_configs[pg] = config
+    _pg_group_ranks[pg] = {global_rank: i for i, global_rank in enumerate(ranks)}
+    _arrived(prefix, size, timeout)
+    return pg
+
+
+def _arrived(store, size, timeout):
+    """Wait until all have connected."""
+    if store.add("arrived", 1) == size:
+        store.set("all", "")
+    else:
+        store.wait(["all"], timeout)
+
+
+def _store_based_barrier(rank, store, group_name, rendezvous_count, timeout, logging_interval=None):
+    """A barrier on a store."""
+    key = f"store_based_barrier_key:{group_name}"
+    if store.add(key, 1) == rendezvous_count:
+        store.set(f"{key}:last", "1")
+    try:
+        store.wait([f"{key}:last"], timeout)
+    except RuntimeError as error:
+        raise _types.DistStoreError(
+            "Timed out initializing process group in store based barrier on rank "
+            f"{rank}, for key: {key} (world_size={rendezvous_count}, timeout={timeout})"
+        ) from error
+
+
+def init_process_group(
+    backend=None,
+    init_method=None,
+    timeout: timedelta | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store=None,
+    group_name: str = "",
+    pg_options=None,
+    device_id=None,
+):
+    """Make the group of all processes: every process calls it once.
+
+    They find each other by `init_method` (env://, tcp://host:port, file:///path) or by a `store`.
+    """
+    if _state.default_pg is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    if store is not None and init_method is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise ValueError(
+            f"Expected timeout argument to be of type datetime.timedelta, not {timeout}"
+        )
+    timeout = timeout or default_pg_timeout
+    backend = Backend.UNDEFINED if backend is None else Backend(backend)
+    if backend == Backend.GLOO and not _kinds.is_gloo_available():
+        raise RuntimeError(
+            f"Distributed package doesn't have Gloo built in: {_kinds._GLOO_IS_MISSING}"
+        )
+    if store is not None:
+        if not world_size > 0:
+            raise AssertionError("world_size must be positive if using store")
+        if not rank >= 0:
+            raise AssertionError("rank must be non-negative if using store")
+    else:
+        init_method = init_method or "env://"
+        found = rendezvous(init_method, rank, world_size, timeout=timeout)
+        store, rank, world_size = next(iter(found))
+        store.set_timeout(timeout)
+        store = _types.PrefixStore("default_pg", store)
+    if not 0 <= rank < world_size:
+        raise ValueError(f"rank {rank} is not in a world of {world_size}")
+    name = group_name or "0"
+    _state.group_count = 1
+    _state.default_pg = _make_group(
+        list(range(world_size)), rank, backend, store, name, timeout, pg_options, "default_pg"
+    )
+    _state.init_method = init_method
+
+
+def destroy_process_group(group=None):
+    """End a group; without one all groups, after which a new beginning can be made."""
+    if group == GroupMember.NON_GROUP_MEMBER:
+        return
+    pg = _state.default_pg if group is None else group
+    if pg is None or pg not in _pg_map:
+        raise ValueError("Invalid process group specified or has been destroyed.")
+    if group is None or group is _state.default_pg:
+        for each in reversed(list(_pg_map)):
+            each.shutdown()
+        _pg_map.clear()
+        _pg_names.clear()
+        _pg_configs.clear()
+        _pg_group_ranks.clear()
+        _state.default_pg = None
+        _state.group_count = 0
+        _state.local_counts.clear()
+        return
+    pg.shutdown()
+    for known in (_pg_map, _pg_names, _pg_configs, _pg_group_ranks):
+        known.pop(pg, None)
+
+
+@atexit.register
+def _give_up():
+    """No program hangs at its end for a collective that others never came to."""
+    for pg in list(_pg_map):
+        pg.abort()
+
+
+def new_group(
+    ranks=None,
+    timeout: timedelta | None = None,
+    backend=None,
+    pg_options=None,
+    use_local_synchronization: bool = False,
+    group_desc=None,
+    device_id=None,
+    sort_ranks: bool = True,
+    group_name=None,
+):
+    """A group of some processes. All call it, in the same order, members or not.
+
+    With `use_local_synchronization` the members alone call it.
+    """
+    default = _get_default_group()
+    default_backend, _ = _pg_map[default]
+    store = _pg_map[default][1]
+    size = default.size()
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise ValueError(
+            f"Expected timeout argument to be of type datetime.timedelta, not {timeout}"
+        )
+    timeout = timeout or default._timeout
+    if ranks is None:
+        ranks = list(range(size))
+    else:
+        ranks = [int(r) for r in ranks]
+        if sort_ranks:
+            ranks = sorted(ranks)
+        if len(ranks) > size:
+            raise ValueError(
+                "the new group's world size should be less or equal to the world size set by "
+                "init_process_group"
+            )
+        if len(set(ranks)) != len(ranks):
+            raise ValueError("a rank stands twice among the group's")
+        for r in ranks:
+            if not 0 <= r < size:
+                raise ValueError(
+                    "The new group's rank should be within the world_size set by init_process_group"
+                )
+    if use_local_synchronization:
+        # The members count their own groups: a name that others need not know.
+        text = "_".join(map(str, ranks))
+        _state.local_counts[text] += 1
+        name = f"local_{text}_{_state.local_counts[text]}"
+    else:
+        name = group_name or str(_state.group_count)
+        _state.group_count += 1
+    rank = default.rank()
+    if rank not in ranks:
+        return GroupMember.NON_GROUP_MEMBER
+    return _make_group(
+        ranks,
+        ranks.index(rank),
+        Backend(backend) if backend is not None else default_backend,
+        store,
+        name,
+        timeout,
+        pg_options,
+        group_desc,
+    )
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list, timeout=None, backend=None, pg_options=None, group_desc=None
+):
+    """(This process's group, all groups) of lists of ranks that share none."""
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    every = list(itertools.chain(*ranks_per_subgroup_list))
+    for rank in every:
+        if every.count(rank) > 1:
+            raise ValueError(f"Rank {rank} has appeared in more than one subgroup")
+    mine = None
+    groups = []
+    for ranks in ranks_per_subgroup_list:
+        made = new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+        groups.append(made)
+        if get_rank() in ranks:
+            mine = made
+    return mine, groups
+
+
+def new_subgroups(
+    group_size=None,
+    group=None,
+    timeout=None,
+    backend=None,
+    pg_options=None,
+    group_desc=None,
+):
+    """(This process's group, all groups) of equal size, neighbours together."""
+    size = get_world_size(group)
+    if group_size is None:
+        group_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
+    if group_size <= 0:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    if size < group_size:
+        raise ValueError(
+            f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})"
+        )
+    if size % group_size != 0:
+        raise ValueError(f"The world size ({size}) must be divisible by 'group_size={group_size}'")
+    all_ranks = get_process_group_ranks(group)
+    lists = [all_ranks[i : i + group_size] for i in range(0, size, group_size)]
+    return new_subgroups_by_enumeration(lists, timeout, backend, pg_options, group_desc)
+
+
+def split_group(
+    parent_pg=None, split_ranks=None, timeout=None, pg_options=None, group_desc=None, **_
+):
+    """The part of a group that this process is in, of lists of ranks within that group."""
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    parent = _group(parent_pg)
+    mine = None
+    for part in split_ranks:
+        ranks = [get_global_rank(parent, r) for r in part]
+        made = new_group(ranks, timeout, None, pg_options, group_desc=group_desc)
+        if made is not GroupMember.NON_GROUP_MEMBER:
+            mine = made
+    return mine

@@ -1,0 +1,157 @@
+// What an engine that moves bytes between processes is to the rest: asynchronous collectives on
+// dense tensors in host memory, which end, fail, or are given up.
+//
+// Engines are plug-ins, loaded on demand (`load_plugin`). One that only passes messages implements
+// `Channel` and gets its collectives from `make_message_backend` (messages.cpp); one that brings
+// collectives of its own implements `Backend`.
+#pragma once
+
+#include <atomic>
+#include <exception>
+
+#include <rushlight/tensor.h>
+
+#include "distributed/store.h"
+
+namespace rushlight::distributed {
+
+// The numbers are PyTorch's.
+enum class ReduceKind { Sum, Avg, Product, Min, Max, BAnd, BOr, BXor, PremulSum };
+struct Reduction {
+  ReduceKind kind = ReduceKind::Sum;
+  double factor = 1;  // of PremulSum
+};
+
+// Is called once.
+class RL_API Callback {
+ public:
+  virtual ~Callback();
+  virtual void call() = 0;
+};
+
+// Something under way. It ends once, well or with an error.
+class RL_API Work {
+ public:
+  Work() = default;
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  virtual ~Work();
+
+  // Until it has ended; throws its error, or BackendError where `timeout` (if any) passes first.
+  virtual void wait(std::optional<Milliseconds> timeout = std::nullopt);
+  bool is_completed() const { return completed_.load(std::memory_order_acquire); }
+  bool is_success() const { return is_completed() && error_ == nullptr; }
+  // Null while it is under way and where all went well.
+  std::exception_ptr error() const { return is_completed() ? error_ : nullptr; }
+  // The rank that a message came from.
+  int source() const { return source_; }
+  // Called once it has ended, at once where it has; on any thread.
+  void then(std::unique_ptr<Callback> callback);
+
+  void finish(std::exception_ptr error);
+  void set_source(int rank) { source_ = rank; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::atomic<bool> completed_{false};
+  std::exception_ptr error_;
+  int source_ = -1;
+  std::vector<std::unique_ptr<Callback>> callbacks_;
+};
+
+using Tensors = std::vector<Tensor>;
+using WorkPtr = std::shared_ptr<Work>;
+
+// The processes of a group as one of them sees it. Each calls the same collectives in the same
+// order, and none blocks: what is written and read must be left alone until the work has ended.
+// Several tensors in one call go together.
+class RL_API Backend {
+ public:
+  Backend(int rank, int size) : rank_(rank), size_(size) {}
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend();
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  virtual const char* name() const = 0;
+
+  virtual WorkPtr broadcast(Tensors tensors, int root, Milliseconds timeout) = 0;
+  virtual WorkPtr all_reduce(Tensors tensors, Reduction op, Milliseconds timeout) = 0;
+  virtual WorkPtr reduce(Tensor tensor, int root, Reduction op, Milliseconds timeout) = 0;
+  // outputs[i] has what rank i has as its input.
+  virtual WorkPtr all_gather(Tensors outputs, Tensor input, Milliseconds timeout) = 0;
+  virtual WorkPtr gather(Tensors outputs, Tensor input, int root, Milliseconds timeout) = 0;
+  virtual WorkPtr scatter(Tensor output, Tensors inputs, int root, Milliseconds timeout) = 0;
+  virtual WorkPtr reduce_scatter(Tensor output, Tensors inputs, Reduction op,
+                                 Milliseconds timeout) = 0;
+  virtual WorkPtr all_to_all(Tensors outputs, Tensors inputs, Milliseconds timeout) = 0;
+  virtual WorkPtr barrier(Milliseconds timeout) = 0;
+  virtual WorkPtr send(Tensor tensor, int to, uint32_t tag, Milliseconds timeout) = 0;
+  // From anybody where `from` is -1.
+  virtual WorkPtr receive(Tensor tensor, int from, uint32_t tag, Milliseconds timeout) = 0;
+
+  // Lets what was asked for end, and closes the connections.
+  virtual void shutdown() = 0;
+  // Gives everything up: what is under way fails.
+  virtual void abort() = 0;
+
+ private:
+  int rank_;
+  int size_;
+};
+
+// A message on its way: memory that is sent from or received into, left alone until it has ended.
+class RL_API Message {
+ public:
+  virtual ~Message();
+  virtual void send(int to, uint64_t slot) = 0;
+  virtual void receive(int from, uint64_t slot) = 0;
+  virtual void receive_from_any(uint64_t slot) = 0;
+  // Throw BackendError where the connection is lost, the time is over, or all was given up.
+  virtual void wait_sent(Milliseconds timeout) = 0;
+  virtual int wait_received(Milliseconds timeout) = 0;  // the rank that it came from
+};
+
+// Connections to all other ranks. A message goes to the receiver's memory of the same slot.
+class RL_API Channel {
+ public:
+  virtual ~Channel();
+  virtual const char* name() const = 0;
+  virtual std::unique_ptr<Message> message(void* memory, size_t bytes) = 0;
+  virtual void abort() = 0;  // whoever waits is woken and told; from any thread
+  virtual void close() = 0;
+};
+
+RL_API std::shared_ptr<Backend> make_message_backend(int rank, int size,
+                                                     std::unique_ptr<Channel> channel,
+                                                     std::shared_ptr<Store> store);
+
+struct BackendOptions {
+  std::shared_ptr<Store> store;
+  int rank;
+  int size;
+  Milliseconds timeout;
+  std::string interface;  // a network interface, or empty
+  std::string hostname;   // an address of this machine, or empty: the loopback interface
+};
+
+// What a plug-in's `rushlight_distributed_plugin` returns.
+struct Plugin {
+  const char* interface_hash;  // of the headers that it was built with
+  std::shared_ptr<Backend> (*make)(const BackendOptions& options);
+};
+
+// The file of a plug-in; empty where there is none.
+RL_API std::string plugin_path(const std::string& name);
+RL_API const Plugin& load_plugin(const std::string& name);
+
+// out[i] = what `op` makes of parts[0][i], parts[1][i] and so on, in this order. The parts are of
+// `out`'s dtype; 16-bit floats are computed in float32 and rounded once. `out` may be one of the
+// parts.
+RL_API void combine(void* out, const std::vector<const void*>& parts, int64_t count,
+                    ScalarType dtype, const Reduction& op);
+// Throws TypeError or ValueError where an op does not go with a dtype.
+RL_API void check_reduction(ScalarType dtype, const Reduction& op);
+
+}  // namespace rushlight::distributed

@@ -1,0 +1,715 @@
+// Collectives of messages between pairs of ranks, for engines that only pass those.
+//
+// One thread carries out what was asked for, in order. All ranks exchange directly: small tensors
+// go to everybody, who combines them; of large ones each rank gets, combines and hands out a part,
+// in pieces of which one travels while another is combined. Both ways combine in the order of
+// ranks.
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <thread>
+
+#include "core/op_support.h"
+#include "distributed/backend.h"
+
+namespace rushlight::distributed {
+
+namespace {
+
+constexpr int64_t small_bytes = int64_t{1} << 15;  // of all ranks together
+constexpr int64_t piece_bytes = int64_t{1} << 20;
+
+enum class Kind : uint64_t {
+  Broadcast = 1,
+  AllReduce,
+  Reduce,
+  AllGather,
+  Gather,
+  Scatter,
+  ReduceScatter,
+  AllToAll,
+  Barrier,
+};
+
+uint64_t mixed(uint64_t x) {
+  x = (x ^ (x >> 31)) * 0x7fb5d329728ea185u;
+  x = (x ^ (x >> 27)) * 0x81dadef4bc2dd44du;
+  return x ^ (x >> 33);
+}
+
+// Where a message of a collective goes. What differs between ranks by mistake (the kind, the
+// length) makes slots differ, too: such messages never meet, and the time runs out.
+class Slots {
+ public:
+  Slots(Kind kind, uint64_t number)
+      : base_((uint64_t{1} << 63) | ((number & 0xffffff) << 38)), kind_(kind) {}
+  uint64_t at(uint64_t step, size_t bytes) const {
+    const uint64_t check = mixed((static_cast<uint64_t>(kind_) << 56) ^ (step << 44) ^ bytes);
+    return base_ | ((check & 0x3ffff) << 20) | (step & 0xfffff);
+  }
+
+ private:
+  uint64_t base_;
+  Kind kind_;
+};
+
+// Between two ranks: a tag and the length.
+uint64_t pair_slot(uint32_t tag, size_t bytes) {
+  return (uint64_t{tag} << 24) | (mixed(bytes) & 0xffffff);
+}
+
+int64_t bytes_of(const Tensor& t) { return t.numel() * static_cast<int64_t>(itemsize(t.dtype())); }
+
+// A dense piece of memory for a tensor: its own where that is dense.
+Tensor dense(const Tensor& t) {
+  if (t.is_contiguous()) {
+    return t;
+  }
+  const Tensor copy = make_empty(t.sizes(), t.dtype(), t.device());
+  copy_raw(copy, t);
+  return copy;
+}
+Tensor dense_output(const Tensor& t) {
+  return t.is_contiguous() ? t : make_empty(t.sizes(), t.dtype(), t.device());
+}
+void write_back(const Tensor& to, const Tensor& from) {
+  if (!to.is_contiguous()) {
+    copy_raw(to, from);
+  }
+}
+
+char* memory(const Tensor& t) { return t.impl()->data(); }
+
+class MessageBackend : public Backend {
+ public:
+  MessageBackend(int rank, int size, std::unique_ptr<Channel> channel, std::shared_ptr<Store> store)
+      : Backend(rank, size),
+        channel_(std::move(channel)),
+        store_(std::move(store)),
+        process_(getpid()) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~MessageBackend() override {
+    if (getpid() != process_) {
+      thread_.detach();          // a fork has no threads,
+      (void)channel_.release();  // and the connections are its parent's
+      return;
+    }
+    shutdown();
+  }
+  const char* name() const override { return channel_->name(); }
+
+  void shutdown() override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) {
+      thread_.join();
+      channel_->close();
+    }
+  }
+  void abort() override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      aborted_ = true;
+    }
+    channel_->abort();
+    shutdown();
+  }
+
+  WorkPtr broadcast(Tensors tensors, int root, Milliseconds timeout) override {
+    check_rank(root);
+    return enqueue("broadcast", Kind::Broadcast, timeout, [=, this](Call& call) {
+      for (const Tensor& t : tensors) {
+        const Tensor d = rank() == root ? dense(t) : dense_output(t);
+        broadcast_bytes(call, memory(d), bytes_of(d), root);
+        if (rank() != root) {
+          write_back(t, d);
+        }
+      }
+    });
+  }
+
+  WorkPtr all_reduce(Tensors tensors, Reduction op, Milliseconds timeout) override {
+    for (const Tensor& t : tensors) {
+      check_reduction(t.dtype(), op);
+    }
+    return enqueue("all_reduce", Kind::AllReduce, timeout, [=, this](Call& call) {
+      for (const Tensor& t : tensors) {
+        const Tensor d = dense(t);
+        reduce_dense(call, d, d, op, -1);
+        write_back(t, d);
+      }
+    });
+  }
+
+  WorkPtr reduce(Tensor tensor, int root, Reduction op, Milliseconds timeout) override {
+    check_rank(root);
+    check_reduction(tensor.dtype(), op);
+    return enqueue("reduce", Kind::Reduce, timeout, [=, this](Call& call) {
+      const Tensor d = dense(tensor);
+      const Tensor out =
+          rank() == root ? d : make_empty(d.sizes(), d.dtype(), d.device());  // theirs is kept
+      reduce_dense(call, d, out, op, root);
+      if (rank() == root) {
+        write_back(tensor, d);
+      }
+    });
+  }
+
+  WorkPtr all_gather(Tensors outputs, Tensor input, Milliseconds timeout) override {
+    return enqueue("all_gather", Kind::AllGather, timeout, [=, this](Call& call) {
+      const Tensor in = dense(input);
+      call.begin_step();
+      Tensors places;
+      for (int r = 0; r < size(); r++) {
+        places.push_back(dense_output(outputs[static_cast<size_t>(r)]));
+        if (r != rank()) {
+          call.receive(r, memory(places.back()), bytes_of(places.back()));
+        }
+      }
+      for_others([&](int r) { call.send(r, memory(in), bytes_of(in)); });
+      copy_own(places[static_cast<size_t>(rank())], in);
+      call.wait_all();
+      for (size_t r = 0; r < places.size(); r++) {
+        write_back(outputs[r], places[r]);
+      }
+    });
+  }
+
+  WorkPtr gather(Tensors outputs, Tensor input, int root, Milliseconds timeout) override {
+    check_rank(root);
+    return enqueue("gather", Kind::Gather, timeout, [=, this](Call& call) {
+      const Tensor in = dense(input);
+      call.begin_step();
+      if (rank() != root) {
+        call.send(root, memory(in), bytes_of(in));
+        call.wait_all();
+        return;
+      }
+      Tensors places;
+      for (int r = 0; r < size(); r++) {
+        places.push_back(dense_output(outputs[static_cast<size_t>(r)]));
+        if (r != root) {
+          call.receive(r, memory(places.back()), bytes_of(places.back()));
+        }
+      }
+      copy_own(places[static_cast<size_t>(root)], in);
+      call.wait_all();
+      for (size_t r = 0; r < places.size(); r++) {
+        write_back(outputs[r], places[r]);
+      }
+    });
+  }
+
+  WorkPtr scatter(Tensor output, Tensors inputs, int root, Milliseconds timeout) override {
+    check_rank(root);
+    return enqueue("scatter", Kind::Scatter, timeout, [=, this](Call& call) {
+      const Tensor out = dense_output(output);
+      call.begin_step();
+      if (rank() != root) {
+        call.receive(root, memory(out), bytes_of(out));
+        call.wait_all();
+      } else {
+        Tensors parts;
+        for (const Tensor& t : inputs) {
+          parts.push_back(dense(t));
+        }
+        for_others([&](int r) {
+          const Tensor& part = parts[static_cast<size_t>(r)];
+          call.send(r, memory(part), bytes_of(part));
+        });
+        copy_own(out, parts[static_cast<size_t>(root)]);
+        call.wait_all();
+      }
+      write_back(output, out);
+    });
+  }
+
+  WorkPtr reduce_scatter(Tensor output, Tensors inputs, Reduction op,
+                         Milliseconds timeout) override {
+    check_reduction(output.dtype(), op);
+    return enqueue("reduce_scatter", Kind::ReduceScatter, timeout, [=, this](Call& call) {
+      Tensors parts;
+      std::vector<Range> ranges;
+      for (const Tensor& t : inputs) {
+        parts.push_back(dense(t));
+        ranges.push_back({memory(parts.back()), t.numel()});
+      }
+      const Tensor out = dense_output(output);
+      combine_own(call, ranges, memory(out), output.dtype(), op, [](int64_t, int64_t) {});
+      call.wait_all();
+      write_back(output, out);
+    });
+  }
+
+  WorkPtr all_to_all(Tensors outputs, Tensors inputs, Milliseconds timeout) override {
+    return enqueue("all_to_all", Kind::AllToAll, timeout, [=, this](Call& call) {
+      Tensors places;
+      Tensors parts;
+      for (const Tensor& t : inputs) {
+        parts.push_back(dense(t));
+      }
+      call.begin_step();
+      for (int r = 0; r < size(); r++) {
+        places.push_back(dense_output(outputs[static_cast<size_t>(r)]));
+        if (r != rank()) {
+          call.receive(r, memory(places.back()), bytes_of(places.back()));
+        }
+      }
+      for_others([&](int r) {
+        const Tensor& part = parts[static_cast<size_t>(r)];
+        call.send(r, memory(part), bytes_of(part));
+      });
+      const auto own = static_cast<size_t>(rank());
+      copy_own(places[own], parts[own]);
+      call.wait_all();
+      for (size_t r = 0; r < places.size(); r++) {
+        write_back(outputs[r], places[r]);
+      }
+    });
+  }
+
+  // In round k each rank hears from the one 2^k before it: after the last, from all.
+  WorkPtr barrier(Milliseconds timeout) override {
+    return enqueue("barrier", Kind::Barrier, timeout, [this](Call& call) {
+      char token[2] = {1, 0};
+      for (int distance = 1; distance < size(); distance *= 2) {
+        call.begin_step();
+        call.receive((rank() - distance + size()) % size(), token + 1, 1);
+        call.send((rank() + distance) % size(), token, 1);
+        call.wait_all();
+      }
+    });
+  }
+
+  WorkPtr send(Tensor tensor, int to, uint32_t tag, Milliseconds timeout) override {
+    check_rank(to);
+    const Tensor d = dense(tensor);
+    auto work = std::make_shared<PairWork>(rank(), d, Tensor(), timeout);
+    work->message = channel_->message(memory(d), static_cast<size_t>(bytes_of(d)));
+    work->message->send(to, pair_slot(tag, static_cast<size_t>(bytes_of(d))));
+    return work;
+  }
+
+  WorkPtr receive(Tensor tensor, int from, uint32_t tag, Milliseconds timeout) override {
+    const Tensor d = dense_output(tensor);
+    auto work = std::make_shared<PairWork>(rank(), d, tensor, timeout);
+    work->message = channel_->message(memory(d), static_cast<size_t>(bytes_of(d)));
+    const uint64_t slot = pair_slot(tag, static_cast<size_t>(bytes_of(d)));
+    if (from < 0) {
+      work->message->receive_from_any(slot);
+    } else {
+      check_rank(from);
+      work->message->receive(from, slot);
+    }
+    return work;
+  }
+
+ private:
+  // A message between two ranks, which ends when somebody waits for it.
+  struct PairWork : Work {
+    PairWork(int own_rank, Tensor d, Tensor to, Milliseconds t)
+        : memory(std::move(d)), output(std::move(to)), timeout(t), rank(own_rank) {}
+    void wait(std::optional<Milliseconds> most) override {
+      if (!is_completed()) {
+        std::exception_ptr error;
+        try {
+          const Milliseconds time = most.value_or(timeout);
+          if (output.defined()) {
+            set_source(message->wait_received(time));
+            write_back(output, memory);
+          } else {
+            message->wait_sent(time);
+          }
+        } catch (const std::exception& e) {
+          error = std::make_exception_ptr(BackendError(
+              str("Rank ", rank, ": ", output.defined() ? "recv" : "send", " failed: ", e.what())));
+        }
+        message.reset();
+        finish(error);
+      }
+      Work::wait(std::nullopt);
+    }
+    Tensor memory;
+    Tensor output;
+    Milliseconds timeout;
+    int rank;
+    std::unique_ptr<Message> message;
+  };
+
+  // The messages of one collective.
+  class Call {
+   public:
+    Call(MessageBackend& backend, Kind kind, uint64_t number, Milliseconds timeout)
+        : backend_(backend), slots_(kind, number), deadline_(Clock::now() + timeout) {}
+
+    void begin_step() { step_++; }
+    uint64_t step() const { return step_; }
+    void set_step(uint64_t step) { step_ = step; }
+
+    void send(int to, const void* from, int64_t bytes) {
+      if (bytes == 0) {
+        return;  // the receiver knows
+      }
+      auto message = backend_.channel_->message(const_cast<void*>(from), size_of(bytes));
+      message->send(to, slots_.at(step_, size_of(bytes)));
+      sends_.push_back({to, std::move(message)});
+    }
+    void receive(int from, void* to, int64_t bytes) {
+      if (bytes == 0) {
+        return;
+      }
+      auto message = backend_.channel_->message(to, size_of(bytes));
+      message->receive(from, slots_.at(step_, size_of(bytes)));
+      receives_.push_back({from, std::move(message)});
+    }
+    // Until the first `count` of what is to be received is there.
+    void wait_received(size_t count) {
+      for (; count > 0; count--) {
+        Part& part = receives_.front();
+        named(part.rank, [&] { part.message->wait_received(left()); });
+        receives_.pop_front();
+      }
+    }
+    void wait_all() {
+      wait_received(receives_.size());
+      while (!sends_.empty()) {
+        Part& part = sends_.front();
+        named(part.rank, [&] { part.message->wait_sent(left()); });
+        sends_.pop_front();
+      }
+    }
+
+   private:
+    struct Part {
+      int rank;
+      std::unique_ptr<Message> message;
+    };
+    static size_t size_of(int64_t bytes) { return static_cast<size_t>(bytes); }
+    Milliseconds left() const {
+      return std::max(Milliseconds(1),
+                      std::chrono::duration_cast<Milliseconds>(deadline_ - Clock::now()));
+    }
+    template <class F>
+    void named(int rank, const F& f) {
+      try {
+        f();
+      } catch (const std::exception& e) {
+        backend_.lost(rank, e.what());
+      }
+    }
+
+    MessageBackend& backend_;
+    Slots slots_;
+    uint64_t step_ = 0;
+    Clock::time_point deadline_;
+    std::deque<Part> sends_;
+    std::deque<Part> receives_;
+  };
+
+  struct Job {
+    const char* what;
+    Kind kind;
+    Milliseconds timeout;
+    std::function<void(Call&)> run;
+    WorkPtr work;
+  };
+  struct Range {
+    char* data;
+    int64_t count;
+  };
+
+  void check_rank(int r) const {
+    RL_CHECK_VALUE(r >= 0 && r < size(), "invalid rank ", r, " in a group of ", size());
+  }
+  template <class F>
+  void for_others(const F& f) const {
+    // Each begins with its neighbour, so that not all send to the same one first.
+    for (int i = 1; i < size(); i++) {
+      f((rank() + i) % size());
+    }
+  }
+  static void copy_own(const Tensor& to, const Tensor& from) {
+    if (memory(to) != memory(from) && to.numel() != 0) {
+      std::memmove(memory(to), memory(from), static_cast<size_t>(bytes_of(from)));
+    }
+  }
+
+  WorkPtr enqueue(const char* what, Kind kind, Milliseconds timeout,
+                  std::function<void(Call&)> run) {
+    auto work = std::make_shared<Work>();
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      RL_CHECK_AS(BackendError, !stopping_ && thread_.joinable(), what,
+                  ": the process group was destroyed");
+      jobs_.push_back({what, kind, timeout, std::move(run), work});
+    }
+    wake_.notify_one();
+    return work;
+  }
+
+  void run() {
+    for (uint64_t number = 0;; number++) {
+      Job job;
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+        if (jobs_.empty()) {
+          return;
+        }
+        job = std::move(jobs_.front());
+        jobs_.pop_front();
+      }
+      std::exception_ptr error;
+      try {
+        RL_CHECK_AS(BackendError, !aborted_, "the process group was aborted");
+        RL_CHECK_AS(BackendError, failure_.empty(), "an earlier collective failed: ", failure_);
+        Call call(*this, job.kind, number, job.timeout);
+        job.run(call);
+      } catch (const std::exception& e) {
+        const std::string why = str("Rank ", rank(), ": ", job.what, " failed: ", e.what());
+        if (failure_.empty()) {
+          failure_ = e.what();
+          // What the others wait for will not come: they are told by the end of the connections.
+          channel_->abort();
+          channel_->close();
+        }
+        error = std::make_exception_ptr(BackendError(why));
+      }
+      job.run = nullptr;  // gives the tensors back before anybody is told
+      job.work->finish(error);
+    }
+  }
+
+  // A rank did not answer. The first to see why tells the others, who may only see its end.
+  [[noreturn]] void lost(int other, const std::string& why) {
+    std::string told = str("lost rank ", other, ": ", why);
+    try {
+      if (store_ != nullptr) {
+        store_->set_timeout(Milliseconds(1000));
+        const std::string first = store_->compare_set("lost", "", told);
+        if (first != told) {
+          told += str(" (first seen: ", first, ")");
+        }
+      }
+    } catch (const std::exception&) {
+      // The store ended with the process that held it.
+    }
+    throw BackendError(told);
+  }
+
+  // Memory of this backend's thread, which keeps it.
+  char* scratch_of(int64_t bytes) {
+    if (bytes > scratch_bytes_) {
+      scratch_ = std::make_unique_for_overwrite<char[]>(static_cast<size_t>(bytes));
+      scratch_bytes_ = bytes;
+    }
+    return scratch_.get();
+  }
+
+  void broadcast_bytes(Call& call, char* data, int64_t bytes, int root) {
+    // A binomial tree over ranks counted from the root.
+    const int n = size();
+    const int me = (rank() - root + n) % n;
+    const auto real = [&](int r) { return (r + root) % n; };
+    call.begin_step();
+    int bit = 1;
+    while (bit < n && (me & bit) == 0) {
+      bit *= 2;
+    }
+    const uint64_t first_step = call.step();
+    const int64_t pieces = std::max<int64_t>(1, (bytes + piece_bytes - 1) / piece_bytes);
+    const auto piece = [&](int64_t p, int64_t& begin) {
+      begin = p * piece_bytes;
+      return std::min(piece_bytes, bytes - begin);
+    };
+    int64_t begin;
+    if (me != 0) {
+      for (int64_t p = 0; p < pieces; p++) {
+        call.set_step(first_step + static_cast<uint64_t>(p));
+        const int64_t length = piece(p, begin);
+        call.receive(real(me - bit), data + begin, length);
+      }
+    }
+    for (int64_t p = 0; p < pieces; p++) {
+      call.set_step(first_step + static_cast<uint64_t>(p));
+      const int64_t length = piece(p, begin);
+      if (me != 0 && length != 0) {
+        call.wait_received(1);
+      }
+      for (int child = bit / 2; child >= 1; child /= 2) {
+        if (me + child < n) {
+          call.send(real(me + child), data + begin, length);
+        }
+      }
+    }
+    call.wait_all();
+    call.set_step(first_step + static_cast<uint64_t>(pieces));
+  }
+
+  void reduce_dense(Call& call, const Tensor& in, const Tensor& out, const Reduction& op,
+                    int root) {
+    const int64_t bytes = bytes_of(in);
+    if (size() == 1) {
+      combine(memory(out), {memory(in)}, in.numel(), in.dtype(), op);
+      return;
+    }
+    if (bytes * size() <= small_bytes) {
+      reduce_small(call, in, out, op, root);
+    } else {
+      reduce_large(call, in, out, op, root);
+    }
+  }
+
+  void reduce_small(Call& call, const Tensor& in, const Tensor& out, const Reduction& op,
+                    int root) {
+    const int64_t bytes = bytes_of(in);
+    call.begin_step();
+    if (root >= 0 && root != rank()) {
+      call.send(root, memory(in), bytes);
+      call.wait_all();
+      return;
+    }
+    char* const scratch = scratch_of(bytes * size());
+    std::vector<const void*> parts(static_cast<size_t>(size()));
+    parts[static_cast<size_t>(rank())] = memory(in);
+    for_others([&](int r) {
+      char* const place = scratch + r * bytes;
+      parts[static_cast<size_t>(r)] = place;
+      call.receive(r, place, bytes);
+    });
+    if (root < 0) {
+      for_others([&](int r) { call.send(r, memory(in), bytes); });
+    }
+    call.wait_all();
+    combine(memory(out), parts, in.numel(), in.dtype(), op);
+  }
+
+  void reduce_large(Call& call, const Tensor& in, const Tensor& out, const Reduction& op,
+                    int root) {
+    const auto width = static_cast<int64_t>(itemsize(in.dtype()));
+    // Parts of whole cache lines.
+    const int64_t line = 64 / std::min<int64_t>(width, 64);
+    const int64_t lines = (in.numel() + line - 1) / line;
+    std::vector<Range> ranges;
+    for (int r = 0; r < size(); r++) {
+      const int64_t begin = std::min(in.numel(), lines * r / size() * line);
+      const int64_t end = std::min(in.numel(), lines * (r + 1) / size() * line);
+      ranges.push_back({memory(in) + begin * width, end - begin});
+    }
+    // The results of others can be received where they belong only once what lies there is sent:
+    // they are asked for piece by piece behind the sends, into the second half of the steps.
+    const auto own = static_cast<size_t>(rank());
+    char* const mine = memory(out) + (ranges[own].data - memory(in));
+    const uint64_t base = call.step();
+    const bool hand_out = root < 0 || root != rank();
+    const int64_t piece = piece_bytes / width;
+    combine_own(call, ranges, mine, in.dtype(), op, [&](int64_t begin, int64_t count) {
+      if (!hand_out) {
+        return;
+      }
+      const uint64_t step = call.step();
+      call.set_step(base + second_half + static_cast<uint64_t>(begin / piece));
+      if (root >= 0) {
+        call.send(root, mine + begin * width, count * width);
+      } else {
+        for_others([&](int r) { call.send(r, mine + begin * width, count * width); });
+      }
+      call.set_step(step);
+    });
+    if (root < 0 || root == rank()) {
+      for_others([&](int r) {
+        const Range& range = ranges[static_cast<size_t>(r)];
+        char* const place = memory(out) + (range.data - memory(in));
+        for (int64_t begin = 0; begin < range.count; begin += piece) {
+          call.set_step(base + second_half + static_cast<uint64_t>(begin / piece));
+          call.receive(r, place + begin * width, std::min(piece, range.count - begin) * width);
+        }
+      });
+    }
+    call.wait_all();
+    call.set_step(base + 1);
+  }
+
+  // Sends every rank its range and combines this one's into `out`, in pieces; `done` is told of
+  // each piece (in elements).
+  template <class Done>
+  void combine_own(Call& call, const std::vector<Range>& ranges, char* out, ScalarType dtype,
+                   const Reduction& op, const Done& done) {
+    const auto width = static_cast<int64_t>(itemsize(dtype));
+    const int64_t piece = piece_bytes / width;
+    const auto own = static_cast<size_t>(rank());
+    const int64_t count = ranges[own].count;
+    const int64_t pieces = (count + piece - 1) / piece;
+    const uint64_t base = call.step() + 1;
+    const int64_t held = std::min(piece, count) * width;  // of one rank in one of two windows
+    char* const scratch = scratch_of(2 * held * size());
+    const auto place = [&](int64_t p, int r) { return scratch + ((p % 2) * size() + r) * held; };
+    const auto post = [&](int64_t p) {
+      call.set_step(base + static_cast<uint64_t>(p));
+      const int64_t length = std::min(piece, count - p * piece) * width;
+      for_others([&](int r) { call.receive(r, place(p, r), length); });
+    };
+    if (pieces > 0) {
+      post(0);
+    }
+    for_others([&](int r) {
+      const Range& range = ranges[static_cast<size_t>(r)];
+      for (int64_t begin = 0; begin < range.count; begin += piece) {
+        call.set_step(base + static_cast<uint64_t>(begin / piece));
+        call.send(r, range.data + begin * width, std::min(piece, range.count - begin) * width);
+      }
+    });
+    std::vector<const void*> parts(static_cast<size_t>(size()));
+    for (int64_t p = 0; p < pieces; p++) {
+      if (p + 1 < pieces) {
+        post(p + 1);
+      }
+      call.wait_received(static_cast<size_t>(size() - 1));
+      for (int r = 0; r < size(); r++) {
+        parts[static_cast<size_t>(r)] =
+            r == rank() ? ranges[own].data + p * piece * width : place(p, r);
+      }
+      const int64_t n = std::min(piece, count - p * piece);
+      combine(out + p * piece * width, parts, n, dtype, op);
+      done(p * piece, n);
+    }
+  }
+
+  static constexpr uint64_t second_half = uint64_t{1} << 19;
+
+  std::unique_ptr<Channel> channel_;
+  std::shared_ptr<Store> store_;
+  int process_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Job> jobs_;
+  bool stopping_ = false;
+  std::atomic<bool> aborted_{false};
+  std::string failure_;  // of this backend's thread
+  std::unique_ptr<char[]> scratch_;
+  int64_t scratch_bytes_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::shared_ptr<Backend> make_message_backend(int rank, int size, std::unique_ptr<Channel> channel,
+                                              std::shared_ptr<Store> store) {
+  return std::make_shared<MessageBackend>(rank, size, std::move(channel), std::move(store));
+}
+
+}  // namespace rushlight::distributed

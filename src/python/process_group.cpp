@@ -1,0 +1,209 @@
+// Engines of `distributed` in Python: works, and collectives on lists of tensors.
+#include "distributed/backend.h"
+#include "python/distributed.h"
+#include "python/tensor_type.h"
+
+namespace nb = nanobind;
+
+namespace rushlight::python {
+
+using namespace rushlight::distributed;  // NOLINT
+
+namespace {
+
+Tensor tensor_of(nb::handle o) {
+  if (!is_tensor(o.ptr())) {
+    raise(PyExc_TypeError, str("expected Tensor but got ", type_name(o.ptr())));
+  }
+  const Tensor& t = unwrap(o.ptr());
+  RL_CHECK(t.is_cpu(), "No backend type associated with device type ", t.device());
+  (void)t.impl()->data();  // says so where it has no memory
+  return t;
+}
+Tensors tensors_of(const nb::sequence& list) {
+  Tensors out;
+  for (const nb::handle o : list) {
+    out.push_back(tensor_of(o));
+  }
+  return out;
+}
+
+void check_count(const Tensors& list, const Backend& b, const char* what) {
+  RL_CHECK_VALUE(static_cast<int>(list.size()) == b.size(), what, ": expected ", b.size(),
+                 " tensors, one for each rank, but got ", list.size());
+}
+void check_like(const Tensors& list, const Tensor& t, const char* what) {
+  for (const Tensor& other : list) {
+    RL_CHECK_VALUE(other.dtype() == t.dtype(), what, ": invalid tensor type: ", other.dtype(),
+                   " beside ", t.dtype());
+    RL_CHECK_VALUE(other.numel() == t.numel(), what, ": invalid tensor size: ", other.sizes(),
+                   " beside ", t.sizes());
+  }
+}
+
+Reduction reduction(int kind, double factor) {
+  RL_CHECK_VALUE(kind >= 0 && kind <= static_cast<int>(ReduceKind::PremulSum),
+                 "an unknown ReduceOp");
+  return {static_cast<ReduceKind>(kind), factor};
+}
+
+// A function of Python's, given back with the GIL.
+class PythonCallback : public Callback {
+ public:
+  explicit PythonCallback(nb::object function) : function_(function.release().ptr()) {}
+  ~PythonCallback() override {
+    if (Py_IsInitialized() != 0) {
+      const WithGil gil;
+      Py_DECREF(function_);
+    }
+  }
+  PythonCallback(const PythonCallback&) = delete;
+  PythonCallback& operator=(const PythonCallback&) = delete;
+  void call() override {
+    if (Py_IsInitialized() == 0) {
+      return;
+    }
+    const WithGil gil;
+    PyObject* const result = PyObject_CallNoArgs(function_);
+    if (result == nullptr) {
+      PyErr_WriteUnraisable(function_);
+    }
+    Py_XDECREF(result);
+  }
+
+ private:
+  PyObject* function_;
+};
+
+// The error of a work, as an exception object; None where there is none.
+nb::object error_of(const Work& work) {
+  const std::exception_ptr error = work.error();
+  if (error == nullptr) {
+    return nb::none();
+  }
+  std::string what;
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    what = e.what();
+  }
+  static PyObject* type = nullptr;
+  return nb::borrow(imported(type, "rushlight.distributed.distributed_c10d", "DistBackendError"))(
+      what);
+}
+
+}  // namespace
+
+void init_process_group(nb::module_& m) {
+  nb::class_<Work>(m, "_Work")
+      .def(
+          "wait",
+          [](Work& w, std::optional<Milliseconds> timeout) {
+            const nb::gil_scoped_release free;
+            w.wait(timeout);
+          },
+          nb::arg("timeout") = nb::none())
+      .def("is_completed", &Work::is_completed)
+      .def("is_success", &Work::is_success)
+      .def("exception", error_of)
+      .def("source_rank", &Work::source)
+      .def("then", [](Work& w, nb::object f) {
+        auto callback = std::make_unique<PythonCallback>(std::move(f));
+        const nb::gil_scoped_release free;
+        w.then(std::move(callback));
+      });
+
+  nb::class_<Backend>(m, "_Backend")
+      .def("rank", &Backend::rank)
+      .def("size", &Backend::size)
+      .def("name", &Backend::name)
+      .def("broadcast",
+           [](Backend& b, const nb::sequence& tensors, int root, Milliseconds timeout) {
+             return b.broadcast(tensors_of(tensors), root, timeout);
+           })
+      .def("all_reduce",
+           [](Backend& b, const nb::sequence& tensors, int kind, double factor,
+              Milliseconds timeout) {
+             return b.all_reduce(tensors_of(tensors), reduction(kind, factor), timeout);
+           })
+      .def("reduce",
+           [](Backend& b, nb::handle tensor, int root, int kind, double factor,
+              Milliseconds timeout) {
+             return b.reduce(tensor_of(tensor), root, reduction(kind, factor), timeout);
+           })
+      .def("all_gather",
+           [](Backend& b, const nb::sequence& outputs, nb::handle input, Milliseconds timeout) {
+             const Tensors out = tensors_of(outputs);
+             const Tensor in = tensor_of(input);
+             check_count(out, b, "all_gather");
+             check_like(out, in, "all_gather");
+             return b.all_gather(out, in, timeout);
+           })
+      .def("gather",
+           [](Backend& b, const nb::sequence& outputs, nb::handle input, int root,
+              Milliseconds timeout) {
+             const Tensors out = tensors_of(outputs);
+             const Tensor in = tensor_of(input);
+             if (b.rank() == root) {
+               check_count(out, b, "gather");
+               check_like(out, in, "gather");
+             }
+             return b.gather(out, in, root, timeout);
+           })
+      .def("scatter",
+           [](Backend& b, nb::handle output, const nb::sequence& inputs, int root,
+              Milliseconds timeout) {
+             const Tensor out = tensor_of(output);
+             const Tensors in = tensors_of(inputs);
+             if (b.rank() == root) {
+               check_count(in, b, "scatter");
+               check_like(in, out, "scatter");
+             }
+             return b.scatter(out, in, root, timeout);
+           })
+      .def("reduce_scatter",
+           [](Backend& b, nb::handle output, const nb::sequence& inputs, int kind, double factor,
+              Milliseconds timeout) {
+             const Tensor out = tensor_of(output);
+             const Tensors in = tensors_of(inputs);
+             check_count(in, b, "reduce_scatter");
+             RL_CHECK_VALUE(in[static_cast<size_t>(b.rank())].numel() == out.numel(),
+                            "reduce_scatter: invalid tensor size: ", out.sizes());
+             for (const Tensor& t : in) {
+               RL_CHECK_VALUE(t.dtype() == out.dtype(),
+                              "reduce_scatter: invalid tensor type: ", t.dtype());
+             }
+             return b.reduce_scatter(out, in, reduction(kind, factor), timeout);
+           })
+      .def("all_to_all",
+           [](Backend& b, const nb::sequence& outputs, const nb::sequence& inputs,
+              Milliseconds timeout) {
+             const Tensors out = tensors_of(outputs);
+             const Tensors in = tensors_of(inputs);
+             check_count(out, b, "all_to_all");
+             check_count(in, b, "all_to_all");
+             return b.all_to_all(out, in, timeout);
+           })
+      .def("barrier", [](Backend& b, Milliseconds timeout) { return b.barrier(timeout); })
+      .def("send", [](Backend& b, nb::handle tensor, int to, uint32_t tag,
+                      Milliseconds timeout) { return b.send(tensor_of(tensor), to, tag, timeout); })
+      .def("receive",
+           [](Backend& b, nb::handle tensor, int from, uint32_t tag, Milliseconds timeout) {
+             return b.receive(tensor_of(tensor), from, tag, timeout);
+           })
+      .def("shutdown", &Backend::shutdown, nb::call_guard<nb::gil_scoped_release>())
+      .def("abort", &Backend::abort, nb::call_guard<nb::gil_scoped_release>());
+
+  m.def("_plugin_path", &plugin_path, "Where an engine lies; '' where it does not.");
+  m.def(
+      "_make_backend",
+      [](const std::string& name, std::shared_ptr<Store> store, int rank, int size,
+         Milliseconds timeout, const std::string& interface, const std::string& hostname) {
+        const nb::gil_scoped_release free;
+        BackendOptions options{store->clone(), rank, size, timeout, interface, hostname};
+        return load_plugin(name).make(options);
+      },
+      "The processes of a store, connected by an engine.");
+}
+
+}  // namespace rushlight::python

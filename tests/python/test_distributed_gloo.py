@@ -1,0 +1,81 @@
+"""Collectives over real processes, and what becomes of them when one ends."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rushlight import distributed as dist
+
+from . import distributed_workers as workers
+
+pytestmark = [
+    pytest.mark.skipif(not dist.is_gloo_available(), reason="built without Gloo"),
+    pytest.mark.timeout(120),
+]
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_reductions(ranks, tmp_path):
+    workers.run(workers.reductions, ranks, tmp_path)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_movements(ranks, tmp_path):
+    workers.run(workers.movements, ranks, tmp_path)
+
+
+def test_messages(tmp_path):
+    workers.run(workers.messages, 3, tmp_path)
+
+
+def test_groups(tmp_path):
+    workers.run(workers.groups, 3, tmp_path)
+
+
+def test_who_is_missing(tmp_path):
+    workers.run(workers.missing, 3, tmp_path)
+
+
+def test_a_rank_that_ends(tmp_path):
+    begin = time.monotonic()
+    workers.run(workers.death, 3, tmp_path, str(tmp_path))
+    assert time.monotonic() - begin < 20  # far below the timeout
+    assert (tmp_path / "seen0").exists() and (tmp_path / "seen2").exists()
+
+
+@pytest.mark.parametrize("case", ["late", "mismatch", "pending"])
+def test_faults(case, tmp_path):
+    workers.run(getattr(workers, case), 2, tmp_path)
+
+
+def test_env(tmp_path):
+    program = (
+        "import rushlight as torch, rushlight.distributed as dist\n"
+        "dist.init_process_group()\n"
+        "t = torch.ones(2) * dist.get_rank()\n"
+        "dist.all_reduce(t)\n"
+        "assert t.tolist() == [1.0, 1.0]\n"
+        "w = dist.barrier(async_op=True)\n"  # a program that ends without a word
+    )
+    store = dist.TCPStore("localhost", 0, 1, True)
+    port = store.port
+    del store
+    base = {**os.environ, "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
+    names = [("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS")]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", program], env={**base, rank: str(i), size: "2"})
+        for i, (rank, size) in enumerate(names)
+    ]
+    assert [p.wait(60) for p in processes] == [0, 0]
+
+
+def test_nothing_is_loaded_unasked():
+    program = (
+        "import rushlight.distributed as dist\n"
+        "assert dist.is_gloo_available()\n"
+        "assert 'gloo' not in open('/proc/self/maps').read()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
