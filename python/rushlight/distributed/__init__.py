@@ -226,5 +226,5 @@ else:
 
 
 def is_available() -> bool:
-    """Whether there is distributed training: yes; `is_gloo_available` tells whether it has an engine."""
+    """Whether there are process groups: yes (`is_gloo_available`: and an engine for them)."""
     return True

@@ -248,9 +248,8 @@ class Backend(str):
     @classmethod
     def register_backend(cls, name, func, extended_api=False, devices=None):
         """Let `init_process_group(name)` call `func(store, rank, size, timeout)`."""
-        if name != cls.UCC or not hasattr(cls, name.upper()):
-            if hasattr(cls, name.upper()) and name.lower() not in cls._plugins_names():
-                raise AssertionError(f"{name.upper()} c10d backend already exist")
+        if hasattr(cls, name.upper()) and name.upper() not in cls._plugins:
+            raise AssertionError(f"{name.upper()} c10d backend already exist")
         if isinstance(devices, str):
             devices = [devices]
         lower = name.lower()
@@ -262,10 +261,6 @@ class Backend(str):
                 cls.default_device_backend_map[device] = lower
         cls.backend_capability[lower] = list(devices or ["cpu", "cuda"])
         cls._plugins[name.upper()] = cls._BackendPlugin(func, extended_api)
-
-    @classmethod
-    def _plugins_names(cls):
-        return {plugin.lower() for plugin in cls._plugins}
 
 
 class BackendConfig:

@@ -9,7 +9,7 @@ __all__ = ["barrier"]
 
 
 def barrier(group, names, timeout, wait_all_ranks):
-    """Ends once all ranks of a group have called it; on its store alone, so nothing is broken by it.
+    """Ends once all ranks of a group have called it; on its store alone, so it breaks nothing.
 
     `names[i]` is the number of rank i among all processes.
     """
@@ -36,7 +36,7 @@ def barrier(group, names, timeout, wait_all_ranks):
                 f"[Rank {here}]: Rank {here} successfully reached monitoredBarrier, but received "
                 f"errors from rank {names[0]}: {why}"
             )
-        return None
+        return
     deadline = time.monotonic() + timeout.total_seconds()
     missing = []
     for other in range(1, group.size()):
@@ -58,4 +58,4 @@ def barrier(group, names, timeout, wait_all_ranks):
     store.set(f"monitored/{number}/end", why)
     if why:
         raise RuntimeError(why)
-    return None
+    return

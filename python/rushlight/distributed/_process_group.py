@@ -718,9 +718,7 @@ class ProcessGroupGloo(ProcessGroup):
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
         """A barrier that names the ranks that did not come."""
-        return _monitored.barrier(
-            self, range(self._size), timeout or self._timeout, wait_all_ranks
-        )
+        return _monitored.barrier(self, range(self._size), timeout or self._timeout, wait_all_ranks)
 
 
 Backend._engines = {"gloo": ProcessGroupGloo}  # type: ignore[attr-defined]
