@@ -26,10 +26,11 @@ target_compile_options(nanobind-static PRIVATE -w)
 install(TARGETS _C LIBRARY DESTINATION . COMPONENT native)
 install(DIRECTORY ${RL_GENERATED_DIR}/package/ ${RL_GENERATED_DIR}/stubs/ DESTINATION . COMPONENT native)
 install(DIRECTORY python/rushlight/ DESTINATION . COMPONENT python
-  FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "*.json" PATTERN "*.bin" PATTERN "__pycache__" EXCLUDE)
 
 rl_wheel_files(license nanobind /licenses/LICENSE)
 if(license)
   rl_license(${license} nanobind.txt)
 endif()
 rl_license(${PROJECT_SOURCE_DIR}/cmake/licenses/robin_map.txt robin_map.txt)
+rl_license(${PROJECT_SOURCE_DIR}/cmake/licenses/sobol.txt sobol.txt)

@@ -182,7 +182,7 @@ composite("column_stack(Tensor[] tensors) -> Tensor", variants="function out",
 composite("dstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.dstack",
           doc="Tensors along a third dimension.")
 composite("meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]", ref="numpy.meshgrid",
-          variants="function", varargs=True,
+          variants="function", varargs=True, wrapped=True,
           doc="Grids of coordinates from vectors, one for each; dimensions in 'ij' or 'xy' order.",
           overloads=["meshgrid(tensors)", "meshgrid.indexing(tensors, *, str indexing)"])
 

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         overrides,
         profiler,
         quantization,
+        quasirandom,
         random,
         safetensors,
         serialization,
@@ -181,8 +182,8 @@ else:
         "__config__ __future__ _dynamo _inductor _utils accelerator amp ao autograd backends "
         "compiler cpu cuda distributed distributions export fft func futures fx hub jit library "
         "linalg masked monitor mps mtia multiprocessing nn onnx optim overrides profiler "
-        "quantization random safetensors serialization signal sparse special storage testing "
-        "types utils version xpu",
+        "quantization quasirandom random safetensors serialization signal sparse special storage "
+        "testing types utils version xpu",
         {
             "_archive": "PyTorchFileReader PyTorchFileWriter",
             "_checks": (

@@ -46,6 +46,17 @@ def _letters(numbers):
 
 
 @_offered
+def meshgrid(*tensors, indexing=None):
+    """Grids of coordinates from vectors, one for each.
+
+    Args:
+        tensors: the vectors, or a list of them.
+        indexing: the order of dimensions: "ij", or "xy" as pictures have it.
+    """
+    return _wrapped.meshgrid(*tensors, indexing=indexing)
+
+
+@_offered
 def broadcast_shapes(*shapes):
     """The shape that tensors of these shapes broadcast to.
 
@@ -221,7 +232,7 @@ def from_file(
 # PyTorch's module of this name has these, too.
 _ALSO = (
     "atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod chain_matmul "
-    "istft meshgrid pca_lowrank split stft svd_lowrank unravel_index"
+    "istft pca_lowrank split stft svd_lowrank unravel_index"
 )
 globals().update({name: getattr(_ops, name) for name in _ALSO.split()})
 

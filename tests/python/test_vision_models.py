@@ -219,3 +219,14 @@ def test_intermediate_layers():
     assert {k: tuple(v.shape) for k, v in out.items()} == {"0": (1, 64, 8, 8), "1": (1, 128, 4, 4)}
     with pytest.raises(ValueError, match="not present in model"):
         _utils.IntermediateLayerGetter(models.resnet18(), {"layer9": "0"})
+
+
+def test_layers_of_vgg_by_their_channels():
+    from rushlight.vision.models import vgg
+
+    assert vgg.cfgs["A"] == [64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M"]
+    assert [len(vgg.cfgs[c]) for c in "BDE"] == [15, 18, 21]
+    layers = vgg.make_layers([4, "M", 8], batch_norm=True)
+    names = [type(layer).__name__ for layer in layers]
+    one = ["Conv2d", "BatchNorm2d", "ReLU"]
+    assert names == [*one, "MaxPool2d", *one] and layers[4].in_channels == 4

@@ -15,6 +15,7 @@ from typing import Any
 
 from rushlight import Tensor, _assert, nn
 from rushlight.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
+from rushlight.fx._compatibility import compatibility  # noqa: F401
 from rushlight.fx._lazy_graph_module import _make_graph_module
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node, base_types

@@ -1,5 +1,5 @@
 """`SummaryWriter`: what TensorBoard shows of a training run. It needs no other package."""
 
-from rushlight.utils.tensorboard.writer import SummaryWriter
+from rushlight.utils.tensorboard.writer import FileWriter, SummaryWriter
 
-__all__ = ["SummaryWriter"]
+__all__ = ["FileWriter", "SummaryWriter"]

@@ -1,7 +1,7 @@
 """TensorBoard's event files: records of protocol buffers, written by hand.
 
 A message is `message((number, kind, value), …)`; kinds are those of the wire: "int" (varint),
-"double", "float", "bytes" (strings and messages too), "doubles" (packed).
+"double", "float", "bytes" (strings and messages too), "doubles", "floats" and "ints" (packed).
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ def message(*fields):
         elif kind == "float":
             out += _varint(number << 3 | 5) + struct.pack("<f", value)
         else:
-            if kind == "doubles":
-                value = struct.pack(f"<{len(value)}d", *value)
+            if kind in ("doubles", "floats"):
+                value = struct.pack(f"<{len(value)}{kind[0]}", *value)
+            elif kind == "ints":
+                value = b"".join(map(_varint, value))
             elif isinstance(value, str):
                 value = value.encode()
             out += _varint(number << 3 | 2) + _varint(len(value)) + value

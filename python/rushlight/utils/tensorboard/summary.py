@@ -11,7 +11,8 @@ from rushlight.utils.tensorboard._events import message
 __all__ = ["histogram", "histogram_raw", "hparams", "image", "scalar", "text"]
 
 
-def _summary(tag, *fields):
+def tagged(tag, *fields):
+    """A summary of one value."""
     return message((1, "bytes", message((1, "bytes", tag), *fields)))
 
 
@@ -25,14 +26,14 @@ def _number(value):
 
 def scalar(name: str, scalar_value):
     """A number."""
-    return _summary(name, (2, "float", _number(scalar_value)))
+    return tagged(name, (2, "float", _number(scalar_value)))
 
 
 def _flat(values):
     return rushlight.as_tensor(values).detach().cpu().reshape(-1).to(rushlight.float64)
 
 
-def _default_edges():
+def default_bins():
     """Edges of buckets that grow by a tenth, on both sides of zero."""
     edges = []
     v = 1e-12
@@ -49,7 +50,7 @@ def histogram(name: str, values, bins="tensorflow", max_bins=None):
         raise ValueError("The input has no element.")
     low, high = values.min().item(), values.max().item()
     if bins == "tensorflow":
-        edges = rushlight.tensor(_default_edges(), dtype=rushlight.float64)
+        edges = rushlight.tensor(default_bins(), dtype=rushlight.float64)
     elif isinstance(bins, (str, int)):
         count = bins if isinstance(bins, int) else min(512, max(1, int(values.numel() ** 0.5)))
         top = high if high > low else low + 1
@@ -86,10 +87,10 @@ def histogram_raw(name: str, min, max, num, sum, sum_squares, bucket_limits, buc
         (6, "doubles", [float(x) for x in bucket_limits]),
         (7, "doubles", [float(x) for x in bucket_counts]),
     )
-    return _summary(name, (5, "bytes", spread))
+    return tagged(name, (5, "bytes", spread))
 
 
-def _png(pixels):
+def png(pixels):
     """PNG of a uint8 tensor (height, width, 1, 3 or 4)."""
     height, width, channels = pixels.shape
     kind = {1: 0, 3: 2, 4: 6}[channels]
@@ -106,8 +107,31 @@ def _png(pixels):
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
+def image_boxes(
+    tag: str, tensor, boxes, rescale=1, dataformats: str = "CHW", labels: list[str] | None = None
+):
+    """An image with boxes (x0, y0, x1, y1) in it, which Pillow draws."""
+    from PIL import Image, ImageDraw
+
+    pixels = _pixels(tensor, rescale, dataformats)
+    pixels = pixels.expand(-1, -1, 3) if pixels.shape[-1] == 1 else pixels[..., :3]
+    picture = Image.fromarray(pixels.numpy())
+    draw = ImageDraw.Draw(picture)
+    for i, box in enumerate(rushlight.as_tensor(boxes).reshape(-1, 4).tolist()):
+        draw.rectangle(box, outline="red", width=2)
+        if labels is not None:
+            draw.text((box[0] + 3, box[1]), labels[i], fill="black")
+    flat = rushlight.frombuffer(bytearray(picture.tobytes()), dtype=rushlight.uint8)
+    return _image(tag, flat.reshape(pixels.shape))
+
+
 def image(tag: str, tensor, rescale=1, dataformats: str = "CHW"):
     """An image: floats from 0 to 1, or uint8, with dimensions named as `dataformats` says."""
+    return _image(tag, _pixels(tensor, rescale, dataformats))
+
+
+def _pixels(tensor, rescale, dataformats):
+    """An image as uint8 (height, width, channels)."""
     pixels = rushlight.as_tensor(tensor).detach().cpu()
     names = dataformats.upper()
     if len(names) != pixels.dim() or set(names) not in ({*"CHW"}, {*"HW"}):
@@ -121,14 +145,19 @@ def image(tag: str, tensor, rescale=1, dataformats: str = "CHW"):
         pixels = (pixels.to(rushlight.float32) * (255 * rescale)).clamp(0, 255).to(rushlight.uint8)
     if pixels.shape[-1] not in (1, 3, 4):
         raise AssertionError(f"an image has 1, 3 or 4 channels, not {pixels.shape[-1]}")
+    return pixels
+
+
+def _image(tag, pixels):
     height, width, channels = pixels.shape
     fields = message(
-        (1, "int", height), (2, "int", width), (3, "int", channels), (4, "bytes", _png(pixels))
+        (1, "int", height), (2, "int", width), (3, "int", channels), (4, "bytes", png(pixels))
     )
-    return _summary(tag, (4, "bytes", fields))
+    return tagged(tag, (4, "bytes", fields))
 
 
-def _metadata(plugin, content=b""):
+def metadata(plugin, content=b""):
+    """Which plugin shows a value, and what it knows of it."""
     return message((1, "bytes", message((1, "bytes", plugin), (2, "bytes", content))))
 
 
@@ -136,7 +165,7 @@ def text(tag: str, text_string):
     """A text, which may use Markdown."""
     shape = message((2, "bytes", message((1, "int", 1))))
     tensor = message((1, "int", 7), (2, "bytes", shape), (8, "bytes", text_string))
-    return _summary(f"{tag}/text_summary", (8, "bytes", tensor), (9, "bytes", _metadata("text")))
+    return tagged(f"{tag}/text_summary", (8, "bytes", tensor), (9, "bytes", metadata("text")))
 
 
 def _value(value):
@@ -177,6 +206,6 @@ def hparams(hparam_dict=None, metric_dict=None, hparam_domain_discrete=None):
         "session_end_info": message((4, "bytes", message((1, "int", 1)))),
     }
     return tuple(
-        _summary(f"_hparams_/{name}", (9, "bytes", _metadata("hparams", content)))
+        tagged(f"_hparams_/{name}", (9, "bytes", metadata("hparams", content)))
         for name, content in contents.items()
     )

@@ -8,10 +8,84 @@ import time
 from datetime import datetime
 
 import rushlight
-from rushlight.utils.tensorboard import summary
+from rushlight.utils.tensorboard import _embedding, _plugins, summary
 from rushlight.utils.tensorboard._events import EventFile, message
 
-__all__ = ["SummaryWriter"]
+__all__ = ["FileWriter", "SummaryWriter"]
+
+
+def _serialized(content):
+    """The bytes of a message: bytes as they are, or an object of protobuf's."""
+    return content if isinstance(content, bytes) else content.SerializeToString()
+
+
+class FileWriter:
+    """Writes messages into one event file.
+
+    Args:
+        log_dir: the folder.
+        max_queue: nothing waits in a queue.
+        flush_secs: how often readers see what is new.
+        filename_suffix: put after the file's name.
+    """
+
+    def __init__(self, log_dir, max_queue=10, flush_secs=120, filename_suffix: str = "") -> None:
+        self._log_dir = str(log_dir)
+        self._suffix = filename_suffix
+        self._flush_secs = flush_secs
+        self.reopen()
+
+    def reopen(self):
+        """Begins a new file after `close`."""
+        self._file = EventFile(self._log_dir, self._suffix)
+        self._flushed = time.monotonic()
+
+    def get_logdir(self):
+        """The folder."""
+        return self._log_dir
+
+    def _add(self, *fields):
+        self._file.write(message(*fields))
+        if time.monotonic() - self._flushed > self._flush_secs:
+            self.flush()
+
+    def add_event(self, event, step=None, walltime=None):
+        """An event: a step and a time say it anew."""
+        said = message(
+            (1, "double", time.time() if walltime is None else walltime),
+            (2, "int", None if step is None else int(step)),
+        )
+        self._file.write(_serialized(event) + said)  # of a field that is said twice the last counts
+
+    def add_summary(self, summary, global_step=None, walltime=None):
+        """Values, as `summary`'s functions give them."""
+        self._add(
+            (1, "double", time.time() if walltime is None else walltime),
+            (2, "int", None if global_step is None else int(global_step)),
+            (5, "bytes", _serialized(summary)),
+        )
+
+    def add_graph(self, graph, walltime=None):
+        """TensorFlow's GraphDef."""
+        self._add(
+            (1, "double", time.time() if walltime is None else walltime),
+            (4, "bytes", _serialized(graph)),
+        )
+
+    def add_session(self, step):
+        """What was written from this step on counts no more."""
+        self._add(
+            (1, "double", time.time()), (2, "int", step), (7, "bytes", message((1, "int", 1)))
+        )
+
+    def flush(self):
+        """Let readers see all that was written."""
+        self._file.flush()
+        self._flushed = time.monotonic()
+
+    def close(self):
+        """End the file."""
+        self._file.close()
 
 
 class SummaryWriter:
@@ -40,32 +114,42 @@ class SummaryWriter:
         self.purge_step = purge_step
         self.filename_suffix = filename_suffix
         self.flush_secs = flush_secs
-        self._files = {}
-        self._flushed = time.monotonic()
+        self._files: dict[str, FileWriter] = {}
         if purge_step is not None:
-            self._write(None, purge_step, None, session=True)
+            self._get_file_writer().add_session(purge_step)
         else:
-            self._file(self.log_dir)
+            self._get_file_writer()
 
     def get_logdir(self):
         """The folder."""
         return self.log_dir
 
-    def _file(self, folder):
+    @property
+    def file_writer(self):
+        """What writes into the folder; None after `close`."""
+        return self._files.get(self.log_dir)
+
+    @property
+    def all_writers(self):
+        """By folder, what writes into it; None after `close`."""
+        return self._files or None
+
+    @property
+    def default_bins(self):
+        """The edges of a histogram's buckets."""
+        return summary.default_bins()
+
+    def _get_file_writer(self, folder=None):
+        folder = self.log_dir if folder is None else folder
         if folder not in self._files:
-            self._files[folder] = EventFile(folder, self.filename_suffix)
+            suffix = self.filename_suffix
+            self._files[folder] = FileWriter(
+                folder, flush_secs=self.flush_secs, filename_suffix=suffix
+            )
         return self._files[folder]
 
-    def _write(self, content, step, walltime, folder=None, session=False):
-        event = message(
-            (1, "double", time.time() if walltime is None else walltime),
-            (2, "int", None if step is None else int(step)),
-            (5, "bytes", content),
-            (7, "bytes", message((1, "int", 1)) if session else None),
-        )
-        self._file(self.log_dir if folder is None else folder).write(event)
-        if time.monotonic() - self._flushed > self.flush_secs:
-            self.flush()
+    def _write(self, content, step, walltime, folder=None):
+        self._get_file_writer(folder).add_summary(content, step, walltime)
 
     def add_scalar(
         self,
@@ -169,11 +253,139 @@ class SummaryWriter:
         for tag, value in metric_dict.items():
             self._write(summary.scalar(tag, value), global_step, None, folder)
 
+    def add_image_with_boxes(
+        self,
+        tag: str,
+        img_tensor,
+        box_tensor,
+        global_step=None,
+        walltime=None,
+        rescale=1,
+        dataformats: str = "CHW",
+        labels=None,
+    ):
+        """An image with boxes (x0, y0, x1, y1) in it; needs Pillow."""
+        labels = [labels] if isinstance(labels, str) else labels
+        content = summary.image_boxes(tag, img_tensor, box_tensor, rescale, dataformats, labels)
+        self._write(content, global_step, walltime)
+
+    def add_video(self, tag: str, vid_tensor, global_step=None, fps=4, walltime=None):
+        """Films (N, T, C, H, W), floats from 0 to 1 or uint8, as a GIF; needs Pillow."""
+        self._write(_plugins.video(tag, vid_tensor, fps), global_step, walltime)
+
+    def add_audio(self, tag: str, snd_tensor, global_step=None, sample_rate=44100, walltime=None):
+        """A sound of one channel, numbers from -1 to 1."""
+        self._write(_plugins.audio(tag, snd_tensor, sample_rate), global_step, walltime)
+
+    def add_tensor(self, tag: str, tensor, global_step=None, walltime=None):
+        """All numbers of a tensor."""
+        self._write(_plugins.tensor(tag, tensor), global_step, walltime)
+
+    def add_pr_curve(
+        self,
+        tag: str,
+        labels,
+        predictions,
+        global_step=None,
+        num_thresholds=127,
+        weights=None,
+        walltime=None,
+    ):
+        """Precision over recall, of labels 0 or 1 and of how likely 1 was said to be."""
+        content = _plugins.pr_curve(tag, labels, predictions, num_thresholds, weights)
+        self._write(content, global_step, walltime)
+
+    def add_pr_curve_raw(
+        self,
+        tag: str,
+        true_positive_counts,
+        false_positive_counts,
+        true_negative_counts,
+        false_negative_counts,
+        precision,
+        recall,
+        global_step=None,
+        num_thresholds=127,
+        weights=None,
+        walltime=None,
+    ):
+        """The same from its numbers, one for each threshold."""
+        content = _plugins.pr_curve_raw(
+            tag,
+            true_positive_counts,
+            false_positive_counts,
+            true_negative_counts,
+            false_negative_counts,
+            precision,
+            recall,
+            num_thresholds,
+            weights,
+        )
+        self._write(content, global_step, walltime)
+
+    def add_custom_scalars(self, layout):
+        """Charts of several tags: {category: {title: ["Multiline" or "Margin", tags]}}."""
+        self._write(_plugins.custom_scalars(layout), None, None)
+
+    def add_custom_scalars_multilinechart(
+        self, tags, category: str = "default", title: str = "untitled"
+    ):
+        """One chart of several tags."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(
+        self, tags, category: str = "default", title: str = "untitled"
+    ):
+        """One chart of a tag between two others."""
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    def add_mesh(
+        self,
+        tag: str,
+        vertices,
+        colors=None,
+        faces=None,
+        config_dict=None,
+        global_step=None,
+        walltime=None,
+    ):
+        """Points in space (batch, points, 3), with colors and triangles."""
+        for content in _plugins.mesh(tag, vertices, colors, faces, config_dict):
+            self._write(content, global_step, walltime)
+
+    def add_embedding(
+        self,
+        mat,
+        metadata=None,
+        label_img=None,
+        global_step=None,
+        tag: str = "default",
+        metadata_header=None,
+    ):
+        """Points (N, D) for the projector, with labels and small square pictures."""
+        step = str(0 if global_step is None else global_step).zfill(5)
+        place = f"{step}/{_embedding.folder_name(tag)}"
+        _embedding.write(self.log_dir, place, mat, metadata, label_img, tag, metadata_header)
+
+    def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
+        """What a module computes: it is run once, and its ops are drawn.
+
+        Args:
+            model: the module.
+            input_to_model: its argument, or a tuple of them.
+            verbose: print the nodes.
+        """
+        from rushlight.utils.tensorboard import _graph
+
+        recorded, listing = _graph.graph(model, input_to_model)
+        if verbose:
+            print(listing)
+        self._get_file_writer().add_graph(recorded)
+
     def flush(self):
         """Let readers see all that was written."""
         for file in self._files.values():
             file.flush()
-        self._flushed = time.monotonic()
 
     def close(self):
         """End the files; writing again begins new ones."""

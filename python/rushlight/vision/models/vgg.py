@@ -43,22 +43,37 @@ class VGG(nn.Module):
 _DEPTHS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
 
 
-def _features(depth: int, norm: bool) -> nn.Sequential:
+def _config(depth: int) -> list[str | int]:
+    sizes = enumerate(_DEPTHS[depth])
+    return [item for i, n in sizes for item in (*[min(64 * 2**i, 512)] * n, "M")]
+
+
+# Under torchvision's letters: channels of convolutions, "M" for a pooling.
+cfgs = {letter: _config(depth) for letter, depth in zip("ABDE", _DEPTHS, strict=True)}
+
+
+def make_layers(cfg: list[str | int], batch_norm: bool = False) -> nn.Sequential:
+    """The layers of `VGG.features`.
+
+    Args:
+        cfg: the channels of convolutions, and "M" where the image is halved.
+        batch_norm: whether each convolution is followed by one.
+    """
     layers: list[nn.Module] = []
     inputs = 3
-    for size, count in enumerate(_DEPTHS[depth]):
-        for _ in range(count):
-            outputs = min(64 * 2**size, 512)
-            layers.append(nn.Conv2d(inputs, outputs, 3, padding=1))
-            layers += [nn.BatchNorm2d(outputs)] if norm else []
-            layers.append(nn.ReLU(inplace=True))
-            inputs = outputs
-        layers.append(nn.MaxPool2d(2, 2))
+    for item in cfg:
+        if isinstance(item, str):
+            layers.append(nn.MaxPool2d(2, 2))
+            continue
+        layers.append(nn.Conv2d(inputs, item, 3, padding=1))
+        layers += [nn.BatchNorm2d(item)] if batch_norm else []
+        layers.append(nn.ReLU(inplace=True))
+        inputs = item
     return nn.Sequential(*layers)
 
 
 def _vgg(depth: int, norm: bool, **kwargs: Any) -> VGG:
-    return VGG(_features(depth, norm), **kwargs)
+    return VGG(make_layers(_config(depth), norm), **kwargs)
 
 
 def _prepare(weights: Any, kwargs: dict[str, Any]) -> None:
