@@ -48,10 +48,11 @@ def to_tensor(pic: Any) -> Tensor:
         image = rushlight.from_numpy(pixels).view(pic.height, pic.width, len(pic.getbands()))
     else:
         raise TypeError(f"pic should be PIL Image or ndarray. Got {type(pic)}")
-    image = image.permute(2, 0, 1).contiguous()
+    image = image.permute(2, 0, 1)
     if image.dtype == rushlight.uint8:
-        return image.to(rushlight.get_default_dtype()).div(255)
-    return image
+        dtype, plain = rushlight.get_default_dtype(), rushlight.contiguous_format
+        return image.to(dtype, memory_format=plain).div_(255)
+    return image.contiguous()
 
 
 def pil_to_tensor(pic: Any) -> Tensor:

@@ -188,20 +188,24 @@ def _sample(img: Tensor, grid: Tensor, interpolation: InterpolationMode, fill: A
             f"the image ({len(fill)} != {channels})"
         )
 
+    nearest = interpolation is InterpolationMode.NEAREST
+    values = fill if isinstance(fill, list | tuple) else [float(fill or 0)]
+    # Outside the nearest pixel is 0 as it is.
+    seen = fill is None or (nearest and not any(values))
+
     def compute(batch: Tensor) -> Tensor:
-        if fill is not None:  # which part of each pixel comes from the image
+        if not seen:  # which part of each pixel comes from the image
             n, _, h, w = batch.shape
             batch = rushlight.cat((batch, batch.new_ones(n, 1, h, w)), 1)
         places = grid.expand(batch.shape[0], -1, -1, -1)
         out = F.grid_sample(
             batch, places, mode=interpolation.value, padding_mode="zeros", align_corners=False
         )
-        if fill is None:
+        if seen:
             return out
         out, share = out[:, :-1], out[:, -1:]
-        values = fill if isinstance(fill, list | tuple) else [float(fill)]
         outside = out.new_tensor(values).view(1, -1, 1, 1)
-        if interpolation is InterpolationMode.NEAREST:
+        if nearest:
             return rushlight.where(share < 0.5, outside, out)
         return out * share + (1.0 - share) * outside
 
@@ -216,22 +220,28 @@ def _centres(n: int, first: float, dtype: Any, device: Any) -> Tensor:
     return rushlight.linspace(first, first + n - 1, n, dtype=dtype, device=device)
 
 
-def _homogeneous(width: int, height: int, x: float, y: float, dtype: Any, device: Any) -> Tensor:
-    """(x, y, 1) of every pixel's centre, from the first one's: (1, height * width, 3)."""
-    grid = rushlight.empty(1, height, width, 3, dtype=dtype, device=device)
-    grid[..., 0] = _centres(width, x, dtype, device)
-    grid[..., 1] = _centres(height, y, dtype, device).unsqueeze(-1)
-    grid[..., 2] = 1
-    return grid.view(1, height * width, 3)
+def _planes(
+    rows: Tensor, width: int, height: int, x: float, y: float, sizes: Sequence[float]
+) -> Tensor:
+    """(a x + b y + c) / size for each row (a, b, c), at every pixel's centre, the first of which is
+    (x, y): (1, height, width, rows).
+    """
+    dtype, device = rows.dtype, rows.device
+    rows = rows / rushlight.tensor(sizes, dtype=dtype, device=device).unsqueeze(-1)
+    grid = rushlight.empty(1, height, width, len(rows), dtype=dtype, device=device)
+    across = _centres(width, x, dtype, device)
+    down = _centres(height, y, dtype, device).unsqueeze(-1)
+    for i, (a, b, c) in enumerate(rows.tolist()):
+        # Rounded in this order, as in a product of matrices: places between two pixels are common.
+        grid[0, ..., i] = (across * a + down * b).add_(c)
+    return grid
 
 
 def _affine_grid(img: Tensor, matrix: Sequence[float], width: int, height: int) -> Tensor:
-    dtype = _compute_dtype(img)
     h, w = img.shape[-2:]
-    theta = rushlight.tensor(matrix, dtype=dtype, device=img.device).reshape(1, 2, 3)
-    at = _homogeneous(width, height, 0.5 - width * 0.5, 0.5 - height * 0.5, dtype, img.device)
-    scale = rushlight.tensor([0.5 * w, 0.5 * h], dtype=dtype, device=img.device)
-    return at.bmm(theta.transpose(1, 2) / scale).view(1, height, width, 2)
+    rows = rushlight.tensor(matrix, dtype=_compute_dtype(img), device=img.device).view(2, 3)
+    first = (0.5 - width * 0.5, 0.5 - height * 0.5)
+    return _planes(rows, width, height, *first, (0.5 * w, 0.5 * h))
 
 
 def affine(img: Tensor, matrix: Sequence[float], interpolation: Any, fill: Any) -> Tensor:
@@ -271,13 +281,11 @@ def perspective(
     check(img)
     _check_grid_mode(interpolation, _BETWEEN)
     h, w = img.shape[-2:]
-    dtype = _compute_dtype(img)
-    a = rushlight.tensor(coefficients, dtype=dtype, device=img.device)
-    at = _homogeneous(w, h, 0.5, 0.5, dtype, img.device)
-    scale = rushlight.tensor([0.5 * w, 0.5 * h], dtype=dtype, device=img.device)
-    over = at.bmm(a[:6].view(1, 2, 3).transpose(1, 2) / scale)
-    under = at @ rushlight.stack((a[6], a[7], a.new_tensor(1.0))).unsqueeze(-1)
-    return _sample(img, (over / under - 1.0).view(1, h, w, 2), interpolation, fill)
+    numbers = [*coefficients, 1.0]
+    rows = rushlight.tensor(numbers, dtype=_compute_dtype(img), device=img.device).view(3, 3)
+    over = _planes(rows[:2], w, h, 0.5, 0.5, (0.5 * w, 0.5 * h))
+    under = _planes(rows[2:], w, h, 0.5, 0.5, (1.0,))
+    return _sample(img, over.div_(under).sub_(1.0), interpolation, fill)
 
 
 def identity_grid(h: int, w: int, dtype: Any, device: Any) -> Tensor:
@@ -300,8 +308,8 @@ def elastic_transform(img: Tensor, displacement: Tensor, interpolation: Any, fil
 
 
 def _blend(first: Tensor, second: Tensor, ratio: float) -> Tensor:
-    mixed = ratio * first + (1.0 - ratio) * second
-    return mixed.clamp(0, largest(first.dtype)).to(first.dtype)
+    mixed = first.mul(ratio).add_(second, alpha=1.0 - ratio)
+    return mixed.clamp_(0, largest(first.dtype)).to(first.dtype)
 
 
 def to_grayscale(img: Tensor, channels: int) -> Tensor:
@@ -309,14 +317,15 @@ def to_grayscale(img: Tensor, channels: int) -> Tensor:
     check_colours(img)
     if img.shape[-3] == 3:
         red, green, blue = img.unbind(-3)
-        img = (0.2989 * red + 0.587 * green + 0.114 * blue).to(img.dtype).unsqueeze(-3)
+        grey = red.mul(0.2989).add_(green, alpha=0.587).add_(blue, alpha=0.114)
+        img = grey.to(img.dtype).unsqueeze(-3)
     return img.expand(*img.shape[:-3], 3, *img.shape[-2:]) if channels == 3 else img.clone()
 
 
 def adjust_brightness(img: Tensor, factor: float) -> Tensor:
     _check_factor("brightness_factor", factor)
     check_colours(img)
-    return _blend(img, rushlight.zeros_like(img), factor)
+    return img.mul(float(factor)).clamp_(0, largest(img.dtype)).to(img.dtype)
 
 
 def adjust_contrast(img: Tensor, factor: float) -> Tensor:
@@ -336,33 +345,23 @@ def adjust_hue(img: Tensor, factor: float) -> Tensor:
     check_colours(img)
     if img.shape[-3] == 1 or img.numel() == 0:
         return img
-    # As HSV: the value is the largest of red, green and blue, the saturation its distance from the
-    # smallest by it.
-    rgb = convert_image_dtype(img, rushlight.float32)
-    red, green, blue = rgb.unbind(-3)
-    value, lowest = rgb.amax(-3), rgb.amin(-3)
+    # As HSV: the value is the largest of red, green and blue, the hue six parts of a circle.
+    red, green, blue = convert_image_dtype(img, rushlight.float32).unbind(-3)
+    value = rushlight.maximum(rushlight.maximum(red, green), blue)
+    lowest = rushlight.minimum(rushlight.minimum(red, green), blue)
     spread = value - lowest
-    grey = spread == 0
-    saturation = spread / rushlight.where(grey, 1.0, value)
-    by = rushlight.where(grey, 1.0, spread)
-    red_away, green_away, blue_away = (value - red) / by, (value - green) / by, (value - blue) / by
-    hue = rushlight.where(
-        value == red,
-        blue_away - green_away,
-        rushlight.where(value == green, 2.0 + red_away - blue_away, 4.0 + green_away - red_away),
+    most_red, most_green = value == red, value == green
+    away = rushlight.where(
+        most_red, green - blue, rushlight.where(most_green, blue - red, red - green)
     )
-    hue = (rushlight.where(grey, 0.0, hue) / 6.0 + 1.0).fmod(1.0)
-    # And back, after the turn: each colour is a shifted trapezoid of the hue.
-    hue = (hue + factor) % 1.0
-    sector = (hue * 6.0).floor()
-    part = hue * 6.0 - sector
-    low = (value * (1.0 - saturation)).clamp(0.0, 1.0)
-    falls = (value * (1.0 - saturation * part)).clamp(0.0, 1.0)
-    rises = (value * (1.0 - saturation * (1.0 - part))).clamp(0.0, 1.0)
-    trapezoid = rushlight.stack((value, falls, low, low, rises, value), -3)
-    sector = sector.long() % 6
-    shifted = rushlight.stack((sector, (sector + 4) % 6, (sector + 2) % 6), -3)
-    return convert_image_dtype(trapezoid.gather(-3, shifted), img.dtype)
+    sector = rushlight.where(most_red, 0.0, rushlight.where(most_green, 2.0, 4.0))
+    # Grey has no hue, and nothing is away from its value.
+    hue = (away / spread.clamp(min=1e-30) + sector) / 6.0 + factor
+    hue = (hue - hue.floor()) * 6.0
+    # And back: each colour is a trapezoid of the hue, between the lowest number and the value.
+    trapezoids = ((hue - 3.0).abs() - 1.0, 2.0 - (hue - 2.0).abs(), 2.0 - (hue - 4.0).abs())
+    turned = [rushlight.addcmul(lowest, spread, shape.clamp_(0.0, 1.0)) for shape in trapezoids]
+    return convert_image_dtype(rushlight.stack(turned, -3), img.dtype)
 
 
 def adjust_gamma(img: Tensor, gamma: float, gain: float) -> Tensor:
@@ -397,12 +396,11 @@ def adjust_sharpness(img: Tensor, factor: float) -> Tensor:
         return img
 
     def smooth(batch: Tensor) -> Tensor:
-        channels = batch.shape[1]
-        kernel = batch.new_ones(3, 3)
-        kernel[1, 1] = 5.0
-        kernel = (kernel / kernel.sum()).expand(channels, 1, 3, 3)
         out = batch.clone()
-        out[..., 1:-1, 1:-1] = F.conv2d(batch, kernel, groups=channels)
+        ones = [1.0, 1.0, 1.0]
+        around = _filtered(_filtered(batch, ones, -1), ones, -2)
+        inner = out[..., 1:-1, 1:-1]
+        inner.copy_(around.add_(inner, alpha=4.0).div_(13.0))
         return out
 
     return _blend(img, _as_batch(img, smooth), factor)
@@ -456,10 +454,19 @@ def convert_image_dtype(img: Tensor, dtype: Any) -> Tensor:
         return img.mul(largest(dtype) + 1.0 - 1e-3).to(dtype)  # equal shares for all integers
     have, wanted = largest(img.dtype), largest(dtype)
     if dtype.is_floating_point:
-        return img.to(dtype) / have
+        return img.to(dtype).div_(have)
     if have > wanted:
         return rushlight.div(img, (have + 1) // (wanted + 1), rounding_mode="floor").to(dtype)
     return img.to(dtype) * ((wanted + 1) // (have + 1))
+
+
+def _filtered(img: Tensor, weights: Sequence[float], axis: int) -> Tensor:
+    """Weighted sums of numbers beside each other along an axis."""
+    n = img.shape[axis] - len(weights) + 1
+    out = img.narrow(axis, 0, n).mul(weights[0])
+    for i, weight in enumerate(weights[1:], 1):
+        out.add_(img.narrow(axis, i, n), alpha=weight)
+    return out
 
 
 def _gaussian(n: int, sigma: float, dtype: Any, device: Any) -> Tensor:
@@ -473,12 +480,9 @@ def gaussian_blur(img: Tensor, kernel_size: Sequence[int], sigma: Sequence[float
     kx, ky = kernel_size
 
     def compute(batch: Tensor) -> Tensor:
-        channels = batch.shape[1]
-        across = _gaussian(kx, sigma[0], batch.dtype, batch.device)
-        down = _gaussian(ky, sigma[1], batch.dtype, batch.device)
         out = F.pad(batch, [kx // 2, kx // 2, ky // 2, ky // 2], mode="reflect")
-        # One direction after the other: kx + ky products a pixel instead of kx * ky.
-        out = F.conv2d(out, across.expand(channels, 1, 1, kx), groups=channels)
-        return F.conv2d(out, down[:, None].expand(channels, 1, ky, 1), groups=channels)
+        for n, deviation, axis in ((kx, sigma[0], -1), (ky, sigma[1], -2)):
+            out = _filtered(out, _gaussian(n, deviation, batch.dtype, batch.device).tolist(), axis)
+        return out
 
     return _as_batch(img, compute, (_compute_dtype(img),))
