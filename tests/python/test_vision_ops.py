@@ -225,6 +225,68 @@ def test_upright_and_turned_boxes_do_not_mix():
         ops.box_convert(torch.ones(1, 4), "xyxy", "xywhr")
 
 
+def turned(n, seed=0):
+    """Boxes as "cxcywhr"."""
+    random = np.random.default_rng(seed)
+    middles, sides = random.uniform(-20, 20, (n, 2)), random.uniform(2, 25, (n, 2))
+    return torch.from_numpy(np.concatenate([middles, sides, random.uniform(-180, 360, (n, 1))], 1))
+
+
+def covered(box, x, y):
+    """Which points a turned box covers."""
+    cx, cy, w, h, r = box.tolist()
+    cos, sin = np.cos(np.deg2rad(r)), np.sin(np.deg2rad(r))
+    along, down = (x - cx) * cos - (y - cy) * sin, (x - cx) * sin + (y - cy) * cos
+    return (np.abs(along) <= w / 2) & (np.abs(down) <= h / 2)
+
+
+def test_overlaps_of_turned_boxes():
+    first, second = turned(7), turned(9, 1)
+    found = ops.box_iou(first, second, fmt="cxcywhr")
+    x, y = np.meshgrid(np.linspace(-45, 45, 1500), np.linspace(-45, 45, 1500))
+    masks = [[covered(box, x, y) for box in boxes] for boxes in (first, second)]
+    expected = [[(a & b).sum() / (a | b).sum() for b in masks[1]] for a in masks[0]]
+    np.testing.assert_allclose(found.numpy(), expected, atol=3e-3)
+    for fmt in ("xywhr", "xyxyxyxy"):
+        again = (ops.box_convert(boxes, "cxcywhr", fmt) for boxes in (first, second))
+        torch.testing.assert_close(ops.box_iou(*again, fmt=fmt), found)
+    torch.testing.assert_close(ops.box_iou(second, first, fmt="cxcywhr"), found.T)
+    same = ops.box_iou(first, first + torch.tensor([0, 0, 0, 0, 360.0]), fmt="cxcywhr")
+    torch.testing.assert_close(same.diagonal(), torch.ones(7, dtype=torch.float64))
+    batch = torch.stack([first, first.flip(0)])
+    torch.testing.assert_close(ops.box_iou(batch, second, fmt="cxcywhr")[1], found.flip(0))
+
+
+def test_turned_boxes_that_stand_upright():
+    box = turned(6).float()
+    box[:, 4] = torch.tensor([0.0, 90, 180, 270, -90, 360])
+    upright = box[:, :4].clone()
+    upright[1::2, 2:] = box[1::2, 2:4].flip(1)
+    upright[4, 2:] = box[4, 2:4].flip(0)
+    upright[5, 2:] = box[5, 2:4]
+    expected = ops.box_iou(upright, upright, fmt="cxcywh")
+    found = ops.box_iou(box, box, fmt="cxcywhr")
+    assert found.dtype is torch.float32
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    # Far from the origin, side by side, at a corner, and of no area.
+    far = torch.tensor([[1e4, 1e4, 4, 2, 30], [1e4, 1e4, 2, 4, 120]], dtype=torch.float64)
+    assert ops.box_iou(far[:1], far[1:], fmt="cxcywhr").item() == pytest.approx(1)
+    base = torch.tensor([[0.0, 0, 2, 2, 0]])
+    others = torch.tensor([[2.0, 0, 2, 2, 0], [2, 2, 2, 2, 0], [0, 0, 0, 0, 5], [9, 9, 1, 1, 1]])
+    assert ops.box_iou(base, others, fmt="cxcywhr").abs().max() < 1e-9
+    assert ops.box_iou(base, base[:0], fmt="cxcywhr").shape == (1, 0)
+    assert ops.box_iou(base.half(), base.long(), fmt="cxcywhr").dtype is torch.float32
+
+
+def test_gradients_of_turned_overlaps():
+    first, second = turned(3).requires_grad_(), turned(4, 1).requires_grad_()
+    overlap = lambda a, b: ops.box_iou(a, b, fmt="cxcywhr")
+    assert torch.autograd.gradcheck(overlap, (first, second))
+    many = ops.box_iou(turned(300), turned(200, 1), fmt="cxcywhr")
+    one_by_one = ops.box_iou(turned(300)[250:251], turned(200, 1), fmt="cxcywhr")
+    assert torch.equal(many[250:251], one_by_one) and many.max() <= 1 + 1e-12
+
+
 def test_dropped_blocks():
     torch.manual_seed(0)
     x = torch.ones(8, 4, 20, 20)

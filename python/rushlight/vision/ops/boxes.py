@@ -192,15 +192,77 @@ def _aspect_difference(sides1: Tensor, sides2: Tensor) -> Tensor:
     return 4 / math.pi**2 * (angles[0] - angles[1]) ** 2
 
 
-def box_iou(boxes1: Tensor, boxes2: Tensor, fmt: str = "xyxy") -> Tensor:
-    """Intersection over union (..., N, M) of upright boxes (..., N, 4) and (..., M, 4).
+def _cross(a: Tensor, b: Tensor) -> Tensor:
+    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
 
-    ValueError for an unknown format. Turned boxes raise NotImplementedError.
+
+def _signed_area(corners: Tensor) -> Tensor:
+    """Areas (...) of polygons (..., K, 2), positive where x turns towards y."""
+    return 0.5 * _cross(corners, corners.roll(-1, -2)).sum(-1)
+
+
+def _inside(points: Tensor, corners: Tensor, slack: Tensor) -> Tensor:
+    """Whether points (..., K, 2) are within or on a convex polygon (..., L, 2) that has an area."""
+    sides = corners.roll(-1, -2) - corners
+    sign = _signed_area(corners).sign()[..., None, None]
+    to = points[..., :, None, :] - corners[..., None, :, :]
+    within = _cross(sides[..., None, :, :], to) * sign >= -slack[..., None, None]
+    return within.all(-1) & (sign[..., 0] != 0)
+
+
+def _common_area(p: Tensor, q: Tensor) -> Tensor:
+    """Areas (...) that two convex quadrilaterals (..., 4, 2) have in common: that of the polygon of
+    the corners within the other one and of the crossings of sides, by their angles.
+    """
+    middle = p.mean(-2, keepdim=True)
+    p, q = torch.broadcast_tensors(p - middle, q - middle)
+    slack = 1e-10 * (p.abs().amax((-2, -1)) + q.abs().amax((-2, -1))) ** 2
+    along_p, along_q = p.roll(-1, -2) - p, q.roll(-1, -2) - q
+    a, da = p[..., :, None, :], along_p[..., :, None, :]
+    db, apart = along_q[..., None, :, :], q[..., None, :, :] - p[..., :, None, :]
+    steepness = _cross(da, db)
+    parallel = steepness.abs() <= slack[..., None, None]
+    steepness = steepness.masked_fill(parallel, 1.0)
+    on_p, on_q = _cross(apart, db) / steepness, _cross(apart, da) / steepness
+    meets = ~parallel & (on_p >= 0) & (on_p <= 1) & (on_q >= 0) & (on_q <= 1)
+    crossings = (a + on_p[..., None] * da).flatten(-3, -2)
+    points = torch.cat((p, q, crossings), -2)
+    used = torch.cat((_inside(p, q, slack), _inside(q, p, slack), meets.flatten(-2)), -1)
+    count = used.sum(-1)
+    centre = (points * used[..., None]).sum(-2) / count.clamp(min=1)[..., None]
+    x, y = (points - centre[..., None, :]).detach().unbind(-1)
+    order = torch.atan2(y, x).masked_fill(~used, math.inf).argsort(-1)
+    points = points.gather(-2, order[..., None].expand(points.shape))
+    # Those that are no corners go where the first one is, and add nothing.
+    points = torch.where(used.gather(-1, order)[..., None], points, points[..., :1, :])
+    return _signed_area(points).abs() * (count >= 3)
+
+
+_MOST_PAIRS = 1 << 15  # of turned boxes at a time
+
+
+def _turned_iou(boxes1: Tensor, boxes2: Tensor, fmt: str) -> Tensor:
+    result = boxes1.dtype if boxes1.dtype in (torch.float32, torch.float64) else torch.float32
+    corners = []
+    for boxes in (boxes1.double(), boxes2.double()):
+        turned = boxes if fmt == "xyxyxyxy" else box_convert(boxes, fmt, "xyxyxyxy")
+        corners.append(turned.unflatten(-1, (4, 2)))
+    areas = [_signed_area(c).abs() for c in corners]
+    p, q = corners[0][..., :, None, :, :], corners[1][..., None, :, :, :]
+    rows = max(1, _MOST_PAIRS // max(1, corners[1][..., 0, 0].numel()))
+    parts = [_common_area(part, q) for part in p.split(rows, p.dim() - 4)]
+    common = torch.cat(parts, -2)
+    union = areas[0][..., :, None] + areas[1][..., None, :] - common
+    return torch.where(union > 0, common / union.clamp(min=1e-300), 0.0).to(result)
+
+
+def box_iou(boxes1: Tensor, boxes2: Tensor, fmt: str = "xyxy") -> Tensor:
+    """Intersection over union (..., N, M) of boxes (..., N, K) and (..., M, K), upright or turned.
+
+    Those of turned boxes are computed in float64. ValueError for an unknown format.
     """
     if fmt in _TURNED:
-        raise NotImplementedError(
-            f"box_iou: boxes of format '{fmt}' are turned; only upright ones are supported"
-        )
+        return _turned_iou(boxes1, boxes2, fmt)
     if fmt not in _UPRIGHT:
         raise ValueError(
             f"Unsupported format '{fmt}'. Supported axis-aligned formats: {_UPRIGHT}. "
