@@ -203,6 +203,19 @@ ROWS = (
         "processes exchange tensors in host memory",
     ),
     Row(
+        "distributed.algorithms.join.JoinHook.post_hook "
+        "distributed.algorithms.join.Joinable.join_hook",
+        "is_last_joiner kwargs",
+        EFFECT,
+        "subclasses use them",
+    ),
+    Row(
+        "nn.parallel.distributed.DistributedDataParallel.*",
+        "check_reduction skip_all_reduce_unused_params",
+        NO_EFFECT,
+        "what is reduced is always checked; unused parameters travel with their bucket",
+    ),
+    Row(
         "distributed.fsdp.wrap.always_wrap_policy distributed.fsdp.wrap.lambda_auto_wrap_policy "
         "distributed.fsdp.wrap.transformer_auto_wrap_policy "
         "distributed.fsdp.wrap.ModuleWrapPolicy.* distributed.fsdp.wrap.CustomPolicy.*",

@@ -85,6 +85,14 @@ void write_back(const Tensor& to, const Tensor& from) {
 
 char* memory(const Tensor& t) { return t.impl()->data(); }
 
+std::map<ScalarType, Tensors> by_dtype(const Tensors& tensors) {
+  std::map<ScalarType, Tensors> out;
+  for (const Tensor& t : tensors) {
+    out[t.dtype()].push_back(t);
+  }
+  return out;
+}
+
 class MessageBackend : public Backend {
  public:
   MessageBackend(int rank, int size, std::unique_ptr<Channel> channel, std::shared_ptr<Store> store)
@@ -147,10 +155,36 @@ class MessageBackend : public Backend {
       check_reduction(t.dtype(), op);
     }
     return enqueue("all_reduce", Kind::AllReduce, timeout, [=, this](Call& call) {
-      for (const Tensor& t : tensors) {
-        const Tensor d = dense(t);
+      if (tensors.size() == 1) {
+        const Tensor d = dense(tensors[0]);
         reduce_dense(call, d, d, op, -1);
-        write_back(t, d);
+        write_back(tensors[0], d);
+        return;
+      }
+      // Several go as one, all read before any is written: a tensor may stand there twice.
+      for (const auto& [dtype, list] : by_dtype(tensors)) {
+        int64_t count = 0;
+        for (const Tensor& t : list) {
+          count += t.numel();
+        }
+        const Tensor flat = make_empty({count}, dtype, kCPU);
+        const auto each = [&](const auto& f) {
+          char* at = memory(flat);
+          for (const Tensor& t : list) {
+            f(t, at);
+            at += bytes_of(t);
+          }
+        };
+        each([](const Tensor& t, char* at) {
+          const Tensor d = dense(t);
+          std::memcpy(at, memory(d), static_cast<size_t>(bytes_of(d)));
+        });
+        reduce_dense(call, flat, flat, op, -1);
+        each([](const Tensor& t, const char* at) {
+          const Tensor d = dense_output(t);
+          std::memcpy(memory(d), at, static_cast<size_t>(bytes_of(d)));
+          write_back(t, d);
+        });
       }
     });
   }

@@ -2,7 +2,6 @@
 
 import faulthandler
 import os
-import sys
 from datetime import timedelta
 
 import rushlight as torch
@@ -11,19 +10,17 @@ from rushlight import distributed as dist
 
 def run(function, ranks, folder, *args):
     """Call `function(rank, *args)` in processes that are one group; errors are raised here."""
-    torch.multiprocessing.spawn(
-        _start, (function.__name__, ranks, str(folder), *args), ranks, daemon=True
-    )
+    torch.multiprocessing.spawn(_start, (function, ranks, str(folder), *args), ranks, daemon=True)
 
 
-def _start(rank, name, ranks, folder, *args):
+def _start(rank, function, ranks, folder, *args):
     faulthandler.dump_traceback_later(50, exit=True)
     torch.set_num_threads(1)
-    store = f"file://{folder}/{name}"
+    store = f"file://{folder}/{function.__name__}"
     dist.init_process_group(
         "gloo", init_method=store, rank=rank, world_size=ranks, timeout=timedelta(seconds=30)
     )
-    getattr(sys.modules[__name__], name)(rank, *args)
+    function(rank, *args)
     if dist.is_initialized():
         dist.destroy_process_group()
 

@@ -63,12 +63,17 @@ def _check_list(value, name):
         )
 
 
+def _element(tensor):
+    """Complex numbers travel as pairs of real ones."""
+    return tensor.dtype.to_real() if tensor.is_complex() else tensor.dtype
+
+
 def _check_same(*tensors):
     first, *rest = [
         t for part in tensors for t in ([part] if isinstance(part, rushlight.Tensor) else part)
     ]
     for t in rest:
-        if t.dtype != first.dtype:
+        if _element(t) != _element(first):
             raise ValueError(
                 f"Invalid usage of tensors with different dtypesFound {first.dtype} and  {t.dtype}"
             )

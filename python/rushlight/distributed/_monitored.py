@@ -13,6 +13,8 @@ def barrier(group, names, timeout, wait_all_ranks):
 
     `names[i]` is the number of rank i among all processes.
     """
+    if not isinstance(timeout, timedelta):
+        timeout = timedelta(seconds=timeout)
     if timeout <= timedelta(0):
         raise ValueError("monitored_barrier: the timeout must be positive")
     store = group._store

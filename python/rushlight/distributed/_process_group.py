@@ -30,6 +30,8 @@ class Work:
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait until it has ended; its error is raised."""
         if self._handle is not None:
+            if timeout is not None and not isinstance(timeout, timedelta):
+                timeout = timedelta(seconds=timeout)
             no_time = timeout is None or timeout <= timedelta(0)
             self._handle.wait(None if no_time else timeout)
         return True
@@ -228,6 +230,10 @@ class ProcessGroup(_Calls):
         for backend in dict.fromkeys(self._backends.values()):
             backend.abort()
 
+    def monitored_barrier(self, timeout=None, wait_all_ranks=False):
+        """A barrier that names the ranks that did not come."""
+        return _monitored.barrier(self, range(self._size), timeout or self._timeout, wait_all_ranks)
+
     def _set_default_timeout(self, timeout):
         for backend in self._backends.values():
             backend._set_default_timeout(timeout)
@@ -381,7 +387,7 @@ class ProcessGroupGloo(ProcessGroup):
         return self
 
     def _wrong(self, what, why):
-        raise ValueError(f"ProcessGroupGloo::{what}: {why}")
+        raise RuntimeError(f"ProcessGroupGloo::{what}: {why}")
 
     def _check(self, what, tensors, root=None):
         if not tensors:
@@ -501,12 +507,14 @@ class ProcessGroupGloo(ProcessGroup):
         if len(inputs) > 1:
             return self._allgather_several(outputs, inputs, opts)
         if len(outputs[0]) != self._size * len(inputs):
-            self._wrong("allgather", "invalid output tensor list at index 0")
+            self._wrong(
+                "allgather", "invalid output tensor list at index 0: one tensor of each rank"
+            )
         self._check("allgather", [inputs[0], *outputs[0]])
         time = timeout or _timeout_of(opts, self._timeout)
         out = [t.detach() for t in outputs[0]]
         handle = self._engine.all_gather(out, inputs[0].detach(), time)
-        return Work(handle, [list(part) for part in outputs])
+        return Work(handle, list(outputs[0]))
 
     def _allgather_several(self, outputs, inputs, opts):
         for i, part in enumerate(outputs):
@@ -590,7 +598,7 @@ class ProcessGroupGloo(ProcessGroup):
         self._check("gather", [inputs[0], *out])
         time = timeout or _timeout_of(opts, self._timeout)
         handle = self._engine.gather([t.detach() for t in out], inputs[0].detach(), to, time)
-        return Work(handle, [out] if outputs else [])
+        return Work(handle, out)
 
     def scatter(self, outputs, inputs, opts=None, root=None, timeout=None):
         """Rank i's output becomes inputs[0][i] of the root."""
@@ -715,10 +723,6 @@ class ProcessGroupGloo(ProcessGroup):
         """A message from any rank."""
         self._check_peer(tensors, tag)
         return Work(self._engine.receive(tensors[0].detach(), -1, tag, self._timeout), tensors)
-
-    def monitored_barrier(self, timeout=None, wait_all_ranks=False):
-        """A barrier that names the ranks that did not come."""
-        return _monitored.barrier(self, range(self._size), timeout or self._timeout, wait_all_ranks)
 
 
 Backend._engines = {"gloo": ProcessGroupGloo}  # type: ignore[attr-defined]

@@ -71,6 +71,7 @@ from rushlight.distributed._process_group import (
     ProcessGroupGloo,
     Work,
 )
+from rushlight.distributed._reducer import GradBucket, Reducer
 from rushlight.distributed._world import (
     GroupMember,
     _get_default_group,
@@ -129,6 +130,7 @@ __all__ = [
     "DistStoreError",
     "FileStore",
     "GatherOptions",
+    "GradBucket",
     "GroupMember",
     "HashStore",
     "P2POp",
@@ -139,6 +141,7 @@ __all__ = [
     "ReduceOp",
     "ReduceOptions",
     "ReduceScatterOptions",
+    "Reducer",
     "ScatterOptions",
     "Store",
     "TCPStore",

@@ -1,11 +1,150 @@
-"""Uneven inputs, by the module that PyTorch has it in."""
+"""Uneven inputs: processes that have none left stand in for what the others still exchange."""
 
 from __future__ import annotations
 
-from rushlight.distributed.algorithms import Join, Joinable, JoinHook
+import abc
+import warnings
+from collections import namedtuple
+from typing import Any
 
-__all__ = [
-    "Join",
-    "JoinHook",
-    "Joinable",
-]
+import rushlight
+from rushlight.distributed._kinds import ReduceOp
+
+__all__ = ["Join", "JoinHook", "Joinable"]
+
+_JoinConfig = namedtuple("_JoinConfig", "enable throw_on_early_termination is_first_joinable")
+
+
+class JoinHook:
+    """What a process does once it has joined."""
+
+    def main_hook(self) -> None:
+        """Once for each iteration of those that go on."""
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """Once all have joined."""
+
+
+class Joinable(abc.ABC):
+    """What `Join` takes."""
+
+    @abc.abstractmethod
+    def __init__(self):
+        super().__init__()
+        self._join_config = _JoinConfig(False, False, False)
+
+    @abc.abstractmethod
+    def join_hook(self, **kwargs) -> JoinHook:
+        """What stands in for it."""
+
+    @property
+    @abc.abstractmethod
+    def join_device(self):
+        """Where it computes."""
+
+    @property
+    @abc.abstractmethod
+    def join_process_group(self) -> Any:
+        """Its group."""
+
+
+class _Notice:
+    """The reduction that says how many go on."""
+
+    def __init__(self, work, ones):
+        self._work = work
+        self._ones = ones
+
+    def wait(self):
+        self._work.wait()
+        return True
+
+    @property
+    def active(self) -> int:
+        self.wait()
+        return int(self._ones)
+
+
+class Join:
+    """A context within which processes may have different numbers of inputs."""
+
+    def __init__(self, joinables, enable=True, throw_on_early_termination=False, **kwargs):
+        if len(joinables) == 0:
+            raise ValueError("The join context manager requires at least one joinable")
+        self._joinables = joinables
+        self._enable = enable
+        self._throw = throw_on_early_termination
+        self._hooks = [joinable.join_hook(**kwargs) for joinable in joinables]
+        groups = {id(j.join_process_group): j.join_process_group for j in joinables}
+        if len(groups) > 1:
+            raise ValueError(
+                "Using join context manager with multiple process groups with different devices"
+            )
+        self._group = next(iter(groups.values()))
+        self._device = joinables[0].join_device
+        for i, joinable in enumerate(joinables):
+            joinable._join_config = _JoinConfig(enable, throw_on_early_termination, i == 0)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        if not self._enable or kind:
+            for joinable in self._joinables:
+                joinable._join_config = _JoinConfig(False, False, False)
+            return
+        last = True
+        warned = 0
+        while True:
+            going_on = self._count(0)
+            if going_on == 0:
+                break
+            if self._throw:
+                self._tell_all(1)
+                raise RuntimeError(f"Rank {self._group.rank()} exhausted all inputs.")
+            last = False
+            for hook in self._hooks:
+                hook.main_hook()
+            warned += 1
+            if warned == 1000:
+                warnings.warn(
+                    "Detected uneven input skew of greater than 1000. This means that rank "
+                    f"{self._group.rank()} has at least 1000 fewer inputs than other ranks.",
+                    stacklevel=2,
+                )
+        for hook in self._hooks:
+            hook.post_hook(last)
+        for joinable in self._joinables:
+            joinable._join_config = _JoinConfig(False, False, False)
+
+    def _count(self, own):
+        count = rushlight.full((1,), own, dtype=rushlight.int32)
+        self._group.allreduce([count]).wait()
+        return int(count)
+
+    def _tell_all(self, stop):
+        flag = rushlight.full((1,), stop, dtype=rushlight.int32)
+        self._group.allreduce([flag], op=ReduceOp.MAX).wait()
+        return int(flag)
+
+    @staticmethod
+    def notify_join_context(joinable):
+        """Say that this process goes on: before each iteration's first collective."""
+        if not hasattr(joinable, "_join_config"):
+            raise AssertionError(
+                f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor"
+            )
+        config = joinable._join_config
+        if not config.is_first_joinable or not config.enable:
+            return None
+        group = joinable.join_process_group
+        ones = rushlight.ones(1, dtype=rushlight.int32)
+        work = group.allreduce([ones])
+        if config.throw_on_early_termination and int(_Notice(work, ones).active) != group.size():
+            flag = rushlight.zeros(1, dtype=rushlight.int32)
+            group.allreduce([flag], op=ReduceOp.MAX).wait()
+            if int(flag):
+                raise RuntimeError(
+                    "Detected at least one rank that exhausted inputs. Throwing across all ranks."
+                )
+        return _Notice(work, ones)

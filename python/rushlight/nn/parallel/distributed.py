@@ -1,9 +1,360 @@
-"""Modules trained by several processes: the name, which refuses."""
+"""`DistributedDataParallel`: the same module in every process, each on its part of the samples."""
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
+import contextlib
+from typing import Any
+
+import rushlight
+from rushlight import distributed as dist
+from rushlight.distributed import _world
+from rushlight.distributed._reducer import GradBucket, Reducer
+from rushlight.distributed.algorithms import Join, Joinable, JoinHook
+from rushlight.distributed.utils import (
+    _sync_module_states,
+    _sync_params_and_buffers,
+    _verify_param_shape_across_processes,
+)
+from rushlight.nn.modules.module import Module
+from rushlight.utils import _pytree
 
 __all__ = ["DistributedDataParallel"]
 
-DistributedDataParallel = _refused.kind("DistributedDataParallel", __name__)
+_MEGABYTE = 1024 * 1024
+
+
+class _DDPJoinHook(JoinHook):
+    """What a process does that has no more inputs, while others have."""
+
+    def __init__(self, ddp, divide_by_initial_world_size):
+        super().__init__()
+        self.ddp = ddp
+        ddp.reducer.divide_by_initial = divide_by_initial_world_size
+
+    def main_hook(self):
+        self.ddp._shadow()
+
+    def post_hook(self, is_last_joiner):
+        ddp = self.ddp
+        common = ddp._common_rank(is_last_joiner)
+        _sync_module_states(
+            ddp.module,
+            ddp.process_group,
+            ddp.broadcast_bucket_size,
+            common,
+            ddp.parameters_to_ignore,
+            ddp.broadcast_buffers,
+        )
+
+
+class DistributedDataParallel(Module, Joinable):
+    """A module whose gradients are the mean of all processes', so that they stay the same.
+
+    Gradients are reduced in buckets while backward goes on.
+    """
+
+    _active_ddp_module = None
+
+    def __init__(
+        self,
+        module,
+        device_ids=None,
+        output_device=None,
+        dim=0,
+        broadcast_buffers=True,
+        init_sync=True,
+        process_group=None,
+        bucket_cap_mb=None,
+        find_unused_parameters=False,
+        check_reduction=False,
+        gradient_as_bucket_view=False,
+        static_graph=False,
+        delay_all_reduce_named_params=None,
+        param_to_hook_all_reduce=None,
+        mixed_precision=None,
+        device_mesh=None,
+        skip_all_reduce_unused_params=False,
+    ):
+        super().__init__()
+        Joinable.__init__(self)
+        if device_mesh is not None:
+            if process_group is not None:
+                raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+            process_group = device_mesh.get_group(mesh_dim=0)
+        self.process_group = _world._group(process_group)
+        self.device_mesh = device_mesh
+        self.module = module
+        self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        named = [
+            (name, p)
+            for name, p in module.named_parameters()
+            if p.requires_grad and name not in self.parameters_to_ignore
+        ]
+        if not named:
+            raise RuntimeError(
+                "DistributedDataParallel is not needed when a module doesn't have any parameters "
+                "that require a gradient."
+            )
+        if device_ids is not None and len(device_ids) > 1:
+            raise ValueError("device_ids can only be None or contain a single element.")
+        if device_ids and named[0][1].device.type == "cpu":
+            raise ValueError(
+                "DistributedDataParallel device_ids and output_device arguments only work with "
+                "single-device GPU modules, but the parameters are on the CPU."
+            )
+        self.dim = dim
+        self.device = named[0][1].device
+        self.device_type = self.device.type
+        self.device_ids = None
+        self.output_device = output_device
+        self.broadcast_buffers = broadcast_buffers
+        self.find_unused_parameters = find_unused_parameters
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.static_graph = static_graph
+        self.mixed_precision = mixed_precision
+        self.require_backward_grad_sync = True
+        self.require_forward_param_sync = True
+        self.broadcast_bucket_size = 250 * _MEGABYTE
+        self.bucket_bytes_cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * _MEGABYTE)
+        if mixed_precision is not None:
+            raise NotImplementedError(
+                "rushlight has no mixed_precision of DistributedDataParallel yet: use autocast"
+            )
+        if delay_all_reduce_named_params or param_to_hook_all_reduce:
+            raise NotImplementedError("rushlight has no delay_all_reduce_named_params yet")
+        if init_sync:
+            _verify_param_shape_across_processes(self.process_group, [p for _, p in named])
+            _sync_module_states(
+                module,
+                self.process_group,
+                self.broadcast_bucket_size,
+                0,
+                self.parameters_to_ignore,
+                broadcast_buffers,
+            )
+        self._comm_hooks: list[Any] = []
+        self._make_reducer()
+
+    def _make_reducer(self):
+        named = [
+            (name, p)
+            for name, p in self.module.named_parameters()
+            if p.requires_grad and name not in self.parameters_to_ignore
+        ]
+        self._module_parameters = [p for _, p in named]
+        self.reducer = Reducer(
+            self._module_parameters,
+            [name for name, _ in named],
+            self.process_group,
+            self.bucket_bytes_cap,
+            self.find_unused_parameters,
+            self.gradient_as_bucket_view,
+            self.static_graph,
+        )
+        self._buffers_to_share = [
+            b for name, b in self.module.named_buffers() if name not in self.parameters_to_ignore
+        ]
+
+    def __getstate__(self):
+        default = _world._get_default_group()
+        if self.process_group is not default:
+            raise RuntimeError(
+                "DDP Pickling/Unpickling are only supported when using DDP with the default "
+                "process group. That is, when you have called init_process_group and have not "
+                "passed process_group argument to DDP constructor"
+            )
+        state = self.__dict__.copy()
+        for name in ("process_group", "reducer", "_module_parameters", "_buffers_to_share"):
+            state.pop(name, None)
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self.process_group = _world._get_default_group()
+        self.__dict__.setdefault("require_forward_param_sync", True)
+        self.__dict__.setdefault("require_backward_grad_sync", True)
+        self._make_reducer()
+
+    @contextlib.contextmanager
+    def no_sync(self):
+        """Gradients stay this process's own within; the next backward outside adds them in."""
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def _syncs(self) -> bool:
+        return rushlight.is_grad_enabled() and self.require_backward_grad_sync
+
+    def forward(self, *inputs, **kwargs):
+        """What the module computes, with the buffers of rank 0."""
+        syncs = self._syncs()
+        if syncs:
+            work = Join.notify_join_context(self)
+            if work is not None:
+                self.reducer.divisor = None
+                if not getattr(self.reducer, "divide_by_initial", True):
+                    self.reducer.divisor = work.active
+            self.reducer.rebuild()
+        if self._join_config.enable:
+            self._say_whether_backward_syncs(syncs)
+        if self._shares_buffers():
+            self._sync_buffers()
+        output = self.module(*inputs, **kwargs)
+        if syncs:
+            self.require_forward_param_sync = True
+            found = ()
+            if self.find_unused_parameters:
+                leaves = _pytree.tree_leaves(output)
+                found = [t for t in leaves if isinstance(t, rushlight.Tensor)]
+            self.reducer.prepare(found)
+        else:
+            self.require_forward_param_sync = False
+        return output
+
+    def _shares_buffers(self) -> bool:
+        return (
+            self.require_forward_param_sync and self.broadcast_buffers and self._buffers_to_share
+        ) != []
+
+    def _sync_buffers(self):
+        if not (self.require_forward_param_sync and self.broadcast_buffers):
+            return
+        self._buffers_to_share = [
+            b for name, b in self.module.named_buffers() if name not in self.parameters_to_ignore
+        ]
+        if not self._buffers_to_share:
+            return
+        source = 0
+        if self._join_config.enable:
+            source = self._common_rank(True)
+        with rushlight.no_grad():
+            _sync_params_and_buffers(
+                self.process_group, self._buffers_to_share, self.broadcast_bucket_size, source
+            )
+
+    # ---- uneven inputs ----
+
+    def join(
+        self,
+        divide_by_initial_world_size=True,
+        enable=True,
+        throw_on_early_termination=False,
+    ):
+        """Let processes have different numbers of inputs within."""
+        return Join(
+            [self],
+            enable,
+            throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
+        )
+
+    def join_hook(self, **kwargs):
+        """What stands in for this process once it has no more inputs."""
+        return _DDPJoinHook(self, kwargs.get("divide_by_initial_world_size", True))
+
+    @property
+    def join_device(self):
+        """Where it computes."""
+        return self.device
+
+    @property
+    def join_process_group(self):
+        """Its group."""
+        return self.process_group
+
+    def _say_whether_backward_syncs(self, syncs):
+        said = rushlight.tensor([1 if syncs else 0], dtype=rushlight.int32)
+        self.process_group.allreduce([said]).wait()
+        return int(said) != 0
+
+    def _common_rank(self, candidate):
+        """The highest rank that says it is one."""
+        number = self.process_group.rank() if candidate else -1
+        best = rushlight.tensor([number], dtype=rushlight.int32)
+        self.process_group.allreduce([best], op=dist.ReduceOp.MAX).wait()
+        if int(best) == -1:
+            raise ValueError(
+                "BUG! Expected rank_cond to be true for at least one process. This indicates a "
+                "bug in PyTorch, please report an issue."
+            )
+        return int(best)
+
+    def _shadow(self):
+        """Take part in an iteration of the others with zeros."""
+        self.reducer.rebuild_as_shadow()
+        syncs = self._say_whether_backward_syncs(False)
+        if self.broadcast_buffers and self._buffers_to_share and self.require_forward_param_sync:
+            source = self._common_rank(False)
+            _sync_params_and_buffers(
+                self.process_group, self._buffers_to_share, self.broadcast_bucket_size, source
+            )
+        self.require_forward_param_sync = syncs
+        if syncs:
+            self.reducer.shadow()
+
+    # ---- communication hooks ----
+
+    def register_comm_hook(self, state, hook):
+        """Let `hook(state, bucket)` reduce buckets; it returns a future of the reduced tensor."""
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        if self.reducer.hook is not None:
+            raise RuntimeError(
+                "register_comm_hook or register_builtin_comm_hook can only be called once."
+            )
+        annotations = getattr(hook, "__annotations__", {})
+        bucket = annotations.get("bucket")
+        if bucket is not None and bucket not in (GradBucket, "GradBucket", "dist.GradBucket"):
+            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+        returned = annotations.get("return")
+        if returned is not None and "Future" not in str(returned):
+            raise ValueError(
+                "Communication hook: return annotation should be "
+                "torch.futures.Future[torch.Tensor]."
+            )
+        self._comm_hooks.append((hook, state))
+        self.reducer.hook = hook
+        self.reducer.hook_state = state
+
+    def _register_builtin_comm_hook(self, comm_hook_type):
+        from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+        hooks = {
+            "ALLREDUCE": default_hooks.allreduce_hook,
+            "FP16_COMPRESS": default_hooks.fp16_compress_hook,
+        }
+        self.register_comm_hook(None, hooks[comm_hook_type.name])
+
+    def _set_static_graph(self):
+        """Say that every iteration records the same."""
+        self.static_graph = self.reducer.static = True
+
+    def will_sync_module_buffers(self) -> bool:
+        """Whether the next forward takes rank 0's buffers."""
+        return bool(self._shares_buffers())
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(module, params_and_buffers_to_ignore):
+        """Leave names of parameters and buffers out."""
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
+
+    def _get_ddp_logging_data(self):
+        buckets = self.reducer.buckets
+        return {
+            "world_size": self.process_group.size(),
+            "rank": self.process_group.rank(),
+            "module_name": type(self.module).__name__,
+            "backend_name": self.process_group.name(),
+            "bucket_cap_bytes": self.bucket_bytes_cap,
+            "find_unused_parameters": int(self.find_unused_parameters),
+            "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
+            "static_graph": int(self.static_graph),
+            "broadcast_buffers": int(self.broadcast_buffers),
+            "num_parameter_tensors": len(self._module_parameters),
+            "num_buckets": len(buckets),
+            "iteration": self.reducer.iterations,
+            "has_rebuilt_buckets": int(self.reducer.rebuilt),
+        }

@@ -1,8 +1,8 @@
-"""How gradients are exchanged: the names, which refuse."""
+"""How the gradients of a bucket become those of all processes: as they are, or in 16 bits."""
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
+import rushlight
 
 __all__ = [
     "allreduce_hook",
@@ -12,18 +12,65 @@ __all__ = [
     "fp16_compress_wrapper",
 ]
 
-allreduce_hook = _refused.in_group(
-    "torch.distributed.algorithms.ddp_comm_hooks.default_hooks.allreduce_hook"
-)
-bf16_compress_hook = _refused.in_group(
-    "torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook"
-)
-bf16_compress_wrapper = _refused.in_group(
-    "torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_wrapper"
-)
-fp16_compress_hook = _refused.in_group(
-    "torch.distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_hook"
-)
-fp16_compress_wrapper = _refused.in_group(
-    "torch.distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_wrapper"
-)
+
+def _group(process_group):
+    from rushlight.distributed import _world
+
+    return _world._group(process_group)
+
+
+def _mean(process_group, tensor):
+    """A future of the mean over the processes."""
+    group = _group(process_group)
+    tensor.div_(group.size())
+    return group.allreduce([tensor]).get_future().then(lambda future: future.value()[0])
+
+
+def allreduce_hook(process_group, bucket):
+    """The mean."""
+    return _mean(process_group, bucket.buffer())
+
+
+def _compressed(process_group, bucket, dtype):
+    buffer = bucket.buffer()
+
+    def written(future):
+        buffer.copy_(future.value())
+        return buffer
+
+    return _mean(process_group, buffer.to(dtype)).then(written)
+
+
+def fp16_compress_hook(process_group, bucket):
+    """The mean of float16: half the bytes."""
+    return _compressed(process_group, bucket, rushlight.float16)
+
+
+def bf16_compress_hook(process_group, bucket):
+    """The mean of bfloat16: half the bytes."""
+    return _compressed(process_group, bucket, rushlight.bfloat16)
+
+
+def _wrapper(hook, dtype):
+    def compressed(state, bucket):
+        buffer = bucket.buffer()
+        bucket.set_buffer(buffer.to(dtype))
+
+        def written(future):
+            value = future.value()
+            buffer.copy_(value[0] if isinstance(value, (list, tuple)) else value)
+            return buffer
+
+        return hook(state, bucket).then(written)
+
+    return compressed
+
+
+def fp16_compress_wrapper(hook):
+    """`hook` on gradients in float16."""
+    return _wrapper(hook, rushlight.float16)
+
+
+def bf16_compress_wrapper(hook):
+    """`hook` on gradients in bfloat16."""
+    return _wrapper(hook, rushlight.bfloat16)

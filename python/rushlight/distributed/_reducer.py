@@ -1,0 +1,359 @@
+"""What `DistributedDataParallel` does in backward: gradients of all processes become one.
+
+Parameters stand in buckets, flat tensors of one dtype. A hook runs when a parameter's gradient is
+whole; the last of a bucket's starts its reduction, in the order of buckets, while backward goes on.
+Once backward has ended, the reductions are waited for and the gradients written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rushlight
+from rushlight.distributed._kinds import AllreduceOptions
+
+__all__ = ["GradBucket", "Reducer"]
+
+FIRST_BUCKET_BYTES = 1024 * 1024
+
+
+class GradBucket:
+    """Gradients that go together, as a communication hook sees them."""
+
+    def __init__(self, index, buffer, parameters, last):
+        self._index = index
+        self._buffer = buffer
+        self._parameters = parameters
+        self._last = last
+
+    def index(self) -> int:
+        """The bucket's number."""
+        return self._index
+
+    def buffer(self):
+        """All gradients, flat."""
+        return self._buffer
+
+    def set_buffer(self, buffer) -> None:
+        """Put another flat tensor in their place."""
+        self._buffer = buffer
+
+    def parameters(self) -> list:
+        """Whose gradients they are."""
+        return list(self._parameters)
+
+    def gradients(self) -> list:
+        """The gradients, in their shapes."""
+        return [
+            part.view_as(p)
+            for part, p in zip(
+                self._buffer.split([p.numel() for p in self._parameters]),
+                self._parameters,
+                strict=True,
+            )
+        ]
+
+    def is_last(self) -> bool:
+        """Whether it is the last of this backward."""
+        return self._last
+
+
+def bucket_assignment(parameters, first_bytes, bytes_limit):
+    """Lists of indices: neighbours of one dtype and device, up to a size."""
+    buckets: list[list[int]] = []
+    filling: dict[Any, tuple[list[int], int]] = {}
+    limits: dict[Any, int] = {}
+    for i, p in enumerate(parameters):
+        key = (p.dtype, p.device)
+        indices, size = filling.get(key, ([], 0))
+        indices.append(i)
+        size += p.numel() * p.element_size()
+        if size >= limits.get(key, first_bytes):
+            buckets.append(indices)
+            limits[key] = bytes_limit
+            filling.pop(key, None)
+        else:
+            filling[key] = (indices, size)
+    return buckets + [indices for indices, _ in filling.values()]
+
+
+class _Bucket:
+    """The flat tensor of some parameters, and how far this backward is with them."""
+
+    def __init__(self, indices, parameters):
+        self.indices = indices
+        self.parameters = [parameters[i] for i in indices]
+        first = self.parameters[0]
+        self.flat = rushlight.zeros(
+            sum(p.numel() for p in self.parameters), dtype=first.dtype, device=first.device
+        )
+        parts = self.flat.split([p.numel() for p in self.parameters])
+        self.views = [part.view_as(p) for part, p in zip(parts, self.parameters, strict=True)]
+        self.waiting = len(indices)
+        self.work: Any = None
+
+
+class Reducer:
+    """The gradients of a list of parameters, made one over the processes of a group."""
+
+    def __init__(
+        self,
+        parameters,
+        names,
+        process_group,
+        bytes_limit,
+        find_unused=False,
+        as_view=False,
+        static=False,
+    ):
+        self.parameters = list(parameters)
+        self.names = names
+        self.pg = process_group
+        self.bytes_limit = bytes_limit
+        self.find_unused = find_unused
+        self.as_view = as_view
+        self.static = static
+        self.hook: Any = None
+        self.hook_state: Any = None
+        self.divisor: int | None = None  # None: how many processes there are
+        self.expecting = False  # backward is to come, or under way
+        self.rebuilt = False
+        self.iterations = 0
+        self.order: list[int] = []
+        self.fires = [0] * len(self.parameters)  # of static graphs: how often a hook runs
+        self.never: set[int] = set()  # of static graphs: who gets no gradient
+        self._where: dict[int, tuple[_Bucket, int]] = {}
+        order = list(reversed(range(len(self.parameters))))
+        self._make_buckets(order)
+        self.handles = [
+            p.register_post_accumulate_grad_hook(self._hook_of(i))
+            for i, p in enumerate(self.parameters)
+        ]
+
+    def _make_buckets(self, order):
+        ordered = [self.parameters[i] for i in order]
+        first = min(FIRST_BUCKET_BYTES, self.bytes_limit)
+        groups = bucket_assignment(ordered, first, self.bytes_limit)
+        groups.sort(key=min)
+        self.buckets = [_Bucket([order[i] for i in group], self.parameters) for group in groups]
+        self._where = {
+            index: (bucket, place)
+            for bucket in self.buckets
+            for place, index in enumerate(bucket.indices)
+        }
+
+    def _hook_of(self, index):
+        def hook(_parameter):
+            if self.expecting:
+                self._arrived(index)
+
+        return hook
+
+    def rebuild(self) -> bool:
+        """Order the buckets as the gradients became ready; rank 0's order counts."""
+        if self.rebuilt or self.find_unused or len(self.order) != len(self.parameters):
+            return False
+        order = rushlight.tensor(self.order)
+        self.pg.broadcast([order], root=0).wait()
+        kept = [p.grad for p in self.parameters] if self.as_view else None
+        self._make_buckets(order.tolist())
+        if kept is not None:  # gradients that lie in the old buckets go on by themselves
+            for p, grad in zip(self.parameters, kept, strict=True):
+                p.grad = grad
+        self.rebuilt = True
+        return True
+
+    def prepare(self, outputs=()):
+        """Before a backward; `outputs` are the tensors that it may begin with."""
+        if self.expecting and not self.finished():
+            self._complain()
+        self.expecting = True
+        self.ended = False
+        self.scheduled = False
+        self.order = []
+        self.next_bucket = 0
+        self.arrived: set[int] = set()
+        self.counts = [0] * len(self.parameters)
+        for bucket in self.buckets:
+            bucket.waiting = len(bucket.indices)
+            bucket.work = None
+        self.unused: set[int] = set()
+        if self.static and self.iterations > 0:
+            self.unused = set(self.never)
+        elif self.find_unused:
+            self.unused = self._without_path(outputs)
+        self.marked = False
+
+    def finished(self):
+        """Whether the backward that was prepared for has ended, or never began."""
+        return self.ended or not self.arrived
+
+    def _complain(self):
+        missing = [self.names[i] for i in range(len(self.parameters)) if i not in self.arrived]
+        self.expecting = False
+        raise RuntimeError(
+            "Expected to have finished reduction in the prior iteration before starting a new one. "
+            "This error indicates that your module has parameters that were not used in producing "
+            "loss. You can enable unused parameter detection by passing the keyword argument "
+            "`find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by "
+            "making sure all `forward` function outputs participate in calculating loss. "
+            f"Parameters which did not receive grad for rank {self.pg.rank()}: "
+            f"{', '.join(missing)}"
+        )
+
+    def _without_path(self, outputs):
+        """Parameters that no output leads to."""
+        stack = [t.grad_fn for t in outputs if t.grad_fn is not None]
+        seen = set()
+        found = {id(t) for t in outputs}
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            variable = getattr(node, "variable", None)
+            if variable is not None:
+                found.add(id(variable))
+            stack.extend(n for n, _ in node.next_functions if n is not None)
+        return {i for i, p in enumerate(self.parameters) if id(p) not in found}
+
+    def _arrived(self, index):
+        if not self.scheduled:
+            self.scheduled = True
+            rushlight.autograd.Variable._execution_engine.queue_callback(self._finish)
+        self.counts[index] += 1
+        if self.static and self.iterations == 0:
+            self.arrived.add(index)
+            if self.counts[index] == 1:
+                self.order.append(index)
+            return  # how often it comes is not known yet
+        if self.static and self.counts[index] < self.fires[index]:
+            return
+        if index in self.arrived and not self.static:
+            raise RuntimeError(
+                "Expected to mark a variable ready only once. This error is caused by one of the "
+                "following reasons: 1) Use of a module parameter outside the `forward` function. "
+                "2) Reused parameters in multiple reentrant backward passes. Parameter at index "
+                f"{index} with name {self.names[index]} has been marked as ready twice."
+            )
+        if not self.marked:
+            self.marked = True
+            for other in sorted(self.unused):
+                if other != index:
+                    self._ready(other)
+        self.order.append(index)
+        self._ready(index)
+
+    def _ready(self, index):
+        if index in self.arrived:
+            return
+        self.arrived.add(index)
+        bucket, _ = self._where[index]
+        bucket.waiting -= 1
+        if bucket.waiting == 0:
+            self._launch()
+
+    def _launch(self):
+        """Start the buckets that are whole, in their order."""
+        while self.next_bucket < len(self.buckets):
+            bucket = self.buckets[self.next_bucket]
+            if bucket.waiting > 0:
+                return
+            self.next_bucket += 1
+            self._fill(bucket)
+            bucket.work = self._reduce(bucket, self.next_bucket == len(self.buckets))
+
+    @rushlight.no_grad()
+    def _fill(self, bucket):
+        for p, view in zip(bucket.parameters, bucket.views, strict=True):
+            if p.grad is None:
+                view.zero_()
+            elif p.grad.is_sparse:
+                view.copy_(p.grad.to_dense())
+            elif p.grad.data_ptr() != view.data_ptr():
+                view.copy_(p.grad)
+
+    def _reduce(self, bucket, last):
+        if self.hook is None:
+            return self.pg.allreduce([bucket.flat], AllreduceOptions())
+        grads = GradBucket(self.buckets.index(bucket), bucket.flat, bucket.parameters, last)
+        return self.hook(self.hook_state, grads)
+
+    def _finish(self):
+        """The end of a backward."""
+        if self.ended:
+            return
+        if self.static and self.iterations == 0:
+            self.fires = list(self.counts)
+            self.never = set(range(len(self.parameters))) - self.arrived
+            for bucket in self.buckets:
+                bucket.waiting = 0
+        if self.next_bucket < len(self.buckets) or (self.static and self.iterations == 0):
+            self._launch()
+        if self.next_bucket < len(self.buckets):
+            return  # gradients are missing: the next forward says so
+        used = self._used_anywhere()
+        with rushlight.no_grad():
+            for bucket in self.buckets:
+                self._take(bucket, used)
+        self.ended = True
+        self.expecting = False
+        self.iterations += 1
+
+    def _used_anywhere(self):
+        """Which parameters got a gradient in some process; None: all."""
+        if not self.find_unused and not (self.static and self.never):
+            return None
+        mine = [
+            0 if i in self.unused or i in self.never else 1 for i in range(len(self.parameters))
+        ]
+        bits = rushlight.tensor(mine, dtype=rushlight.int32)
+        self.pg.allreduce([bits]).wait()
+        return bits.tolist()
+
+    def _take(self, bucket, used):
+        """Write the reduced gradients of a bucket."""
+        if self.hook is None:
+            bucket.work.wait()
+            result = bucket.flat.div_(self.divisor or self.pg.size())
+        else:
+            result = bucket.work.wait()
+            if isinstance(result, (list, tuple)):
+                result = result[0]
+            if result.data_ptr() != bucket.flat.data_ptr():
+                bucket.flat.copy_(result.reshape(-1))
+        for index, p, view in zip(bucket.indices, bucket.parameters, bucket.views, strict=True):
+            if used is not None and used[index] == 0:
+                continue
+            if self.as_view:
+                if p.grad is None or p.grad.data_ptr() != view.data_ptr():
+                    p.grad = view
+            elif p.grad is None:
+                p.grad = view.clone()
+            elif p.grad.is_sparse:
+                p.grad = view.to_sparse(p.grad.sparse_dim())
+            else:
+                p.grad.copy_(view)
+
+    def rebuild_as_shadow(self):
+        """Take the order of the others' buckets, where they rebuild now."""
+        if self.rebuilt or self.find_unused or self.iterations == 0:
+            return
+        self.order = self.order or list(range(len(self.parameters)))
+        self.rebuild()
+
+    def shadow(self):
+        """Reduce with zeros what the others reduce; the gradients here stay as they are."""
+        for i, bucket in enumerate(self.buckets):
+            bucket.flat.zero_()
+            work = self._reduce(bucket, i + 1 == len(self.buckets))
+            work.wait()
+        if self.find_unused or (self.static and self.never):
+            bits = rushlight.zeros(len(self.parameters), dtype=rushlight.int32)
+            self.pg.allreduce([bits]).wait()
+        self.iterations += 1
+
+    def remove(self):
+        """Take the hooks away."""
+        for handle in self.handles:
+            handle.remove()

@@ -1,0 +1,188 @@
+"""What the processes of the tests of `DistributedDataParallel` do."""
+
+import copy
+
+import rushlight as torch
+from rushlight import distributed as dist
+from rushlight import nn
+from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks
+from rushlight.nn.parallel import DistributedDataParallel as DDP
+
+from .distributed_workers import expect
+
+
+def same_everywhere(tensors):
+    """Every process has the same bits."""
+    flat = torch.cat([t.detach().reshape(-1) for t in tensors])
+    parts = [torch.empty_like(flat) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, flat)
+    return all(torch.equal(parts[0], part) for part in parts)
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(5, 40), nn.Tanh(), nn.Linear(40, 30), nn.Tanh(), nn.Linear(30, 3)
+    )
+
+
+def samples(step):
+    g = torch.Generator().manual_seed(step)
+    return torch.randn(12, 5, generator=g), torch.randn(12, 3, generator=g)
+
+
+def train(model, rank, size, steps=4, accumulate=False):
+    """Steps of SGD, each process on its part; the parameters."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for step in range(steps):
+        x, y = (t.chunk(size)[rank] for t in samples(step))
+        if accumulate:
+            with model.no_sync():
+                nn.functional.mse_loss(model(x), y).backward()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=step % 2 == 0)
+    return list(model.parameters())
+
+
+def equals_one_process(rank):
+    """Several processes compute what one computes on all samples."""
+    size = dist.get_world_size()
+    for accumulate in (False, True):
+        single = network()
+        if accumulate:
+            optimizer = torch.optim.SGD(single.parameters(), lr=0.1, momentum=0.9)
+            for step in range(4):
+                x, y = samples(step)
+                (2 * nn.functional.mse_loss(single(x), y)).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            want = list(single.parameters())
+        else:
+            want = train(single, 0, 1)
+        for settings in (
+            {},
+            {"gradient_as_bucket_view": True},
+            {"find_unused_parameters": True},
+            {"static_graph": True},
+            {"bucket_cap_mb": 0.001},
+            {"bucket_cap_mb": 0.001, "gradient_as_bucket_view": True, "static_graph": True},
+        ):
+            net = network()
+            if rank == 1:
+                net[0].weight.data.zero_()  # rank 0's parameters count
+            model = DDP(net, **settings)
+            got = train(model, rank, size, accumulate=accumulate)
+            assert same_everywhere(got), settings
+            for a, b in zip(got, want, strict=True):
+                torch.testing.assert_close(a, b, msg=lambda m, s=settings: f"{s}: {m}")
+    assert set(model.state_dict()) == {f"module.{name}" for name in net.state_dict()}
+    again = copy.deepcopy(model)
+    assert same_everywhere(train(again, rank, size))
+
+
+class Branches(nn.Module):
+    """Uses its layers as it is told."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def forward(self, x, use):
+        y = self.a(x)
+        if use & 1:
+            y = self.b(y)
+        return {"out": self.c(y) if use & 2 else y}
+
+
+def unused(rank):
+    """Parameters without a gradient: here, there, everywhere."""
+    model = DDP(Branches(), find_unused_parameters=True)
+    for use in (rank & 1, 3, 0, 2 * (rank & 1)):
+        model.zero_grad()
+        model(torch.ones(1, 2), use)["out"].sum().backward()
+        grads = [p.grad for p in (model.module.b.weight, model.module.c.weight)]
+        had = [None] * dist.get_world_size()
+        dist.all_gather_object(had, [g is not None for g in grads])
+        assert had[0] == had[-1], (use, had)
+    model = DDP(Branches())
+    model(torch.ones(1, 2), 0)["out"].sum().backward()
+    expect("find_unused_parameters=True", RuntimeError, model, torch.ones(1, 2), 0)
+    frozen = Branches()
+    for p in frozen.parameters():
+        p.requires_grad_(False)
+    expect("not needed", RuntimeError, DDP, frozen)
+    expect("same model across all ranks", RuntimeError, DDP, nn.Linear(2, 2, bias=rank == 0))
+    expect("appears not to match", RuntimeError, DDP, nn.Linear(2, 2 + rank))
+
+
+def hooks(rank):
+    """Communication hooks, buffers, parameters that are left out."""
+    size = dist.get_world_size()
+    x, y = (t.chunk(size)[rank] for t in samples(0))
+
+    def gradients(hook=None, state=None):
+        model = DDP(network(), bucket_cap_mb=0.002)
+        if hook is not None:
+            model.register_comm_hook(state, hook)
+        for _ in range(2):
+            model.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+        return [p.grad for p in model.parameters()]
+
+    want = gradients()
+    assert all(map(torch.equal, gradients(default_hooks.allreduce_hook), want))
+    seen = []
+
+    def doubled(state, bucket: dist.GradBucket) -> torch.futures.Future:
+        assert sum(g.numel() for g in bucket.gradients()) == bucket.buffer().numel()
+        seen.append((state, bucket.index(), bucket.is_last()))
+        return default_hooks.allreduce_hook(None, bucket).then(lambda f: f.value() * 2)
+
+    for got, one in zip(gradients(doubled, "state"), want, strict=True):
+        torch.testing.assert_close(got, 2 * one)
+    assert seen[0] == ("state", 0, False) and seen[-1][2]
+    for hook in (
+        default_hooks.fp16_compress_hook,
+        default_hooks.bf16_compress_hook,
+        default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook),
+        default_hooks.bf16_compress_wrapper(default_hooks.allreduce_hook),
+    ):
+        for got, one in zip(gradients(hook), want, strict=True):
+            torch.testing.assert_close(got, one, rtol=2e-2, atol=1e-3)
+    model = DDP(nn.BatchNorm1d(4))
+    expect("must be callable", TypeError, model.register_comm_hook, None, 1)
+    with torch.no_grad():
+        model.module.running_mean.fill_(rank)
+    model(torch.randn(5, 4))
+    model(torch.randn(5, 4))
+    model.train(False)
+    model(torch.randn(5, 4))
+    assert same_everywhere([model.module.running_mean])  # rank 0's
+    kept = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    DDP._set_params_and_buffers_to_ignore_for_model(kept, ["0.weight"])
+    kept[0].weight.data.fill_(rank)
+    model = DDP(kept)
+    assert kept[0].weight[0, 0].item() == rank
+    model(torch.full((1, 2), 1.0 + rank)).sum().backward()
+    assert not same_everywhere([kept[0].weight.grad]) and same_everywhere([kept[1].weight.grad])
+
+
+def uneven(rank):
+    """Processes with different numbers of inputs."""
+    for initial in (True, False):
+        model = DDP(nn.Linear(1, 1, bias=False))
+        with torch.no_grad():
+            model.module.weight.fill_(1.0)
+        grads = []
+        with model.join(divide_by_initial_world_size=initial):
+            for _ in range(2 + rank):
+                model.zero_grad()
+                model(torch.ones(1, 1)).sum().backward()
+                grads.append(model.module.weight.grad.item())
+        size = dist.get_world_size()
+        if rank == size - 1:
+            active = [size, size] + list(range(size - 1, 0, -1))
+            want = [a / size if initial else 1.0 for a in active]
+            assert all(abs(a - b) < 1e-6 for a, b in zip(grads, want, strict=True)), grads
+        assert same_everywhere([model.module.weight])

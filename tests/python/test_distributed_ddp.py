@@ -1,0 +1,22 @@
+"""DistributedDataParallel over real processes."""
+
+import pytest
+
+from rushlight import distributed as dist
+
+from . import distributed_ddp_workers as workers
+from .distributed_workers import run
+
+pytestmark = [
+    pytest.mark.skipif(not dist.is_gloo_available(), reason="built without Gloo"),
+    pytest.mark.timeout(120),
+]
+
+
+@pytest.mark.parametrize("case", ["equals_one_process", "unused", "hooks"])
+def test_two_processes(case, tmp_path):
+    run(getattr(workers, case), 2, tmp_path)
+
+
+def test_uneven_inputs(tmp_path):
+    run(workers.uneven, 3, tmp_path)
