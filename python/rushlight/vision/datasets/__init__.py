@@ -49,4 +49,5 @@ from .stereo import (
 )
 from .streets import Cityscapes, Kitti, SBDataset
 from .trees import Caltech101, ImageNet, INaturalist, Places365
+from .videos import HMDB51, UCF101, Kinetics
 from .vision import StandardTransform, VisionDataset

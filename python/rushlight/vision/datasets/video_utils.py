@@ -1,0 +1,258 @@
+"""Videos as clips of so many frames, decoded by PyAV, which is wanted when a video is opened."""
+
+import bisect
+import math
+import warnings
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import rushlight as torch
+from rushlight import Tensor
+from rushlight.utils.data import DataLoader, Dataset
+
+
+def _opened(path: str | Path) -> Any:
+    try:
+        import av  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise RuntimeError(
+            "PyAV is not installed, and is necessary to read videos: please run pip install av"
+        ) from None
+    try:
+        return av.open(str(path), metadata_errors="ignore")
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:  # what FFmpeg says of a file
+        raise RuntimeError(f"{path} is damaged or no video: {error}") from error
+
+
+def read_timestamps(path: str | Path) -> tuple[list[int], float]:
+    """When the frames of a video are shown, in its own units, and how many a second has."""
+    with _opened(path) as video:
+        if not video.streams.video:
+            return [], 0.0
+        stream = video.streams.video[0]
+        times = sorted(p.pts for p in video.demux(stream) if p.pts is not None)
+        return times, float(stream.average_rate or 0)
+
+
+def read_frames(path: str | Path, start: int, end: int) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    """Frames (T, H, W, 3), uint8, shown from `start` to `end`; sound (channels, samples) of that
+    time; and the rates of both.
+    """
+    info: dict[str, Any] = {}
+    frames: list[np.ndarray] = []
+    with _opened(path) as video:
+        stream = video.streams.video[0]
+        info["video_fps"] = float(stream.average_rate or 0)
+        # A key frame before, and some more: decoders hold frames back.
+        video.seek(max(start - 1, 0), any_frame=False, backward=True, stream=stream)
+        for frame in video.decode(stream):
+            if frame.pts is None or frame.pts < start:
+                continue
+            if frame.pts > end:
+                break
+            frames.append(frame.to_ndarray(format="rgb24"))
+        unit = stream.time_base
+    pixels = np.stack(frames) if frames else np.zeros((0, 1, 1, 3), np.uint8)
+    sound, rate = _sound(path, start * unit, end * unit)
+    if rate:
+        info["audio_fps"] = rate
+    return torch.from_numpy(pixels), sound, info
+
+
+def _sound(path: str | Path, start: Fraction, end: Fraction) -> tuple[Tensor, int]:
+    """Samples between two times in seconds, and how many there are in a second."""
+    parts: list[np.ndarray] = []
+    with _opened(path) as video:
+        if not video.streams.audio:
+            return torch.zeros(0, 0), 0
+        stream = video.streams.audio[0]
+        rate = int(stream.rate)
+        video.seek(max(int(start / stream.time_base) - 1, 0), backward=True, stream=stream)
+        for frame in video.decode(stream):
+            at = frame.pts * frame.time_base
+            if at > end:
+                break
+            if at + Fraction(frame.samples, rate) > start:
+                values = frame.to_ndarray()
+                first = max(0, round((start - at) * rate))
+                last = min(frame.samples, max(0, math.ceil((end - at) * rate) + 1))
+                planes = values if frame.format.is_planar else values.reshape(frame.samples, -1).T
+                parts.append(planes[:, first:last].astype(np.float32))
+    return torch.from_numpy(np.concatenate(parts, 1)) if parts else torch.zeros(0, 0), rate
+
+
+def unfold(tensor: Tensor, size: int, step: int, dilation: int = 1) -> Tensor:
+    """Windows (count, size) of a sequence (N), every `step`, of items that lie `dilation` apart."""
+    if tensor.dim() != 1:
+        raise ValueError(f"tensor should have 1 dimension instead of {tensor.dim()}")
+    count = max((len(tensor) - dilation * (size - 1) - 1) // step + 1, 0)
+    places = torch.arange(count)[:, None] * step + torch.arange(size) * dilation
+    return tensor[places]
+
+
+class _Timestamps(Dataset):
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> tuple[list[int], float]:
+        return read_timestamps(self.paths[index])
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
+
+
+class VideoClips:
+    """Clips of clip_length_in_frames frames, every frames_between_clips frames, of many videos.
+
+    frame_rate: frames are left out or repeated so that there are as many in a second. Videos are
+    read once for their times, by num_workers processes, unless `metadata` of such an object is
+    given. output_format: "THWC" or "TCHW".
+    """
+
+    def __init__(
+        self,
+        video_paths: list[str],
+        clip_length_in_frames: int = 16,
+        frames_between_clips: int = 1,
+        frame_rate: float | None = None,
+        _precomputed_metadata: dict[str, Any] | None = None,
+        num_workers: int = 0,
+        _video_width: int = 0,
+        _video_height: int = 0,
+        _video_min_dimension: int = 0,
+        _video_max_dimension: int = 0,
+        _audio_samples: int = 0,
+        _audio_channels: int = 0,
+        output_format: str = "THWC",
+    ) -> None:
+        self.video_paths, self.num_workers = list(video_paths), num_workers
+        self.output_format = output_format.upper()
+        if self.output_format not in ("THWC", "TCHW"):
+            raise ValueError(
+                f"output_format should be either 'THWC' or 'TCHW', got {output_format}."
+            )
+        if _precomputed_metadata is None:
+            times = self._read_times()
+            self.video_pts = [torch.tensor(pts, dtype=torch.int64) for pts, _ in times]
+            self.video_fps = [fps for _, fps in times]
+        else:
+            known = _precomputed_metadata
+            if list(known["video_paths"]) != self.video_paths:
+                raise ValueError("the metadata are those of other videos")
+            self.video_pts, self.video_fps = list(known["video_pts"]), list(known["video_fps"])
+        self.compute_clips(clip_length_in_frames, frames_between_clips, frame_rate)
+
+    def _read_times(self) -> list[tuple[list[int], float]]:
+        each = DataLoader(
+            _Timestamps(self.video_paths),
+            batch_size=16,
+            num_workers=self.num_workers,
+            collate_fn=_as_it_is,
+        )
+        return [times for batch in each for times in batch]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What was read of the videos: paths, times and rates."""
+        return {
+            "video_paths": self.video_paths,
+            "video_pts": self.video_pts,
+            "video_fps": self.video_fps,
+        }
+
+    def subset(self, indices: list[int]) -> "VideoClips":
+        """Clips of some of the videos."""
+        chosen = {key: [values[i] for i in indices] for key, values in self.metadata.items()}
+        return type(self)(
+            chosen["video_paths"],
+            self.num_frames,
+            self.step,
+            self.frame_rate,
+            _precomputed_metadata=chosen,
+            num_workers=self.num_workers,
+            output_format=self.output_format,
+        )
+
+    @staticmethod
+    def compute_clips_for_video(
+        video_pts: Tensor, num_frames: int, step: int, fps: float, frame_rate: float | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Times (clips, num_frames) of the frames of clips, and which frames of all read between
+        the first and the last one of a clip these are.
+        """
+        wanted = fps if frame_rate is None else frame_rate
+        total = math.floor(len(video_pts) * wanted / fps) if fps else 0
+        places = VideoClips._resample_video_idx(total, fps or 1.0, wanted or 1.0)
+        clips = unfold(video_pts[places], num_frames, step)
+        if not len(clips):
+            warnings.warn(
+                f"There aren't enough frames in the current video to get a clip of {num_frames} "
+                "frames every "
+                f"{step}: it is left out. You might want to adapt clip length and frame rate.",
+                stacklevel=3,
+            )
+        within = unfold(places, num_frames, step)
+        return clips, within - within[:, :1]
+
+    @staticmethod
+    def _resample_video_idx(num_frames: int, original_fps: float, new_fps: float) -> Tensor:
+        """Which frames are shown when there are new_fps in a second."""
+        step = original_fps / new_fps
+        return (torch.arange(num_frames, dtype=torch.float64) * step).floor().to(torch.int64)
+
+    def compute_clips(self, num_frames: int, step: int, frame_rate: float | None = None) -> None:
+        """Clips of another length, distance and rate."""
+        self.num_frames, self.step, self.frame_rate = num_frames, step, frame_rate
+        self.clips: list[Tensor] = []
+        self.resampling_idxs: list[Tensor] = []
+        for pts, fps in zip(self.video_pts, self.video_fps, strict=True):
+            clips, places = self.compute_clips_for_video(pts, num_frames, step, fps, frame_rate)
+            self.clips.append(clips)
+            self.resampling_idxs.append(places)
+        self.cumulative_sizes = np.cumsum([len(c) for c in self.clips]).tolist()
+
+    def __len__(self) -> int:
+        return self.num_clips()
+
+    def num_videos(self) -> int:
+        return len(self.video_paths)
+
+    def num_clips(self) -> int:
+        return self.cumulative_sizes[-1] if self.cumulative_sizes else 0
+
+    def get_clip_location(self, idx: int) -> tuple[int, int]:
+        """Numbers of a clip's video, and of the clip within it."""
+        video = bisect.bisect_right(self.cumulative_sizes, idx)
+        return video, idx - (self.cumulative_sizes[video - 1] if video else 0)
+
+    def get_clip(self, idx: int) -> tuple[Tensor, Tensor, dict[str, Any], int]:
+        """Frames, sound, rates, and the number of the video; IndexError beyond the last clip."""
+        if idx >= self.num_clips():
+            raise IndexError(f"Index {idx} out of range ({self.num_clips()} number of clips)")
+        number, clip = self.get_clip_location(idx)
+        times, path = self.clips[number][clip], self.video_paths[number]
+        video, audio, info = read_frames(path, int(times[0]), int(times[-1]))
+        places = self.resampling_idxs[number][clip]
+        if len(video) <= int(places.max()):
+            raise RuntimeError(
+                f"{path} is damaged: it has {len(video)} frames where there should be "
+                f"{int(places.max()) + 1}"
+            )
+        video = video[places]
+        if self.frame_rate is not None:
+            info["video_fps"] = self.frame_rate
+        return (
+            video.permute(0, 3, 1, 2) if self.output_format == "TCHW" else video,
+            audio,
+            info,
+            number,
+        )
