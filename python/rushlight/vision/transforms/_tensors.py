@@ -397,10 +397,9 @@ def adjust_sharpness(img: Tensor, factor: float) -> Tensor:
 
     def smooth(batch: Tensor) -> Tensor:
         out = batch.clone()
-        ones = [1.0, 1.0, 1.0]
-        around = _filtered(_filtered(batch, ones, -1), ones, -2)
-        inner = out[..., 1:-1, 1:-1]
-        inner.copy_(around.add_(inner, alpha=4.0).div_(13.0))
+        weights = batch.new_ones(3, 3)
+        weights[1, 1] = 5.0
+        out[..., 1:-1, 1:-1] = _filtered(batch, weights).div_(13.0)
         return out
 
     return _blend(img, _as_batch(img, smooth), factor)
@@ -411,11 +410,11 @@ def autocontrast(img: Tensor) -> Tensor:
     if img.numel() == 0:
         return img
     white = largest(img.dtype)
-    wide = img.to(_compute_dtype(img))
-    low, high = wide.amin((-2, -1), keepdim=True), wide.amax((-2, -1), keepdim=True)
+    dtype = _compute_dtype(img)
+    low, high = (edge((-2, -1), keepdim=True).to(dtype) for edge in (img.amin, img.amax))
     flat = low == high
     scale = rushlight.where(flat, 1.0, white / (high - low))
-    return ((wide - rushlight.where(flat, 0.0, low)) * scale).clamp(0, white).to(img.dtype)
+    return ((img - rushlight.where(flat, 0.0, low)) * scale).clamp_(0, white).to(img.dtype)
 
 
 def _equalized(channel: Tensor) -> Tensor:
@@ -460,13 +459,11 @@ def convert_image_dtype(img: Tensor, dtype: Any) -> Tensor:
     return img.to(dtype) * ((wanted + 1) // (have + 1))
 
 
-def _filtered(img: Tensor, weights: Sequence[float], axis: int) -> Tensor:
-    """Weighted sums of numbers beside each other along an axis."""
-    n = img.shape[axis] - len(weights) + 1
-    out = img.narrow(axis, 0, n).mul(weights[0])
-    for i, weight in enumerate(weights[1:], 1):
-        out.add_(img.narrow(axis, i, n), alpha=weight)
-    return out
+def _filtered(img: Tensor, weights: Tensor) -> Tensor:
+    """Each channel of (N, C, H, W) convolved with the same weights, (height, width)."""
+    planes = img.reshape(-1, 1, *img.shape[-2:])
+    out = F.conv2d(planes, weights.view(1, 1, *weights.shape))
+    return out.view(*img.shape[:-2], *out.shape[-2:])
 
 
 def _gaussian(n: int, sigma: float, dtype: Any, device: Any) -> Tensor:
@@ -481,8 +478,9 @@ def gaussian_blur(img: Tensor, kernel_size: Sequence[int], sigma: Sequence[float
 
     def compute(batch: Tensor) -> Tensor:
         out = F.pad(batch, [kx // 2, kx // 2, ky // 2, ky // 2], mode="reflect")
-        for n, deviation, axis in ((kx, sigma[0], -1), (ky, sigma[1], -2)):
-            out = _filtered(out, _gaussian(n, deviation, batch.dtype, batch.device).tolist(), axis)
-        return out
+        across = _gaussian(kx, sigma[0], batch.dtype, batch.device)
+        down = _gaussian(ky, sigma[1], batch.dtype, batch.device)
+        # One direction after the other: kx + ky products a pixel instead of kx * ky.
+        return _filtered(_filtered(out, across.view(1, -1)), down.view(-1, 1))
 
     return _as_batch(img, compute, (_compute_dtype(img),))
