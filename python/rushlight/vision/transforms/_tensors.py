@@ -425,7 +425,7 @@ def _equalized(channel: Tensor) -> Tensor:
         return channel
     table = (counts.cumsum(0) + step // 2) // step
     table = F.pad(table[:-1], [1, 0]).clamp(0, 255).to(rushlight.uint8)
-    return table[channel.long()]
+    return table.gather(0, channel.reshape(-1).long()).view(channel.shape)
 
 
 def equalize(img: Tensor) -> Tensor:
