@@ -212,7 +212,9 @@ if TYPE_CHECKING:
         constants,
         device_mesh,
         distributed_c10d,
+        elastic,
         fsdp,
+        launch,
         nn,
         optim,
         run,
@@ -224,7 +226,7 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         "_composable _functional_collectives _tensor algorithms checkpoint constants "
-        "device_mesh distributed_c10d fsdp nn optim run tensor utils",
+        "device_mesh distributed_c10d elastic fsdp launch nn optim run tensor utils",
         {"device_mesh": "DeviceMesh init_device_mesh"},
     )
 

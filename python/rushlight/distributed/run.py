@@ -1,12 +1,176 @@
-"""Starts several processes of a program: `torchrun`. It refuses."""
+"""Starts a program several times, as `torchrun` does: python -m rushlight.distributed.run."""
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
+import argparse
+import os
+import sys
+import uuid
 
-__all__ = ["get_args_parser", "main", "parse_args", "run"]
+from rushlight.distributed._agent import Agent, Settings
+from rushlight.distributed.elastic.multiprocessing.errors import record
 
-get_args_parser = _refused.function("torch.distributed.run.get_args_parser")
-main = _refused.function("torch.distributed.run.main")
-parse_args = _refused.function("torch.distributed.run.parse_args")
-run = _refused.function("torch.distributed.run.run")
+__all__ = ["config_from_args", "get_args_parser", "main", "parse_args", "run"]
+
+
+class _Env(argparse.Action):
+    """An option whose default PET_NAME in the environment gives."""
+
+    def __init__(self, dest, default=None, required=False, **kwargs):
+        default = os.environ.get(f"PET_{dest.upper()}", default)
+        super().__init__(dest=dest, default=default, required=required, **kwargs)
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        setattr(namespace, self.dest, values)
+
+
+def get_args_parser() -> argparse.ArgumentParser:
+    """The options, each with dashes or underscores."""
+    parser = argparse.ArgumentParser(
+        prog="torchrun", description="Starts a program in several processes.", allow_abbrev=False
+    )
+
+    def option(name, *short, **kwargs):
+        names = [f"--{name}", f"--{name.replace('-', '_')}"]
+        kwargs.setdefault("dest", name.replace("-", "_"))
+        if "action" not in kwargs:
+            kwargs["action"] = _Env
+        parser.add_argument(*short, *dict.fromkeys(names), **kwargs)
+
+    option("nnodes", default="1:1", type=str, help="machines: N, or MIN:MAX")
+    option("nproc-per-node", default="1", type=str, help="processes: N, auto, cpu, or gpu")
+    option("rdzv-backend", default="static", type=str, help="static or c10d")
+    option("rdzv-endpoint", default="", type=str, help="host:port of the launchers' store")
+    option("rdzv-id", default="none", type=str, help="the name of this launch")
+    option("rdzv-conf", default="", type=str, help="KEY=VALUE,...: join_timeout, last_call_timeout")
+    option("standalone", action="store_true", help="one machine, a port that is free")
+    option("max-restarts", default=0, type=int, help="how often to start again after a failure")
+    option("monitor-interval", default=0.1, type=float, help="seconds between looks at processes")
+    option("start-method", default="spawn", choices=["spawn", "fork", "forkserver"], help="unused")
+    option("event-log-handler", default="null", type=str, help="unused")
+    option("role", default="default", type=str, help="what the processes are called")
+    option("module", "-m", action="store_true", help="the program is the name of a module")
+    option("no-python", action="store_true", help="the program is no Python program")
+    option("run-path", action="store_true", help="run it as runpy.run_path does")
+    option("log-dir", default=None, type=str, help="where output is kept")
+    option(
+        "redirects", "-r", default="0", type=str, help="what goes to files (1: stdout, 2: stderr)"
+    )
+    option("tee", "-t", default="0", type=str, help="what goes to files and is shown")
+    option("local-ranks-filter", default="", type=str, help="whose output is shown: 0,1,...")
+    option("node-rank", default=None, type=int, help="this machine's number")
+    option("master-addr", default="127.0.0.1", type=str, help="machine 0")
+    option("master-port", default=29500, type=int, help="a port of machine 0")
+    option("local-addr", default=None, type=str, help="unused")
+    option("logs-specs", default=None, type=str, help="unused")
+    parser.add_argument("training_script", type=str, help="the program")
+    parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+    return parser
+
+
+def parse_args(args=None):
+    """The options of a command line."""
+    return get_args_parser().parse_args(args)
+
+
+def _processes(text: str) -> int:
+    if text.isdigit():
+        return int(text)
+    if text in ("auto", "cpu", "gpu"):
+        import rushlight
+
+        if text != "cpu" and rushlight.cuda.is_available():
+            return rushlight.cuda.device_count()
+        if text == "gpu":
+            raise ValueError("Cuda is not available.")
+        return os.cpu_count() or 1
+    raise ValueError(f"Unsupported nproc_per_node value: {text}")
+
+
+def _streams(text: str, processes: int) -> dict[int, int]:
+    """ "3" for all local ranks, or "0:1,1:2"."""
+    if text.isdigit():
+        return dict.fromkeys(range(processes), int(text))
+    pairs = (part.split(":") for part in text.split(","))
+    return {int(rank): int(value) for rank, value in pairs}
+
+
+def config_from_args(args) -> tuple[Settings, list[str]]:
+    """What is to be started."""
+    low, _, high = str(args.nnodes).partition(":")
+    minimum, maximum = int(low), int(high or low)
+    if not 0 < minimum <= maximum:
+        raise ValueError(f"nnodes must be N or MIN:MAX, not {args.nnodes}")
+    processes = _processes(str(args.nproc_per_node))
+    if args.no_python:
+        if args.module:
+            raise ValueError(
+                "Don't use both the '--no-python' flag and the '--module' flag at the same time."
+            )
+        command = [args.training_script]
+    else:
+        command = [sys.executable, "-u", *(["-m"] if args.module else []), args.training_script]
+        if args.run_path:
+            command = [
+                sys.executable,
+                "-u",
+                "-c",
+                "import runpy, sys; sys.argv = sys.argv[1:]; "
+                "runpy.run_path(sys.argv[0], run_name='__main__')",
+                args.training_script,
+            ]
+    command += list(args.training_script_args)
+    conf = dict(part.split("=", 1) for part in (args.rdzv_conf or "").split(",") if part)
+    settings = Settings(
+        command,
+        processes,
+        minimum,
+        maximum,
+        run_id=args.rdzv_id,
+        role=args.role,
+        max_restarts=args.max_restarts,
+        interval=args.monitor_interval,
+        log_dir=args.log_dir,
+        redirects=_streams(str(args.redirects), processes),
+        tee=_streams(str(args.tee), processes),
+        name=args.training_script,
+    )
+    if (any(settings.redirects.values()) or any(settings.tee.values())) and not args.log_dir:
+        settings.log_dir = os.path.join(os.environ.get("TMPDIR", "/tmp"), "torchelastic_logs")
+    if args.local_ranks_filter:
+        settings.shown = {int(rank) for rank in args.local_ranks_filter.split(",")}
+    settings.join_timeout = float(conf.get("join_timeout", conf.get("timeout", 600)))
+    settings.last_call = float(conf.get("last_call_timeout", 30))
+    endpoint_host, _, endpoint_port = args.rdzv_endpoint.rpartition(":")
+    if args.standalone or (maximum == 1 and not args.rdzv_endpoint and args.node_rank is None):
+        settings.host, settings.hosts_store = "localhost", True
+        settings.run_id = uuid.uuid4().hex if args.rdzv_id == "none" else args.rdzv_id
+        if not args.standalone and args.master_port != 29500:
+            settings.host, settings.port = args.master_addr, args.master_port
+    elif args.rdzv_backend == "static":
+        settings.node_rank = args.node_rank or 0
+        settings.host = endpoint_host or args.master_addr
+        settings.port = int(endpoint_port or args.master_port)
+        settings.hosts_store = settings.node_rank == 0
+    elif args.rdzv_backend == "c10d":
+        settings.host = endpoint_host or args.rdzv_endpoint or "localhost"
+        settings.port = int(endpoint_port) if endpoint_host else 29400
+    else:
+        raise ValueError(f"rdzv_backend {args.rdzv_backend} is not one of: static, c10d")
+    return settings, command
+
+
+def run(args) -> None:
+    """Start what options say, and wait for its end."""
+    settings, _ = config_from_args(args)
+    Agent(settings).run()
+
+
+@record
+def main(args=None) -> None:
+    """The program `torchrun`."""
+    run(parse_args(args))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,309 @@
+"""What the launcher does on one machine: finds the others, starts processes, watches them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from rushlight import _C
+from rushlight.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+
+__all__ = ["Agent", "Settings"]
+
+_types: Any = _C._load_distributed()
+_PR_SET_PDEATHSIG = 1
+_END_SECONDS = 10  # between asking a process to end and making it
+
+
+@dataclass
+class Settings:
+    """What is to be started, and how often again."""
+
+    command: list[str]
+    processes: int = 1
+    min_nodes: int = 1
+    max_nodes: int = 1
+    node_rank: int | None = None  # None: in the order of arrival
+    run_id: str = "none"
+    role: str = "default"
+    host: str = "127.0.0.1"
+    port: int = 0
+    hosts_store: bool | None = None  # None: whoever can
+    max_restarts: int = 0
+    interval: float = 0.1
+    last_call: float = 30.0
+    join_timeout: float = 600.0
+    log_dir: str | None = None
+    redirects: dict[int, int] = field(default_factory=dict)  # by local rank: 1 stdout, 2 stderr
+    tee: dict[int, int] = field(default_factory=dict)
+    shown: set[int] | None = None  # local ranks whose output is shown
+    name: str = "program"
+
+
+class _Restart(Exception):
+    """Another machine's processes start again."""
+
+
+class Agent:
+    """One machine's part of a launch."""
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.processes: list[subprocess.Popen] = []
+        self.threads: list[threading.Thread] = []
+        self.folder = Path(tempfile.mkdtemp(prefix="torchelastic_"))
+        self.logs: Path | None = None
+        if settings.log_dir is not None:
+            os.makedirs(settings.log_dir, exist_ok=True)
+            self.logs = Path(tempfile.mkdtemp(prefix=f"{settings.run_id}_", dir=settings.log_dir))
+        self._libc = ctypes.CDLL(None)
+
+    def run(self) -> None:
+        """Until all processes have ended well; ChildFailedError where they have not."""
+        before = {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                before[number] = signal.signal(number, self._ended_by_signal)
+        try:
+            store = self._store()
+            restarts = 0
+            attempt = 0
+            while True:
+                nodes, own = self._meet(store, attempt)
+                try:
+                    self._start(store, attempt, nodes, own)
+                    failures = self._watch(store, attempt)
+                except _Restart:
+                    self._end_all()
+                    attempt += 1
+                    continue
+                if not failures:
+                    self._leave(store, attempt, len(nodes))
+                    return
+                self._end_all()
+                if restarts >= self.settings.max_restarts:
+                    self._key(store, "failed").set("yes", "")
+                    raise ChildFailedError(self.settings.name, failures)
+                restarts += 1
+                self._key(store, attempt).set("restart", "")
+                attempt += 1
+        finally:
+            self._end_all()
+            shutil.rmtree(self.folder, ignore_errors=True)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _ended_by_signal(self, number, _frame):
+        self._end_all(number)
+        raise SystemExit(128 + number)
+
+    # ---- finding each other ----
+
+    def _store(self):
+        s = self.settings
+        timeout = timedelta(seconds=s.join_timeout)
+        if s.hosts_store is not False:
+            try:
+                store = _types.TCPStore(s.host, s.port, None, True, timeout)
+                s.port = store.port
+                return store
+            except _types.DistNetworkError:
+                if s.hosts_store:
+                    raise
+        return _types.TCPStore(s.host, s.port, None, False, timeout)
+
+    def _key(self, store, part):
+        return _types.PrefixStore(f"launch/{self.settings.run_id}/{part}", store)
+
+    def _meet(self, store, attempt):
+        """(How many processes each machine has, this machine's number)."""
+        s = self.settings
+        place = self._key(store, attempt)
+        number = place.add("joined", 1) - 1
+        own = number if s.node_rank is None else s.node_rank
+        place.set(f"node/{own}", json.dumps(s.processes))
+        if number + 1 >= s.max_nodes:
+            place.compare_set("closed", "", str(s.max_nodes))
+        elif number == 0:
+            self._wait_for_others(place)
+        place.wait(["closed"], timedelta(seconds=s.join_timeout))
+        count = int(place.get("closed"))
+        if own >= count:
+            raise RuntimeError(f"the launch {s.run_id} has begun with {count} machines")
+        nodes = [json.loads(place.get(f"node/{i}")) for i in range(count)]
+        return nodes, own
+
+    def _wait_for_others(self, place):
+        s = self.settings
+        end = time.monotonic() + s.join_timeout
+        last_call = None
+        while True:
+            here = place.add("joined", 0)
+            now = time.monotonic()
+            if here >= s.max_nodes:
+                return
+            if here >= s.min_nodes:
+                last_call = last_call or now + s.last_call
+                if now >= last_call:
+                    place.compare_set("closed", "", str(here))
+                    return
+            if now >= end:
+                raise TimeoutError(f"{here} of {s.min_nodes} machines came")
+            time.sleep(0.05)
+
+    def _leave(self, store, attempt, nodes):
+        """The store stays until all have ended: it is in one of the launchers."""
+        place = self._key(store, attempt)
+        place.add("left", 1)
+        if nodes == 1:
+            return
+        end = time.monotonic() + 300
+        # Another machine's failure, or the end of the store with its launcher, ends the waiting.
+        with contextlib.suppress(RuntimeError):
+            while place.add("left", 0) < nodes and time.monotonic() < end:
+                if self._key(store, "failed").check(["yes"]):
+                    return
+                time.sleep(0.1)
+
+    # ---- processes ----
+
+    def _environment(self, attempt, nodes, own, local):
+        s = self.settings
+        rank = sum(nodes[:own]) + local
+        values = {
+            "LOCAL_RANK": local,
+            "RANK": rank,
+            "GROUP_RANK": own,
+            "ROLE_RANK": rank,
+            "ROLE_NAME": s.role,
+            "LOCAL_WORLD_SIZE": s.processes,
+            "WORLD_SIZE": sum(nodes),
+            "GROUP_WORLD_SIZE": len(nodes),
+            "ROLE_WORLD_SIZE": sum(nodes),
+            "MASTER_ADDR": s.host,
+            "MASTER_PORT": s.port,
+            "TORCHELASTIC_RESTART_COUNT": attempt,
+            "TORCHELASTIC_MAX_RESTARTS": s.max_restarts,
+            "TORCHELASTIC_RUN_ID": s.run_id,
+            "TORCHELASTIC_USE_AGENT_STORE": "True",
+            "TORCHELASTIC_ERROR_FILE": self._error_file(attempt, local),
+        }
+        if s.processes > 1:
+            values["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
+        return {**os.environ, **{name: str(value) for name, value in values.items()}}
+
+    def _error_file(self, attempt, local):
+        folder = self.logs or self.folder
+        return str(folder / f"attempt_{attempt}" / str(local) / "error.json")
+
+    def _with_this_process(self):
+        # A process does not outlive its launcher.
+        self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    def _start(self, store, attempt, nodes, own):
+        s = self.settings
+        self.attempt = attempt
+        self.first_rank = sum(nodes[:own])
+        self.processes = []
+        for local in range(s.processes):
+            path = Path(self._error_file(attempt, local))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            streams = {
+                name: self._stream(path.parent, local, number, name)
+                for number, name in ((1, "stdout"), (2, "stderr"))
+            }
+            command = [part.replace("${local_rank}", str(local)) for part in s.command]
+            process = subprocess.Popen(
+                command,
+                env=self._environment(attempt, nodes, own, local),
+                stdout=streams["stdout"],
+                stderr=streams["stderr"],
+                preexec_fn=self._with_this_process,
+            )
+            self.processes.append(process)
+            for name, stream in streams.items():
+                if stream == subprocess.PIPE:
+                    self._copy(process, local, name, path.parent / f"{name}.log")
+                elif stream is not None and stream != subprocess.DEVNULL:
+                    stream.close()
+
+    def _stream(self, folder, local, number, name):
+        s = self.settings
+        if s.tee.get(local, 0) & number:
+            return subprocess.PIPE
+        if s.redirects.get(local, 0) & number:
+            return open(folder / f"{name}.log", "wb")  # closed once it is passed on
+        if s.shown is not None and local not in s.shown:
+            return subprocess.DEVNULL
+        return None
+
+    def _copy(self, process, local, name, path):
+        """Show a process's output with its name, and keep it."""
+        source = getattr(process, name)
+        shown = getattr(sys, name)
+        label = f"[{self.settings.role}{local}]:"
+
+        def copy():
+            with open(path, "wb") as log:
+                for line in source:
+                    log.write(line)
+                    log.flush()
+                    shown.write(label + line.decode(errors="replace"))
+                    shown.flush()
+
+        thread = threading.Thread(target=copy, daemon=True)
+        thread.start()
+        self.threads.append(thread)
+
+    def _watch(self, store, attempt):
+        """The failures of this machine's processes, once one has failed or all have ended."""
+        place, failed = self._key(store, attempt), self._key(store, "failed")
+        alone = self.settings.max_nodes == 1
+        looked = time.monotonic()
+        while True:
+            codes = [p.poll() for p in self.processes]
+            if any(code not in (None, 0) for code in codes):
+                time.sleep(0.05)  # others that failed by it may have written why
+                return {
+                    self.first_rank + local: ProcessFailure(
+                        local, p.pid, p.returncode, self._error_file(attempt, local)
+                    )
+                    for local, p in enumerate(self.processes)
+                    if p.poll() not in (None, 0)
+                }
+            if all(code == 0 for code in codes):
+                for thread in self.threads:
+                    thread.join(5)
+                return {}
+            if not alone and time.monotonic() - looked > 1:
+                looked = time.monotonic()
+                if place.check(["restart"]):
+                    raise _Restart
+                if failed.check(["yes"]):
+                    raise RuntimeError("processes of another machine failed")
+            time.sleep(self.settings.interval)
+
+    def _end_all(self, number=signal.SIGTERM):
+        alive = [p for p in self.processes if p.poll() is None]
+        for p in alive:
+            p.send_signal(number)
+        end = time.monotonic() + _END_SECONDS
+        for p in alive:
+            try:
+                p.wait(max(end - time.monotonic(), 0))
+            except subprocess.TimeoutExpired:
+                p.kill()
+                p.wait()

@@ -1,0 +1,158 @@
+"""Errors of launched processes: `record` writes them to a file that the launcher reads."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import time
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["ChildFailedError", "ErrorHandler", "ProcessFailure", "get_error_handler", "record"]
+
+_FILE = "TORCHELASTIC_ERROR_FILE"
+
+
+class ErrorHandler:
+    """Writes the error of this process to the file that the launcher has named."""
+
+    def initialize(self) -> None:
+        """Nothing is to be prepared."""
+
+    def record_exception(self, error: BaseException) -> None:
+        """Write an exception with its traceback."""
+        path = os.environ.get(_FILE)
+        if not path:
+            return
+        content = {
+            "message": {
+                "message": f"{type(error).__name__}: {error}",
+                "extraInfo": {
+                    "py_callstack": "".join(
+                        traceback.format_exception(type(error), error, error.__traceback__)
+                    ),
+                    "timestamp": str(int(time.time())),
+                },
+            }
+        }
+        with open(path, "w") as file:
+            json.dump(content, file)
+
+
+def get_error_handler() -> ErrorHandler:
+    """What writes errors."""
+    return ErrorHandler()
+
+
+def record(fn=None, error_handler: ErrorHandler | None = None):
+    """Let the launcher show the traceback of an error that leaves `fn`."""
+    if fn is None:
+        return functools.partial(record, error_handler=error_handler)
+    handler = error_handler or get_error_handler()
+
+    @functools.wraps(fn)
+    def recorded(*args, **kwargs):
+        handler.initialize()
+        try:
+            return fn(*args, **kwargs)
+        except SystemExit as end:
+            if end.code:
+                handler.record_exception(end)
+            raise
+        except ChildFailedError as error:
+            _, failure = error.get_first_failure()
+            if failure.error_file_data is not None and os.environ.get(_FILE):
+                with open(os.environ[_FILE], "w") as file:
+                    json.dump(failure.error_file_data, file)
+            raise
+        except Exception as error:
+            handler.record_exception(error)
+            raise
+
+    return recorded
+
+
+@dataclass
+class ProcessFailure:
+    """How a process ended that did not end well."""
+
+    local_rank: int
+    pid: int
+    exitcode: int
+    error_file: str = ""
+    error_file_data: Any = field(init=False, default=None)
+    message: str = field(init=False, default="")
+    timestamp: int = field(init=False, default=0)
+
+    def __post_init__(self):
+        self.timestamp = int(time.time())
+        try:
+            with open(self.error_file) as file:
+                self.error_file_data = json.load(file)
+        except (OSError, ValueError):
+            if self.exitcode < 0:
+                self.message = (
+                    f"Signal {-self.exitcode} ({self.signal_name()}) received by PID {self.pid}"
+                )
+            else:
+                self.message = (
+                    "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
+                )
+            return
+        message = self.error_file_data["message"]
+        if isinstance(message, dict):
+            self.timestamp = int(message["extraInfo"]["timestamp"])
+            self.message = message["extraInfo"]["py_callstack"]
+        else:
+            self.message = message
+
+    def signal_name(self) -> str:
+        """The signal that ended it."""
+        if self.exitcode >= 0:
+            return "<N/A>"
+        try:
+            return signal.Signals(-self.exitcode).name
+        except ValueError:
+            return "<Invalid Signal>"
+
+
+class ChildFailedError(Exception):
+    """Launched processes failed: the first of them, and the others."""
+
+    def __init__(self, name: str, failures: dict[int, ProcessFailure]):
+        if not failures:
+            raise ValueError("a ChildFailedError without a failure")
+        self.name = name
+        self.failures = failures
+        super().__init__(self.format_msg())
+
+    def get_first_failure(self):
+        """(rank, failure) of the one that failed first."""
+        rank = min(self.failures, key=lambda r: self.failures[r].timestamp)
+        return rank, self.failures[rank]
+
+    def format_msg(self) -> str:
+        """What is printed."""
+        first, _ = self.get_first_failure()
+        line = "=" * 60
+        parts = [line, f"{self.name} FAILED", "-" * 60, "Failures:"]
+        others = [self._show(r, f) for r, f in self.failures.items() if r != first]
+        parts += others or ["  <NO_OTHER_FAILURES>"]
+        parts += ["-" * 60, "Root Cause (first observed failure):"]
+        parts += [self._show(first, self.failures[first]), line]
+        return "\n".join(parts)
+
+    @staticmethod
+    def _show(rank, failure):
+        when = time.strftime("%Y-%m-%d_%H:%M:%S", time.localtime(failure.timestamp))
+        message = failure.message.rstrip().replace("\n", "\n    ")
+        return (
+            f"  time      : {when}\n"
+            f"  rank      : {rank} (local_rank: {failure.local_rank})\n"
+            f"  exitcode  : {failure.exitcode} (pid: {failure.pid})\n"
+            f"  error_file: {failure.error_file or '<N/A>'}\n"
+            f"  traceback : {message}"
+        )
