@@ -17,8 +17,8 @@ __all__ = ["WARN_FOR_UNFUSED_KERNELS", "SDPAParams", "SDPBackend", "sdpa_kernel"
 WARN_FOR_UNFUSED_KERNELS = False
 
 
-class SDPBackend(enum.IntEnum):
-    """Kernels by the names of other devices' libraries."""
+class SDPBackend(enum.Enum):
+    """Kernels by the names of other devices' libraries: no numbers, though `int` gives one."""
 
     ERROR = -1
     MATH = 0
@@ -26,6 +26,14 @@ class SDPBackend(enum.IntEnum):
     EFFICIENT_ATTENTION = 2
     CUDNN_ATTENTION = 3
     OVERRIDEABLE = 4
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+    def __str__(self) -> str:
+        return f"SDPBackend.{self.name}"
 
 
 class SDPAParams:
@@ -63,6 +71,6 @@ def sdpa_kernel(backends, set_priority: bool = False):
 
 
 if TYPE_CHECKING:
-    from . import flex_attention  # noqa: F401
+    from . import bias, flex_attention  # noqa: F401
 else:
-    __getattr__, __dir__ = lazy(__name__, "flex_attention")
+    __getattr__, __dir__ = lazy(__name__, "bias flex_attention")

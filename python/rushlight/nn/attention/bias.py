@@ -1,0 +1,92 @@
+"""Causal masks that say which corner they start from, as `attn_mask` of attention."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+
+import rushlight
+from rushlight import _C
+from rushlight.nn.functional import scaled_dot_product_attention
+
+__all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
+
+
+class CausalVariant(enum.IntEnum):
+    """Where the diagonal of a mask that is not square lies."""
+
+    UPPER_LEFT = 1
+    LOWER_RIGHT = 2
+
+
+class CausalBias(rushlight.Tensor):
+    """A causal mask of `seq_len_q` rows and `seq_len_kv` columns, which is made where it is needed.
+
+    Args:
+        variant: the corner that the mask's diagonal goes through.
+        seq_len_q: the number of queries.
+        seq_len_kv: the number of keys.
+    """
+
+    variant: CausalVariant
+    seq_len_q: int
+    seq_len_kv: int
+
+    @staticmethod
+    def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int):
+        assert isinstance(variant, CausalVariant), (
+            f"variant must be a CausalVariant, got {type(variant).__name__}"
+        )
+        place = rushlight.zeros(()).expand(seq_len_q, seq_len_kv)  # one element is its memory
+        return rushlight.Tensor._make_subclass(cls, place)
+
+    def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> None:
+        self.variant, self.seq_len_q, self.seq_len_kv = variant, seq_len_q, seq_len_kv
+        if variant is CausalVariant.LOWER_RIGHT and seq_len_q > seq_len_kv:
+            warnings.warn(
+                "A lower right causal mask leaves queries without keys, whose results are NaN, "
+                "where seq_len_q > seq_len_kv.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _materialize(self, device=None) -> rushlight.Tensor:
+        """The mask as a tensor of bools."""
+        lower = self.variant is CausalVariant.LOWER_RIGHT
+        ones = rushlight.ones(self.seq_len_q, self.seq_len_kv, device=device, dtype=rushlight.bool)
+        return ones.tril(self.seq_len_kv - self.seq_len_q if lower else 0)
+
+    def __repr__(self, *, tensor_contents=None) -> str:
+        return repr(self._materialize())
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is not scaled_dot_product_attention:
+            return super().__torch_function__(func, types, args, kwargs)
+        return cls._attend(*args, **(kwargs or {}))
+
+    @staticmethod
+    def _attend(query, key, value, attn_mask, dropout_p=0.0, is_causal=False, **keywords):
+        if is_causal:
+            raise ValueError("CausalBias should not be used with causal=True")
+        square = attn_mask.seq_len_q == attn_mask.seq_len_kv
+        plain = square or attn_mask.variant is CausalVariant.UPPER_LEFT
+        # The kernel's own causal order is that of the upper left corner.
+        fits = (query.size(-2), key.size(-2)) == (attn_mask.seq_len_q, attn_mask.seq_len_kv)
+        with _C.DisableTorchFunctionSubclass():
+            mask = None if plain and fits else attn_mask._materialize(query.device)
+            return scaled_dot_product_attention(
+                query, key, value, mask, dropout_p, mask is None, **keywords
+            )
+
+
+def causal_upper_left(*size) -> CausalBias:
+    """The mask (queries, keys) whose diagonal starts in the upper left corner."""
+    assert len(size) == 2, "causal_upper_left only supports 2D tensors"
+    return CausalBias(CausalVariant.UPPER_LEFT, *size)
+
+
+def causal_lower_right(*size) -> CausalBias:
+    """The mask (queries, keys) whose diagonal ends in the lower right corner."""
+    assert len(size) == 2, "causal_lower_right only supports 2D tensors"
+    return CausalBias(CausalVariant.LOWER_RIGHT, *size)
