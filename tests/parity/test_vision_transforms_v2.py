@@ -434,3 +434,42 @@ def test_bytes_are_resized_to_the_same_pixels(mode, antialias):
             for module, _, package in BOTH
         )
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+ODD = {
+    "resize": lambda f, x: f.resize(x, [3, 4]),
+    "resize to nothing": lambda f, x: f.resize(x, [0, 4]),
+    "resize to less": lambda f, x: f.resize(x, [-3, 4]),
+    "resize to terabytes": lambda f, x: f.resize(x, [2**40, 2**20]),
+    "pad to terabytes": lambda f, x: f.pad(x, 2**40),
+    "pad mirrored": lambda f, x: f.pad(x, 3, padding_mode="reflect"),
+    "cut": lambda f, x: f.pad(x, -1),
+    "crop": lambda f, x: f.crop(x, -3, -2, 4, 4),
+    "rotate": lambda f, x: f.rotate(x, 30.0, fill=1),
+    "blur": lambda f, x: f.gaussian_blur(x, 3),
+    "hue": lambda f, x: f.adjust_hue(x, 0.2),
+    "sharpness": lambda f, x: f.adjust_sharpness(x, 1.2),
+    "autocontrast": lambda f, x: f.autocontrast(x),
+    "equalize": lambda f, x: f.equalize(x),
+    "grey": lambda f, x: f.rgb_to_grayscale(x),
+    "gamma": lambda f, x: f.adjust_gamma(x, 1.2),
+    "normalize": lambda f, x: f.normalize(x, [0.1], [0.2]),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize(
+    "shape", [(3, 0, 5), (0, 3, 4, 5), (3, 1, 1), (5, 6, 7), (1, 1, 1, 3, 4, 5)]
+)
+def test_odd_images(name, shape):
+    """Empty ones, with too many channels, of one pixel; sizes that no memory holds."""
+    results = [
+        outcome(lambda: ODD[name](package.functional, module.ones(*shape)))  # noqa: B023
+        for module, _, package in BOTH
+    ]
+    (expected, raised), (found, ours) = results
+    assert raised is ours
+    if raised is None:
+        assert tuple(expected.shape) == tuple(found.shape)
+        if expected.numel() in range(1, 10**6):
+            compare(expected, found)

@@ -118,3 +118,24 @@ def test_classes_stay_and_others_are_refused(tmp_path):
     for other in (datasets.FakeData(2), [1, 2]):
         with pytest.raises(TypeError, match="wrapper"):
             wrap(other)
+
+
+def test_videos_are_videos():
+    """Clips of frames (T, C, H, W) become Videos; those with channels last are refused."""
+
+    class Clips(datasets.HMDB51):
+        def __init__(self, output_format):
+            self.transform = self.target_transform = self.transforms = None
+            self.video_clips = type("", (), {"output_format": output_format})()
+
+        def __len__(self):
+            return 1
+
+        def __getitem__(self, index):
+            return torch.zeros(4, 3, 6, 8, dtype=torch.uint8), torch.zeros(1, 0), 5
+
+    video, audio, label = wrap(Clips("TCHW"))[0]
+    assert type(video) is tv_tensors.Video and type(audio) is torch.Tensor and label == 5
+    assert v2.Resize(3)(video).shape == (4, 3, 3, 4)
+    with pytest.raises(RuntimeError, match="TCHW"):
+        wrap(Clips("THWC"))

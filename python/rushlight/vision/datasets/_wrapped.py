@@ -10,7 +10,7 @@ from typing import Any
 
 import rushlight
 from rushlight.vision.transforms.v2.functional import convert_bounding_box_format
-from rushlight.vision.tv_tensors import BoundingBoxes, Mask
+from rushlight.vision.tv_tensors import BoundingBoxes, Mask, Video
 
 from .cifar import CIFAR10
 from .classes import Imagenette
@@ -21,6 +21,7 @@ from .mnist import MNIST
 from .scenes import CocoCaptions, CocoDetection, VOCDetection, VOCSegmentation
 from .streets import Cityscapes, Kitti, SBDataset
 from .trees import Caltech101
+from .videos import HMDB51, UCF101, Kinetics
 from .vision import VisionDataset
 
 _Wrapper = Callable[[int, Any], Any]  # of an item's number and the item
@@ -254,6 +255,16 @@ def _wider_face(dataset: Any, keys: Any) -> _Wrapper:
     return wrap
 
 
+def _videos(dataset: Any, keys: Any) -> _Wrapper:
+    if dataset.video_clips.output_format == "THWC":
+        raise RuntimeError(
+            f"{type(dataset).__name__} with `output_format='THWC'` is not supported by this "
+            "wrapper, since it is not compatible with the transformations. Please use "
+            "`output_format='TCHW'` instead."
+        )
+    return lambda number, item: (Video(item[0]), *item[1:])
+
+
 _WRAPPERS: dict[type, Callable[[Any, Any], _Wrapper]] = {
     Caltech256: _same,
     CIFAR10: _same,
@@ -272,6 +283,9 @@ _WRAPPERS: dict[type, Callable[[Any, Any], _Wrapper]] = {
     OxfordIIITPet: _pets,
     Cityscapes: _cityscapes,
     WIDERFace: _wider_face,
+    HMDB51: _videos,
+    Kinetics: _videos,
+    UCF101: _videos,
 }
 _KEYED = (CocoDetection, VOCDetection, Kitti, WIDERFace)  # those with dicts as targets
 

@@ -193,6 +193,9 @@ def _sample(img: Tensor, grid: Tensor, interpolation: InterpolationMode, fill: A
     # Outside the nearest pixel is 0 as it is.
     seen = fill is None or (nearest and not any(values))
 
+    if img.numel() == 0:
+        return img.reshape((*img.shape[:-2], *grid.shape[1:3]))
+
     def compute(batch: Tensor) -> Tensor:
         if not seen:  # which part of each pixel comes from the image
             n, _, h, w = batch.shape
@@ -429,6 +432,7 @@ def _equalized(channel: Tensor) -> Tensor:
 
 
 def equalize(img: Tensor) -> Tensor:
+    check(img)
     if img.numel() == 0:
         return img
     planes = convert_image_dtype(img, rushlight.uint8).reshape(-1, *img.shape[-2:])
@@ -474,6 +478,8 @@ def _gaussian(n: int, sigma: float, dtype: Any, device: Any) -> Tensor:
 
 def gaussian_blur(img: Tensor, kernel_size: Sequence[int], sigma: Sequence[float]) -> Tensor:
     check(img)
+    if img.numel() == 0:
+        return img
     kx, ky = kernel_size
 
     def compute(batch: Tensor) -> Tensor:

@@ -34,7 +34,9 @@ to_grayscale = rgb_to_grayscale
 
 @kernel(rgb_to_grayscale, *_STILLS)
 def rgb_to_grayscale_image(image: Any, num_output_channels: int = 1) -> Any:
-    """Of an image."""
+    """Of an image; ValueError unless it has one channel or three."""
+    if isinstance(image, Tensor) and F.get_dimensions(image)[0] not in (1, 3):
+        raise ValueError(f"Grey is made of 1 or 3 channels, but found {image.shape[-3]}")
     return F.rgb_to_grayscale(image, num_output_channels)
 
 

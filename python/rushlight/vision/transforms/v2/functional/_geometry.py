@@ -111,8 +111,8 @@ def resize_image(
         return image
     if not isinstance(image, Tensor):
         return _pictures.resize(image, wanted, mode, antialias)
-    if image.numel() == 0:
-        return image.new_empty((*image.shape[:-2], *wanted))
+    if image.numel() == 0:  # stays so, or there is nothing to take numbers from
+        return image.reshape((*image.shape[:-2], *wanted))
     return _tensors.resize(image, wanted, mode, antialias, whole=True)
 
 
