@@ -225,6 +225,16 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         _warn_typed_storage_removal()
         return TypedStorage._over(self.untyped_storage(), self.dtype)
 
+    def storage_type(self):
+        """The class of its storage: `FloatStorage` and such."""
+        from rushlight.storage import OF_DTYPE, TypedStorage
+
+        return OF_DTYPE.get(self.dtype, TypedStorage)
+
+    def to_sparse_coo(self):
+        """`to_sparse` with the layout COO."""
+        return self.to_sparse()
+
     def share_memory_(self):
         """Move it to memory that other processes see once it is sent to them, in place."""
         from rushlight.multiprocessing import reductions

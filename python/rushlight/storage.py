@@ -147,7 +147,7 @@ class TypedStorage:
 
     def is_shared(self):
         """Whether it lies in memory that other processes may see."""
-        return self._elements.is_shared()
+        return self.device.type != "meta" and self._elements.is_shared()
 
     def type(self, dtype: Any = None, non_blocking: bool = False):
         """The name of its class; with a dtype or such a name a storage of that dtype."""
@@ -171,6 +171,7 @@ class TypedStorage:
         return self.size()
 
     def __getitem__(self, index):
+        self._needs_memory()
         if isinstance(index, slice):
             raise RuntimeError("a TypedStorage gives single elements, not slices")
         return self._elements[self._checked(index)].item()
@@ -179,6 +180,10 @@ class TypedStorage:
         if not isinstance(index, slice):
             index = self._checked(index)
         self._elements[index] = value
+
+    def _needs_memory(self):
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type")
 
     def _checked(self, index):
         if not isinstance(index, int):
@@ -194,6 +199,7 @@ class TypedStorage:
 
     def tolist(self):
         """The elements as Python numbers."""
+        self._needs_memory()
         return self._elements.tolist()
 
     def fill_(self, value):
@@ -265,6 +271,8 @@ class TypedStorage:
 
         Tensors that were made on it before keep the old memory.
         """
+        if self.device.type == "meta":
+            raise RuntimeError("share_memory_: only available on CPU")
         self._untyped = self._elements.share_memory_().untyped_storage()
         return self
 
@@ -397,3 +405,13 @@ NAMES: dict[str, Any] = {
 }
 globals().update(NAMES)
 OF_DTYPE = {kind.dtype: kind for kind in NAMES.values()}
+
+
+def _dtype_to_storage_type_map():
+    """The names of storages by dtype."""
+    return {dtype: kind.__name__ for dtype, kind in OF_DTYPE.items()}
+
+
+def _storage_type_to_dtype_map():
+    """The dtypes by the names of their storages."""
+    return {name: kind.dtype for name, kind in NAMES.items()}

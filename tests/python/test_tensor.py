@@ -555,3 +555,45 @@ def test_the_default_device_is_for_what_has_no_tensor_to_follow():
         assert not any(t.is_meta for t in [*likes, there.new_ones(2)])
     finally:
         torch.set_default_device(None)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.complex64])
+def test_storages_without_memory(dtype):
+    storage = torch.TypedStorage([1, 2, 3, 4], dtype=dtype, device="meta")
+    assert storage.size() == 4
+    assert storage.data_ptr() == 0
+    assert not storage.is_shared()
+    for look in (
+        lambda: storage[0],
+        lambda: storage[9],
+        storage.tolist,
+        lambda: list(storage),
+        storage.cpu,
+        lambda: torch.TypedStorage(4, dtype=dtype).copy_(storage),
+    ):
+        with pytest.raises(NotImplementedError, match="meta"):
+            look()
+    with pytest.raises(RuntimeError, match="only available on CPU"):
+        storage.share_memory_()
+
+
+def test_types_of_storages():
+    names = torch.storage._dtype_to_storage_type_map()
+    assert torch.storage._storage_type_to_dtype_map() == {
+        name: dtype for dtype, name in names.items()
+    }
+    for dtype, name in names.items():
+        assert torch.empty(2, dtype=dtype).storage_type() is getattr(torch, name)
+
+
+@pytest.mark.parametrize("layout", ["strided", "sparse_coo", "sparse_csr", "sparse_bsc"])
+def test_to_sparse_coo(layout):
+    dense = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+    blocks = {"blocksize": (1, 1)} if layout == "sparse_bsc" else {}
+    given = (
+        dense if layout == "strided" else dense.to_sparse(layout=getattr(torch, layout), **blocks)
+    )
+    made = given.to_sparse_coo()
+    assert made.layout is torch.sparse_coo
+    assert made.to_dense().tolist() == dense.tolist()
