@@ -210,6 +210,12 @@ ROWS = (
         "subclasses use them",
     ),
     Row(
+        "distributed._functional_collectives.*",
+        "tag",
+        NO_EFFECT,
+        "a group is given as itself",
+    ),
+    Row(
         "nn.parallel.distributed.DistributedDataParallel.*",
         "check_reduction skip_all_reduce_unused_params",
         NO_EFFECT,

@@ -186,3 +186,94 @@ def uneven(rank):
             want = [a / size if initial else 1.0 for a in active]
             assert all(abs(a - b) < 1e-6 for a, b in zip(grads, want, strict=True)), grads
         assert same_everywhere([model.module.weight])
+
+
+def normalised(rank):
+    """SyncBatchNorm over processes is BatchNorm over all samples."""
+    size = dist.get_world_size()
+    g = torch.Generator().manual_seed(0)
+    every = torch.randn(8, 3, 4, 4, generator=g) * 3 + 5
+    weights = torch.randn(8, 3, 4, 4, generator=g)
+    for affine, momentum in ((True, 0.1), (False, None)):
+        one = nn.BatchNorm2d(3, affine=affine, momentum=momentum)
+        sync = nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(one))
+        assert isinstance(sync, nn.SyncBatchNorm)
+        for _ in range(2):
+            whole = every.clone().requires_grad_()
+            want = one(whole)
+            (want * weights).sum().backward()
+            parts = [3, 5] if size == 2 else [8 // size] * size
+            x = every.split(parts)[rank].clone().requires_grad_()
+            got = sync(x)
+            (got * weights.split(parts)[rank]).sum().backward()
+            torch.testing.assert_close(got, want.split(parts)[rank], rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(x.grad, whole.grad.split(parts)[rank], rtol=1e-3, atol=1e-5)
+        for name, value in one.state_dict().items():
+            torch.testing.assert_close(sync.state_dict()[name], value)
+        if affine:
+            for a, b in zip(sync.parameters(), one.parameters(), strict=True):
+                total = a.grad.clone()
+                dist.all_reduce(total)
+                torch.testing.assert_close(total, b.grad, rtol=1e-4, atol=1e-4)
+        sync.train(False)
+        one.train(False)
+        torch.testing.assert_close(sync(every), one(every))
+
+
+def differentiable(rank):
+    """Gradients pass through collectives; functional ones write into nothing."""
+    from rushlight.distributed import _functional_collectives as functional
+    from rushlight.distributed import nn as dnn
+
+    size = dist.get_world_size()
+
+    def leaf():
+        return torch.full((2,), rank + 1.0, requires_grad=True)
+
+    x = leaf()
+    out = dnn.all_reduce(x)
+    (out * (rank + 1)).sum().backward()
+    total = size * (size + 1) / 2
+    assert out.tolist() == [total] * 2 and x.grad.tolist() == [total] * 2
+    x = leaf()
+    out = dnn.all_gather(x)
+    assert [t[0].item() for t in out] == [r + 1.0 for r in range(size)]
+    sum((i + 1) * t.sum() for i, t in enumerate(out)).backward()
+    assert x.grad.tolist() == [size * (rank + 1.0)] * 2
+    x = leaf()
+    out = dnn.broadcast(x, 1)
+    assert out.tolist() == [2.0] * 2
+    out.sum().backward()
+    assert x.grad.tolist() == [float(size) if rank == 1 else 0.0] * 2
+    x = leaf()
+    out = dnn.reduce_scatter(torch.empty(2), [x * i for i in range(size)])
+    assert out.tolist() == [total * rank] * 2
+    out.sum().backward()
+    assert x.grad.tolist() == [sum(range(size))] * 2
+    x = leaf()
+    out = dnn.functional.all_to_all([torch.empty(2)] * size, [x * (i + 1) for i in range(size)])
+    sum((i + 1) * t.sum() for i, t in enumerate(out)).backward()
+    assert x.grad.tolist() == [(rank + 1) * total] * 2
+    x = leaf()
+    out = dnn.gather(x, 0)
+    if rank == 0:
+        assert [t[0].item() for t in out] == [r + 1.0 for r in range(size)]
+    sum(3 * t.sum() for t in out).backward()
+    assert x.grad.tolist() == [3.0] * 2
+    with torch.no_grad():
+        x = leaf()
+        assert functional.all_reduce(x, "sum", dist.group.WORLD).tolist() == [total] * 2
+        assert functional.all_gather_tensor(x, 0, dist.group.WORLD).shape == (2 * size,)
+        part = functional.reduce_scatter_tensor(torch.ones(size, 2), "avg", 0, dist.group.WORLD)
+        assert part.tolist() == [[1.0, 1.0]]
+        assert functional.broadcast(x, 1, dist.group.WORLD).tolist() == [2.0] * 2
+        assert x.tolist() == [rank + 1.0] * 2
+
+
+def shown(rank):
+    """Profilers show what goes on between processes."""
+    with torch.autograd.profiler.profile(record_shapes=True) as profile:
+        dist.all_reduce(torch.ones(2, 3))
+        dist.barrier()
+    (event,) = [e for e in profile.function_events if e.name == "gloo:all_reduce"]
+    assert event.is_async and event.input_shapes == [[2, 3]] and event.cpu_time >= 0

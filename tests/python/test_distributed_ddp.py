@@ -13,7 +13,9 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("case", ["equals_one_process", "unused", "hooks"])
+@pytest.mark.parametrize(
+    "case", ["equals_one_process", "unused", "hooks", "normalised", "differentiable", "shown"]
+)
 def test_two_processes(case, tmp_path):
     run(getattr(workers, case), 2, tmp_path)
 

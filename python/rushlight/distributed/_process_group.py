@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -314,6 +316,36 @@ def _local_address(store) -> str:
     return "" if found.startswith("127.") or found == "::1" else found
 
 
+def _shown(name, inputs=0):
+    """A method whose works profilers show; `inputs`: which argument is read."""
+
+    def decorate(method):
+        @functools.wraps(method)
+        def call(self, *args, **kwargs):
+            profiler = sys.modules.get("rushlight.profiler.profiler")
+            if profiler is None or not profiler._recording():
+                return method(self, *args, **kwargs)
+            read = list(_tensors(args[inputs])) if inputs < len(args) else []
+            sparse = "sparse_" if any(t.is_sparse for t in read) else ""
+            ended = profiler.note_work(f"gloo:{sparse}{name}", [list(t.shape) for t in read])
+            work = method(self, *args, **kwargs)
+            if work._handle is not None and ended is not None:
+                work._handle.then(ended)
+            return work
+
+        return call
+
+    return decorate
+
+
+def _tensors(value):
+    if isinstance(value, rushlight.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _tensors(part)
+
+
 class _GlooOptions(ProcessGroup.Options):
     def __init__(self):
         super().__init__("gloo")
@@ -409,6 +441,7 @@ class ProcessGroupGloo(ProcessGroup):
     def _op(self, op):
         return op.value, op.factor
 
+    @_shown("broadcast")
     def broadcast(self, tensors, opts=None, root=None, timeout=None):
         """Every rank's tensors become the root's."""
         tensors = _as_list(tensors)
@@ -445,6 +478,7 @@ class ProcessGroupGloo(ProcessGroup):
             else:
                 raise ValueError(f"ReduceOp.{op.name} takes one tensor of each process")
 
+    @_shown("all_reduce")
     def allreduce(self, tensors, opts=None, op=None, timeout=None):
         """Every rank's tensor becomes the reduction of all."""
         tensors = _as_list(tensors)
@@ -466,6 +500,7 @@ class ProcessGroupGloo(ProcessGroup):
                 t.detach().copy_(tensors[0].detach())
         return Work(handle, tensors)
 
+    @_shown("all_reduce")
     def allreduce_coalesced(self, tensors, opts=None):
         """`allreduce` of several tensors at once, each for itself."""
         tensors = _as_list(tensors)
@@ -483,6 +518,7 @@ class ProcessGroupGloo(ProcessGroup):
             self._engine.all_reduce([t.detach() for t in tensors], *self._op(op), time), tensors
         )
 
+    @_shown("reduce")
     def reduce(self, tensors, opts=None, root=None, op=None):
         """The root's tensor becomes the reduction of all."""
         tensors = _as_list(tensors)
@@ -496,6 +532,7 @@ class ProcessGroupGloo(ProcessGroup):
         time = _timeout_of(opts, self._timeout)
         return Work(self._engine.reduce(tensors[0].detach(), to, *self._op(op), time), tensors)
 
+    @_shown("all_gather", 1)
     def allgather(self, outputs, inputs, opts=None, timeout=None):
         """outputs[0][i] becomes rank i's input."""
         if isinstance(inputs, rushlight.Tensor):
@@ -531,6 +568,7 @@ class ProcessGroupGloo(ProcessGroup):
                 to.detach().copy_(source.detach())
         return Work(None, [list(part) for part in outputs])
 
+    @_shown("all_gather", 1)
     def allgather_coalesced(self, outputs, inputs, opts=None):
         """outputs[i][j] becomes rank i's input j."""
         if not inputs:
@@ -552,6 +590,7 @@ class ProcessGroupGloo(ProcessGroup):
             handle = self._engine.all_gather(out, own.detach(), time)
         return Work(handle, [list(part) for part in outputs])
 
+    @_shown("all_gather", 1)
     def _allgather_base(self, output, input, opts=None):
         """`output` becomes the inputs of all, one after the other."""
         if output.numel() != input.numel() * self._size:
@@ -576,6 +615,7 @@ class ProcessGroupGloo(ProcessGroup):
         works = [self._allgather_base(o, i, opts) for o, i in zip(outputs, inputs, strict=True)]
         return Work(works[-1]._handle, list(outputs))
 
+    @_shown("gather", 1)
     def gather(self, outputs, inputs, opts=None, root=None, timeout=None):
         """At the root, outputs[0][i] becomes rank i's input."""
         if isinstance(inputs, rushlight.Tensor):
@@ -600,6 +640,7 @@ class ProcessGroupGloo(ProcessGroup):
         handle = self._engine.gather([t.detach() for t in out], inputs[0].detach(), to, time)
         return Work(handle, out)
 
+    @_shown("scatter", 1)
     def scatter(self, outputs, inputs, opts=None, root=None, timeout=None):
         """Rank i's output becomes inputs[0][i] of the root."""
         if isinstance(outputs, rushlight.Tensor):
@@ -626,6 +667,7 @@ class ProcessGroupGloo(ProcessGroup):
         )
         return Work(handle, list(outputs))
 
+    @_shown("reduce_scatter", 1)
     def reduce_scatter(self, outputs, inputs, opts=None, op=None):
         """Rank i's output becomes the reduction of all inputs[0][i]."""
         if isinstance(outputs, rushlight.Tensor):
@@ -662,6 +704,7 @@ class ProcessGroupGloo(ProcessGroup):
         works = [self._reduce_scatter_base(o, i, opts) for o, i in pairs]
         return Work(works[-1]._handle, list(outputs))
 
+    @_shown("all_to_all", 1)
     def alltoall(self, outputs, inputs, opts=None):
         """outputs[i] becomes the tensor that rank i has for this one."""
         self._sequence += 1
@@ -709,16 +752,19 @@ class ProcessGroupGloo(ProcessGroup):
         if not 0 <= tag < 2**31:
             self._wrong("send or recv", f"Tag must be nonnegative, not {tag}")
 
+    @_shown("send")
     def send(self, tensors, dst, tag=0):
         """A message to a rank."""
         self._check_peer(tensors, tag)
         return Work(self._engine.send(tensors[0].detach(), dst, tag, self._timeout), tensors)
 
+    @_shown("recv")
     def recv(self, tensors, src, tag=0):
         """A message from a rank."""
         self._check_peer(tensors, tag)
         return Work(self._engine.receive(tensors[0].detach(), src, tag, self._timeout), tensors)
 
+    @_shown("recvAnySource")
     def recv_anysource(self, tensors, tag=0):
         """A message from any rank."""
         self._check_peer(tensors, tag)

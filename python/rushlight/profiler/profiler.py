@@ -148,11 +148,26 @@ class record_function:
         return wrapped
 
 
+def note_work(name, shapes):
+    """Show something that goes on beside the thread; a function that says that it has ended."""
+    now = time.perf_counter_ns()
+    noted = [[name, max(now, profile._began), now, shapes] for profile in _recording()]
+    for profile, work in zip(_recording(), noted, strict=True):
+        profile._works.append(work)
+
+    def ended():
+        for work in noted:
+            work[2] = time.perf_counter_ns()
+
+    return ended if noted else None
+
+
 class _Recorder:
     """Notes ops and ranges between `_begin` and `_end`, on the calling thread."""
 
     def _begin(self, shapes, memory):
         self._ranges = []
+        self._works = []  # [name, begin, end, shapes] of what went on beside the thread
         self._memory = memory
         self._began = time.perf_counter_ns()
         _recording().append(self)
@@ -172,6 +187,10 @@ class _Recorder:
             FunctionEvent(name, Interval(begin / 1e3, end / 1e3), thread, is_range=True)
             for name, begin, end in self._ranges
         ]
+        for name, begin, end, shapes in self._works:
+            event = FunctionEvent(name, Interval(begin / 1e3, end / 1e3), thread, shapes)
+            event.is_async = True
+            events.append(event)
         return EventList(nested(events), profile_memory=self._memory)
 
 

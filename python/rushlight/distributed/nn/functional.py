@@ -1,8 +1,13 @@
-"""Collectives that gradients pass through: the names, which refuse."""
+"""Collectives that gradients pass through: each process's loss counts."""
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
+from typing import Any
+
+import rushlight
+from rushlight import distributed as dist
+from rushlight.autograd import Function
+from rushlight.distributed import _world
 
 __all__ = [
     "all_gather",
@@ -16,12 +21,185 @@ __all__ = [
     "scatter",
 ]
 
-all_gather = _refused.in_group("torch.distributed.nn.functional.all_gather")
-all_reduce = _refused.in_group("torch.distributed.nn.functional.all_reduce")
-all_to_all = _refused.in_group("torch.distributed.nn.functional.all_to_all")
-all_to_all_single = _refused.in_group("torch.distributed.nn.functional.all_to_all_single")
-broadcast = _refused.in_group("torch.distributed.nn.functional.broadcast")
-gather = _refused.in_group("torch.distributed.nn.functional.gather")
-reduce = _refused.in_group("torch.distributed.nn.functional.reduce")
-reduce_scatter = _refused.in_group("torch.distributed.nn.functional.reduce_scatter")
-scatter = _refused.in_group("torch.distributed.nn.functional.scatter")
+
+def _fresh(tensor):
+    return tensor.detach().clone(memory_format=rushlight.contiguous_format)
+
+
+class _Broadcast(Function):
+    @staticmethod
+    def forward(ctx: Any, src, group, tensor):
+        ctx.src, ctx.group = src, group
+        out = _fresh(tensor)
+        dist.broadcast(out, src, group=group)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        total = _Reduce.apply(ctx.src, dist.ReduceOp.SUM, ctx.group, grad)
+        if dist.get_rank() != ctx.src:
+            total = rushlight.zeros_like(total)
+        return None, None, total
+
+
+class _Reduce(Function):
+    @staticmethod
+    def forward(ctx: Any, dst, op, group, tensor):
+        ctx.dst, ctx.group = dst, group
+        out = _fresh(tensor)
+        dist.reduce(out, dst, op, group=group)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None, None, None, _Broadcast.apply(ctx.dst, ctx.group, grad)
+
+
+class _AllReduce(Function):
+    @staticmethod
+    def forward(ctx: Any, op, group, tensor):
+        ctx.op, ctx.group = op, group
+        out = _fresh(tensor)
+        dist.all_reduce(out, op, group=group)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None, None, _AllReduce.apply(ctx.op, ctx.group, grad)
+
+
+class _AllGather(Function):
+    @staticmethod
+    def forward(ctx: Any, group, tensor):
+        ctx.group = group
+        out = [rushlight.empty_like(tensor) for _ in range(dist.get_world_size(group))]
+        dist.all_gather(out, tensor.detach().contiguous(), group=group)
+        return tuple(out)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        mine = rushlight.empty_like(grads[dist.get_rank(ctx.group)])
+        parts = _AllToAll.apply(ctx.group, [rushlight.empty_like(mine) for _ in grads], *grads)
+        return None, rushlight.stack(list(parts)).sum(0)
+
+
+class _Gather(Function):
+    @staticmethod
+    def forward(ctx: Any, dst, group, tensor):
+        ctx.dst, ctx.group = dst, group
+        out = [rushlight.zeros_like(tensor) for _ in range(dist.get_world_size(group))]
+        here = dist.get_rank() == dst
+        dist.gather(tensor.detach().contiguous(), out if here else None, dst, group=group)
+        return tuple(out)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return None, None, _Scatter.apply(ctx.dst, ctx.group, *grads)
+
+
+class _Scatter(Function):
+    @staticmethod
+    def forward(ctx: Any, src, group, *tensors):
+        ctx.src, ctx.group = src, group
+        out = rushlight.zeros_like(tensors[0])
+        parts = [t.detach().contiguous() for t in tensors] if dist.get_rank() == src else None
+        dist.scatter(out, parts, src, group=group)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return (None, None, *_Gather.apply(ctx.src, ctx.group, grad))
+
+
+class _ReduceScatter(Function):
+    @staticmethod
+    def forward(ctx: Any, op, group, tensor, *inputs):
+        ctx.group = group
+        out = rushlight.empty_like(tensor)
+        dist.reduce_scatter(out, [t.detach().contiguous() for t in inputs], op, group=group)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return (None, None, None, *_AllGather.apply(ctx.group, grad))
+
+
+class _AllToAll(Function):
+    @staticmethod
+    def forward(ctx: Any, group, outputs, *inputs):
+        ctx.group = group
+        ctx.shapes = [t.shape for t in inputs]
+        parts = [t.detach().contiguous() for t in inputs]
+        out = [rushlight.empty_like(t) for t in outputs]
+        dist.all_to_all(out, parts, group=group)
+        return tuple(out)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        outputs = [grads[0].new_empty(shape) for shape in ctx.shapes]
+        return (None, None, *_AllToAll.apply(ctx.group, outputs, *grads))
+
+
+class _AllToAllSingle(Function):
+    @staticmethod
+    def forward(ctx: Any, group, output, output_sizes, input_sizes, tensor):
+        ctx.group, ctx.shape = group, tensor.shape
+        ctx.output_sizes, ctx.input_sizes = output_sizes, input_sizes
+        out = rushlight.empty_like(output)
+        dist.all_to_all_single(
+            out, tensor.detach().contiguous(), output_sizes, input_sizes, group=group
+        )
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        back = grad.new_empty(ctx.shape)
+        sizes = ctx.input_sizes, ctx.output_sizes
+        return None, None, None, None, _AllToAllSingle.apply(ctx.group, back, *sizes, grad)
+
+
+def broadcast(tensor, src, group=None):
+    """One process's tensor; its gradient is the sum of all processes'."""
+    return _Broadcast.apply(src, _world._group(group), tensor)
+
+
+def gather(tensor, dst=0, group=None):
+    """At one process all tensors."""
+    return _Gather.apply(dst, _world._group(group), tensor)
+
+
+def scatter(tensors, src=0, group=None):
+    """This process's tensor of a list that one has."""
+    return _Scatter.apply(src, _world._group(group), *tensors)
+
+
+def reduce(tensor, dst, op=dist.ReduceOp.SUM, group=None):
+    """At one process the reduction of all tensors."""
+    return _Reduce.apply(dst, op, _world._group(group), tensor)
+
+
+def reduce_scatter(output, input_list, op=dist.ReduceOp.SUM, group=None):
+    """This process's part of the reduction of all lists."""
+    return _ReduceScatter.apply(op, _world._group(group), output, *input_list)
+
+
+def all_gather(tensor, group=None):
+    """All tensors, as a tuple."""
+    return _AllGather.apply(_world._group(group), tensor)
+
+
+def all_to_all(output_tensor_list, input_tensor_list, group=None):
+    """This process's tensors of everybody's list, as a tuple."""
+    return _AllToAll.apply(_world._group(group), output_tensor_list, *input_tensor_list)
+
+
+def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None):
+    """This process's rows of everybody's tensor."""
+    return _AllToAllSingle.apply(
+        _world._group(group), output, output_split_sizes, input_split_sizes, input
+    )
+
+
+def all_reduce(tensor, op=dist.ReduceOp.SUM, group=None):
+    """The reduction of all tensors."""
+    return _AllReduce.apply(op, _world._group(group), tensor)

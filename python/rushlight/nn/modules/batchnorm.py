@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import rushlight
@@ -153,11 +154,9 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """BatchNorm whose statistics in training would span all processes of a group.
+    """BatchNorm whose statistics in training are those of all processes of a group.
 
-    One process is all there is: it computes what `BatchNorm` computes for any number of
-    dimensions, and raises NotImplementedError in training where a group of several processes is
-    at work.
+    Alone, and in evaluation, it computes what `BatchNorm` computes, for any number of dimensions.
     """
 
     def __init__(
@@ -183,18 +182,34 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
     def forward(self, input: Tensor):
-        distributed = getattr(rushlight, "distributed", None)
+        distributed = sys.modules.get("rushlight.distributed")
+        of_batch = self.training or self.running_mean is None
         if (
-            self.training
-            and distributed is not None
-            and distributed.is_available()
-            and distributed.is_initialized()
-            and distributed.get_world_size(self.process_group) > 1
+            distributed is None
+            or not of_batch
+            or not distributed.is_initialized()
+            or distributed.get_world_size(self.process_group) <= 1
         ):
-            raise NotImplementedError(
-                "SyncBatchNorm cannot yet compute statistics over several processes"
-            )
-        return super().forward(input)
+            return super().forward(input)
+        from ._sync_batchnorm import sync_batch_norm
+
+        self._check_input_dim(input)
+        momentum = self.momentum or 0.0
+        tracks = self.training and self.track_running_stats
+        if tracks and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked)
+        return sync_batch_norm(
+            input,
+            self.weight,
+            self.bias,
+            self.running_mean if tracks else None,
+            self.running_var if tracks else None,
+            self.eps,
+            momentum,
+            self.process_group,
+        )
 
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):
