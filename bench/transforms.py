@@ -57,6 +57,12 @@ def rows(package, new, module):
     on_pictures = training(new, new.ToImage(), scaled)
     on_tensors = training(new, scaled)
     on_tensors_old = training(package, package.ConvertImageDtype(module.float32))
+    small = Image.fromarray(scene(32, 32))
+
+    def cifar(kinds, *converted):
+        first = (kinds.RandomCrop(32, padding=4), kinds.RandomHorizontalFlip())
+        return kinds.Compose([*first, *converted, kinds.Normalize(MEAN, STD)])
+
     affine = new.RandomAffine(20, (0.1, 0.1), (0.8, 1.2), 5, interpolation="bilinear")
     jitter = (0.4, 0.4, 0.4, 0.1)
     return {
@@ -67,6 +73,8 @@ def rows(package, new, module):
         "training on a picture, v2": of(on_pictures, picture),
         "training on a tensor, v1": of(on_tensors_old, tensor),
         "training on a tensor, v2": of(on_tensors, tensor),
+        "training on 32 x 32, v1": of(cifar(package, package.ToTensor()), small),
+        "training on 32 x 32, v2": of(cifar(new, new.ToImage(), scaled), small),
         "resize uint8 256, v1": of(package.Resize(256), tensor),
         "resize uint8 256, v2": of(new.Resize(256), tensor),
         "resize uint8 bicubic, v2": of(new.Resize(256, interpolation="bicubic"), tensor),

@@ -25,10 +25,10 @@ def sample_of(inputs: Any) -> Any:
 
 def check_type(obj: Any, types_or_checks: tuple) -> bool:
     """Whether it is of one of the types, or passes one of the checks."""
-    return any(
-        isinstance(obj, check) if isinstance(check, type) else check(obj)
-        for check in types_or_checks
-    )
+    for check in types_or_checks:
+        if isinstance(obj, check) if isinstance(check, type) else check(obj):
+            return True
+    return False
 
 
 def has_any(flat_inputs: Sequence[Any], *types_or_checks: Any) -> bool:

@@ -66,12 +66,13 @@ class Transform(nn.Module):
 
     def _needs_transform_list(self, flat_inputs: list[Any]) -> list[bool]:
         """Which inputs are transformed."""
-        plain = not has_any(flat_inputs, Image, Video, Picture)
         wanted = []
+        first = True
         for inpt in flat_inputs:
             wants = check_type(inpt, self._transformed_types)
             if wants and is_pure_tensor(inpt):
-                wants, plain = plain, False
+                wants = first and not has_any(flat_inputs, Image, Video, Picture)
+                first = False
             wanted.append(wants)
         return wanted
 

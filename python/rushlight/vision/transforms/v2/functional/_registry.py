@@ -52,9 +52,11 @@ def _of_kind(functional: Callable, kernel: Callable, kind: Any) -> Callable:
 
     @functools.wraps(kernel)
     def run(inpt: Any, *args: Any, **kwargs: Any) -> Any:
-        settings = {**dict(zip(order, args, strict=False)), **kwargs}
-        given = {name: value for name, value in settings.items() if name in taken}
-        given.update((name, getattr(inpt, name)) for name in fields)
+        if args:
+            kwargs.update(zip(order, args, strict=False))
+        given = {name: value for name, value in kwargs.items() if name in taken}
+        for name in fields:
+            given[name] = getattr(inpt, name)
         return _wrapped(kernel(inpt.as_subclass(Tensor), **given), inpt)
 
     return run
