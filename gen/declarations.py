@@ -68,6 +68,19 @@ def functions(op: Op, form: str) -> Iterator[str]:
         yield f"inline {head} {{ return {name_of(op, form)}({call}); }}" if passed else f"RL_API {head};"
 
 
+def options_sooner(op: Op) -> Iterator[str]:
+    """`randn(size, options)`: options stand right behind the last argument that is given, as libtorch has them."""
+    names = [a.name for a in op.args]
+    last = names.index("options") if "options" in names else 0
+    first = next((i for i in reversed(range(last)) if not types.default(op.args[i])), -1) + 1
+    for kept in range(first, last):
+        left_out = {a.name: types.default(a) for a in op.args[kept:last]}
+        args = [replace(a, default=None) if a.name == "options" else a for a in op.args if a.name not in left_out]
+        args = [replace(a, default=None) if i < kept else a for i, a in enumerate(args)]
+        head = signature(replace(op, args=args), "functional", defaults=True)
+        yield f"inline {head} {{ return {op.name}({call_arguments(op, **left_out)}); }}"
+
+
 def namespace(space: str, ops: list[Op]) -> list[str]:
     """The ops named after a namespace, under their short names there: linalg_svd is linalg::svd."""
     lines = []
@@ -83,6 +96,7 @@ def ops_header(ops: list[Op]) -> str:
     for op in ops:
         lines.append(f"// {op.text}")
         lines += [line for form in op.forms for line in functions(op, form)]
+        lines += options_sooner(op)
     for space in NAMESPACES:
         lines += namespace(space, ops)
     text = header(["<cmath>", "", "<rushlight/tensor.h>"], "rushlight", lines)

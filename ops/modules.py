@@ -1,6 +1,7 @@
 """The stateless modules of nn: a name, constructor arguments, the function that a call is.
 
-An entry is plain data, from which classes are written in Python (gen/modules.py) and can be in C++:
+An entry is plain data, from which classes are written in Python (gen/modules.py) and C++
+(gen/modules_cpp.py):
 
     module("LeakyReLU(float negative_slope=0.01, bool inplace=False)", "activation", "leaky_relu",
            "negative_slope, inplace", show="negative_slope={negative_slope}{?inplace}",
@@ -20,6 +21,7 @@ Other keys:
     base: a class of this table instead of Module; fixed: arguments of the base with a fixed value.
     method: the function is a method of the input.
     python: what Python passes besides, by name.
+    trains: whether the function's own default is to train.
 """
 
 MODULES: list[dict] = []
@@ -77,7 +79,7 @@ module("Threshold(float threshold, float value, bool inplace=False)", "activatio
        doc="x where it is above `threshold`, `value` elsewhere.")
 module("RReLU(float lower=0.125, float upper=0.3333333333333333, bool inplace=False)", "activation",
        "rrelu", "lower, upper, training, inplace",
-       show="lower={lower}, upper={upper}{?inplace}",
+       show="lower={lower}, upper={upper}{?inplace}", trains="False",
        doc="LeakyReLU with a random slope in training and the mean slope in evaluation.")
 module("GLU(int dim=-1)", "activation", "glu", "dim", show="dim={dim}",
        doc="The first half along `dim` times the sigmoid of the second.")
@@ -92,19 +94,21 @@ module("LogSoftmax(int? dim=None)", "activation", "log_softmax", "dim", python={
 
 module("_DropoutNd(float p=0.5, bool inplace=False)", "dropout", show="p={p}, inplace={inplace}",
        sets={"p": ("probability", "p")}, doc="The settings that all kinds of dropout share.")
-for _name, _function, _doc in (
-    ("Dropout", "dropout",
+for _name, _function, _trains, _doc in (
+    ("Dropout", "dropout", "True",
      "Sets elements to zero with probability p in training and scales the others."),
-    ("Dropout1d", "dropout1d",
+    ("Dropout1d", "dropout1d", "True",
      "Sets whole channels of (N, C, L) to zero with probability p in training."),
-    ("Dropout2d", "dropout2d",
+    ("Dropout2d", "dropout2d", "True",
      "Sets whole channels of (N, C, H, W) to zero with probability p in training."),
-    ("Dropout3d", "dropout3d",
+    ("Dropout3d", "dropout3d", "True",
      "Sets whole channels of (N, C, D, H, W) to zero with probability p in training."),
-    ("AlphaDropout", "alpha_dropout", "Dropout that keeps mean and variance of SELU's results."),
-    ("FeatureAlphaDropout", "feature_alpha_dropout", "AlphaDropout of whole channels."),
+    ("AlphaDropout", "alpha_dropout", "False",
+     "Dropout that keeps mean and variance of SELU's results."),
+    ("FeatureAlphaDropout", "feature_alpha_dropout", "False", "AlphaDropout of whole channels."),
 ):
-    module(f"{_name}()", "dropout", _function, "p, training, inplace", base="_DropoutNd", doc=_doc)
+    module(f"{_name}()", "dropout", _function, "p, training, inplace",
+           base="_DropoutNd", trains=_trains, doc=_doc)
 
 # ---- pooling ----
 

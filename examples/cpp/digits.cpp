@@ -1,12 +1,10 @@
-// Trains a small classifier on the 1,797 handwritten digits that scikit-learn ships, with tensors,
-// autograd and ops alone.
+// Trains a small convolutional network on the 1,797 handwritten digits that scikit-learn ships.
 //
 //   folder="$(python -c 'import sklearn.datasets as d; print(d.__path__[0])')"
 //   zcat "$folder/data/digits.csv.gz" > digits.csv
 //   build/digits digits.csv
 //
 // A line of the file is 64 pixels (8x8, values 0 to 16) and the digit.
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -17,9 +15,23 @@
 
 namespace {
 
-struct Digits {
-  torch::Tensor images;  // (N, 64) float32 in [0, 1]
+namespace data = torch::data;
+namespace nn = torch::nn;
+
+struct Digits : data::datasets::Dataset<Digits> {
+  torch::Tensor images;  // (N, 1, 8, 8) float32 in [0, 1]
   torch::Tensor labels;  // (N,) int64
+
+  data::Example<> get(size_t i) override {
+    return {images[static_cast<int64_t>(i)], labels[static_cast<int64_t>(i)]};
+  }
+  torch::optional<size_t> size() const override { return static_cast<size_t>(labels.size(0)); }
+  Digits rows(const torch::Tensor& which) const {
+    Digits part;
+    part.images = images.index({which});
+    part.labels = labels.index({which});
+    return part;
+  }
 };
 
 Digits read_digits(const std::string& path) {
@@ -45,20 +57,34 @@ Digits read_digits(const std::string& path) {
     }
     labels.push_back(static_cast<int64_t>(row[64]));
   }
-  return {torch::tensor(pixels).view({-1, 64}), torch::tensor(labels)};
+  Digits all;
+  all.images = torch::tensor(pixels).view({-1, 1, 8, 8});
+  all.labels = torch::tensor(labels);
+  return all;
 }
 
-// Weights as PyTorch's linear layers start: uniform within 1/sqrt(inputs).
-struct Layer {
-  torch::Tensor weight;
-  torch::Tensor bias;
-  Layer(int64_t inputs, int64_t outputs) {
-    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
-    weight = torch::empty({outputs, inputs}).uniform_(-bound, bound).requires_grad_();
-    bias = torch::empty({outputs}).uniform_(-bound, bound).requires_grad_();
+struct NetImpl : nn::Module {
+  NetImpl()
+      : conv1(nn::Conv2dOptions(1, 16, 3).padding(1)),
+        conv2(nn::Conv2dOptions(16, 32, 3).padding(1)),
+        norm(32),
+        fc(32 * 2 * 2, 10) {
+    register_module("conv1", conv1);
+    register_module("conv2", conv2);
+    register_module("norm", norm);
+    register_module("fc", fc);
   }
-  torch::Tensor operator()(const torch::Tensor& x) const { return torch::linear(x, weight, bias); }
+  torch::Tensor forward(torch::Tensor x) {
+    x = torch::max_pool2d(torch::relu(conv1(x)), 2);
+    x = torch::max_pool2d(torch::relu(norm(conv2(x))), 2);
+    return fc(x.flatten(1));
+  }
+  nn::Conv2d conv1;
+  nn::Conv2d conv2;
+  nn::BatchNorm2d norm;
+  nn::Linear fc;
 };
+TORCH_MODULE(Net);
 
 }  // namespace
 
@@ -70,45 +96,51 @@ int main(int argc, char** argv) {
   torch::manual_seed(0);
   const Digits all = read_digits(argv[1]);
   const int64_t n = all.labels.size(0);
-  const int64_t held_out = n / 5;
   const auto order = torch::randperm(n);
-  const auto test = order.slice(0, 0, held_out);
-  const auto train = order.slice(0, held_out, n);
-  const Digits testing{all.images.index_select(0, test), all.labels.index_select(0, test)};
+  const Digits testing = all.rows(order.slice(0, 0, n / 5));
+  const Digits training = all.rows(order.slice(0, n / 5, n));
 
-  const Layer first(64, 128);
-  const Layer second(128, 10);
-  const auto forward = [&](const torch::Tensor& x) { return second(torch::relu(first(x))); };
-  const std::vector<torch::Tensor> parameters = {first.weight, first.bias, second.weight,
-                                                 second.bias};
-
-  constexpr int64_t batch = 64;
-  constexpr double rate = 0.5;
-  for (int epoch = 1; epoch <= 30; epoch++) {
-    const auto shuffled = train.index_select(0, torch::randperm(train.size(0)));
+  Net net;
+  torch::optim::Adam optimizer(net->parameters(), torch::optim::AdamOptions(3e-3));
+  auto loader = data::make_data_loader(Digits(training).map(data::transforms::Stack<>()),
+                                       data::DataLoaderOptions(64).workers(1));
+  for (int epoch = 1; epoch <= 8; epoch++) {
+    net->train();
     double total = 0;
-    int64_t steps = 0;
-    for (const auto& rows : shuffled.split(batch)) {
-      const auto scores = forward(all.images.index_select(0, rows));
-      const auto loss = torch::cross_entropy_loss(scores, all.labels.index_select(0, rows));
+    int steps = 0;
+    for (auto& batch : *loader) {
+      optimizer.zero_grad();
+      const auto loss = nn::functional::cross_entropy(net(batch.data), batch.target);
       loss.backward();
-      const torch::NoGradGuard no_grad;
-      for (const auto& p : parameters) {
-        p.sub_(p.grad() * rate);
-        p.mutable_grad().reset();
-      }
+      optimizer.step();
       total += loss.item<double>();
       steps++;
     }
-    if (epoch % 10 == 0) {
-      std::printf("epoch %2d  loss %.4f\n", epoch, total / static_cast<double>(steps));
-    }
+    std::printf("epoch %d  loss %.4f\n", epoch, total / steps);
   }
 
+  net->eval();
   const torch::NoGradGuard no_grad;
-  const auto right = forward(testing.images).argmax(1).eq(testing.labels).sum().item<int64_t>();
+  const auto guesses = net(testing.images).argmax(1);
+  const auto right = guesses.eq(testing.labels).sum().item<int64_t>();
   std::printf("%.1f %% of %lld held-out digits are right\n",
-              100.0 * static_cast<double>(right) / static_cast<double>(held_out),
-              static_cast<long long>(held_out));
+              100.0 * static_cast<double>(right) / static_cast<double>(n / 5),
+              static_cast<long long>(n / 5));
+  torch::save(net, "digits.pt");
+  for (int64_t row = 0; row < 8; row++) {  // the first of them, as a picture of characters
+    for (int64_t k = 0; k < 4; k++) {
+      const auto pixels = testing.images[k][0][row].contiguous();
+      for (int64_t column = 0; column < 8; column++) {
+        const double level = 4.99 * static_cast<double>(pixels.data_ptr<float>()[column]);
+        std::putchar(" .:*#"[static_cast<int>(level)]);
+      }
+      std::printf("  ");
+    }
+    std::putchar('\n');
+  }
+  for (int64_t k = 0; k < 4; k++) {
+    std::printf("%-10lld", static_cast<long long>(guesses[k].item<int64_t>()));
+  }
+  std::putchar('\n');
   return 0;
 }

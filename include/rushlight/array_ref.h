@@ -2,6 +2,7 @@
 // list of sizes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -15,6 +16,10 @@ namespace rushlight {
 template <class T>
 class ArrayRef {
  public:
+  using value_type = T;
+  using iterator = const T*;
+  using const_iterator = const T*;
+  using size_type = size_t;
   constexpr ArrayRef() = default;
   constexpr ArrayRef(const T* data, size_t size) : data_(data), size_(size) {}
   constexpr ArrayRef(const T* begin, const T* end)
@@ -28,6 +33,8 @@ class ArrayRef {
   ArrayRef(const std::vector<T, A>& v) : data_(v.data()), size_(v.size()) {}
   template <size_t N>
   constexpr ArrayRef(const T (&array)[N]) : data_(array), size_(N) {}
+  template <size_t N>
+  constexpr ArrayRef(const std::array<T, N>& array) : data_(array.data()), size_(N) {}
   constexpr const T* begin() const { return data_; }
   constexpr const T* end() const { return data_ + size_; }
   constexpr const T* data() const { return data_; }
@@ -36,7 +43,12 @@ class ArrayRef {
   constexpr const T& operator[](size_t i) const { return data_[i]; }
   const T& front() const { return data_[0]; }
   const T& back() const { return data_[size_ - 1]; }
+  const T& at(size_t i) const {
+    RL_CHECK_INDEX(i < size_, "ArrayRef: index ", i, " of ", size_, " elements");
+    return data_[i];
+  }
   ArrayRef slice(size_t begin, size_t n) const { return {data_ + begin, n}; }
+  ArrayRef slice(size_t begin) const { return {data_ + begin, size_ - begin}; }
   std::vector<T> vec() const { return std::vector<T>(begin(), end()); }
   friend bool operator==(ArrayRef a, ArrayRef b) {
     if (a.size_ != b.size_) {
@@ -48,6 +60,12 @@ class ArrayRef {
       }
     }
     return true;
+  }
+  friend bool operator!=(ArrayRef a, ArrayRef b) { return !(a == b); }
+  bool equals(ArrayRef other) const { return *this == other; }
+  template <class A>
+  operator std::vector<T, A>() const {
+    return std::vector<T, A>(begin(), end());
   }
 
  private:

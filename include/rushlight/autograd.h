@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <vector>
 
 #include <rushlight/tensor.h>
@@ -134,7 +133,7 @@ class RL_API Node : public RefCounted {
   const NodeDescriptor& descriptor() const { return *descriptor_; }
   uint64_t sequence() const { return sequence_; }
   void set_sequence(uint64_t n) { sequence_ = n; }
-  std::span<const Edge> edges() const { return {edge_data(), num_edges_}; }
+  ArrayRef<Edge> edges() const { return {edge_data(), num_edges_}; }
   size_t num_outputs() const { return num_outputs_; }
   const OutputInfo& output_info(size_t i) const {
     return num_outputs_ == 1 ? near_output_ : far_outputs_[i];
@@ -357,6 +356,7 @@ RL_API std::vector<Tensor> run_edges(const std::vector<Edge>& roots,
 namespace autograd {
 using Variable = Tensor;
 using variable_list = std::vector<Tensor>;
+using tensor_list = variable_list;
 using rushlight::AutoGradMode;
 using rushlight::Edge;
 using rushlight::GradMode;

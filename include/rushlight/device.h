@@ -30,6 +30,7 @@ class RL_API Device {
   friend constexpr bool operator==(Device a, Device b) {
     return a.type_ == b.type_ && a.index_ == b.index_;
   }
+  friend constexpr bool operator!=(Device a, Device b) { return !(a == b); }
 
  private:
   DeviceType type_;

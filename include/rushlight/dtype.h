@@ -19,17 +19,24 @@
 
 namespace rushlight {
 
+// std::bit_cast, also in C++17.
+template <class To, class From>
+constexpr To bits_as(const From& from) {
+  static_assert(sizeof(To) == sizeof(From));
+  return __builtin_bit_cast(To, from);
+}
+
 constexpr float half_bits_to_float(uint16_t h) {
   const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;
   const uint32_t rest = static_cast<uint32_t>(h & 0x7fffu) << 13;
   // Moving the exponent by a multiplication also turns half denormals into normal floats.
-  const float scaled = std::bit_cast<float>(rest) * 0x1p112f;
+  const float scaled = bits_as<float>(rest) * 0x1p112f;
   const uint32_t inf_or_nan = (h & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | inf_or_nan | sign);
+  return bits_as<float>(bits_as<uint32_t>(scaled) | inf_or_nan | sign);
 }
 
 constexpr uint16_t float_to_half_bits(float f) {  // round to nearest even
-  const uint32_t bits = std::bit_cast<uint32_t>(f);
+  const uint32_t bits = bits_as<uint32_t>(f);
   const uint32_t sign = (bits >> 16) & 0x8000u;
   const uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) {
@@ -39,8 +46,8 @@ constexpr uint16_t float_to_half_bits(float f) {  // round to nearest even
     return static_cast<uint16_t>(sign | 0x7c00u);
   }
   if (magnitude < 0x38800000u) {  // below the smallest normal half: the adder rounds for us
-    const float aligned = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(aligned) - 0x3f000000u));
+    const float aligned = bits_as<float>(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (bits_as<uint32_t>(aligned) - 0x3f000000u));
   }
   const uint32_t rounded = magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u);
   return static_cast<uint16_t>(sign | (rounded >> 13));
@@ -57,13 +64,11 @@ struct BFloat16 {
   uint16_t bits = 0;
   BFloat16() = default;
   constexpr BFloat16(float value) {
-    const uint32_t u = std::bit_cast<uint32_t>(value);
+    const uint32_t u = bits_as<uint32_t>(value);
     const uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
     bits = static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
   }
-  constexpr operator float() const {
-    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-  }
+  constexpr operator float() const { return bits_as<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
 // Which numbers the codes of an 8-bit float stand for beside the finite ones.
@@ -102,18 +107,18 @@ struct Float8 {
     const uint32_t rest = code & 0x7fu;
     if (specials == Float8Specials::NanAsZero ? code == nan_code
                                               : specials == Float8Specials::Nan && rest == 0x7fu) {
-      return std::bit_cast<float>(sign | 0x7fc00000u);
+      return bits_as<float>(sign | 0x7fc00000u);
     }
     if (specials == Float8Specials::InfAndNan && rest >= 0x7cu) {
-      return std::bit_cast<float>(sign | 0x7f800000u | (rest & 0x3u) << shift);
+      return bits_as<float>(sign | 0x7f800000u | (rest & 0x3u) << shift);
     }
-    const float scale = std::bit_cast<float>(static_cast<uint32_t>(254 - Bias) << 23);
-    const float scaled = std::bit_cast<float>(rest << shift) * scale;
-    return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | sign);
+    const float scale = bits_as<float>(static_cast<uint32_t>(254 - Bias) << 23);
+    const float scaled = bits_as<float>(rest << shift) * scale;
+    return bits_as<float>(bits_as<uint32_t>(scaled) | sign);
   }
 
   static constexpr uint8_t encode(float value) {  // round to nearest even
-    const uint32_t bits = std::bit_cast<uint32_t>(value);
+    const uint32_t bits = bits_as<uint32_t>(value);
     const uint32_t sign = (bits >> 24) & 0x80u;
     const uint32_t magnitude = bits & 0x7fffffffu;
     // The number that the code behind the largest one would stand for: rounding gives no larger
@@ -127,8 +132,8 @@ struct Float8 {
     } else if (magnitude < static_cast<uint32_t>(128 - Bias) << 23) {
       // Below the smallest normal number: the adder rounds for us.
       const uint32_t one = static_cast<uint32_t>(128 - Bias + shift) << 23;
-      const float aligned = std::bit_cast<float>(magnitude) + std::bit_cast<float>(one);
-      code = std::bit_cast<uint32_t>(aligned) - one;
+      const float aligned = bits_as<float>(magnitude) + bits_as<float>(one);
+      code = bits_as<uint32_t>(aligned) - one;
     } else {
       const uint32_t odd = (magnitude >> shift) & 1u;
       const uint32_t rounded =
@@ -184,6 +189,7 @@ struct complex {
   constexpr complex& operator*=(complex o) { return *this = *this * o; }
   constexpr complex& operator/=(complex o) { return *this = *this / o; }
   friend constexpr bool operator==(complex a, complex b) { return a.re == b.re && a.im == b.im; }
+  friend constexpr bool operator!=(complex a, complex b) { return !(a == b); }
 };
 
 template <class T>
@@ -251,13 +257,12 @@ inline constexpr ScalarType kUInt8 = ScalarType::Byte, kInt8 = ScalarType::Char,
 
 // What sums, formulas and comparisons compute in: float for the smaller floats, int64 for unsigned
 // integers of 16 to 64 bits (whose low bits are right; order they have not), T otherwise.
-template <class T>
+template <class T, class = void>
 struct compute_type {
   using type = T;
 };
 template <class T>
-  requires(is_small_float_v<T>)
-struct compute_type<T> {
+struct compute_type<T, std::enable_if_t<is_small_float_v<T>>> {
   using type = float;
 };
 template <>
@@ -265,8 +270,7 @@ struct compute_type<complex<Half>> {
   using type = complex<float>;
 };
 template <class T>
-  requires(std::is_unsigned_v<T> && sizeof(T) >= 2)
-struct compute_type<T> {
+struct compute_type<T, std::enable_if_t<std::is_unsigned_v<T> && sizeof(T) >= 2>> {
   using type = int64_t;
 };
 template <class T>

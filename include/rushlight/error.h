@@ -63,8 +63,9 @@ inline void append(std::string& out, const std::string& value) { out += value; }
 inline void append(std::string& out, char value) { out += value; }
 inline void append(std::string& out, bool value) { out += value ? "True" : "False"; }
 inline void append(std::string& out, float value) { append(out, static_cast<double>(value)); }
-template <class T>
-  requires(std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char>)
+template <class T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool> &&
+                                        !std::is_same_v<T, char>,
+                                    int> = 0>
 void append(std::string& out, T value) {
   if constexpr (std::is_signed_v<T>) {
     append(out, static_cast<long long>(value));
@@ -73,10 +74,29 @@ void append(std::string& out, T value) {
   }
 }
 
+// Writes what has no `append` with <<, by <rushlight/print.h>.
+template <class T>
+struct Streamed;
+namespace detail {
+template <class T, class = void>
+inline constexpr bool appends = false;
+template <class T>
+inline constexpr bool appends<
+    T, std::void_t<decltype(append(std::declval<std::string&>(), std::declval<const T&>()))>> =
+    true;
+template <class T>
+void append_any(std::string& out, const T& part) {
+  if constexpr (appends<T>) {
+    append(out, part);
+  } else {
+    out += Streamed<T>::text(part);
+  }
+}
+}  // namespace detail
 template <class... Parts>
 std::string str(const Parts&... parts) {
   std::string out;
-  (append(out, parts), ...);
+  (detail::append_any(out, parts), ...);
   return out;
 }
 

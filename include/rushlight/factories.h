@@ -8,12 +8,58 @@
 
 namespace rushlight {
 
-// A copy of values in row-major order, then seen in `sizes`; the dtype is T's unless the options
-// say otherwise.
+// The numbers of a tensor and how they are nested: {1.5, 2.5}, {{1, 2}, {3, 4}}, 3, a vector.
+class RL_API TensorData {
+ public:
+  TensorData() = default;  // no numbers
+  template <
+      class T,
+      std::enable_if_t<std::is_arithmetic_v<T> || is_small_float_v<T> || is_complex_v<T>, int> = 0>
+  TensorData(T value) : scalar_(value), dtype_(dtype_of_number<T>()), is_scalar_(true) {}
+  TensorData(std::initializer_list<TensorData> list) : list_(list) {}
+  template <class T>
+  TensorData(ArrayRef<T> values)
+      : dtype_(dtype_of_number<T>()),
+        values_(copy_of(values.data(), static_cast<int64_t>(values.size()), dtype_of_v<T>)) {}
+  template <class T>
+  TensorData(const std::vector<T>& values) : TensorData(ArrayRef<T>(values)) {}
+  TensorData(const std::vector<bool>& values);
+
+ private:
+  friend RL_API Tensor tensor(const TensorData& data, const TensorOptions& options);
+  template <class T>
+  static constexpr ScalarType dtype_of_number() {
+    if constexpr (std::is_same_v<T, bool>) {
+      return kBool;
+    } else if constexpr (std::is_integral_v<T>) {
+      return kInt64;
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return ScalarType::Undefined;  // the default dtype
+    } else {
+      return dtype_of_v<T>;
+    }
+  }
+  static Tensor copy_of(const void* values, int64_t n, ScalarType dtype);
+  DimVector sizes() const;
+  const TensorData& first() const;
+  void fill(char*& to, ScalarType dtype, const DimVector& sizes, size_t depth) const;
+
+  Scalar scalar_;
+  ScalarType dtype_ = ScalarType::Undefined;
+  bool is_scalar_ = false;
+  Tensor values_;
+  std::vector<TensorData> list_;
+};
+
+// Floats become the default dtype, integers int64, unless the options say otherwise.
+RL_API Tensor tensor(const TensorData& data, const TensorOptions& options = {});
+
+// A copy of values in row-major order, seen in `sizes`; the dtype is T's unless options say
+// otherwise.
 template <class T>
 Tensor tensor_of(const T* values, IntArrayRef sizes, const TensorOptions& options = {}) {
   const Tensor t = empty(sizes, TensorOptions(dtype_of_v<T>));
-  T* const to = t.data<T>();
+  T* const to = t.template data<T>();
   for (int64_t i = 0; i < t.numel(); i++) {
     to[i] = values[i];
   }
@@ -21,74 +67,32 @@ Tensor tensor_of(const T* values, IntArrayRef sizes, const TensorOptions& option
   return options.requires_grad() ? out.requires_grad_() : out;
 }
 
-// tensor({1.5, 2.5}), tensor({{1, 2}, {3, 4}}), tensor(3): floats become the default dtype, ints
-// int64.
-template <class T>
-class NestedList {
- public:
-  NestedList(std::initializer_list<T> row)
-      : sizes_({static_cast<int64_t>(row.size())}), values_(row) {}
-  NestedList(std::initializer_list<NestedList> rows) : sizes_({static_cast<int64_t>(rows.size())}) {
-    for (const NestedList& row : rows) {
-      RL_CHECK_VALUE(row.sizes_ == rows.begin()->sizes_, "tensor(): rows of different sizes, ",
-                     row.sizes_, " and ", rows.begin()->sizes_);
-      values_.insert(values_.end(), row.values_.begin(), row.values_.end());
-    }
-    if (rows.size() != 0) {
-      sizes_.insert(sizes_.end(), rows.begin()->sizes_.begin(), rows.begin()->sizes_.end());
-    }
-  }
-  IntArrayRef sizes() const { return sizes_; }
-  const std::vector<T>& values() const { return values_; }
-
- private:
-  std::vector<int64_t> sizes_;
-  std::vector<T> values_;
-};
-
-namespace detail {
-template <class T>
-TensorOptions value_options(const TensorOptions& options) {
-  if (options.dtype_opt().has_value()) {
-    return options;
-  }
-  return options.dtype(std::is_floating_point_v<T> ? get_default_dtype()
-                       : std::is_same_v<T, bool>   ? kBool
-                                                   : kInt64);
-}
-template <class T>
-Tensor from_values(const std::vector<T>& values, IntArrayRef sizes, const TensorOptions& options) {
-  if constexpr (std::is_same_v<T, bool>) {  // std::vector<bool> has no array
-    const std::vector<uint8_t> bytes(values.begin(), values.end());
-    return tensor_of(bytes.data(), sizes, value_options<T>(options));
-  } else {
-    return tensor_of(values.data(), sizes, value_options<T>(options));
-  }
-}
-}  // namespace detail
-
-#define RL_TENSOR_OF(T)                                                                   \
-  inline Tensor tensor(const NestedList<T>& list, const TensorOptions& options = {}) {    \
-    return detail::from_values(list.values(), list.sizes(), options);                     \
-  }                                                                                       \
-  inline Tensor tensor(T value, const TensorOptions& options = {}) {                      \
-    return full({}, Scalar(value), detail::value_options<T>(options));                    \
-  }                                                                                       \
-  inline Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) { \
-    return detail::from_values(values, static_cast<int64_t>(values.size()), options);     \
-  }
-RL_TENSOR_OF(bool)
-RL_TENSOR_OF(int)
-RL_TENSOR_OF(int64_t)
-RL_TENSOR_OF(float)
-RL_TENSOR_OF(double)
-#undef RL_TENSOR_OF
-
 // A tensor on memory of the caller, which must outlive it; `deleter` (may be empty) runs with the
 // last tensor. `nbytes` bounds are those of sizes and strides.
 RL_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides,
                         const TensorOptions& options = {});
 RL_API Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
+namespace detail {
+RL_API Tensor from_owned_blob(void* data, IntArrayRef sizes, IntArrayRef strides,
+                              StorageImpl::Deleter deleter, void* context,
+                              const TensorOptions& options);
+RL_API DimVector contiguous_strides_of(IntArrayRef sizes);
+}  // namespace detail
+// `deleter(data)` runs when the last tensor on it is gone.
+template <class F, std::enable_if_t<std::is_invocable_v<F&, void*>, int> = 0>
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, F deleter,
+                 const TensorOptions& options = {}) {
+  const auto run = [](void* memory, size_t, void* context) {
+    F* const f = static_cast<F*>(context);
+    (*f)(memory);
+    delete f;
+  };
+  return detail::from_owned_blob(data, sizes, strides, run, new F(std::move(deleter)), options);
+}
+template <class F, std::enable_if_t<std::is_invocable_v<F&, void*>, int> = 0>
+Tensor from_blob(void* data, IntArrayRef sizes, F deleter, const TensorOptions& options = {}) {
+  return from_blob(data, sizes, detail::contiguous_strides_of(sizes), std::move(deleter), options);
+}
 
 // As Python prints it, in short.
 RL_API std::ostream& operator<<(std::ostream& out, const Tensor& t);

@@ -15,8 +15,7 @@ namespace rushlight {
 class IValue {
  public:
   IValue() = default;
-  template <class T>
-    requires(!std::is_same_v<std::decay_t<T>, IValue>)
+  template <class T, std::enable_if_t<!std::is_same_v<std::decay_t<T>, IValue>, int> = 0>
   IValue(T&& v) : value_(box(std::forward<T>(v))) {}
 
   bool isNone() const { return value_.is_none(); }

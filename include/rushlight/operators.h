@@ -29,13 +29,18 @@ RL_BINARY_OPERATOR(|, bitwise_or)
 RL_BINARY_OPERATOR(^, bitwise_xor)
 #undef RL_BINARY_OPERATOR
 
-#define RL_UPDATE_OPERATOR(symbol, function)                                            \
-  inline Tensor& operator symbol(Tensor& a, const Tensor& b) { return function(a, b); } \
-  inline Tensor& operator symbol(Tensor& a, const Scalar& b) { return function(a, make_number(b)); }
+#define RL_UPDATE_OPERATOR(symbol, function)                                                  \
+  inline Tensor& operator symbol(const Tensor& a, const Tensor& b) { return function(a, b); } \
+  inline Tensor& operator symbol(const Tensor& a, const Scalar& b) {                          \
+    return function(a, make_number(b));                                                       \
+  }
 RL_UPDATE_OPERATOR(+=, add_)
 RL_UPDATE_OPERATOR(-=, sub_)
 RL_UPDATE_OPERATOR(*=, mul_)
 RL_UPDATE_OPERATOR(/=, div_)
+RL_UPDATE_OPERATOR(&=, bitwise_and_)
+RL_UPDATE_OPERATOR(|=, bitwise_or_)
+RL_UPDATE_OPERATOR(^=, bitwise_xor_)
 #undef RL_UPDATE_OPERATOR
 
 inline Tensor operator-(const Tensor& a) { return neg(a); }

@@ -12,8 +12,7 @@ class OptionalIntArrayRef {
  public:
   OptionalIntArrayRef() = default;
   OptionalIntArrayRef(std::nullopt_t) {}
-  template <class T>
-    requires(std::is_integral_v<T>)
+  template <class T, std::enable_if_t<std::is_integral_v<T>, int> = 0>
   OptionalIntArrayRef(T one) : kind_(Kind::One), one_(one) {}
   OptionalIntArrayRef(IntArrayRef list) : kind_(Kind::List), list_(list) {}
   OptionalIntArrayRef(std::initializer_list<int64_t> list)

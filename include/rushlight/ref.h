@@ -42,6 +42,7 @@ class Ref {
   explicit operator bool() const { return p_ != nullptr; }
   void reset() { *this = Ref(); }
   friend bool operator==(const Ref& a, const Ref& b) { return a.p_ == b.p_; }
+  friend bool operator!=(const Ref& a, const Ref& b) { return a.p_ != b.p_; }
 
  private:
   T* p_ = nullptr;

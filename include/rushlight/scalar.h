@@ -12,8 +12,7 @@ class Scalar {
   enum class Kind : uint8_t { Bool, Int, UInt, Float, Complex };
   Scalar() : kind_(Kind::Int) { v_.i = 0; }
   Scalar(bool v) : kind_(Kind::Bool) { v_.i = v; }
-  template <class T>
-    requires(is_integer_v<T>)
+  template <class T, std::enable_if_t<is_integer_v<T>, int> = 0>
   Scalar(T v) : kind_(Kind::Int) {
     v_.i = static_cast<int64_t>(v);
     if constexpr (sizeof(T) == 8 && std::is_unsigned_v<T>) {
@@ -22,8 +21,7 @@ class Scalar {
   }
   Scalar(double v) : kind_(Kind::Float) { v_.d[0] = v; }
   Scalar(float v) : Scalar(static_cast<double>(v)) {}
-  template <class T>
-    requires(is_small_float_v<T>)
+  template <class T, std::enable_if_t<is_small_float_v<T>, char> = 0>
   Scalar(T v) : Scalar(static_cast<double>(static_cast<float>(v))) {}
   template <class T>
   Scalar(complex<T> v) : kind_(Kind::Complex) {
@@ -37,6 +35,12 @@ class Scalar {
   }
   bool is_floating_point() const { return kind_ == Kind::Float; }
   bool is_complex() const { return kind_ == Kind::Complex; }
+  // libtorch's names of these.
+  bool isBoolean() const { return is_bool(); }
+  bool isIntegral(bool include_bool) const { return is_integral(include_bool); }
+  bool isFloatingPoint() const { return is_floating_point(); }
+  bool isComplex() const { return is_complex(); }
+  ScalarType type() const { return dtype(); }
   // What a tensor made of this number has: bool, int64, uint64, float64 or complex128.
   ScalarType dtype() const {
     constexpr ScalarType types[] = {kBool, kInt64, kUInt64, kFloat64, kComplexDouble};
@@ -65,7 +69,9 @@ class Scalar {
     check_fits(dtype_of_v<T>);
     return as<T>();
   }
+  int toInt() const { return to<int>(); }
   int64_t toLong() const { return to<int64_t>(); }
+  float toFloat() const { return to<float>(); }
   double toDouble() const { return to<double>(); }
   bool toBool() const { return as<bool>(); }
   Scalar operator-() const {

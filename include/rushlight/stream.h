@@ -38,6 +38,7 @@ class RL_API Stream {
   friend bool operator==(const Stream& a, const Stream& b) {
     return a.device_ == b.device_ && a.id_ == b.id_;
   }
+  friend bool operator!=(const Stream& a, const Stream& b) { return !(a == b); }
 
  private:
   Device device_;
@@ -97,5 +98,7 @@ RL_API void synchronize(Device device);
 // The device of a kind that is current on this thread.
 RL_API int current_device(DeviceType type);
 RL_API void set_current_device(Device device);
+// How many devices of a kind this machine and installation have.
+RL_API int64_t device_count(DeviceType type);
 
 }  // namespace rushlight

@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <tuple>
 #include <vector>
 
@@ -145,7 +144,16 @@ class RL_API TensorImpl : public RefCounted {
   }
 
  private:
-  TensorImpl() = default;
+  TensorImpl()
+      : contiguous_(true),
+        channels_last_(false),
+        channels_last_3d_(false),
+        dense_(true),
+        wrapped_number_(false),
+        inference_(false),
+        requires_grad_(false),
+        late_view_(false),
+        owns_python_(false) {}
   ~TensorImpl();
   void set_dims(IntArrayRef sizes);
   void refresh_flags();
@@ -159,15 +167,15 @@ class RL_API TensorImpl : public RefCounted {
   uint32_t version_ = 0;
   ScalarType dtype_ = ScalarType::Undefined;
   Device device_;
-  bool contiguous_ : 1 = true;
-  bool channels_last_ : 1 = false;
-  bool channels_last_3d_ : 1 = false;
-  bool dense_ : 1 = true;
-  bool wrapped_number_ : 1 = false;
-  bool inference_ : 1 = false;
-  bool requires_grad_ : 1 = false;
-  bool late_view_ : 1 = false;
-  bool owns_python_ : 1 = false;
+  bool contiguous_ : 1;
+  bool channels_last_ : 1;
+  bool channels_last_3d_ : 1;
+  bool dense_ : 1;
+  bool wrapped_number_ : 1;
+  bool inference_ : 1;
+  bool requires_grad_ : 1;
+  bool late_view_ : 1;
+  bool owns_python_ : 1;
   std::atomic<VersionCell*> version_cell_{nullptr};  // owned
   std::atomic<AutogradMeta*> autograd_{nullptr};     // owned
   ViewInfo view_;
@@ -188,6 +196,7 @@ class RL_API TensorOptions {
   TensorOptions(ScalarType t) : dtype_(t) {}
   TensorOptions(Device d) : device_(d) {}
   TensorOptions(DeviceType d) : device_(Device(d)) {}
+  TensorOptions(Layout) {}  // there is one
   TensorOptions dtype(ScalarType t) const {
     auto o = *this;
     o.dtype_ = t;
@@ -199,7 +208,11 @@ class RL_API TensorOptions {
     return o;
   }
   TensorOptions device(DeviceType d, int8_t index = -1) const { return device(Device(d, index)); }
+  TensorOptions device(const char* d) const { return device(Device(d)); }
   TensorOptions layout(Layout) const { return *this; }
+  // All memory of the CPU serves; pages are not locked.
+  TensorOptions pinned_memory(bool) const { return *this; }
+  Layout layout() const { return kStrided; }
   TensorOptions requires_grad(bool v) const {
     auto o = *this;
     o.requires_grad_ = v;
@@ -219,11 +232,24 @@ class RL_API TensorOptions {
 
 template <class T, size_t N>
 class TensorAccessor;
+template <class T, size_t N, class Index>
+class PackedTensorAccessor;
+namespace indexing {
+class TensorIndex;  // indexing.h
+}
 
 class RL_API Tensor {
  public:
   Tensor() = default;
   explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  ~Tensor() = default;
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  // What has no name is written into: x[0] = y, x.index({...}) = 3.
+  Tensor& operator=(const Tensor& values) &&;
+  Tensor& operator=(const Scalar& value) &&;
 
   bool defined() const { return static_cast<bool>(impl_); }
   explicit operator bool() const { return defined(); }
@@ -241,7 +267,12 @@ class RL_API Tensor {
   int64_t dim() const { return held().dim(); }
   int64_t ndimension() const { return held().dim(); }
   int64_t numel() const { return held().numel(); }
-  int64_t element_size() const { return itemsize(dtype()); }
+  int64_t element_size() const { return rushlight::itemsize(dtype()); }
+  size_t itemsize() const { return static_cast<size_t>(element_size()); }
+  int64_t get_device() const { return device().index(); }
+  TensorImpl* unsafeGetTensorImpl() const { return impl_.get(); }
+  bool has_storage() const { return defined() && static_cast<bool>(held().storage()); }
+  bool is_inference() const { return held().is_inference(); }
   int64_t nbytes() const { return numel() * element_size(); }
   IntArrayRef sizes() const { return held().sizes(); }
   IntArrayRef strides() const { return held().strides(); }
@@ -263,6 +294,17 @@ class RL_API Tensor {
     check_dtype(dtype_of_v<T>);
     return reinterpret_cast<T*>(held().data());
   }
+  template <class T>
+  const T* const_data_ptr() const {
+    return data_ptr<T>();
+  }
+  template <class T>
+  T* mutable_data_ptr() const {
+    return data_ptr<T>();
+  }
+  const void* const_data_ptr() const { return data_ptr(); }
+  void* mutable_data_ptr() const { return data_ptr(); }
+  Tensor data() const { return variable_data(); }
   // For kernels, whose contract has checked the dtype.
   template <class T>
   T* data() const {
@@ -275,6 +317,33 @@ class RL_API Tensor {
   Scalar item() const;  // RuntimeError unless numel is 1
   template <class T, size_t N>
   TensorAccessor<T, N> accessor() const;
+  // The same, holding sizes and strides itself.
+  template <class T, size_t N>
+  PackedTensorAccessor<T, N, int32_t> packed_accessor32() const;
+  template <class T, size_t N>
+  PackedTensorAccessor<T, N, int64_t> packed_accessor64() const;
+  // The addressed part: index({Slice(1, None), "...", 3, mask}), by <rushlight/indexing.h>.
+  Tensor index(std::initializer_list<indexing::TensorIndex> at) const;
+  Tensor index(ArrayRef<indexing::TensorIndex> at) const;
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> at, const Tensor& values) const;
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> at, const Scalar& value) const;
+  Tensor& index_put_(ArrayRef<indexing::TensorIndex> at, const Tensor& values) const;
+  Tensor operator[](int64_t i) const { return select(0, i); }
+  Tensor operator[](const Tensor& at) const;
+  // What options say of dtype and device.
+  Tensor to(const TensorOptions& options, bool non_blocking = false, bool copy = false,
+            std::optional<MemoryFormat> format = {}) const;
+  Tensor to(Device device, bool non_blocking = false, bool copy = false) const;
+  Tensor to(DeviceType type, bool non_blocking = false, bool copy = false) const {
+    return to(Device(type), non_blocking, copy);
+  }
+  Tensor to(const char* device, bool non_blocking = false, bool copy = false) const {
+    return to(Device(device), non_blocking, copy);
+  }
+  Tensor toType(ScalarType type) const { return to(type); }
+  Tensor cpu() const { return to(kCPU); }
+  Tensor cuda() const { return to(kCUDA); }
+  void print() const;  // to the standard output
   std::string toString() const;
 
   // Autograd (defined in src/autograd).
@@ -287,7 +356,7 @@ class RL_API Tensor {
   Ref<Node> grad_fn() const;
   int64_t output_nr() const;
   void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = {},
-                bool create_graph = false) const;
+                bool create_graph = false, const std::vector<Tensor>& inputs = {}) const;
   void retain_grad() const;
   // hook(grad) is called when this tensor's gradient is computed; what it returns, if anything,
   // replaces it. The number is for remove_hook. (Defined in autograd.h.)
@@ -328,6 +397,10 @@ class TensorAccessor {
   TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
   int64_t size(int64_t d) const { return sizes_[d]; }
+  int64_t stride(int64_t d) const { return strides_[d]; }
+  IntArrayRef sizes() const { return {sizes_, N}; }
+  IntArrayRef strides() const { return {strides_, N}; }
+  T* data() const { return data_; }
   decltype(auto) operator[](int64_t i) const {
     if constexpr (N == 1) {
       return static_cast<T&>(data_[i * strides_[0]]);
@@ -346,6 +419,39 @@ TensorAccessor<T, N> Tensor::accessor() const {
   RL_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ",
            dim());
   return {data_ptr<T>(), sizes().data(), strides().data()};
+}
+
+template <class T, size_t N, class Index>
+class PackedTensorAccessor {
+ public:
+  PackedTensorAccessor(T* data, const int64_t* sizes, const int64_t* strides) : data_(data) {
+    for (size_t i = 0; i < N; i++) {
+      sizes_[i] = sizes[i];
+      strides_[i] = strides[i];
+    }
+  }
+  Index size(int64_t d) const { return static_cast<Index>(sizes_[d]); }
+  Index stride(int64_t d) const { return static_cast<Index>(strides_[d]); }
+  T* data() const { return data_; }
+  decltype(auto) operator[](Index i) const {
+    return TensorAccessor<T, N>(data_, sizes_, strides_)[i];
+  }
+
+ private:
+  T* data_;
+  int64_t sizes_[N];
+  int64_t strides_[N];
+};
+template <class T, size_t N>
+PackedTensorAccessor<T, N, int64_t> Tensor::packed_accessor64() const {
+  const auto plain = accessor<T, N>();
+  return {plain.data(), plain.sizes().data(), plain.strides().data()};
+}
+template <class T, size_t N>
+PackedTensorAccessor<T, N, int32_t> Tensor::packed_accessor32() const {
+  RL_CHECK(numel() <= INT32_MAX, "packed_accessor32: numel needs to be smaller than 2^31");
+  const auto plain = accessor<T, N>();
+  return {plain.data(), plain.sizes().data(), plain.strides().data()};
 }
 
 }  // namespace rushlight

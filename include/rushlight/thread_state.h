@@ -33,7 +33,7 @@ struct ThreadState {
   // those of others.
   const void* accumulating = nullptr;
 };
-extern RL_API constinit thread_local ThreadState tls __attribute__((tls_model("initial-exec")));
+RL_CONSTINIT extern RL_API thread_local ThreadState tls __attribute__((tls_model("initial-exec")));
 
 inline bool grad_enabled() { return tls.grad_mode; }
 

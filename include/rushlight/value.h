@@ -91,8 +91,7 @@ class RL_API Value {
   Value(TensorMeta meta);
   Value(std::vector<TensorMeta> metas);
   Value(const TensorOptions& options);
-  template <class T>
-    requires std::is_arithmetic_v<T>
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
   Value(T number) : Value(Scalar(number)) {}
   template <class T>
   Value(const std::optional<T>& value) : Value(value.has_value() ? Value(*value) : Value()) {}

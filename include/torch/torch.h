@@ -1,14 +1,20 @@
 // For programs written against libtorch: its names, as those of rushlight.
 #pragma once
 
+#include <cassert>
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 
+#include <rushlight/archive.h>
+#include <rushlight/compat.h>
+#include <rushlight/data.h>
+#include <rushlight/nn.h>
+#include <rushlight/optim.h>
 #include <rushlight/rushlight.h>
 
 namespace torch = rushlight;
 namespace at = rushlight;
 namespace c10 = rushlight;
-
-#define TORCH_CHECK(...) RL_CHECK(__VA_ARGS__)
-#define TORCH_WARN(...) ::rushlight::warn(::rushlight::str(__VA_ARGS__))

@@ -523,7 +523,7 @@ void Run::evaluate(uint32_t slot) {
   if (!states_[slot].needed) {
     return;
   }
-  const std::span<const Edge> edges = node.edges();
+  const ArrayRef<Edge> edges = node.edges();
   TensorArray results(edges.size());
   if (RL_UNLIKELY(tls.anomaly_mode)) {
     try {

@@ -392,8 +392,8 @@ void set_grad(const Tensor& t, const Tensor& grad) {
 }
 
 void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph,
-                      bool create_graph) const {
-  run_backward({*this}, {gradient}, retain_graph.value_or(create_graph), create_graph);
+                      bool create_graph, const std::vector<Tensor>& inputs) const {
+  run_backward({*this}, {gradient}, retain_graph.value_or(create_graph), create_graph, inputs);
 }
 
 void Tensor::set_data(const Tensor& other) const {

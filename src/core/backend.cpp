@@ -1,6 +1,8 @@
 // Finding, loading and checking the libraries of devices beside the CPU.
 #include "core/backend.h"
 
+#include <rushlight/stream.h>
+
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -147,5 +149,16 @@ Tensor pin_memory(const Tensor& t) {
 }
 
 Device number_device(Device device) { return backend_of(device.type()).resolve(device); }
+
+int64_t device_count(DeviceType type) {
+  if (type == kCPU) {
+    return 1;
+  }
+  try {
+    return backend_of(type).device_count();
+  } catch (const Error&) {  // this installation lacks the device's library
+    return 0;
+  }
+}
 
 }  // namespace rushlight

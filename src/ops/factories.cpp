@@ -1,13 +1,85 @@
 // Borrowed memory as tensors, and C++ printing.
 #include <rushlight/factories.h>
 
+#include <cstring>
 #include <ostream>
 
 #include "core/op_support.h"
 
 namespace rushlight {
 
-Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
+TensorData::TensorData(const std::vector<bool>& values)
+    : dtype_(kBool), values_(empty({static_cast<int64_t>(values.size())}, kBool)) {
+  bool* to = values_.data<bool>();
+  for (const bool value : values) {
+    *to++ = value;
+  }
+}
+
+Tensor TensorData::copy_of(const void* values, int64_t n, ScalarType dtype) {
+  Tensor t = empty({n}, dtype);
+  std::memcpy(t.data_ptr(), values, static_cast<size_t>(t.nbytes()));
+  return t;
+}
+
+DimVector TensorData::sizes() const {
+  if (values_.defined()) {
+    return {values_.numel()};
+  }
+  DimVector sizes;
+  for (const TensorData* at = this; !at->is_scalar_; at = &at->list_.front()) {
+    if (at->values_.defined()) {
+      sizes.push_back(at->values_.numel());
+      break;
+    }
+    sizes.push_back(static_cast<int64_t>(at->list_.size()));
+    if (at->list_.empty()) {
+      break;
+    }
+  }
+  return sizes;
+}
+
+const TensorData& TensorData::first() const {
+  return is_scalar_ || values_.defined() || list_.empty() ? *this : list_.front().first();
+}
+
+void TensorData::fill(char*& to, ScalarType dtype, const DimVector& sizes, size_t depth) const {
+  const bool fits =
+      is_scalar_ ? depth == sizes.size()
+                 : depth < sizes.size() &&
+                       (values_.defined() ? values_.numel() : static_cast<int64_t>(list_.size())) ==
+                           sizes[depth];
+  RL_CHECK_VALUE(fits, "tensor(): rows of different sizes, expected ", sizes, " throughout");
+  if (is_scalar_) {
+    store_scalar(to, dtype, scalar_);
+    to += itemsize(dtype);
+  } else if (values_.defined()) {
+    const Tensor as = values_.to(dtype);
+    std::memcpy(to, as.data_ptr(), static_cast<size_t>(as.nbytes()));
+    to += as.nbytes();
+  } else {
+    for (const TensorData& part : list_) {
+      part.fill(to, dtype, sizes, depth + 1);
+    }
+  }
+}
+
+Tensor tensor(const TensorData& data, const TensorOptions& options) {
+  const ScalarType own = data.first().dtype_;
+  const ScalarType dtype =
+      options.dtype_opt().value_or(own == ScalarType::Undefined ? get_default_dtype() : own);
+  const DimVector sizes = data.sizes();
+  const Tensor made = empty(sizes, dtype);
+  char* to = static_cast<char*>(made.data_ptr());
+  data.fill(to, dtype, sizes, 0);
+  const Tensor out = made.to(options.device_opt(), std::optional<ScalarType>());
+  return options.requires_grad() ? out.requires_grad_() : out;
+}
+
+Tensor detail::from_owned_blob(void* data, IntArrayRef sizes, IntArrayRef strides,
+                               StorageImpl::Deleter deleter, void* context,
+                               const TensorOptions& options) {
   RL_CHECK(sizes.size() == strides.size(), "from_blob: ", sizes.size(), " sizes but ",
            strides.size(), " strides");
   int64_t last = 0;
@@ -24,11 +96,17 @@ Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const Tenso
   overflow |= __builtin_mul_overflow(last + 1, itemsize(options.dtype()), &last);
   RL_CHECK(empty || !overflow, "from_blob: sizes ", sizes, " overflow");
   auto storage = StorageImpl::borrow(data, empty ? 0 : static_cast<size_t>(last), options.device(),
-                                     nullptr, nullptr);
+                                     deleter, context);
   auto impl = TensorImpl::make(std::move(storage), options.dtype(), options.device());
   impl->set_sizes_and_strides(sizes, strides);
   const Tensor t(std::move(impl));
   return options.requires_grad() ? t.requires_grad_() : t;
+}
+
+DimVector detail::contiguous_strides_of(IntArrayRef sizes) { return contiguous_strides(sizes); }
+
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
+  return detail::from_owned_blob(data, sizes, strides, nullptr, nullptr, options);
 }
 
 Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options) {

@@ -228,7 +228,7 @@ PyObject* getattro(PyObject* o, PyObject* name) {
 PyObject* next_functions(PyObject* o, void*) {
   return guarded([&] {
     const Ref<Node> node = unwrap_node(o);
-    const std::span<const Edge> edges = node->edges();
+    const ArrayRef<Edge> edges = node->edges();
     Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(edges.size())));
     for (size_t i = 0; i < edges.size(); i++) {
       const Object next = Object::check(wrap_node(edges[i].node));

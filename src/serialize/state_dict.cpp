@@ -1,7 +1,10 @@
 // The C++ side of .pt files: dicts of tensors to a file and back.
+#include <iterator>
+#include <istream>
+#include <ostream>
 #include <unordered_map>
 
-#include <rushlight/serialize.h>
+#include <rushlight/archive.h>
 
 #include "serialize/checkpoint.h"
 
@@ -20,6 +23,17 @@ std::string archive_name(const std::string& path) {
 }
 
 // ---- to a file ----
+
+class StreamSink : public Sink {
+ public:
+  explicit StreamSink(std::ostream& stream) : stream_(stream) {}
+  void write(const void* data, size_t n) override {
+    stream_.write(static_cast<const char*>(data), static_cast<std::streamsize>(n));
+  }
+
+ private:
+  std::ostream& stream_;
+};
 
 class Saver {
  public:
@@ -65,16 +79,24 @@ class Saver {
   }
   void write(const std::string& path) {
     AtomicFile file(path);
-    CheckpointWriter writer(file, archive_name(path));
+    write(file, archive_name(path));
+    file.commit();
+  }
+  void write(std::ostream& stream) {
+    StreamSink sink(stream);
+    write(sink, "archive");
+    RL_CHECK(stream.good(), "the stream that is saved to failed");
+  }
+
+ private:
+  void write(Sink& sink, const std::string& name) {
+    CheckpointWriter writer(sink, name);
     writer.add_objects(p_.finish());
     for (size_t i = 0; i < storages_.size(); i++) {
       writer.add_storage(std::to_string(i), storages_[i]);
     }
     writer.finish();
-    file.commit();
   }
-
- private:
   void integers(IntArrayRef list) {
     p_.mark();
     for (const int64_t n : list) {
@@ -110,8 +132,8 @@ class Saver {
 
 class Loader {
  public:
-  explicit Loader(const std::string& path)
-      : reader_(open_source(path, false), false),
+  explicit Loader(std::shared_ptr<Source> source)
+      : reader_(std::move(source), false),
         bytes_(reader_.record("data.pkl")),
         pickle_(read_pickle(bytes_)) {}
 
@@ -296,12 +318,58 @@ void save(const std::vector<Tensor>& tensors, const std::string& path) {
   saver.write(path);
 }
 
-StateDict load_state_dict(const std::string& path) { return Loader(path).run(); }
+void save(const StateDict& state, std::ostream& stream) {
+  Saver saver;
+  saver.state(state);
+  saver.write(stream);
+}
+
+void save(const Tensor& tensor, std::ostream& stream) {
+  Saver saver;
+  saver.tensor(tensor);
+  saver.write(stream);
+}
+
+void save(const std::vector<Tensor>& tensors, std::ostream& stream) {
+  Saver saver;
+  saver.list(tensors);
+  saver.write(stream);
+}
+
+namespace {
+Tensor only(StateDict state, const std::string& where) {
+  RL_CHECK(state.size() == 1, where, " holds ", state.size(), " tensors, not one");
+  return std::move(state[0].second);
+}
+StateDict load_bytes(std::string bytes) {
+  auto owner = std::make_shared<std::string>(std::move(bytes));
+  return Loader(memory_source(owner->data(), owner->size(), owner)).run();
+}
+}  // namespace
+
+StateDict load_state_dict(const std::string& path) {
+  return Loader(open_source(path, false)).run();
+}
+
+StateDict load_state_dict(std::istream& stream) {
+  return load_bytes(std::string(std::istreambuf_iterator<char>(stream), {}));
+}
+
+StateDict load_state_dict(const char* data, size_t n) { return load_bytes(std::string(data, n)); }
 
 Tensor load_tensor(const std::string& path) {
-  StateDict state = load_state_dict(path);
-  RL_CHECK(state.size() == 1, "the file ", path, " holds ", state.size(), " tensors, not one");
-  return state[0].second;
+  return only(load_state_dict(path), "the file " + path);
+}
+
+void load(Tensor& tensor, std::istream& stream) {
+  tensor = only(load_state_dict(stream), "this stream");
+}
+
+void load(std::vector<Tensor>& tensors, std::istream& stream) {
+  tensors.clear();
+  for (auto& [name, tensor] : load_state_dict(stream)) {
+    tensors.push_back(std::move(tensor));
+  }
 }
 
 void load(Tensor& tensor, const std::string& path) { tensor = load_tensor(path); }

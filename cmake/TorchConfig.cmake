@@ -1,0 +1,12 @@
+# find_package(Torch) for programs written for libtorch: its variables and its target `torch`, which are rushlight.
+get_filename_component(TORCH_INSTALL_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+include("${CMAKE_CURRENT_LIST_DIR}/../rushlight/rushlightConfig.cmake")
+if(NOT TARGET torch)
+  add_library(torch INTERFACE IMPORTED)
+  target_link_libraries(torch INTERFACE rushlight::rushlight)
+endif()
+set(TORCH_LIBRARIES torch)
+set(TORCH_INCLUDE_DIRS "${TORCH_INSTALL_PREFIX}/include")
+set(TORCH_CXX_FLAGS "")
+set(Torch_FOUND TRUE)
+set(TORCH_FOUND TRUE)

@@ -1,0 +1,182 @@
+"""Expands ops/modules.py into C++: options, module and functional form of each stateless module.
+
+Calls go to nn::functional::detail (src/nn/detail.h), whose parameters are a call's inputs and what `passes` lists.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gen.modules import Class
+from gen.table import Arg
+from gen.text import commas, header, source
+
+NOT_IN_CPP = ("size_average", "reduce", "return_indices")
+SPELT = {"lambd": "lambda"}  # a word of Python
+SCALARS = {"float": "double", "bool": "bool", "int": "int64_t", "str": "Keyword", "Tensor": "Tensor"}
+
+
+class CppClass(Class):
+    """An entry with what it takes from its bases."""
+
+    def settings(self) -> list[Arg]:
+        fixed = self.entry.get("fixed", {})
+        own = [a for a in self.args if a.name not in NOT_IN_CPP]
+        names = [a.name for a in own]
+        base = self.base.settings() if self.base else []
+        return own if own and not fixed else own + [a for a in base if a.name not in (*names, *fixed)]
+
+    def inherited(self, key: str, default=None):
+        if self.entry.get(key):
+            return self.entry[key]
+        return self.base.inherited(key, default) if self.base else default
+
+    def kind(self, arg: Arg) -> str:
+        t = arg.type
+        if not t.is_list:
+            wrapped = t.optional and t.base != "Tensor"
+            return f"std::optional<{SCALARS[t.base]}>" if wrapped else SCALARS[t.base]
+        digits = re.search(r"(\d)d$", self.name)
+        size = t.size or (int(digits[1]) if digits else 2)
+        return f"ExpandingArrayWithOptionalElem<{size}>" if t.element_optional else f"ExpandingArray<{size}>"
+
+    def default(self, arg: Arg) -> str | None:
+        if arg.type.is_list and arg.type.optional:  # a stride that is not given
+            return "kernel_size"
+        text = arg.default
+        if text is None:
+            return None
+        return {"None": "{}", "True": "true", "False": "false"}.get(text, text.replace("'", '"'))
+
+    def rows(self) -> list[tuple[str, str, str | None]]:
+        return [(self.kind(a), SPELT.get(a.name, a.name), self.default(a)) for a in self.settings()]
+
+    def given(self) -> list[tuple[str, str, str | None]]:
+        """What constructors of options take: what has no default, or else the first option."""
+        rows = self.rows()
+        return [r for r in rows if r[2] is None] or [r for r in rows if r[0] != "Tensor"][:1]
+
+    def options(self, name: str, extra: list[tuple[str, str, str]]) -> list[str]:
+        rows, given = self.rows() + extra, self.given()
+        arguments = commas([f"{kind} {n}" + (f" = {d}" if d is not None else "") for kind, n, d in given])
+        starts = [f"{n}_({n})" for _, n, _ in given]
+        starts += [f"{n}_({d})" for _, n, d in rows if d in [g[1] for g in given]]
+        lines = ["", f"struct RL_API {name} {{"]
+        if rows:
+            lines.append(f"  {name}({arguments}) : {commas(starts)} {{}}")
+        for kind, n, d in rows:
+            held = d is not None and not any(s.startswith(n + "_(") for s in starts)
+            lines.append(f"  TORCH_ARG({kind}, {n}){f' = {d}' if held else ''};")
+        return [*lines, "};"]
+
+    def passed(self, tensors: str, options: str, training: str) -> list[str]:
+        by_place, _, by_name = self.inherited("passes", "").partition("*")
+        types = {a.name: a.type.base for a in self.settings()}
+        sets = self.inherited("sets", {})
+        out = []
+        for item in re.split(r",\s*", f"{by_place.strip(' ,')}, {by_name.strip(' ,')}".strip(" ,")):
+            name = sets[item] if isinstance(sets.get(item), str) else item
+            if name.startswith("'"):
+                out.append(name.replace("'", '"'))
+            elif name == "training":
+                out.append(training)
+            elif name in self.inherited("fixed", {}):
+                out.append(str(self.inherited("fixed")[name]))
+            elif name and name not in NOT_IN_CPP:
+                held = types[name] == "Tensor" and tensors
+                out.append(tensors + name if held else f"{options}.{SPELT.get(name, name)}()")
+        return out
+
+    def call(self, inputs: list[str], passed: list[str]) -> str:
+        function = self.inherited("function")
+        if self.inherited("method"):
+            return f"{inputs[0]}.{function}({commas(passed)})"
+        return f"functional::detail::{function}({commas(inputs, passed)})"
+
+    def has_words(self) -> bool:
+        return "'" in self.inherited("passes", "") or bool(self.inherited("method"))
+
+    def shown(self) -> str:
+        out = f'stream << "torch::nn::{self.name}("'
+        first = True
+        for text, flag, name in re.findall(r"([^{]*)\{(\??)(\w+)(?:!r)?\}", self.inherited("show", "")):
+            value = f"options.{SPELT.get(name, name)}()"
+            if name in NOT_IN_CPP or name not in [a.name for a in self.settings()]:
+                continue
+            if flag:
+                out += f' << ({value} ? "{"" if first else ", "}{name}=true" : "")'
+                continue
+            out += f' << "{text}" << functional::detail::shown({value})'
+            first = False
+        return out + " << ')';"
+
+    def module(self) -> list[str]:
+        takes = [f"const Tensor& {n}" for n in self.inherited("inputs", "input").split(", ")]
+        options = f"{self.name}Options"
+        lines = self.options(options, []) if self.settings() else []
+        start = "" if any(self.default(a) is None for a in self.settings()) else " = {}"
+        lines += ["", f"// {self.entry['doc']}", f"class RL_API {self.name}Impl : public Cloneable<{self.name}Impl> {{"]
+        lines += [" public:"]
+        if self.settings():
+            lines += [f"  explicit {self.name}Impl({options} options_{start});"]
+            if ":" in self.given()[0][0] or "<" in self.given()[0][0] or not start:
+                takes_values = commas([f"{kind} {n}" for kind, n, _ in self.given()])
+                values = commas([n for _, n, _ in self.given()])
+                lines += [f"  {self.name}Impl({takes_values}) : {self.name}Impl({options}({values})) {{}}"]
+        lines += [f"  Tensor forward({commas(takes)});", "  void reset() override;"]
+        lines += ["  void pretty_print(std::ostream& stream) const override;"]
+        lines += [f"  {options} options;"] if self.settings() else []
+        lines += [f"  Tensor {a.name};" for a in self.settings() if a.type.base == "Tensor"]
+        lines += ["};", f"RL_MODULE({self.name});"]
+        if not self.has_words():
+            lines += ["namespace functional {"]
+            func = f"{self.name}FuncOptions"
+            if self.inherited("trains") is not None:
+                trains = "true" if self.inherited("trains") == "True" else "false"
+                lines += self.options(func, [("bool", "training", trains)])[1:]
+            elif self.settings():
+                lines += [f"using {func} = {options};"]
+            tail = [f"const {func}& options{start}"] if self.settings() else []
+            lines += [f"RL_API Tensor {self.inherited('function')}({commas(takes, tail)});", "}"]
+        return lines
+
+    def definitions(self) -> list[str]:
+        inputs = self.inherited("inputs", "input").split(", ")
+        takes = [f"const Tensor& {n}" for n in inputs]
+        name = f"{self.name}Impl"
+        lines = ["", f"template class Cloneable<{name}>;"]
+        if self.settings():
+            init = "options(std::move(options_))"
+            lines += [f"{name}::{name}({self.name}Options options_) : {init} {{ {name}::reset(); }}"]
+        held = [a.name for a in self.settings() if a.type.base == "Tensor"]
+        body = " ".join(f'{n} = register_buffer("{n}", options.{n}());' for n in held)
+        lines += [f"void {name}::reset() {{ {body} }}"]
+        lines += [f"Tensor {name}::forward({commas(takes)}) {{"]
+        lines += [f"  return {self.call(inputs, self.passed('this->', 'options', 'is_training()'))};", "}"]
+        lines += [f"void {name}::pretty_print(std::ostream& stream) const {{ {self.shown()} }}"]
+        if not self.has_words():
+            tail = [f"const {self.name}FuncOptions& options"] if self.settings() else []
+            lines += [f"Tensor functional::{self.inherited('function')}({commas(takes, tail)}) {{"]
+            lines += [f"  return {self.call(inputs, self.passed('', 'options', 'options.training()'))};", "}"]
+        return lines
+
+
+def generate() -> dict[str, str]:
+    """Path below the output folder → contents."""
+    from ops.modules import MODULES
+
+    known: dict[str, Class] = {}
+    classes = [CppClass(entry, known) for entry in MODULES]
+    public = [c for c in classes if not c.name.startswith("_")]
+    return {
+        "include/rushlight/nn/stateless.h": header(
+            ["<rushlight/nn/module.h>", "<rushlight/nn/options.h>"],
+            "rushlight::nn",
+            [line for c in public for line in c.module()],
+        ),
+        "src/nn_stateless.cpp": source(
+            ["<ostream>", "", "<rushlight/nn/stateless.h>", "", "nn/detail.h"],
+            "rushlight::nn",
+            [line for c in public for line in c.definitions()],
+        ),
+    }

@@ -1,0 +1,73 @@
+// Archives: tensors by name, nested, in .pt files that Python's load reads as a state dict.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+
+#include <rushlight/function.h>
+#include <rushlight/serialize.h>
+
+namespace rushlight {
+namespace serialize {
+
+class RL_API OutputArchive {
+ public:
+  void write(const std::string& key, const Tensor& tensor, bool is_buffer = false);
+  // A number: kept as a 0-d tensor.
+  void write(const std::string& key, const IValue& value);
+  void write(const std::string& key, const OutputArchive& nested);
+  void save_to(const std::string& path) const;
+  void save_to(std::ostream& stream) const;
+  const StateDict& state() const { return state_; }
+
+ private:
+  StateDict state_;
+};
+
+class RL_API InputArchive {
+ public:
+  bool try_read(const std::string& key, Tensor& tensor, bool is_buffer = false) const;
+  bool try_read(const std::string& key, IValue& value) const;
+  bool try_read(const std::string& key, InputArchive& nested) const;
+  // RuntimeError where there is no such key.
+  void read(const std::string& key, Tensor& tensor, bool is_buffer = false) const;
+  void read(const std::string& key, IValue& value) const;
+  void read(const std::string& key, InputArchive& nested) const;
+  std::vector<std::string> keys() const;
+  void load_from(const std::string& path, std::optional<Device> device = {});
+  void load_from(std::istream& stream, std::optional<Device> device = {});
+  void load_from(const char* data, size_t n, std::optional<Device> device = {});
+  const StateDict& state() const { return state_; }
+
+ private:
+  StateDict state_;
+};
+
+}  // namespace serialize
+
+// The same as of files, to and from memory.
+RL_API void save(const StateDict& state, std::ostream& stream);
+RL_API void save(const Tensor& tensor, std::ostream& stream);
+RL_API void save(const std::vector<Tensor>& tensors, std::ostream& stream);
+RL_API StateDict load_state_dict(std::istream& stream);
+RL_API StateDict load_state_dict(const char* data, size_t n);
+RL_API void load(Tensor& tensor, std::istream& stream);
+RL_API void load(std::vector<Tensor>& tensors, std::istream& stream);
+
+// Whatever writes itself to an archive: modules and their holders, optimisers.
+template <class T, class... To>
+auto save(const T& value, To&&... to)
+    -> std::void_t<decltype(std::declval<serialize::OutputArchive&>() << value)> {
+  serialize::OutputArchive archive;
+  archive << value;
+  archive.save_to(std::forward<To>(to)...);
+}
+template <class T, class... From>
+auto load(T& value, From&&... from)
+    -> std::void_t<decltype(std::declval<serialize::InputArchive&>() >> value)> {
+  serialize::InputArchive archive;
+  archive.load_from(std::forward<From>(from)...);
+  archive >> value;
+}
+
+}  // namespace rushlight

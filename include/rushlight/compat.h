@@ -1,0 +1,172 @@
+// Names that libtorch has for things of rushlight, and its macros.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include <rushlight/factories.h>
+#include <rushlight/parallel.h>
+#include <rushlight/print.h>
+#include <rushlight/stream.h>
+#include <rushlight/thread_state.h>
+
+namespace rushlight {
+
+using std::make_optional;
+using std::nullopt;
+using std::nullopt_t;
+using std::optional;
+using std::string_view;
+using Deleter = void (*)(void*);
+using DeviceIndex = int8_t;
+inline constexpr DeviceType kMETA = kMeta;
+
+inline TensorOptions dtype(ScalarType t) { return TensorOptions(t); }
+inline TensorOptions device(Device d) { return TensorOptions(d); }
+inline TensorOptions device(DeviceType d) { return TensorOptions(d); }
+inline TensorOptions layout(Layout l) { return TensorOptions(l); }
+inline TensorOptions requires_grad(bool v = true) { return TensorOptions().requires_grad(v); }
+inline ScalarType typeMetaToScalarType(ScalarType t) { return t; }
+inline bool isFloatingType(ScalarType t) { return is_floating(t); }
+inline bool isIntegralType(ScalarType t, bool include_bool = false) {
+  return is_integral(t) || (include_bool && t == kBool);
+}
+inline bool isComplexType(ScalarType t) { return is_complex(t); }
+inline int64_t elementSize(ScalarType t) { return itemsize(t); }
+inline const char* toString(ScalarType t) { return enum_name(t); }
+inline bool is_grad_enabled() { return tls.grad_mode; }
+inline ScalarType get_default_dtype_as_scalartype() { return get_default_dtype(); }
+
+template <class T, size_t N>
+using PackedTensorAccessor32 = PackedTensorAccessor<T, N, int32_t>;
+template <class T, size_t N>
+using PackedTensorAccessor64 = PackedTensorAccessor<T, N, int64_t>;
+
+// The current device of its kind for a scope.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(Device device) : type_(device.type()) {
+    if (!device.is_cpu()) {
+      before_ = current_device(type_);
+      set_current_device(device);
+    }
+  }
+  ~DeviceGuard() {
+    if (before_ >= 0) {
+      set_current_device(Device(type_, static_cast<int8_t>(before_)));
+    }
+  }
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  DeviceType type_;
+  int before_ = -1;
+};
+using OptionalDeviceGuard = DeviceGuard;
+
+template <class Ignored = void>
+Generator make_generator(uint64_t seed) {
+  Generator g{Device(kCPU)};
+  g.set_current_seed(seed);
+  return g;
+}
+namespace detail {
+inline Generator createCPUGenerator(uint64_t seed = 67280421310721ULL) {
+  return make_generator<>(seed);
+}
+inline const Generator& getDefaultCPUGenerator() { return default_generator(); }
+}  // namespace detail
+
+namespace cuda {
+inline int64_t device_count() { return rushlight::device_count(kCUDA); }
+inline bool is_available() { return device_count() > 0; }
+inline bool cudnn_is_available() { return is_available(); }
+inline void synchronize(int64_t index = -1) {
+  rushlight::synchronize(Device(kCUDA, static_cast<int8_t>(index)));
+}
+inline void manual_seed(uint64_t seed) { manual_seed_devices(seed); }
+inline void manual_seed_all(uint64_t seed) { manual_seed_devices(seed); }
+}  // namespace cuda
+
+}  // namespace rushlight
+
+#define TORCH_CHECK(condition, ...)            \
+  RL_CHECK(condition, ::rushlight::check_text( \
+                          "Expected " #condition " to be true, but got false.", ##__VA_ARGS__))
+#define TORCH_INTERNAL_ASSERT(condition, ...)                                               \
+  RL_CHECK(condition, #condition " INTERNAL ASSERT FAILED at " __FILE__ ":", __LINE__, ' ', \
+           ::rushlight::check_text("", ##__VA_ARGS__))
+#define AT_ASSERT(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
+#define AT_ASSERTM(...) TORCH_CHECK(__VA_ARGS__)
+#define AT_CHECK(...) TORCH_CHECK(__VA_ARGS__)
+#define AT_ERROR(...) throw ::rushlight::Error(::rushlight::str(__VA_ARGS__))
+#define TORCH_CHECK_INDEX(condition, ...) \
+  RL_CHECK_INDEX(condition, ::rushlight::check_text("", ##__VA_ARGS__))
+#define TORCH_CHECK_VALUE(condition, ...) \
+  RL_CHECK_VALUE(condition, ::rushlight::check_text("", ##__VA_ARGS__))
+#define TORCH_CHECK_TYPE(condition, ...) \
+  RL_CHECK_TYPE(condition, ::rushlight::check_text("", ##__VA_ARGS__))
+#define TORCH_CHECK_NOT_IMPLEMENTED(condition, ...) \
+  RL_CHECK_NOT_IMPLEMENTED(condition, ::rushlight::check_text("", ##__VA_ARGS__))
+#define TORCH_WARN(...) ::rushlight::warn(::rushlight::str(__VA_ARGS__))
+#define TORCH_WARN_ONCE(...)                                          \
+  do {                                                                \
+    static bool rl_warned = false;                                    \
+    ::rushlight::warn_once(rl_warned, ::rushlight::str(__VA_ARGS__)); \
+  } while (false)
+#define TORCH_API RL_API
+#define C10_UNUSED [[maybe_unused]]
+#define C10_LIKELY(x) RL_LIKELY(x)
+#define C10_UNLIKELY(x) RL_UNLIKELY(x)
+#define TORCH_VERSION_MAJOR 2
+#define TORCH_VERSION_MINOR 13
+#define TORCH_VERSION_PATCH 0
+
+namespace rushlight {
+template <class... Parts>
+std::string check_text(const char* otherwise, const Parts&... parts) {
+  if constexpr (sizeof...(Parts) == 0) {
+    return otherwise;
+  } else {
+    return str(parts...);
+  }
+}
+}  // namespace rushlight
+
+// AT_DISPATCH_FLOATING_TYPES(type, "name", [&] { ... scalar_t ... }): the body, compiled for each
+// dtype of a set and run for one.
+#define RL_DISPATCH(SET, TYPE, NAME, ...)                                             \
+  ::rushlight::visit_dtype<static_cast<uint32_t>(SET)>(NAME, TYPE, [&](auto rl_tag) { \
+    using scalar_t [[maybe_unused]] = typename decltype(rl_tag)::type;                \
+    return __VA_ARGS__();                                                             \
+  })
+#define RL_SET(TYPE) (1u << static_cast<int>(TYPE))
+#define AT_DISPATCH_FLOATING_TYPES(TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_floats, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_floats | ::rushlight::set_Half, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND(EXTRA, TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_floats | RL_SET(EXTRA), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND2(EXTRA1, EXTRA2, TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_floats | RL_SET(EXTRA1) | RL_SET(EXTRA2), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_floats | ::rushlight::set_complexes, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_COMPLEX_TYPES(TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_complexes, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_INTEGRAL_TYPES(TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_integers, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_INTEGRAL_TYPES_AND(EXTRA, TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_integers | RL_SET(EXTRA), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES(TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_integers | ::rushlight::set_floats, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND(EXTRA, TYPE, NAME, ...)                                      \
+  RL_DISPATCH(::rushlight::set_integers | ::rushlight::set_floats | RL_SET(EXTRA), type, name, \
+              __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND2(EXTRA1, EXTRA2, TYPE, NAME, ...)                                \
+  RL_DISPATCH(                                                                                     \
+      ::rushlight::set_integers | ::rushlight::set_floats | RL_SET(EXTRA1) | RL_SET(EXTRA2), TYPE, \
+      NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX(TYPE, NAME, ...)                                      \
+  RL_DISPATCH(::rushlight::set_integers | ::rushlight::set_floats | ::rushlight::set_complexes, \
+              TYPE, NAME, __VA_ARGS__)

@@ -1,0 +1,50 @@
+// nn::utils: gradients kept within limits, parameters as one vector, packed sequences.
+#pragma once
+
+#include <rushlight/ops.h>
+
+namespace rushlight::nn::utils {
+
+// Scales gradients in place so that their norm as one vector is at most max_norm; returns it.
+RL_API double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
+                              double norm_type = 2, bool error_if_nonfinite = false);
+RL_API double clip_grad_norm_(const Tensor& parameter, double max_norm, double norm_type = 2,
+                              bool error_if_nonfinite = false);
+RL_API void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value);
+RL_API Tensor parameters_to_vector(const std::vector<Tensor>& parameters);
+RL_API void vector_to_parameters(const Tensor& vector, const std::vector<Tensor>& parameters);
+
+namespace rnn {
+
+// Sequences of different lengths, step after step.
+class PackedSequence {
+ public:
+  PackedSequence() = default;
+  PackedSequence(Tensor data, Tensor batch_sizes, Tensor sorted_indices = {},
+                 Tensor unsorted_indices = {})
+      : data_(std::move(data)),
+        batch_sizes_(std::move(batch_sizes)),
+        sorted_indices_(std::move(sorted_indices)),
+        unsorted_indices_(std::move(unsorted_indices)) {}
+  const Tensor& data() const { return data_; }
+  const Tensor& batch_sizes() const { return batch_sizes_; }
+  const Tensor& sorted_indices() const { return sorted_indices_; }
+  const Tensor& unsorted_indices() const { return unsorted_indices_; }
+
+ private:
+  Tensor data_;
+  Tensor batch_sizes_;
+  Tensor sorted_indices_;
+  Tensor unsorted_indices_;
+};
+RL_API PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first = false,
+                                           bool enforce_sorted = true);
+RL_API std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence,
+                                                      bool batch_first = false,
+                                                      double padding_value = 0,
+                                                      std::optional<int64_t> total_length = {});
+RL_API Tensor pad_sequence(const std::vector<Tensor>& sequences, bool batch_first = false,
+                           double padding_value = 0);
+
+}  // namespace rnn
+}  // namespace rushlight::nn::utils

@@ -1,0 +1,222 @@
+// optim: optimisers and schedules of their rates. A step is one op over all tensors of a group.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include <rushlight/archive.h>
+#include <rushlight/nn/module.h>
+#include <rushlight/nn/options.h>
+
+namespace rushlight::optim {
+
+class RL_API OptimizerOptions {
+ public:
+  OptimizerOptions() = default;
+  OptimizerOptions(const OptimizerOptions&) = default;
+  OptimizerOptions& operator=(const OptimizerOptions&) = default;
+  virtual ~OptimizerOptions();
+  virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
+  virtual double get_lr() const = 0;
+  virtual void set_lr(double lr) = 0;
+};
+template <class Derived>
+class OptimizerCloneableOptions : public OptimizerOptions {
+ public:
+  std::unique_ptr<OptimizerOptions> clone() const override {
+    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+  }
+  double get_lr() const override { return static_cast<const Derived&>(*this).lr(); }
+  void set_lr(double lr) override { static_cast<Derived&>(*this).lr(lr); }
+};
+
+// Parameters with options of their own; without them, those of the optimiser.
+class RL_API OptimizerParamGroup {
+ public:
+  OptimizerParamGroup(std::vector<Tensor> params, std::unique_ptr<OptimizerOptions> options = {})
+      : params_(std::move(params)), options_(std::move(options)) {}
+  OptimizerParamGroup(const OptimizerParamGroup& other)
+      : params_(other.params_), options_(other.options_ ? other.options_->clone() : nullptr) {}
+  OptimizerParamGroup(OptimizerParamGroup&&) = default;
+  OptimizerParamGroup& operator=(OptimizerParamGroup&&) = default;
+  bool has_options() const { return options_ != nullptr; }
+  OptimizerOptions& options() { return *options_; }
+  const OptimizerOptions& options() const { return *options_; }
+  void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
+  std::vector<Tensor>& params() { return params_; }
+  const std::vector<Tensor>& params() const { return params_; }
+
+ private:
+  std::vector<Tensor> params_;
+  std::unique_ptr<OptimizerOptions> options_;
+};
+
+class RL_API Optimizer {
+ public:
+  using LossClosure = std::function<Tensor()>;
+  using State = std::vector<Tensor>;  // of one parameter, in the order of state_names()
+  Optimizer(std::vector<OptimizerParamGroup> groups, std::unique_ptr<OptimizerOptions> defaults);
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+  virtual ~Optimizer();
+
+  // Computes the loss anew where a closure is given, and changes the parameters.
+  virtual Tensor step(LossClosure closure = nullptr);
+  void zero_grad(bool set_to_none = true);
+  void add_param_group(const OptimizerParamGroup& group);
+  void add_parameters(const std::vector<Tensor>& parameters);
+  std::vector<Tensor> parameters() const;
+  size_t size() const;
+  OptimizerOptions& defaults() { return *defaults_; }
+  const OptimizerOptions& defaults() const { return *defaults_; }
+  std::vector<OptimizerParamGroup>& param_groups() { return groups_; }
+  const std::vector<OptimizerParamGroup>& param_groups() const { return groups_; }
+  virtual void save(serialize::OutputArchive& archive) const;
+  virtual void load(serialize::InputArchive& archive);
+
+ protected:
+  virtual std::vector<std::string> state_names() const = 0;
+  virtual State new_state(const Tensor& parameter, const OptimizerOptions& options) const = 0;
+  // `states`: for each name the tensors of all parameters.
+  virtual void step_group(const OptimizerOptions& options, const std::vector<Tensor>& params,
+                          const std::vector<Tensor>& grads, std::vector<State>& states) = 0;
+
+ private:
+  std::vector<OptimizerParamGroup> groups_;
+  std::unique_ptr<OptimizerOptions> defaults_;
+  std::unordered_map<TensorImpl*, State> state_;
+};
+RL_API serialize::OutputArchive& operator<<(serialize::OutputArchive& archive,
+                                            const Optimizer& optimizer);
+RL_API serialize::InputArchive& operator>>(serialize::InputArchive& archive, Optimizer& optimizer);
+
+#define RL_OPTIMIZER(Name, usual)                                                             \
+  class RL_API Name : public Optimizer {                                                      \
+   public:                                                                                    \
+    explicit Name(std::vector<OptimizerParamGroup> groups, Name##Options defaults = usual);   \
+    explicit Name(std::vector<Tensor> params, Name##Options defaults = usual)                 \
+        : Name(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))},      \
+               std::move(defaults)) {}                                                        \
+                                                                                              \
+   protected:                                                                                 \
+    std::vector<std::string> state_names() const override;                                    \
+    State new_state(const Tensor& parameter, const OptimizerOptions& options) const override; \
+    void step_group(const OptimizerOptions& options, const std::vector<Tensor>& params,       \
+                    const std::vector<Tensor>& grads, std::vector<State>& states) override;   \
+  }
+
+struct RL_API SGDOptions : OptimizerCloneableOptions<SGDOptions> {
+  SGDOptions(double lr = 1e-3) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  TORCH_ARG(double, momentum) = 0;
+  TORCH_ARG(double, dampening) = 0;
+  TORCH_ARG(double, weight_decay) = 0;
+  TORCH_ARG(bool, nesterov) = false;
+};
+RL_OPTIMIZER(SGD, SGDOptions());
+
+struct RL_API AdamOptions : OptimizerCloneableOptions<AdamOptions> {
+  using Betas = std::tuple<double, double>;
+  AdamOptions(double lr = 1e-3) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  TORCH_ARG(Betas, betas) = Betas(0.9, 0.999);
+  TORCH_ARG(double, eps) = 1e-8;
+  TORCH_ARG(double, weight_decay) = 0;
+  TORCH_ARG(bool, amsgrad) = false;
+};
+RL_OPTIMIZER(Adam, AdamOptions());
+
+struct RL_API AdamWOptions : OptimizerCloneableOptions<AdamWOptions> {
+  using Betas = std::tuple<double, double>;
+  AdamWOptions(double lr = 1e-3) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  TORCH_ARG(Betas, betas) = Betas(0.9, 0.999);
+  TORCH_ARG(double, eps) = 1e-8;
+  TORCH_ARG(double, weight_decay) = 1e-2;
+  TORCH_ARG(bool, amsgrad) = false;
+};
+RL_OPTIMIZER(AdamW, AdamWOptions());
+
+struct RL_API RMSpropOptions : OptimizerCloneableOptions<RMSpropOptions> {
+  RMSpropOptions(double lr = 1e-2) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  TORCH_ARG(double, alpha) = 0.99;
+  TORCH_ARG(double, eps) = 1e-8;
+  TORCH_ARG(double, weight_decay) = 0;
+  TORCH_ARG(double, momentum) = 0;
+  TORCH_ARG(bool, centered) = false;
+};
+RL_OPTIMIZER(RMSprop, RMSpropOptions());
+
+struct RL_API AdagradOptions : OptimizerCloneableOptions<AdagradOptions> {
+  AdagradOptions(double lr = 1e-2) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  TORCH_ARG(double, lr_decay) = 0;
+  TORCH_ARG(double, weight_decay) = 0;
+  TORCH_ARG(double, initial_accumulator_value) = 0;
+  TORCH_ARG(double, eps) = 1e-10;
+};
+RL_OPTIMIZER(Adagrad, AdagradOptions());
+#undef RL_OPTIMIZER
+
+// ---- schedules ----
+
+// Sets the rates of an optimiser's groups, one step after the other.
+class RL_API LRScheduler {
+ public:
+  explicit LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {}
+  virtual ~LRScheduler();
+  void step();
+
+ protected:
+  virtual std::vector<double> get_lrs() = 0;
+  std::vector<double> get_current_lrs() const;
+  unsigned step_count_ = 0;
+
+ private:
+  Optimizer& optimizer_;
+};
+
+class RL_API StepLR : public LRScheduler {
+ public:
+  StepLR(Optimizer& optimizer, unsigned step_size, double gamma = 0.1)
+      : LRScheduler(optimizer), step_size_(step_size), gamma_(gamma) {}
+
+ private:
+  std::vector<double> get_lrs() override;
+  unsigned step_size_;
+  double gamma_;
+};
+
+// Lowers the rates when a number has not become better for a while.
+class RL_API ReduceLROnPlateauScheduler {
+ public:
+  enum SchedulerMode { min, max };
+  enum ThresholdMode { rel, abs };
+  ReduceLROnPlateauScheduler(Optimizer& optimizer, SchedulerMode mode = min, float factor = 0.1f,
+                             int patience = 10, double threshold = 1e-4,
+                             ThresholdMode threshold_mode = rel, int cooldown = 0,
+                             const std::vector<float>& min_lr = {}, double eps = 1e-8,
+                             bool verbose = false);
+  void step(float metric);
+
+ private:
+  bool is_better(double metric) const;
+  Optimizer& optimizer_;
+  SchedulerMode mode_;
+  double factor_;
+  int patience_;
+  double threshold_;
+  ThresholdMode threshold_mode_;
+  int cooldown_;
+  std::vector<float> min_lr_;
+  double eps_;
+  bool verbose_;
+  double best_;
+  int bad_steps_ = 0;
+  int cooling_ = 0;
+  int last_ = 0;
+};
+
+}  // namespace rushlight::optim

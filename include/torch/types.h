@@ -1,0 +1,4 @@
+// The names of tensors alone.
+#pragma once
+
+#include <torch/torch.h>

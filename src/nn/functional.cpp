@@ -1,0 +1,106 @@
+// Functional forms with option structs, over ops.
+#include <rushlight/nn/functional.h>
+
+#include "nn/detail.h"
+
+namespace rushlight::nn::functional {
+
+#define RL_CONV(n)                                                                               \
+  Tensor conv##n##d(const Tensor& input, const Tensor& weight, const Conv##n##dFuncOptions& o) { \
+    if (!o.padding().word().empty()) {                                                           \
+      return rushlight::conv##n##d(input, weight, o.bias(), o.stride(),                          \
+                                   std::string_view(o.padding().word()), o.dilation(),           \
+                                   o.groups());                                                  \
+    }                                                                                            \
+    return rushlight::conv##n##d(input, weight, o.bias(), o.stride(),                            \
+                                 IntArrayRef(o.padding().sizes()), o.dilation(), o.groups());    \
+  }                                                                                              \
+  Tensor conv_transpose##n##d(const Tensor& input, const Tensor& weight,                         \
+                              const ConvTranspose##n##dFuncOptions& o) {                         \
+    return rushlight::conv_transpose##n##d(input, weight, o.bias(), o.stride(), o.padding(),     \
+                                           o.output_padding(), o.groups(), o.dilation());        \
+  }
+RL_CONV(1)
+RL_CONV(2)
+RL_CONV(3)
+#undef RL_CONV
+
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  return rushlight::linear(input, weight, bias);
+}
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight,
+                const Tensor& bias) {
+  return rushlight::bilinear(input1, input2, weight, bias);
+}
+Tensor one_hot(const Tensor& tensor, int64_t num_classes) {
+  return rushlight::one_hot(tensor, num_classes);
+}
+Tensor prelu(const Tensor& input, const Tensor& weight) { return input.prelu(weight); }
+
+Tensor pad(const Tensor& input, const PadFuncOptions& o) {
+  const bool constant = o.mode() == "constant";
+  return rushlight::pad(input, o.pad(), o.mode(),
+                        constant ? std::optional<double>(o.value()) : std::nullopt);
+}
+
+Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& o) {
+  OptionalIntArrayRef size;
+  if (o.size()) {
+    size = *o.size();
+  }
+  std::optional<ArrayRef<double>> scale;
+  if (o.scale_factor()) {
+    scale = ArrayRef<double>(*o.scale_factor());
+  }
+  return rushlight::interpolate(input, size, scale, o.mode(), o.align_corners(),
+                                o.recompute_scale_factor(), o.antialias());
+}
+
+Tensor grid_sample(const Tensor& input, const Tensor& grid, const GridSampleFuncOptions& o) {
+  return rushlight::grid_sample(input, grid, o.mode(), o.padding_mode(), o.align_corners());
+}
+Tensor affine_grid(const Tensor& theta, IntArrayRef size, bool align_corners) {
+  return rushlight::affine_grid(theta, size, align_corners);
+}
+
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
+                  const BatchNormFuncOptions& o) {
+  return rushlight::batch_norm(input, o.weight(), o.bias(), running_mean, running_var, o.training(),
+                               o.momentum(), o.eps());
+}
+Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& o) {
+  return rushlight::instance_norm(input, o.weight(), o.bias(), o.running_mean(), o.running_var(),
+                                  o.use_input_stats(), o.momentum(), o.eps());
+}
+Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& o) {
+  return rushlight::layer_norm(input, o.normalized_shape(), o.weight(), o.bias(), o.eps());
+}
+Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& o) {
+  return rushlight::group_norm(input, o.num_groups(), o.weight(), o.bias(), o.eps());
+}
+Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptions& o) {
+  return rushlight::local_response_norm(input, o.size(), o.alpha(), o.beta(), o.k());
+}
+Tensor normalize(const Tensor& input, const NormalizeFuncOptions& o) {
+  return rushlight::normalize(input, o.p(), o.dim(), o.eps());
+}
+Tensor embedding(const Tensor& indices, const Tensor& weight, const EmbeddingFuncOptions& o) {
+  return _rows_of_embedding(indices, weight, o.padding_idx(), o.max_norm(), o.norm_type(),
+                            o.scale_grad_by_freq(), o.sparse());
+}
+Tensor hardtanh(const Tensor& input, const HardtanhFuncOptions& o) {
+  return detail::hardtanh(input, o.min_val(), o.max_val(), o.inplace());
+}
+Tensor relu6(const Tensor& input, const ReLU6FuncOptions& o) {
+  return detail::relu6(input, o.inplace());
+}
+Tensor gumbel_softmax(const Tensor& logits, const GumbelSoftmaxFuncOptions& o) {
+  return rushlight::gumbel_softmax(logits, o.tau(), o.hard(), o.dim());
+}
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                const Tensor& target_lengths, const CTCLossFuncOptions& o) {
+  return rushlight::ctc_loss(log_probs, targets, input_lengths, target_lengths, o.blank(),
+                             reduction_of(o.reduction()), o.zero_infinity());
+}
+
+}  // namespace rushlight::nn::functional

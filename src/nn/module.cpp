@@ -1,0 +1,351 @@
+// The tree of modules: walking it, changing its tensors, printing it, its state.
+#include <rushlight/nn/module.h>
+
+#include <ostream>
+
+#include <rushlight/archive.h>
+#include <rushlight/nn/options.h>
+
+namespace rushlight {
+
+int64_t reduction_of(std::string_view word) {
+  const std::string_view words[] = {"none", "mean", "sum"};
+  for (int64_t i = 0; i < 3; i++) {
+    if (word == words[i]) {
+      return i;
+    }
+  }
+  throw ValueError(str(word, " is not a valid value for reduction"));
+}
+
+namespace nn {
+
+Module::~Module() = default;
+
+const std::string& Module::name() const noexcept {
+  if (name_.empty()) {
+    name_ = autograd::type_name_of(typeid(*this).name());
+  }
+  return name_;
+}
+
+std::shared_ptr<Module> Module::clone(const std::optional<Device>&) const {
+  throw Error(str("clone() has not been implemented for ", name(),
+                  ". Subclass torch::nn::Cloneable<", name(),
+                  "> instead of torch::nn::Module to "
+                  "inherit the ability to clone."));
+}
+
+namespace {
+std::string joined(const std::string& prefix, const std::string& name) {
+  return prefix.empty() ? name : prefix + '.' + name;
+}
+void add_modules(OrderedDict<std::string, std::shared_ptr<Module>>& out, const std::string& prefix,
+                 const OrderedDict<std::string, std::shared_ptr<Module>>& children) {
+  for (const auto& child : children) {
+    const std::string name = joined(prefix, child.key());
+    out.insert(name, child.value());
+    add_modules(out, name, child.value()->named_children());
+  }
+}
+}  // namespace
+
+OrderedDict<std::string, Tensor> Module::named_parameters(bool recurse) const {
+  OrderedDict<std::string, Tensor> out("Parameter");
+  if (!recurse) {
+    for (const auto& p : parameters_) {
+      if (p.value().defined()) {
+        out.insert(p.key(), p.value());
+      }
+    }
+    return out;
+  }
+  apply([&](const std::string& name, const Module& module) {
+    for (const auto& p : module.parameters_) {
+      if (p.value().defined()) {
+        out.insert(joined(name, p.key()), p.value());
+      }
+    }
+  });
+  return out;
+}
+
+OrderedDict<std::string, Tensor> Module::named_buffers(bool recurse) const {
+  OrderedDict<std::string, Tensor> out("Buffer");
+  const auto add = [&](const std::string& name, const Module& module) {
+    for (const auto& b : module.buffers_) {
+      if (b.value().defined()) {
+        out.insert(joined(name, b.key()), b.value());
+      }
+    }
+  };
+  if (recurse) {
+    apply(add);
+  } else {
+    add("", *this);
+  }
+  return out;
+}
+
+std::vector<Tensor> Module::parameters(bool recurse) const {
+  return named_parameters(recurse).values();
+}
+std::vector<Tensor> Module::buffers(bool recurse) const { return named_buffers(recurse).values(); }
+std::vector<std::shared_ptr<Module>> Module::children() const { return children_.values(); }
+
+OrderedDict<std::string, std::shared_ptr<Module>> Module::named_modules(const std::string& prefix,
+                                                                        bool include_self) const {
+  OrderedDict<std::string, std::shared_ptr<Module>> out("Module");
+  if (include_self) {
+    const std::shared_ptr<const Module> self = weak_from_this().lock();
+    RL_CHECK(self != nullptr,
+             "It looks like you attempted to retrieve your top-level module as a shared_ptr, but "
+             "it is not stored in a shared_ptr. Use std::make_shared<",
+             name(),
+             "> instead of creating your module on the stack, or modules(/*include_self=*/false).");
+    out.insert(prefix, std::const_pointer_cast<Module>(self));
+  }
+  add_modules(out, prefix, children_);
+  return out;
+}
+
+std::vector<std::shared_ptr<Module>> Module::modules(bool include_self) const {
+  return named_modules("", include_self).values();
+}
+
+StateDict Module::state_dict() const {
+  StateDict out;
+  apply([&](const std::string& name, const Module& module) {
+    for (const auto* dict : {&module.parameters_, &module.buffers_}) {
+      for (const auto& item : *dict) {
+        if (item.value().defined()) {
+          out.emplace_back(joined(name, item.key()), item.value().detach());
+        }
+      }
+    }
+  });
+  return out;
+}
+
+void Module::load_state_dict(const StateDict& state) {
+  std::unordered_map<std::string, Tensor> given(state.begin(), state.end());
+  const NoGradGuard no_grad;
+  const StateDict own = state_dict();
+  for (const auto& [name, tensor] : own) {
+    const auto found = given.find(name);
+    RL_CHECK(found != given.end(), "Error(s) in loading state_dict for ", this->name(),
+             ": Missing key(s) in state_dict: \"", name, '"');
+    RL_CHECK(found->second.sizes() == tensor.sizes(), "Error(s) in loading state_dict for ",
+             this->name(), ": size mismatch for ", name, ": copying a param with shape ",
+             found->second.sizes(), " from checkpoint, the shape in current model is ",
+             tensor.sizes(), '.');
+  }
+  RL_CHECK(given.size() == own.size(), "Error(s) in loading state_dict for ", this->name(),
+           ": Unexpected key(s) in state_dict: ", given.size(), " keys, of which ", own.size(),
+           " belong to the module");
+  for (const auto& [name, tensor] : own) {
+    tensor.copy_(given[name]);
+  }
+}
+
+void Module::train(bool on) {
+  for (const auto& child : children_) {
+    child.value()->train(on);
+  }
+  training_ = on;
+}
+
+template <class F>
+void Module::change_tensors(const F& f) {
+  for (auto& child : children_) {
+    f(*child.value());
+  }
+}
+
+namespace {
+template <class F>
+void change_all(OrderedDict<std::string, Tensor>& dict, const F& f) {
+  const NoGradGuard no_grad;
+  for (auto& item : dict) {
+    if (item.value().defined()) {
+      item.value().set_data(f(item.value()));
+    }
+  }
+}
+}  // namespace
+
+void Module::to(Device device, ScalarType dtype, bool non_blocking) {
+  to(device, non_blocking);
+  to(dtype, non_blocking);
+}
+
+void Module::to(ScalarType dtype, bool non_blocking) {
+  RL_CHECK(is_differentiable(dtype), "Module::to only accepts floating point or complex dtypes");
+  change_tensors([&](Module& child) { child.to(dtype, non_blocking); });
+  const auto f = [&](const Tensor& t) {
+    return is_differentiable(t.dtype()) ? t.to(dtype, non_blocking) : t;
+  };
+  change_all(parameters_, f);
+  change_all(buffers_, f);
+}
+
+void Module::to(Device device, bool non_blocking) {
+  change_tensors([&](Module& child) { child.to(device, non_blocking); });
+  const auto f = [&](const Tensor& t) { return t.to(device, non_blocking); };
+  change_all(parameters_, f);
+  change_all(buffers_, f);
+}
+
+void Module::zero_grad(bool set_to_none) {
+  for (auto& child : children_) {
+    child.value()->zero_grad(set_to_none);
+  }
+  for (auto& p : parameters_) {
+    Tensor& grad = p.value().mutable_grad();
+    if (grad.defined() && set_to_none) {
+      grad.reset();
+    } else if (grad.defined()) {
+      grad = grad.detach();
+      grad.zero_();
+    }
+  }
+}
+
+Tensor& Module::register_parameter(std::string name, Tensor tensor, bool requires_grad) {
+  RL_CHECK(!name.empty(), "Parameter name must not be empty");
+  RL_CHECK(name.find('.') == std::string::npos, "Parameter name must not contain a dot (got '",
+           name, "')");
+  if (tensor.defined()) {
+    if (is_differentiable(tensor.dtype())) {
+      tensor.set_requires_grad(requires_grad);
+    } else if (requires_grad) {
+      warn("An integral tensor registered as a parameter does not take gradients");
+    }
+  }
+  return parameters_.insert(std::move(name), std::move(tensor));
+}
+
+Tensor& Module::register_buffer(std::string name, Tensor tensor) {
+  RL_CHECK(!name.empty(), "Buffer name must not be empty");
+  RL_CHECK(name.find('.') == std::string::npos, "Buffer name must not contain a dot (got '", name,
+           "')");
+  return buffers_.insert(std::move(name), std::move(tensor));
+}
+
+void Module::add_child(std::string name, std::shared_ptr<Module> module) {
+  RL_CHECK(!name.empty(), "Submodule name must not be empty");
+  RL_CHECK(name.find('.') == std::string::npos, "Submodule name must not contain a dot (got '",
+           name, "')");
+  children_.insert(std::move(name), std::move(module));
+}
+
+void Module::clone_(Module& other, const std::optional<Device>& device) {
+  const auto take = [&](OrderedDict<std::string, Tensor>& to,
+                        const OrderedDict<std::string, Tensor>& from) {
+    RL_CHECK(to.size() == from.size(), "The cloned module does not have the same number of ",
+             "parameters or buffers as the original module after calling reset(). Are you sure ",
+             "you called register_parameter() and register_buffer() inside reset() and not the ",
+             "constructor?");
+    for (const auto& item : from) {
+      if (item.value().defined()) {
+        const Tensor copy = device && !(item.value().device() == *device) ? item.value().to(*device)
+                                                                          : item.value().clone();
+        Tensor& own = to[item.key()];
+        if (own.defined()) {
+          own.set_data(copy.detach());
+        } else {
+          own = copy.detach();
+        }
+      }
+    }
+  };
+  take(parameters_, other.parameters_);
+  take(buffers_, other.buffers_);
+  RL_CHECK(children_.size() == other.children_.size(), "The cloned module does not have the same ",
+           "number of child modules as the original module after calling reset(). Are you sure ",
+           "you called register_module() inside reset() and not the constructor?");
+  for (const auto& child : other.children_) {
+    children_[child.key()]->clone_(*child.value(), device);
+  }
+  training_ = other.training_;
+}
+
+void Module::save(serialize::OutputArchive& archive) const {
+  for (const auto& p : parameters_) {
+    if (p.value().defined()) {
+      archive.write(p.key(), p.value());
+    }
+  }
+  for (const auto& b : buffers_) {
+    if (b.value().defined()) {
+      archive.write(b.key(), b.value(), true);
+    }
+  }
+  for (const auto& child : children_) {
+    if (child.value()->is_serializable()) {
+      serialize::OutputArchive below;
+      child.value()->save(below);
+      archive.write(child.key(), below);
+    }
+  }
+}
+
+void Module::load(serialize::InputArchive& archive) {
+  const NoGradGuard no_grad;
+  for (auto* dict : {&parameters_, &buffers_}) {
+    for (auto& item : *dict) {
+      if (item.value().defined()) {
+        Tensor loaded;
+        archive.read(item.key(), loaded);
+        RL_CHECK(loaded.sizes() == item.value().sizes(), "size mismatch for ", item.key(), ": ",
+                 loaded.sizes(), " in the archive, ", item.value().sizes(), " in the module");
+        item.value().copy_(loaded);
+      }
+    }
+  }
+  for (const auto& child : children_) {
+    if (child.value()->is_serializable()) {
+      serialize::InputArchive below;
+      archive.read(child.key(), below);
+      child.value()->load(below);
+    }
+  }
+}
+
+void Module::pretty_print(std::ostream& stream) const { stream << name(); }
+
+void Module::print_tree(std::ostream& stream, const std::string& indent) const {
+  pretty_print(stream);
+  if (children_.is_empty()) {
+    return;
+  }
+  stream << "(\n";
+  for (const auto& child : children_) {
+    stream << indent << "  (" << child.key() << "): ";
+    child.value()->print_tree(stream, indent + "  ");
+    stream << '\n';
+  }
+  stream << indent << ')';
+}
+
+std::ostream& operator<<(std::ostream& stream, const Module& module) {
+  module.print_tree(stream, "");
+  return stream;
+}
+
+serialize::OutputArchive& operator<<(serialize::OutputArchive& archive,
+                                     const std::shared_ptr<Module>& module) {
+  RL_CHECK(module != nullptr, "Cannot serialize empty module");
+  module->save(archive);
+  return archive;
+}
+
+serialize::InputArchive& operator>>(serialize::InputArchive& archive,
+                                    const std::shared_ptr<Module>& module) {
+  RL_CHECK(module != nullptr, "Cannot deserialize empty module");
+  module->load(archive);
+  return archive;
+}
+
+}  // namespace nn
+}  // namespace rushlight
