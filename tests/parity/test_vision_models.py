@@ -98,7 +98,13 @@ def test_lists_and_metadata():
             assert models.get_weight(repr(weights)) is found[key]
 
 
-@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v3_small", "densenet121", "convnext_tiny"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *["resnet18", "mobilenet_v3_small", "densenet121", "convnext_tiny", "s3d"],
+        *["swin_t", "swin_v2_t"],
+    ],
+)
 def test_graph_node_names(name):
     extraction = importlib.import_module("torchvision.models.feature_extraction")
     theirs = extraction.get_graph_node_names(torchvision.models.get_model(name))

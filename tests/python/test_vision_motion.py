@@ -175,3 +175,16 @@ def test_networks_that_can_be_quantised(name):
         models.get_model(f"quantized_{name}", quantize=True)
     weights = models.get_model_weights(f"quantized_{name}")
     assert weights.DEFAULT.meta["unquantized"].name.startswith("IMAGENET1K_V")
+
+
+@pytest.mark.parametrize("make", [tiny_mvit, tiny_swin, lambda: models.video.r3d_18(num_classes=2)])
+def test_features_of_videos(make):
+    model = make().eval()
+    name = "norm" if hasattr(model, "norm") else "layer4"
+    maps = models.feature_extraction.create_feature_extractor(model, {name: "last"})
+    seen = []
+    getattr(model, name).register_forward_hook(lambda m, x, out: seen.append(out))
+    x = torch.rand(1, 3, 4, 16, 24)
+    with torch.no_grad():
+        model(x)
+        torch.testing.assert_close(maps(x)["last"], seen[0])

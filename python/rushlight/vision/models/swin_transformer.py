@@ -66,7 +66,7 @@ def strangers(window: list[int], shift: list[int], sizes: list[int], like: Tenso
     return (numbers[:, None, :] != numbers[:, :, None]).to(like.dtype) * -100.0
 
 
-def window_attention(
+def shifted_window_attention(
     x: Tensor,
     qkv: tuple[Tensor, Tensor | None],
     proj: tuple[Tensor, Tensor | None],
@@ -125,8 +125,15 @@ def window_attention(
     return x.contiguous()
 
 
+def _get_relative_position_bias(table: Tensor, index: Tensor, window_size: list[int]) -> Tensor:
+    """Rows of a table (rows, heads) for all pairs of places of a window: (1, heads, L, L)."""
+    places = math.prod(window_size)
+    rows = table[index.flatten()].view(places, places, -1)
+    return rows.permute(2, 0, 1).contiguous().unsqueeze(0)
+
+
 class ShiftedWindowAttention(nn.Module):
-    """`window_attention` with a learned bias for how far places lie apart."""
+    """`shifted_window_attention` with a learned bias for how far places lie apart."""
 
     def __init__(
         self,
@@ -158,16 +165,14 @@ class ShiftedWindowAttention(nn.Module):
         self.register_buffer("relative_position_index", relative_index(self.window_size))
 
     def _bias_of(self, table: Tensor) -> Tensor:
-        places = math.prod(self.window_size)
-        index = self.relative_position_index.flatten()
-        return table[index].view(places, places, -1).permute(2, 0, 1).contiguous().unsqueeze(0)
+        return _get_relative_position_bias(table, self.relative_position_index, self.window_size)
 
     def get_relative_position_bias(self) -> Tensor:
         """(1, heads, L, L)."""
         return self._bias_of(self.relative_position_bias_table)
 
     def _attention(self, x: Tensor, logit_scale: Tensor | None) -> Tensor:
-        return window_attention(
+        return shifted_window_attention(
             x,
             (self.qkv.weight, self.qkv.bias),
             (self.proj.weight, self.proj.bias),
@@ -230,7 +235,7 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
         return self._attention(x, self.logit_scale)
 
 
-def _neighbours(x: Tensor) -> Tensor:
+def _patch_merging_pad(x: Tensor) -> Tensor:
     """The four pixels of squares (…, H, W, C) as channels (…, H / 2, W / 2, 4 C); odd sizes are
     filled with zeros.
     """
@@ -239,9 +244,10 @@ def _neighbours(x: Tensor) -> Tensor:
     return torch.cat([x[..., i::2, j::2, :] for j in (0, 1) for i in (0, 1)], -1)
 
 
-# Both ask for sizes, which are not known while a graph is traced.
-fx.wrap("window_attention")
-fx.wrap("_neighbours")
+# These ask for sizes, which are not known while a graph is traced, or are one step of it.
+fx.wrap("_get_relative_position_bias")
+fx.wrap("shifted_window_attention")
+fx.wrap("_patch_merging_pad")
 
 
 class PatchMerging(nn.Module):
@@ -254,7 +260,7 @@ class PatchMerging(nn.Module):
         self.norm = norm_layer(4 * dim)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.reduction(self.norm(_neighbours(x)))
+        return self.reduction(self.norm(_patch_merging_pad(x)))
 
 
 class PatchMergingV2(nn.Module):
@@ -267,7 +273,7 @@ class PatchMergingV2(nn.Module):
         self.norm = norm_layer(2 * dim)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.norm(self.reduction(_neighbours(x)))
+        return self.norm(self.reduction(_patch_merging_pad(x)))
 
 
 class SwinTransformerBlock(nn.Module):

@@ -10,7 +10,7 @@ from typing import Any
 
 import rushlight as torch
 import rushlight.nn.functional as F
-from rushlight import Tensor, nn
+from rushlight import Tensor, fx, nn
 
 from ...ops.dropping import StochasticDepth
 from ...ops.misc import MLP
@@ -34,23 +34,21 @@ class MSBlockConfig:
 
 
 class Pool(nn.Module):
-    """Pools the places (N, [heads,] 1 + T H W, C) behind the first, that of the class."""
+    """Pools the places (N, 1 + T H W, C) behind the first, that of the class."""
 
-    def __init__(self, pool: nn.Module, norm: nn.Module | None) -> None:
+    def __init__(self, pool: Any, norm: nn.Module | None) -> None:
         super().__init__()
         self.pool = pool
         self.norm_act = None if norm is None else nn.Sequential(norm)
 
     def forward(self, x: Tensor, thw: Size) -> tuple[Tensor, Size]:
-        heads = x.shape[1:-2]
-        first, places = x.flatten(0, -3).split([1, x.shape[-2] - 1], dim=1)
-        places = self.pool(places.transpose(1, 2).unflatten(2, thw))
-        size = places.shape[2:]
-        pooled = torch.cat((first, places.flatten(2).transpose(1, 2)), 1)
-        pooled = pooled.unflatten(0, (-1, *heads)) if heads else pooled
+        places = self.pool(x[:, 1:].transpose(1, 2).unflatten(2, thw))
+        pooled = torch.cat((x[:, :1], places.flatten(2).transpose(1, 2)), 1)
         if self.norm_act is not None:
             pooled = self.norm_act(pooled)
-        return pooled, (size[0], size[1], size[2])
+        how = zip(thw, self.pool.kernel_size, self.pool.stride, self.pool.padding, strict=True)
+        t, h, w = ((n + 2 * padding - kernel) // stride + 1 for n, kernel, stride, padding in how)
+        return pooled, (t, h, w)
 
 
 def _resampled(table: Tensor, length: int) -> Tensor:
@@ -67,6 +65,16 @@ def _by_distance(table: Tensor, queries: int, keys: int) -> Tensor:
     k = torch.arange(keys, device=table.device) * max(queries / keys, 1.0)
     apart = q[:, None] - k + (keys - 1) * max(queries / keys, 1.0)
     return _resampled(table, 2 * max(queries, keys) - 1)[apart.long()]
+
+
+def _as_video(x: Tensor) -> Tensor:
+    """Images are videos of one frame."""
+    return x.unsqueeze(2) if x.dim() == 4 else x
+
+
+# Both ask for sizes, which are not known while a graph is traced.
+fx.wrap("_by_distance")
+fx.wrap("_as_video")
 
 
 class MultiscaleAttention(nn.Module):
@@ -136,16 +144,19 @@ class MultiscaleAttention(nn.Module):
         )
         return scores.flatten(5).flatten(2, 4)
 
+    def _pooled(self, pool: nn.Module | None, x: Tensor, thw: Size) -> tuple[Tensor, Size]:
+        """Places of each head (N, heads, 1 + T H W, C), pooled."""
+        if pool is None:
+            return x, thw
+        pooled, size = pool(x.flatten(0, 1), thw)
+        return pooled.unflatten(0, (-1, self.num_heads)), size
+
     def forward(self, x: Tensor, thw: Size) -> tuple[Tensor, Size]:
         heads = self.qkv(x).unflatten(2, (3, self.num_heads, self.head_dim))
         q, k, v = heads.permute(2, 0, 3, 1, 4).unbind(0)
-        k_size = q_size = thw
-        if self.pool_k is not None:
-            k, k_size = self.pool_k(k, thw)
-        if self.pool_v is not None:
-            v, _ = self.pool_v(v, thw)
-        if self.pool_q is not None:
-            q, q_size = self.pool_q(q, thw)
+        q, q_size = self._pooled(self.pool_q, q, thw)
+        k, k_size = self._pooled(self.pool_k, k, thw)
+        v, _ = self._pooled(self.pool_v, v, thw)
         scores = (self.scaler * q) @ k.transpose(2, 3)
         if self.rel_pos_h is not None:
             more = self._of_distances(q[:, :, 1:], q_size, k_size)
@@ -234,7 +245,7 @@ class PositionalEncoding(nn.Module):
             self.register_parameter(name, place)
 
     def forward(self, x: Tensor) -> Tensor:
-        first = self.class_token.expand(len(x), 1, -1)
+        first = self.class_token.expand(x.shape[0], 1, -1)
         x = torch.cat((first, x), 1)
         if self.spatial_pos is not None:
             places = (self.temporal_pos[:, None] + self.spatial_pos).flatten(0, 1)
@@ -305,8 +316,7 @@ class MViT(nn.Module):
                     nn.init.trunc_normal_(parameter, std=0.02)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.unsqueeze(2) if x.dim() == 4 else x  # an image is a video of one frame
-        x = self.pos_encoding(self.conv_proj(x).flatten(2).transpose(1, 2))
+        x = self.pos_encoding(self.conv_proj(_as_video(x)).flatten(2).transpose(1, 2))
         thw: Size = (self.pos_encoding.temporal_size, *self.pos_encoding.spatial_size)
         for block in self.blocks:
             x, thw = block(x, thw)

@@ -14,15 +14,15 @@ from ..swin_transformer import (
     ShiftedWindowAttention,
     SwinTransformerBlock,
     init_linear,
+    shifted_window_attention,
     stages_of_blocks,
-    window_attention,
 )
 
 
 def attention_of_videos(
     x: Tensor, table: Tensor, index: Tensor, window: list[int], *args: Any, **kwargs: Any
 ) -> Tensor:
-    """`window_attention` in windows that are no larger than the video (N, T, H, W, C).
+    """`shifted_window_attention` in windows that are no larger than the video (N, T, H, W, C).
 
     A smaller window takes the first rows of `index` (L, L), as the trained weights want it.
     """
@@ -30,7 +30,7 @@ def attention_of_videos(
     places = math.prod(window)
     bias = table[index[:places, :places].flatten()].view(places, places, -1)
     kwargs["relative_position_bias"] = bias.permute(2, 0, 1).contiguous()[None]
-    return window_attention(x, *args, window_size=window, **kwargs)
+    return shifted_window_attention(x, *args, window_size=window, **kwargs)
 
 
 def filled(x: Tensor, patch: list[int]) -> Tensor:
