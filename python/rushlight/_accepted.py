@@ -204,7 +204,8 @@ ROWS = (
     ),
     Row(
         "distributed.algorithms.join.JoinHook.post_hook "
-        "distributed.algorithms.join.Joinable.join_hook",
+        "distributed.algorithms.join.Joinable.join_hook "
+        "distributed._zero.ZeroRedundancyOptimizer.join_hook",
         "is_last_joiner kwargs",
         EFFECT,
         "subclasses use them",

@@ -277,3 +277,56 @@ def shown(rank):
         dist.barrier()
     (event,) = [e for e in profile.function_events if e.name == "gloo:all_reduce"]
     assert event.is_async and event.input_shapes == [[2, 3]] and event.cpu_time >= 0
+
+
+def grid(rank):
+    """Meshes on groups."""
+    from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    assert mesh.shape == (2, 2) and mesh.get_coordinate() == [rank // 2, rank % 2]
+    t = torch.ones(1) * rank
+    dist.all_reduce(t, group=mesh.get_group("tp"))
+    assert t.item() == (1 if rank < 2 else 5)
+    assert mesh["tp"].get_group() is mesh.get_group(1) and mesh["dp"] is mesh["dp"]
+    assert mesh["dp"].mesh.tolist() == [rank % 2, 2 + rank % 2]
+    assert mesh.get_local_rank("dp") == rank // 2 and mesh["dp"].size() == 2
+    expect("mesh_dim", RuntimeError, mesh.get_group)
+    expect("Invalid mesh_dim_name", KeyError, mesh.__getitem__, "pp")
+    expect("unique", RuntimeError, init_device_mesh, "cpu", (2, 2), mesh_dim_names=("a", "a"))
+    line = DeviceMesh("cpu", list(range(4)))
+    assert line.get_group() is dist.group.WORLD and line == DeviceMesh("cpu", list(range(4)))
+    again = DeviceMesh.from_group(dist.group.WORLD, "cpu")
+    assert again == line and again.get_local_rank() == rank
+
+
+def sharded_states(rank):
+    """ZeroRedundancyOptimizer steps as the optimiser does, with a part of its state."""
+    from rushlight.distributed.optim import ZeroRedundancyOptimizer
+
+    size = dist.get_world_size()
+    plain, sharded = network(), network()
+    one = torch.optim.Adam(plain.parameters(), lr=0.01)
+    zero = ZeroRedundancyOptimizer(sharded.parameters(), torch.optim.Adam, lr=0.01)
+    expect("consolidate", RuntimeError, zero.state_dict)
+    for step in range(3):
+        x, y = samples(step)
+        for net, optimizer in ((plain, one), (sharded, zero)):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(net(x), y).backward()
+            optimizer.step()
+    assert all(map(torch.equal, sharded.parameters(), plain.parameters()))
+    counts = [0] * size
+    dist.all_gather_object(counts, len(zero.optim.state))
+    assert sum(counts) == len(one.state) and max(counts) < len(one.state)
+    zero.consolidate_state_dict(0)
+    states = [zero.state_dict() if rank == 0 else None]
+    dist.broadcast_object_list(states, 0)
+    want = one.state_dict()
+    for index, state in states[0]["state"].items():
+        for name, value in state.items():
+            assert torch.equal(value, want["state"][index][name])
+    other = ZeroRedundancyOptimizer(network().parameters(), torch.optim.Adam, lr=1.0)
+    other.load_state_dict(states[0])
+    assert other.param_groups[0]["lr"] == 0.01
+    assert len(other.optim.state) == len(zero.optim.state)

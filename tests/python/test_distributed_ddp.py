@@ -14,7 +14,16 @@ pytestmark = [
 
 
 @pytest.mark.parametrize(
-    "case", ["equals_one_process", "unused", "hooks", "normalised", "differentiable", "shown"]
+    "case",
+    [
+        "equals_one_process",
+        "unused",
+        "hooks",
+        "normalised",
+        "differentiable",
+        "shown",
+        "sharded_states",
+    ],
 )
 def test_two_processes(case, tmp_path):
     run(getattr(workers, case), 2, tmp_path)
@@ -22,3 +31,7 @@ def test_two_processes(case, tmp_path):
 
 def test_uneven_inputs(tmp_path):
     run(workers.uneven, 3, tmp_path)
+
+
+def test_grid(tmp_path):
+    run(workers.grid, 4, tmp_path)

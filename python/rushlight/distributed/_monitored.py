@@ -15,8 +15,6 @@ def barrier(group, names, timeout, wait_all_ranks):
     """
     if not isinstance(timeout, timedelta):
         timeout = timedelta(seconds=timeout)
-    if timeout <= timedelta(0):
-        raise ValueError("monitored_barrier: the timeout must be positive")
     store = group._store
     number = group._monitored
     group._monitored += 1

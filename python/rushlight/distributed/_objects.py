@@ -189,5 +189,8 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
     if not any(b.name() == "gloo" for b in group._backends.values()):
         raise ValueError("monitored_barrier is only implemented for GLOO backend.")
     return _monitored.barrier(
-        group, get_process_group_ranks(group), timeout or group._timeout, wait_all_ranks
+        group,
+        get_process_group_ranks(group),
+        group._timeout if timeout is None else timeout,
+        wait_all_ranks,
     )

@@ -234,7 +234,8 @@ class ProcessGroup(_Calls):
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
         """A barrier that names the ranks that did not come."""
-        return _monitored.barrier(self, range(self._size), timeout or self._timeout, wait_all_ranks)
+        timeout = self._timeout if timeout is None else timeout
+        return _monitored.barrier(self, range(self._size), timeout, wait_all_ranks)
 
     def _set_default_timeout(self, timeout):
         for backend in self._backends.values():

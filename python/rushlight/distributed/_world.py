@@ -392,7 +392,9 @@ def destroy_process_group(group=None):
     if group == GroupMember.NON_GROUP_MEMBER:
         return
     pg = _state.default_pg if group is None else group
-    if pg is None or pg not in _pg_map:
+    if pg is None:
+        raise AssertionError("there is no process group to destroy")
+    if pg not in _pg_map:
         raise ValueError("Invalid process group specified or has been destroyed.")
     if group is None or group is _state.default_pg:
         for each in reversed(list(_pg_map)):

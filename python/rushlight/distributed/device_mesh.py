@@ -1,13 +1,250 @@
-"""Devices in a grid: the names, which refuse."""
+"""Processes in a grid, with a group along each of its dimensions."""
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
+import math
+from typing import Any
+
+import rushlight
+from rushlight.distributed import _world
 
 __all__ = [
     "DeviceMesh",
     "init_device_mesh",
 ]
 
-DeviceMesh = _refused.kind("DeviceMesh", __name__)
-init_device_mesh = _refused.function("torch.distributed.device_mesh.init_device_mesh")
+
+class DeviceMesh:
+    """A grid of ranks: `mesh` is a tensor of them, and every process belongs to one group of each
+    dimension."""
+
+    def __init__(
+        self,
+        device_type: str,
+        mesh,
+        *,
+        mesh_dim_names: tuple[str, ...] | None = None,
+        backend_override=None,
+        _init_backend: bool = True,
+        _rank: int | None = None,
+    ):
+        if isinstance(mesh, rushlight.Tensor) and mesh.device.type != "cpu":
+            raise ValueError(f"`mesh` must be a CPU tensor, got {mesh}")
+        self.device_type = device_type
+        self.mesh = rushlight.as_tensor(mesh, dtype=rushlight.int64).detach().clone()
+        self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
+        self._root: DeviceMesh | None = None
+        self._groups: list[Any] | None = None
+        self._slices: dict[tuple[str, ...], DeviceMesh] = {}
+        self._backends = backend_override
+        if _init_backend:
+            if not _world.is_initialized():
+                _world.init_process_group()
+            size = _world.get_world_size()
+            if self.mesh.numel() > size:
+                raise RuntimeError(
+                    f"Mesh should not be bigger than default world size {size}, but found "
+                    f"{self.mesh.numel()} ranks!"
+                )
+        ranks = self.mesh.reshape(-1).tolist()
+        if len(set(ranks)) != len(ranks):
+            raise RuntimeError(f"Each rank must appear once in a mesh: {self.mesh.tolist()}")
+        rank = _rank
+        if rank is None:
+            rank = _world.get_rank() if _world.is_initialized() else 0
+        here = (self.mesh == rank).nonzero()
+        self._coordinate_on_dim = here[0].tolist() if here.shape[0] == 1 else None
+        if _init_backend:
+            self._make_groups()
+
+    def _make_groups(self):
+        """A group of each line of the grid; all processes make all."""
+        world = _world.get_world_size()
+        self._groups = []
+        for dim in range(self.mesh.ndim):
+            lines = self.mesh.movedim(dim, -1).reshape(-1, self.mesh.shape[dim]).tolist()
+            if lines == [list(range(world))]:
+                self._groups.append(_world._get_default_group())
+                continue
+            mine: Any = None
+            for ranks in lines:
+                made = _world.new_group(ranks, sort_ranks=False)
+                if made is not _world.GroupMember.NON_GROUP_MEMBER:
+                    mine = made
+            self._groups.append(mine)
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions the grid has."""
+        return self.mesh.ndim
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes."""
+        return tuple(self.mesh.shape)
+
+    def size(self, mesh_dim: int | None = None) -> int:
+        """How many processes, in all or along a dimension."""
+        return self.mesh.numel() if mesh_dim is None else self.mesh.shape[mesh_dim]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def __repr__(self):
+        names = self.mesh_dim_names
+        if names is None:
+            return f"DeviceMesh({self.mesh.tolist()})"
+        return f"DeviceMesh({self.device_type!r}, {self.mesh.tolist()}, mesh_dim_names={names})"
+
+    def _key(self):
+        root = None if self._root is None else id(self._root)
+        return (
+            tuple(self.mesh.reshape(-1).tolist()),
+            self.shape,
+            self.device_type,
+            self.mesh_dim_names,
+            root,
+        )
+
+    def __eq__(self, other):
+        return isinstance(other, DeviceMesh) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def _dim(self, mesh_dim) -> int:
+        if isinstance(mesh_dim, str):
+            if self.mesh_dim_names is None or mesh_dim not in self.mesh_dim_names:
+                raise KeyError(
+                    f"Mesh dimension {mesh_dim!r} does not exist in mesh dim names: "
+                    f"{self.mesh_dim_names}"
+                )
+            return self.mesh_dim_names.index(mesh_dim)
+        return mesh_dim
+
+    def get_group(self, mesh_dim: int | str | None = None):
+        """This process's group along a dimension."""
+        if self._groups is None:
+            raise RuntimeError("DeviceMesh process groups not initialized!")
+        if mesh_dim is None:
+            if self.mesh.ndim > 1:
+                raise RuntimeError(
+                    f"Found the DeviceMesh have {self.mesh.ndim} dimensions. Optional kwarg "
+                    "`mesh_dim` needs to be specified when device_mesh.ndim > 1. If you want to "
+                    "get the list of all the ProcessGroups in the DeviceMesh, please use "
+                    "`get_all_groups()` instead."
+                )
+            mesh_dim = 0
+        return self._groups[self._dim(mesh_dim)]
+
+    def get_all_groups(self) -> list:
+        """This process's groups along all dimensions."""
+        return [self.get_group(dim) for dim in range(self.mesh.ndim)]
+
+    def get_rank(self) -> int:
+        """This process's number among all."""
+        return _world.get_rank()
+
+    def get_coordinate(self) -> list[int] | None:
+        """Where this process is in the grid; None where it is not."""
+        return self._coordinate_on_dim or None
+
+    def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
+        """This process's number along a dimension."""
+        if self.mesh.ndim > 1 and mesh_dim is None:
+            raise RuntimeError(
+                f"Found the DeviceMesh have {self.mesh.ndim} dimensions. Optional kwarg "
+                "`mesh_dim` needs to be specified when device_mesh.ndim > 1."
+            )
+        return _world.get_rank(self.get_group(0 if mesh_dim is None else mesh_dim))
+
+    def __getitem__(self, mesh_dim_names) -> DeviceMesh:
+        """The part of the grid that this process is in, along named dimensions."""
+        names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
+        if self.mesh_dim_names is None:
+            raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
+        if not names or any(name not in self.mesh_dim_names for name in names):
+            raise KeyError(
+                f"Invalid mesh_dim_names {names} specified. Valid mesh_dim_names are "
+                f"{self.mesh_dim_names}."
+            )
+        dims = [self.mesh_dim_names.index(name) for name in names]
+        if dims != sorted(dims):
+            raise KeyError(
+                f"Invalid mesh_dim_names {names} specified: they must stand in the order of "
+                f"{self.mesh_dim_names}."
+            )
+        if names == self.mesh_dim_names:
+            return self
+        if names not in self._slices:
+            where = self.get_coordinate() or [0] * self.mesh.ndim
+            index = tuple(slice(None) if d in dims else where[d] for d in range(self.mesh.ndim))
+            part = DeviceMesh(
+                self.device_type, self.mesh[index], mesh_dim_names=names, _init_backend=False
+            )
+            part._root = self if self._root is None else self._root
+            if self._groups is not None:
+                part._groups = [self._groups[d] for d in dims]
+            self._slices[names] = part
+        return self._slices[names]
+
+    def _get_root_mesh(self) -> DeviceMesh:
+        return self if self._root is None else self._root
+
+    @staticmethod
+    def from_group(group, device_type: str, mesh=None, *, mesh_dim_names=None) -> DeviceMesh:
+        """A grid of groups that there are."""
+        if isinstance(group, (list, tuple)):
+            groups = list(group)
+            if not groups:
+                raise ValueError("Expects at least one ProcessGroup to be passed")
+            if mesh is None:
+                raise ValueError("Must pass mesh if passing multiple ProcessGroups")
+            grid = rushlight.as_tensor(mesh, dtype=rushlight.int64)
+            if grid.ndim != len(groups):
+                raise ValueError(
+                    "Expects mesh with ndim equal to number of ProcessGroups but got mesh "
+                    f"{grid.tolist()} and {len(groups)} ProcessGroups"
+                )
+        else:
+            groups = [group]
+            ranks = _world.get_process_group_ranks(group)
+            grid = rushlight.as_tensor(ranks if mesh is None else mesh, dtype=rushlight.int64)
+            if grid.tolist() != ranks:
+                raise ValueError(
+                    f"Invalid mesh {grid.tolist()} for ProcessGroup with ranks {ranks}"
+                )
+        made = DeviceMesh(device_type, grid, mesh_dim_names=mesh_dim_names, _init_backend=False)
+        made._groups = groups
+        return made
+
+
+def init_device_mesh(
+    device_type: str, mesh_shape, *, mesh_dim_names=None, backend_override=None
+) -> DeviceMesh:
+    """A grid of the processes 0, 1, 2 and so on; the group of all is made where there is none."""
+    if mesh_dim_names is not None:
+        if len(set(mesh_dim_names)) != len(mesh_dim_names):
+            raise RuntimeError(
+                "Each mesh_dim_name must be unique. Found repeated mesh_dim_name in "
+                f"mesh_dim_names {mesh_dim_names}"
+            )
+        if len(mesh_shape) != len(mesh_dim_names):
+            raise RuntimeError(
+                "mesh_shape and mesh_dim_names should have same length! Found "
+                f"len(mesh_dim_names): {len(mesh_dim_names)} and len(mesh_shape):"
+                f"{len(mesh_shape)}."
+            )
+    if not device_type.isalpha():
+        raise RuntimeError(
+            f"Device type with index is not supported but got {device_type}. If you maintained a "
+            "'torch.device' object, it's recommended to pass in 'device.type'. "
+            "Device type with GPU index is not supported."
+        )
+    mesh = rushlight.arange(math.prod(mesh_shape)).reshape(tuple(mesh_shape))
+    return DeviceMesh(
+        device_type, mesh, mesh_dim_names=mesh_dim_names, backend_override=backend_override
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rushlight.distributed import _refused
+from rushlight.distributed._zero import ZeroRedundancyOptimizer
 
 __all__ = [
     "DistributedOptimizer",
@@ -12,4 +13,3 @@ __all__ = [
 
 DistributedOptimizer = _refused.kind("DistributedOptimizer", __name__)
 PostLocalSGDOptimizer = _refused.kind("PostLocalSGDOptimizer", __name__)
-ZeroRedundancyOptimizer = _refused.kind("ZeroRedundancyOptimizer", __name__)
