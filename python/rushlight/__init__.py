@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         __future__,
         _dynamo,
         _inductor,
+        _tensor_str,
         _utils,
         accelerator,
         amp,
@@ -179,9 +180,9 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "__config__ __future__ _dynamo _inductor _utils accelerator amp ao autograd backends "
-        "compiler cpu cuda distributed distributions export fft func futures fx hub jit library "
-        "linalg masked monitor mps mtia multiprocessing nn onnx optim overrides profiler "
+        "__config__ __future__ _dynamo _inductor _tensor_str _utils accelerator amp ao autograd "
+        "backends compiler cpu cuda distributed distributions export fft func futures fx hub jit "
+        "library linalg masked monitor mps mtia multiprocessing nn onnx optim overrides profiler "
         "quantization quasirandom random safetensors serialization signal sparse special storage "
         "testing types utils version xpu",
         {

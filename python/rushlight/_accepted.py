@@ -52,6 +52,18 @@ _PROTOCOL = "all functions of the kind are called with the same arguments"
 ROWS = (
     # files
     Row(
+        "utils.tensorboard._plugins.pr_curve_raw",
+        "weights",
+        NO_EFFECT,
+        "they are in the counts already",
+    ),
+    Row(
+        "utils.tensorboard.writer.SummaryWriter.add_graph",
+        "use_strict_trace",
+        NO_EFFECT,
+        "the model is run, not traced",
+    ),
+    Row(
         "_archive.PyTorchFileWriter.__init__",
         "compute_crc32",
         NO_EFFECT,

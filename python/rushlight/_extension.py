@@ -37,3 +37,10 @@ def _get_default_device() -> str:
 def _get_privateuse1_backend_name() -> str:
     """The name of a device of somebody's own: the one that PyTorch gives it at first."""
     return "privateuseone"
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a function runs that `vmap` maps, or that a transform differentiates."""
+    from rushlight import _transforms, _vmap
+
+    return bool(_vmap._levels) or _transforms.is_running()

@@ -17,6 +17,7 @@ from rushlight._transforms import (
     Argnums,
     Inputs,
     basis_of,
+    call,
     check_outputs,
     chosen,
     is_tensor,
@@ -74,7 +75,7 @@ def jvp(
     _check_tensors(directions, "tangents")
     with _level() as level:
         duals = [_C._make_dual(p, t, level) for p, t in zip(flat, directions, strict=True)]
-        output, aux = split_aux(func(*spec.unflatten(duals)), has_aux, _JVP)
+        output, aux = split_aux(call(func, *spec.unflatten(duals)), has_aux, _JVP)
         outputs, form = _pytree.tree_flatten(output)
         check_outputs(outputs, _JVP)
         if has_aux:
@@ -116,7 +117,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """
     with rushlight.enable_grad():
         inputs = Inputs(primals)
-        outputs, form = _pytree.tree_flatten(func(*inputs.tree()))
+        outputs, form = _pytree.tree_flatten(call(func, *inputs.tree()))
         check_outputs(outputs, "linearize(f, *primals)")
         open_vectors = Inputs([rushlight.zeros_like(o) for o in outputs])
         rows, _ = _pytree.tree_flatten(inputs.gradients(outputs, open_vectors.tree(), True))

@@ -98,6 +98,8 @@ class OpOverload:
         """All signatures of the op."""
         return self._packet
 
+    _overloadpacket = overloadpacket
+
     @property
     def is_view(self):
         """Whether results share memory with an argument that is not written."""

@@ -8,6 +8,7 @@ differentiated depends on something from outside that wants a gradient, too.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,24 @@ Argnums = int | tuple[int, ...]
 
 def is_tensor(value):
     return isinstance(value, _C.TensorBase)
+
+
+_running = threading.local()
+
+
+def call(func, *args, **kwargs):
+    """Calls what a transform differentiates."""
+    before = getattr(_running, "depth", 0)
+    _running.depth = before + 1
+    try:
+        return func(*args, **kwargs)
+    finally:
+        _running.depth = before
+
+
+def is_running():
+    """Whether a function runs that a transform differentiates."""
+    return getattr(_running, "depth", 0) > 0
 
 
 class Inputs:
@@ -144,7 +163,7 @@ def grad_and_value(
         with rushlight.enable_grad():
             picked, replaced = chosen(args, argnums)
             inputs = Inputs(picked)
-            result = func(*replaced(inputs.tree()), **kwargs)
+            result = call(func, *replaced(inputs.tree()), **kwargs)
             output, aux = split_aux(result, has_aux, "grad_and_value(f)(*args)")
             if not is_tensor(output):
                 raise RuntimeError(
@@ -188,7 +207,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     what = "vjp(f, *primals)"
     with rushlight.enable_grad():
         inputs = Inputs(primals)
-        output, aux = split_aux(func(*inputs.tree()), has_aux, what)
+        output, aux = split_aux(call(func, *inputs.tree()), has_aux, what)
         outputs, spec = _pytree.tree_flatten(output)
         check_outputs(outputs, what)
         shown, aux = inputs.settled((output, aux))

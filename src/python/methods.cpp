@@ -136,7 +136,7 @@ RL_METHOD(numpy, Param{"force", Kind::Bool, false, true, false, "False"}) {
   if (a.boolean(1, false)) {
     return to_numpy(rushlight::to(t.detach(), std::optional<Device>(kCPU)));
   }
-  RL_CHECK(!t.requires_grad(),
+  RL_CHECK(!t.requires_grad() || !tls.grad_mode,
            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
   return to_numpy(t);
 }

@@ -226,6 +226,10 @@ def judge(case: Case, folder: Path, torch: str | None, package: str, timeout: fl
     if reference is None:
         return Result(case.name, "ran", "", ours.seconds, None)
     wrong = difference(ours.output, reference.output)
+    if wrong:  # a comment of the program may say why that is right
+        known = re.escape(f"# differs[{case.argument}]: ")
+        said = re.search(rf"^{known}(.*)$", case.program.read_text(), re.MULTILINE)
+        wrong = said.group(1) if said else wrong
     return Result(case.name, "different" if wrong else "same", wrong, ours.seconds, ratio)
 
 

@@ -107,3 +107,36 @@ def test_tensors_set_on_other_memory():
 def test_sizes_of_storages_are_those_of_their_bytes():
     empty, full = (rl.zeros(n).untyped_storage() for n in (0, 1000))
     assert sys.getsizeof(full) - sys.getsizeof(empty) == 4000
+
+
+def test_arrays_of_parameters_where_nothing_is_recorded():
+    w = rl.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        w.numpy()
+    with rl.no_grad():
+        w.numpy()[0] = 3
+    assert w[0] == 3
+
+
+def test_running_transforms_are_told():
+    seen = []
+
+    def f(x):
+        seen.append(rl._C._are_functorch_transforms_active())
+        return x.sum()
+
+    x = rl.ones(2)
+    f(x)
+    rl.func.grad(f)(x)
+    rl.func.jvp(f, (x,), (x,))
+    rl.vmap(f)(x[None])
+    rl.func.vjp(f, x)[1](rl.tensor(1.0))
+    with pytest.raises(ZeroDivisionError):
+        rl.func.grad(lambda x: 1 / 0)(x)
+    f(x)
+    assert seen == [False, True, True, True, True, False]
+
+
+def test_overloads_know_their_op():
+    add = rl.ops.aten.add
+    assert add.Tensor.overloadpacket is add.Tensor._overloadpacket is add

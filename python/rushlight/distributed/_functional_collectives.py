@@ -11,6 +11,7 @@ __all__ = [
     "all_gather_tensor",
     "all_reduce",
     "all_to_all_single",
+    "all_to_all_single_autograd",
     "broadcast",
     "reduce_scatter_tensor",
     "wait_tensor",
@@ -83,3 +84,8 @@ def all_to_all_single(self, output_split_sizes, input_split_sizes, group, tag: s
         out, own, output_split_sizes, input_split_sizes, _group_of(group)
     )
     return out
+
+
+all_to_all_single_autograd = _refused.function(
+    "torch.distributed._functional_collectives.all_to_all_single_autograd"
+)

@@ -10,6 +10,7 @@ from shown import show
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
+    PrinterCallback,
     Trainer,
     TrainingArguments,
     set_seed,
@@ -58,6 +59,7 @@ with tempfile.TemporaryDirectory() as folder:
             "accuracy": float(np.mean(p.predictions.argmax(-1) == p.label_ids))
         },
     )
+    trainer.remove_callback(PrinterCallback)  # its lines tell times
     result = trainer.train()
     show("train loss", float(result.training_loss))
     metrics = trainer.evaluate()

@@ -31,6 +31,13 @@ class Shard(Placement):
 
 
 @dataclasses.dataclass(frozen=True)
+class _StridedShard(Shard):
+    """Cut into pieces of pieces: where an earlier cut of the same dimension comes first."""
+
+    split_factor: int = dataclasses.field(kw_only=True)
+
+
+@dataclasses.dataclass(frozen=True)
 class Replicate(Placement):
     """The whole on every device."""
 
