@@ -294,3 +294,31 @@ def pending(rank):
     if rank == 0:
         dist.barrier(async_op=True)
     dist.distributed_c10d._state.default_pg.abort()
+
+
+def checked(rank):
+    """With TORCH_DISTRIBUTED_DEBUG=DETAIL calls that differ are named on all ranks."""
+    dist.set_debug_level(dist.DebugLevel.DETAIL)
+    group = dist.new_group(timeout=timedelta(seconds=5))
+    for _ in range(3):
+        t = torch.ones(2)
+        dist.all_reduce(t, group=group)
+        assert t.tolist() == [2.0, 2.0]
+    tensor = torch.ones(3 if rank == 0 else 4)
+    other = f"Rank {1 - rank} is running collective: CollectiveFingerPrint(SequenceNumber=3, OpType"
+    expect(other, RuntimeError, dist.all_reduce, tensor, group=group)
+    expect("[3]", RuntimeError, dist.all_reduce, tensor, group=group)
+    if rank == 0:
+        expect("=BROADCAST", RuntimeError, dist.all_reduce, t, group=group)
+    else:
+        expect("=ALLREDUCE", RuntimeError, dist.broadcast, t, 0, group=group)
+    dist.barrier(group)
+    assert dist.collective_utils.all_gather(lambda: rank, pg=group) == [0, 1]
+    assert dist.collective_utils.broadcast(lambda: rank, rank=1, pg=group) == 1
+    expect(
+        "Rank 1 failed",
+        RuntimeError,
+        dist.collective_utils.all_gather,
+        lambda: 1 // (1 - rank),
+        pg=group,
+    )

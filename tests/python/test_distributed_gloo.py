@@ -46,7 +46,7 @@ def test_a_rank_that_ends(tmp_path):
     assert (tmp_path / "seen0").exists() and (tmp_path / "seen2").exists()
 
 
-@pytest.mark.parametrize("case", ["late", "mismatch", "pending"])
+@pytest.mark.parametrize("case", ["late", "mismatch", "pending", "checked"])
 def test_faults(case, tmp_path):
     workers.run(getattr(workers, case), 2, tmp_path)
 

@@ -42,6 +42,7 @@ from rushlight.distributed.distributed_c10d import (
     TCPStore,
     Work,
     _coalescing_manager,
+    _create_process_group_wrapper,
     _get_default_group,
     _make_nccl_premul_sum,
     _rank_not_in_group,
@@ -209,6 +210,7 @@ if TYPE_CHECKING:
         _tensor,
         algorithms,
         checkpoint,
+        collective_utils,
         constants,
         device_mesh,
         distributed_c10d,
@@ -225,8 +227,8 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "_composable _functional_collectives _tensor algorithms checkpoint constants "
-        "device_mesh distributed_c10d elastic fsdp launch nn optim run tensor utils",
+        "_composable _functional_collectives _tensor algorithms checkpoint collective_utils "
+        "constants device_mesh distributed_c10d elastic fsdp launch nn optim run tensor utils",
         {"device_mesh": "DeviceMesh init_device_mesh"},
     )
 

@@ -80,7 +80,7 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
     if here:
         parts = list(rushlight.empty(group.size(), most, dtype=rushlight.uint8).unbind())
     _collectives.gather(padded, parts, group=group, group_dst=to)
-    if here:
+    if here and object_gather_list is not None:
         for i, (part, length) in enumerate(zip(parts or (), sizes.tolist(), strict=True)):
             object_gather_list[i] = _tensor_to_object(part, length)
     return None

@@ -13,6 +13,7 @@ from typing import Any
 import rushlight
 from rushlight import _C
 from rushlight.distributed import _kinds
+from rushlight.distributed._checked import CheckedGroup
 from rushlight.distributed._kinds import Backend, BackendConfig, default_pg_timeout
 from rushlight.distributed._process_group import ProcessGroup, ProcessGroupGloo
 from rushlight.distributed.rendezvous import rendezvous
@@ -262,7 +263,7 @@ def _make_engine(name, store, rank, size, timeout, options, ranks):
     if plugin is not None:
         if not plugin.extended_api:
             return plugin.creator_fn(store, rank, size, timeout)
-        settings = type("DistributedBackendOptions", (), {})()
+        settings: Any = type("DistributedBackendOptions", (), {})()
         settings.store, settings.group_rank, settings.group_size = store, rank, size
         settings.timeout, settings.group_id = timeout, ""
         settings.global_ranks_in_group = ranks
@@ -290,9 +291,11 @@ def _make_group(ranks, rank, backend, store, name, timeout, options, description
             continue
         if several and not is_backend_available(engine):
             continue  # serves devices that this machine does not have
-        engines[engine] = _make_engine(
-            engine, _types.PrefixStore(f"{device}/", prefix), rank, size, timeout, options, ranks
-        )
+        place = _types.PrefixStore(f"{device}/", prefix)
+        made = _make_engine(engine, place, rank, size, timeout, options, ranks)
+        if engine == Backend.GLOO and _kinds.get_debug_level() == _kinds.DebugLevel.DETAIL:
+            made = CheckedGroup(made, place)
+        engines[engine] = made
     if not engines:
         raise RuntimeError(f"Distributed package doesn't have {backend} built in")
     made = next(iter(engines.values()))

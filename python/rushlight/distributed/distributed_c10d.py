@@ -8,6 +8,7 @@ from typing import Any
 
 from rushlight import _C
 from rushlight.distributed import _refused
+from rushlight.distributed._checked import CheckedGroup, _create_process_group_wrapper
 from rushlight.distributed._collectives import (
     P2POp,
     _coalescing_manager,
@@ -223,4 +224,5 @@ for _kind in (Store, FileStore, HashStore, PrefixStore, TCPStore):
 ProcessGroupNCCL = _refused.kind("ProcessGroupNCCL", __name__)
 reduce_op = ReduceOp
 _Work = Work
+_ProcessGroupWrapper = CheckedGroup
 _world = _state

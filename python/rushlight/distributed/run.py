@@ -120,7 +120,9 @@ def config_from_args(args) -> tuple[Settings, list[str]]:
                 args.training_script,
             ]
     command += list(args.training_script_args)
-    conf = dict(part.split("=", 1) for part in (args.rdzv_conf or "").split(",") if part)
+    conf: dict[str, str] = dict(
+        part.split("=", 1) for part in str(args.rdzv_conf or "").split(",") if part
+    )
     settings = Settings(
         command,
         processes,

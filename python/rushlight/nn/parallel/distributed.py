@@ -171,8 +171,8 @@ class DistributedDataParallel(Module, Joinable):
     def __setstate__(self, state):
         super().__setstate__(state)
         self.process_group = _world._get_default_group()
-        self.__dict__.setdefault("require_forward_param_sync", True)
-        self.__dict__.setdefault("require_backward_grad_sync", True)
+        self.require_forward_param_sync = True
+        self.require_backward_grad_sync = True
         self._make_reducer()
 
     @contextlib.contextmanager

@@ -1,0 +1,58 @@
+"""What one process computes and all get, what all compute and all get: errors with the results."""
+
+from __future__ import annotations
+
+from rushlight.distributed import _objects
+
+__all__ = ["all_gather", "broadcast"]
+
+
+def _result(data_or_fn):
+    """(What it is or returns, None), or (None, its error)."""
+    if not callable(data_or_fn):
+        return data_or_fn, None
+    try:
+        return data_or_fn(), None
+    except Exception as error:
+        return None, error
+
+
+def broadcast(data_or_fn, *, success=True, stage_name=None, rank=0, pg=None):
+    """What one process has or computes; its error is raised on all."""
+    if not success and data_or_fn is not None:
+        raise AssertionError("Data or Function is expected to be None if not successful")
+    data, error = None, None
+    if pg is None or pg.rank() == rank:
+        data, error = _result(data_or_fn)
+        if not success:
+            error = RuntimeError("the process that broadcasts did not succeed")
+    if pg is not None:
+        sent = [(data, None if error is None else str(error), stage_name)]
+        _objects.broadcast_object_list(sent, group=pg, group_src=rank)
+        data, why, stage = sent[0]
+        if why is not None and error is None:
+            raise RuntimeError(f"Rank {rank} failed: stage {stage}, exception {why}")
+    if error is not None:
+        raise RuntimeError(f"Rank {rank} failed: stage {stage_name}, exception {error}") from error
+    return data
+
+
+def all_gather(data_or_fn, stage_name=None, pg=None):
+    """What all processes have or compute; the first error is raised on all."""
+    data, error = _result(data_or_fn)
+    if pg is None:
+        if error is not None:
+            raise RuntimeError(f"failed: stage {stage_name}, exception {error}") from error
+        return [data]
+    every = [None] * pg.size()
+    own = (data, None if error is None else str(error), stage_name)
+    _objects.all_gather_object(every, own, group=pg)
+    stages = {part[2] for part in every}
+    if len(stages) > 1:
+        raise RuntimeError(f"the processes are at different stages: {sorted(map(str, stages))}")
+    for rank, part in enumerate(every):
+        if part[1] is not None:
+            raise RuntimeError(
+                f"Rank {rank} failed: stage {stage_name}, exception {part[1]}"
+            ) from (error)
+    return [part[0] for part in every]
