@@ -204,9 +204,11 @@ class _Writer:
         for name, (_, obj) in custom_builtins().items():
             self.add_global(name, obj)
 
-    def add_global(self, hint: str, obj: Any) -> str:
-        """The name by which code says an object; for torch's, where it is."""
-        if _is_from_torch(obj) and obj is not _C.device:
+    def add_global(self, hint: str, obj: Any, own: bool = False) -> str:
+        """The name by which code says an object; for torch's, where it is, unless it needs one of
+        its own.
+        """
+        if not own and _is_from_torch(obj) and obj is not _C.device:
             return _get_qualified_name(obj)
         name = self.namespace.create_name(hint.replace(".", "_"), obj)
         self.globals[name] = obj
@@ -301,11 +303,12 @@ class _Writer:
                 statement = inplace_methods[target.__name__].format(*values)
                 return f"{statement};  {name}{kind} = {values[0]}"
         qualified = _get_qualified_name(target)
-        text = self.add_global(qualified, target)
+        wrapped = bool(node.meta.get("is_wrapped", False))
+        text = self.add_global(qualified, target, wrapped)
         attribute = node.args[1] if len(node.args) == 2 else None
         if text == "getattr" and isinstance(attribute, str) and attribute.isidentifier():
             return f"{name}{kind} = {_format_target(self.value(node.args[0]), attribute)}"
-        if node.meta.get("is_wrapped", False):
+        if wrapped:
             self.wrapped.setdefault(text)
         return f"{name}{kind} = {text}({self.arguments(node.args, node.kwargs)})"
 

@@ -171,23 +171,19 @@ class ShiftedWindowAttention(nn.Module):
         """(1, heads, L, L)."""
         return self._bias_of(self.relative_position_bias_table)
 
-    def _attention(self, x: Tensor, logit_scale: Tensor | None) -> Tensor:
-        return shifted_window_attention(
-            x,
-            (self.qkv.weight, self.qkv.bias),
-            (self.proj.weight, self.proj.bias),
-            self.get_relative_position_bias(),
-            self.window_size,
-            self.num_heads,
-            self.shift_size,
-            self.attention_dropout,
-            self.dropout,
-            logit_scale,
-            self.training,
+    def _settings(self) -> tuple[Any, ...]:
+        """Arguments of `shifted_window_attention` behind the input, up to the factors of heads."""
+        bias = self.get_relative_position_bias()
+        weights = self.qkv.weight, self.proj.weight
+        biases = self.qkv.bias, self.proj.bias
+        return (
+            *(zip(weights, biases, strict=True)),
+            *(bias, self.window_size, self.num_heads, self.shift_size),
+            *(self.attention_dropout, self.dropout),
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._attention(x, None)
+        return shifted_window_attention(x, *self._settings(), None, self.training)
 
 
 class ShiftedWindowAttentionV2(ShiftedWindowAttention):
@@ -232,7 +228,8 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
         return 16 * torch.sigmoid(self._bias_of(table))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._attention(x, self.logit_scale)
+        settings = self._settings()
+        return shifted_window_attention(x, *settings, self.logit_scale, self.training)
 
 
 def _patch_merging_pad(x: Tensor) -> Tensor:
