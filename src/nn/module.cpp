@@ -201,6 +201,9 @@ void Module::zero_grad(bool set_to_none) {
     child.value()->zero_grad(set_to_none);
   }
   for (auto& p : parameters_) {
+    if (!p.value().defined()) {
+      continue;
+    }
     Tensor& grad = p.value().mutable_grad();
     if (grad.defined() && set_to_none) {
       grad.reset();

@@ -59,6 +59,7 @@ void init(PyObject* module) {
   init_storage(module);
   init_factories(module);
   init_ending();
+  init_extension_api(module);
   init_settings(module);
   init_autocast(module);
   init_calls(module);

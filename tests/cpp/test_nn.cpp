@@ -41,6 +41,10 @@ RL_TEST(names_and_modes) {
   CHECK(!net->drop->is_training());
   const torch::Tensor x = torch::randn({3, 4});
   CHECK(torch::equal(net(x), net(x)));
+  net(x).sum().backward();
+  CHECK(net->fc2->weight.grad().defined());
+  net->zero_grad();  // fc2 has no bias
+  CHECK(!net->fc2->weight.grad().defined());
   net->to(torch::kFloat64);
   CHECK(net->fc1->weight.dtype() == torch::kFloat64);
   int linear = 0;

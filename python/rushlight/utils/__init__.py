@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         benchmark,
         checkpoint,
         collect_env,
+        cpp_extension,
         data,
         deterministic,
         dlpack,
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "_foreach_utils _python_dispatch _pytree benchmark checkpoint collect_env data "
-        "deterministic dlpack flop_counter hooks model_zoo serialization tensorboard",
+        "_foreach_utils _python_dispatch _pytree benchmark checkpoint collect_env "
+        "cpp_extension data deterministic dlpack flop_counter hooks model_zoo serialization "
+        "tensorboard",
     )
 
 # Where CMake finds the package: CMAKE_PREFIX_PATH for `find_package(rushlight)`.

@@ -1,0 +1,291 @@
+"""Extensions in C++, compiled when they are asked for or by setuptools.
+
+Functions that `load_inline` is given are bound by `<torch/extension.h>` itself, with Python's C
+API; sources with a `PYBIND11_MODULE` of their own need the package pybind11.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.machinery
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+__all__ = [
+    "BuildExtension",
+    "CUDAExtension",
+    "CppExtension",
+    "get_default_build_root",
+    "include_paths",
+    "library_paths",
+    "load",
+    "load_inline",
+]
+
+if TYPE_CHECKING:
+    BuildExtension: Any  # made when it is asked for
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_STANDARD = "-std=c++17"
+
+
+def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> list[str]:
+    """Folders of headers: rushlight's, and pybind11's where it is installed."""
+    paths = [str(_PACKAGE / "include")] if torch_include_dirs else []
+    if importlib.util.find_spec("pybind11") is not None:
+        import pybind11
+
+        paths.append(pybind11.get_include())
+    return paths
+
+
+def library_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> list[str]:
+    """Folders of libraries."""
+    return [str(_PACKAGE / "lib")]
+
+
+def get_default_build_root() -> str:
+    """The folder below which extensions are built, but for those that are given one."""
+    cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+    return os.path.join(cache, "torch_extensions")
+
+
+def _compiler():
+    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
+        found = shutil.which(name) if name else None
+        if found:
+            return found
+    raise RuntimeError("no C++ compiler: set CXX, or install g++")
+
+
+def _refuse_cuda(*parts):
+    if any(parts):
+        raise NotImplementedError("extensions with CUDA sources cannot be built yet")
+
+
+def _build_folder(name, build_directory):
+    root = os.environ.get("TORCH_EXTENSIONS_DIR") or get_default_build_root()
+    folder = Path(
+        build_directory or Path(root) / f"py{sys.version_info.major}{sys.version_info.minor}" / name
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _command(name, sources, library, cflags, ldflags, includes):
+    python = sysconfig.get_path("include")
+    lib = _PACKAGE / "lib"
+    return [
+        _compiler(),
+        _STANDARD,
+        "-O2",
+        "-fPIC",
+        "-shared",
+        "-fvisibility=hidden",
+        f"-DTORCH_EXTENSION_NAME={name}",
+        *(f"-I{path}" for path in [*includes, *include_paths(), python]),
+        *cflags,
+        *map(str, sources),
+        "-o",
+        str(library),
+        f"-L{lib}",
+        "-lrushlight",
+        f"-Wl,-rpath,{lib}",
+        *ldflags,
+    ]
+
+
+def _run(command, folder, verbose):
+    if verbose:
+        print(shlex.join(command), file=sys.stderr)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"Error building extension:\n{shlex.join(command)}\n{done.stderr}")
+    if verbose and done.stderr:
+        print(done.stderr, file=sys.stderr)
+
+
+def _import(name, library):
+    loader = importlib.machinery.ExtensionFileLoader(name, str(library))
+    spec = importlib.util.spec_from_file_location(name, library, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def load(
+    name: str,
+    sources: str | list[str],
+    extra_cflags: list[str] | None = None,
+    extra_cuda_cflags: list[str] | None = None,
+    extra_sycl_cflags: list[str] | None = None,
+    extra_ldflags: list[str] | None = None,
+    extra_include_paths: list[str] | None = None,
+    build_directory: str | None = None,
+    verbose: bool = False,
+    with_cuda: bool | None = None,
+    with_sycl: bool | None = None,
+    is_python_module: bool = True,
+    is_standalone: bool = False,
+    keep_intermediates: bool = True,
+) -> Any:
+    """Compile C++ files, unless that was done before, and import the module that they make.
+
+    Without `is_python_module` the library is loaded into the process, and its path returned.
+    """
+    sources = [sources] if isinstance(sources, str) else [os.fspath(s) for s in sources]
+    _refuse_cuda(with_cuda, with_sycl, *(s.endswith((".cu", ".cuh", ".sycl")) for s in sources))
+    if is_standalone:
+        raise NotImplementedError("is_standalone: programs are built with CMake (docs/guide.md)")
+    folder = _build_folder(name, build_directory)
+    files = [Path(s).resolve() for s in sources]
+    library = folder / f"{name}.so"
+    settings = (extra_cflags or [], extra_ldflags or [], extra_include_paths or [])
+    command = _command(name, files, library, *settings)
+    content = hashlib.sha256("\0".join(command).encode())
+    for file in [*files, _PACKAGE / "lib" / "librushlight.so"]:
+        content.update(
+            file.read_bytes() if file in files else str(file.stat().st_mtime_ns).encode()
+        )
+    stamp = folder / f"{name}.stamp"
+    fresh = library.exists() and stamp.exists() and stamp.read_text() == content.hexdigest()
+    if not fresh:
+        # A library that is in use keeps its file; the new one gets a name of its own first.
+        temporary = folder / f"{name}.{os.getpid()}.so"
+        _run(_command(name, files, temporary, *settings), folder, verbose)
+        temporary.replace(library)
+        stamp.write_text(content.hexdigest())
+    if is_python_module:
+        return _import(name, library)
+    import ctypes
+
+    ctypes.CDLL(str(library))
+    return str(library)
+
+
+def load_inline(
+    name: str,
+    cpp_sources: str | list[str],
+    cuda_sources: str | list[str] | None = None,
+    sycl_sources: str | list[str] | None = None,
+    functions: str | list[str] | dict[str, str] | None = None,
+    extra_cflags: list[str] | None = None,
+    extra_cuda_cflags: list[str] | None = None,
+    extra_sycl_cflags: list[str] | None = None,
+    extra_ldflags: list[str] | None = None,
+    extra_include_paths: list[str] | None = None,
+    build_directory: str | None = None,
+    verbose: bool = False,
+    with_cuda: bool | None = None,
+    with_sycl: bool | None = None,
+    is_python_module: bool = True,
+    with_pytorch_error_handling: bool = True,
+    keep_intermediates: bool = True,
+    use_pch: bool = False,
+    no_implicit_headers: bool = False,
+) -> Any:
+    """`load` of source text; `functions` names those that become the module's.
+
+    `functions` may map names to docstrings. Parameters and results may be tensors, numbers, bools,
+    strings, dtypes, vectors and optionals of these, results tuples as well.
+    """
+    _refuse_cuda(with_cuda, with_sycl, cuda_sources, sycl_sources)
+    parts = [cpp_sources] if isinstance(cpp_sources, str) else list(cpp_sources)
+    if not no_implicit_headers:
+        parts.insert(0, "#include <torch/extension.h>")
+    if functions is not None:
+        named = [functions] if isinstance(functions, str) else list(functions)
+        docs = functions if isinstance(functions, dict) else {}
+        rows = [f"  RL_METHOD({_quoted(f)}, {f}, {_quoted(docs.get(f, ''))}),\n" for f in named]
+        parts.append(_MODULE.format(name=name, rows="".join(rows)))
+    folder = _build_folder(name, build_directory)
+    source = folder / "main.cpp"
+    text = "\n".join([*parts, ""])
+    if not source.exists() or source.read_text() != text:
+        source.write_text(text)
+    return load(
+        name,
+        [str(source)],
+        extra_cflags=extra_cflags,
+        extra_ldflags=extra_ldflags,
+        extra_include_paths=extra_include_paths,
+        build_directory=str(folder),
+        verbose=verbose,
+        is_python_module=is_python_module,
+    )
+
+
+_MODULE = """
+static PyMethodDef rl_methods[] = {{
+{rows}  {{nullptr, nullptr, 0, nullptr}}}};
+static PyModuleDef rl_module = {{
+    PyModuleDef_HEAD_INIT, "{name}", nullptr, -1, rl_methods, nullptr, nullptr, nullptr, nullptr}};
+PyMODINIT_FUNC PyInit_{name}() {{ return PyModule_Create(&rl_module); }}
+"""
+
+
+def _quoted(text):
+    """As a string of C++."""
+    escaped = "".join(
+        c if c.isascii() and c.isprintable() and c not in '"\\' else f"\\{ord(c):03o}" for c in text
+    )
+    return f'"{escaped}"'
+
+
+# ---- setuptools ----
+
+
+def CppExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
+    """A `setuptools.Extension` with rushlight's folders, library and C++ standard."""
+    import setuptools
+
+    kwargs["include_dirs"] = [*kwargs.get("include_dirs", []), *include_paths()]
+    kwargs["library_dirs"] = [*kwargs.get("library_dirs", []), *library_paths()]
+    kwargs["libraries"] = [*kwargs.get("libraries", []), "rushlight"]
+    kwargs["runtime_library_dirs"] = [*kwargs.get("runtime_library_dirs", []), *library_paths()]
+    kwargs["language"] = "c++"
+    return setuptools.Extension(name, sources, *args, **kwargs)
+
+
+def CUDAExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
+    """Refuses: CUDA sources cannot be built yet."""
+    _refuse_cuda(True)
+
+
+def _build_extension_class():
+    from setuptools.command.build_ext import build_ext
+
+    class BuildExtension(build_ext):
+        """`build_ext` that says the C++ standard and the extension's name; for `cmdclass`."""
+
+        @classmethod
+        def with_options(cls, **options):
+            """The same class: its options (`use_ninja`, `no_python_abi_suffix`) change nothing."""
+            return cls
+
+        def build_extension(self, ext):
+            given = ext.extra_compile_args
+            flags = given.get("cxx", []) if isinstance(given, dict) else list(given or [])
+            if not any(flag.startswith("-std=") for flag in flags):
+                flags.append(_STANDARD)
+            flags.append(f"-DTORCH_EXTENSION_NAME={ext.name.rpartition('.')[2]}")
+            ext.extra_compile_args = flags
+            super().build_extension(ext)
+
+    return BuildExtension
+
+
+def __getattr__(name: str) -> Any:
+    # setuptools is loaded when somebody builds.
+    if name == "BuildExtension":
+        globals()[name] = _build_extension_class()
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,83 @@
+"""Extensions in C++: what load_inline compiles, what crosses to it and back, what setuptools is told."""
+
+import os
+import shutil
+
+import pytest
+
+import rushlight as torch
+from rushlight.utils import cpp_extension
+
+pytestmark = [
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler"),
+    pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer would watch the compiler"),
+]
+
+SOURCE = """
+torch::Tensor twice(torch::Tensor x, std::optional<torch::Tensor> y) {
+  TORCH_CHECK_VALUE(x.dim() > 0, "no vector: ", x.sizes());
+  return y ? x * 2 + *y : x * 2;
+}
+std::vector<int64_t> reversed(const std::vector<int64_t>& list) {
+  return {list.rbegin(), list.rend()};
+}
+std::tuple<std::string, double, bool> several(std::string text, double number, bool flag) {
+  return {text + "!", number / 2, !flag};
+}
+torch::Tensor cast(const torch::Tensor& x, torch::ScalarType t) { return x.to(t); }
+void fill(torch::Tensor x, int64_t value) { x.fill_(value); }
+"""
+
+
+@pytest.fixture(scope="module")
+def extension(tmp_path_factory):
+    return cpp_extension.load_inline(
+        "rl_test_extension",
+        SOURCE,
+        functions={"twice": '2 x "y"', "reversed": "", "several": "", "cast": "", "fill": ""},
+        build_directory=str(tmp_path_factory.mktemp("extension")),
+    )
+
+
+def test_what_crosses(extension):
+    x = torch.ones(2, requires_grad=True)
+    y = extension.twice(x, None)
+    assert torch.equal(y, torch.full((2,), 2.0)) and y.requires_grad
+    assert torch.equal(extension.twice(x, torch.ones(2)), torch.full((2,), 3.0))
+    assert extension.reversed([1, 2, 3]) == [3, 2, 1]
+    assert extension.several("a", 3, True) == ("a!", 1.5, False)
+    assert extension.cast(x, torch.float64).dtype is torch.float64
+    z = torch.zeros(2)
+    assert extension.fill(z, 4) is None and z.tolist() == [4, 4]
+    assert extension.twice.__doc__ == '2 x "y"'
+
+
+def test_errors_keep_their_types(extension):
+    with pytest.raises(ValueError, match=r"no vector: \[\]"):
+        extension.twice(torch.tensor(1.0), None)
+    with pytest.raises(TypeError, match="argument 1 must be Tensor, not int"):
+        extension.twice(3, None)
+    with pytest.raises(TypeError, match="expected 2 arguments, got 1"):
+        extension.fill(torch.ones(1))
+    with pytest.raises(TypeError, match="must be list"):
+        extension.reversed(3)
+    with pytest.raises(OverflowError):
+        extension.fill(torch.ones(1), 2**70)
+
+
+def test_a_source_that_does_not_compile(tmp_path):
+    with pytest.raises(RuntimeError, match="Error building extension"):
+        cpp_extension.load_inline("broken", "int f( {", build_directory=str(tmp_path))
+    with pytest.raises(NotImplementedError):
+        cpp_extension.load("cuda_extension", [str(tmp_path / "kernel.cu")])
+
+
+def test_what_setuptools_is_told():
+    pytest.importorskip("setuptools")
+    made = cpp_extension.CppExtension("e", ["e.cpp"], include_dirs=["mine"])
+    assert made.include_dirs[0] == "mine" and "rushlight" in made.libraries
+    assert made.runtime_library_dirs == cpp_extension.library_paths()
+    assert cpp_extension.BuildExtension.with_options(use_ninja=False).__name__ == "BuildExtension"
+    with pytest.raises(NotImplementedError):
+        cpp_extension.CUDAExtension("e", ["e.cu"])
