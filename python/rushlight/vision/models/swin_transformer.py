@@ -172,7 +172,7 @@ class ShiftedWindowAttention(nn.Module):
         return self._bias_of(self.relative_position_bias_table)
 
     def _settings(self) -> tuple[Any, ...]:
-        """Arguments of `shifted_window_attention` behind the input, up to the factors of heads."""
+        """Arguments of `shifted_window_attention` behind the input, up to `dropout`."""
         bias = self.get_relative_position_bias()
         weights = self.qkv.weight, self.proj.weight
         biases = self.qkv.bias, self.proj.bias
@@ -183,7 +183,7 @@ class ShiftedWindowAttention(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        return shifted_window_attention(x, *self._settings(), None, self.training)
+        return shifted_window_attention(x, *self._settings(), training=self.training)
 
 
 class ShiftedWindowAttentionV2(ShiftedWindowAttention):
@@ -229,7 +229,8 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
 
     def forward(self, x: Tensor) -> Tensor:
         settings = self._settings()
-        return shifted_window_attention(x, *settings, self.logit_scale, self.training)
+        how = {"logit_scale": self.logit_scale, "training": self.training}
+        return shifted_window_attention(x, *settings, **how)
 
 
 def _patch_merging_pad(x: Tensor) -> Tensor:
