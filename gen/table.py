@@ -11,6 +11,7 @@ import pkgutil
 import re
 from dataclasses import dataclass
 from functools import partial
+from string import Template
 
 # C++'s sets of dtypes and what documentation calls them; the names below are those that entries use.
 DTYPES = {
@@ -129,6 +130,7 @@ class Op:
     varargs: bool = False  # the last positional list of tensors takes f(a, b), too
     overloads: tuple[str, ...] = ()  # where they are not what gen/schemas.py derives
     own: bool = False  # an op that aten does not have
+    body: str = ""  # a composite's statement, where it is short; else C++ has composite::name
     seen_whole: bool = False  # a composite that levels below autograd see itself, not what it is made of
     cpp_out: bool | None = None  # an out= form in C++ alone: default where there is a kernel of aten's
     nondiff: tuple[str, ...] = ()
@@ -335,6 +337,16 @@ def op(text: str, *, kind: str = "kernel", variants: str | None = None, manual: 
 
 view = partial(op, kind="view")  # an op that only changes metadata: views::name gives the geometry
 composite = partial(op, kind="composite")  # an op written over other ops: composite::name
+
+
+def derived(symbol: str, name: str, more: str, result: str, body: str, **keys) -> None:
+    """A composite `name` with the arguments of a view behind `more`; its statement calls the view: $view(self$rest)."""
+    entry = next(o for o in _ops if o.symbol == symbol)
+    inside = entry.text[entry.text.index("(") + 1 : entry.text.rindex(") ->")]
+    said = ", ".join([f"Tensor self{more}", *parts(inside)[1:]])
+    rest = "".join(f", {a.name}" for a in entry.args[1:])
+    text = Template(body).substitute(view=f"rushlight::{entry.name}", rest=rest)
+    composite(f"{name}({said}) -> {result}", body=text, **keys)
 
 
 def load() -> list[Op]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from gen import derivatives, rules, schemas, tangents, types
+from gen import derivatives, kernels, rules, schemas, tangents, types
 from gen.declarations import call_arguments, name_of, out_parameters, signature
 from gen.kernels import has_shape_function, promotion
 from gen.table import Arg, Op, Type
@@ -485,6 +485,9 @@ def wrappers_source(ops: list[Op]) -> str:
             lines += [*run_function(op), ""]
     lines += ["}  // namespace", ""]
     for op in ops:
+        if op.body:
+            head = kernels.composite_function(op).replace(op.symbol, f"composite::{op.symbol}", 1)
+            lines += block(head, [op.body])
         for form in op.forms:
             lines += [*(out_wrapper(op) if form == "out" else wrapper(op, form)), ""]
     sparse = ["core/sparse.h"] if any(op.sparse for op in ops) else []

@@ -220,6 +220,11 @@ composite("repeat(Tensor self, int[] repeats) -> Tensor", variants="method", ref
           doc="Copies next to each other along each dimension.", cpp_out=True)
 composite("tile(Tensor self, int[] dims) -> Tensor", ref="numpy.tile",
           doc="`repeat`; missing numbers are 1.")
+composite("segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, "
+          "Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
+          variants="function",
+          doc="The sum, mean, max, min or prod of segments that follow each other along `axis`, of "
+              "given lengths or from offset to offset; dimensions before it are batches of both.")
 composite("repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? "
           "output_size=None) -> Tensor",
           ref="numpy.repeat", doc="Each slice several times in a row.")

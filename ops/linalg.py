@@ -100,6 +100,8 @@ composite("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, S
           variants="function method inplace out",
           doc="beta * self + alpha * the sum of all products batch1 @ batch2.",
           autocast="lower")
+composite("_int_mm(Tensor self, Tensor mat2) -> Tensor", variants="function out", grad="none",
+          doc="The product of two matrices of int8, in int32.")
 composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function out",
           doc="The product of several matrices, in the cheapest order.",
           autocast="lower")

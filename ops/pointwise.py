@@ -513,7 +513,7 @@ op("_clamp(Tensor self, Tensor|Scalar min, Tensor|Scalar max) -> Tensor",
          "min": "where((min < max).logical_and(self < min), grad, 0)",
          "max": "where((self > max).logical_or(max < min), grad, 0)"},
    doc="`clamp` with both bounds.", own=True)
-op("clamp_min(Tensor self, Tensor|Scalar min) -> Tensor", kernel=pointwise(real),
+op("clamp_min(Tensor self, Tensor|Scalar min) -> Tensor", kernel=pointwise(real, boolean),
    inplace_function=True,
    grad={"self": "where(self >= min, grad, 0)", "min": "where(self < min, grad, 0)"},
    doc="At least min.",
@@ -521,7 +521,7 @@ op("clamp_min(Tensor self, Tensor|Scalar min) -> Tensor", kernel=pointwise(real)
               "clamp_min_(self, Scalar min)", "clamp_min_.Tensor(self, Tensor min)",
               "clamp_min.Tensor_out(self, Tensor min, out!)",
               "clamp_min.out(self, Scalar min, out!)"])
-op("clamp_max(Tensor self, Tensor|Scalar max) -> Tensor", kernel=pointwise(real),
+op("clamp_max(Tensor self, Tensor|Scalar max) -> Tensor", kernel=pointwise(real, boolean),
    inplace_function=True,
    grad={"self": "where(self <= max, grad, 0)", "max": "where(self > max, grad, 0)"},
    doc="At most max.",

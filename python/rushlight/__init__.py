@@ -31,6 +31,7 @@ globals().update(
 globals().update({name: value for name, value in vars(_C.ops).items() if not name.startswith("__")})
 
 complex = _C.ops._complex
+_segment_reduce = _C.ops.segment_reduce
 
 # Old names of dtypes: FloatTensor, FloatStorage.
 _KINDS = {dtype._kind: dtype for dtype in _C._dtypes if dtype._computes}

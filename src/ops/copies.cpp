@@ -4,6 +4,7 @@
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/geometry.h"
+#include "ops/wrappers.h"
 
 namespace rushlight {
 
@@ -207,6 +208,27 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
     image = image / visits.clamp_min(1);
   }
   return image.index_select(0, to).reshape(self_sizes);
+}
+
+// ---- bodies of the table's composites ----
+
+Tensor copy_of(const Tensor& view) { return view.clone(MemoryFormat::Contiguous); }
+
+std::vector<Tensor> copy_of(const std::vector<Tensor>& views) {
+  std::vector<Tensor> out;
+  out.reserve(views.size());
+  for (const Tensor& view : views) {
+    out.push_back(copy_of(view));
+  }
+  return out;
+}
+
+Tensor put_in_view(const Tensor& whole, const Tensor& view, const Tensor& src) {
+  RL_CHECK(view.sizes() == src.sizes(),
+           "expected src to have a size equal to the slice of self. src size = ", src.sizes(),
+           ", slice size = ", view.sizes());
+  view.copy_(src);
+  return whole;
 }
 
 }  // namespace rushlight

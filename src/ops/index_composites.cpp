@@ -6,6 +6,7 @@
 #include <rushlight/batching.h>
 
 #include "generated/contracts.h"
+#include "ops/contracts.h"
 #include "ops/derivatives.h"
 
 namespace rushlight {
@@ -19,6 +20,78 @@ using Indices = std::vector<std::optional<Tensor>>;
 // ---- written over other ops ----
 
 namespace composite {
+
+Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor& lengths,
+                      const Tensor& indices, const Tensor& offsets, int64_t axis, bool unsafe,
+                      const std::optional<Scalar>& initial) {
+  const bool is_mean = reduce == "mean";
+  const bool is_max = reduce == "max";
+  const bool is_min = reduce == "min";
+  const bool is_prod = reduce == "prod";
+  RL_CHECK(is_mean || is_max || is_min || is_prod || reduce == "sum",
+           "unsupported reduction: ", reduce);
+  RL_CHECK(!indices.defined(),
+           "Currently only lengths and offsets are supported for segment_reduce");
+  RL_CHECK(lengths.defined() != offsets.defined(),
+           "segment_reduce: expected one of lengths and offsets");
+  const Tensor& said = lengths.defined() ? lengths : offsets;
+  axis = wrap_dim(axis, data.dim());
+  check_floating("segment_reduce", data);
+  RL_CHECK_TYPE(said.dtype() == kInt32 || said.dtype() == kInt64,
+                "segment_reduce: lengths and offsets must be int32 or int64");
+  RL_CHECK(said.dim() == axis + 1, "Expected axis to be the last dimension of lengths but got ",
+           axis, ".");
+  RL_CHECK(data.dim() > 0 && said.sizes().slice(0, static_cast<size_t>(axis)) ==
+                                 data.sizes().slice(0, static_cast<size_t>(axis)),
+           "segment_reduce: the batches of data, ", data.sizes(), ", and of the segments, ",
+           said.sizes(), ", differ");
+  const int64_t points = said.size(axis);
+  RL_CHECK(lengths.defined() || points > 0, "segment_reduce: offsets must not be empty");
+  const int64_t count = lengths.defined() ? points : points - 1;
+  const int64_t n = data.size(axis);
+  const DimVector batch(said.sizes().slice(0, static_cast<size_t>(axis)));
+  const DimVector rest(data.sizes().slice(static_cast<size_t>(axis) + 1,
+                                          static_cast<size_t>(data.dim() - axis - 1)));
+  const int64_t rows = product(batch);
+  const Tensor marks = said.to(kInt64).reshape({rows, points});
+  const Tensor ends = lengths.defined() ? marks.cumsum(1) : marks.slice(1, 1);
+  const Tensor starts = lengths.defined() ? ends - marks : marks.slice(1, 0, count);
+  const Tensor widths = ends - starts;
+  if (!unsafe && widths.numel() > 0 && !data.is_meta()) {
+    RL_CHECK(widths.min().item<int64_t>() >= 0, "lengths contains negative value!");
+    RL_CHECK(offsets.defined() || ends.select(1, -1).eq(Scalar(n)).all().item<bool>(),
+             "Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+             "!unsafe.");
+  }
+  // The segment of each place; what belongs to none goes to one behind the last.
+  const Tensor places =
+      rushlight::arange(Scalar(n), marks.options()).expand({rows, n}).contiguous();
+  Tensor owner = places.new_full({rows, n}, Scalar(count));
+  if (count > 0) {
+    owner = rushlight::searchsorted(ends.contiguous(), places, false, true);
+    owner = rushlight::where(places < starts.slice(1, 0, 1), Scalar(count), owner);
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Scalar identity(is_max ? -infinity : is_min ? infinity : is_prod ? 1.0 : 0.0);
+  const int64_t width = product(rest);
+  const Tensor flat = data.reshape({rows, n, width});
+  const Tensor index = owner.unsqueeze(2).expand({rows, n, width});
+  const std::string_view name = is_max ? "amax" : is_min ? "amin" : is_prod ? "prod" : "sum";
+  Tensor result = flat.new_full({rows, count + 1, width}, initial.value_or(identity))
+                      .scatter_reduce(1, index, flat, name)
+                      .slice(1, 0, count);
+  if (is_mean) {
+    const Tensor of = widths.unsqueeze(2).to(data.dtype());
+    const Scalar empty = initial.value_or(Scalar(std::numeric_limits<double>::quiet_NaN()));
+    result = rushlight::where(of > Scalar(0), result / of.clamp_min(Scalar(1)), empty);
+  }
+  DimVector sizes = batch;
+  sizes.insert(sizes.size(), count);
+  for (const int64_t size : rest) {
+    sizes.insert(sizes.size(), size);
+  }
+  return result.reshape(sizes);
+}
 
 Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
   RL_CHECK(value.dim() == 0,

@@ -12,6 +12,14 @@
 
 namespace rushlight {
 
+// ---- what composites call whose statement the table says ----
+
+// In memory of its own.
+Tensor copy_of(const Tensor& view);
+std::vector<Tensor> copy_of(const std::vector<Tensor>& views);
+// `whole`, after src was written into a view of it; RuntimeError where their shapes differ.
+Tensor put_in_view(const Tensor& whole, const Tensor& view, const Tensor& src);
+
 // ---- inputs ----
 
 // What owns the value of a parameter of type T.

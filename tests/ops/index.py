@@ -80,6 +80,12 @@ SAMPLES = {
     "diagflat": ["x(2, 2)"],
     "repeat": ["x(2, 3), [2, 2]", "x(3), [2, 1, 2]", "x(2, 3), [0, 1]", "x(), [3]"],
     "tile": ["x(2, 3), [2]", "x(2, 3), [2, 1, 3]"],
+    "segment_reduce": [
+        *(f"x(6), '{name}', lengths=m.tensor([2, 1, 3])" for name in ("sum", "mean", "max", "min", "prod")),
+        "x(5, 2), 'max', offsets=m.tensor([0, 2, 2, 5]), initial=1",
+        "x(2, 3, 2), 'mean', lengths=m.tensor([[2, 1], [3, 0]]), axis=1, initial=2",
+        "x(6), 'sum', lengths=m.tensor([2, 1]), unsafe=True",
+    ],
     "repeat_interleave.self_int": ["x(2, 3), 2", "x(2, 3), 2, 1", "x(), 3"],
     "repeat_interleave.self_Tensor": ["x(2, 3), m.tensor([1, 2]), 0", "x(2, 3), m.tensor([2]), 1"],
     "repeat_interleave.Tensor": ["ints(4, high=3)"],
@@ -183,6 +189,7 @@ ERRORS = {
 NO_GRADIENT = {"nonzero_numpy", "argwhere", "where.single", "repeat_interleave.Tensor", "one_hot"}
 _VALUES = "the shape depends on values"
 SKIPS = {(op, "meta"): _VALUES for op in ("nonzero_numpy", "argwhere", "where.single", "repeat_interleave.self_Tensor", "repeat_interleave.Tensor", "one_hot")}
+SKIPS |= {("segment_reduce", "batch"): "reads the lengths, unless unsafe"}
 SKIPS |= {("index", "parity"): "Tensor.index is another function in PyTorch"}
 SKIPS |= {("index", "meta"): "masks select by value", ("index_put", "meta"): "masks select by value"}
 SKIPS |= {("index_fill", "meta"): "reads the value", ("masked_fill", "meta"): "reads the value"}

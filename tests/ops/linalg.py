@@ -6,6 +6,7 @@ _BMM = ["x(2, 2, 3), x(2, 3, 2)", "x(2, 3, 4), x(2, 4, 5)", "x(5, 8, 8), x(5, 8,
 
 SAMPLES = {
     "tensordot": ["x(2, 3), x(3, 4), [1], [0]", "x(2, 3, 4), x(4, 3, 2), [1, 2], [1, 0]", "x(2, 3), x(4), [], []", "x(3), x(3), [0], [0]", "x(2, 0), x(0, 3), [1], [0]"],
+    "_int_mm": ["ints(2, 3, high=9, low=-9).to(m.int8), ints(3, 4, high=9).to(m.int8)", "ints(20, 33, high=127, low=-128).to(m.int8), ints(17, 33, high=9).to(m.int8).t()"],
     "mm": _MM,
     "bmm": _BMM,
     "mv": ["x(3, 4), x(4)", "x(40, 33), x(33)", "x(2, 0), x(0)"],
@@ -36,6 +37,7 @@ SAMPLES = {
 }
 DTYPES = dict.fromkeys(SAMPLES, "numbers") | dict.fromkeys(("chain_matmul", "einsum", "bilinear"), "complex") | {"addr": "all"}
 REFERENCES = {
+    "_int_mm": "self @ mat2",
     "tensordot": "np.tensordot(self, other, (dims_self, dims_other))",
     "_matmul": "self @ mat2",
     "addmm": "beta * self + alpha * (mat1 @ mat2)",

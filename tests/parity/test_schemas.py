@@ -25,6 +25,8 @@ ABSENT = {
     r"index(_put_?)?\.(Tensor_)?hacked_twin": "TorchScript's twins without None among the indices",
     r"normal\.out": "the out= form of an op that is only reached through normal_",
     r"unsafe_split(_with_sizes)?\.(Tensor_)?out": "out= that is a list",
+    r"(split(_with_sizes)?|unbind)_copy\.((Tensor|int)_)?out": "out= that is a list",
+    r"segment_reduce\.out": "PyTorch's function takes no out= either",
     r"_foreach_\w+\.(\w+_)?out": "out= that is a list",
     r".*_backward(_data)?\..*": "backward ops are our own",
     r"(sparse_sampled_addmm|hspmm|sspaddmm|sparse_mask)\.out": "sparse results are made, not written into what is given",

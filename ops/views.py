@@ -1,0 +1,49 @@
+"""Views with memory of their own, and copies with something else in place of what a view shows."""
+
+from gen.table import derived
+
+for symbol, name in {
+    "alias": "alias_copy",
+    "as_strided": "as_strided_copy",
+    "detach": "detach_copy",
+    "diagonal": "diagonal_copy",
+    "expand": "expand_copy",
+    "narrow": "narrow_copy",
+    "permute": "permute_copy",
+    "select": "select_copy.int",
+    "slice": "slice_copy.Tensor",
+    "split": "split_copy.Tensor",
+    "split_with_sizes": "split_with_sizes_copy",
+    "squeeze": "squeeze_copy",
+    "squeeze_dim": "squeeze_copy.dim",
+    "squeeze_dims": "squeeze_copy.dims",
+    "t": "t_copy",
+    "transpose": "transpose_copy.int",
+    "unbind": "unbind_copy.int",
+    "unfold": "unfold_copy",
+    "unsqueeze": "unsqueeze_copy",
+    "view": "view_copy",
+    "view_dtype": "view_copy.dtype",
+    "view_as_complex": "view_as_complex_copy",
+    "view_as_real": "view_as_real_copy",
+}.items():
+    lists = symbol.startswith(("split", "unbind"))
+    derived(
+        symbol,
+        name,
+        "",
+        "Tensor[]" if lists else "Tensor",
+        "return copy_of($view(self$rest));",
+        variants="function" if lists else "function out",
+        doc=f"What `{name.partition('_copy')[0]}` gives, in memory of its own.",
+    )
+for symbol in ("as_strided", "diagonal", "select", "slice"):
+    derived(
+        symbol,
+        f"{symbol}_scatter",
+        ", Tensor src",
+        "Tensor",
+        "const Tensor whole = self.clone(); return put_in_view(whole, $view(whole$rest), src);",
+        variants="function out",
+        doc=f"A copy with `src` in place of what `{symbol}` gives.",
+    )
