@@ -207,7 +207,7 @@ ROWS = (
     ),
     Row(
         "distributed._objects.broadcast_object_list distributed._objects.send_object_list "
-        "distributed._objects.recv_object_list distributed._process_group.ProcessGroupGloo.* "
+        "distributed._objects.recv_object_list distributed._gloo.ProcessGroupGloo.* "
         "distributed._world.init_process_group distributed._world.new_group "
         "distributed._world.split_group",
         "device use_batch device_id _",

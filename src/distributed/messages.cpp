@@ -14,8 +14,7 @@
 #include <functional>
 #include <thread>
 
-#include "core/op_support.h"
-#include "distributed/backend.h"
+#include "distributed/message_call.h"
 
 namespace rushlight::distributed {
 
@@ -24,76 +23,7 @@ namespace {
 constexpr int64_t small_bytes = int64_t{1} << 15;  // of all ranks together
 constexpr int64_t piece_bytes = int64_t{1} << 20;
 
-enum class Kind : uint64_t {
-  Broadcast = 1,
-  AllReduce,
-  Reduce,
-  AllGather,
-  Gather,
-  Scatter,
-  ReduceScatter,
-  AllToAll,
-  Barrier,
-};
-
-uint64_t mixed(uint64_t x) {
-  x = (x ^ (x >> 31)) * 0x7fb5d329728ea185u;
-  x = (x ^ (x >> 27)) * 0x81dadef4bc2dd44du;
-  return x ^ (x >> 33);
-}
-
-// Where a message of a collective goes. What differs between ranks by mistake (the kind, the
-// length) makes slots differ, too: such messages never meet, and the time runs out.
-class Slots {
- public:
-  Slots(Kind kind, uint64_t number)
-      : base_((uint64_t{1} << 63) | ((number & 0xffffff) << 38)), kind_(kind) {}
-  uint64_t at(uint64_t step, size_t bytes) const {
-    const uint64_t check = mixed((static_cast<uint64_t>(kind_) << 56) ^ (step << 44) ^ bytes);
-    return base_ | ((check & 0x3ffff) << 20) | (step & 0xfffff);
-  }
-
- private:
-  uint64_t base_;
-  Kind kind_;
-};
-
-// Between two ranks: a tag and the length.
-uint64_t pair_slot(uint32_t tag, size_t bytes) {
-  return (uint64_t{tag} << 24) | (mixed(bytes) & 0xffffff);
-}
-
-int64_t bytes_of(const Tensor& t) { return t.numel() * static_cast<int64_t>(itemsize(t.dtype())); }
-
-// A dense piece of memory for a tensor: its own where that is dense.
-Tensor dense(const Tensor& t) {
-  if (t.is_contiguous()) {
-    return t;
-  }
-  const Tensor copy = make_empty(t.sizes(), t.dtype(), t.device());
-  copy_raw(copy, t);
-  return copy;
-}
-Tensor dense_output(const Tensor& t) {
-  return t.is_contiguous() ? t : make_empty(t.sizes(), t.dtype(), t.device());
-}
-void write_back(const Tensor& to, const Tensor& from) {
-  if (!to.is_contiguous()) {
-    copy_raw(to, from);
-  }
-}
-
-char* memory(const Tensor& t) { return t.impl()->data(); }
-
-std::map<ScalarType, Tensors> by_dtype(const Tensors& tensors) {
-  std::map<ScalarType, Tensors> out;
-  for (const Tensor& t : tensors) {
-    out[t.dtype()].push_back(t);
-  }
-  return out;
-}
-
-class MessageBackend : public Backend {
+class MessageBackend : public Backend, private Failures {
  public:
   MessageBackend(int rank, int size, std::unique_ptr<Channel> channel, std::shared_ptr<Store> store)
       : Backend(rank, size),
@@ -353,107 +283,6 @@ class MessageBackend : public Backend {
   }
 
  private:
-  // A message between two ranks, which ends when somebody waits for it.
-  struct PairWork : Work {
-    PairWork(int own_rank, Tensor d, Tensor to, Milliseconds t)
-        : memory(std::move(d)), output(std::move(to)), timeout(t), rank(own_rank) {}
-    void wait(std::optional<Milliseconds> most) override {
-      if (!is_completed()) {
-        std::exception_ptr error;
-        try {
-          const Milliseconds time = most.value_or(timeout);
-          if (output.defined()) {
-            set_source(message->wait_received(time));
-            write_back(output, memory);
-          } else {
-            message->wait_sent(time);
-          }
-        } catch (const std::exception& e) {
-          error = std::make_exception_ptr(BackendError(
-              str("Rank ", rank, ": ", output.defined() ? "recv" : "send", " failed: ", e.what())));
-        }
-        message.reset();
-        finish(error);
-      }
-      Work::wait(std::nullopt);
-    }
-    Tensor memory;
-    Tensor output;
-    Milliseconds timeout;
-    int rank;
-    std::unique_ptr<Message> message;
-  };
-
-  // The messages of one collective.
-  class Call {
-   public:
-    Call(MessageBackend& backend, Kind kind, uint64_t number, Milliseconds timeout)
-        : backend_(backend), slots_(kind, number), deadline_(Clock::now() + timeout) {}
-
-    void begin_step() { step_++; }
-    uint64_t step() const { return step_; }
-    void set_step(uint64_t step) { step_ = step; }
-
-    void send(int to, const void* from, int64_t bytes) {
-      if (bytes == 0) {
-        return;  // the receiver knows
-      }
-      auto message = backend_.channel_->message(const_cast<void*>(from), size_of(bytes));
-      message->send(to, slots_.at(step_, size_of(bytes)));
-      sends_.push_back({to, std::move(message)});
-    }
-    void receive(int from, void* to, int64_t bytes) {
-      if (bytes == 0) {
-        return;
-      }
-      auto message = backend_.channel_->message(to, size_of(bytes));
-      message->receive(from, slots_.at(step_, size_of(bytes)));
-      receives_.push_back({from, std::move(message)});
-    }
-    // Until the first `count` of what is to be received is there.
-    void wait_received(size_t count) {
-      for (; count > 0; count--) {
-        Part& part = receives_.front();
-        named(part.rank, [&] { part.message->wait_received(left()); });
-        receives_.pop_front();
-      }
-    }
-    void wait_all() {
-      wait_received(receives_.size());
-      while (!sends_.empty()) {
-        Part& part = sends_.front();
-        named(part.rank, [&] { part.message->wait_sent(left()); });
-        sends_.pop_front();
-      }
-    }
-
-   private:
-    struct Part {
-      int rank;
-      std::unique_ptr<Message> message;
-    };
-    static size_t size_of(int64_t bytes) { return static_cast<size_t>(bytes); }
-    Milliseconds left() const {
-      return std::max(Milliseconds(1),
-                      std::chrono::duration_cast<Milliseconds>(deadline_ - Clock::now()));
-    }
-    template <class F>
-    void named(int rank, const F& f) {
-      try {
-        f();
-      } catch (const std::exception& e) {
-        backend_.lost(rank, e.what());
-      }
-    }
-
-    MessageBackend& backend_;
-    Slots slots_;
-    uint64_t step_ = 0;
-    Clock::time_point deadline_;
-    std::deque<Part> sends_;
-    std::deque<Part> receives_;
-  };
-
   struct Job {
     const char* what;
     Kind kind;
@@ -511,7 +340,7 @@ class MessageBackend : public Backend {
       try {
         RL_CHECK_AS(BackendError, !aborted_, "the process group was aborted");
         RL_CHECK_AS(BackendError, failure_.empty(), "an earlier collective failed: ", failure_);
-        Call call(*this, job.kind, number, job.timeout);
+        Call call(*channel_, *this, job.kind, number, job.timeout);
         job.run(call);
       } catch (const std::exception& e) {
         const std::string why = str("Rank ", rank(), ": ", job.what, " failed: ", e.what());
@@ -529,7 +358,7 @@ class MessageBackend : public Backend {
   }
 
   // A rank did not answer. The first to see why tells the others, who may only see its end.
-  [[noreturn]] void lost(int other, const std::string& why) {
+  [[noreturn]] void lost(int other, const std::string& why) override {
     std::string told = str("lost rank ", other, ": ", why);
     try {
       if (store_ != nullptr) {

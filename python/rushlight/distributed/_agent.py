@@ -237,7 +237,7 @@ class Agent:
             for name, stream in streams.items():
                 if stream == subprocess.PIPE:
                     self._copy(process, local, name, path.parent / f"{name}.log")
-                elif stream is not None and stream != subprocess.DEVNULL:
+                elif stream is not None and not isinstance(stream, int):
                     stream.close()
 
     def _stream(self, folder, local, number, name):

@@ -133,7 +133,7 @@ class P2POp:
         self.group = _group(group)
         self.tag = tag
         self.group_peer = _peer(self.group, peer, group_peer)
-        self.peer = peer if peer is not None else get_global_rank(self.group, group_peer)
+        self.peer = get_global_rank(self.group, self.group_peer) if peer is None else peer
 
     def __repr__(self):
         return f"P2POp({self.op.__name__}, peer={self.peer}, tag={self.tag})"

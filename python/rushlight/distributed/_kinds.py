@@ -39,6 +39,8 @@ no_timeout = timedelta(milliseconds=-1)
 class _ReduceOpType(type):
     """`ReduceOp.SUM` and the others are its instances, made once."""
 
+    __members__: dict[str, Any]
+
     def __iter__(cls):
         return iter(cls.__members__.values())
 

@@ -14,8 +14,9 @@ import rushlight
 from rushlight import _C
 from rushlight.distributed import _kinds
 from rushlight.distributed._checked import CheckedGroup
+from rushlight.distributed._gloo import ProcessGroupGloo
 from rushlight.distributed._kinds import Backend, BackendConfig, default_pg_timeout
-from rushlight.distributed._process_group import ProcessGroup, ProcessGroupGloo
+from rushlight.distributed._process_group import ProcessGroup
 from rushlight.distributed.rendezvous import rendezvous
 
 __all__ = [

@@ -34,6 +34,7 @@ from rushlight.distributed._collectives import (
     send,
     supports_complex,
 )
+from rushlight.distributed._gloo import ProcessGroupGloo
 from rushlight.distributed._kinds import (
     AllgatherOptions,
     AllreduceCoalescedOptions,
@@ -67,11 +68,7 @@ from rushlight.distributed._objects import (
     scatter_object_list,
     send_object_list,
 )
-from rushlight.distributed._process_group import (
-    ProcessGroup,
-    ProcessGroupGloo,
-    Work,
-)
+from rushlight.distributed._process_group import ProcessGroup, Work
 from rushlight.distributed._reducer import GradBucket, Reducer
 from rushlight.distributed._world import (
     GroupMember,

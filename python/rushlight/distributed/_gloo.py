@@ -1,0 +1,491 @@
+"""The engine `ProcessGroupGloo`: PyTorch's calls on what the plug-in does."""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+import sys
+from datetime import timedelta
+from typing import Any
+
+import rushlight
+from rushlight import _C
+from rushlight.distributed import _kinds
+from rushlight.distributed._kinds import ReduceOp, default_pg_timeout
+from rushlight.distributed._process_group import (
+    ProcessGroup,
+    Work,
+    _as_list,
+    _tensors,
+    _timeout_of,
+)
+
+__all__ = ["ProcessGroupGloo"]
+
+_types: Any = _C._load_distributed()
+
+
+def _local_address(store) -> str:
+    """The address by which this machine reaches the store's server; '' where that is itself."""
+    while isinstance(store, _types.PrefixStore):
+        store = store.underlying_store
+    if not isinstance(store, _types.TCPStore):
+        return ""
+    try:
+        kind, how, protocol, _, address = socket.getaddrinfo(
+            store.host, store.port, type=socket.SOCK_DGRAM
+        )[0]
+        with socket.socket(kind, how, protocol) as probe:
+            probe.connect(address)
+            found = probe.getsockname()[0]
+    except OSError:
+        return ""
+    return "" if found.startswith("127.") or found == "::1" else found
+
+
+def _shown(name, inputs=0):
+    """A method whose works profilers show; `inputs`: which argument is read."""
+
+    def decorate(method):
+        @functools.wraps(method)
+        def call(self, *args, **kwargs):
+            profiler = sys.modules.get("rushlight.profiler.profiler")
+            if profiler is None or not profiler._recording():
+                return method(self, *args, **kwargs)
+            read = list(_tensors(args[inputs])) if inputs < len(args) else []
+            sparse = "sparse_" if any(t.is_sparse for t in read) else ""
+            ended = profiler.note_work(f"gloo:{sparse}{name}", [list(t.shape) for t in read])
+            work = method(self, *args, **kwargs)
+            if work._handle is not None and ended is not None:
+                work._handle.then(ended)
+            return work
+
+        return call
+
+    return decorate
+
+
+class _GlooOptions(ProcessGroup.Options):
+    def __init__(self):
+        super().__init__("gloo")
+        self._devices = []
+        self._threads = 2
+
+
+class ProcessGroupGloo(ProcessGroup):
+    """Processes that are connected by Gloo, for tensors in host memory."""
+
+    _Options = Options = _GlooOptions
+
+    def __init__(self, store, rank, size, timeout=default_pg_timeout):
+        super().__init__(store, rank, size)
+        interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
+        hostname = ""
+        if isinstance(timeout, ProcessGroup.Options):
+            options, timeout = timeout, timeout._timeout
+            for device in getattr(options, "_devices", [])[:1]:
+                interface, hostname = device
+        if not isinstance(timeout, timedelta):
+            timeout = timedelta(seconds=timeout)
+        self._timeout = timeout
+        if not _kinds.is_gloo_available():
+            raise RuntimeError(
+                f"Distributed package doesn't have Gloo built in: {_kinds._GLOO_IS_MISSING}"
+            )
+        if not interface and not hostname:
+            hostname = _local_address(store)
+        self._engine = _types._make_backend("gloo", store, rank, size, timeout, interface, hostname)
+        self._backends = {"cpu": self}
+
+    @staticmethod
+    def create_device(interface="", hostname="", **_):
+        """The interface or the address that connections use."""
+        return (interface, hostname)
+
+    create_default_device = create_device
+
+    @property
+    def options(self):
+        """The settings it was made with."""
+        options = _GlooOptions()
+        options._timeout = self._timeout
+        return options
+
+    def getBackendName(self):
+        """`gloo`."""
+        return "gloo"
+
+    def _set_default_timeout(self, timeout):
+        self._timeout = timeout
+
+    def _get_sequence_number_for_group(self):
+        return self._sequence
+
+    def shutdown(self):
+        """Let what was asked for end, and close the connections."""
+        self._engine.shutdown()
+
+    def abort(self):
+        """Give everything up."""
+        self._engine.abort()
+
+    def __del__(self):
+        engine = self.__dict__.get("_engine")
+        if engine is not None:
+            engine.shutdown()
+
+    def _of(self, tensor):
+        return self
+
+    def _wrong(self, what, why):
+        raise RuntimeError(f"ProcessGroupGloo::{what}: {why}")
+
+    def _check(self, what, tensors, root=None):
+        if not tensors:
+            self._wrong(what, "requires non-empty tensor list")
+        first = tensors[0]
+        for t in tensors:
+            if t.layout != rushlight.strided and t.layout != rushlight.sparse_coo:
+                self._wrong(what, f"unsupported layout {t.layout}")
+            if t.dtype != first.dtype:
+                self._wrong(what, f"invalid tensor type: {t.dtype} beside {first.dtype}")
+            if t.shape != first.shape:
+                self._wrong(what, f"invalid tensor size: {t.shape} beside {first.shape}")
+            if t.device.type != "cpu":
+                raise RuntimeError(f"No backend type associated with device type {t.device.type}")
+        if root is not None and not 0 <= root < self._size:
+            self._wrong(what, f"invalid root rank: {root}")
+        self._sequence += 1
+
+    def _op(self, op):
+        return op.value, op.factor
+
+    @_shown("broadcast")
+    def broadcast(self, tensors, opts=None, root=None, timeout=None):
+        """Every rank's tensors become the root's."""
+        tensors = _as_list(tensors)
+        if isinstance(opts, int):
+            opts, root = None, opts
+        from_rank = root if root is not None else (opts.rootRank if opts else 0)
+        from_tensor = opts.rootTensor if opts else 0
+        if not 0 <= from_rank < self._size:
+            self._wrong("broadcast", f"invalid root rank: {from_rank}")
+        if not 0 <= from_tensor < len(tensors):
+            self._wrong("broadcast", f"invalid root tensor: {from_tensor}")
+        self._check("broadcast", tensors)
+        time = timeout or _timeout_of(opts, self._timeout)
+        handle = self._engine.broadcast([tensors[from_tensor].detach()], from_rank, time)
+        if len(tensors) > 1:
+            handle.wait()
+            for t in tensors:
+                t.detach().copy_(tensors[from_tensor].detach())
+        return Work(handle, tensors)
+
+    def _reduce_own(self, tensors, op):
+        """What becomes of several tensors of one process, in the first of them."""
+        kind = {"SUM": "add_", "PRODUCT": "mul_"}.get(op.name)
+        first = tensors[0].detach()
+        for t in tensors[1:]:
+            if kind is not None:
+                getattr(first, kind)(t.detach())
+            elif op.name in ("MIN", "MAX"):
+                pick = rushlight.minimum if op.name == "MIN" else rushlight.maximum
+                first.copy_(pick(first, t.detach()))
+            elif op.name in ("BAND", "BOR", "BXOR"):
+                bits = {"BAND": "and", "BOR": "or", "BXOR": "xor"}[op.name]
+                getattr(first, f"bitwise_{bits}_")(t.detach())
+            else:
+                raise ValueError(f"ReduceOp.{op.name} takes one tensor of each process")
+
+    @_shown("all_reduce")
+    def allreduce(self, tensors, opts=None, op=None, timeout=None):
+        """Every rank's tensor becomes the reduction of all."""
+        tensors = _as_list(tensors)
+        if isinstance(opts, ReduceOp):
+            opts, op = None, opts
+        op = op if op is not None else (opts.reduceOp if opts else ReduceOp.SUM)
+        self._check("allreduce", tensors)
+        time = timeout or _timeout_of(opts, self._timeout)
+        if tensors[0].is_sparse:
+            from rushlight.distributed._sparse import all_reduce
+
+            return Work(None, all_reduce(self, tensors, op, time))
+        if len(tensors) > 1:
+            self._reduce_own(tensors, op)
+        handle = self._engine.all_reduce([tensors[0].detach()], *self._op(op), time)
+        if len(tensors) > 1:
+            handle.wait()
+            for t in tensors[1:]:
+                t.detach().copy_(tensors[0].detach())
+        return Work(handle, tensors)
+
+    @_shown("all_reduce")
+    def allreduce_coalesced(self, tensors, opts=None):
+        """`allreduce` of several tensors at once, each for itself."""
+        tensors = _as_list(tensors)
+        if not tensors:
+            self._wrong("allreduce_coalesced", "requires non-empty tensor list")
+        for t in tensors:
+            if t.layout != tensors[0].layout or t.dtype != tensors[0].dtype:
+                self._wrong("allreduce_coalesced", "tensors must all have the same type")
+            if t.layout != rushlight.strided:
+                self._wrong("allreduce_coalesced", f"invalid tensor layout {t.layout}")
+        op = opts.reduceOp if opts else ReduceOp.SUM
+        self._sequence += 1
+        time = _timeout_of(opts, self._timeout)
+        return Work(
+            self._engine.all_reduce([t.detach() for t in tensors], *self._op(op), time), tensors
+        )
+
+    @_shown("reduce")
+    def reduce(self, tensors, opts=None, root=None, op=None):
+        """The root's tensor becomes the reduction of all."""
+        tensors = _as_list(tensors)
+        to = root if root is not None else (opts.rootRank if opts else 0)
+        op = op if op is not None else (opts.reduceOp if opts else ReduceOp.SUM)
+        if len(tensors) != 1:
+            self._wrong("reduce", "requires a single-element tensor list")
+        if opts is not None and opts.rootTensor != 0:
+            self._wrong("reduce", f"invalid root tensor: {opts.rootTensor}")
+        self._check("reduce", tensors, to)
+        time = _timeout_of(opts, self._timeout)
+        return Work(self._engine.reduce(tensors[0].detach(), to, *self._op(op), time), tensors)
+
+    @_shown("all_gather", 1)
+    def allgather(self, outputs, inputs, opts=None, timeout=None):
+        """outputs[0][i] becomes rank i's input."""
+        if isinstance(inputs, rushlight.Tensor):
+            outputs, inputs = [outputs], [inputs]
+        if not inputs or not outputs:
+            self._wrong("allgather", "requires non-empty input tensor list")
+        if len(inputs) != len(outputs):
+            self._wrong("allgather", "requires input/output tensor lists to have the same length")
+        if len(inputs) > 1:
+            return self._allgather_several(outputs, inputs, opts)
+        if len(outputs[0]) != self._size * len(inputs):
+            self._wrong(
+                "allgather", "invalid output tensor list at index 0: one tensor of each rank"
+            )
+        self._check("allgather", [inputs[0], *outputs[0]])
+        time = timeout or _timeout_of(opts, self._timeout)
+        out = [t.detach() for t in outputs[0]]
+        handle = self._engine.all_gather(out, inputs[0].detach(), time)
+        return Work(handle, list(outputs[0]))
+
+    def _allgather_several(self, outputs, inputs, opts):
+        for i, part in enumerate(outputs):
+            if len(part) != self._size * len(inputs):
+                self._wrong("allgather", f"invalid output tensor list at index {i}")
+        self._check("allgather", [*inputs, *(t for part in outputs for t in part)])
+        time = _timeout_of(opts, self._timeout)
+        count = len(inputs)
+        for i, own in enumerate(inputs):
+            out = [t.detach() for t in outputs[0][i::count]]
+            self._engine.all_gather(out, own.detach(), time).wait()
+        for part in outputs[1:]:
+            for to, source in zip(part, outputs[0], strict=True):
+                to.detach().copy_(source.detach())
+        return Work(None, [list(part) for part in outputs])
+
+    @_shown("all_gather", 1)
+    def allgather_coalesced(self, outputs, inputs, opts=None):
+        """outputs[i][j] becomes rank i's input j."""
+        if not inputs:
+            self._wrong("allgather_coalesced", "requires non-empty input tensor list")
+        if len(outputs) != self._size:
+            self._wrong("allgather_coalesced", "output lists should be equal to world size")
+        for part in outputs:
+            if len(part) != len(inputs):
+                self._wrong("allgather_coalesced", "invalid output size: (expected length")
+            for to, own in zip(part, inputs, strict=True):
+                if to.shape != own.shape:
+                    self._wrong("allgather_coalesced", "invalid size of output tensor at index 0")
+                if to.dtype != own.dtype:
+                    self._wrong("allgather_coalesced", "invalid tensor type at index 0")
+        time = _timeout_of(opts, self._timeout)
+        handle = None
+        for j, own in enumerate(inputs):
+            out = [part[j].detach() for part in outputs]
+            handle = self._engine.all_gather(out, own.detach(), time)
+        return Work(handle, [list(part) for part in outputs])
+
+    @_shown("all_gather", 1)
+    def _allgather_base(self, output, input, opts=None):
+        """`output` becomes the inputs of all, one after the other."""
+        if output.numel() != input.numel() * self._size:
+            self._wrong(
+                "_allgather_base",
+                "output tensor size must be equal to world_size times input tensor size",
+            )
+        if output.dtype != input.dtype:
+            self._wrong("_allgather_base", "output tensor must have the same type as input tensor")
+        self._sequence += 1
+        time = _timeout_of(opts, self._timeout)
+        flat = output.detach() if output.is_contiguous() else rushlight.empty_like(output.detach())
+        parts = list(flat.reshape(-1).chunk(self._size)) if flat.numel() else [flat] * self._size
+        handle = self._engine.all_gather(parts, input.detach().reshape(-1), time)
+        if not output.is_contiguous():
+            handle.wait()
+            output.detach().copy_(flat)
+        return Work(handle, [output])
+
+    def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
+        """`_allgather_base` of several tensors."""
+        works = [self._allgather_base(o, i, opts) for o, i in zip(outputs, inputs, strict=True)]
+        return Work(works[-1]._handle, list(outputs))
+
+    @_shown("gather", 1)
+    def gather(self, outputs, inputs, opts=None, root=None, timeout=None):
+        """At the root, outputs[0][i] becomes rank i's input."""
+        if isinstance(inputs, rushlight.Tensor):
+            outputs, inputs = ([outputs] if outputs else []), [inputs]
+        to = root if root is not None else (opts.rootRank if opts else 0)
+        if not 0 <= to < self._size:
+            self._wrong("gather", f"invalid root rank: {to}")
+        if len(inputs) != 1:
+            self._wrong("gather", "requires a single-element input tensor list")
+        if to == self._rank:
+            if len(outputs) != 1:
+                self._wrong(
+                    "gather", "requires a single-element output list containing a list with <size>"
+                )
+            if len(outputs[0]) != self._size:
+                self._wrong("gather", "Incorrect output list size: one tensor of each rank")
+        elif len(outputs) != 0:
+            self._wrong("gather", "requires empty output on non-root")
+        out = list(outputs[0]) if outputs else []
+        self._check("gather", [inputs[0], *out])
+        time = timeout or _timeout_of(opts, self._timeout)
+        handle = self._engine.gather([t.detach() for t in out], inputs[0].detach(), to, time)
+        return Work(handle, out)
+
+    @_shown("scatter", 1)
+    def scatter(self, outputs, inputs, opts=None, root=None, timeout=None):
+        """Rank i's output becomes inputs[0][i] of the root."""
+        if isinstance(outputs, rushlight.Tensor):
+            outputs, inputs = [outputs], ([inputs] if inputs else [])
+        source = root if root is not None else (opts.rootRank if opts else 0)
+        if not 0 <= source < self._size:
+            self._wrong("scatter", f"invalid root rank: {source}")
+        if len(outputs) != 1:
+            self._wrong("scatter", "requires a single-element output tensor list")
+        if source == self._rank:
+            if len(inputs) != 1:
+                self._wrong(
+                    "scatter", "requires a single-element input list containing a list with <size>"
+                )
+            if len(inputs[0]) != self._size:
+                self._wrong("scatter", "Incorrect input list size: one tensor for each rank")
+        elif len(inputs) != 0:
+            self._wrong("scatter", "requires empty input on non-root")
+        parts = list(inputs[0]) if inputs else []
+        self._check("scatter", [outputs[0], *parts])
+        time = timeout or _timeout_of(opts, self._timeout)
+        handle = self._engine.scatter(
+            outputs[0].detach(), [t.detach() for t in parts], source, time
+        )
+        return Work(handle, list(outputs))
+
+    @_shown("reduce_scatter", 1)
+    def reduce_scatter(self, outputs, inputs, opts=None, op=None):
+        """Rank i's output becomes the reduction of all inputs[0][i]."""
+        if isinstance(outputs, rushlight.Tensor):
+            outputs, inputs = [outputs], [inputs]
+        op = op if op is not None else (opts.reduceOp if opts else ReduceOp.SUM)
+        time = _timeout_of(opts, self._timeout)
+        handle = None
+        for output, parts in zip(outputs, inputs, strict=True):
+            if len(parts) != self._size:
+                self._wrong("reduce_scatter", "requires one input of each rank")
+            self._sequence += 1
+            handle = self._engine.reduce_scatter(
+                output.detach(), [t.detach() for t in parts], *self._op(op), time
+            )
+        return Work(handle, list(outputs))
+
+    def _reduce_scatter_base(self, output, input, opts=None):
+        """`output` becomes this rank's part of the reduction of all inputs."""
+        if input.numel() != output.numel() * self._size:
+            self._wrong(
+                "_reduce_scatter_base",
+                "input tensor must be the same size as output size times world size",
+            )
+        if input.dtype != output.dtype:
+            self._wrong("_reduce_scatter_base", "input tensor must be the same type as the output")
+        flat = input.detach().reshape(-1)
+        parts = list(flat.chunk(self._size)) if flat.numel() else [flat] * self._size
+        work = self.reduce_scatter([output], [parts], opts)
+        return Work(work._handle, [output], flat)
+
+    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
+        """`_reduce_scatter_base` of several tensors."""
+        pairs = zip(outputs, inputs, strict=True)
+        works = [self._reduce_scatter_base(o, i, opts) for o, i in pairs]
+        return Work(works[-1]._handle, list(outputs))
+
+    @_shown("all_to_all", 1)
+    def alltoall(self, outputs, inputs, opts=None):
+        """outputs[i] becomes the tensor that rank i has for this one."""
+        self._sequence += 1
+        time = _timeout_of(opts, self._timeout)
+        if len(outputs) != self._size or len(inputs) != self._size:
+            self._wrong("alltoall", "requires one tensor of each rank")
+        handle = self._engine.all_to_all(
+            [t.detach() for t in outputs], [t.detach() for t in inputs], time
+        )
+        return Work(handle, list(outputs))
+
+    def alltoall_base(self, output, input, output_sizes, input_sizes, opts=None):
+        """`alltoall` of rows of two tensors."""
+
+        def rows(t, sizes, which):
+            t = t.detach()
+            if not t.is_contiguous():
+                self._wrong("alltoall_base", f"the {which} tensor must be contiguous")
+            if not sizes:
+                if t.shape[0] % self._size != 0:
+                    self._wrong(
+                        "alltoall_base",
+                        f"Tensor's dim 0 does not divide equally across group size ({which})",
+                    )
+                sizes = [t.shape[0] // self._size] * self._size
+            if len(sizes) != self._size or sum(sizes) != t.shape[0]:
+                self._wrong(
+                    "alltoall_base", f"Split sizes doesn't match total dim 0 size ({which})"
+                )
+            return list(t.split(list(sizes)))
+
+        work = self.alltoall(
+            rows(output, output_sizes, "output"), rows(input, input_sizes, "input"), opts
+        )
+        return Work(work._handle, [output])
+
+    def barrier(self, opts=None):
+        """Ends once all ranks have called it."""
+        self._sequence += 1
+        return Work(self._engine.barrier(_timeout_of(opts, self._timeout)), [])
+
+    def _check_peer(self, tensors, tag):
+        if len(tensors) != 1:
+            self._wrong("send or recv", "takes a single tensor")
+        if not 0 <= tag < 2**31:
+            self._wrong("send or recv", f"Tag must be nonnegative, not {tag}")
+
+    @_shown("send")
+    def send(self, tensors, dst, tag=0):
+        """A message to a rank."""
+        self._check_peer(tensors, tag)
+        return Work(self._engine.send(tensors[0].detach(), dst, tag, self._timeout), tensors)
+
+    @_shown("recv")
+    def recv(self, tensors, src, tag=0):
+        """A message from a rank."""
+        self._check_peer(tensors, tag)
+        return Work(self._engine.receive(tensors[0].detach(), src, tag, self._timeout), tensors)
+
+    @_shown("recvAnySource")
+    def recv_anysource(self, tensors, tag=0):
+        """A message from any rank."""
+        self._check_peer(tensors, tag)
+        return Work(self._engine.receive(tensors[0].detach(), -1, tag, self._timeout), tensors)

@@ -1,0 +1,196 @@
+// What the collectives of messages.cpp are made of: where messages go, memory that they lie in,
+// and the messages of one call.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+
+#include "core/op_support.h"
+#include "distributed/backend.h"
+
+namespace rushlight::distributed {
+
+enum class Kind : uint64_t {
+  Broadcast = 1,
+  AllReduce,
+  Reduce,
+  AllGather,
+  Gather,
+  Scatter,
+  ReduceScatter,
+  AllToAll,
+  Barrier,
+};
+
+inline uint64_t mixed(uint64_t x) {
+  x = (x ^ (x >> 31)) * 0x7fb5d329728ea185u;
+  x = (x ^ (x >> 27)) * 0x81dadef4bc2dd44du;
+  return x ^ (x >> 33);
+}
+
+// Where a message of a collective goes. What differs between ranks by mistake (the kind, the
+// length) makes slots differ, too: such messages never meet, and the time runs out.
+class Slots {
+ public:
+  Slots(Kind kind, uint64_t number)
+      : base_((uint64_t{1} << 63) | ((number & 0xffffff) << 38)), kind_(kind) {}
+  uint64_t at(uint64_t step, size_t bytes) const {
+    const uint64_t check = mixed((static_cast<uint64_t>(kind_) << 56) ^ (step << 44) ^ bytes);
+    return base_ | ((check & 0x3ffff) << 20) | (step & 0xfffff);
+  }
+
+ private:
+  uint64_t base_;
+  Kind kind_;
+};
+
+// Between two ranks: a tag and the length.
+inline uint64_t pair_slot(uint32_t tag, size_t bytes) {
+  return (uint64_t{tag} << 24) | (mixed(bytes) & 0xffffff);
+}
+
+inline int64_t bytes_of(const Tensor& t) {
+  return t.numel() * static_cast<int64_t>(itemsize(t.dtype()));
+}
+
+// A dense piece of memory for a tensor: its own where that is dense.
+inline Tensor dense(const Tensor& t) {
+  if (t.is_contiguous()) {
+    return t;
+  }
+  const Tensor copy = make_empty(t.sizes(), t.dtype(), t.device());
+  copy_raw(copy, t);
+  return copy;
+}
+inline Tensor dense_output(const Tensor& t) {
+  return t.is_contiguous() ? t : make_empty(t.sizes(), t.dtype(), t.device());
+}
+inline void write_back(const Tensor& to, const Tensor& from) {
+  if (!to.is_contiguous()) {
+    copy_raw(to, from);
+  }
+}
+
+inline char* memory(const Tensor& t) { return t.impl()->data(); }
+
+inline std::map<ScalarType, Tensors> by_dtype(const Tensors& tensors) {
+  std::map<ScalarType, Tensors> out;
+  for (const Tensor& t : tensors) {
+    out[t.dtype()].push_back(t);
+  }
+  return out;
+}
+
+// A message between two ranks, which ends when somebody waits for it.
+struct PairWork : Work {
+  PairWork(int own_rank, Tensor d, Tensor to, Milliseconds t)
+      : memory(std::move(d)), output(std::move(to)), timeout(t), rank(own_rank) {}
+  void wait(std::optional<Milliseconds> most) override {
+    if (!is_completed()) {
+      std::exception_ptr error;
+      try {
+        const Milliseconds time = most.value_or(timeout);
+        if (output.defined()) {
+          set_source(message->wait_received(time));
+          write_back(output, memory);
+        } else {
+          message->wait_sent(time);
+        }
+      } catch (const std::exception& e) {
+        error = std::make_exception_ptr(BackendError(
+            str("Rank ", rank, ": ", output.defined() ? "recv" : "send", " failed: ", e.what())));
+      }
+      message.reset();
+      finish(error);
+    }
+    Work::wait(std::nullopt);
+  }
+  Tensor memory;
+  Tensor output;
+  Milliseconds timeout;
+  int rank;
+  std::unique_ptr<Message> message;
+};
+
+// Who is told of a rank that does not answer.
+class Failures {
+ public:
+  virtual ~Failures() = default;
+  [[noreturn]] virtual void lost(int rank, const std::string& why) = 0;
+};
+
+// The messages of one collective.
+class Call {
+ public:
+  Call(Channel& channel, Failures& failures, Kind kind, uint64_t number, Milliseconds timeout)
+      : channel_(channel),
+        failures_(failures),
+        slots_(kind, number),
+        deadline_(Clock::now() + timeout) {}
+
+  void begin_step() { step_++; }
+  uint64_t step() const { return step_; }
+  void set_step(uint64_t step) { step_ = step; }
+
+  void send(int to, const void* from, int64_t bytes) {
+    if (bytes == 0) {
+      return;  // the receiver knows
+    }
+    auto message = channel_.message(const_cast<void*>(from), size_of(bytes));
+    message->send(to, slots_.at(step_, size_of(bytes)));
+    sends_.push_back({to, std::move(message)});
+  }
+  void receive(int from, void* to, int64_t bytes) {
+    if (bytes == 0) {
+      return;
+    }
+    auto message = channel_.message(to, size_of(bytes));
+    message->receive(from, slots_.at(step_, size_of(bytes)));
+    receives_.push_back({from, std::move(message)});
+  }
+  // Until the first `count` of what is to be received is there.
+  void wait_received(size_t count) {
+    for (; count > 0; count--) {
+      Part& part = receives_.front();
+      named(part.rank, [&] { part.message->wait_received(left()); });
+      receives_.pop_front();
+    }
+  }
+  void wait_all() {
+    wait_received(receives_.size());
+    while (!sends_.empty()) {
+      Part& part = sends_.front();
+      named(part.rank, [&] { part.message->wait_sent(left()); });
+      sends_.pop_front();
+    }
+  }
+
+ private:
+  struct Part {
+    int rank;
+    std::unique_ptr<Message> message;
+  };
+  static size_t size_of(int64_t bytes) { return static_cast<size_t>(bytes); }
+  Milliseconds left() const {
+    return std::max(Milliseconds(1),
+                    std::chrono::duration_cast<Milliseconds>(deadline_ - Clock::now()));
+  }
+  template <class F>
+  void named(int rank, const F& f) {
+    try {
+      f();
+    } catch (const std::exception& e) {
+      failures_.lost(rank, e.what());
+    }
+  }
+
+  Channel& channel_;
+  Failures& failures_;
+  Slots slots_;
+  uint64_t step_ = 0;
+  Clock::time_point deadline_;
+  std::deque<Part> sends_;
+  std::deque<Part> receives_;
+};
+
+}  // namespace rushlight::distributed
