@@ -17,15 +17,17 @@ op(f"_attention(Tensor query, Tensor key, Tensor value, {_ATTENTION}) -> (Tensor
    doc="Attention of (batch, heads, rows, width), with heads of query sharing those of key in "
        "equal groups.", own=True,
    jvp="twice: the scores, which its tangent needs, are never held",
-   batch={"query, key, value": "fold", "": "slices: the mask may be one for many heads"},
+   batch="unjoined(_attention(joined(query, 0, batch), joined(key, 0, batch), joined(value, 0, "
+         "batch), joined(attn_mask, 0, batch), is_causal, scale), 0, batch)",
    autocast="lower")
 op(f"_attention_backward(Tensor grad_output, Tensor query, Tensor key, Tensor value, {_ATTENTION}, "
    f"Tensor output, "
    "Tensor logsumexp) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", kernel=custom(),
    variants="",
    grad="none", doc="The gradients of `_attention`, fused.", own=True,
-   batch={"grad_output, query, key, value, output, logsumexp": "fold",
-          "": "slices: the mask may be one for many heads"})
+   batch="unjoined(_attention_backward(joined(grad_output, 0, batch), joined(query, 0, batch), "
+         "joined(key, 0, batch), joined(value, 0, batch), joined(attn_mask, 0, batch), is_causal, "
+         "scale, joined(output, 0, batch), joined(logsumexp, 0, batch)), 0, batch)")
 composite("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
           "attn_mask=None, "
           "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) "

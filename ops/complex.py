@@ -19,7 +19,7 @@ op("_complex(Tensor real, Tensor imag) -> Tensor", kernel=custom(isa=False),
    variants="function out",
    grad={"real": "rushlight::real(grad)", "imag": "rushlight::imag(grad)"}, doc="real + imag * 1j.",
    own=True,
-   jvp="linear", batch="leading")
+   jvp="linear", batch="aligned")
 composite("polar(Tensor abs, Tensor angle) -> Tensor", variants="function out",
           doc="abs * exp(1j * angle).",
           autocast={"cpu": "float32"})

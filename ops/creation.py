@@ -51,21 +51,22 @@ composite("range(Scalar start, Scalar end, Scalar step=1, *, options) -> Tensor"
           overloads=["range(start, end, options)",
                      "range.step(start, end, step, options)",
                      "range.out_(start, end, out!)", "range.out(start, end, step, out!)"])
+# Before those of numbers, for a 0-d tensor is taken as a number, too.
+for _kinds in ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor"):
+    _first, _last = _kinds.split("_")
+    _range = f"{_first} start, {_last} end, int steps"
+    composite(f"linspace.{_kinds}({_range}, *, options) -> Tensor", variants=_both,
+              doc="`linspace` between 0-d tensors.",
+              batch="batched_space(start, end, steps, options)")
+    composite(f"logspace.{_kinds}({_range}, float base=10.0, *, options) -> Tensor", variants=_both,
+              doc="`logspace` between 0-d tensors.",
+              batch="pow(base, batched_space(start, end, steps, options))")
 composite("linspace(Scalar start, Scalar end, int steps, *, options) -> Tensor", variants=_both,
           ref="numpy.linspace",
           doc="steps values from start to end, evenly spaced.")
 composite("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, options) -> Tensor",
           variants=_both,
           ref="numpy.logspace", doc="base to the powers of linspace.")
-for _kinds in ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor"):
-    _first, _last = _kinds.split("_")
-    _range = f"{_first} start, {_last} end, int steps"
-    composite(f"linspace.{_kinds}({_range}, *, options) -> Tensor", variants=_both,
-              doc="`linspace` between 0-d tensors.",
-              batch="slices: ends are numbers of the host")
-    composite(f"logspace.{_kinds}({_range}, float base=10.0, *, options) -> Tensor", variants=_both,
-              doc="`logspace` between 0-d tensors.",
-              batch="slices: ends are numbers of the host")
 composite("eye(int n, int? m=None, *, options) -> Tensor", variants=_both, ref="numpy.eye",
           doc="The identity matrix.",
           overloads=["eye.m(n, int m, options)",

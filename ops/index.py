@@ -43,6 +43,12 @@ op("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
           "": "whole(self, batch).scatter(dim, along(index, dim, self, batch), whole(source, "
               "batch))"},
    autocast={"cpu": "promote"})
+composite("index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+          variants="function method inplace", doc="`index_fill` with the value of a 0-d tensor.",
+          cpp_out=True,
+          overloads=["index_fill.int_Tensor(self, dim, index, value)",
+                     "index_fill_.int_Tensor(self, dim, index, value)",
+                     "index_fill.int_Tensor_out(self, dim, index, value, out!)"])
 op("index_fill.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
    kernel=update(stored=(complex_half,)),
    variants="function method inplace",
@@ -54,12 +60,6 @@ op("index_fill.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor
    jvp="self_t.index_fill(dim, index, 0)",
    batch={"self": "dims",
           "": "whole(self, batch).scatter(dim, along(index, dim, self, batch), value)"})
-composite("index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-          variants="function method inplace", doc="`index_fill` with the value of a 0-d tensor.",
-          cpp_out=True,
-          overloads=["index_fill.int_Tensor(self, dim, index, value)",
-                     "index_fill_.int_Tensor(self, dim, index, value)",
-                     "index_fill.int_Tensor_out(self, dim, index, value, out!)"])
 op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
    kernel=custom(),
    grad={"self": "zeros(self.sizes(), grad.options()).scatter_add(dim, index, grad)"},

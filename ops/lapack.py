@@ -122,7 +122,9 @@ composite("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver
 op("_linalg_pinv(Tensor self, Tensor atol, Tensor rtol, bool hermitian=False) -> Tensor", **_inner,
    grad={"self": "pinv_backward(grad, result, self)"},
    doc="The pseudo-inverse, given tolerances for each matrix.", own=True,
-   jvp="pinv_tangent(self_t, self, result)", batch="matrices")
+   jvp="pinv_tangent(self_t, self, result)",
+   batch="_linalg_pinv(whole(self, batch), with_dims(atol, self.dim() - 3), "
+         "with_dims(rtol, self.dim() - 3), hermitian)")
 for _overload, _arguments in (
     (".atol_rtol_tensor", "*, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False"),
     (".atol_rtol_float", "*, float? atol=None, float? rtol=None, bool hermitian=False"),

@@ -377,11 +377,9 @@ void retain(const Node::Extra& extra, Node& node, const Tensor* grads) {
 // Hooks of tensors, then of the gradients that tensors retain.
 void run_tensor_hooks(Node& node, Tensor* grads) {
   const auto call = [](TensorHook& hook, Tensor& grad) {
-    if (grad.defined()) {
-      Tensor changed = hook(grad);
-      if (changed.defined()) {
-        grad = std::move(changed);
-      }
+    Tensor changed = hook(grad);  // where nothing arrived, too: of an undefined one
+    if (changed.defined()) {
+      grad = std::move(changed);
     }
   };
   if (&node.descriptor() == &accumulate_grad_descriptor()) {

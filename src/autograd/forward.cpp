@@ -101,23 +101,9 @@ void set_own(const Tensor& t, uint64_t level, Tensor value) {
 }
 
 // Runs what is not the program's own: recorded, and seen by no level.
-class Aside {
- public:
-  Aside()
-      : upper_(std::exchange(tls.upper, nullptr)),
-        lower_(std::exchange(tls.lower, nullptr)),
-        recording_(true) {}
-  ~Aside() {
-    tls.upper = upper_;
-    tls.lower = lower_;
-  }
-  Aside(const Aside&) = delete;
-  Aside& operator=(const Aside&) = delete;
-
- private:
-  Mode* upper_;
-  Mode* lower_;
-  GradMode recording_;
+struct Aside {
+  WithoutModes without;
+  GradMode recording{true};
 };
 
 // A window of the source's tangent, where the view is in the source.

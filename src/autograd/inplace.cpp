@@ -85,7 +85,7 @@ void give_history(const Tensor& t, Ref<Node> node, uint32_t output_nr) {
 // ---- CopySlices: a root one of whose views was written ----
 // The gradient of the root passes through unchanged but for the written part, which goes through
 // the in-place op. Values: sizes, strides of the root; dtype, sizes, strides and offset (from the
-// root's) of the view.
+// root's) of the view; dtype of the root.
 
 void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   if (!grads[0].defined()) {
@@ -123,6 +123,23 @@ constexpr NodeDescriptor copy_slices_descriptor = {"torch::autograd::CopySlices"
 
 }  // namespace
 
+Tensor written_view(const Tensor& data, Node& slices) {
+  const ScalarType dtype = slices.value(6).get<ScalarType>();
+  const int64_t before = slices.value(5).get<int64_t>();
+  const int64_t bytes = (data.storage_offset() - before) * data.element_size();
+  auto impl = TensorImpl::make(data.storage(), dtype, data.device());
+  const Tensor root(std::move(impl));
+  root.impl()->set_storage_offset(bytes / root.element_size());
+  root.impl()->set_sizes_and_strides(slices.value(0).get<DimVector>(),
+                                     slices.value(1).get<DimVector>());
+  AutogradMeta& meta = root.impl()->autograd_or_make();
+  meta.grad_fn = Ref<Node>(&slices);
+  root.impl()->set_requires_grad_flag(true);
+  const WithoutModes without;
+  const GradMode recording(true);
+  return take_window(root, data.dtype(), data.sizes(), data.strides(), data.storage_offset());
+}
+
 void rebase_history(const Tensor& self, const Ref<Node>& node) {
   const uint32_t output_nr = node->add_output(self);
   AutogradMeta& meta = self.impl()->autograd_or_make();
@@ -144,7 +161,9 @@ void rebase_history(const Tensor& self, const Ref<Node>& node) {
   const int64_t bytes =
       self.storage_offset() * self.element_size() - root.storage_offset() * root.element_size();
   slices->keep(bytes / self.element_size());
+  slices->keep(root.dtype());
   slices->extra_or_make().wrapped = node;
+  node->extra_or_make().within = slices.get();
   const uint32_t root_nr = slices->add_output(root);
   give_history(root, std::move(slices), root_nr);
   // The view's own grad_fn is made again from the root when somebody asks for it.

@@ -342,6 +342,9 @@ Node::Extra& Node::extra_or_make() {
 }
 
 Node::Extra::~Extra() {
+  if (wrapped) {
+    wrapped->extra()->within = nullptr;
+  }
   if (metadata != nullptr) {
     drop_metadata(metadata);
   }

@@ -29,7 +29,8 @@ struct Node::Extra {
   std::vector<Retained> retained;
   std::vector<std::shared_ptr<NodeHook>> pre_hooks;
   std::vector<std::shared_ptr<NodeHook>> post_hooks;
-  Ref<Node> wrapped;         // CopySlices: the in-place op
+  Ref<Node> wrapped;         // CopySlices: the in-place op …
+  Node* within = nullptr;    // … which knows the CopySlices that it is in, while that lives
   Stream stream;             // of the forward, where it was not the device's first
   std::string traceback;     // anomaly mode: where the op was recorded …
   Ref<Node> parent;          // … and the node whose backward recorded it
@@ -85,6 +86,27 @@ Tensor new_like(const Tensor& like, IntArrayRef sizes, IntArrayRef strides);
 
 // Raises where a view of its kind may not be written (`itself`), or its root or another view was.
 void check_view_kind(const Tensor& view, bool itself);
+
+// Turns the modes off for a scope.
+class WithoutModes {
+ public:
+  WithoutModes()
+      : upper_(std::exchange(tls.upper, nullptr)), lower_(std::exchange(tls.lower, nullptr)) {}
+  ~WithoutModes() {
+    tls.upper = upper_;
+    tls.lower = lower_;
+  }
+  WithoutModes(const WithoutModes&) = delete;
+  WithoutModes& operator=(const WithoutModes&) = delete;
+
+ private:
+  Mode* upper_;
+  Mode* lower_;
+};
+
+// The output of an in-place op on a view, as it is after the write: a view of the root, the result
+// of `slices`. `data` is the same memory without history.
+Tensor written_view(const Tensor& data, Node& slices);
 
 namespace forward {
 void drop_tangents(AutogradMeta& meta);

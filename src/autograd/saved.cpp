@@ -1,5 +1,6 @@
 // Tensors kept for backward: versions, outputs without their grad_fn, pack and unpack hooks.
 #include "autograd/node.h"
+#include "core/op_support.h"
 
 namespace rushlight {
 namespace {
@@ -103,6 +104,9 @@ Tensor SavedTensor::take(const Node& owner, bool detached_ok) {
   }
   if (!is_output_ || detached_ok) {
     return std::move(data_);
+  }
+  if (owner.extra() != nullptr && owner.extra()->within != nullptr && !is_special(data_)) {
+    return written_view(data_, *owner.extra()->within);
   }
   return with_history(data_, Ref<Node>(const_cast<Node*>(&owner)), output_nr_, false);
 }

@@ -72,23 +72,6 @@ bool is_sole_owner(const Tensor& grad) {
   return grad.use_count() == 1 && grad.storage()->use_count() == (owns_root ? 2 : 1);
 }
 
-// Turns the modes off for a scope.
-class WithoutModes {
- public:
-  WithoutModes()
-      : upper_(std::exchange(tls.upper, nullptr)), lower_(std::exchange(tls.lower, nullptr)) {}
-  ~WithoutModes() {
-    tls.upper = upper_;
-    tls.lower = lower_;
-  }
-  WithoutModes(const WithoutModes&) = delete;
-  WithoutModes& operator=(const WithoutModes&) = delete;
-
- private:
-  Mode* upper_;
-  Mode* lower_;
-};
-
 // Of a sparse leaf, or of a dense one whose gradient is sparse: dense ones take sparse ones, not
 // the other way round.
 void add_sparse_to_grad(AutogradMeta& meta, const Tensor& grad) {

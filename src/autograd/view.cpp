@@ -90,16 +90,7 @@ Ref<Node> current_grad_fn(const Tensor& t) {
   uint32_t output_nr = 0;
   {
     const GradMode recording(true);
-    Mode* const upper = std::exchange(tls.upper, nullptr);
-    Mode* const lower = std::exchange(tls.lower, nullptr);
-    struct Restore {
-      Mode* upper;
-      Mode* lower;
-      ~Restore() {
-        tls.upper = upper;
-        tls.lower = lower;
-      }
-    } restore{upper, lower};
+    const WithoutModes without;
     const Tensor root(view.root);
     const Tensor again = view.replay != nullptr ? view.replay(root, t)
                                                 : take_window(root, t.dtype(), t.sizes(),

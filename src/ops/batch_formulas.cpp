@@ -428,4 +428,30 @@ Tensor batched_cross_entropy_backward(const Tensor& grad_output, const Tensor& s
       0, batch);
 }
 
+namespace {
+TensorOptions of_space(const TensorOptions& options) {
+  return TensorOptions(options).dtype(options.dtype_opt().value_or(get_default_dtype()));
+}
+}  // namespace
+
+Tensor batched_space(const Tensor& start, const Tensor& end, int64_t steps,
+                     const TensorOptions& options) {
+  const Tensor n = rushlight::arange(Scalar(steps), of_space(options));
+  const Tensor first = start.to(n.dtype()).unsqueeze(-1);
+  const Tensor last = end.to(n.dtype()).unsqueeze(-1);
+  const Tensor step = last.sub(first).div(Scalar(std::max<int64_t>(steps - 1, 1)));
+  const Tensor rest = rushlight::rsub(n, Scalar(steps - 1));
+  return where(n.lt(Scalar(steps / 2 + steps % 2)), first.add(step.mul(n)),
+               last.sub(step.mul(rest)));
+}
+Tensor batched_space(const Tensor& start, const Scalar& end, int64_t steps,
+                     const TensorOptions& options) {
+  return batched_space(start, rushlight::full(start.sizes(), end, of_space(options)), steps,
+                       options);
+}
+Tensor batched_space(const Scalar& start, const Tensor& end, int64_t steps,
+                     const TensorOptions& options) {
+  return batched_space(rushlight::full(end.sizes(), start, of_space(options)), end, steps, options);
+}
+
 }  // namespace rushlight

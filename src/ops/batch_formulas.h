@@ -52,6 +52,15 @@ Tensor batched_baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& b
                        const Scalar& beta, const Scalar& alpha, int64_t batch);
 Tensor batched_linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
 
+// ---- factories ----
+// `linspace` for each slice, from both ends to the middle; an end may be a number.
+Tensor batched_space(const Tensor& start, const Tensor& end, int64_t steps,
+                     const TensorOptions& options);
+Tensor batched_space(const Tensor& start, const Scalar& end, int64_t steps,
+                     const TensorOptions& options);
+Tensor batched_space(const Scalar& start, const Tensor& end, int64_t steps,
+                     const TensorOptions& options);
+
 // ---- memory ----
 Tensor batched_new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride,
                                  const TensorOptions& options, int64_t batch);

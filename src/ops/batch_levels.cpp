@@ -244,7 +244,7 @@ Tensor remove_batch(const Tensor& t, int64_t level, int64_t batch, int64_t dim) 
     if (shown) {  // a view of an argument, made outside of the graph
       result.impl()->view().kind = ViewKind::Normal;
     }
-    if (!shown || t.requires_grad()) {
+    if ((!shown && level_of(result) == 0) || t.requires_grad()) {
       result = result.tensor_data();
     }
   }

@@ -2,6 +2,7 @@
 // weights are those of each.
 #include "core/op_support.h"
 #include "ops/batch_formulas.h"
+#include "ops/derivatives.h"
 
 namespace rushlight {
 
@@ -131,7 +132,7 @@ Three batched_group_norm_backward(const Tensor& grad_output, const Tensor& input
                                   const Tensor& mean, const Tensor& rstd, const Tensor& weight,
                                   int64_t num_groups, int64_t batch) {
   const Tensor images = joined(input, 0, batch);
-  const DimVector groups = {images.size(0), num_groups, -1};
+  const DimVector groups = in_groups(images, num_groups);
   const Tensor scale = joined(rstd, 0, batch).unsqueeze(-1);
   const Tensor scaled = (images.reshape(groups) - joined(mean, 0, batch).unsqueeze(-1)) * scale;
   const Tensor grad = whole(grad_output, batch);

@@ -318,31 +318,50 @@ void check_ends(const char* op, int64_t start_dims, int64_t end_dims) {
            " dimension(s) and end with ", end_dims, " dimension(s).");
 }
 
+int64_t dims_of(const Tensor& end) { return end.dim(); }
+int64_t dims_of(const Scalar&) { return 0; }
+Scalar number_of(const Tensor& end) { return end.item(); }
+Scalar number_of(const Scalar& end) { return end; }
+
+template <class Start, class End>
+Tensor linspace_of(const Start& start, const End& end, int64_t steps,
+                   const TensorOptions& options) {
+  check_ends("linspace", dims_of(start), dims_of(end));
+  return composite::linspace(number_of(start), number_of(end), steps, options);
+}
+template <class Start, class End>
+Tensor logspace_of(const Start& start, const End& end, int64_t steps, double base,
+                   const TensorOptions& options) {
+  check_ends("logspace", dims_of(start), dims_of(end));
+  return composite::logspace(number_of(start), number_of(end), steps, base, options);
+}
+
 }  // namespace
 
-#define RL_SPACE_OVERLOADS(name, extra, pass)                                              \
-  Tensor name##_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t steps extra, \
-                              const TensorOptions& options) {                              \
-    check_ends(#name, start.dim(), end.dim());                                             \
-    return composite::name(start.item(), end.item(), steps pass, options);                 \
-  }                                                                                        \
-  Tensor name##_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps extra, \
-                              const TensorOptions& options) {                              \
-    check_ends(#name, start.dim(), 0);                                                     \
-    return composite::name(start.item(), end, steps pass, options);                        \
-  }                                                                                        \
-  Tensor name##_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t steps extra, \
-                              const TensorOptions& options) {                              \
-    check_ends(#name, 0, end.dim());                                                       \
-    return composite::name(start, end.item(), steps pass, options);                        \
-  }
-#define RL_BASE , double base
-#define RL_PASS_BASE , base
-#define RL_NOTHING
-RL_SPACE_OVERLOADS(linspace, RL_NOTHING, RL_NOTHING)
-RL_SPACE_OVERLOADS(logspace, RL_BASE, RL_PASS_BASE)
-#undef RL_SPACE_OVERLOADS
-#undef RL_BASE
+Tensor linspace_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t steps,
+                              const TensorOptions& options) {
+  return linspace_of(start, end, steps, options);
+}
+Tensor linspace_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps,
+                              const TensorOptions& options) {
+  return linspace_of(start, end, steps, options);
+}
+Tensor linspace_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t steps,
+                              const TensorOptions& options) {
+  return linspace_of(start, end, steps, options);
+}
+Tensor logspace_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t steps, double base,
+                              const TensorOptions& options) {
+  return logspace_of(start, end, steps, base, options);
+}
+Tensor logspace_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps, double base,
+                              const TensorOptions& options) {
+  return logspace_of(start, end, steps, base, options);
+}
+Tensor logspace_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t steps, double base,
+                              const TensorOptions& options) {
+  return logspace_of(start, end, steps, base, options);
+}
 #undef RL_PASS_BASE
 #undef RL_NOTHING
 

@@ -181,6 +181,7 @@ ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input,
                                  IntArrayRef normalized_shape, const Tensor& weight,
                                  const Tensor& bias, const Tensor& mean, const Tensor& rstd,
                                  double eps, std::array<bool, 3> mask);
+DimVector in_groups(const Tensor& input, int64_t num_groups);  // [image][group][the rest]
 ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
                                  const Tensor& bias, const Tensor& mean, const Tensor& rstd,
                                  int64_t num_groups, double eps, std::array<bool, 3> mask);

@@ -12,7 +12,7 @@ namespace {
 using Indices = std::vector<std::optional<Tensor>>;
 
 void check_index_tensor(const char* op, const Tensor& index) {
-  RL_CHECK(index.dtype() == kInt32 || index.dtype() == kInt64, op,
+  RL_CHECK(index.dtype() == kInt32 || index.dtype() == kInt64 || index.numel() == 0, op,
            "(): Expected dtype int32/int64 for index");
 }
 

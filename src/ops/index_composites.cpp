@@ -507,12 +507,23 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
     for_self = grad.div(count);
     for_src = for_self.gather(dim, index);
   } else if (reduce == "prod") {
-    RL_CHECK(!batching::all_of(self.eq(Scalar(0))).any().item<bool>() &&
-                 !batching::all_of(reached.eq(Scalar(0))).any().item<bool>(),
-             "scatter_reduce(): the derivative of prod is not defined here for zeros");
-    const Tensor whole = grad.mul(result.conj());
-    for_self = whole.div(self.conj());
-    for_src = whole.gather(dim, index).div(reached.conj());
+    // Each factor's slope is the product of the others: all without zeros over itself, and nothing
+    // where one of the others is zero.
+    const Tensor self_is = self.eq(Scalar(0));
+    const Tensor src_is = reached.eq(Scalar(0));
+    const Tensor self_factor = self.masked_fill(self_is, Scalar(1));
+    const Tensor src_factor = reached.masked_fill(src_is, Scalar(1));
+    const Tensor product = self_factor.scatter_reduce(dim, index, src_factor, "prod", include_self);
+    const Tensor count = (include_self ? self_is : rushlight::zeros_like(self_is))
+                             .to(kInt64)
+                             .scatter_add(dim, index, src_is.to(kInt64));
+    const Tensor whole = grad.mul(product.conj());
+    for_self = include_self
+                   ? whole.div(self_factor.conj()).masked_fill(count.ne(self_is), Scalar(0))
+                   : grad;
+    for_src = whole.gather(dim, index)
+                  .div(src_factor.conj())
+                  .masked_fill(count.gather(dim, index).ne(src_is), Scalar(0));
   } else {
     const Tensor self_is = self.eq(result).to(grad.dtype());
     const Tensor src_is = reached.eq(result.gather(dim, index)).to(grad.dtype());
@@ -534,6 +545,19 @@ Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tenso
 }
 
 Tensor masked_scatter_backward(const Tensor& grad, const Tensor& mask, IntArrayRef sizes) {
+  if (batching::level_of(grad) != 0 || batching::level_of(mask) != 0) {
+    // How many are used differs from slice to slice: the n-th of the mask goes to place n, what is
+    // not used behind the end.
+    const auto [chosen, all] =
+        std::pair(mask.expand(grad.sizes()).reshape({-1}), grad.reshape({-1}));
+    const int64_t size = product(sizes);
+    const Tensor place =
+        chosen.cumsum(0, kInt64).sub(Scalar(1)).masked_fill(chosen.logical_not(), Scalar(size));
+    return rushlight::zeros({size + 1}, grad.options())
+        .scatter(0, place, all)
+        .narrow(0, 0, size)
+        .reshape(sizes);
+  }
   const Tensor used = grad.masked_select(mask);
   const Tensor rest = rushlight::zeros({product(sizes) - used.numel()}, grad.options());
   return rushlight::cat({used, rest}, 0).reshape(sizes);

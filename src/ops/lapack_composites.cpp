@@ -369,13 +369,14 @@ Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, boo
   const int64_t m = self.size(-2);
   RL_CHECK(input3.size(left ? -2 : -1) == m, "torch.ormqr: other.shape[", left ? -2 : -1,
            "] must be equal to input.shape[-2]");
-  RL_CHECK(input2.dim() >= 1 && input2.size(-1) <= self.size(-1) && self.size(-1) <= m,
-           "torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1], and that to "
-           "input.shape[-2]");
+  const int64_t k = std::min(m, self.size(-1));
+  RL_CHECK(input2.dim() >= 1 && input2.size(-1) == k,
+           "torch.ormqr: tau.shape[-1] must be equal to "
+           "min(other.shape[",
+           left ? -2 : -1, "], input.shape[-1])");
   // All columns of Q: more reflectors with factor 0 would not change it.
-  const Tensor wide =
-      self.size(-1) < m ? rushlight::constant_pad_nd(self, {0, m - self.size(-1)}) : self;
-  const Tensor q = rushlight::linalg_householder_product(wide, input2);
+  const Tensor square = rushlight::constant_pad_nd(self.narrow(-1, 0, k), {0, m - k});
+  const Tensor q = rushlight::linalg_householder_product(square, input2);
   const Tensor used = transpose ? q.adjoint() : q;
   return left ? used.matmul(input3) : input3.matmul(used);
 }

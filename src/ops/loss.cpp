@@ -359,15 +359,21 @@ Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduct
   return reduced(target.neg().mul(self).exp().log1p(), reduction);
 }
 
+namespace {
+// How many samples, and classes: a matrix, a vector for one sample, or the number of one class.
+std::pair<int64_t, int64_t> samples_of(const Tensor& self) {
+  RL_CHECK(self.dim() == 0 || (self.dim() <= 2 && self.size(-1) > 0),
+           "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
+           self.sizes());
+  return {self.dim() == 2 ? self.size(0) : 1, self.dim() == 0 ? 1 : self.size(-1)};
+}
+}  // namespace
+
 Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p,
                          const Scalar& margin, const Tensor& weight, int64_t reduction) {
   RL_CHECK_VALUE(p.equal(1) || p.equal(2), "only p == 1 and p == 2 supported");
   RL_CHECK_VALUE(!weight.defined() || weight.dim() == 1, "weight must be one-dimensional");
-  RL_CHECK(self.dim() >= 1 && self.dim() <= 2 && self.size(-1) > 0,
-           "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
-           self.sizes());
-  const int64_t classes = self.size(-1);
-  const int64_t batch = self.dim() == 1 ? 1 : self.size(0);
+  const auto [batch, classes] = samples_of(self);
   RL_CHECK(target.dim() <= 1 && target.numel() == batch, "inconsistent target size, expected ",
            batch, " but got ", target.sizes());
   const Tensor x = self.reshape({batch, classes});
@@ -380,18 +386,15 @@ Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar&
     losses = losses.mul(weight.gather(0, target.reshape({batch})).reshape({batch, 1}));
   }
   losses = losses.scatter(1, t, Scalar(0)).sum(1).div(Scalar(classes));
-  return reduced(self.dim() == 1 ? losses.reshape({}) : losses, reduction);
+  return reduced(target.dim() == 0 ? losses.reshape({}) : losses, reduction);
 }
 
 Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
-  RL_CHECK(self.dim() >= 1 && self.dim() <= 2 && self.size(-1) > 0,
-           "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
-           self.sizes());
+  const auto [batch, classes] = samples_of(self);
   RL_CHECK(target.sizes() == self.sizes(), "inconsistent target size: ", target.sizes(),
            " for input of size: ", self.sizes());
-  const int64_t classes = self.size(-1);
-  const Tensor x = self.reshape({-1, classes});
-  const Tensor t = target.reshape({-1, classes});
+  const Tensor x = self.reshape({batch, classes});
+  const Tensor t = target.reshape({batch, classes});
   // Labels count up to the first -1.
   const Tensor given = t.lt(Scalar(0)).cumsum(1).eq(Scalar(0));
   const Tensor label = t.masked_fill(given.logical_not(), Scalar(0));
@@ -403,7 +406,7 @@ Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, int64_t 
   const Tensor counts = given.unsqueeze(2).logical_and(is_target.logical_not().unsqueeze(1));
   const Tensor losses =
       gap.masked_fill(counts.logical_not(), Scalar(0)).sum({1, 2}).div(Scalar(classes));
-  return reduced(self.dim() == 1 ? losses.reshape({}) : losses, reduction);
+  return reduced(self.dim() < 2 ? losses.reshape({}) : losses, reduction);
 }
 
 }  // namespace composite

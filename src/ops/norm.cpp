@@ -300,6 +300,10 @@ ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input,
           grad.sum_to_size(normalized_shape)};
 }
 
+DimVector in_groups(const Tensor& input, int64_t num_groups) {
+  return {input.size(0), num_groups, product(input.sizes().slice(1, input.dim() - 1)) / num_groups};
+}
+
 ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
                                  const Tensor&, const Tensor& mean, const Tensor& rstd,
                                  int64_t num_groups, double eps, std::array<bool, 3> mask) {
@@ -307,7 +311,7 @@ ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const 
     const auto [x, w, b] = _group_norm_backward(grad, input, mean, rstd, weight, num_groups);
     return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
   }
-  const DimVector grouped = {input.size(0), num_groups, -1};
+  const DimVector grouped = in_groups(input, num_groups);
   const Normalized x = standardized(input.reshape(grouped), {-1}, eps);
   const Tensor weighted = weight.defined() ? grad * per_channel(weight, input) : grad;
   const DimVector dims = all_but_channels(input);
@@ -369,7 +373,7 @@ Tensor layer_norm_scaled(const Tensor& input, IntArrayRef normalized_shape, cons
 
 Tensor group_norm_scaled(const Tensor& input, const Tensor& mean, const Tensor& rstd,
                          int64_t num_groups, double eps) {
-  const Tensor groups = input.reshape({input.size(0), num_groups, -1});
+  const Tensor groups = input.reshape(in_groups(input, num_groups));
   const Tensor scaled = forward::differentiated(input)
                             ? standardized(groups, {-1}, eps).value
                             : (groups - mean.unsqueeze(-1)) * rstd.unsqueeze(-1);

@@ -468,7 +468,8 @@ Tensor& as_strided_(const Tensor& self, IntArrayRef size, IntArrayRef stride,
   return become("as_strided_", "", self, view, size, stride, storage_offset);
 }
 Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memory_format) {
-  RL_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
+  RL_CHECK(!self.requires_grad() || tls.inference_mode,
+           "cannot resize variables that require grad");
   RL_CHECK(!forward::active() || !forward::carried(self),
            "cannot resize variables that has a forward grad");
   if (RL_UNLIKELY(seen_below(self))) {

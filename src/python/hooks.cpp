@@ -35,8 +35,9 @@ class PythonTensorHook : public TensorHook {
       Tensor current = grad;
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); i++) {
         PyObject* hook = PyList_GET_ITEM(list.get(), i);
-        const Object wrapped = Object::check(wrap(current));
-        const Object result = Object::check(PyObject_CallOneArg(hook, wrapped.get()));
+        const Object given =
+            current.defined() ? Object::check(wrap(current)) : Object::borrow(Py_None);
+        const Object result = Object::check(PyObject_CallOneArg(hook, given.get()));
         if (result.get() == Py_None) {
           continue;
         }
@@ -45,6 +46,10 @@ class PythonTensorHook : public TensorHook {
                 str("expected Variable, but hook returned '", type_name(result.get()), "'"));
         }
         const Tensor& changed = unwrap(result.get());
+        if (!current.defined()) {
+          current = changed;
+          continue;
+        }
         RL_CHECK(changed.dtype() == current.dtype(),
                  "hook has changed the type of value (was torch.", current.dtype(), " got torch.",
                  changed.dtype(), ")");
@@ -75,8 +80,7 @@ class PythonAccumulateHook : public AccumulateHook {
         const Object wrapped = Object::check(wrap(leaf));
         const Object result =
             Object::check(PyObject_CallOneArg(PyList_GET_ITEM(list.get(), i), wrapped.get()));
-        RL_CHECK_TYPE(result.get() == Py_None,
-                      "Tensor post accumulate grad hooks should return None.");
+        RL_CHECK(result.get() == Py_None, "Tensor post accumulate grad hooks should return None.");
       }
     });
   }

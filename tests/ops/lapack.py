@@ -55,7 +55,7 @@ SAMPLES = {
     "geqrf": _ANY,
     "linalg_householder_product": ["x(4, 3), x(3)", "x(4, 3), x(2)", "x(2, 3, 3), x(2, 3)", "x(3, 0), x(0)", "x(0, 0), x(0)"],
     "orgqr": ["x(4, 3), x(3)"],
-    "ormqr": ["x(4, 3), x(3), x(4, 2)", "x(4, 3), x(3), x(2, 4), False, True"],
+    "ormqr": ["x(4, 3), x(3), x(4, 2)", "x(4, 3), x(3), x(2, 4), False, True", "x(2, 3), x(2), x(2, 4)"],
     "_linalg_svd": ["x(3, 4)", "x(4, 3), True"],
     "linalg_svd": [*_ANY, *(f"{s}, full_matrices=False" for s in _ANY), "x(33, 40)"],
     "linalg_svdvals": _ANY,

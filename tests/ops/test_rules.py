@@ -191,8 +191,6 @@ def test_tangents_have_derivatives(case):
 # are wanted, or the answer is told by how memory lies.
 REFUSED = {
     "argwhere", "index_fill", "nonzero_numpy", "nonzero_static", "pdist", "tensor_split.tensor_indices_or_sections",
-    "linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor",
-    "logspace.Tensor_Tensor", "logspace.Tensor_Scalar", "logspace.Scalar_Tensor",
     "_foreach_addcmul.Tensor", "_foreach_addcdiv.Tensor", "repeat_interleave.self_Tensor", "narrow.Tensor",
     "embedding_bag", "embedding_bag.padding_idx", "_bags_of_embeddings", "_rows_of_embedding",
     "ctc_loss.Tensor", "lstm.data", "gru.data", "rnn_tanh.data", "rnn_relu.data",

@@ -424,3 +424,100 @@ def test_selective_checkpoints_repeat_only_the_rest():
     assert products == {"all again": 6, "products kept": 4}
     with pytest.raises(ValueError, match="OpOverload"):
         create_selective_checkpoint_contexts([torch.mm])
+
+
+def test_backward_again_through_what_was_written_in_a_view():
+    x = torch.tensor([[1.0, -2.0]], dtype=torch.float64, requires_grad=True)
+    written = (x * 3).view(2).relu_().sigmoid()
+    (g,) = torch.autograd.grad(written.sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(g.sum(), x)
+    s = torch.tensor(3.0, dtype=torch.float64).sigmoid()
+    assert torch.allclose(second, torch.stack([9 * s * (1 - s) * (1 - 2 * s), s * 0])[None])
+    assert torch.autograd.gradgradcheck(lambda x: (x * 3).view(2).tanh_(), x)
+
+
+def test_hooks_are_told_that_nothing_arrived():
+    x = torch.rand(3, requires_grad=True)
+    first, *rest = x.unbind()
+    seen = []
+    first.register_hook(seen.append)
+    first.backward()
+    rest[0].backward()
+    assert seen[0].item() == 1 and seen[1] is None
+    assert x.grad.tolist() == [1, 1, 0]
+
+
+def test_hooks_after_accumulation_return_nothing():
+    x = torch.rand(3, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda t: t.grad)
+    with pytest.raises(RuntimeError, match="hooks should return None"):
+        x.sum().backward()
+
+
+def test_arrays_of_leaves_where_nothing_is_recorded():
+    x = torch.rand(3, requires_grad=True)
+    with torch.no_grad():
+        assert x.numpy().tolist() == x.tolist()
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        x.numpy()
+
+
+def test_resizing_a_leaf_within_inference_mode():
+    x = torch.rand(2, 3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="cannot resize"):
+        x.resize_(3)
+    with torch.inference_mode():
+        assert torch.rand(2, 3, requires_grad=True).resize_(3).shape == (3,)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradcheck_sees_outputs_that_change_without_a_graph(fast):
+    x = torch.ones(1, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="expected to be zero"):
+        torch.autograd.gradcheck(lambda x: torch.tensor([x.item()]), x, fast_mode=fast)
+    assert torch.autograd.gradcheck(lambda x: (), (x,), fast_mode=fast)
+    assert torch.autograd.gradcheck(lambda x: torch.zeros(2), (x,), fast_mode=fast)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradcheck_sees_outputs_of_other_forms(fast):
+    x = torch.ones(1, dtype=torch.float64, requires_grad=True)
+    for other, what in ((lambda x: torch.cat([x, x]), "shape"), (lambda x: x.float(), "dtype")):
+        with pytest.raises(AssertionError, match=f"same {what} when inputs are perturbed"):
+            torch.autograd.gradcheck(
+                lambda x, other=other: other(x) if x.item() >= 1 else x, x, fast_mode=fast
+            )
+
+
+def test_gradcheck_runs_backward_without_gradients():
+    x = torch.ones(1, dtype=torch.float64, requires_grad=True)
+
+    def expect_gradient(grad):
+        if grad is None:
+            raise RuntimeError("no gradient")
+
+    def careless(x):
+        y = x.clone()
+        y.register_hook(expect_gradient)
+        return y
+
+    with (
+        pytest.warns(UserWarning, match="undefined gradient"),
+        pytest.raises(RuntimeError, match="handle undefined output grads"),
+    ):
+        torch.autograd.gradcheck(careless, (x,))
+    assert torch.autograd.gradcheck(careless, (x,), check_undefined_grad=False)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_gradients_of_products_with_zeros(include_self):
+    index = torch.tensor([0, 0, 1, 1, 1, 3])
+    for zeros in ((), (0,), (0, 1), (2, 5)):
+        src = torch.arange(1.0, 7, dtype=torch.float64)
+        src[list(zeros)] = 0
+        for start in ((2.0, 3.0, 0.0, 4.0), (0.0, 1.0, 2.0, 3.0)):
+            start = torch.tensor(start, dtype=torch.float64, requires_grad=True)
+            assert torch.autograd.gradcheck(
+                lambda a, b: a.scatter_reduce(0, index, b, "prod", include_self=include_self),
+                (start, src.detach().clone().requires_grad_()),
+            )

@@ -363,3 +363,48 @@ assert len(said) == 1 and "masked_scatter" in str(said[0].message), said
 assert torch.equal(found[1], torch.stack([f(v, m) for v, m in zip(values, mask)]))
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+SLICES = {
+    "linspace": (lambda a, b: torch.linspace(a, b, 6), (3,), (3,)),
+    "linspace to a number": (lambda a: torch.linspace(a, 2, 5), (3,)),
+    "logspace from a number": (lambda a: torch.logspace(-1, a, 5, base=3), (3,)),
+    "complex of other ranks": (torch.complex, (3, 2, 5), (3, 5)),
+    "pinv": (torch.linalg.pinv, (3, 2, 4, 5)),
+    "gradient of pinv": (grad(lambda a: torch.linalg.pinv(a).sin().sum()), (3, 2, 4, 5)),
+    "index_fill": (lambda x, v: x.index_fill(0, torch.tensor([0, 2]), v), (3, 4), (3,)),
+    "gradient of masked_scatter": (
+        grad(lambda a, b: a.masked_scatter(a > 0, b).sin().sum(), argnums=1), (3, 4), (3, 4),
+    ),
+    "group_norm of nothing": (
+        grad(lambda a: nn.functional.group_norm(a, 3).sum()), (4, 0, 6, 2),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_slices(name):
+    func, *sizes = SLICES[name]
+    args = [torch.randn(size, dtype=torch.float64) for size in sizes]
+    expected = torch.stack([func(*slices) for slices in zip(*args, strict=True)])
+    assert torch.allclose(vmap(func)(*args), expected)
+
+
+def test_attention_with_one_mask_for_all_slices(recwarn):
+    q = torch.randn(3, 2, 4, 5, 8, dtype=torch.float64)
+    for mask in (torch.rand(5, 5) > 0.3, torch.rand(2, 1, 5, 5, dtype=torch.float64)):
+
+        def attend(q, mask=mask):
+            return nn.functional.scaled_dot_product_attention(q, q, q, mask)
+
+        expected = torch.stack([attend(s) for s in q])
+        assert torch.allclose(vmap(attend)(q), expected, equal_nan=True)
+    assert not recwarn
+
+
+def test_views_of_views_of_levels():
+    x = torch.randn(3, 4, 5)
+    y = vmap(vmap(lambda row: row[1:3]))(x)
+    assert y._base is x
+    y.zero_()
+    assert x[:, :, 1:3].abs().sum() == 0

@@ -5,6 +5,7 @@ A complex number is taken as two real ones, its parts.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from typing import Any
 
@@ -30,10 +31,20 @@ def _outputs(func: Any, inputs: Any) -> tuple[Any, ...]:
     return tuple(o for o in _as_tuple(func(*inputs)) if _differentiable(o) and o.requires_grad)
 
 
-def _values(func, inputs, number):
-    """Output `number` as a flat real tensor of its parts, apart from the graph."""
+def _values(func, inputs, number, like):
+    """Output `number` as a flat real tensor of its parts, apart from the graph.
+
+    AssertionError where it has not the shape and the dtype of `like`, what it was before.
+    """
     with rushlight.enable_grad():
         output = _outputs(func, inputs)[number]
+    for what in ("shape", "dtype"):
+        now, before = getattr(output, what), getattr(like, what)
+        if now != before:
+            raise AssertionError(
+                f"Expected `func` to return outputs with the same {what} when inputs are perturbed "
+                f"on index {number} by eps, but got {before} and {now}"
+            )
     return _parts(output.detach().clone())
 
 
@@ -63,20 +74,41 @@ def _two_steps(data, place, before, direction):
         data[place] = before
 
 
+@contextlib.contextmanager
+def _moved(data, step):
+    before = data.clone()
+    try:
+        data.add_(step)
+        yield
+    finally:
+        data.copy_(before)
+
+
+def _difference(func, inputs, i, number, like, step):
+    """The central difference of output `number` for a step of the whole input i, up and down."""
+    data = inputs[i].data
+    with no_grad():
+        with _moved(data, step):
+            up = _values(func, inputs, number, like)
+        with _moved(data, -step):
+            return up - _values(func, inputs, number, like)
+
+
 def _numerical_jacobian(func, inputs, i, number, eps):
     """Rows: parts of the elements of input i. Columns: those of the output."""
     rows = []
     up = None
+    like = _outputs(func, inputs)[number].detach()
     with no_grad():
         for _ in _steps(inputs[i], eps):
-            value = _values(func, inputs, number)
+            value = _values(func, inputs, number, like)
             if up is None:
                 up = value
             else:
                 rows.append((up - value) / (2 * eps))
                 up = None
     if not rows:
-        return rushlight.zeros(0, _values(func, inputs, number).numel())
+        return rushlight.zeros(0, _parts(like).numel())
     return rushlight.stack(rows)
 
 

@@ -14,15 +14,17 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
-from rushlight.autograd import _gradcheck_forward
+from rushlight.autograd import Function, _gradcheck_forward
 from rushlight.autograd._differences import (
     GradcheckError,
     _as_tuple,
+    _difference,
+    _differentiable,
+    _moved,
     _numerical_jacobian,
     _outputs,
     _parts,
     _random_like,
-    _values,
 )
 from rushlight.autograd.grad_mode import no_grad
 
@@ -80,7 +82,11 @@ def gradcheck(
     try:
         wanted = _checked_inputs(inputs)
         compare = _compare_projection if fast_mode else _compare_jacobian
-        for number in range(len(_outputs(func, inputs))) if check_backward_ad else ():
+        outputs = len(_outputs(func, inputs))
+        if outputs == 0:
+            _check_constant(func, inputs, wanted, eps)
+            return True
+        for number in range(outputs) if check_backward_ad else ():
             compare(func, inputs, wanted, number, eps, atol, rtol, nondet_tol, check_grad_dtypes)
         if check_backward_ad and check_undefined_grad:
             _check_undefined(func, inputs, wanted)
@@ -259,15 +265,8 @@ def _compare_projection(func, inputs, wanted, number, eps, atol, rtol, nondet_to
     analytical = _grad(output, inputs, wanted, v)
     for i, gradient in zip(wanted, analytical, strict=True):
         u = _random_like(inputs[i])
-        data = inputs[i].data
-        before = data.clone()
-        with no_grad():
-            data.copy_(before + u * eps)
-            up = _values(func, inputs, number)
-            data.copy_(before - u * eps)
-            down = _values(func, inputs, number)
-            data.copy_(before)
-        n = ((up - down) / (2 * eps) * _parts(v)).sum().item()
+        difference = _difference(func, inputs, i, number, output, u * eps)
+        n = (difference / (2 * eps) * _parts(v)).sum().item()
         a = (_parts(gradient) * _parts(u)).sum().item()
         # Errors of single elements may add up over the projection.
         tolerance = atol * max(1, gradient.numel()) ** 0.5 + rtol * abs(n)
@@ -278,19 +277,59 @@ def _compare_projection(func, inputs, wanted, number, eps, atol, rtol, nondet_to
             )
 
 
+class _Undefined(Function):
+    """Passes a tensor on, and no gradient back."""
+
+    @staticmethod
+    def forward(ctx, value):
+        return value.view_as(value)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return None
+
+
 def _check_undefined(func, inputs, wanted):
-    """With several outputs, each alone: the others then have no gradient."""
-    outputs = _outputs(func, inputs)
-    if len(outputs) < 2:
-        return
-    for number, output in enumerate(outputs):
+    """Without a gradient of any output, and by each output alone without one."""
+    outputs = [_Undefined.apply(o) for o in _outputs(func, inputs)]
+    runs = [(outputs, "without any")]
+    if len(outputs) > 1:
+        runs += [([o], f"without one of output {n}") for n, o in enumerate(outputs)]
+    for chosen, which in runs:
         try:
-            _grad(output, inputs, wanted, rushlight.zeros_like(output))
+            found = rushlight.autograd.grad(
+                chosen,
+                [inputs[i] for i in wanted],
+                [rushlight.zeros_like(o) for o in chosen],
+                retain_graph=True,
+                allow_unused=True,
+            )
         except RuntimeError as error:
+            warnings.warn(
+                "Backwards compatibility: New undefined gradient support checking feature is "
+                "enabled by default: check_undefined_grad=False turns it off",
+                stacklevel=3,
+            )
             raise GradcheckError(
-                "Expected backward function to handle undefined output grads, but with a gradient "
-                f"of output {number} alone it raised: {error}"
+                "Expected backward function to handle undefined output grads, but "
+                f"{which} it raised: {error}"
             ) from error
+        for i, gradient in zip(wanted, found, strict=True):
+            if gradient is not None and gradient.ne(0).any():
+                raise GradcheckError(
+                    "Expected all input grads to be undefined or zero when all output grads are "
+                    f"undefined or zero, but {which} that of input {i} is not"
+                )
+
+
+def _check_constant(func, inputs, wanted, eps):
+    """Outputs without a graph must not change with the inputs."""
+    before = [o.detach().clone() for o in _as_tuple(func(*inputs)) if _differentiable(o)]
+    for i in wanted:
+        with no_grad(), _moved(inputs[i].data, _random_like(inputs[i]) * eps):
+            after = [o for o in _as_tuple(func(*inputs)) if _differentiable(o)]
+        if any((a - b).abs().gt(0).any() for a, b in zip(after, before, strict=True)):
+            raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
 def _random_gradient(output, non_contiguous):
