@@ -24,8 +24,8 @@ op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] p
               "batch), 1, batch)"},
    autocast={"accelerator": "lower"})
 _whole = ("(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
-          "int[] dilation, bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, "
-          "bool cudnn_enabled")
+          "int[] dilation, bool transposed, int[] output_padding, int groups, bool benchmark, "
+          "bool deterministic, bool cudnn_enabled")
 composite(f"_convolution{_whole}, bool allow_tf32) -> Tensor", cpp_out=True,
           variants="function", doc="`convolution`; its last four arguments are for GPUs.",
           autocast={"accelerator": "lower"})
