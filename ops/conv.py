@@ -31,7 +31,7 @@ composite(f"_convolution{_whole}, bool allow_tf32) -> Tensor", cpp_out=True,
           autocast={"accelerator": "lower"})
 composite(f"_convolution.deprecated{_whole}) -> Tensor", variants="function",
           doc="`convolution`; its last three arguments are for GPUs.",
-          autocast={"accelerator": "lower"})
+          autocast="lower")
 op("convolution_weight_backward(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, "
    "int[] padding, "
    "int[] dilation, int groups) -> Tensor", kernel=custom(isa=False), variants="",

@@ -50,6 +50,25 @@ _NO_DEVICE = "there is no support for these devices"
 _PROTOCOL = "all functions of the kind are called with the same arguments"
 
 ROWS = (
+    # extensions
+    Row(
+        "utils.cpp_extension.include_paths utils.cpp_extension.library_paths",
+        "device_type",
+        NO_EFFECT,
+        "the headers and the library are the same for all devices",
+    ),
+    Row(
+        "utils.cpp_extension.load*",
+        "extra_cuda_cflags extra_sycl_cflags",
+        NO_EFFECT,
+        "sources for these devices are refused",
+    ),
+    Row(
+        "utils.cpp_extension.load*",
+        "keep_intermediates use_pch with_pytorch_error_handling",
+        NO_EFFECT,
+        "objects are kept, headers are light, exceptions always become Python's",
+    ),
     # files
     Row(
         "utils.tensorboard._plugins.pr_curve_raw",
@@ -332,6 +351,7 @@ ROWS = (
     Row("futures.Future.*", "devices", NO_EFFECT, "values are not moved between devices"),
     Row("utils.checkpoint.set_device_states", "device_type", NO_EFFECT, "devices tell their type"),
     # gradients
+    Row("autograd.gradcheck._Undefined.*", "ctx grads", NO_EFFECT, _PROTOCOL),
     Row("autograd.gradcheck.*", "masked", NO_EFFECT, "sparse inputs: sparse.as_sparse_gradcheck"),
     Row("autograd.graph.save_on_cpu.*", "device_type", NO_EFFECT, "a tensor knows its device"),
     Row(
@@ -476,6 +496,19 @@ ROWS = (
     Row("sparse._make.*", "pin_memory check_pinning", NO_EFFECT, "memory is not pinned"),
     Row("sparse._make.*", "layout", NO_EFFECT, "the function's name says it"),
     Row("vision.datasets.utils.download_url", "max_redirect_hops", NO_EFFECT, "urllib counts them"),
+    Row(
+        "vision.datasets.video_utils.VideoClips.* vision.datasets.videos.*",
+        "_video_width _video_height _video_min_dimension _video_max_dimension _audio_samples "
+        "_audio_channels",
+        NO_EFFECT,
+        "PyAV decodes at the size that a film has, as in torchvision",
+    ),
+    Row(
+        "vision.datasets.videos.Kinetics.*",
+        "num_download_workers",
+        NO_EFFECT,
+        "parts are downloaded one after the other",
+    ),
     Row("vision.models.*", "kwargs", NO_EFFECT, "torchvision's take any, too"),
     Row("vision.models.video.resnet.*", "midplanes", NO_EFFECT, _PROTOCOL),
     Row("vision.ops.feature_pyramid_network.LastLevelMaxPool.forward", "x", NO_EFFECT, _PROTOCOL),

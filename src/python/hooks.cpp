@@ -80,7 +80,12 @@ class PythonAccumulateHook : public AccumulateHook {
         const Object wrapped = Object::check(wrap(leaf));
         const Object result =
             Object::check(PyObject_CallOneArg(PyList_GET_ITEM(list.get(), i), wrapped.get()));
-        RL_CHECK(result.get() == Py_None, "Tensor post accumulate grad hooks should return None.");
+        if (result.get() == Py_None || result.get() == wrapped.get()) {
+          continue;
+        }
+        RL_CHECK_TYPE(is_tensor(result.get()), "expected Variable, but hook returned '",
+                      type_name(result.get()), "'");
+        throw Error("Tensor post accumulate grad hooks should return None.");
       }
     });
   }

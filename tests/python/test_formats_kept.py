@@ -92,9 +92,14 @@ def test_factors_that_are_bools(name):
 
 def test_hooks_that_give_something():
     leaf = rl.ones(2, requires_grad=True)
-    leaf.register_post_accumulate_grad_hook(lambda t: t)
-    with pytest.raises(TypeError, match=r"hooks should return None"):
-        leaf.sum().backward()
+    handle = leaf.register_post_accumulate_grad_hook(lambda t: t)
+    leaf.sum().backward()
+    handle.remove()
+    for result, error in ((leaf.detach(), RuntimeError), (3, TypeError)):
+        handle = leaf.register_post_accumulate_grad_hook(lambda t, result=result: result)
+        with pytest.raises(error, match=r"hooks should return None|hook returned 'int'"):
+            leaf.sum().backward()
+        handle.remove()
 
 
 @pytest.mark.parametrize("name", ["abs", "neg", "zero", "exp"])

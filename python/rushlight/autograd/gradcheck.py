@@ -14,7 +14,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
-from rushlight.autograd import Function, _gradcheck_forward
+from rushlight.autograd import _gradcheck_forward
 from rushlight.autograd._differences import (
     GradcheckError,
     _as_tuple,
@@ -26,7 +26,8 @@ from rushlight.autograd._differences import (
     _parts,
     _random_like,
 )
-from rushlight.autograd.grad_mode import no_grad
+from rushlight.autograd.function import Function
+from rushlight.autograd.grad_mode import enable_grad, no_grad
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -326,7 +327,7 @@ def _check_constant(func, inputs, wanted, eps):
     """Outputs without a graph must not change with the inputs."""
     before = [o.detach().clone() for o in _as_tuple(func(*inputs)) if _differentiable(o)]
     for i in wanted:
-        with no_grad(), _moved(inputs[i].data, _random_like(inputs[i]) * eps):
+        with no_grad(), _moved(inputs[i].data, _random_like(inputs[i]) * eps), enable_grad():
             after = [o for o in _as_tuple(func(*inputs)) if _differentiable(o)]
         if any((a - b).abs().gt(0).any() for a, b in zip(after, before, strict=True)):
             raise GradcheckError("Numerical gradient for function expected to be zero")

@@ -48,7 +48,7 @@ def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> 
 
 def library_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> list[str]:
     """Folders of libraries."""
-    return [str(_PACKAGE / "lib")]
+    return [str(_PACKAGE / "lib")] if torch_include_dirs else []
 
 
 def get_default_build_root() -> str:
@@ -257,7 +257,7 @@ def CppExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> An
 
 def CUDAExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
     """Refuses: CUDA sources cannot be built yet."""
-    _refuse_cuda(True)
+    raise NotImplementedError("extensions with CUDA sources cannot be built yet")
 
 
 def _build_extension_class():
