@@ -6,6 +6,7 @@ Calls go to nn::functional::detail (src/nn/detail.h), whose parameters are a cal
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from gen.modules import Class
 from gen.table import Arg
@@ -19,6 +20,8 @@ SCALARS = {"float": "double", "bool": "bool", "int": "int64_t", "str": "Keyword"
 class CppClass(Class):
     """An entry with what it takes from its bases."""
 
+    base: CppClass | None
+
     def settings(self) -> list[Arg]:
         fixed = self.entry.get("fixed", {})
         own = [a for a in self.args if a.name not in NOT_IN_CPP]
@@ -26,7 +29,7 @@ class CppClass(Class):
         base = self.base.settings() if self.base else []
         return own if own and not fixed else own + [a for a in base if a.name not in (*names, *fixed)]
 
-    def inherited(self, key: str, default=None):
+    def inherited(self, key: str, default: Any = None) -> Any:
         if self.entry.get(key):
             return self.entry[key]
         return self.base.inherited(key, default) if self.base else default

@@ -49,6 +49,7 @@ def test_another_project_finds_the_package(tmp_path):
     subprocess.run(["cmake", "-S", EXAMPLE, "-B", build, "-G", "Ninja", prefix], check=True)
     subprocess.run(["cmake", "--build", build], check=True)
     command = [build / "digits", tmp_path / "digits.csv"]
-    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    run = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert (tmp_path / "digits.pt").exists()
     accuracy = re.findall(r"([\d.]+) %", run.stdout)[-1]
     assert float(accuracy) > 90

@@ -181,7 +181,7 @@ def _get_obj_state(obj):
     own = getattr(type(obj), "__getstate__", None)
     if own is not None and own is not getattr(object, "__getstate__", None):
         return obj.__getstate__()
-    slots = copyreg._slotnames(type(obj))
+    slots = copyreg._slotnames(type(obj))  # pyright: ignore[reportAttributeAccessIssue]
     if not slots:
         return obj.__dict__
     return obj.__dict__, {name: getattr(obj, name) for name in slots if hasattr(obj, name)}

@@ -359,7 +359,7 @@ def set_tensor(tensor, source, offset, size, stride):
     elif whole:
         size = (untyped.nbytes() // item,)
     offset = 0 if offset is None else offset
-    size = (size,) if isinstance(size, int) else tuple(size)
+    size = (size,) if isinstance(size, int) else tuple(size or ())
     stride = (stride,) if isinstance(stride, int) else stride and tuple(stride)
     if stride is None or len(stride) == 0:
         stride = _C.ops.empty(size, device="meta").stride()

@@ -63,11 +63,10 @@ class _SyncBatchNorm(Function):
         scale = rstd if weight is None else rstd * weight
         grad_x = wide - mean_grad.reshape(shape) - normal * mean_product.reshape(shape)
         grad_x = (grad_x * scale.reshape(shape)).to(ctx.dtype)
-        wants_weight, wants_bias = ctx.needs_input_grad[1:3]
         return (
             grad_x,
-            grad_weight.to(weight.dtype) if wants_weight else None,
-            grad_bias.to(weight.dtype) if wants_bias else None,
+            None if weight is None else grad_weight.to(weight.dtype),
+            None if weight is None else grad_bias.to(weight.dtype),
             None,
             None,
             None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import mmap as _mmap
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 __all__ = ["load", "save"]
 
@@ -25,6 +25,10 @@ class _Settings:
         if name == "storage_alignment" and value != 64:
             raise NotImplementedError("storages begin at multiples of 64 bytes")
         vars(self)[name] = value
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @contextlib.contextmanager
     def patch(self, **values: Any) -> Iterator[None]:
