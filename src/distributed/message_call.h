@@ -137,7 +137,7 @@ class Call {
       return;  // the receiver knows
     }
     auto message = channel_.message(const_cast<void*>(from), size_of(bytes));
-    message->send(to, slots_.at(step_, size_of(bytes)));
+    named(to, [&] { message->send(to, slots_.at(step_, size_of(bytes))); });
     sends_.push_back({to, std::move(message)});
   }
   void receive(int from, void* to, int64_t bytes) {
@@ -145,7 +145,7 @@ class Call {
       return;
     }
     auto message = channel_.message(to, size_of(bytes));
-    message->receive(from, slots_.at(step_, size_of(bytes)));
+    named(from, [&] { message->receive(from, slots_.at(step_, size_of(bytes))); });
     receives_.push_back({from, std::move(message)});
   }
   // Until the first `count` of what is to be received is there.
