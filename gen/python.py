@@ -83,6 +83,8 @@ def run_case(op: Op, original: Op) -> list[str]:
         call = f"[&]({outs}) {{ rushlight::{op.name}_out({commas(out_parameters(op), arguments)}); }}"
         finish = f"finish_out<{len(names)}>({commas(f'a, {i}', quoted(op.name), call, named)})"
         lines += block(f"if (a.given({i}))", [f"return {finish};"])
+    if op.kind == "view":  # nothing to release the GIL for
+        return [*lines, f"return wrap_result(rushlight::{op.name}({arguments}));"]
     call = f"[&] {{ return rushlight::{op.name}({arguments}); }}"
     return [*lines, f"return finish({commas('a', call, named)});"]
 
@@ -172,7 +174,8 @@ def entries(name: str, overloads: list[Op]) -> list[str]:
         if any(form in forms_of(op) for op in overloads):
             first = overloads[0]
             shown = python_name(first, form) if form in INPLACE else first.functional_name or name
-            also = flag(bool(first.functional) and form in FUNCTIONS)
+            other = "functional_owner" if first.functional else "listed_owner" if first.listed else ""
+            also = f"&{other}" if other and form in FUNCTIONS else "nullptr"
             lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {quoted(docstring(overloads))}),')
     return lines
 

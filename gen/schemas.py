@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gen import rules, types
-from gen.table import Arg, Op, TableError, Type, parse_type, parts
+from gen.table import Arg, Op, TableError, Type, declarations, parse_type
 from gen.text import block, commas, fill, flag
 
 OPTIONS = [
@@ -90,27 +90,17 @@ def said(op: Op, text: str) -> Overload:
     if m is None:
         raise TableError(f"{op.text}: not an overload: {text!r}")
     known = {a.name: a for a in expanded(op.args)} | {o.name: o for o in outs(op)}
-    args, keyword_only, n = [], False, 0
-    for part in parts(m[3]):
-        if part == "*":
-            keyword_only = True
-            continue
-        if part == "options":
+    args, letters = [], iter("abcdefgh")
+    for kind, name, default, keyword_only in declarations(m[3]):
+        if name == "options":
             args += OPTIONS
-            continue
-        declaration, equals, default = part.partition("=")
-        kind, _, name = declaration.strip().rpartition(" ")
-        if name.endswith("!"):
-            arg = Arg(name[:-1], Type("Tensor", alias="abcdefgh"[n] + "!"), None, True)
-            n += 1
+        elif name.endswith("!"):
+            args.append(Arg(name[:-1], Type("Tensor", alias=next(letters) + "!"), None, True))
         elif kind:
-            arg = Arg(name, parse_type(kind), default.strip() or None, keyword_only)
+            args.append(Arg(name, parse_type(kind), default or None, keyword_only))
         else:
-            arg = known[name]
-            if equals:
-                arg = replace(arg, default=default.strip() or None)
-            arg = replace(arg, keyword_only=arg.keyword_only or keyword_only)
-        args.append(arg)
+            arg = known[name] if default is None else replace(known[name], default=default or None)
+            args.append(replace(arg, keyword_only=arg.keyword_only or keyword_only))
     written_args = [a for a in args if a.type.written]
     if m[1] == op.inplace_name:
         args = [written(args[0]), *args[1:]]
@@ -187,15 +177,21 @@ constexpr OpInfo overloads_$key[] = {
     $rows
 };
 $rules
-const OpFunction function_$key = {boxed<$function>, $shown, overloads_$key, $autocast, $batch, $functional};
+const OpFunction function_$key = {
+    boxed<$function>, $shown, overloads_$key, $autocast, $batch, $functional, $sparse
+};
 extern const OpInfo* const registered_$key;
 const OpInfo* const registered_$key = overloads_$key;
 """
 
 
+def casts(op: Op, form: str) -> dict[str, str]:
+    """What autocast does with a form: it leaves what writes to given tensors alone."""
+    return rules.autocast(op) if form == "functional" else {}
+
+
 def autocast_rules(op: Op, form: str) -> str:
-    """Autocast leaves what writes to given tensors alone."""
-    said = rules.autocast(op) if form == "functional" else {}
+    said = casts(op, form)
     named = [f"autocast::Rule::{said.get(device, 'none').capitalize()}" for device in rules.DEVICES]
     return f"{{{commas(named)}}}" if said else "{}"
 
@@ -235,10 +231,11 @@ def batch_rules(op: Op, form: str, key: str) -> list[str]:
     return lines + (block(f"constexpr batching::Rule rules_{key}[] =", rows, end=";") if rows else [])
 
 
-def tables(op: Op, form: str, key: str, function: str, args: list[Arg], functional: str) -> list[str]:
+def tables(op: Op, form: str, key: str, function: str, args: list[Arg], functional: str, sparse: str) -> list[str]:
     """The C++ data of a form: its arguments, its overloads, the function that they call, its rules.
 
-    `functional` is the key of the form that makes what this one writes, if there is one.
+    `functional` is the key of the form that makes what this one writes, if there is one; `sparse` its rule for
+    sparse tensors.
     """
     if form == "inplace":
         args = [written(args[0]), *args[1:]]
@@ -273,6 +270,7 @@ def tables(op: Op, form: str, key: str, function: str, args: list[Arg], function
         autocast=autocast_rules(op, form),
         batch=f"rules_{key}" if batched else "{}",
         functional=f"&function_{functional}" if functional else "nullptr",
+        sparse=sparse,
     )
 
 

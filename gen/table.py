@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from string import Template
@@ -124,6 +125,7 @@ class Op:
     manual: frozenset[str] = frozenset()
     nn: bool = False
     functional: bool | str = False  # nn.functional has it, too; a name: only there, and under that
+    listed: bool = False  # rushlight.functional has it, too
     wrapped: bool = False  # reached through the package's function of the same name only
     inplace_function: bool = False  # NAME_(x) is a function, too
     number_first: bool = False  # Python's function takes a number for the first tensor, too
@@ -261,26 +263,31 @@ def parts(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^(\[]*[)\]])", text) if part.strip()]
 
 
+def declarations(text: str) -> Iterator[tuple[str, str, str | None, bool]]:
+    """(type, name, default, whether keyword-only) of arguments; what is not written is "", and no default None."""
+    keyword_only = False
+    for part in parts(text):
+        if part == "*":
+            keyword_only = True
+            continue
+        declaration, equals, default = part.partition("=")
+        kind, _, name = declaration.strip().rpartition(" ")
+        yield kind, name, default.strip() if equals else None, keyword_only
+
+
 def parse_signature(text: str) -> tuple[str, str, list[Arg], list[Arg]]:
     """`name.overload(args) -> results`, in the schema language."""
     m = re.match(r"(\w+)(?:\.(\w+))?\((.*)\)\s*->\s*(.*)$", text, re.S)
     if m is None:
         raise TableError(f"not a signature: {text!r}")
-    args, results, keyword_only = [], [], False
-    for part in parts(m[3]):
-        if part == "*":
-            keyword_only = True
-        elif part == "options":
-            args.append(Arg("options", Type("options"), "{}", True))
-        else:
-            declaration, _, default = part.partition("=")
-            kind, _, name = declaration.strip().rpartition(" ")
-            args.append(Arg(name, parse_type(kind), default.strip() or None, keyword_only))
+    options = Arg("options", Type("options"), "{}", True)
+    args = [
+        Arg(name, parse_type(kind), default, keyword_only) if kind else options
+        for kind, name, default, keyword_only in declarations(m[3])
+    ]
     result = m[4].strip()
-    for part in parts(result[1:-1]) if result.startswith("(") else [result]:
-        kind, _, name = part.partition(" ")
-        results.append(Arg(name.strip(), parse_type(kind)))
-    return m[1], m[2] or "", args, results
+    pairs = [part.partition(" ") for part in (parts(result[1:-1]) if result.startswith("(") else [result])]
+    return m[1], m[2] or "", args, [Arg(name.strip(), parse_type(kind)) for kind, _, name in pairs]
 
 
 # ---- what entries call ----

@@ -186,7 +186,7 @@ def boxed(op: Op, form: str) -> list[str]:
     outs = [Arg(o, Type("Tensor")) for o in out_parameters(op)] if form == "out" else []
     function = f"static_cast<{signature(op, form, name='(*)')}>({name_of(op, form)})"
     functional = function_name(op, "functional") if form != "functional" and not op.inplace_only else ""
-    return schemas.tables(op, form, function_name(op, form), function, outs + op.args, functional)
+    return schemas.tables(op, form, function_name(op, form), function, outs + op.args, functional, sparse_rule(op))
 
 
 REGISTRY = """
@@ -363,7 +363,7 @@ def wrapper(op: Op, form: str) -> list[str]:
         body = kernel_body(op, form, result, lower) + finish
     body = defined_checks(op, form) + tangents.handed_over(op, form) + body
     cast = []
-    if schemas.autocast_rules(op, form) != "{}":
+    if schemas.casts(op, form):
         function = f"function_{function_name(op, form)}"
         cast = fill(CAST, function=function, call=handed_over(op, form, "autocast::dispatch"))
     return fill(WRAPPER, info=boxed(op, form), signature=signature(op, form), upper=handed, cast=cast, body=body)
@@ -434,43 +434,24 @@ $functions
 }  // namespace rushlight::sparse
 """
 
-SPARSE_RULES = """
-$declarations
-
-SparseRule sparse_rule(const OpFunction& function) {
-  static const std::unordered_map<const OpFunction*, SparseRule> rules = {
-      $rows
-  };
-  const auto found = rules.find(&function);
-  return found == rules.end() ? SparseRule() : found->second;
-}
-"""
-
 
 def sparse_function(op: Op) -> str:
     """What an op does with sparse tensors; in place the result is what `self` becomes."""
     return f"{types.result_type(op.results)} {op.sparse}({types.parameters(op.args)})"
 
 
-def sparse_files(ops: list[Op]) -> dict[str, str]:
-    """What entries say of sparse tensors, by function, and the declarations of what they name."""
-    told = [(op, function_name(op, form)) for op in ops if op.sparse for form in op.forms]
-    rows = []
-    for op, key in told:
-        if op.sparse == "values":
-            pointer = f"{types.result_type(op.results)} (*)({types.parameters(op.args)})"
-            rows.append(f"{{&function_{key}, {{boxed<static_cast<{pointer}>({op.name})>, true}}}},")
-        else:
-            rows.append(f"{{&function_{key}, {{boxed<sparse::{op.sparse}>}}}},")
-    declarations = [f"extern const OpFunction function_{key};" for _, key in told]
-    lines = fill(SPARSE_RULES, declarations=declarations, rows=rows)
+def sparse_rule(op: Op) -> str:
+    """What the entry says of sparse tensors, as the data of a form."""
+    if op.sparse == "values":
+        pointer = f"{types.result_type(op.results)} (*)({types.parameters(op.args)})"
+        return f"{{boxed<static_cast<{pointer}>({op.name})>, true}}"
+    return f"{{boxed<sparse::{op.sparse}>}}" if op.sparse else "{}"
+
+
+def sparse_header(ops: list[Op]) -> str:
+    """The declarations of what entries name."""
     functions = [f"{sparse_function(op)};" for op in ops if op.sparse not in (None, "values")]
-    header = fill(SPARSE_H, functions=list(dict.fromkeys(functions)))
-    includes = ["<unordered_map>", "", "<rushlight/ops.h>", "", "generated/sparse.h", "ops/wrappers.h"]
-    return {
-        "include/generated/sparse.h": "\n".join([HEADER, *header, ""]),
-        "src/sparse_rules.cpp": source(includes, "rushlight", lines),
-    }
+    return "\n".join([HEADER, *fill(SPARSE_H, functions=list(dict.fromkeys(functions))), ""])
 
 
 # ---- files ----
@@ -490,28 +471,22 @@ def wrappers_source(ops: list[Op]) -> str:
             lines += block(head, [op.body])
         for form in op.forms:
             lines += [*(out_wrapper(op) if form == "out" else wrapper(op, form)), ""]
-    sparse = ["core/sparse.h"] if any(op.sparse for op in ops) else []
-    views = ["ops/recorded_views.h"] if any(op.kind == "view" for op in ops) else []
-    choices = ["ops/pointwise_choice.h"] if any(op.kernel.kind == "pointwise" for op in ops) else []
-    compiled = any(rule.kind == "expression" for op in ops for rule in rules.batch(op).values())
-    batches = ["ops/batch_formulas.h"] if compiled else []
-    includes = [
-        "<rushlight/ops.h>",
-        "",
-        *sparse,
-        *views,
-        *batches,
-        "generated/forward.h",
-        "ops/derivatives.h",
-        *choices,
-        "ops/wrappers.h",
-    ]
+    wanted = {
+        "generated/sparse.h": any(op.sparse for op in ops),
+        "ops/recorded_views.h": any(op.kind == "view" for op in ops),
+        "ops/batch_formulas.h": any(r.kind == "expression" for op in ops for r in rules.batch(op).values()),
+        "generated/forward.h": True,
+        "ops/derivatives.h": True,
+        "ops/pointwise_choice.h": any(op.kernel.kind == "pointwise" for op in ops),
+        "ops/wrappers.h": True,
+    }
+    includes = ["<rushlight/ops.h>", "", *(path for path, used in wanted.items() if used)]
     return source(includes, "rushlight", lines[:-1])
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
-    files = {"src/registry.cpp": registry(ops), **sparse_files(ops)}
+    files = {"src/registry.cpp": registry(ops), "include/generated/sparse.h": sparse_header(ops)}
     for name, part in pieces(ops, OPS_PER_FILE, lambda op: op.family):
         files[f"src/ops_{name}.cpp"] = wrappers_source(part)
     return files

@@ -14,11 +14,12 @@ composite("combinations(Tensor self, int r=2, bool with_replacement=False) -> Te
           variants="function",
           doc="All ways to choose r elements, a row for each.")
 composite("cartesian_prod(Tensor[] tensors) -> Tensor", variants="function", varargs=True,
-          doc="All combinations of the elements of vectors, a row for each.")
+          listed=True, doc="All combinations of the elements of vectors, a row for each.")
 composite("block_diag(Tensor[] tensors) -> Tensor", variants="function", varargs=True, cpp_out=True,
-          doc="Matrices along the diagonal of a larger one, zeros elsewhere.")
+          listed=True, doc="Matrices along the diagonal of a larger one, zeros elsewhere.")
 composite("unravel_index(Tensor indices, int[] shape) -> Tensor[]", variants="function", own=True,
           grad="none",
+          listed=True,
           doc="Positions in a flattened tensor of this shape as one index for each dimension.")
 composite("nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor", variants=_both,
           grad="none",

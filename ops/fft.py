@@ -62,6 +62,7 @@ composite("stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=No
           "str pad_mode='reflect', bool normalized=False, bool? onesided=None, bool? "
           "return_complex=None, "
           "bool? align_to_window=None) -> Tensor",
+          listed=True,
           doc="Transforms of overlapping windows of signals: (…, frequencies, frames).",
           overloads=["stft(self, n_fft, hop_length, win_length, window, normalized, onesided, "
                      "return_complex, align_to_window)",
@@ -72,7 +73,7 @@ composite("istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=N
           "window=None, bool center=True, "
           "bool normalized=False, bool? onesided=None, int? length=None, bool "
           "return_complex=False) -> Tensor",
-          doc="The signals that `stft` gives this of.")
+          listed=True, doc="The signals that `stft` gives this of.")
 
 # ---- windows ----
 

@@ -255,10 +255,12 @@ op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False
 
 composite("svd_lowrank(Tensor A, int? q=6, int? niter=2, Tensor? M=None) -> (Tensor, Tensor, "
           "Tensor)", variants="function", own=True,
+          listed=True,
           doc="U, S, V of the best approximation of rank q to A (or A - M), about: A = U diag(S) "
               "V^H, from q random directions that A is applied to niter times.")
 composite("pca_lowrank(Tensor A, int? q=None, bool center=True, int niter=2) -> (Tensor, Tensor, "
           "Tensor)", variants="function", own=True,
+          listed=True,
           doc="Principal components: `svd_lowrank` of the rows of A, their mean taken away if "
               "`center`.")
 

@@ -103,7 +103,7 @@ composite("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, S
 composite("_int_mm(Tensor self, Tensor mat2) -> Tensor", variants="function out", grad="none",
           doc="The product of two matrices of int8, in int32.")
 composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function out",
-          doc="The product of several matrices, in the cheapest order.",
+          listed=True, doc="The product of several matrices, in the cheapest order.",
           autocast="lower")
 composite("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
           variants="function out", wrapped=True,

@@ -140,7 +140,7 @@ composite("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", variants="meth
 composite("broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)", ref="numpy.broadcast_to",
           doc="`expand` as a function.")
 composite("broadcast_tensors(Tensor[] tensors) -> Tensor[]", ref="numpy.broadcast_arrays",
-          variants="function", varargs=True, doc="All expanded to their common shape.")
+          variants="function", varargs=True, listed=True, doc="All expanded to their common shape.")
 composite("sum_to_size(Tensor self, int[] size) -> Tensor", variants="method",
           doc="Sums what `expand` to self's shape repeats.")
 composite("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", ref="numpy.swapaxes",
@@ -162,7 +162,7 @@ composite("narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)",
 composite("narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
           doc="`narrow` from where a 0-d tensor says.")
 composite("split(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]",
-          doc="Pieces of one length; the last may be shorter.",
+          listed=True, doc="Pieces of one length; the last may be shorter.",
           overloads=["split.Tensor(self, split_size, dim)"])
 view("split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]",
      grad={"self": "split_backward(grad_list, self.sizes(), self.options(), split_size, dim)"},
@@ -207,11 +207,11 @@ composite("_local_scalar_dense(Tensor self) -> Scalar", variants="", grad="none"
                 "other operations.",
           sparse="number", doc="The number that a tensor of one element holds.")
 composite("atleast_1d(Tensor self) -> Tensor", ref="numpy.atleast_1d", variants="function",
-          doc="0-d becomes 1-d.")
+          listed=True, doc="0-d becomes 1-d.")
 composite("atleast_2d(Tensor self) -> Tensor", ref="numpy.atleast_2d", variants="function",
-          doc="At least two dimensions.")
+          listed=True, doc="At least two dimensions.")
 composite("atleast_3d(Tensor self) -> Tensor", ref="numpy.atleast_3d", variants="function",
-          doc="At least three dimensions.")
+          listed=True, doc="At least three dimensions.")
 for _n in (1, 2, 3):
     composite(f"atleast_{_n}d.Sequence(Tensor[] tensors) -> Tensor[]", variants="function",
               varargs=True, doc=f"`atleast_{_n}d` of each.")

@@ -98,6 +98,13 @@ struct Rule {
 };
 }  // namespace batching
 
+// What a function does with sparse tensors: `call` takes the arguments of its functional form, with
+// levels and recording, and returns its results.
+struct SparseRule {
+  std::vector<Value> (*call)(const std::vector<Value>& arguments) = nullptr;
+  bool on_values = false;  // called with the values in the place of the sparse tensor
+};
+
 // A generated C++ function. It may stand for several overloads, which name some of its arguments
 // and leave the rest at their defaults.
 struct OpFunction {
@@ -107,6 +114,7 @@ struct OpFunction {
   autocast::Rules autocast = {};
   ArrayRef<batching::Rule> batch = {};     // the first that covers what has a batch holds
   const OpFunction* functional = nullptr;  // of a form that writes to given tensors
+  SparseRule sparse = {};                  // no call: sparse tensors are refused
 };
 
 // An overload: a row of the registry.

@@ -229,11 +229,6 @@ def from_file(
     return _C._tensor_on(storage, dtype, 0, (count,), (1,))
 
 
-# PyTorch's module of this name has these, too.
-_ALSO = (
-    "atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod chain_matmul "
-    "istft pca_lowrank split stft svd_lowrank unravel_index"
-)
-globals().update({name: getattr(_ops, name) for name in _ALSO.split()})
+globals().update({n: f for n, f in vars(_C._listed).items() if not n.startswith("__")})
 
 __all__ = [name for name, value in globals().items() if isinstance(value, _C._Offered)]

@@ -257,7 +257,7 @@ Tensor make_empty_like(const Tensor& like, ScalarType dtype) {
 Tensor make_view(const Tensor& base, const ViewSpec& spec) {
   const ScalarType dtype = spec.dtype == ScalarType::Undefined ? base.dtype() : spec.dtype;
   RL_CHECK(spec.offset >= 0, "Tensor: invalid storage offset ", spec.offset);
-  const int64_t span = span_of(spec.sizes, spec.strides);
+  const int64_t span = spec.contiguous ? product(spec.sizes) : span_of(spec.sizes, spec.strides);
   int64_t bytes = 0;
   const bool overflow = __builtin_add_overflow(span, spec.offset, &bytes) ||
                         __builtin_mul_overflow(bytes, itemsize(dtype), &bytes);
@@ -268,7 +268,11 @@ Tensor make_view(const Tensor& base, const ViewSpec& spec) {
            base.storage()->nbytes());
   auto impl = TensorImpl::make(base.storage(), dtype, base.device());
   impl->set_storage_offset(spec.offset);
-  impl->set_sizes_and_strides(spec.sizes, spec.strides);
+  if (spec.contiguous) {
+    impl->set_sizes_contiguous(spec.sizes);
+  } else {
+    impl->set_sizes_and_strides(spec.sizes, spec.strides);
+  }
   impl->set_inference(base.impl()->is_inference());
   return Tensor(std::move(impl));
 }

@@ -34,6 +34,7 @@ struct ViewSpec {
   DimVector strides;
   int64_t offset = 0;  // in elements of the result's dtype, absolute in the storage
   ScalarType dtype = ScalarType::Undefined;  // Undefined: that of the base
+  bool contiguous = false;                   // the strides follow from the sizes
 };
 
 // -ndim..ndim-1 → 0..ndim-1; a 0-d tensor takes -1 and 0. IndexError: "Dimension out of range

@@ -68,12 +68,4 @@ inline Layout layout_of(const Tensor& t) {
   return is_sparse(t) ? find_sparse(t)->layout() : kStrided;
 }
 
-// What a function does with sparse tensors: `call` takes the arguments of its functional form, with
-// levels and recording, and returns its results.
-struct SparseRule {
-  std::vector<Value> (*call)(const std::vector<Value>& arguments) = nullptr;
-  bool on_values = false;  // called with the values in the place of the sparse tensor
-};
-RL_API SparseRule sparse_rule(const OpFunction& function);  // generated from `sparse=` of entries
-
 }  // namespace rushlight

@@ -130,17 +130,22 @@ void TensorImpl::set_dims(IntArrayRef sizes) {
 }
 
 void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
-  const DimVector copy = sizes.data() == dims_ ? DimVector(sizes) : DimVector();
-  const IntArrayRef wanted = sizes.data() == dims_ ? IntArrayRef(copy) : sizes;
-  int64_t step = 1;
-  for (size_t i = wanted.size(); i-- > 1;) {
-    step = next_stride(step, wanted[i]);  // raises before anything changes
+  if (sizes.data() == dims_) {  // what is read would be written meanwhile
+    set_sizes_contiguous(DimVector(sizes));
+    return;
   }
-  set_dims(wanted);
+  int64_t step = 1;
+  for (size_t i = sizes.size(); i-- > 1;) {
+    step = next_stride(step, sizes[i]);  // raises before anything changes
+  }
+  set_dims(sizes);
   step = 1;
-  for (int32_t i = ndim_ - 1; i >= 0; i--) {
+  for (int32_t i = ndim_ - 1; i > 0; i--) {
     dims_[ndim_ + i] = step;
-    step = i > 0 ? step * std::max<int64_t>(dims_[i], 1) : step;
+    step *= std::max<int64_t>(dims_[i], 1);
+  }
+  if (ndim_ > 0) {
+    dims_[ndim_] = step;
   }
   contiguous_ = true;
   dense_ = true;

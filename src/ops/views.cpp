@@ -97,7 +97,8 @@ namespace views {
 
 ViewSpec view(const Tensor& self, IntArrayRef size) {
   ViewSpec spec = {infer_size(size, self.numel()), {}, self.storage_offset()};
-  RL_CHECK(view_strides(self, spec.sizes, spec.strides),
+  spec.contiguous = self.is_contiguous();
+  RL_CHECK(spec.contiguous || view_strides(self, spec.sizes, spec.strides),
            "view size is not compatible with input tensor's size and stride (at least one "
            "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
   return spec;

@@ -66,7 +66,20 @@ T Arguments::convert_list(int i, F convert) const {
   return out;
 }
 
-DimVector Arguments::ints(int i) const { return convert_list<DimVector>(i, to_int); }
+DimVector Arguments::ints(int i) const {
+  const Items list = items(i);
+  if (!list.is_sequence()) {
+    return {to_int(slots_[i])};
+  }
+  DimVector out(static_cast<size_t>(list.size));
+  for (Py_ssize_t k = 0; k < list.size; k++) {
+    if (RL_UNLIKELY(!PyLong_CheckExact(list.data[k]))) {
+      return convert_list<DimVector>(i, to_int);
+    }
+    out[static_cast<size_t>(k)] = to_int(list.data[k]);  // runs no Python code
+  }
+  return out;
+}
 std::vector<double> Arguments::numbers(int i) const {
   return convert_list<std::vector<double>>(i, to_float);
 }

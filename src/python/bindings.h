@@ -10,7 +10,7 @@ namespace rushlight::python {
 
 struct Binding {
   PyObject** owner;  // the module that it is a function of; null: a method of tensors
-  bool functional;   // a function of nn.functional, too
+  PyObject** also;   // another module that has it; null: none
   PyMethodDef definition;
 };
 // What one generated file adds; by being made it joins the list of all.
@@ -25,6 +25,7 @@ extern PyObject* ops_owner;  // _C.ops: every function of the op table
 extern PyObject* nn_owner;   // _C._nn: those that are not torch.NAME
 extern PyObject*
     functional_owner;            // _C._functional: those of nn.functional, whatever else they are
+extern PyObject* listed_owner;   // _C._listed: those that rushlight.functional has beside its own
 extern PyObject* wrapped_owner;  // _C._wrapped: those that a function of the package stands before
 
 // ---- the parts of TensorBase; each adds its methods, getters and slots before the type is made

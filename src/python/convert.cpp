@@ -64,7 +64,7 @@ bool is_int_slow(PyObject* o) {
   return PyIndex_Check(o) && !is_numpy_array(o) && !is_numpy_bool(o);
 }
 
-int64_t to_int(PyObject* o) {
+int64_t to_int_slow(PyObject* o) {
   int overflow = 0;
   if (PyLong_Check(o)) {
     const int64_t value = PyLong_AsLongLongAndOverflow(o, &overflow);

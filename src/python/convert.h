@@ -15,7 +15,20 @@ namespace rushlight::python {
 
 bool is_int_slow(PyObject* o);
 inline bool is_int(PyObject* o) { return PyLong_CheckExact(o) || is_int_slow(o); }
-int64_t to_int(PyObject* o);
+int64_t to_int_slow(PyObject* o);
+inline int64_t to_int(PyObject* o) {
+#if PY_VERSION_HEX < 0x030c0000
+  if (RL_LIKELY(PyLong_CheckExact(o)) && Py_SIZE(o) >= -1 && Py_SIZE(o) <= 1) {  // a digit or none
+    return Py_SIZE(o) * static_cast<int64_t>(reinterpret_cast<PyLongObject*>(o)->ob_digit[0]);
+  }
+#else
+  if (RL_LIKELY(PyLong_CheckExact(o)) &&
+      PyUnstable_Long_IsCompact(reinterpret_cast<PyLongObject*>(o))) {
+    return PyUnstable_Long_CompactValue(reinterpret_cast<PyLongObject*>(o));
+  }
+#endif
+  return to_int_slow(o);
+}
 
 bool is_float_slow(PyObject* o);
 inline bool is_float(PyObject* o) { return PyFloat_CheckExact(o) || is_float_slow(o); }

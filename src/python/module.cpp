@@ -13,6 +13,7 @@ namespace rushlight::python {
 PyObject* ops_owner;
 PyObject* nn_owner;
 PyObject* functional_owner;
+PyObject* listed_owner;
 PyObject* wrapped_owner;
 
 namespace {
@@ -36,8 +37,8 @@ void add_generated() {
       const Object function =
           Object::check(PyCFunction_NewEx(&row.definition, *row.owner, name.get()));
       check(PyObject_SetAttrString(*row.owner, row.definition.ml_name, function.get()));
-      if (row.functional) {
-        check(PyObject_SetAttrString(functional_owner, row.definition.ml_name, function.get()));
+      if (row.also != nullptr) {
+        check(PyObject_SetAttrString(*row.also, row.definition.ml_name, function.get()));
       }
     }
   }
@@ -51,6 +52,7 @@ void init(PyObject* module) {
   ops_owner = make_namespace(module, "ops", "rushlight");
   nn_owner = make_namespace(module, "_nn", "rushlight.nn.functional");
   functional_owner = make_namespace(module, "_functional", "rushlight.nn.functional");
+  listed_owner = make_namespace(module, "_listed", "rushlight.functional");
   wrapped_owner = make_namespace(module, "_wrapped", "rushlight");
   init_errors(module);
   init_torch_function(module);

@@ -93,9 +93,9 @@ PyObject* entry(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObjec
 }
 
 // A row of what a generated file adds.
-#define RL_BINDING(parser, form, shown, functional, doc)                          \
+#define RL_BINDING(parser, form, shown, also, doc)                                \
   {                                                                               \
-    is_method(form) ? nullptr : (parser).owner, functional, {                     \
+    is_method(form) ? nullptr : (parser).owner, also, {                           \
       shown, as_function(entry<parser, form>), METH_FASTCALL | METH_KEYWORDS, doc \
     }                                                                             \
   }

@@ -160,28 +160,6 @@ namespace rushlight::sparse {
 
 }  // namespace rushlight::sparse
 
-// ======== src/sparse_rules.cpp
-// Generated from the op table by `python -m gen`. Do not edit.
-
-#include <unordered_map>
-
-#include <rushlight/ops.h>
-
-#include "generated/sparse.h"
-#include "ops/wrappers.h"
-
-namespace rushlight {
-
-
-SparseRule sparse_rule(const OpFunction& function) {
-  static const std::unordered_map<const OpFunction*, SparseRule> rules = {
-  };
-  const auto found = rules.find(&function);
-  return found == rules.end() ? SparseRule() : found->second;
-}
-
-}  // namespace rushlight
-
 // ======== src/ops_golden_0.cpp
 // Generated from the op table by `python -m gen`. Do not edit.
 
@@ -259,7 +237,9 @@ constexpr OpInfo overloads_fused_scale_functional_0[] = {
 constexpr batching::Rule rules_fused_scale_functional_0[] = {
   {batching::Kind::Aligned, 3u},
 };
-const OpFunction function_fused_scale_functional_0 = {boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, args_fused_scale_functional_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr};
+const OpFunction function_fused_scale_functional_0 = {
+    boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, args_fused_scale_functional_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}
+};
 extern const OpInfo* const registered_fused_scale_functional_0;
 const OpInfo* const registered_fused_scale_functional_0 = overloads_fused_scale_functional_0;
 Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha) {
@@ -318,7 +298,9 @@ constexpr OpInfo overloads_fused_scale_inplace_0[] = {
     {"aten", "fused_scale_", "Tensor", args_fused_scale_inplace_0_0, results_fused_scale_inplace_0_0, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_0},
     {"aten", "fused_scale_", "Scalar", args_fused_scale_inplace_0_1, results_fused_scale_inplace_0_1, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_1},
 };
-const OpFunction function_fused_scale_inplace_0 = {boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, args_fused_scale_inplace_0, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0};
+const OpFunction function_fused_scale_inplace_0 = {
+    boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, args_fused_scale_inplace_0, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}
+};
 extern const OpInfo* const registered_fused_scale_inplace_0;
 const OpInfo* const registered_fused_scale_inplace_0 = overloads_fused_scale_inplace_0;
 Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
@@ -383,7 +365,9 @@ constexpr OpInfo overloads_fused_scale_out_0[] = {
     {"aten", "fused_scale", "Tensor_out", args_fused_scale_out_0_0, results_fused_scale_out_0_0, &function_fused_scale_out_0, places_fused_scale_out_0_0},
     {"aten", "fused_scale", "Scalar_out", args_fused_scale_out_0_1, results_fused_scale_out_0_1, &function_fused_scale_out_0, places_fused_scale_out_0_1},
 };
-const OpFunction function_fused_scale_out_0 = {boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, args_fused_scale_out_0, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0};
+const OpFunction function_fused_scale_out_0 = {
+    boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, args_fused_scale_out_0, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}
+};
 extern const OpInfo* const registered_fused_scale_out_0;
 const OpInfo* const registered_fused_scale_out_0 = overloads_fused_scale_out_0;
 Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {
@@ -510,9 +494,9 @@ PyObject* fused_scale_run([[maybe_unused]] const Arguments& a) {
 constexpr Parser fused_scale_parser = {"fused_scale", fused_scale_signatures, 1, fused_scale_run, &ops_owner};
 
 Binding rows[] = {
-    RL_BINDING(fused_scale_parser, FunctionForm, "fused_scale", false, "fused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
-    RL_BINDING(fused_scale_parser, MethodForm, "fused_scale", false, "fused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
-    RL_BINDING(fused_scale_parser, InplaceForm, "fused_scale_", false, "fused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
+    RL_BINDING(fused_scale_parser, FunctionForm, "fused_scale", nullptr, "fused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
+    RL_BINDING(fused_scale_parser, MethodForm, "fused_scale", nullptr, "fused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
+    RL_BINDING(fused_scale_parser, InplaceForm, "fused_scale_", nullptr, "fused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
 };
 const Bindings bindings(rows);
 

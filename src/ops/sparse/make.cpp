@@ -246,7 +246,7 @@ Tensor coalesce(const Tensor& self) {
 
 std::vector<Value> dispatch_sparse(const OpFunction& function, std::vector<Value> arguments) {
   const OpInfo& op = function.overloads[0];
-  const SparseRule rule = sparse_rule(function);
+  const SparseRule& rule = function.sparse;
   if (rule.call == nullptr) {
     Layout layout = kStrided;
     for (const Value& v : arguments) {
