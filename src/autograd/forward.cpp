@@ -292,15 +292,22 @@ void copy_tangents(const Tensor& from, const Tensor& to) {
   }
 }
 
-Tensor clone_with_tangents(const Tensor& t) {
-  Tensor copy = t.clone();
+namespace {
+// Of every level: those that `t` itself has, and those that it has from its source.
+std::vector<std::pair<uint64_t, Tensor>> all_tangents(const Tensor& t) {
   std::vector<std::pair<uint64_t, Tensor>> all = own_tangents(t);
   if (const Tensor source = source_of(t); source.defined()) {
     for (const auto& [level, value] : own_tangents(source)) {
       all.emplace_back(level, tangent(t, level));
     }
   }
-  for (const auto& [level, value] : all) {
+  return all;
+}
+}  // namespace
+
+Tensor clone_with_tangents(const Tensor& t) {
+  Tensor copy = t.clone();
+  for (const auto& [level, value] : all_tangents(t)) {
     if (level > tls.forward_limit) {
       const Below below(level);
       give_tangent(copy, level, value.clone());
@@ -312,11 +319,8 @@ Tensor clone_with_tangents(const Tensor& t) {
 Tensor data_of(const Tensor& t) {
   Tensor data = t.tensor_data();
   if (RL_UNLIKELY(active())) {
-    copy_tangents(t, data);
-    if (const Tensor source = source_of(t); source.defined()) {
-      for (const auto& [level, value] : own_tangents(source)) {
-        set_own(data, level, tangent(t, level));
-      }
+    for (const auto& [level, value] : all_tangents(t)) {
+      set_own(data, level, value);
     }
   }
   return data;
