@@ -174,17 +174,23 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 // Python gives every subclass the slot that calls __getattr__ by name, because this class has a
 // method of that name. A subclass that has no __getattr__ and no __getattribute__ of its own gets
-// the direct slot back.
+// the direct slot back. Returns whether it had another.
+bool look_up_directly(PyTypeObject* type) {
+  const auto inherited = [&](PyObject* name) {
+    return _PyType_Lookup(type, name) == _PyType_Lookup(base_type, name);
+  };
+  if (type->tp_getattro == module_getattro || !inherited(names.getattr) ||
+      !inherited(names.getattribute)) {
+    return false;
+  }
+  type->tp_getattro = module_getattro;
+  PyType_Modified(type);
+  return true;
+}
+
 PyObject* module_init_subclass(PyObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    auto* const type = reinterpret_cast<PyTypeObject*>(cls);
-    const auto inherited = [&](PyObject* name) {
-      return _PyType_Lookup(type, name) == _PyType_Lookup(base_type, name);
-    };
-    if (inherited(names.getattr) && inherited(names.getattribute)) {
-      type->tp_getattro = module_getattro;
-      PyType_Modified(type);
-    }
+    look_up_directly(reinterpret_cast<PyTypeObject*>(cls));
     // On to the next class in line, which refuses keywords that nobody took.
     const Object super = Object::check(
         PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(&PySuper_Type),
@@ -210,6 +216,17 @@ PyObject* set_module_functions(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// _look_up_directly(cls): for after a __getattr__ that stood in a class for a while.
+PyObject* look_up_directly_function(PyObject*, PyObject* cls) {
+  return guarded([&]() -> PyObject* {
+    if (!PyType_Check(cls) ||
+        PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), base_type) == 0) {
+      raise(PyExc_TypeError, str("_look_up_directly(): a class of modules, not ", type_name(cls)));
+    }
+    return PyBool_FromLong(look_up_directly(reinterpret_cast<PyTypeObject*>(cls)));
+  });
+}
+
 PyMethodDef methods[] = {
     {"__getattr__", module_getattr_method, METH_O, "Parameters, buffers and modules by name."},
     {"__init_subclass__",
@@ -230,6 +247,8 @@ PyType_Spec spec = {"rushlight._C._ModuleBase", 0, 0, Py_TPFLAGS_DEFAULT | Py_TP
 PyMethodDef functions[] = {
     {"_set_module_functions", set_module_functions, METH_VARARGS,
      "What a module's call needs from Python."},
+    {"_look_up_directly", look_up_directly_function, METH_O,
+     "Gives a class of modules the direct look-up of attributes; whether it had another."},
     {},
 };
 

@@ -84,6 +84,32 @@ def test_modules_are_as_before_a_trace():
     assert isinstance(layer.weight, nn.Parameter) and layer(torch.ones(2)).shape == (2,)
 
 
+def test_modules_look_up_as_fast_as_before_a_trace():
+    class Own(nn.Module):
+        def __getattr__(self, name):
+            return super().__getattr__(name)
+
+    class Below(nn.Linear):
+        pass
+
+    def changed():
+        classes, seen = [nn.Module], set()
+        while classes:
+            seen.add(classes.pop())
+            classes = [c for cls in seen for c in cls.__subclasses__() if c not in seen]
+        assert {Own, Below} < seen
+        return {cls for cls in seen if torch._C._look_up_directly(cls)}
+
+    assert changed() == set()
+    fx.symbolic_trace(nn.Sequential(Below(2, 2), nn.ReLU()))
+    assert changed() == set()
+    nn.Module.__getattr__ = Own.__getattr__
+    del nn.Module.__getattr__
+    assert Below in changed() and changed() == set()
+    with pytest.raises(TypeError, match="a class of modules"):
+        torch._C._look_up_directly(int)
+
+
 def test_tracing_is_known():
     seen = []
     fx.symbolic_trace(lambda x: seen.append(fx._symbolic_trace.is_fx_tracing()) or x)

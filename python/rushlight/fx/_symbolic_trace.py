@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rushlight import Tensor, _assert, nn
+from rushlight import _C, Tensor, _assert, nn
 from rushlight.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from rushlight.fx._compatibility import compatibility  # noqa: F401
 from rushlight.fx._lazy_graph_module import _make_graph_module
@@ -131,6 +131,10 @@ class _Patcher:
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
         self.visited: set[int] = set()
+
+    def afterwards(self, action: Callable[[], Any]) -> None:
+        """Does something once all that is patched from here on is as before."""
+        self._undo.append(action)
 
     def item(self, space: dict[str, Any], name: str, value: Any) -> None:
         if name in space:
@@ -506,8 +510,18 @@ class Tracer(TracerBase):
             finally:
                 busy = False
 
+        patcher.afterwards(_restore_look_up)
         patcher.method(nn.Module, "__call__", module_call)
         patcher.method(nn.Module, "__getattr__", module_read)
+
+
+def _restore_look_up() -> None:
+    """Python keeps the slow look-up in every class whose `__getattr__` was once another."""
+    classes: list[type] = [nn.Module]
+    while classes:
+        cls = classes.pop()
+        _C._look_up_directly(cls)
+        classes.extend(cls.__subclasses__())
 
 
 # Where the layers are; classes tell PyTorch's names under the alias.
