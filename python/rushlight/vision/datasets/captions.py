@@ -15,7 +15,7 @@ from .utils import (
     lines_of,
     parsing,
 )
-from .vision import Transform, VisionDataset
+from .vision import SamplesDataset, Transform
 
 _Loader = Callable[[Any], Any]
 
@@ -58,7 +58,7 @@ class Flickr8kParser(HTMLParser):
             self._caption.append(data)
 
 
-class _Flickr(VisionDataset):
+class _Flickr(SamplesDataset):
     def __init__(
         self,
         root: str | Path,
@@ -71,16 +71,11 @@ class _Flickr(VisionDataset):
         self.ann_file, self.loader = str(Path(ann_file).expanduser()), loader
         self.annotations = self._read()
         self.ids = sorted(self.annotations)
+        base = Path(self.root or "")
+        self._samples = [(base / name, self.annotations[name]) for name in self.ids]
 
     def _read(self) -> dict[str, list[str]]:
         raise NotImplementedError
-
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        name = self.ids[index]
-        return self._apply(self.loader(Path(self.root or "") / name), self.annotations[name])
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
 
 class Flickr8k(_Flickr):
@@ -105,7 +100,7 @@ class Flickr30k(_Flickr):
         return dict(found)
 
 
-class SBU(VisionDataset):
+class SBU(SamplesDataset):
     """Pictures and a caption each: root/dataset, of those that the lists' addresses still have."""
 
     url = "https://www.cs.rice.edu/~vo9/sbucaptions/SBUCaptionedPhotoDataset.tar.gz"
@@ -136,6 +131,8 @@ class SBU(VisionDataset):
             if (base / photo).is_file():
                 self.photos.append(photo)
                 self.captions.append(caption.rstrip())
+        paths = [base / photo for photo in self.photos]
+        self._samples = list(zip(paths, self.captions, strict=True))
 
     def _check_integrity(self) -> bool:
         return check_integrity(Path(self.root or "") / self.filename, self.md5_checksum)
@@ -151,10 +148,3 @@ class SBU(VisionDataset):
                 download_url(url.strip(), base / "dataset")
             except RuntimeError:  # many are gone
                 continue
-
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        path = Path(self.root or "") / "dataset" / self.photos[index]
-        return self._apply(self.loader(path), self.captions[index])
-
-    def __len__(self) -> int:
-        return len(self.photos)

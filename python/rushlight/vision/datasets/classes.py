@@ -25,7 +25,7 @@ from .utils import (
     parsing,
     verify_str_arg,
 )
-from .vision import Transform, VisionDataset
+from .vision import SamplesDataset, Transform, VisionDataset
 
 _Loader = Callable[[Any], Any]
 
@@ -177,7 +177,7 @@ class FGVCAircraft(Listed):
             ]
 
 
-class SUN397(VisionDataset):
+class SUN397(SamplesDataset):
     """Places: root/SUN397, with ClassName.txt and LETTER/CLASS/sun_NAME.jpg. Items are (picture,
     class).
     """
@@ -205,15 +205,10 @@ class SUN397(VisionDataset):
         with parsing(base / "ClassName.txt"):
             folders = ("/".join(p.relative_to(base).parts[1:-1]) for p in self._image_files)
             self._labels = [self.class_to_idx[folder] for folder in folders]
-
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        return self._apply(self.loader(self._image_files[index]), self._labels[index])
-
-    def __len__(self) -> int:
-        return len(self._image_files)
+        self._samples = list(zip(self._image_files, self._labels, strict=True))
 
 
-class FER2013(VisionDataset):
+class FER2013(SamplesDataset):
     """Moods, 48 x 48: root/fer2013, with fer2013.csv, or icml_face_data.csv, or train.csv and
     test.csv, the last of which has no classes (None). split: "train" or "test".
     """
@@ -260,18 +255,14 @@ class FER2013(VisionDataset):
                 values = np.array(row["pixels"].split(), np.uint8).reshape(48, 48)
                 yield values, int(row["emotion"]) if "emotion" in row else None
 
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        values, target = self._samples[index]
-        return self._apply(Image.fromarray(values), target)
-
-    def __len__(self) -> int:
-        return len(self._samples)
+    def _open(self, where: np.ndarray) -> Any:
+        return Image.fromarray(where)
 
     def extra_repr(self) -> str:
         return f"split={self._split}"
 
 
-class Imagenette(VisionDataset):
+class Imagenette(SamplesDataset):
     """Ten classes of ImageNet: root/imagenette2, imagenette2-320 or -160, by size: "full", "320px"
     or "160px". split: "train" or "val".
     """
@@ -321,13 +312,6 @@ class Imagenette(VisionDataset):
             self.classes = [self._names[wnid] for wnid in self.wnids]
         self.class_to_idx = {name: i for i, names in enumerate(self.classes) for name in names}
         self._samples = make_dataset(base / split, self.wnid_to_idx, extensions=".jpeg")
-
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        path, target = self._samples[index]
-        return self._apply(self.loader(path), target)
-
-    def __len__(self) -> int:
-        return len(self._samples)
 
 
 class PCAM(VisionDataset):
@@ -400,7 +384,7 @@ class PCAM(VisionDataset):
         return self._read(0, lambda x: x.shape[0])
 
 
-class Omniglot(VisionDataset):
+class Omniglot(SamplesDataset):
     """Letters of 50 alphabets: root/omniglot-py/{images_background,images_evaluation}/ALPHABET/
     CHARACTER. Items are (picture, character).
     """
@@ -446,14 +430,8 @@ class Omniglot(VisionDataset):
             for path in sorted((base / character).glob("*.png"))
         ]
 
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        path, target = self._samples[index]
-        if self.loader is not None:
-            return self._apply(self.loader(path), target)
-        return self._apply(default_loader(path).convert("L"), target)
-
-    def __len__(self) -> int:
-        return len(self._samples)
+    def _open(self, where: Path) -> Any:
+        return default_loader(where).convert("L") if self.loader is None else self.loader(where)
 
 
 class SEMEION(VisionDataset):

@@ -22,7 +22,7 @@ from .utils import (
     several,
     verify_str_arg,
 )
-from .vision import Transform, VisionDataset
+from .vision import SamplesDataset, Transform, VisionDataset
 
 
 class CelebA(VisionDataset):
@@ -143,7 +143,7 @@ class CelebA(VisionDataset):
         return f"Target type: {self.target_type}\nSplit: {self.split}"
 
 
-class _LFW(VisionDataset):
+class _LFW(SamplesDataset):
     """Known people: root/lfw-py, with lfw, lfw_funneled or lfw-deepfunneled, and lists.
 
     split: "10fold", "train" or "test". image_set: "original", "funneled" or "deepfunneled".
@@ -216,9 +216,6 @@ class _LFW(VisionDataset):
     def _get_path(self, identity: str, number: str | int) -> Path:
         return self.images_dir / identity / f"{identity}_{int(number):04d}.jpg"
 
-    def __len__(self) -> int:
-        return len(self._samples)
-
     def extra_repr(self) -> str:
         return f"Alignment: {self.image_set}\nSplit: {self.split}"
 
@@ -244,10 +241,6 @@ class LFWPeople(_LFW):
             at += count + 1
         self.data = [str(path) for path, _ in self._samples]
         self.targets = [target for _, target in self._samples]
-
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        path, target = self._samples[index]
-        return self._apply(self.loader(path), target)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}\nClasses (identities): {len(self.class_to_idx)}"

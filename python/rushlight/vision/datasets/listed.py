@@ -19,12 +19,12 @@ from .utils import (
     download_url,
     verify_str_arg,
 )
-from .vision import Transform, VisionDataset
+from .vision import SamplesDataset, Transform
 
 _Loader = Callable[[Any], Any]
 
 
-class Listed(VisionDataset):
+class Listed(SamplesDataset):
     """Pictures and classes that `_find` lists: items are (picture, class)."""
 
     _splits: tuple[str, ...] = ("train", "test")
@@ -77,13 +77,6 @@ class Listed(VisionDataset):
     def _number(self, classes: Sequence[str]) -> None:
         self.classes = list(classes)
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
-
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        path, target = self._samples[index]
-        return self._apply(self.loader(path), target)
-
-    def __len__(self) -> int:
-        return len(self._samples)
 
     def extra_repr(self) -> str:
         return f"split={self._split}"
@@ -224,7 +217,7 @@ class OxfordIIITPet(Listed):
         self._split = verify_str_arg(split, "split", self._splits)
         kinds = [target_types] if isinstance(target_types, str) else target_types
         self._target_types = [verify_str_arg(kind, "target_types", self._kinds) for kind in kinds]
-        VisionDataset.__init__(self, root, transforms, transform, target_transform)
+        SamplesDataset.__init__(self, root, transforms, transform, target_transform)
         self.loader = default_loader
         self._prepare(download)
 
@@ -390,7 +383,7 @@ class EuroSAT(_ClassFolders):
         self._open(root, "eurosat/2750", "", download, transform, target_transform, loader)
 
 
-class Caltech256(VisionDataset):
+class Caltech256(SamplesDataset):
     """Objects of 257 kinds: root/caltech256/256_ObjectCategories/NUMBER.NAME. Items are
     (picture, class).
     """
@@ -414,11 +407,6 @@ class Caltech256(VisionDataset):
         if not folder.is_dir():
             raise RuntimeError(MISSING_OR_DAMAGED)
         self.categories, numbers = find_classes(folder)
-        samples = make_dataset(folder, numbers, (".jpg",), allow_empty=True)
-        self._paths, self.y = [path for path, _ in samples], [target for _, target in samples]
-
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        return self._apply(default_loader(self._paths[index]), self.y[index])
-
-    def __len__(self) -> int:
-        return len(self._paths)
+        self._samples = make_dataset(folder, numbers, (".jpg",), allow_empty=True)
+        self.y = [target for _, target in self._samples]
+        self.loader = default_loader

@@ -79,7 +79,22 @@ _CLASSES: list[tuple[str, int, int, str, int, bool, bool, tuple[int, int, int]]]
 ]
 
 
-class Cityscapes(VisionDataset):
+class _Pictures(VisionDataset):
+    """Pictures, each with a target that is made when it is asked for."""
+
+    images: list[str]
+
+    def _target(self, index: int) -> Any:
+        raise NotImplementedError
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        return self._apply(default_loader(self.images[index]), self._target(index))
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+
+class Cityscapes(_Pictures):
     """Streets: root/leftImg8bit/SPLIT/CITY and root/gtFine or gtCoarse.
 
     mode: "fine" or "coarse". target_type, one or several: "instance", "semantic", "polygon" (a
@@ -142,10 +157,8 @@ class Cityscapes(VisionDataset):
         for path in archives:
             extract_archive(path, base)
 
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        image = default_loader(self.images[index])
-        made = [self._read(path) for path in self.targets[index]]
-        return self._apply(image, one_or_tuple(made))
+    def _target(self, index: int) -> Any:
+        return one_or_tuple([self._read(path) for path in self.targets[index]])
 
     @staticmethod
     def _read(path: str) -> Any:
@@ -154,14 +167,11 @@ class Cityscapes(VisionDataset):
         with parsing(path):
             return json.loads(Path(path).read_text(encoding="utf-8"))
 
-    def __len__(self) -> int:
-        return len(self.images)
-
     def extra_repr(self) -> str:
         return f"Split: {self.split}\nMode: {self.mode}\nType: {self.target_type}"
 
 
-class Kitti(VisionDataset):
+class Kitti(_Pictures):
     """Things on streets: root/Kitti/raw/{training,testing}/image_2 and training/label_2.
 
     Targets are lists of dicts; None to test on.
@@ -198,9 +208,8 @@ class Kitti(VisionDataset):
     def _raw_folder(self) -> Path:
         return Path(self.root or "") / type(self).__name__ / "raw"
 
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        image = default_loader(self.images[index])
-        return self._apply(image, self._parse_target(index) if self.train else None)
+    def _target(self, index: int) -> Any:
+        return self._parse_target(index) if self.train else None
 
     def _parse_target(self, index: int) -> list[dict[str, Any]]:
         path = self.targets[index]
@@ -220,11 +229,8 @@ class Kitti(VisionDataset):
                 if row
             ]
 
-    def __len__(self) -> int:
-        return len(self.images)
 
-
-class SBDataset(VisionDataset):
+class SBDataset(_Pictures):
     """Boundaries of things in pictures of VOC 2011: root/{img,cls} and lists; wants SciPy.
 
     image_set: "train", "val" or "train_noval". mode: "boundaries", an array (20, H, W), or
@@ -269,13 +275,10 @@ class SBDataset(VisionDataset):
             shutil.move(str(unpacked / name), base / name)
         download_url(self.voc_train_url, base, self.voc_split_filename, self.voc_split_md5)
 
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        image = default_loader(self.images[index])
-        return self._apply(image, self._target(self.masks[index]))
-
-    def _target(self, path: str) -> Any:
+    def _target(self, index: int) -> Any:
         from scipy.io import loadmat
 
+        path = self.masks[index]
         try:
             found = loadmat(path)["GTcls"][0]
             if self.mode == "segmentation":
@@ -287,9 +290,6 @@ class SBDataset(VisionDataset):
             raise
         except Exception as error:  # SciPy raises many kinds
             raise RuntimeError(f"{path} is damaged: {error!r}") from error
-
-    def __len__(self) -> int:
-        return len(self.images)
 
     def extra_repr(self) -> str:
         return f"Image set: {self.image_set}\nMode: {self.mode}"

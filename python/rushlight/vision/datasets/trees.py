@@ -26,7 +26,7 @@ from .utils import (
     several,
     verify_str_arg,
 )
-from .vision import Transform, VisionDataset
+from .vision import SamplesDataset, Transform, VisionDataset
 
 _Loader = Callable[[Any], Any]
 
@@ -215,7 +215,7 @@ class INaturalist(VisionDataset):
         return len(self.index)
 
 
-class Places365(VisionDataset):
+class Places365(SamplesDataset):
     """Places: root/data_256_standard and the like, or data_large_standard, and lists. split:
     "train-standard", "train-challenge", "val" or "test", whose pictures have no class (None).
 
@@ -275,6 +275,7 @@ class Places365(VisionDataset):
             self._download_lists()
         self.classes, self.class_to_idx = self._load_categories()
         self.imgs, self.targets = self._load_files()
+        self._samples = self.imgs
         if download:
             self._download_images()
         if not self.images_dir.is_dir():
@@ -333,13 +334,6 @@ class Places365(VisionDataset):
             unpacked = self._path(name.removeprefix("train_").removesuffix(".tar"))
             if unpacked.is_dir():
                 unpacked.rename(self.images_dir)
-
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        path, target = self.imgs[index]
-        return self._apply(self.loader(path), target)
-
-    def __len__(self) -> int:
-        return len(self.imgs)
 
     def extra_repr(self) -> str:
         return f"Split: {self.split}\nSmall: {self.small}"

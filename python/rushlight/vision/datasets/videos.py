@@ -48,13 +48,8 @@ class _Clips(VisionDataset):
         return video, audio, self.samples[self.indices[number]][1]
 
 
-class HMDB51(_Clips):
-    """51 actions: root/CLASS/VIDEO.avi, and lists CLASS_test_split{1,2,3}.txt in annotation_path.
-
-    fold: 1, 2 or 3. Frames are (T, H, W, 3), or (T, 3, H, W) with output_format="TCHW".
-    """
-
-    TRAIN_TAG, TEST_TAG = 1, 2
+class _Folds(_Clips):
+    """Clips of those videos that the lists of one of three folds name."""
 
     def __init__(
         self,
@@ -81,15 +76,34 @@ class HMDB51(_Clips):
         self.classes, numbers = find_classes(self.root or "")
         self.samples = make_dataset(self.root or "", numbers, extensions=(".avi",))
         listed = self._listed(Path(annotation_path))
-        chosen = [i for i, (path, _) in enumerate(self.samples) if Path(path).name in listed]
+        paths = [Path(path) for path, _ in self.samples]
         self._open(
-            chosen,
+            [i for i, path in enumerate(paths) if self._name(path) in listed],
             *(frames_per_clip, step_between_clips, frame_rate, _precomputed_metadata, num_workers),
             output_format=output_format,
         )
 
+    def _name(self, path: Path) -> str:
+        """The name of a video in the lists."""
+        raise NotImplementedError
+
     def _listed(self, folder: Path) -> set[str]:
         """Names of the videos of the part."""
+        raise NotImplementedError
+
+
+class HMDB51(_Folds):
+    """51 actions: root/CLASS/VIDEO.avi, and lists CLASS_test_split{1,2,3}.txt in annotation_path.
+
+    fold: 1, 2 or 3. Frames are (T, H, W, 3), or (T, 3, H, W) with output_format="TCHW".
+    """
+
+    TRAIN_TAG, TEST_TAG = 1, 2
+
+    def _name(self, path: Path) -> str:
+        return path.name
+
+    def _listed(self, folder: Path) -> set[str]:
         tag = str(self.TRAIN_TAG if self.train else self.TEST_TAG)
         found: set[str] = set()
         for path in sorted(folder.glob(f"*test_split{self.fold}.txt")):
@@ -100,44 +114,18 @@ class HMDB51(_Clips):
         return found
 
 
-class UCF101(_Clips):
+class UCF101(_Folds):
     """101 actions: root/CLASS/VIDEO.avi, and lists {train,test}list0{1,2,3}.txt in annotation_path.
 
     fold: 1, 2 or 3. Frames are (T, H, W, 3), or (T, 3, H, W) with output_format="TCHW".
     """
 
-    def __init__(
-        self,
-        root: str | Path,
-        annotation_path: str,
-        frames_per_clip: int,
-        step_between_clips: int = 1,
-        frame_rate: int | None = None,
-        fold: int = 1,
-        train: bool = True,
-        transform: Transform = None,
-        _precomputed_metadata: dict[str, Any] | None = None,
-        num_workers: int = 1,
-        _video_width: int = 0,
-        _video_height: int = 0,
-        _video_min_dimension: int = 0,
-        _audio_samples: int = 0,
-        output_format: str = "THWC",
-    ) -> None:
-        super().__init__(root, transform=transform)
-        if not 1 <= fold <= 3:
-            raise ValueError(f"fold should be between 1 and 3, got {fold}")
-        self.fold, self.train = fold, train
-        self.classes, numbers = find_classes(self.root or "")
-        self.samples = make_dataset(self.root or "", numbers, extensions=(".avi",))
-        name = f"{'train' if train else 'test'}list{fold:02d}.txt"
-        listed = {line.split()[0] for line in lines_of(Path(annotation_path) / name)}
-        names = ["/".join(Path(path).parts[-2:]) for path, _ in self.samples]
-        self._open(
-            [i for i, name in enumerate(names) if name in listed],
-            *(frames_per_clip, step_between_clips, frame_rate, _precomputed_metadata, num_workers),
-            output_format=output_format,
-        )
+    def _name(self, path: Path) -> str:
+        return "/".join(path.parts[-2:])
+
+    def _listed(self, folder: Path) -> set[str]:
+        name = f"{'train' if self.train else 'test'}list{self.fold:02d}.txt"
+        return {line.split()[0] for line in lines_of(folder / name)}
 
 
 class Kinetics(_Clips):

@@ -1,7 +1,7 @@
 """What data sets of images have in common: a folder and transforms."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,23 @@ class VisionDataset(Dataset):
     def _apply(self, image: Any, target: Any) -> tuple[Any, Any]:
         """Picture and target after the transforms."""
         return (image, target) if self.transforms is None else self.transforms(image, target)
+
+
+class SamplesDataset(VisionDataset):
+    """Pictures and targets of one list."""
+
+    _samples: Sequence[tuple[Any, ...]]  # where the picture is, and the target
+    loader: Any
+
+    def _open(self, where: Any) -> Any:
+        return self.loader(where)
+
+    def __getitem__(self, index: int) -> tuple[Any, ...]:
+        where, target = self._samples[index]
+        return self._apply(self._open(where), target)
+
+    def __len__(self) -> int:
+        return len(self._samples)
 
 
 class ArchivedDataset(VisionDataset):
