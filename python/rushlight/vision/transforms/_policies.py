@@ -13,7 +13,9 @@ from enum import Enum
 from typing import Any
 
 import rushlight
-from rushlight import Tensor
+from rushlight import _C, Tensor
+
+from ._drawn import integer
 
 
 def _moved(way: Any, img: Any, mode: Any, fill: Any, **change: Any) -> Any:
@@ -136,6 +138,46 @@ def mix_space(bins: int, width: int, height: int, colours: bool, white: float = 
 def _far(width: int, height: int) -> tuple[float, float]:
     """As far as AutoAugment moves: 150 pixels of 331."""
     return 150.0 / 331.0 * width, 150.0 / 331.0 * height
+
+
+class Mixing:
+    """What both AugMix are: settings, and the mixing of chains of ops."""
+
+    _bins = 10
+
+    def _settle(
+        self, severity: int, mixture_width: int, chain_depth: int, alpha: float, all_ops: bool
+    ) -> None:
+        if not 1 <= severity <= self._bins:
+            raise ValueError(
+                f"The severity must be between [1, {self._bins}]. Got {severity} instead."
+            )
+        self.severity = severity
+        self.mixture_width = mixture_width
+        self.chain_depth = chain_depth
+        self.alpha = alpha
+        self.all_ops = all_ops
+
+    def _sample_dirichlet(self, params: Tensor) -> Tensor:
+        return _C.ops._sample_dirichlet(params)
+
+    def _mixed(self, batch: Tensor, step: Callable[[Tensor], Tensor]) -> Tensor:
+        """A batch mixed with chains of random steps on it, by weights of each image."""
+        each = [batch.shape[0]] + [1] * (batch.ndim - 1)
+
+        def weights(n: int) -> Tensor:
+            alphas = rushlight.tensor([self.alpha] * n, device=batch.device)
+            return self._sample_dirichlet(alphas.expand(each[0], -1))
+
+        shares = weights(2)
+        chains = weights(self.mixture_width) * shares[:, 1].reshape(each[0], -1)
+        mix = shares[:, 0].reshape(each) * batch
+        for i in range(self.mixture_width):
+            made = batch
+            for _ in range(self.chain_depth if self.chain_depth > 0 else integer(1, 4)):
+                made = step(made)
+            mix.add_(chains[:, i].reshape(each) * made)
+        return mix
 
 
 class AutoAugmentPolicy(Enum):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight
-from rushlight import _C, Tensor
+from rushlight import Tensor
 
 from . import functional as F
 from ._basic import Shown
@@ -19,6 +19,7 @@ from ._policies import (
     OPS,
     POLICIES,
     AutoAugmentPolicy,
+    Mixing,
     auto_space,
     mix_space,
     parsed,
@@ -166,7 +167,7 @@ class TrivialAugmentWide(_Augment):
         return self._draw(img, space, lambda bins: integer(0, bins), fill)
 
 
-class AugMix(_Augment):
+class AugMix(Mixing, _Augment):
     """The image mixed with chains of ops on it, by weights from Dirichlet distributions.
 
     Args:
@@ -187,7 +188,6 @@ class AugMix(_Augment):
         "interpolation",
         "fill",
     )
-    _bins = 10
 
     def __init__(
         self,
@@ -200,20 +200,9 @@ class AugMix(_Augment):
         fill: Any = None,
     ) -> None:
         super().__init__()
-        if not 1 <= severity <= self._bins:
-            raise ValueError(
-                f"The severity must be between [1, {self._bins}]. Got {severity} instead."
-            )
-        self.severity = severity
-        self.mixture_width = mixture_width
-        self.chain_depth = chain_depth
-        self.alpha = alpha
-        self.all_ops = all_ops
+        self._settle(severity, mixture_width, chain_depth, alpha, all_ops)
         self.interpolation = interpolation
         self.fill = fill
-
-    def _sample_dirichlet(self, params: Tensor) -> Tensor:
-        return _C.ops._sample_dirichlet(params)
 
     def forward(self, orig_img: Any) -> Any:
         fill = fill_for(orig_img, self.fill)
@@ -221,19 +210,10 @@ class AugMix(_Augment):
         img = orig_img if isinstance(orig_img, Tensor) else F.pil_to_tensor(orig_img)
         space = mix_space(self._bins, width, height, self.all_ops)
         batch = img.view([1] * max(4 - img.ndim, 0) + list(img.shape))
-        each = [batch.size(0)] + [1] * (batch.ndim - 1)
 
-        def weights(n: int) -> Tensor:
-            alphas = rushlight.tensor([self.alpha] * n, device=batch.device)
-            return self._sample_dirichlet(alphas.expand(each[0], -1))
+        def step(made: Tensor) -> Tensor:
+            return self._draw(made, space, lambda bins: integer(0, self.severity), fill)
 
-        shares = weights(2)
-        chains = weights(self.mixture_width) * shares[:, 1].view(each[0], -1)
-        mix = shares[:, 0].view(each) * batch
-        for i in range(self.mixture_width):
-            made = batch
-            for _ in range(self.chain_depth if self.chain_depth > 0 else integer(1, 4)):
-                made = self._draw(made, space, lambda bins: integer(0, self.severity), fill)
-            mix.add_(chains[:, i].view(each) * made)
+        mix = self._mixed(batch, step)
         mix = mix.view(img.shape).to(img.dtype)
         return mix if isinstance(orig_img, Tensor) else F.to_pil_image(mix)

@@ -8,7 +8,7 @@ from typing import Any
 from PIL.Image import Image as Picture
 
 import rushlight
-from rushlight import _C, Tensor
+from rushlight import Tensor
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
 from rushlight.vision import transforms as v1
 from rushlight.vision import tv_tensors
@@ -20,6 +20,7 @@ from .._policies import (
     OPS,
     POLICIES,
     AutoAugmentPolicy,
+    Mixing,
     auto_space,
     mix_space,
     parsed,
@@ -183,7 +184,7 @@ class TrivialAugmentWide(_Augment):
         return self._draw(image, space, lambda bins: integer(0, bins))
 
 
-class AugMix(_Augment):
+class AugMix(Mixing, _Augment):
     """The image mixed with chains of ops on it, by weights from Dirichlet distributions.
 
     Args:
@@ -196,7 +197,6 @@ class AugMix(_Augment):
     """
 
     _v1_transform_cls = v1.AugMix
-    _bins = 10
 
     def __init__(
         self,
@@ -209,18 +209,7 @@ class AugMix(_Augment):
         fill: Any = None,
     ) -> None:
         super().__init__(interpolation=interpolation, fill=fill)
-        if not 1 <= severity <= self._bins:
-            raise ValueError(
-                f"The severity must be between [1, {self._bins}]. Got {severity} instead."
-            )
-        self.severity = severity
-        self.mixture_width = mixture_width
-        self.chain_depth = chain_depth
-        self.alpha = alpha
-        self.all_ops = all_ops
-
-    def _sample_dirichlet(self, params: Tensor) -> Tensor:
-        return _C.ops._sample_dirichlet(params)
+        self._settle(severity, mixture_width, chain_depth, alpha, all_ops)
 
     def augmented(self, image: Any) -> Any:
         height, width = F.get_size(image)
@@ -228,20 +217,9 @@ class AugMix(_Augment):
         space = mix_space(self._bins, width, height, self.all_ops, white=1.0)
         ones = [1] * max((5 if isinstance(image, Video) else 4) - tensor.ndim, 0)
         batch = tensor.as_subclass(Tensor).reshape([*ones, *tensor.shape])
-        each = [batch.shape[0]] + [1] * (batch.ndim - 1)
-
-        def weights(n: int) -> Tensor:
-            alphas = rushlight.tensor([self.alpha] * n, device=batch.device)
-            return self._sample_dirichlet(alphas.expand(each[0], -1))
-
-        shares = weights(2)
-        chains = weights(self.mixture_width) * shares[:, 1].reshape(each[0], -1)
-        mix = shares[:, 0].reshape(each) * batch
-        for i in range(self.mixture_width):
-            made = batch
-            for _ in range(self.chain_depth if self.chain_depth > 0 else integer(1, 4)):
-                made = self._draw(made, space, lambda bins: integer(0, self.severity))
-            mix.add_(chains[:, i].reshape(each) * made)
+        mix = self._mixed(
+            batch, lambda made: self._draw(made, space, lambda bins: integer(0, self.severity))
+        )
         mix = mix.reshape(tensor.shape).to(tensor.dtype)
         if isinstance(image, TVTensor):
             return tv_tensors.wrap(mix, like=image)
