@@ -17,7 +17,7 @@ from .._utils import normal
 from . import _utils
 from .anchor_utils import AnchorGenerator
 from .backbone_utils import resnet50_pyramid
-from .one_stage import OneStageDetector, init_convs
+from .one_stage import OneStageDetector, init_convs, learned
 from .rpn import by_place
 from .transform import COLOURS, GeneralizedRCNNTransform
 
@@ -103,11 +103,9 @@ class FCOSHead(nn.Module):
         logits = head_outputs["cls_logits"]
         wanted = torch.zeros_like(logits)
         true, own, image, place = [], [], [], []
-        for i, (target, number) in enumerate(zip(targets, matched_idxs, strict=True)):
-            positive = (number >= 0).nonzero().squeeze(1)
-            chosen = number[positive]
-            wanted[i, positive, target["labels"][chosen]] = 1.0
-            true.append(target["boxes"][chosen])
+        for i, (positive, boxes, labels) in enumerate(learned(targets, matched_idxs)):
+            wanted[i, positive, labels] = 1.0
+            true.append(boxes)
             own.append(anchors[i][positive])
             image.append(torch.full_like(positive, i))
             place.append(positive)

@@ -20,6 +20,20 @@ def best_of(scores: Tensor, threshold: float, most: int) -> tuple[Tensor, Tensor
     return above[best.indices], best.values
 
 
+def learned(
+    targets: list[dict[str, Tensor]], matched: list[Tensor]
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Of each image the places of anchors that have a box, those boxes, and their classes.
+
+    Args:
+        matched: of each anchor, the number of its box, negative where it has none.
+    """
+    for target, number in zip(targets, matched, strict=True):
+        positive = (number >= 0).nonzero().squeeze(1)
+        chosen = number[positive]
+        yield positive, target["boxes"][chosen], target["labels"][chosen]
+
+
 def init_convs(layers: nn.Module, draw: Callable[[Tensor], object]) -> None:
     """Draws the weights of convolutions, whose biases become 0."""
     for layer in layers.modules():

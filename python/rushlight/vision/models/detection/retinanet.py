@@ -17,7 +17,7 @@ from .._utils import normal
 from . import _utils
 from .anchor_utils import AnchorGenerator
 from .backbone_utils import resnet50_pyramid
-from .one_stage import OneStageDetector, init_convs
+from .one_stage import OneStageDetector, init_convs, learned
 from .rpn import by_place
 from .transform import COLOURS, GeneralizedRCNNTransform
 
@@ -71,12 +71,11 @@ class RetinaNetClassificationHead(_Tower):
     ) -> Tensor:
         """Focal loss of all anchors that are not between the thresholds, over the positive ones."""
         losses = []
-        for target, logits, number in zip(
-            targets, head_outputs["cls_logits"], matched_idxs, strict=True
+        for (positive, _, labels), logits, number in zip(
+            learned(targets, matched_idxs), head_outputs["cls_logits"], matched_idxs, strict=True
         ):
-            positive = (number >= 0).nonzero().squeeze(1)
             wanted = torch.zeros_like(logits)
-            wanted[positive, target["labels"][number[positive]]] = 1.0
+            wanted[positive, labels] = 1.0
             used = number != _utils.Matcher.BETWEEN_THRESHOLDS
             loss = sigmoid_focal_loss(logits[used], wanted[used], reduction="sum")
             losses.append(loss / max(1, len(positive)))
@@ -113,11 +112,9 @@ class RetinaNetRegressionHead(_Tower):
     ) -> Tensor:
         """Loss of the boxes of positive anchors."""
         losses = []
-        for target, told, own, number in zip(
-            targets, head_outputs["bbox_regression"], anchors, matched_idxs, strict=True
+        for (positive, boxes, _), told, own in zip(
+            learned(targets, matched_idxs), head_outputs["bbox_regression"], anchors, strict=True
         ):
-            positive = (number >= 0).nonzero().squeeze(1)
-            boxes = target["boxes"][number[positive]]
             losses.append(self._loss(told[positive], own[positive], boxes) / max(1, len(positive)))
         return torch.stack(losses).sum() / len(targets)
 

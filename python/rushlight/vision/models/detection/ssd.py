@@ -13,7 +13,7 @@ from .. import vgg
 from .._api import builder, weights_enum
 from . import _utils
 from .anchor_utils import DefaultBoxGenerator
-from .one_stage import Found, OneStageDetector, best_of, init_convs
+from .one_stage import Found, OneStageDetector, best_of, init_convs, learned
 from .rpn import by_place
 from .transform import COLOURS, GeneralizedRCNNTransform
 
@@ -123,15 +123,13 @@ class SSD(OneStageDetector):
         Of the others those count that lose most, neg_to_pos_ratio times as many in each image.
         """
         box_losses, class_losses, count = [], [], 0
-        for i, (target, own, number) in enumerate(zip(targets, anchors, matched_idxs, strict=True)):
-            positive = (number >= 0).nonzero().squeeze(1)
-            chosen = number[positive]
+        for i, (positive, boxes, classes) in enumerate(learned(targets, matched_idxs)):
             count += len(positive)
-            wanted = self.box_coder.encode_single(target["boxes"][chosen], own[positive])
+            wanted = self.box_coder.encode_single(boxes, anchors[i][positive])
             told = head_outputs["bbox_regression"][i, positive]
             box_losses.append(F.smooth_l1_loss(told, wanted, reduction="sum"))
-            labels = torch.zeros_like(number)
-            labels[positive] = target["labels"][chosen]
+            labels = torch.zeros_like(matched_idxs[i])
+            labels[positive] = classes
             loss = F.cross_entropy(head_outputs["cls_logits"][i], labels, reduction="none")
             things, nothing = loss[labels > 0], loss[labels == 0]
             most = min(math.ceil(self.neg_to_pos_ratio * len(things)), len(nothing))
