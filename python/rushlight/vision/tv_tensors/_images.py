@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import Tensor
 from rushlight.vision.transforms import _conversions
 
 from ._base import TVTensor
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 def _png(image: Tensor) -> bytes:
@@ -28,6 +31,28 @@ _SHOWN = {rushlight.bool, rushlight.uint8, rushlight.float16, rushlight.float32,
 
 
 class _Pixels(TVTensor):
+    _least = 0  # dimensions
+    _takes_pictures = True
+
+    def __new__(
+        cls,
+        data: Any,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        if cls._takes_pictures and _conversions.is_picture(data):
+            data = _conversions.pil_to_tensor(data)
+        tensor = cls._to_tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+        if tensor.ndim < cls._least:
+            raise ValueError(f"Tensor must be {cls._least}D or higher, got {tensor.ndim}D tensor.")
+        return cls._of(tensor)
+
+    @classmethod
+    def _of(cls, tensor: Tensor) -> Self:
+        return cls._made(tensor, {})
+
     def _plain_tensor(self) -> Tensor:
         return self.as_subclass(Tensor)
 
@@ -68,51 +93,19 @@ class Image(_Pixels):
         dtype, device, requires_grad: those of the tensor; the data's if None.
     """
 
-    def __new__(
-        cls,
-        data: Any,
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: bool | None = None,
-    ) -> Image:
-        if _conversions.is_picture(data):
-            data = _conversions.pil_to_tensor(data)
-        tensor = cls._to_tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
-        if tensor.ndim < 2:
-            raise ValueError(f"Tensor must be 2D or higher, got {tensor.ndim}D tensor.")
+    _least = 2
+
+    @classmethod
+    def _of(cls, tensor: Tensor) -> Self:
         return cls._made(tensor if tensor.ndim > 2 else tensor.unsqueeze(0), {})
 
 
 class Video(_Pixels):
     """A video or several, of shape (..., T, C, H, W); arguments are those of Image."""
 
-    def __new__(
-        cls,
-        data: Any,
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: bool | None = None,
-    ) -> Video:
-        tensor = cls._to_tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
-        if tensor.ndim < 4:
-            raise ValueError(f"Tensor must be 4D or higher, got {tensor.ndim}D tensor.")
-        return cls._made(tensor, {})
+    _least = 4
+    _takes_pictures = False
 
 
 class Mask(_Pixels):
     """Masks of objects or of classes, of shape (..., H, W); arguments are those of Image."""
-
-    def __new__(
-        cls,
-        data: Any,
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: bool | None = None,
-    ) -> Mask:
-        if _conversions.is_picture(data):
-            data = _conversions.pil_to_tensor(data)
-        tensor = cls._to_tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
-        return cls._made(tensor, {})
