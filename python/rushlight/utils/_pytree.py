@@ -6,11 +6,30 @@ structure from. Other containers take part once `register_pytree_node` knows the
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from rushlight.utils._pytree_nodes import (  # noqa: F401
+    SUPPORTED_NODES,
+    Context,
+    GetAttrKey,
+    MappingKey,
+    NodeDef,
+    SequenceKey,
+    _dict_flatten_with_keys,
+    _get_node_type,
+    _is_leaf,
+    _list_flatten_with_keys,
+    _NamedTuple,
+    _register_pytree_node,
+    _Results,
+    is_namedtuple_class,
+    namedtuple,
+    register_dataclass,
+    register_pytree_node,
+)
 
 __all__ = [
     "PyTree",
@@ -38,264 +57,6 @@ __all__ = [
 ]
 
 PyTree = Any
-Context = Any
-
-
-class NodeDef(NamedTuple):
-    """How a container is taken apart and put together."""
-
-    type: type
-    flatten_fn: Callable[[Any], tuple[list[Any], Context]]
-    unflatten_fn: Callable[[Any, Context], Any]
-    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Context]] | None = None
-
-
-SUPPORTED_NODES: dict[Any, NodeDef] = {}
-
-
-@dataclasses.dataclass(frozen=True)
-class SequenceKey:
-    """A place in a sequence, in a path."""
-
-    idx: int
-
-    def __str__(self):
-        return f"[{self.idx!r}]"
-
-    def get(self, sequence):
-        return sequence[self.idx]
-
-
-@dataclasses.dataclass(frozen=True)
-class MappingKey:
-    """A key of a mapping, in a path."""
-
-    key: Any
-
-    def __str__(self):
-        return f"[{self.key!r}]"
-
-    def get(self, mapping):
-        return mapping[self.key]
-
-
-@dataclasses.dataclass(frozen=True)
-class GetAttrKey:
-    """An attribute, in a path."""
-
-    name: str
-
-    def __str__(self):
-        return f".{self.name}"
-
-    def get(self, obj: object):
-        return getattr(obj, self.name)
-
-
-def register_pytree_node(
-    cls,
-    flatten_fn,
-    unflatten_fn,
-    *,
-    serialized_type_name=None,
-    to_dumpable_context=None,
-    from_dumpable_context=None,
-    flatten_with_keys_fn=None,
-):
-    """Let instances of `cls` be containers.
-
-    Args:
-        flatten_fn: instance -> (children, context).
-        unflatten_fn: (children, context) -> instance.
-        flatten_with_keys_fn: instance -> (pairs of key and child, context), for paths.
-
-    Raises:
-        ValueError: it is registered already.
-    """
-    if cls in SUPPORTED_NODES:
-        raise ValueError(f"{cls} is already registered as pytree node.")
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
-
-
-def _register_pytree_node(cls, flatten_fn, unflatten_fn, *unused, **options):
-    """`register_pytree_node` by its old name, which may be called again."""
-    SUPPORTED_NODES.pop(cls, None)
-    register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
-
-
-def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
-    """Let instances of a dataclass be containers of their fields.
-
-    Fields that are None count as part of the structure.
-    """
-    names = field_names
-    if names is None:
-        names = [f.name for f in dataclasses.fields(cls) if f.init]
-        names = [n for n in names if n not in (drop_field_names or ())]
-
-    def flatten(obj):
-        present = [n for n in names if getattr(obj, n) is not None]
-        absent = [n for n in names if getattr(obj, n) is None]
-        return [getattr(obj, n) for n in present], [present, absent]
-
-    def unflatten(values, context):
-        present, absent = context
-        return cls(**dict(zip(present, values, strict=True)), **dict.fromkeys(absent))
-
-    def with_keys(obj):
-        values, context = flatten(obj)
-        return [(GetAttrKey(n), v) for n, v in zip(context[0], values, strict=True)], context
-
-    register_pytree_node(cls, flatten, unflatten, flatten_with_keys_fn=with_keys)
-
-
-def _list_flatten(value):
-    return list(value), None
-
-
-def _list_unflatten(values, context):
-    return list(values)
-
-
-def _tuple_unflatten(values, context):
-    return tuple(values)
-
-
-def _list_flatten_with_keys(value):
-    return [(SequenceKey(i), v) for i, v in enumerate(value)], None
-
-
-def _dict_flatten(value):
-    return list(value.values()), list(value.keys())
-
-
-def _dict_unflatten(values, context):
-    return dict(zip(context, values, strict=True))
-
-
-def _dict_flatten_with_keys(value):
-    return [(MappingKey(k), v) for k, v in value.items()], list(value.keys())
-
-
-def _ordered_dict_unflatten(values, context):
-    return OrderedDict(zip(context, values, strict=True))
-
-
-def _defaultdict_flatten(value):
-    return list(value.values()), [value.default_factory, list(value.keys())]
-
-
-def _defaultdict_unflatten(values, context):
-    return defaultdict(context[0], zip(context[1], values, strict=True))
-
-
-def _defaultdict_with_keys(value):
-    return _dict_flatten_with_keys(value)[0], [value.default_factory, list(value.keys())]
-
-
-def _namedtuple_flatten(value):
-    return list(value), type(value)
-
-
-def _namedtuple_unflatten(values, context):
-    return context(*values)
-
-
-def _namedtuple_with_keys(value):
-    names = value._fields
-    return [(GetAttrKey(n), v) for n, v in zip(names, value, strict=True)], type(value)
-
-
-def _deque_flatten(value):
-    return list(value), value.maxlen
-
-
-def _deque_unflatten(values, context):
-    return deque(values, maxlen=context)
-
-
-class _NamedTuple:
-    """Stands for every named tuple in SUPPORTED_NODES."""
-
-
-namedtuple = _NamedTuple
-
-
-class _Results:
-    """Stands for the named results of ops in SUPPORTED_NODES."""
-
-
-_RESULTS = ".return_types"
-
-
-def _results_flatten(value):
-    return list(value), type(value)
-
-
-def _results_unflatten(values, context):
-    return context(values)
-
-
-register_pytree_node(
-    list, _list_flatten, _list_unflatten, flatten_with_keys_fn=_list_flatten_with_keys
-)
-register_pytree_node(
-    tuple, _list_flatten, _tuple_unflatten, flatten_with_keys_fn=_list_flatten_with_keys
-)
-register_pytree_node(
-    dict, _dict_flatten, _dict_unflatten, flatten_with_keys_fn=_dict_flatten_with_keys
-)
-register_pytree_node(
-    OrderedDict,
-    _dict_flatten,
-    _ordered_dict_unflatten,
-    flatten_with_keys_fn=_dict_flatten_with_keys,
-)
-register_pytree_node(
-    defaultdict,
-    _defaultdict_flatten,
-    _defaultdict_unflatten,
-    flatten_with_keys_fn=_defaultdict_with_keys,
-)
-register_pytree_node(
-    _NamedTuple,
-    _namedtuple_flatten,
-    _namedtuple_unflatten,
-    flatten_with_keys_fn=_namedtuple_with_keys,
-)
-register_pytree_node(
-    deque, _deque_flatten, _deque_unflatten, flatten_with_keys_fn=_list_flatten_with_keys
-)
-register_pytree_node(
-    _Results,
-    _results_flatten,
-    _results_unflatten,
-    flatten_with_keys_fn=_list_flatten_with_keys,
-)
-
-
-def is_namedtuple_class(cls):
-    """Whether a class was made by `namedtuple`."""
-    fields = getattr(cls, "_fields", None)
-    return (
-        isinstance(cls, type)
-        and issubclass(cls, tuple)
-        and isinstance(fields, tuple)
-        and all(isinstance(f, str) for f in fields)
-    )
-
-
-def _get_node_type(tree):
-    cls = type(tree)
-    if cls not in SUPPORTED_NODES and is_namedtuple_class(cls):
-        return _NamedTuple
-    if issubclass(cls, tuple) and cls.__module__.endswith(_RESULTS):
-        return _Results
-    return cls
-
-
-def _is_leaf(tree, is_leaf=None):
-    return (is_leaf is not None and is_leaf(tree)) or _get_node_type(tree) not in SUPPORTED_NODES
 
 
 class TreeSpec:
