@@ -81,6 +81,7 @@ class RL_API SavedTensor {
   uint32_t output_nr_ = 0;
   uint32_t version_ = 0;
   bool is_output_ = false;
+  bool had_grad_fn_ = false;
 };
 
 // Size, dtype and device of a node's output, to check and reduce the gradients that arrive for it.
@@ -271,6 +272,20 @@ RL_API void detach_in_place(const Tensor& t);
 // A transform of a function differentiates by tensors on the memory of its arguments, which are
 // results of nodes of their own; the arguments get gradients through these where they want them.
 RL_API Tensor begin_transform(const Tensor& argument);
+// While the function runs that a transform differentiates: tensors that it captures, of storages
+// older than this object, are not written in place (check_inplace), but its arguments may be.
+class RL_API TransformScope {
+ public:
+  TransformScope();
+  ~TransformScope();
+  TransformScope(const TransformScope&) = delete;
+  TransformScope& operator=(const TransformScope&) = delete;
+  void take_over(const Tensor& argument) const;
+
+ private:
+  const bool transforming_before_;
+  const uint32_t before_;
+};
 // Whether tensors depend on a leaf, or on such a node that is not among `own`.
 RL_API bool depends_on_others(const std::vector<Tensor>& tensors,
                               const std::vector<Ref<Node>>& own);

@@ -1,7 +1,9 @@
 // Storage: one block of memory, its size and its owner. Tensors are windows on it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include <rushlight/device.h>
 #include <rushlight/ref.h>
@@ -21,6 +23,10 @@ class RL_API StorageImpl : public RefCounted {
   void resize(size_t nbytes);
   // From now on resizing raises: somebody outside (a numpy array) holds the address.
   void fix_size() { resizable_ = false; }
+  // The number of the transform (autograd.h) that was the latest when this was made, or that took
+  // it over as an argument: what a function works on that is older is captured from outside.
+  uint32_t birth() const { return birth_.load(std::memory_order_relaxed); }
+  void set_birth(uint32_t transform) { birth_.store(transform, std::memory_order_relaxed); }
 
   // Uninitialised memory of the device's allocator. Meta storage has a size and no memory.
   static Ref<StorageImpl> allocate(size_t nbytes, Device device);
@@ -29,7 +35,7 @@ class RL_API StorageImpl : public RefCounted {
                                  void* context);
 
  private:
-  StorageImpl() = default;
+  StorageImpl();
   ~StorageImpl();
   void* data_ = nullptr;
   size_t nbytes_ = 0;
@@ -37,7 +43,11 @@ class RL_API StorageImpl : public RefCounted {
   void* context_ = nullptr;
   Device device_;
   bool resizable_ = true;
+  std::atomic<uint32_t> birth_;
 };
 using Storage = Ref<StorageImpl>;
+
+// The number of a transform that begins: storages made from now on are born within it.
+RL_API uint32_t next_transform();
 
 }  // namespace rushlight

@@ -18,7 +18,9 @@ struct ThreadState {
   bool inference_mode = false;
   bool anomaly_mode = false;
   bool anomaly_check_nan = true;
+  bool transforming = false;   // a function runs that a transform differentiates
   uint8_t autocast = 0;        // a bit for each DeviceType that it is on for (autocast.h)
+  uint32_t transform = 0;      // the number of that transform
   Mode* upper = nullptr;       // topmost mode above autocast and autograd; null as a rule
   Mode* lower = nullptr;       // topmost mode below them (profiler)
   bool see_special = true;     // whether special tensors bring their handlers

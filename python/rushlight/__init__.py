@@ -181,13 +181,15 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "__config__ __future__ _dynamo _inductor _tensor_str _utils accelerator amp ao autograd "
+        "__config__ __future__ _custom_op _custom_ops _dynamo _inductor _library _subclasses "
+        "_tensor_str _utils accelerator amp ao autograd "
         "backends compiler cpu cuda distributed distributions export fft func futures fx hub jit "
         "library linalg masked monitor mps mtia multiprocessing nn onnx optim overrides profiler "
         "quantization quasirandom random safetensors serialization signal sparse special storage "
         "testing types utils version xpu",
         {
             "_archive": "PyTorchFileReader PyTorchFileWriter",
+            "_library.tags": "Tag",
             "_checks": (
                 "_check _check_index _check_is_size _check_not_implemented _check_tensor_all "
                 "_check_type _check_value _check_with"

@@ -470,14 +470,9 @@ ROWS = (
     ),
     Row("hub.*", "skip_validation", NO_EFFECT, "nothing is asked of a server before"),
     Row("hub.load_state_dict_from_url", "weights_only", FIXED, "files are read as data"),
-    Row("library.*", "tags alias_analysis with_keyset _stacklevel", NO_EFFECT, "nobody reads them"),
-    Row("library.*", "lib allow_override", NO_EFFECT, "registrations last; the latest counts"),
-    Row(
-        "library.CustomOpDef.register_torch_dispatch",
-        "torch_dispatch_class",
-        NO_EFFECT,
-        "asked by class alone",
-    ),
+    Row("library.*", "alias_analysis with_keyset _stacklevel", NO_EFFECT, "nobody reads them"),
+    Row("library.*", "allow_override", NO_EFFECT, "the latest registration counts"),
+    Row("library.opcheck", "atol rtol", NO_EFFECT, "values are not compared"),
     Row("multiprocessing.spawn.start_processes", "numa_options", NO_EFFECT, "the system decides"),
     Row(
         "utils._pytree.register_*",

@@ -41,6 +41,6 @@ def _get_privateuse1_backend_name() -> str:
 
 def _are_functorch_transforms_active() -> bool:
     """Whether a function runs that `vmap` maps, or that a transform differentiates."""
-    from rushlight import _transforms, _vmap
+    from rushlight import _C, _vmap
 
-    return bool(_vmap._levels) or _transforms.is_running()
+    return bool(_vmap._levels) or _C._is_transforming()

@@ -6,6 +6,7 @@ What an op takes is data of the registry in C++ (`_C._op_schema`); nothing here 
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -80,9 +81,12 @@ class OpOverload:
     """One signature of an op; calling it runs the op through modes, autograd and all."""
 
     def __init__(self, packet, index, overload):
-        self._index, self._packet = index, packet
-        self._schema = _schema(index, packet._space, packet.__name__, overload)
-        self._overloadname = overload or "default"
+        self._index = index
+        self._describe(packet, _schema(index, packet._space, packet.__name__, overload))
+
+    def _describe(self, packet, schema):
+        self._packet, self._schema = packet, schema
+        self._overloadname = schema.overload_name or "default"
         self._opname = packet.__name__
         self.namespace = packet._space
         self.__name__ = f"{packet.__name__}.{self._overloadname}"
@@ -111,6 +115,10 @@ class OpOverload:
         return f"{self.namespace}::{self._opname}{suffix}"
 
     def __call__(self, /, *args, **kwargs):
+        return _C._call_op(self._index, tuple(self._values(args, kwargs)))
+
+    def _values(self, args, kwargs):
+        """The values of all arguments, in the order of the schema."""
         if len(args) > self._num_positional:
             raise TypeError(
                 f"{self.__name__}() takes {self._num_positional} positional arguments but "
@@ -129,7 +137,7 @@ class OpOverload:
             raise TypeError(
                 f"{self.__name__}() missing {len(missing)} required arguments: {', '.join(missing)}"
             )
-        return _C._call_op(self._index, tuple(values))
+        return values
 
     def __str__(self):
         return f"{self.namespace}.{self.__name__}"
@@ -237,8 +245,16 @@ class _Namespace(types.ModuleType):
 class _Custom(types.ModuleType):
     """The custom ops of a namespace (`rushlight.library`)."""
 
+    # What knows them, still after `del ops.NAMESPACE`.
+    packets_of: Callable[[str], dict] = staticmethod(lambda space: {})
+
     def __getattr__(self, name):
-        raise AttributeError(f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}'")
+        found = self.packets_of(self.__name__).get(name)
+        if found is None:
+            raise AttributeError(
+                f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}'"
+            )
+        return found
 
 
 class _Ops(types.ModuleType):
@@ -251,6 +267,10 @@ class _Ops(types.ModuleType):
 
     def _add(self, namespace, name, op):
         setattr(getattr(self, namespace), name, op)
+
+    def _remove(self, namespace, name):
+        if name in vars(getattr(self, namespace)):
+            delattr(getattr(self, namespace), name)
 
     def __getattr__(self, namespace):
         if namespace.startswith("__"):

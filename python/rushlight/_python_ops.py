@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import rushlight
 from rushlight import _C
+from rushlight._library import registry
+from rushlight._library import schema as schemas
 from rushlight._ops import ops
-from rushlight.library import CustomOpDef
 
 __all__ = ["ops"]
 
 
 def _op(schema: str):
     """Decorates what an op of that schema does, made of other ops."""
-    name, _, rest = schema.partition("(")
 
     def define(function):
-        CustomOpDef("aten", name, f"({rest}")._composite = function
+        registry.define(schemas.parse(schema, "aten")).composite = function
         return function
 
     return define

@@ -8,7 +8,6 @@ differentiated depends on something from outside that wants a gradient, too.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -23,22 +22,9 @@ def is_tensor(value):
     return isinstance(value, _C.TensorBase)
 
 
-_running = threading.local()
-
-
 def call(func, *args, **kwargs):
-    """Calls what a transform differentiates."""
-    before = getattr(_running, "depth", 0)
-    _running.depth = before + 1
-    try:
-        return func(*args, **kwargs)
-    finally:
-        _running.depth = before
-
-
-def is_running():
-    """Whether a function runs that a transform differentiates."""
-    return getattr(_running, "depth", 0) > 0
+    """Calls what a transform differentiates, which may write into its arguments alone."""
+    return _C._call_transformed(func, args, kwargs, _pytree.tree_leaves((args, kwargs)))
 
 
 class Inputs:

@@ -270,8 +270,8 @@ def _info_of(level):
     raise RuntimeError("vmap: your tensor may have escaped from inside a function being vmapped")
 
 
-def by_rule(rule, args, what):
-    """Calls `rule(info, in_dims, *args)` on arguments with their batch; results get theirs back."""
+def by_rule(rule, args, what, kwargs=None):
+    """Calls `rule(info, in_dims, *args, **kwargs)` with batches; results get theirs back."""
     level = level_among(args)
     info = _info_of(level)
     leaves, spec = _pytree.tree_flatten(args)
@@ -281,7 +281,7 @@ def by_rule(rule, args, what):
         for v, h in zip(leaves, has, strict=True)
     )
     dims = spec.unflatten(0 if h else None for h in has)
-    result = rule(info, dims, *opened)
+    result = rule(info, dims, *opened, **(kwargs or {}))
     if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(
             f"Expected the vmap staticmethod of {what} to have two returns, an output and out_dims "

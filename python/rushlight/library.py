@@ -1,21 +1,23 @@
 """Ops of one's own under a name: `custom_op`, then `ops.NAMESPACE.NAME`.
 
-A custom op is a Python function that autograd and meta tensors take as a whole. It may have a
-function for each device type, one for the meta device, and a backward.
+A custom op is a Python function that autograd, meta and fake tensors take as a whole. It may have a
+function for each device type, one for fake tensors, a backward, a rule of vmap and of autocast.
 """
 
 from __future__ import annotations
 
-import inspect
-import threading
-import typing
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import rushlight
 from rushlight import _C
-from rushlight._ops import ops
-from rushlight.utils import _pytree
+from rushlight._library import gradients, registry, simple_registry
+from rushlight._library import schema as schemas
+from rushlight._library.custom_ops import CustomOpDef, custom_op, devices_of
+from rushlight._library.infer_schema import infer_schema
+from rushlight._library.opcheck import opcheck
+from rushlight._library.tags import listed
 
 __all__ = [
     "CustomOpDef",
@@ -27,287 +29,29 @@ __all__ = [
     "impl",
     "impl_abstract",
     "infer_schema",
+    "opcheck",
+    "register_autocast",
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_torch_dispatch",
+    "register_vmap",
 ]
 
-_definitions: dict[str, CustomOpDef] = {}
-
-_SCHEMA_TYPES = {
-    rushlight.Tensor: "Tensor",
-    int: "SymInt",
-    float: "float",
-    bool: "bool",
-    str: "str",
-    rushlight.dtype: "ScalarType",
-    rushlight.device: "Device",
-}
+_C._AutoDispatchBelowAutograd = registry.Below
 
 
-def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
-    """The schema that a function's annotations say: "(Tensor x, float y) -> Tensor".
-
-    Raises:
-        ValueError: an argument or the result has no annotation, or one that schemas lack.
-    """
-    hints = typing.get_type_hints(prototype_function)
-    parts: list[str] = []
-    for i, p in enumerate(inspect.signature(prototype_function).parameters.values()):
-        if p.name not in hints:
-            raise ValueError(
-                f"infer_schema(func): Parameter {p.name} must have a type annotation. Got func "
-                f"with signature {inspect.signature(prototype_function)}"
-            )
-        kind = _schema_type(hints[p.name])
-        if kind.startswith("Tensor") and (mutates_args == "unknown" or p.name in mutates_args):
-            kind = kind.replace("Tensor", f"Tensor(a{i}!)", 1)
-        default = "" if p.default is p.empty else f"={p.default}"
-        star = "*, " if p.kind is p.KEYWORD_ONLY and "*, " not in "".join(parts) else ""
-        parts.append(f"{star}{kind} {p.name}{default}")
-    result = hints.get("return", None)
-    if "return" not in hints:
-        raise ValueError("infer_schema(func): the result must have a type annotation")
-    results = "()" if result in (None, type(None)) else _schema_type(result)
-    return f"{op_name or ''}({', '.join(parts)}) -> {results}"
-
-
-def _schema_type(hint):
-    if hint in _SCHEMA_TYPES:
-        return _SCHEMA_TYPES[hint]
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if type(None) in arguments and len(arguments) == 2:
-        return _schema_type(next(a for a in arguments if a is not type(None))) + "?"
-    if origin is tuple and arguments and Ellipsis not in arguments:
-        return f"({', '.join(map(_schema_type, arguments))})"
-    if origin is not None and arguments and origin is not typing.Union:
-        return _schema_type(arguments[0]) + "[]"
-    if set(arguments) == {int, float, bool} or hint is complex:
-        return "Scalar"
-    raise ValueError(f"infer_schema(func): the type {hint} is none of those that schemas have")
-
-
-class CustomOpDef:
-    """A custom op: call it, or register what it does elsewhere."""
-
-    def __init__(self, namespace, name: str, schema, fn=None) -> None:
-        self._namespace, self._name, self._schema = namespace, name, schema
-        self._qualname = f"{namespace}::{name}"
-        # What it does, by device type; None for all others.
-        self._kernels: dict[typing.Any, typing.Any] = {} if fn is None else {None: fn}
-        self._fake = None
-        self._composite: Any = None  # made of other ops, which record themselves
-        self._autograd = None  # called first, with recording
-        self._vmap = None
-        self.__name__ = name
-        _definitions[self._qualname] = self
-        ops._add(namespace, name, self)
-
-    def __repr__(self) -> str:
-        return f"<CustomOpDef({self._qualname})>"
-
-    @property
-    def default(self):
-        """Itself: it has one overload."""
-        return self
-
-    def overloads(self):
-        """The names of the overloads."""
-        return ["default"]
-
-    def register_fake(self, fn: Callable[..., Any]):
-        """Decorates the function for meta tensors: it makes results of the right sizes."""
-        self._fake = fn
-        return fn
-
-    def register_kernel(self, device_types, func=None):
-        """Decorates the function for one or several device types; None for all."""
-
-        def register(function):
-            for device in (
-                (device_types,) if isinstance(device_types, (str, type(None))) else device_types
-            ):
-                self._kernels[device] = function
-            return function
-
-        return register if func is None else register(func)
-
-    def register_autograd(self, backward, /, *, setup_context=None):
-        """Give the backward: `backward(ctx, *grads)`, one gradient for each argument.
-
-        `setup_context(ctx, inputs, output)` keeps what it needs.
-        """
-        op = self
-
-        class _Function(rushlight.autograd.Function):
-            @staticmethod
-            def forward(ctx, *inputs):
-                output = op._run(inputs)
-                if setup_context is not None:
-                    setup_context(ctx, inputs, output)
-                return output
-
-            @staticmethod
-            def backward(ctx, *grads):
-                return backward(ctx, *grads)
-
-        _Function.__name__ = self._name
-        self._autograd = _Function.apply
-
-    def register_vmap(self, func=None):
-        """Decorates the rule of vmap: `rule(info, in_dims, *args)` returns (output, out_dims)."""
-
-        def register(function):
-            self._vmap = function
-            return function
-
-        return register if func is None else register(func)
-
-    def register_torch_dispatch(self, torch_dispatch_class, fn=None, /):
-        """Accepted: dispatch modes see what the op is made of."""
-        return fn if fn is not None else lambda function: function
-
-    def _has_kernel(self, args):
-        """Whether some function is there for the devices of these arguments alone."""
-        if None in self._kernels:
-            return True
-        devices = _devices(args)
-        return ("meta" in devices and self._fake is not None) or not devices.isdisjoint(
-            self._kernels
-        )
-
-    def _run(self, args):
-        devices = _devices(args)
-        if "meta" in devices:
-            if self._fake is None:
-                raise NotImplementedError(
-                    f"{self._qualname}: there is no fake implementation for meta tensors; use "
-                    "register_fake"
-                )
-            return self._fake(*args)
-        for device in (*devices, None):
-            if device in self._kernels:
-                return self._kernels[device](*args)
-        raise NotImplementedError(
-            f"{self._qualname}: there is no implementation for {', '.join(devices) or 'no tensor'}"
-        )
-
-    def __call__(self, *args, **kwargs):
-        function = next(iter(self._kernels.values()), self._composite or self._fake)
-        if function is not None and (kwargs or self._has_defaults(function)):
-            bound = inspect.signature(function).bind(*args, **kwargs)
-            bound.apply_defaults()
-            args = (*bound.args, *bound.kwargs.values())
-        if self._vmap is not None and _C._current_level():
-            from rushlight import _vmap
-
-            if _vmap.level_among(args):
-                return _vmap.by_rule(self._vmap, args, self._qualname)
-        if self._autograd is not None and not _AutoDispatchBelowAutograd._inside():
-            return self._autograd(*args)
-        if self._composite is not None and not self._has_kernel(args):
-            return self._composite(*args)
-        tensors = [t for t in _pytree.tree_iter(list(args)) if isinstance(t, _C.TensorBase)]
-        if any(map(_C._forward_level_of, tensors)):
-            raise NotImplementedError(
-                f"Trying to use forward AD with {self._qualname} that does not support it because "
-                "it has not been implemented yet."
-            )
-        with rushlight.no_grad():
-            result = self._run(args)
-        if not _C.is_grad_enabled() or not any(t.requires_grad for t in tensors):
-            return result
-        message = (
-            f"Trying to backward through {self._qualname}.default but no autograd formula was "
-            "registered. Please use register_autograd to add one."
-        )
-
-        def guard(t):
-            differentiable = t.is_floating_point() or t.is_complex()
-            return (
-                _C._with_backward_error(t.detach().requires_grad_(), message)
-                if differentiable
-                else t
-            )
-
-        return _pytree.tree_map_only(_C.TensorBase, guard, result)
-
-    @staticmethod
-    def _has_defaults(function):
-        return any(
-            p.default is not p.empty for p in inspect.signature(function).parameters.values()
-        )
-
-
-def _devices(args):
-    return {t.device.type for t in _pytree.tree_iter(list(args)) if isinstance(t, _C.TensorBase)}
-
-
-class _AutoDispatchBelowAutograd:
-    """Within it nothing is recorded, and ops of one's own skip their function for autograd.
-
-    Such a function calls the op itself in it, to get at what the op does on the device.
-    """
-
-    _thread = threading.local()
-
-    def __init__(self) -> None:
-        self._no_grad = rushlight.no_grad()
-
-    @classmethod
-    def _inside(cls):
-        return getattr(cls._thread, "depth", 0) > 0
-
-    def __enter__(self):
-        self._thread.depth = getattr(self._thread, "depth", 0) + 1
-        self._no_grad.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        self._no_grad.__exit__(*error)
-        self._thread.depth -= 1
-
-
-_C._AutoDispatchBelowAutograd = _AutoDispatchBelowAutograd
-
-
-def _parts(qualname):
-    namespace, separator, name = qualname.partition("::")
-    if not separator or not namespace or not name:
-        raise ValueError(
-            f"Expected qualname to be of the form 'namespace::name', but got {qualname}"
-        )
-    return namespace, name.removesuffix(".default")
-
-
-def _defined(op):
+def _found(op) -> registry.CustomOverload:
+    """The overload of one's own that a name, an overload or a `CustomOpDef` stands for."""
     if isinstance(op, CustomOpDef):
+        return op._opoverload
+    if isinstance(op, registry.CustomOverload):
         return op
-    namespace, name = _parts(op)
-    found = _definitions.get(f"{namespace}::{name}")
+    name = op if isinstance(op, str) else op.name() if hasattr(op, "name") else str(op)
+    found = registry.find(name)
     if found is None:
-        raise RuntimeError(f"the operator {op} does not exist")
+        raise RuntimeError(f"operator {name} does not exist")
     return found
-
-
-def custom_op(name: str, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
-    """Make a function an op, `ops.NAMESPACE.NAME`; without `fn` a decorator.
-
-    Args:
-        name: "namespace::name".
-        mutates_args: the names of the arguments that it writes.
-        device_types: for which devices the function is; None for all.
-        schema: by default what the annotations say.
-    """
-
-    def define_op(function):
-        said = schema or infer_schema(function, mutates_args=mutates_args)
-        namespace, short = _parts(name)
-        op = CustomOpDef(namespace, short, said)
-        op.register_kernel(device_types, function)
-        return op
-
-    return define_op if fn is None else define_op(fn)
 
 
 def define(qualname, schema, alias_analysis: str = "", *, lib=None, tags=()):
@@ -316,10 +60,18 @@ def define(qualname, schema, alias_analysis: str = "", *, lib=None, tags=()):
     With a `Library` instead of a name, a decorator of what the op does on all devices.
     """
     if isinstance(qualname, Library):
-        name = qualname.define(schema, alias_analysis)
+        name = qualname.define(schema, alias_analysis, tags=tags)
         return impl(qualname, name, "CompositeImplicitAutograd")
-    namespace, name = _parts(qualname)
-    CustomOpDef(namespace, name, schema)
+    if not isinstance(qualname, str):
+        raise ValueError(f"define(qualname, schema): expected qualname to be str, got {qualname!r}")
+    name = schemas.name_of(qualname)
+    if not schema.lstrip().startswith("("):
+        raise ValueError(
+            "define(qualname, schema, ...): expected schema to look like "
+            f'"(...) -> ...", got {schema!r}'
+        )
+    library = lib or _library_of(name.space)
+    library.define(qualname.partition("::")[2] + schema, alias_analysis, tags=tags)
     return None
 
 
@@ -335,28 +87,84 @@ def impl(qualname, types, func=None, *, lib=None):
             return function
 
         return register
-    kinds = (types,) if isinstance(types, str) else tuple(types)
-    devices = [None if t.lower() in ("default", "compositeexplicitautograd") else t for t in kinds]
-    return _defined(qualname).register_kernel([d and d.lower() for d in devices], func)
+    op = _found(qualname)
+    keys = set()
+    for kind in (types,) if isinstance(types, str) else tuple(types):
+        if kind in _KEYS or kind == "CompositeImplicitAutograd":
+            keys.add(kind)
+        else:
+            (device,) = devices_of(kind)
+            keys.add("CompositeExplicitAutograd" if device is None else device.upper())
+
+    def register_all(function):
+        library = lib or _library_of(op.namespace)
+        for key in keys:
+            library.impl(op, function, key)
+        return function
+
+    return register_all if func is None else register_all(func)
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
     """Decorates what an op does on devices."""
-    return _defined(op).register_kernel(device_types, func)
+    if isinstance(op, CustomOpDef):
+        return op.register_kernel(device_types, func)
+    if device_types is None:
+        device_types = "CompositeExplicitAutograd"
+    return impl(op if isinstance(op, str) else op.name(), device_types, func, lib=lib)
 
 
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override: bool = False):
-    """Decorates what an op makes of meta tensors."""
-    definition = _defined(op)
-    return definition.register_fake if func is None else definition.register_fake(func)
+    """Decorates what an op makes of meta and fake tensors."""
+    definition = _found(op)
+
+    def register(function):
+        (lib or _library_of(definition.namespace))._register_fake(definition, function)
+        return function
+
+    return register if func is None else register(func)
 
 
-impl_abstract = register_fake
+def impl_abstract(qualname, func=None, *, lib=None, _stacklevel=1):
+    """`register_fake`, by its old name."""
+    return register_fake(qualname, func, lib=lib)
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
-    """Give the backward of an op."""
-    _defined(op).register_autograd(backward, setup_context=setup_context)
+    """Give the backward of an op, as `CustomOpDef.register_autograd` does."""
+    found = _found(op)
+    found.autograd = gradients.function_of(found, backward, setup_context)
+    if lib is not None:
+        lib._undo.append(lambda: setattr(found, "autograd", None))
+
+
+def register_vmap(op, func=None, /, *, lib=None):
+    """Decorates the rule of vmap of an op, as `CustomOpDef.register_vmap` does."""
+    found = _found(op)
+
+    def register(function):
+        found.vmap = function
+        return function
+
+    return register if func is None else register(func)
+
+
+def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
+    """Under autocast of a device, floating-point tensors are cast to this dtype before the op."""
+    if device_type not in ("cpu", "cuda", "xpu"):
+        raise ValueError(f"Unknown device type: {device_type}")
+    _found(op).autocast[device_type] = cast_inputs
+
+
+def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
+    """Decorates what a class of modes or tensors does with an op."""
+    found = _found(op)
+
+    def register(function):
+        found.dispatch_rules[torch_dispatch_class] = function
+        return function
+
+    return register if func is None else register(func)
 
 
 def get_ctx():
@@ -369,6 +177,22 @@ def fallthrough_kernel():
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
+# Dispatch keys, but for CompositeImplicitAutograd, and where a function for them is kept.
+_KEYS = frozenset(
+    [
+        "CPU",
+        "CUDA",
+        "Meta",
+        "XPU",
+        "CompositeExplicitAutograd",
+        "CompositeExplicitAutogradNonFunctional",
+        "Autograd",
+        "AutogradCPU",
+        "AutogradCUDA",
+    ]
+)
+
+
 class Library:
     """A namespace to define ops in: `define` names them, `impl` says what they do.
 
@@ -379,15 +203,30 @@ class Library:
     def __init__(self, ns, kind, dispatch_key: str = "") -> None:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
+        if ns == "prim":
+            raise ValueError(
+                f"{ns} is a reserved namespace. Please try creating a library with another name."
+            )
         if ns == "aten":
             raise NotImplementedError("the ops of 'aten' cannot be replaced")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._undo: list[Callable[[], Any]] = []
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def define(self, schema, alias_analysis: str = "", *, tags=()):
-        """Name an op by its schema, "name(Tensor x) -> Tensor"; returns the name."""
-        name = schema.partition("(")[0].strip()
-        CustomOpDef(self.ns, name, schema.removeprefix(name))
-        return name
+        """Name an op by its schema, "name(Tensor x) -> Tensor"; returns the name.
+
+        Raises:
+            RuntimeError: it is no schema, or the op is there already.
+        """
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        parsed = schemas.parse(schema, self.ns)
+        op = registry.define(parsed, listed(tags))
+        self._undo.append(lambda: registry.forget(op))
+        return schema.partition("(")[0].strip()
 
     def impl(
         self,
@@ -411,21 +250,59 @@ class Library:
         """
         if with_keyset:
             raise NotImplementedError("there are no sets of dispatch keys to pass on")
-        name = op_name if isinstance(op_name, str) else op_name._name
-        definition = _defined(f"{self.ns}::{name.rpartition('::')[2]}")
+        if not callable(fn):
+            raise TypeError(
+                f"Input function is required to be a callable but found type {type(fn)}"
+            )
+        if isinstance(op_name, str):
+            op = _found(f"{self.ns}::{op_name.rpartition('::')[2]}")
+        else:
+            op = _found(op_name)
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         if key == "CompositeImplicitAutograd":
-            definition._composite = fn
-        elif key in ("Autograd", "AutogradCPU", "AutogradCUDA"):
-            definition._autograd = fn
-        elif key == "Meta":
-            definition.register_fake(fn)
-        elif key == "CompositeExplicitAutograd":
-            definition.register_kernel(None, fn)
-        elif key in ("CPU", "CUDA"):
-            definition.register_kernel(key.lower(), fn)
+            op.composite = fn
+            self._undo.append(lambda: setattr(op, "composite", None))
+        elif key.startswith("Autograd") and key in _KEYS:
+            op.autograd, op.autograd_key = fn, key
+            self._undo.append(lambda: setattr(op, "autograd", None))
+        elif key in _KEYS or key.lower() == rushlight._C._get_privateuse1_backend_name():
+            device = None if key.startswith("Composite") else key.lower()
+            op.kernels[device] = fn
+            self._undo.append(lambda: op.kernels.pop(device, None))
         else:
             raise RuntimeError(f"could not parse dispatch key: {key}")
 
+    def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=True):
+        op = _found(f"{self.ns}::{op_name}" if isinstance(op_name, str) else op_name)
+        if op.composite is not None:
+            raise RuntimeError(
+                f"{op.qualname} is made of other ops (CompositeImplicitAutograd), which have their "
+                "own functions for fake tensors: it needs none, and may have none"
+            )
+        simple_registry.register_fake(op, fn)
+        self._undo.append(lambda: op.kernels.pop("meta", None))
+
     def _destroy(self):
-        """Accepted: names stay."""
+        """Takes away what was defined and registered by this object."""
+        while self._undo:
+            self._undo.pop()()
+
+
+_libraries: dict[str, Library] = {}
+
+
+def _library_of(namespace) -> Library:
+    """The library for what is registered without one; its registrations last."""
+    if namespace not in _libraries:
+        _libraries[namespace] = Library(namespace, "FRAGMENT")
+    return _libraries[namespace]
+
+
+@contextlib.contextmanager
+def _scoped_library(*args, **kwargs):
+    """A `Library` that is destroyed at the end of the block."""
+    lib = Library(*args, **kwargs)
+    try:
+        yield lib
+    finally:
+        lib._destroy()

@@ -106,6 +106,18 @@ struct Aside {
   GradMode recording{true};
 };
 
+// A tangent may be older than the transform within which its tensor is written.
+class Uncaptured {
+ public:
+  Uncaptured() : before_(std::exchange(tls.transforming, false)) {}
+  ~Uncaptured() { tls.transforming = before_; }
+  Uncaptured(const Uncaptured&) = delete;
+  Uncaptured& operator=(const Uncaptured&) = delete;
+
+ private:
+  const bool before_;
+};
+
 // A window of the source's tangent, where the view is in the source.
 Tensor window_of(const Tensor& tangent, const Tensor& source, const Tensor& view) {
   const int64_t bytes = view.storage_offset() * view.element_size() -
@@ -283,6 +295,7 @@ void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
     set_own(t, level, fitted(value, t));
     return;
   }
+  const Uncaptured uncaptured;
   held.copy_(held.is_complex() || !value.is_complex() ? value : rushlight::real(value));
 }
 

@@ -41,11 +41,28 @@ void check_view_kind(const Tensor& view, bool itself) {
   }
 }
 
+namespace {
+void check_not_captured(const char* op, const Tensor& self) {
+  // Numbers wrap around, so their difference tells which is earlier.
+  const bool captured =
+      self.has_storage() && static_cast<int32_t>(self.storage()->birth() - tls.transform) < 0;
+  RL_CHECK(!captured,
+           "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
+           "in-place operation (aten::",
+           op,
+           ") that would mutate a captured Tensor. This is not supported: rewrite the function so "
+           "that it takes the tensors it mutates as arguments.");
+}
+}  // namespace
+
 void check_inplace(const char* op, const Tensor& self, bool needs_grad) {
   TensorImpl* impl = self.impl();
   RL_CHECK(!impl->is_inference() || tls.inference_mode, op,
            ": Inplace update to inference tensor outside InferenceMode is not allowed. Make a "
            "clone to get a normal tensor before doing inplace update.");
+  if (RL_UNLIKELY(tls.transforming)) {
+    check_not_captured(op, self);
+  }
   if (RL_UNLIKELY(tls.anomaly_mode)) {
     note_write(self);
   }

@@ -43,6 +43,7 @@ SavedTensor::SavedTensor(const Tensor& t, const Node* output_of) {
            "compute with that, or use torch.no_grad() instead of torch.inference_mode().");
   version_ = impl->version();
   const AutogradMeta* meta = impl->autograd();
+  had_grad_fn_ = meta != nullptr && meta->grad_fn;
   is_output_ = output_of != nullptr && is_differentiable(t.dtype());
   if (is_output_) {
     output_nr_ = meta != nullptr && meta->grad_fn.get() == output_of ? meta->output_nr : 0;
@@ -101,6 +102,13 @@ Tensor SavedTensor::take(const Node& owner, bool detached_ok) {
   }
   if (RL_UNLIKELY(data_.impl()->version() != version_)) {
     check_version(owner);
+  }
+  if (!is_output_ && had_grad_fn_) {
+    const AutogradMeta* meta = data_.impl()->autograd();
+    RL_CHECK(meta != nullptr && meta->grad_fn,
+             "Trying to use a saved tensor that has been detached "
+             "in-place, i.e. with .detach_(). This is not supported: use .detach(), which makes "
+             "another tensor.");
   }
   if (!is_output_ || detached_ok) {
     return std::move(data_);

@@ -1,6 +1,7 @@
 // What transforms of functions (grad, vjp, jacobians) differentiate by.
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include <rushlight/forward.h>
 
@@ -27,6 +28,21 @@ Tensor begin_transform(const Tensor& argument) {
   }
   set_history(out, node);
   return out;
+}
+
+TransformScope::TransformScope()
+    : transforming_before_(std::exchange(tls.transforming, true)),
+      before_(std::exchange(tls.transform, next_transform())) {}
+
+TransformScope::~TransformScope() {
+  tls.transforming = transforming_before_;
+  tls.transform = before_;
+}
+
+void TransformScope::take_over(const Tensor& argument) const {
+  if (argument.has_storage()) {
+    argument.storage()->set_birth(tls.transform);
+  }
 }
 
 bool depends_on_others(const std::vector<Tensor>& tensors, const std::vector<Ref<Node>>& own) {

@@ -374,8 +374,8 @@ void set_grad(const Tensor& t, const Tensor& grad) {
   t.mutable_grad() = grad;
 }
 
-void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph,
-                      bool create_graph, const std::vector<Tensor>& inputs) const {
+void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph,
+                      const std::vector<Tensor>& inputs) const {
   run_backward({*this}, {gradient}, retain_graph.value_or(create_graph), create_graph, inputs);
 }
 

@@ -313,6 +313,9 @@ void resize_out(const Tensor& out, IntArrayRef sizes) {
 
 Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, Device device,
                  InputList inputs) {
+  RL_CHECK(!out.impl()->is_inference() || tls.inference_mode, op,
+           ": Inplace update to inference tensor outside InferenceMode is not allowed. Make a "
+           "clone to get a normal tensor before doing inplace update.");
   RL_CHECK(out.device() == device, op, ": Expected out tensor to have device ", device,
            ", but got ", out.device(), " instead");
   RL_CHECK(can_cast(spec.dtype, out.dtype()), "result type ", enum_name(spec.dtype),

@@ -27,7 +27,13 @@ void copy_bytes(const StorageImpl& to, const StorageImpl& from, size_t n) {
 
 namespace {
 void* place() { return small_allocate(sizeof(StorageImpl)); }
+
+std::atomic<uint32_t> latest_transform{0};
 }  // namespace
+
+StorageImpl::StorageImpl() : birth_(latest_transform.load(std::memory_order_relaxed)) {}
+
+uint32_t next_transform() { return latest_transform.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 Ref<StorageImpl> StorageImpl::allocate(size_t nbytes, Device device) {
   auto storage = Ref<StorageImpl>::steal(new (place()) StorageImpl());

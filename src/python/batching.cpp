@@ -107,6 +107,26 @@ PyObject* others(PyObject*, PyObject* args) {
   });
 }
 
+// _call_transformed(function, args, kwargs, leaves): leaves are what the arguments consist of.
+PyObject* call_transformed(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* function;
+    PyObject* positional;
+    PyObject* keywords;
+    PyObject* leaves;
+    take(args, "OO!O!O!", &function, &PyTuple_Type, &positional, &PyDict_Type, &keywords,
+         &PyList_Type, &leaves);
+    const TransformScope scope;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves); i++) {
+      if (PyObject* const leaf = PyList_GET_ITEM(leaves, i); is_tensor(leaf)) {
+        scope.take_over(unwrap(leaf));
+      }
+    }
+    return PyObject_Call(function, positional, keywords);
+  });
+}
+PyObject* is_transforming(PyObject*, PyObject*) { return PyBool_FromLong(tls.transforming); }
+
 PyObject* is_batched(PyObject*, PyObject* t) {
   return guarded(
       [&] { return PyBool_FromLong(is_tensor(t) && batching::level_of(unwrap(t)) != 0); });
@@ -156,6 +176,8 @@ PyMethodDef functions[] = {
     {"_level_depth", level_depth, METH_O, nullptr},
     {"_current_level", current_level, METH_NOARGS, nullptr},
     {"_begin_transform", begin, METH_O, nullptr},
+    {"_call_transformed", call_transformed, METH_VARARGS, nullptr},
+    {"_is_transforming", is_transforming, METH_NOARGS, nullptr},
     {"_depends_on_others", others, METH_VARARGS, nullptr},
     {},
 };

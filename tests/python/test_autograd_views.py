@@ -1,5 +1,7 @@
 """Leaves, in-place writes and views: whose history changes, and what is refused."""
 
+import pytest
+
 import rushlight as torch
 from rushlight.autograd import gradcheck, gradgradcheck
 from tests.python.gradients import leaf, raises
@@ -211,3 +213,22 @@ def test_inference_mode():
     with raises("A view was created in inference mode"):
         view.mul_(x.view(2, 1))
     assert (made.clone() * x).requires_grad
+
+
+def test_saved_inputs_that_were_detached_in_place():
+    a = torch.tensor(1.0, requires_grad=True).clone()
+    b = a.sin()
+    a.detach_()
+    with pytest.raises(RuntimeError, match="saved tensor that has been detached"):
+        b.backward()
+    a = torch.tensor(1.0, requires_grad=True).clone()
+    b = a.exp()  # saves its result
+    a.detach_()
+    b.backward()
+
+
+def test_out_is_no_inference_tensor_outside():
+    with torch.inference_mode():
+        c = torch.ones(2, 2)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside"):
+        torch.mm(torch.ones(2, 2), torch.ones(2, 2), out=c)

@@ -102,3 +102,81 @@ def test_flop_counter():
     counts = counter.get_flop_counts()
     assert counts["Sequential.2"][torch.ops.aten.linear] == 2 * 2 * 16 * 5
     assert "Sequential.0" in counter.get_table() and "aten.convolution" in counter.get_table()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda outside, x: outside.add_(x),
+        lambda outside, x: outside[0].mul_(2),
+        lambda outside, x: outside.view(3).copy_(x),
+        lambda outside, x: outside.split(1)[0].zero_(),
+        lambda outside, x: outside.unsqueeze_(0),
+    ],
+)
+def test_what_a_function_captures_is_not_written(write):
+    outside, x = torch.ones(3), torch.ones(3)
+
+    def function(x):
+        write(outside, x)
+        return x.sum()
+
+    calls = [
+        lambda: func.grad(function)(x),
+        lambda: func.vjp(function, x),
+        lambda: func.jvp(function, (x,), (x,)),
+        lambda: func.jacfwd(function)(x),
+        lambda: func.vmap(func.grad(function))(torch.ones(2, 3)),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match="During a grad .* in-place operation"):
+            call()
+    assert outside.tolist() == [1, 1, 1]
+    outside.add_(1)  # and after that again
+
+    def around(x):
+        made = x * 2
+
+        def within(y):
+            made.add_(y)
+            return y.sum()
+
+        return func.grad(within)(x).sum()
+
+    with pytest.raises(RuntimeError, match="captured"):
+        func.grad(around)(x)
+
+
+def test_what_a_function_makes_or_is_given_is_written():
+    def made(x):
+        z = torch.zeros_like(x)
+        z.add_(x)
+        z[0] = 5
+        func.grad(lambda y: y.sum())(x)
+        z.mul_(1)  # after an inner transform
+        return (z * x.clone().mul_(2)).sum()
+
+    x = torch.ones(3)
+    assert func.grad(made)(x).tolist() == [10, 4, 4]
+    assert func.vmap(func.grad(made))(torch.ones(2, 3)).tolist() == [[10, 4, 4]] * 2
+    assert func.jvp(made, (x,), (x,))[1].item() == 18
+
+    def doubled(x):
+        return x.mul_(2).sum()
+
+    assert func.jvp(doubled, (x,), (torch.ones(3),))[1].item() == 6 and x.tolist() == [2, 2, 2]
+    nested = func.jvp(
+        lambda x: func.jvp(doubled, (x,), (x,))[1], (torch.ones(3),), (torch.ones(3),)
+    )
+    assert [t.item() for t in nested] == [6, 6]
+
+    norm = torch.nn.BatchNorm1d(3)
+    weights, buffers = dict(norm.named_parameters()), dict(norm.named_buffers())
+
+    def loss(weights, buffers, rows):
+        return func.functional_call(norm, (weights, buffers), (rows,)).sum()
+
+    func.grad(loss)(weights, buffers, torch.randn(4, 3))
+    assert buffers["num_batches_tracked"].item() == 1
+    with pytest.raises(RuntimeError, match="captured"):
+        func.grad(lambda w: loss(w, {}, torch.randn(4, 3)))(weights)

@@ -1,0 +1,163 @@
+"""`custom_op`: a function as an op, with its other functions registered on the result."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from rushlight._library import gradients, registry, simple_registry
+from rushlight._library import schema as schemas
+from rushlight._library.infer_schema import infer_schema
+
+
+def devices_of(device_types) -> tuple:
+    """Device types as they are registered; None stands for all.
+
+    Raises:
+        RuntimeError: one is no device.
+    """
+    import rushlight
+
+    kinds = (device_types,) if isinstance(device_types, (str, type(None))) else device_types
+    found = []
+    for kind in kinds:
+        name = None if kind in (None, "default") else kind.lower()
+        if name == "compositeexplicitautograd":
+            name = None
+        if name is not None:
+            rushlight.device(name)
+        found.append(name)
+    return tuple(found)
+
+
+class CustomOpDef:
+    """A custom op: call it, or register what it does elsewhere."""
+
+    def __init__(self, namespace: str, name: str, schema: str, fn=None, tags=()) -> None:
+        self._namespace, self._name, self._schema = namespace, name, schema
+        self._qualname = f"{namespace}::{name}"
+        earlier = registry.find(self._qualname)
+        if earlier is not None:  # the latest definition counts
+            registry.forget(earlier)
+        self._opoverload = registry.define(schemas.parse(f"{name}{schema}", namespace), tags)
+        self._init_fn = fn
+        self._backward: Any = None
+        self.__name__ = name
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def __call__(self, *args, **kwargs):
+        return self._opoverload(*args, **kwargs)
+
+    def register_fake(self, fn: Callable[..., Any], /):
+        """Decorates the function for meta tensors: it makes results of the right sizes."""
+        simple_registry.register_fake(self._opoverload, fn)
+        return fn
+
+    def register_kernel(self, device_types, fn: Callable[..., Any] | None = None, /):
+        """Decorates the function for one or several device types; None for all."""
+        op = self._opoverload
+
+        def register(function):
+            def kernel(*args, **kwargs):
+                result = function(*args, **kwargs)
+                gradients.refuse_aliases(op, (args, kwargs), result)
+                return result
+
+            def chosen(device):
+                def run(*args, **kwargs):
+                    if device in op.disabled and self._init_fn is not None:
+                        return self._init_fn(*args, **kwargs)
+                    return kernel(*args, **kwargs)
+
+                return run
+
+            for device in devices_of(device_types):
+                op.kernels[device] = chosen(device)
+            return function
+
+        return register if fn is None else register(fn)
+
+    @contextlib.contextmanager
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True):
+        """Within it a device's function is on or off; the op's first function takes its place."""
+        disabled = self._opoverload.disabled
+        before = device_type in disabled
+        (disabled.discard if enabled else disabled.add)(device_type)
+        try:
+            yield
+        finally:
+            (disabled.add if before else disabled.discard)(device_type)
+
+    def register_autograd(self, backward, /, *, setup_context=None):
+        """Give the backward: `backward(ctx, *grads)`, one gradient for each argument.
+
+        `setup_context(ctx, inputs, output)` keeps what it needs; of an op with keyword-only
+        arguments it takes `keyword_only_inputs`, too. For an argument that is a list of tensors the
+        gradient is a list.
+        """
+        self._opoverload.autograd = gradients.function_of(self._opoverload, backward, setup_context)
+
+    def register_vmap(self, func=None):
+        """Decorates the rule of vmap: `rule(info, in_dims, *args)` returns (output, out_dims)."""
+
+        def register(function):
+            self._opoverload.vmap = function
+            return function
+
+        return register if func is None else register(func)
+
+    def register_autocast(self, device_type: str, cast_inputs):
+        """Under autocast of a device, floating-point tensors are cast to this dtype first."""
+        if device_type not in ("cpu", "cuda", "xpu"):
+            raise ValueError(f"Unknown device type: {device_type}")
+        self._opoverload.autocast[device_type] = cast_inputs
+
+    def register_torch_dispatch(self, torch_dispatch_class: type, fn=None, /):
+        """Decorates what a class of modes or tensors does with the op."""
+
+        def register(function):
+            self._opoverload.dispatch_rules[torch_dispatch_class] = function
+            return function
+
+        return register if fn is None else register(fn)
+
+
+def custom_op(name: str, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
+    """Make a function an op, `ops.NAMESPACE.NAME`; without `fn` a decorator.
+
+    Args:
+        name: "namespace::name".
+        mutates_args: the names of the arguments that it writes.
+        device_types: for which devices the function is; None for all.
+        schema: by default what the annotations say.
+
+    Raises:
+        ValueError: the schema writes into other arguments than `mutates_args`.
+    """
+
+    def define_op(function):
+        said = schema or infer_schema(function, mutates_args=mutates_args)
+        parts = schemas.name_of(name)
+        short = name.partition("::")[2]
+        if schema is not None:
+            parsed = schemas.parse(f"{short}{said}", parts.space)
+            written = {
+                a.name
+                for a in parsed.arguments
+                if a.alias_info is not None and a.alias_info.is_write
+            }
+            if mutates_args != "unknown" and written != set(mutates_args):
+                raise ValueError(
+                    f"Attempted to create a custom op with `mutates_args={mutates_args}` and "
+                    f"`schema={schema}`. The schema suggests that the op mutates {written or '{}'} "
+                    "which is different from what was provided to us in `mutates_args`. Please "
+                    "make these consistent."
+                )
+        op = CustomOpDef(parts.space, short, said, function, tags or ())
+        op.register_kernel(device_types, function)
+        return op
+
+    return define_op if fn is None else define_op(fn)

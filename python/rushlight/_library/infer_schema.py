@@ -1,0 +1,68 @@
+"""`infer_schema`: the schema of an op from the annotations of a function."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+
+import rushlight
+
+_SCHEMA_TYPES = {
+    rushlight.Tensor: "Tensor",
+    int: "SymInt",
+    float: "float",
+    bool: "bool",
+    str: "str",
+    rushlight.dtype: "ScalarType",
+    rushlight.device: "Device",
+}
+
+
+def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
+    """The schema that a function's annotations say: "(Tensor x, float y) -> Tensor".
+
+    Raises:
+        ValueError: an argument or the result has no annotation, or one that schemas lack.
+    """
+    parameters = inspect.signature(prototype_function).parameters
+    missing = set() if mutates_args == "unknown" else set(mutates_args) - set(parameters)
+    if missing:
+        raise ValueError(
+            f"infer_schema(func): {missing} in mutates_args were not found in the custom op's "
+            f"signature. mutates_args should contain the names of all args that the custom op "
+            f"mutates, or just the string 'unknown' if you don't know."
+        )
+    hints = typing.get_type_hints(prototype_function)
+    parts: list[str] = []
+    for i, p in enumerate(parameters.values()):
+        if p.name not in hints:
+            raise ValueError(
+                f"infer_schema(func): Parameter {p.name} must have a type annotation. Got func "
+                f"with signature {inspect.signature(prototype_function)}"
+            )
+        kind = _schema_type(hints[p.name])
+        if kind.startswith("Tensor") and (mutates_args == "unknown" or p.name in mutates_args):
+            kind = kind.replace("Tensor", f"Tensor(a{i}!)", 1)
+        default = "" if p.default is p.empty else f"={p.default}"
+        star = "*, " if p.kind is p.KEYWORD_ONLY and "*, " not in "".join(parts) else ""
+        parts.append(f"{star}{kind} {p.name}{default}")
+    result = hints.get("return", None)
+    if "return" not in hints:
+        raise ValueError("infer_schema(func): the result must have a type annotation")
+    results = "()" if result in (None, type(None)) else _schema_type(result)
+    return f"{op_name or ''}({', '.join(parts)}) -> {results}"
+
+
+def _schema_type(hint):
+    if hint in _SCHEMA_TYPES:
+        return _SCHEMA_TYPES[hint]
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if type(None) in arguments and len(arguments) == 2:
+        return _schema_type(next(a for a in arguments if a is not type(None))) + "?"
+    if origin is tuple and arguments and Ellipsis not in arguments:
+        return f"({', '.join(map(_schema_type, arguments))})"
+    if origin is not None and arguments and origin is not typing.Union:
+        return _schema_type(arguments[0]) + "[]"
+    if set(arguments) == {int, float, bool} or hint is complex:
+        return "Scalar"
+    raise ValueError(f"infer_schema(func): the type {hint} is none of those that schemas have")

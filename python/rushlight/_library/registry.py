@@ -1,0 +1,391 @@
+"""Ops of one's own as overloads under `ops.NAMESPACE.NAME`, and what they do by dispatch key.
+
+A call passes the rule of `vmap`, autograd, dispatch modes and tensor classes; then the function for
+its tensors' device runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import rushlight
+from rushlight import _C
+from rushlight._library import schema as schemas
+from rushlight._library.tags import listed
+from rushlight._ops import OpOverload, OpOverloadPacket, _Custom, ops
+from rushlight.utils import _pytree
+
+_packets: dict[tuple[str, str], CustomPacket] = {}
+
+
+def tensors_in(values) -> list:
+    """All tensors among values, those in lists too."""
+    return [t for t in _pytree.tree_iter(values) if isinstance(t, _C.TensorBase)]
+
+
+def _devices(values) -> dict[str, None]:
+    return dict.fromkeys(t.device.type for t in tensors_in(values))
+
+
+# What a value is for a type of schemas, by the type's name; those that are not here take anything.
+_IS: dict[str, Any] = {
+    "Tensor": (_C.TensorBase,),
+    "int": (int, rushlight.SymInt),
+    "SymInt": (int, rushlight.SymInt),
+    "float": (float, int, rushlight.SymFloat),
+    "bool": (bool, rushlight.SymBool),
+    "str": (str,),
+    "ScalarType": (rushlight.dtype, int),
+    "Device": (rushlight.device, str, int),
+}
+
+
+def _fits(kind, value):
+    if kind.endswith("?"):
+        return value is None or _fits(kind[:-1], value)
+    if kind.endswith("]"):
+        base = kind[: kind.rindex("[")]
+        if isinstance(value, (list, tuple)):
+            return all(_fits(base, v) for v in value)
+        return base in ("int", "SymInt") and kind[-2].isdigit() and _fits(base, value)
+    if kind in ("int", "SymInt", "float", "bool") and isinstance(value, _C.TensorBase):
+        return value.dim() == 0  # a number in a tensor
+    allowed = _IS.get(kind)
+    return allowed is None or isinstance(value, allowed)
+
+
+class CustomOverload(OpOverload):
+    """One signature of an op of one's own, and its functions."""
+
+    def __init__(self, packet, schema, tags):
+        super()._describe(packet, schema)
+        self.tags = listed(tags)
+        self.qualname = str(schemas.Name(self.namespace, self._opname, schema.overload_name))
+        self.kernels: dict[str | None, Any] = {}  # by device type; None for all others
+        self.composite: Any = None  # made of other ops, which record themselves
+        self.autograd: Any = None  # called first, with recording
+        self.autograd_key = "Autograd"
+        self.vmap: Any = None
+        self.autocast: dict[str, rushlight.dtype] = {}
+        self.dispatch_rules: dict[type, Any] = {}  # by class of modes or tensors
+        self.disabled: set[str] = set()
+
+    # ---- what is there ----
+
+    @property
+    def _name(self):
+        return self.qualname
+
+    @property
+    def fake(self):
+        """What makes results of the right sizes: the function for the meta device."""
+        return self.kernels.get("meta")
+
+    def has_kernel(self, key: str) -> bool:
+        """Whether a function is registered for a dispatch key."""
+        if key == "CompositeImplicitAutograd":
+            return self.composite is not None
+        if key == "CompositeExplicitAutograd":
+            return None in self.kernels
+        if key.startswith("Autograd"):
+            return self.autograd is not None
+        return key.lower() in self.kernels
+
+    def _kernel(self, args):
+        devices = _devices(args)
+        if "meta" in devices and self.fake is None and (self.composite is None):
+            raise NotImplementedError(
+                f"{self.qualname}: attempted to run this operator with Meta tensors, but there is "
+                "no fake implementation registered; use register_fake"
+            )
+        for device in (*devices, None):
+            if device in self.kernels and (device != "meta" or "meta" in devices):
+                return self.kernels[device]
+        return None
+
+    # ---- calls ----
+
+    def _bound(self, args, kwargs):
+        """The values of all arguments: a list, in the order of the schema."""
+        try:
+            values = super()._values(args, kwargs)
+        except TypeError as error:
+            raise RuntimeError(
+                str(error).replace(self.__name__, self.qualname, 1)
+                + f". Declaration: {self._schema}"
+            ) from None
+        for place, (argument, value) in enumerate(zip(self._schema.arguments, values, strict=True)):
+            if not _fits(argument.type, value):
+                raise RuntimeError(
+                    f"{self.qualname}() Expected a value of type '{argument.type}' for argument "
+                    f"'{argument.name}' but instead found type '{type(value).__name__}'.\n"
+                    f"Position: {place}\nValue: {value}\nDeclaration: {self._schema}"
+                )
+        return values
+
+    def __call__(self, /, *args, **kwargs):
+        return self.call(self._bound(args, kwargs))
+
+    def _given(self, values):
+        """Values as arguments and keyword arguments, without defaults at the end."""
+        n = self._num_positional
+        count = n
+        arguments = self._schema.arguments
+        while count > 0 and _is_default(arguments[count - 1], values[count - 1]):
+            count -= 1
+        named = {
+            a.name: v
+            for a, v in zip(arguments[n:], values[n:], strict=True)
+            if not _is_default(a, v)
+        }
+        return tuple(values[:count]), named
+
+    def call(self, values):
+        """The op on the values of all arguments."""
+        if _C._current_level() and self.vmap is not None:
+            from rushlight import _vmap
+
+            if _vmap.level_among(values):
+                args, kwargs = values[: self._num_positional], self._given(values)[1]
+                return _vmap.by_rule(self.vmap, args, self.qualname, kwargs)
+        tensors = tensors_in(values)
+        if self.autocast:
+            values = self._cast(values, tensors)
+        if not Below.inside():
+            if self.autograd is not None:
+                args, kwargs = self._given(values)
+                return self.autograd(*args, **kwargs)
+            if self.composite is not None and self._kernel_alone(values) is None:
+                args, kwargs = self._given(values)
+                return self.composite(*args, **kwargs)
+        if any(map(_C._forward_level_of, tensors)):
+            raise NotImplementedError(
+                f"Trying to use forward AD with {self.qualname} that does not support it because "
+                "it has not been implemented yet."
+            )
+        wanted = _C.is_grad_enabled() and any(t.requires_grad for t in tensors)
+        with rushlight.no_grad():
+            result = self.below(values)
+        return self._without_formula(result, values) if wanted else result
+
+    def _kernel_alone(self, values):
+        devices = _devices(values)
+        found = [self.kernels[d] for d in (*devices, None) if d in self.kernels]
+        return found[0] if found else None
+
+    def _cast(self, values, tensors):
+        for device, dtype in self.autocast.items():
+            if rushlight.is_autocast_enabled(device) and any(
+                t.device.type == device for t in tensors
+            ):
+                return _pytree.tree_map_only(
+                    _C.TensorBase,
+                    lambda t, dtype=dtype: (
+                        t.to(dtype) if t.is_floating_point() and t.dtype != rushlight.float64 else t
+                    ),
+                    values,
+                )
+        return values
+
+    def below(self, values):
+        """What the op does behind autograd: modes, tensor classes, then the device's function."""
+        args, kwargs = self._given(values)
+        modes = _C._torch_dispatch_modes()
+        types = tuple(
+            dict.fromkeys(
+                type(t)
+                for t in tensors_in(values)
+                if hasattr(type(t), "__torch_dispatch__") and type(t) is not rushlight.Tensor
+            )
+        )
+        types = tuple(t for t in types if _dispatches(t))
+        if modes:
+            mode = modes[-1]
+            with _off(mode):
+                rule = self._rule(type(mode))
+                if rule is not None:
+                    return rule(mode, self, types, args, kwargs)
+                return mode.__torch_dispatch__(self, types, args, kwargs)
+        for kind in types:
+            rule = self._rule(kind)
+            if rule is not None:
+                return rule(kind, self, types, args, kwargs)
+            result = kind.__torch_dispatch__(self, types, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        return self.run(values)
+
+    def _rule(self, kind):
+        return next((r for c, r in self.dispatch_rules.items() if issubclass(kind, c)), None)
+
+    def run(self, values):
+        """The function for the tensors' device."""
+        kernel = self._kernel(values) or self.composite
+        if kernel is None:
+            devices = ", ".join(_devices(values)) or "no tensor"
+            raise NotImplementedError(
+                f"Could not run '{self.qualname}': there is no implementation for {devices}"
+            )
+        args, kwargs = self._given(values)
+        result = kernel(*args, **kwargs)
+        for argument, value in zip(self._schema.arguments, values, strict=True):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                for t in tensors_in(value):
+                    _C._increment_version(t)
+        return result
+
+    def _without_formula(self, result, values):
+        """Results whose backward raises."""
+        message = (
+            f"Trying to backward through {self.qualname}.default but no autograd formula was "
+            "registered. Please use register_autograd to add one."
+        )
+        given = {id(t) for t in tensors_in(values)}
+
+        def guard(t):
+            if id(t) in given or not (t.is_floating_point() or t.is_complex()):
+                return t
+            return _C._with_backward_error(t.detach().requires_grad_(), message)
+
+        return _pytree.tree_map_only(_C.TensorBase, guard, result)
+
+    def __reduce__(self):
+        return overload_of, (self.qualname,)
+
+
+def _is_default(argument, value):
+    if not argument.default or isinstance(value, _C.TensorBase):
+        return False
+    default = argument.default[0]
+    return value is default or (type(value) is type(default) and value == default)
+
+
+def _dispatches(kind):
+    said = kind.__torch_dispatch__
+    return said is not _C._disabled_torch_dispatch_impl
+
+
+class _off:
+    """Within it the innermost mode is off."""
+
+    def __init__(self, mode):
+        self._mode = mode
+
+    def __enter__(self):
+        _C._pop_torch_dispatch_mode(self._mode)
+
+    def __exit__(self, *error):
+        _C._push_torch_dispatch_mode(self._mode)
+
+
+class CustomPacket(OpOverloadPacket):
+    """All signatures of an op of one's own."""
+
+    _made: dict[str, Any]  # of CustomOverload
+
+    def __init__(self, space, name):
+        super().__init__(space, name, [])
+
+    def __call__(self, /, *args, **kwargs):
+        errors = []
+        for overload in list(self._made.values()):
+            try:
+                values = overload._bound(args, kwargs)
+            except RuntimeError as error:
+                errors.append(str(error))
+                continue
+            return overload.call(values)
+        raise RuntimeError("\n".join(errors))
+
+
+class Below:
+    """Within it nothing is recorded, and ops of one's own skip their function for autograd.
+
+    Such a function calls the op itself in it, to get at what the op does on the device.
+    """
+
+    _thread = threading.local()
+
+    def __init__(self) -> None:
+        self._no_grad = rushlight.no_grad()
+
+    @classmethod
+    def inside(cls):
+        """Whether it is on, on this thread."""
+        return getattr(cls._thread, "depth", 0) > 0
+
+    def __enter__(self):
+        self._thread.depth = getattr(self._thread, "depth", 0) + 1
+        self._no_grad.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self._no_grad.__exit__(*error)
+        self._thread.depth -= 1
+
+
+def define(schema, tags=()) -> CustomOverload:
+    """A new op, or one more overload of one that is there.
+
+    Raises:
+        RuntimeError: that overload is there already.
+    """
+    name = schemas.name_of(schema.name)
+    packet = _packets.get((name.space, name.name))
+    if packet is None:
+        packet = _packets[name.space, name.name] = CustomPacket(name.space, name.name)
+    key = schema.overload_name or "default"
+    if key in packet._made:
+        raise RuntimeError(
+            f"Tried to register an operator ({schema}) with the same name and overload name "
+            "multiple times."
+        )
+    made = CustomOverload(packet, schema, tags)
+    packet._rows[key] = (-1, schema.overload_name)
+    packet._made[key] = made
+    ops._add(name.space, name.name, packet)
+    return made
+
+
+def forget(overload: CustomOverload) -> None:
+    """Takes an overload away, and its op with the last one."""
+    space, name = overload.namespace, overload._opname
+    packet = overload._packet
+    if packet._made.get(overload._overloadname) is not overload:
+        return
+    del packet._made[overload._overloadname], packet._rows[overload._overloadname]
+    if not packet._made:
+        del _packets[space, name]
+        ops._remove(space, name)
+
+
+def find(qualname: str) -> CustomOverload | None:
+    """The overload of one's own of that name, or None."""
+    name = schemas.name_of(qualname)
+    packet = _packets.get((name.space, name.name))
+    return None if packet is None else packet._made.get(name.overload or "default")
+
+
+def packets_of(space: str) -> dict[str, CustomPacket]:
+    """The ops of a namespace by name."""
+    return {n: p for (s, n), p in _packets.items() if s == space}
+
+
+_Custom.packets_of = staticmethod(packets_of)
+
+
+def overload_of(qualname: str) -> OpOverload:
+    """The overload of that name, one's own or the table's.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    found = find(qualname)
+    if found is not None:
+        return found
+    name = schemas.name_of(qualname)
+    try:
+        return getattr(getattr(getattr(ops, name.space), name.name), name.overload or "default")
+    except AttributeError:
+        raise RuntimeError(f"operator {qualname} does not exist") from None
