@@ -181,7 +181,8 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "__config__ __future__ _custom_op _custom_ops _dynamo _inductor _library _subclasses "
+        "__config__ __future__ _custom_op _custom_ops _dynamo _inductor _library _prims "
+        "_prims_common _subclasses "
         "_tensor_str _utils accelerator amp ao autograd "
         "backends compiler cpu cuda distributed distributions export fft func futures fx hub jit "
         "library linalg masked monitor mps mtia multiprocessing nn onnx optim overrides profiler "

@@ -7,8 +7,10 @@ from rushlight._subclasses.fake_tensor import (
     FakeTensorMode,
     UnsupportedFakeTensorException,
 )
+from rushlight._subclasses.fake_utils import CrossRefFakeMode
 
 __all__ = [
+    "CrossRefFakeMode",
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "FakeTensor",

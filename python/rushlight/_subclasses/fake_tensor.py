@@ -6,13 +6,18 @@ tensors; what comes out is fake again, on the device where it would be.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._library.registry import CustomOverload
 from rushlight.utils import _pytree
-from rushlight.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
+from rushlight.utils._python_dispatch import (
+    TorchDispatchMode,
+    _disable_current_modes,
+    return_and_correct_aliasing,
+)
 
 
 class DataDependentOutputException(RuntimeError):
@@ -35,15 +40,28 @@ class UnsupportedFakeTensorException(RuntimeError):
     """A tensor that cannot be made a fake one."""
 
 
+class UnsupportedOperatorException(RuntimeError):
+    """An op of one's own without a function for fake tensors."""
+
+    def __init__(self, func):
+        super().__init__(f"{func}: there is no function for fake tensors (library.register_fake)")
+        self.func = func
+
+
+class MetadataMismatchError(RuntimeError):
+    """A fake tensor differs in size, strides, dtype or device from the real one."""
+
+
 class FakeTensor(Tensor):
     """A tensor without values: sizes, strides, a dtype, and the device on which it would be."""
 
     fake_mode: FakeTensorMode
     fake_device: rushlight.device
+    constant: Tensor | None  # its value where that is known: one number from the program
     _meta: Tensor
 
     @staticmethod
-    def __new__(cls, fake_mode, elem, device, requires_grad=False):
+    def __new__(cls, fake_mode, elem, device, requires_grad=False, constant=None):
         """`elem` lies on meta."""
         fake = Tensor._make_wrapper_subclass(
             cls,
@@ -55,6 +73,9 @@ class FakeTensor(Tensor):
             requires_grad=requires_grad,
         )
         fake.fake_mode, fake.fake_device, fake._meta = fake_mode, rushlight.device(device), elem
+        fake.constant = None
+        if constant is not None:
+            fake_mode._constants.add(fake, constant)
         return fake
 
     @staticmethod
@@ -63,12 +84,17 @@ class FakeTensor(Tensor):
         return fake_mode.from_tensor(t)
 
     def __repr__(self, *, tensor_contents=None):
-        return (
-            f"FakeTensor(..., size={tuple(self.shape)}"
-            + ("" if self.dtype == rushlight.get_default_dtype() else f", dtype={self.dtype}")
-            + ("" if self.fake_device.type == "cpu" else f", device='{self.fake_device}'")
-            + (", requires_grad=True)" if self.requires_grad and self.is_leaf else ")")
-        )
+        said = ["..."]
+        if self.fake_device.type != "cpu":
+            said.append(f"device='{self.fake_device}'")
+        said.append(f"size={tuple(self.shape)}")
+        if self.dtype != rushlight.get_default_dtype():
+            said.append(f"dtype={self.dtype}")
+        if self.grad_fn is not None:
+            said.append(f"grad_fn=<{self.grad_fn.name()}>")
+        elif self.requires_grad:
+            said.append("requires_grad=True")
+        return f"FakeTensor({', '.join(said)})"
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
@@ -87,61 +113,237 @@ class FakeTensor(Tensor):
         raise DataDependentOutputException("numpy")
 
 
+def _dtype_of(number):
+    """The dtype of a tensor that stands for a number."""
+    if isinstance(number, bool):
+        return rushlight.bool
+    if isinstance(number, int):
+        return rushlight.int64
+    default = rushlight.get_default_dtype()
+    return default if isinstance(number, float) else default.to_complex()
+
+
 def is_fake(x: object) -> bool:
     """Whether it is a fake tensor."""
     return isinstance(x, FakeTensor)
+
+
+class FakeTensorConverter:
+    """Makes fakes of real tensors; the same one for the same tensor, while both live.
+
+    Tensors on one storage get meta tensors on one.
+    """
+
+    def __init__(self) -> None:
+        # By the id of a real tensor; an entry goes with it or with its fake.
+        self.tensor_memo: dict[int, weakref.ref] = {}
+        self._watched: dict[int, weakref.ref] = {}
+        self._storages: dict[int, weakref.ref] = {}
+
+    def _remembered(self, tensor):
+        watched, fake = self._watched.get(id(tensor)), self.tensor_memo.get(id(tensor))
+        return fake() if watched is not None and watched() is tensor and fake is not None else None
+
+    def _remember(self, tensor, fake):
+        key, this = id(tensor), weakref.ref(self)
+
+        def forget(_):
+            converter = this()
+            if converter is not None:
+                converter.tensor_memo.pop(key, None)
+                converter._watched.pop(key, None)
+
+        self._watched[key] = weakref.ref(tensor, forget)
+        self.tensor_memo[key] = weakref.ref(fake, forget)
+        return fake
+
+    def _meta_of(self, tensor):
+        if tensor.layout is not rushlight.strided or tensor.is_meta:
+            return tensor.detach().to("meta")
+        key = tensor.untyped_storage()._cdata
+        known = self._storages.get(key)
+        whole = known() if known is not None else None
+        if whole is None:
+            size = tensor.untyped_storage().nbytes() // tensor.element_size()
+            whole = rushlight.empty(size, dtype=tensor.dtype, device="meta")
+            self._storages[key] = weakref.ref(whole)
+        if whole.dtype != tensor.dtype:
+            whole = rushlight.empty(0, dtype=tensor.dtype, device="meta").set_(
+                whole.untyped_storage()
+            )
+        meta = whole.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset()).detach()
+        meta._whole = whole
+        return meta
+
+    def from_real_tensor(self, fake_mode, tensor):
+        """The fake of a real tensor."""
+        known = self._remembered(tensor)
+        if known is not None:
+            return known
+        with _disable_current_modes():
+            meta = self._meta_of(tensor)
+        fake = FakeTensor(fake_mode, meta, tensor.device, tensor.requires_grad)
+        if isinstance(tensor, rushlight.nn.Parameter):
+            fake._is_param = True
+        return self._remember(tensor, fake)
+
+    def from_meta_and_device(self, fake_mode, tensor, device):
+        """A fake on a device that stands on a tensor on meta."""
+        known = self._remembered(tensor)
+        if known is not None and known.fake_device == rushlight.device(device):
+            return known
+        if not tensor.is_meta:
+            raise AssertionError(f"tensor's device must be `meta`, got {tensor.device.type}")
+        return self._remember(tensor, FakeTensor(fake_mode, tensor, device))
+
+
+class Constants:
+    """Which fakes have a known value, by the storage of that value."""
+
+    def __init__(self) -> None:
+        self._fakes: dict[int, list[weakref.ref]] = {}
+
+    def add(self, fake, value):
+        """The value of a fake."""
+        fake.constant = value
+        self._fakes.setdefault(value.untyped_storage()._cdata, []).append(weakref.ref(fake))
+
+    def drop(self, value):
+        """Forgets the values of all fakes on a storage."""
+        for known in self._fakes.pop(value.untyped_storage()._cdata, ()):
+            fake = known()
+            if fake is not None:
+                fake.constant = None
+
+    @staticmethod
+    def fits(value):
+        """Whether a tensor is kept as a value."""
+        return (
+            isinstance(value, Tensor)
+            and not isinstance(value, FakeTensor)
+            and value.layout is rushlight.strided
+            and value.numel() <= 1
+            and not value.is_meta
+        )
+
+
+@contextlib.contextmanager
+def unset_fake_temporarily():
+    """Within it no mode is active, and tensors are real ones."""
+    with _disable_current_modes():
+        yield
 
 
 class FakeTensorMode(TorchDispatchMode):
     """Within it, factories make fake tensors, and ops on fake tensors compute shapes alone.
 
     Args:
+        allow_fallback_kernels: accepted; ops run on meta alone.
         allow_non_fake_inputs: real tensors among the arguments of an op are taken as their fakes;
             otherwise they raise an AssertionError.
     """
 
-    def __init__(self, *, allow_non_fake_inputs=False, shape_env=None):
+    def __init__(
+        self,
+        *,
+        allow_fallback_kernels=True,
+        allow_non_fake_inputs=False,
+        shape_env=None,
+        static_shapes=None,
+        export=False,
+    ):
         if shape_env is not None:
             raise NotImplementedError("FakeTensorMode: sizes are numbers; there is no shape_env")
+        self.allow_fallback_kernels = allow_fallback_kernels
         self.allow_non_fake_inputs = allow_non_fake_inputs
-        self._known: dict[int, tuple[Any, FakeTensor]] = {}
+        self.static_shapes, self.shape_env, self.export = True, None, export
+        self.fake_tensor_converter = FakeTensorConverter()
+        self._constants = Constants()
 
-    def from_tensor(self, tensor):
-        """The fake of a real tensor: the same one each time, as long as the real one lives."""
+    def from_tensor(self, tensor, *, static_shapes=None, source=None, symbolic_context=None):
+        """The fake of a real tensor: the same one, as long as both live."""
         if isinstance(tensor, FakeTensor):
             if tensor.fake_mode is not self:
-                raise AssertionError("this FakeTensor belongs to another FakeTensorMode")
+                raise AssertionError(
+                    "Mixing fake modes NYI: this FakeTensor belongs to another FakeTensorMode"
+                )
             return tensor
         if not isinstance(tensor, Tensor):
             raise UnsupportedFakeTensorException(f"expected a Tensor, but got {type(tensor)}")
-        known = self._known.get(id(tensor))
-        if known is not None and known[0]() is tensor:
-            return known[1]
-        elem = rushlight.empty_strided(
-            tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"
-        )
-        fake = FakeTensor(self, elem, tensor.device, tensor.requires_grad)
-        if isinstance(tensor, rushlight.nn.Parameter):
-            fake._is_param = True
-        key = id(tensor)
-        self._known[key] = (weakref.ref(tensor, lambda _: self._known.pop(key, None)), fake)
+        return self.fake_tensor_converter.from_real_tensor(self, tensor)
+
+    def _lift(self, tensor):
+        """A tensor that the program wrote down: one number of it is known."""
+        fake = FakeTensor(self, tensor.to("meta"), tensor.device)
+        if Constants.fits(tensor):
+            self._constants.add(fake, tensor)
         return fake
+
+    def _numbers_lifted(self, func, args):
+        """Arguments with tensors in place of the numbers that stand for them."""
+        kinds = [a.type for a in func._schema.arguments]
+        return tuple(
+            self._lift(rushlight.scalar_tensor(a, dtype=_dtype_of(a)))
+            if kind == "Tensor" and isinstance(a, (bool, int, float, complex))
+            else a
+            for a, kind in zip(args, kinds, strict=False)
+        )
+
+    def _computed(self, func, fakes, args, kwargs):
+        """The result on known values; None where one is not known, or chance is in it."""
+        written = [
+            t
+            for a, v in zip(func._schema.arguments, args, strict=False)
+            if a.alias_info is not None and a.alias_info.is_write
+            for t in _pytree.tree_iter(v)
+            if isinstance(t, FakeTensor) and t.constant is not None
+        ]
+        known = fakes and all(t.constant is not None for t in fakes)
+        result = None
+        if known:
+            values = _pytree.tree_map_only(FakeTensor, lambda t: t.constant, (args, kwargs))
+            with _disable_current_modes(), rushlight.no_grad():
+                state = rushlight.get_rng_state()
+                result = func(*values[0], **values[1])
+                drawn = not rushlight.equal(state, rushlight.get_rng_state())
+                if drawn:
+                    rushlight.set_rng_state(state)
+            leaves = _pytree.tree_leaves(result)
+            if not drawn and all(Constants.fits(v) for v in leaves):
+                return result
+            for v in leaves:
+                if isinstance(v, Tensor):
+                    self._constants.drop(v)
+        for t in written:
+            if t.constant is not None:
+                self._constants.drop(t.constant)
+        return None
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         tensors = [t for t in _pytree.tree_iter((args, kwargs)) if isinstance(t, Tensor)]
         real = [t for t in tensors if not isinstance(t, FakeTensor)]
         if func is rushlight.ops.aten.lift_fresh.default and real:
-            return self.from_tensor(real[0])
+            with _disable_current_modes():
+                return self._lift(real[0])
         if real and not self.allow_non_fake_inputs:
             raise AssertionError(
                 "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode "
                 f"with 'allow_non_fake_inputs'. Found in {func}: {real[0].shape}"
             )
-        if func is rushlight.ops.aten._local_scalar_dense.default:
-            raise DataDependentOutputException(func)
         args, kwargs = _pytree.tree_map_only(Tensor, self.from_tensor, (args, kwargs))
-        device = self._device(func, [self.from_tensor(t) for t in tensors], kwargs)
+        with _disable_current_modes():
+            args = self._numbers_lifted(func, args)
+        fakes = [t for t in _pytree.tree_iter((args, kwargs)) if isinstance(t, FakeTensor)]
+        if func is rushlight.ops.aten._local_scalar_dense.default:
+            if fakes[0].constant is None:
+                raise DataDependentOutputException(func)
+            with _disable_current_modes():
+                return fakes[0].constant.item()
+        if isinstance(func, CustomOverload):
+            return self._custom(func, args, kwargs)
+        computed = self._computed(func, fakes, args, kwargs)
+        device = self._device(func, fakes, kwargs)
         if any(a.name == "device" for a in func._schema.arguments):
             kwargs["device"] = "meta"
         on_meta = _pytree.tree_map_only(FakeTensor, lambda t: t._meta, (args, kwargs))
@@ -152,7 +354,21 @@ class FakeTensorMode(TorchDispatchMode):
                 raise DynamicOutputShapeException(func) from error
             raise
         fakes = _pytree.tree_map_only(Tensor, lambda t: FakeTensor(self, t, device), made)
-        return return_and_correct_aliasing(func, args, kwargs, fakes)
+        result = return_and_correct_aliasing(func, args, kwargs, fakes)
+        if computed is not None:
+            pairs = zip(_pytree.tree_leaves(result), _pytree.tree_leaves(computed), strict=True)
+            for fake, value in pairs:
+                if fake.constant is not value:
+                    self._constants.add(fake, value)
+        return result
+
+    def _custom(self, func, args, kwargs):
+        """An op of one's own: by its function for fake tensors, or by what it is made of."""
+        function = func.fake or func.composite
+        if function is None:
+            raise UnsupportedOperatorException(func)
+        with self:
+            return function(*args, **kwargs)
 
     @staticmethod
     def _device(func, fakes, kwargs):

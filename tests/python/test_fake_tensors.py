@@ -1,0 +1,156 @@
+"""Fake tensors: known values, one fake for one tensor, the mode that compares with real ones."""
+
+import gc
+import weakref
+
+import pytest
+
+import rushlight as torch
+from rushlight import _prims_common as prims
+from rushlight._subclasses import CrossRefFakeMode, FakeTensorMode
+from rushlight._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    FakeTensor,
+    FakeTensorConverter,
+    MetadataMismatchError,
+    unset_fake_temporarily,
+)
+from rushlight.utils._mode_utils import all_same_mode, no_dispatch
+from rushlight.utils._python_dispatch import TorchDispatchMode
+
+
+def test_one_number_of_the_program_is_known():
+    with FakeTensorMode():
+        x = torch.tensor(4.0)
+        assert isinstance(x, FakeTensor) and x.item() == 4
+        assert (x * 2 + 1).item() == 9
+        y = x.add_(1)
+        assert x.item() == y.item() == 5
+        assert torch.div(4, 4, rounding_mode="trunc").item() == 1
+        assert torch.div(3, 2).shape == ()
+        with pytest.raises(DataDependentOutputException):
+            torch.tensor([1, 2])[0].item()
+        state = torch.get_rng_state()
+        assert torch.rand_like(x).constant is None
+        with unset_fake_temporarily():
+            assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_values_are_forgotten_where_they_are_written():
+    with FakeTensorMode():
+        x = torch.tensor([1.0])
+        y = x[:]
+        assert x.constant is not None and y.constant is not None
+        y.add_(torch.rand([1]))
+        assert x.constant is None and y.constant is None
+        x = torch.tensor([1])
+        x.resize_([2])
+        assert x.shape == (2,) and x.constant is None
+        x = torch.tensor([1])
+        y = x.expand([4])
+        assert y.constant is None
+        y[0] = 1
+        assert x.constant is None
+
+
+def test_one_fake_for_one_tensor():
+    x = torch.rand(2, 2, 2)
+    mode = FakeTensorMode()
+    fake = mode.from_tensor(x)
+    assert mode.from_tensor(x) is fake and mode.from_tensor(fake) is fake
+    part = mode.from_tensor(x[1])
+    assert part._meta.untyped_storage()._cdata == fake._meta.untyped_storage()._cdata
+    assert part.stride() == (2, 1) and part.storage_offset() == 4
+    converter = FakeTensorConverter()
+    fake = converter.from_real_tensor(mode, x)
+    assert len(converter.tensor_memo) == 1
+    del x, fake
+    assert len(converter.tensor_memo) == 0
+    meta = torch.rand(2, device="meta")
+    fake = converter.from_meta_and_device(mode, meta, "cpu")
+    assert fake.device.type == "cpu" and converter.from_meta_and_device(mode, meta, "cpu") is fake
+    with pytest.raises(AssertionError, match="Mixing fake modes"):
+        FakeTensorMode().from_tensor(fake)
+
+
+def test_a_mode_goes_at_once():
+    x = torch.rand(4)
+    mode = FakeTensorMode()
+    y = mode.from_tensor(x)
+    watched = weakref.ref(mode)
+    gc.disable()
+    try:
+        del mode, y
+        assert watched() is None
+    finally:
+        gc.enable()
+
+
+def test_printing_and_leaving():
+    class Counting(TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.count += 1
+            return func(*args, **(kwargs or {}))
+
+    with FakeTensorMode() as mode:
+        assert repr(torch.empty(2, 2)) == "FakeTensor(..., size=(2, 2))"
+        on_meta = torch.empty(2, dtype=torch.int64, device="meta")
+        assert repr(on_meta) == "FakeTensor(..., device='meta', size=(2,), dtype=torch.int64)"
+        with unset_fake_temporarily():
+            assert not isinstance(torch.ones(2), FakeTensor)
+        with Counting() as counting, no_dispatch():
+            torch.ones(2)
+        assert counting.count == 0
+    assert all_same_mode([mode, mode]) and not all_same_mode([mode, counting])
+    assert not all_same_mode([])
+
+
+def test_fakes_beside_real_tensors():
+    with CrossRefFakeMode():
+        y = torch.full((4, 4), 1).t() + torch.ones(4)
+        assert y.shape == (4, 4) and torch.nonzero(y).shape == (16, 2)
+
+    @torch.library.custom_op("fake_tests::f", mutates_args=())
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    f.register_fake(lambda x: x.new_empty(x.shape[0] + 1))
+    with CrossRefFakeMode(), pytest.raises(MetadataMismatchError, match="shape"):
+        f(torch.ones(2))
+    with CrossRefFakeMode(lambda func: "fake_tests" in str(func)):
+        f(torch.ones(2))
+
+
+def test_helpers_of_code_over_ops():
+    kinds = prims.ELEMENTWISE_TYPE_PROMOTION_KIND
+    half, i = torch.ones(2, dtype=torch.bfloat16), torch.ones(2, dtype=torch.int64)
+    assert prims.elementwise_dtypes(half, 2, type_promotion_kind=kinds.DEFAULT) == (
+        torch.float32,
+        torch.bfloat16,
+    )
+    assert prims.elementwise_dtypes(half, i, type_promotion_kind=kinds.NO_OPMATH) == (
+        torch.bfloat16,
+        torch.bfloat16,
+    )
+    assert prims.elementwise_dtypes(i, 2, type_promotion_kind=kinds.INT_TO_FLOAT) == (
+        torch.float32,
+        torch.float32,
+    )
+    assert prims.elementwise_dtypes(half, type_promotion_kind=kinds.ALWAYS_BOOL)[1] is torch.bool
+    x = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    assert prims.suggest_memory_format(x) is torch.channels_last
+    assert prims.make_channels_last_strides_for(x.shape) == x.stride()
+    assert prims.make_contiguous_strides_for((2, 0, 3)) == (3, 3, 1)
+    assert prims.make_contiguous_strides_for((2, 3, 4), row_major=False) == (12, 1, 3)
+    assert prims.compute_elementwise_output_strides(x, x.half()) == x.stride()
+    assert prims.get_higher_dtype(half, 1.0) is torch.float32
+    assert prims.canonicalize_dims(3, (-1, 0)) == (2, 0)
+    with pytest.raises(IndexError, match="out of range"):
+        prims.canonicalize_dim(3, 3)
+    prims.compare_tensor_meta(x, x.clone(), check_strides=True)
+    with pytest.raises(MetadataMismatchError, match="Stride"):
+        prims.compare_tensor_meta(x, x.contiguous(), check_strides=True)
+    with pytest.raises(MetadataMismatchError, match="dtype"):
+        prims.compare_tensor_meta(x, x.double())
