@@ -4,6 +4,8 @@ import faulthandler
 import os
 from datetime import timedelta
 
+import pytest
+
 import rushlight as torch
 from rushlight import distributed as dist
 
@@ -87,6 +89,16 @@ def reductions(rank):
             many = torch.cat([parts[rank]] * size)
             dist.reduce_scatter_tensor(own, many)
             assert torch.equal(own, sum(parts[1:], parts[0]))
+    pairs = [torch.tensor([rank + 1j * i]) for i in range(size)]
+    for scatter, given in (
+        (dist.reduce_scatter, pairs),
+        (dist.reduce_scatter_tensor, torch.cat(pairs)),
+    ):
+        own = torch.empty(1, dtype=torch.complex64)
+        scatter(own, given)
+        assert own.item() == sum(range(size)) + 1j * rank * size
+        with pytest.raises(ValueError, match="complex"):
+            scatter(own, given, dist.ReduceOp.PRODUCT)
     truth = torch.tensor([rank == 0, True, False])
     dist.all_reduce(truth)
     assert truth.tolist() == [True, True, False]

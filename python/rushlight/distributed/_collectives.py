@@ -105,6 +105,21 @@ def _finish(work, async_op):
     return None
 
 
+def _finish_coalesced(work, async_op):
+    """Those of several tensors give a future, and are never held back by a manager."""
+    if async_op:
+        return work.get_future()
+    work.wait()
+    return None
+
+
+def _check_root_list(given, is_root, name, role):
+    if is_root and not given:
+        raise ValueError(f"Argument ``{name}`` must be specified on {role} rank.")
+    if given and not is_root:
+        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{role} ranks.")
+
+
 def _peer(group, rank, group_rank, default=None):
     """The number within the group of a process that is given by either number."""
     if rank is not None and group_rank is not None:
@@ -255,10 +270,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
     _check_complex(tensors, op, "all_reduce")
     opts = _reduce_options(_kinds.AllreduceCoalescedOptions, op, async_op)
     work = _group(group).allreduce_coalesced([_real(t) for t in tensors], opts)
-    if async_op:
-        return work.get_future()
-    work.wait()
-    return None
+    return _finish_coalesced(work, async_op)
 
 
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
@@ -310,10 +322,7 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
         [[_real(t) for t in part] for part in output_tensor_lists],
         [_real(t) for t in input_tensor_list],
     )
-    if async_op:
-        return work.get_future()
-    work.wait()
-    return None
+    return _finish_coalesced(work, async_op)
 
 
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
@@ -328,11 +337,7 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
     if _rank_not_in_group(group):
         return _warn_not_in_group("gather")
     to = _peer(group, dst, group_dst, 0)
-    if to == group.rank():
-        if not gather_list:
-            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    elif gather_list:
-        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    _check_root_list(gather_list, to == group.rank(), "gather_list", "destination")
     opts = _kinds.GatherOptions()
     opts.rootRank = to
     opts.asyncOp = async_op
@@ -352,11 +357,7 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
     if _rank_not_in_group(group):
         return _warn_not_in_group("scatter")
     source = _peer(group, src, group_src, 0)
-    if source == group.rank():
-        if not scatter_list:
-            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-    elif scatter_list:
-        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    _check_root_list(scatter_list, source == group.rank(), "scatter_list", "source")
     opts = _kinds.ScatterOptions()
     opts.rootRank = source
     opts.asyncOp = async_op
@@ -371,8 +372,10 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     _check_same(output, input_list)
     if _rank_not_in_group(group):
         return _warn_not_in_group("reduce_scatter")
+    _check_complex(input_list, op, "reduce_scatter")
     opts = _reduce_options(_kinds.ReduceScatterOptions, op, async_op)
-    return _finish(_group(group).reduce_scatter([output], [input_list], opts), async_op)
+    inputs = [[_real(t) for t in input_list]]
+    return _finish(_group(group).reduce_scatter([_real(output)], inputs, opts), async_op)
 
 
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
@@ -381,6 +384,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
     _check_tensor(input, "input")
     if _rank_not_in_group(group):
         return _warn_not_in_group("reduce_scatter_tensor")
+    _check_complex([input], op, "reduce_scatter_tensor")
     opts = _reduce_options(_kinds.ReduceScatterOptions, op, async_op)
     work = _group(group)._reduce_scatter_base(_real(output), _real(input), opts)
     return _finish(work, async_op)
