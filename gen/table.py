@@ -135,6 +135,7 @@ class Op:
     body: str = ""  # a composite's statement, where it is short; else C++ has composite::name
     seen_whole: bool = False  # a composite that levels below autograd see itself, not what it is made of
     cpp_out: bool | None = None  # an out= form in C++ alone: default where there is a kernel of aten's
+    any_shape: bool = False  # a factory whose out= keeps its shape where it has as many elements
     nondiff: tuple[str, ...] = ()
     undefined_grads: bool = False
     autocast: str | dict[str, str] | None = None  # rules.py says what these three are without a word
@@ -199,9 +200,14 @@ class Op:
         return self.kind == "kernel" and not self.own and not self.inplace_only
 
     @property
+    def has_options(self) -> bool:
+        """Whether it is a factory: dtype, layout, device and requires_grad can be asked for."""
+        return any(a.type.base == "options" for a in self.args)
+
+    @property
     def whole(self) -> bool:
         """Whether levels below autograd see a composite itself: factories, and what says so."""
-        return self.seen_whole or any(a.type.base == "options" for a in self.args)
+        return self.seen_whole or self.has_options
 
     @property
     def gives_list(self) -> bool:

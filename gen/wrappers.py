@@ -279,13 +279,14 @@ if (RL_UNLIKELY(any_sparse($tensors))) {
 
 def sparse_first(op: Op, form: str) -> list[str]:
     """Sparse tensors go to what the entry says of them, which is written over other ops and records itself."""
-    if not op.sparse:
+    asked = ["options"] if op.has_options and form == "functional" else []
+    if not (op.sparse or asked):
         return []
     call = handed_over(op, form, "dispatch_sparse")
-    handed = [f"return {call};"]
+    handed = [f"return as_leaf({call}, options.requires_grad());" if asked else f"return {call};"]
     if form == "inplace":
         handed = [f"{call};", "count_write(self);", "return const_cast<Tensor&>(self);"]
-    return fill(SPARSE, tensors=commas([a.name for a in op.tensors]), handed=handed)
+    return fill(SPARSE, tensors=commas([a.name for a in op.tensors], asked), handed=handed)
 
 
 def remembering(op: Op, form: str) -> list[str]:
@@ -308,7 +309,7 @@ def composite_call(op: Op, form: str) -> str:
     if form == "inplace" and not op.inplace_only:
         before = f"before_write({commas([a.name for a in op.tensors])})"
         return f"self.copy_(composite::{op.symbol}({call_arguments(op, self=before)}))"
-    if form == "functional" and any(a.type.base == "options" for a in op.args):
+    if form == "functional" and op.has_options:
         return f"as_leaf({call}, options.requires_grad())"
     return call
 
@@ -396,7 +397,11 @@ def out_wrapper(op: Op) -> list[str]:
     given = [a.name for a in op.tensors if not a.type.element_optional]
     checks.append(f'check_out_tangents("{op.name}", {commas(given, outs)});')
     lines = []
-    if op.kind == "composite" or op.kernel.kind == "dynamic":
+    if op.has_options:
+        made = f"composite::{op.symbol}({call_arguments(op, options=f'options_of({outs[0]}, options)')})"
+        how = f"{flag(op.any_shape)}, options.requires_grad()"
+        lines += ["const NoGradGuard no_grad;", f'fill_out("{op.name}", {outs[0]}, {made}, {how});']
+    elif op.kind == "composite" or op.kernel.kind == "dynamic":
         made = f"composite::{op.symbol}({call_arguments(op)})" if op.kind == "composite" else run_call(op, "functional")
         lines += ["const NoGradGuard no_grad;", f'assign_outs("{op.name}", {made}, {commas(outs)});']
     elif op.kernel.kind == "update":
@@ -472,7 +477,7 @@ def wrappers_source(ops: list[Op]) -> str:
         for form in op.forms:
             lines += [*(out_wrapper(op) if form == "out" else wrapper(op, form)), ""]
     wanted = {
-        "generated/sparse.h": any(op.sparse for op in ops),
+        "generated/sparse.h": any(op.sparse or op.has_options for op in ops),
         "ops/recorded_views.h": any(op.kind == "view" for op in ops),
         "ops/batch_formulas.h": any(r.kind == "expression" for op in ops for r in rules.batch(op).values()),
         "generated/forward.h": True,

@@ -7,7 +7,7 @@ _both = "function out"
 
 composite("empty(int[] size, *, options, MemoryFormat? memory_format=None) -> Tensor",
           variants=_function,
-          doc="Uninitialised memory.", cpp_out=True,
+          doc="Uninitialised memory.", cpp_out=True, sparse="empty",
           overloads=["empty.memory_format(size, options, memory_format)"])
 composite("empty_strided(int[] size, int[] stride, *, options) -> Tensor", variants=_function,
           doc="Uninitialised memory with given strides.", cpp_out=True)
@@ -15,6 +15,7 @@ composite("empty_permuted(int[] size, int[] physical_layout, *, options) -> Tens
           variants="function", cpp_out=True,
           doc="Uninitialised memory whose dimensions lie in it in the order `physical_layout`.")
 composite("zeros(int[] size, *, options) -> Tensor", variants=_both, ref="numpy.zeros",
+          sparse="zeros",
           doc="All zeros.")
 composite("ones(int[] size, *, options) -> Tensor", variants=_both, ref="numpy.ones",
           doc="All ones.")
@@ -34,20 +35,21 @@ for _name, _extra, _doc in (("empty", "", "Uninitialised"), ("zeros", "", "Zeros
     _size = "int[] size, " + _extra
     composite(f"new_{_name}(Tensor self, {_size}*, options) -> Tensor", variants="method",
               cpp_out=True, batch="leading",
+              sparse="new_zeros" if _name in ("empty", "zeros") else None,
               doc=f"{_doc} with the dtype and device of self.")
 composite("new_empty_strided(Tensor self, int[] size, int[] stride, *, options) -> Tensor",
           variants="method",
           doc="Uninitialised, with the dtype and device of self.", cpp_out=True,
           batch="batched_new_empty_strided(self, size, stride, options, batch)")
 composite("arange(Scalar end, *, options) -> Tensor", variants=_both, ref="numpy.arange",
-          doc="0, 1, … below end.")
+          any_shape=True, doc="0, 1, … below end.")
 composite("arange.start(Scalar start, Scalar end, Scalar step=1, *, options) -> Tensor",
           variants=_both, ref="numpy.arange",
-          doc="start, start + step, … short of end.",
+          any_shape=True, doc="start, start + step, … short of end.",
           overloads=["arange.start(start, end, options)",
                      "arange.start_step(start, end, step, options)"])
 composite("range(Scalar start, Scalar end, Scalar step=1, *, options) -> Tensor", variants=_both,
-          doc="Like arange, with the end; deprecated.",
+          any_shape=True, doc="Like arange, with the end; deprecated.",
           overloads=["range(start, end, options)",
                      "range.step(start, end, step, options)",
                      "range.out_(start, end, out!)", "range.out(start, end, step, out!)"])
@@ -56,17 +58,17 @@ for _kinds in ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor"):
     _first, _last = _kinds.split("_")
     _range = f"{_first} start, {_last} end, int steps"
     composite(f"linspace.{_kinds}({_range}, *, options) -> Tensor", variants=_both,
-              doc="`linspace` between 0-d tensors.",
+              any_shape=True, doc="`linspace` between 0-d tensors.",
               batch="batched_space(start, end, steps, options)")
     composite(f"logspace.{_kinds}({_range}, float base=10.0, *, options) -> Tensor", variants=_both,
-              doc="`logspace` between 0-d tensors.",
+              any_shape=True, doc="`logspace` between 0-d tensors.",
               batch="pow(base, batched_space(start, end, steps, options))")
 composite("linspace(Scalar start, Scalar end, int steps, *, options) -> Tensor", variants=_both,
           ref="numpy.linspace",
-          doc="steps values from start to end, evenly spaced.")
+          any_shape=True, doc="steps values from start to end, evenly spaced.")
 composite("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, options) -> Tensor",
           variants=_both,
-          ref="numpy.logspace", doc="base to the powers of linspace.")
+          ref="numpy.logspace", any_shape=True, doc="base to the powers of linspace.")
 composite("eye(int n, int? m=None, *, options) -> Tensor", variants=_both, ref="numpy.eye",
           doc="The identity matrix.",
           overloads=["eye.m(n, int m, options)",

@@ -96,6 +96,13 @@ composite("smm(Tensor self, Tensor mat2) -> Tensor", variants=_both,
           doc="A sparse matrix times a dense one, with a sparse result.")
 composite("sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
           "Tensor", variants=_both, doc="beta * self + alpha * mat1 @ mat2, sparse.")
+# Old names that programs of graph networks use.
+for _alias, _name in {"spmm": "mm", "dsmm": "mm", "hsmm": "hspmm"}.items():
+    composite(f"{_alias}(Tensor self, Tensor mat2) -> Tensor", variants="function", own=True,
+              body=f"return rushlight::{_name}(self, mat2);", doc=f"`{_name}`.")
+composite("saddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
+          "Tensor", variants="function", own=True,
+          body="return rushlight::sspaddmm(self, mat1, mat2, beta, alpha);", doc="`sspaddmm`.")
 composite("sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar "
           "alpha=1) -> Tensor", variants="function",
           doc="beta * self + alpha * mat1 @ mat2 at the indices of self.")

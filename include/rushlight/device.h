@@ -38,8 +38,13 @@ class RL_API Device {
 };
 inline void append(std::string& out, const Device& d) { out += d.str(); }
 
-enum class Layout : int8_t { Strided = 0 };
+enum class Layout : int8_t { Strided, Sparse, SparseCsr, SparseCsc, SparseBsr, SparseBsc };
 inline constexpr Layout kStrided = Layout::Strided;
+inline constexpr Layout kSparse = Layout::Sparse;
+inline constexpr Layout kSparseCsr = Layout::SparseCsr;
+inline constexpr Layout kSparseCsc = Layout::SparseCsc;
+inline constexpr Layout kSparseBsr = Layout::SparseBsr;
+inline constexpr Layout kSparseBsc = Layout::SparseBsc;
 enum class MemoryFormat : int8_t {
   Contiguous = 0,
   Preserve = 1,

@@ -196,7 +196,7 @@ class RL_API TensorOptions {
   TensorOptions(ScalarType t) : dtype_(t) {}
   TensorOptions(Device d) : device_(d) {}
   TensorOptions(DeviceType d) : device_(Device(d)) {}
-  TensorOptions(Layout) {}  // there is one
+  TensorOptions(Layout l) : layout_(l) {}
   TensorOptions dtype(ScalarType t) const {
     auto o = *this;
     o.dtype_ = t;
@@ -209,10 +209,14 @@ class RL_API TensorOptions {
   }
   TensorOptions device(DeviceType d, int8_t index = -1) const { return device(Device(d, index)); }
   TensorOptions device(const char* d) const { return device(Device(d)); }
-  TensorOptions layout(Layout) const { return *this; }
+  TensorOptions layout(Layout l) const {
+    auto o = *this;
+    o.layout_ = l;
+    return o;
+  }
   // All memory of the CPU serves; pages are not locked.
   TensorOptions pinned_memory(bool) const { return *this; }
-  Layout layout() const { return kStrided; }
+  Layout layout() const { return layout_.value_or(kStrided); }
   TensorOptions requires_grad(bool v) const {
     auto o = *this;
     o.requires_grad_ = v;
@@ -223,10 +227,12 @@ class RL_API TensorOptions {
   bool requires_grad() const { return requires_grad_; }
   std::optional<ScalarType> dtype_opt() const { return dtype_; }
   std::optional<Device> device_opt() const { return device_; }
+  std::optional<Layout> layout_opt() const { return layout_; }
 
  private:
   std::optional<ScalarType> dtype_;
   std::optional<Device> device_;
+  std::optional<Layout> layout_;
   bool requires_grad_ = false;
 };
 
@@ -262,8 +268,8 @@ class RL_API Tensor {
   ScalarType dtype() const { return held().dtype(); }
   ScalarType scalar_type() const { return held().dtype(); }
   Device device() const { return held().device(); }
-  Layout layout() const { return kStrided; }
-  TensorOptions options() const { return TensorOptions(dtype()).device(device()); }
+  Layout layout() const;
+  TensorOptions options() const { return TensorOptions(dtype()).device(device()).layout(layout()); }
   int64_t dim() const { return held().dim(); }
   int64_t ndimension() const { return held().dim(); }
   int64_t numel() const { return held().numel(); }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/sparse.h"
+
 namespace rushlight {
 
 int64_t wrap_dim(int64_t dim, int64_t ndim) {
@@ -408,6 +410,38 @@ void assign_out(const char* op, const Tensor& out, const Tensor& value) {
       begin_out(op, out, {value.sizes(), value.dtype()}, value.device(), {&value});
   copy_raw(written, value);
   finish_out(out, written);
+}
+
+TensorOptions options_of(const Tensor& out, const TensorOptions& given) {
+  RL_CHECK(given.dtype_opt().value_or(out.dtype()) == out.dtype(), "dtype ",
+           enum_name(given.dtype()), " does not match dtype of out parameter (",
+           enum_name(out.dtype()), ")");
+  RL_CHECK(given.layout_opt().value_or(out.layout()) == out.layout(), "layout ",
+           printed(given.layout()), " does not match layout of out parameter (",
+           printed(out.layout()), ")");
+  RL_CHECK(given.device_opt().value_or(out.device()) == out.device(), "device type ",
+           given.device(), " does not match device type of out parameter (", out.device(), ")");
+  return out.options();
+}
+
+void fill_out(const char* op, const Tensor& out, const Tensor& made, bool any_shape,
+              bool requires_grad) {
+  check_no_internal_overlap(op, out);
+  Tensor values = made;
+  if (any_shape && out.numel() == made.numel()) {
+    values = make_view(made, {.sizes = out.sizes(), .contiguous = true});
+  } else if (any_shape) {
+    resize_out(out, made.sizes());
+  } else if (out.sizes() != made.sizes()) {
+    resize_raw(out, made.sizes());
+  }
+  if (!out.is_meta()) {
+    copy_raw(out, values);
+  }
+  out.impl()->bump_version();
+  if (requires_grad) {
+    out.requires_grad_(true);
+  }
 }
 
 // ---- overlap ----

@@ -129,6 +129,12 @@ RL_API DimVector repeat_to(size_t n, const char* name, IntArrayRef list);
 // are written, so that the same tensor needs no copy.
 RL_API Tensor apart_from(const char* op, const Tensor& out, const Tensor& t, bool in_step = false);
 // out= of a composite: resizes, casts and copies.
+// What a factory with out= works with: the options of `out`, which those that are given agree with.
+RL_API TensorOptions options_of(const Tensor& out, const TensorOptions& given);
+// The end of such a call: `made` has the dtype and the device of `out`, which may want its shape.
+// `any_shape`: where it has as many elements, it keeps its own.
+RL_API void fill_out(const char* op, const Tensor& out, const Tensor& made, bool any_shape,
+                     bool requires_grad);
 RL_API void assign_out(const char* op, const Tensor& out, const Tensor& value);
 
 // Whether something below autograd sees this call: a mode, or a special tensor among its tensors.

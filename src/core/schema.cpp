@@ -206,7 +206,7 @@ bool is_default(const ArgInfo& argument, const Value& value) {
   }
   if (argument.type.base == BaseType::Options) {
     const auto o = value.get<TensorOptions>();
-    return !o.dtype_opt() && !o.device_opt();
+    return !o.dtype_opt() && !o.device_opt() && !o.layout_opt();
   }
   if (argument.fallback.kind == DefaultInfo::None || is_absent(value)) {
     return argument.fallback.kind == DefaultInfo::None && is_absent(value);
@@ -236,7 +236,10 @@ TensorOptions with_option(const OpInfo& op, TensorOptions options, const ArgInfo
   if (a.type.base == BaseType::Device) {
     return options.device(v.get<Device>());
   }
-  check_says_nothing(op, a, v);  // layout, pin_memory
+  if (a.type.base == BaseType::Layout) {
+    return options.layout(v.get<Layout>());
+  }
+  check_says_nothing(op, a, v);  // pin_memory
   return options;
 }
 }  // namespace
@@ -320,6 +323,9 @@ Value option_of(const TensorOptions& options, const ArgInfo& a) {
   }
   if (a.type.base == BaseType::Device) {
     return Value(options.device_opt());
+  }
+  if (a.type.base == BaseType::Layout) {
+    return Value(options.layout_opt());
   }
   return Value();
 }

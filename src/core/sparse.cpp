@@ -11,6 +11,12 @@ const char* layout_name(Layout layout) {
   return names[static_cast<int>(layout)];
 }
 
+const char* printed(Layout layout) {
+  static constexpr const char* names[num_layouts] = {"Strided",   "Sparse",    "SparseCsr",
+                                                     "SparseCsc", "SparseBsr", "SparseBsc"};
+  return names[static_cast<int>(layout)];
+}
+
 SparseTensor* find_sparse(const Tensor& t) {
   return t.defined() ? dynamic_cast<SparseTensor*>(t.impl()->special()) : nullptr;
 }
@@ -18,6 +24,8 @@ SparseTensor* find_sparse(const Tensor& t) {
 std::vector<Value> SparseTensor::handle(const OpInfo& op, const std::vector<Value>& arguments) {
   return call(op, arguments);
 }
+
+Layout Tensor::layout() const { return layout_of(*this); }
 
 void SparseTensor::want_memory() const {
   throw Error("Cannot access data pointer of Tensor that doesn't have storage: it is sparse");

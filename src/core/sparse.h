@@ -8,13 +8,9 @@
 
 namespace rushlight {
 
-inline constexpr auto kSparse = static_cast<Layout>(1);
-inline constexpr auto kSparseCsr = static_cast<Layout>(2);
-inline constexpr auto kSparseCsc = static_cast<Layout>(3);
-inline constexpr auto kSparseBsr = static_cast<Layout>(4);
-inline constexpr auto kSparseBsc = static_cast<Layout>(5);
 inline constexpr int num_layouts = 6;
 RL_API const char* layout_name(Layout layout);  // as Python's attribute: "sparse_coo"
+RL_API const char* printed(Layout layout);      // as messages say it: "SparseCsr"
 
 // What the op's entry says of sparse tensors, recorded where that is on; where it says nothing,
 // NotImplementedError.
@@ -59,6 +55,9 @@ inline bool is_sparse(const Tensor& t) {
 }
 inline bool is_sparse(TensorList list) {
   return std::any_of(list.begin(), list.end(), [](const Tensor& t) { return is_sparse(t); });
+}
+inline bool is_sparse(const TensorOptions& options) {  // asked for
+  return RL_UNLIKELY(options.layout() != kStrided);
 }
 template <class... T>
 bool any_sparse(const T&... tensors) {

@@ -5,6 +5,7 @@
 
 #include "core/parallel.h"
 #include "generated/contracts.h"
+#include "kernels/math.h"
 
 #include <rushlight/ops.h>
 
@@ -305,8 +306,14 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
   RL_CHECK(steps >= 0, "number of steps must be non-negative");
   Tensor t =
       make_empty({steps}, dtype_of_space("logspace_cpu", start, end, options), options.device());
-  RL_CHECK_NOT_IMPLEMENTED(!t.is_complex(), "logspace: complex bounds are not supported");
-  generate_space<double>("logspace", t, start, end, [base](double v) { return std::pow(base, v); });
+  if (t.is_complex()) {
+    generate_space<complex<double>>("logspace", t, start, end, [base](complex<double> v) {
+      return math::pow(complex<double>(base), v);
+    });
+  } else {
+    generate_space<double>("logspace", t, start, end,
+                           [base](double v) { return std::pow(base, v); });
+  }
   return t;
 }
 

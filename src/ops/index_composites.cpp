@@ -77,9 +77,18 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
   const Tensor flat = data.reshape({rows, n, width});
   const Tensor index = owner.unsqueeze(2).expand({rows, n, width});
   const std::string_view name = is_max ? "amax" : is_min ? "amin" : is_prod ? "prod" : "sum";
-  Tensor result = flat.new_full({rows, count + 1, width}, initial.value_or(identity))
-                      .scatter_reduce(1, index, flat, name)
-                      .slice(1, 0, count);
+  const bool chooses = is_max || is_min;
+  Tensor result =
+      flat.new_full({rows, count + 1, width}, chooses ? identity : initial.value_or(identity))
+          .scatter_reduce(1, index, flat, name)
+          .slice(1, 0, count);
+  if (chooses && initial.has_value()) {  // equal elements keep their gradient
+    const bool nan = std::isnan(initial->as<double>());
+    const Tensor beaten = nan      ? rushlight::ones_like(result, TensorOptions(kBool))
+                          : is_max ? result < *initial
+                                   : result > *initial;
+    result = rushlight::where(beaten, *initial, result);
+  }
   if (is_mean) {
     const Tensor of = widths.unsqueeze(2).to(data.dtype());
     const Scalar empty = initial.value_or(Scalar(std::numeric_limits<double>::quiet_NaN()));

@@ -141,7 +141,14 @@ Tensor middle_of_all(const Tensor& self, const Along& along) {
              "median(): an empty tensor of integers has no middle element");
     return rushlight::full({}, Scalar(double(NAN)), self.options());
   }
-  return std::get<0>(along(self.reshape({-1})));
+  const Tensor flat = self.reshape({-1});
+  if (!forward::differentiated(flat)) {
+    return std::get<0>(along(flat));
+  }
+  // Equal elements share the gradient, as those of amax do.
+  const Tensor value = std::get<0>(along(flat.detach()));
+  const Tensor chosen = flat.eq(value).logical_or(flat.isnan().logical_and(value.isnan()));
+  return rushlight::where(chosen, flat, Scalar(-HUGE_VAL)).amax();
 }
 
 }  // namespace

@@ -94,6 +94,9 @@ TensorOptions Arguments::options(int i) const {
   if (given(i)) {
     out = out.dtype(dtype(i));
   }
+  if (given(i + 1)) {
+    out = out.layout(layout(i + 1));
+  }
   if (given(i + 2)) {
     out = out.device(device(i + 2));
   } else if (i == 0 || table_->params[0].kind != Kind::Tensor) {

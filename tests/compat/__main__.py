@@ -4,9 +4,10 @@
     ./dev compat --only 'timm|kornia'     those whose name fits
     ./dev compat --page                   writes docs/compatibility.md
 
-A program under `programs/` says in comments which packages it needs and, where it is several in
-one, its cases; what it prints is compared number by number with what it prints beside PyTorch.
-Packages come by pip into an environment of their own. What is not to be had is skipped.
+A program under `programs/` says in comments which packages or repositories it needs and, where it
+is several in one, its cases; what it prints is compared number by number with what it prints
+beside PyTorch. Packages come by pip into an environment of their own, repositories by git (or lie
+below --repositories). What is not to be had is skipped.
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ class Case(NamedTuple):
     def packages(self) -> list[str]:
         return _comment(self.program, "packages")
 
+    @property
+    def repositories(self) -> list[str]:
+        """Of GitHub: owner/name."""
+        return _comment(self.program, "repositories")
+
 
 class Run(NamedTuple):
     """What came of one."""
@@ -85,7 +91,7 @@ def cases() -> list[Case]:
     return [
         Case(program, argument)
         for program in sorted(PROGRAMS.glob("*.py"))
-        if _comment(program, "packages")
+        if _comment(program, "packages") or _comment(program, "repositories")
         for argument in _comment(program, "cases") or [""]
     ]
 
@@ -122,6 +128,21 @@ def install(folder: Path, modules: list[str]) -> None:
                 print(f"not installed: {project}: {done.stderr.strip().splitlines()[-1:]}")
 
 
+def clone(folder: Path, repositories: list[str]) -> None:
+    """Fetches what is not there yet; what fails stays away."""
+    for repository in repositories:
+        target = folder / repository.partition("/")[2]
+        if not target.exists():
+            url = f"https://github.com/{repository}"
+            done = subprocess.run(
+                ["git", "clone", "--quiet", "--depth", "1", url, str(target)],
+                capture_output=True,
+                text=True,
+            )
+            if done.returncode:
+                print(f"not cloned: {repository}: {done.stderr.strip().splitlines()[-1:]}")
+
+
 def _site(folder: Path) -> Path:
     return next((folder / "venv" / "lib").glob("python*/site-packages"))
 
@@ -148,13 +169,15 @@ def versions(folder: Path) -> dict[str, str]:
 # ---- running and comparing ----
 
 
-def run(case: Case, folder: Path, torch: str | None, package: str, timeout: float) -> Run:
+def run(case: Case, folder: Path, torch: str | None, options: argparse.Namespace) -> Run:
     """Runs one, with rushlight, or with the PyTorch of a search path."""
+    timeout = options.timeout
     command = [str(folder / "venv" / "bin" / "python")]
     if torch is None:
         command += ["-m", "rushlight", "run"]
     environment = dict(os.environ)
-    environment["PYTHONPATH"] = torch or package
+    environment["PYTHONPATH"] = torch or options.package
+    environment["COMPAT_REPOSITORIES"] = str(options.repositories.resolve())
     environment.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", MPLBACKEND="agg")
     environment["PYTHONWARNINGS"] = "ignore"
     start = time.monotonic()
@@ -198,9 +221,11 @@ def _last(error: str) -> str:
     return (raised or lines or ["nothing was said"])[-1][:200]
 
 
-def judge(case: Case, folder: Path, torch: str | None, package: str, timeout: float) -> Result:
+def judge(case: Case, folder: Path, options: argparse.Namespace) -> Result:
     """Runs one beside PyTorch, whose output is kept until the program changes."""
+    torch = options.torch
     lacking = [p for p in case.packages if p not in ABSENT and not _has(folder, p)]
+    lacking += [r for r in case.repositories if not (options.repositories / Path(r).name).exists()]
     if lacking:
         return Result(case.name, "skipped", f"not installed: {', '.join(lacking)}", 0.0, None)
     reference: Run | None = None
@@ -211,10 +236,10 @@ def judge(case: Case, folder: Path, torch: str | None, package: str, timeout: fl
         if kept.exists():
             reference = Run(*json.loads(kept.read_text()))
         else:
-            reference = run(case, folder, torch, package, timeout)
+            reference = run(case, folder, torch, options)
             kept.parent.mkdir(exist_ok=True)
             kept.write_text(json.dumps(reference))
-    ours = run(case, folder, None, package, timeout)
+    ours = run(case, folder, None, options)
     ratio = ours.seconds / reference.seconds if reference and not reference.status else None
     if reference and reference.status:
         if ours.status:
@@ -241,6 +266,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./dev compat", description=__doc__)
     parser.add_argument("--only", default="", help="a pattern for the names of cases")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "compat")
+    parser.add_argument("--repositories", type=Path, default=ROOT / "build" / "compat" / "git")
     parser.add_argument("--torch", help="a search path with PyTorch, to compare with")
     parser.add_argument("--package", default=str(ROOT / "python"), help="one with rushlight")
     parser.add_argument("--jobs", type=int, default=2)
@@ -253,12 +279,10 @@ def main(arguments: list[str]) -> int:
     wanted = [case for case in cases() if re.search(options.only, case.name)]
     if not options.no_install:
         install(folder, sorted({package for case in wanted for package in case.packages}))
+        clone(options.repositories, sorted({r for case in wanted for r in case.repositories}))
     results: list[Result] = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for result in pool.map(
-            lambda case: judge(case, folder, options.torch, options.package, options.timeout),
-            wanted,
-        ):
+        for result in pool.map(lambda case: judge(case, folder, options), wanted):
             results.append(result)
             ratio = f"{result.ratio:5.2f}" if result.ratio is not None else "     "
             print(f"{result.verdict:9} {ratio} {result.name:45} {result.reason}", flush=True)

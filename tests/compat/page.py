@@ -29,7 +29,8 @@ def write(path: Path, cases: list[Any], results: dict[str, Any], versions: dict,
     rows: dict[str, list] = {}
     for case in cases:
         names = [projects.get(p, p).lower().replace("_", "-") for p in case.packages]
-        told = ", ".join(f"{n} {versions[n]}" for n in names if n in versions) or ", ".join(names)
+        names += case.repositories
+        told = ", ".join(f"{n} {versions[n]}" if n in versions else n for n in names)
         rows.setdefault((told, case.program.stem), []).append(results[case.name])
     text = HEAD + "| packages | program | same | ran | different | failed | skipped | time |\n"
     text += "|---|---|---|---|---|---|---|---|\n"

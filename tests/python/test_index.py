@@ -256,3 +256,16 @@ def test_one_count_for_all_does_not_look_at_each():
         torch.ones(2).repeat_interleave(torch.tensor([-1]))
     with pytest.raises(RuntimeError, match="Long or Int"):
         torch.ones(2).repeat_interleave(torch.tensor([1.0]))
+
+
+def test_segments_that_equal_the_initial_value_keep_their_gradient():
+    for reduce, initial in (("max", 2.0), ("min", 2.0), ("max", -1.0), ("min", 9.0)):
+        x = torch.tensor([2.0, 2.0, 2.0, 5.0], requires_grad=True)
+        out = torch.segment_reduce(x, reduce, lengths=torch.tensor([2, 1, 1]), initial=initial)
+        assert out.tolist()[:2] == [2.0, 2.0]
+        out[:2].sum().backward()
+        assert x.grad.tolist() == [0.5, 0.5, 1.0, 0.0]
+    beaten = torch.tensor([1.0], requires_grad=True)
+    out = torch.segment_reduce(beaten, "max", lengths=torch.tensor([1]), initial=2.0)
+    out.backward()
+    assert out.item() == 2.0 and beaten.grad.item() == 0.0

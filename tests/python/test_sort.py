@@ -153,3 +153,13 @@ def test_searchsorted_of_bools_follows_the_sorter():
         0,
         1,
     ]
+
+
+def test_equal_middle_elements_share_the_gradient():
+    for reduced in (torch.median, torch.nanmedian):
+        x = torch.tensor([[1.0, 2.0, 2.0], [5.0, 2.0, 0.0]], requires_grad=True)
+        reduced(x).backward()
+        assert x.grad.mul(3).tolist() == [[0, 1, 1], [0, 1, 0]]
+    x = torch.tensor([1.0, math.nan, math.nan], requires_grad=True)
+    x.median().backward()
+    assert x.grad.tolist() == [0, 0.5, 0.5]

@@ -173,7 +173,7 @@ Tensor zero_(const Tensor& self) {
   wanted[0] = 0;
   const Tensor& indices = parts(self).first();
   return make_coo(rushlight::empty({indices.size(0), 0}, indices.options()),
-                  rushlight::empty(wanted, self.options()), self.sizes(), true);
+                  rushlight::empty(wanted, parts(self).values().options()), self.sizes(), true);
 }
 Tensor copy_(const Tensor& self, const Tensor& src, bool) {
   if (!is_sparse(self)) {
@@ -207,8 +207,58 @@ Tensor to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optiona
   const Tensor from = unique_where_recorded(self);
   return with_values(from, values_of(from).to(dtype.value_or(self.dtype()), false, true));
 }
+
+// ---- without entries ----
+
+namespace {
+Tensor none(const char* op, Layout layout, IntArrayRef size, const TensorOptions& values) {
+  const NoGradGuard no_grad;
+  const auto n = static_cast<int64_t>(size.size());
+  if (layout == kStrided) {
+    return rushlight::zeros(size, values);
+  }
+  if (layout == kSparse) {
+    return make_coo(rushlight::empty({n, 0}, TensorOptions(kInt64).device(values.device())),
+                    rushlight::empty({0}, values), size, true);
+  }
+  RL_CHECK(n >= 2, "torch.", op, ": Only batched sparse compressed (non-block) tensors are ",
+           "supported, but got size ", size);
+  RL_CHECK(!is_blocked(layout), op,
+           "_sparse_compressed expected sparse compressed (non-block) tensor layout but got ",
+           printed(layout));
+  DimVector starts = size.slice(0, size.size() - 2);
+  DimVector entries = starts;
+  starts.push_back(size[size.size() - (is_by_column(layout) ? 1 : 2)] + 1);
+  entries.push_back(0);
+  const TensorOptions indices = TensorOptions(kInt64).device(values.device());
+  return make(layout, rushlight::zeros(starts, indices), rushlight::empty(entries, indices),
+              rushlight::empty(entries, values), size, true);
+}
+TensorOptions plain(const TensorOptions& options) {
+  return TensorOptions(options.dtype()).device(options.device());
+}
+TensorOptions plain_like(const Tensor& self, const TensorOptions& options) {
+  return TensorOptions(options.dtype_opt().value_or(self.dtype()))
+      .device(options.device_opt().value_or(self.device()));
+}
+}  // namespace
+
+Tensor empty(IntArrayRef size, const TensorOptions& options, std::optional<MemoryFormat>) {
+  return none("empty", options.layout(), size, plain(options));
+}
+Tensor zeros(IntArrayRef size, const TensorOptions& options) {
+  return none("zeros", options.layout(), size, plain(options));
+}
+Tensor new_zeros(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
+  const Layout layout = options.layout_opt().value_or(layout_of(self));
+  return none("new_zeros", layout, size, plain_like(self, options));
+}
 Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat>) {
   const NoGradGuard no_grad;
+  const Layout layout = options.layout_opt().value_or(layout_of(self));
+  if (layout != layout_of(self)) {
+    return sparse::new_zeros(self, self.sizes(), options);
+  }
   const Tensor none = is_coo(self) ? sparse::zero_(self) : [&] {
     const SparseTensor& p = parts(self);
     DimVector plain = p.second().sizes();
@@ -217,7 +267,7 @@ Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optiona
     values[static_cast<size_t>(batch_dims(self))] = 0;
     return make(p.layout(), rushlight::zeros_like(p.first()),
                 rushlight::empty(plain, p.second().options()),
-                rushlight::empty(values, self.options()), self.sizes(), true);
+                rushlight::empty(values, p.values().options()), self.sizes(), true);
   }();
   return options.dtype_opt().has_value() ? none.to(*options.dtype_opt()) : none;
 }

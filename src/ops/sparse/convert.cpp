@@ -285,7 +285,7 @@ Tensor _sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor&
                                  const Tensor& values, OptionalIntArrayRef size, Layout layout,
                                  bool) {
   RL_CHECK(sparse::is_compressed(layout), "expected compressed sparse tensor layout but got ",
-           sparse::printed(layout));
+           printed(layout));
   DimVector sizes;
   if (size.has_value()) {
     sizes = DimVector(*size);
@@ -338,7 +338,7 @@ Tensor _indices(const Tensor& self) {
     const Layout layout = layout_of(self);                                                 \
     RL_CHECK(sparse::is_compressed(layout) && sparse::is_by_column(layout) == (by_column), \
              #name " expected sparse ", (by_column) ? "column" : "row",                    \
-             " compressed tensor layout but got ", sparse::printed(layout));               \
+             " compressed tensor layout but got ", printed(layout));                       \
     return parts(self).part().detach();                                                    \
   }
 RL_INDICES(crow_indices, false, first)
@@ -378,14 +378,14 @@ Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntAr
   const bool blocks = sparse::is_blocked(wanted);
   RL_CHECK(blocks == blocksize.has_value() ||
                (is_sparse(self) && !blocksize.has_value() && layout_of(self) == wanted),
-           "to_sparse: conversion from ", sparse::printed(layout_of(self)), " to ",
-           sparse::printed(wanted), blocks ? " requires blocksize" : " does not take blocksize");
+           "to_sparse: conversion from ", printed(layout_of(self)), " to ", printed(wanted),
+           blocks ? " requires blocksize" : " does not take blocksize");
   const int64_t dense = dense_dim.value_or(is_sparse(self) ? sparse::dense_dims(self) : 0);
   RL_CHECK(dense >= 0 && dense <= self.dim(), "to_sparse: dense_dim out of range");
   if (wanted == kSparse) {
     return is_sparse(self) ? sparse::as_coo(self) : sparse::coo_of_dense(self, self.dim() - dense);
   }
-  RL_CHECK(self.dim() - dense >= 2, "to_sparse: ", sparse::printed(wanted),
+  RL_CHECK(self.dim() - dense >= 2, "to_sparse: ", printed(wanted),
            " needs at least two dimensions that are not dense, got a tensor of ", self.dim());
   if (!blocks) {
     if (layout_of(self) == wanted) {

@@ -11,12 +11,6 @@ namespace rushlight {
 
 namespace sparse {
 
-const char* printed(Layout layout) {
-  static constexpr const char* names[num_layouts] = {"Strided",   "Sparse",    "SparseCsr",
-                                                     "SparseCsc", "SparseBsr", "SparseBsc"};
-  return names[static_cast<int>(layout)];
-}
-
 SparseTensor& parts(const Tensor& t) {
   SparseTensor* found = find_sparse(t);
   RL_CHECK(found != nullptr, "expected a sparse tensor, but got layout Strided");
@@ -252,11 +246,14 @@ std::vector<Value> dispatch_sparse(const OpFunction& function, std::vector<Value
     for (const Value& v : arguments) {
       v.for_each_tensor(
           [&](const Tensor& t) { layout = layout == kStrided ? layout_of(t) : layout; });
+      if (v.is<TensorOptions>() && layout == kStrided) {
+        layout = v.get<TensorOptions>().layout();
+      }
     }
     throw NotImplementedError(
         str("Could not run '", op.space, "::", op.name, "' with arguments from the '",
             layout == kSparse ? "Sparse" : "SparseCsr",
-            "CPU' backend: there is no rule for tensors of layout ", sparse::printed(layout)));
+            "CPU' backend: there is no rule for tensors of layout ", printed(layout)));
   }
   const std::string_view name = op.name;
   const bool inplace = op.arguments[0].type.written && name.back() == '_';

@@ -136,8 +136,9 @@ Tensor bmm(const Tensor& self, const Tensor& mat2) {
   for (int64_t i = 0; i < self.size(0); i++) {
     products.push_back(rushlight::mm(self.select(0, i), mat2.select(0, i)));
   }
-  return products.empty() ? rushlight::zeros({0, self.size(1), mat2.size(2)}, self.options())
-                          : rushlight::stack(products);
+  return products.empty()
+             ? rushlight::zeros({0, self.size(1), mat2.size(2)}, TensorOptions(self.dtype()))
+             : rushlight::stack(products);
 }
 Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
              const Scalar& alpha) {
@@ -278,7 +279,7 @@ Tensor _log_softmax_of_sparse(const Tensor& self, int64_t dim, std::optional<Sca
 Tensor smm(const Tensor& self, const Tensor& mat2) {
   return composite::sspaddmm(
       rushlight::sparse::make_coo(rushlight::empty({2, 0}, TensorOptions(kInt64)),
-                                  rushlight::empty({0}, self.options()),
+                                  rushlight::empty({0}, TensorOptions(self.dtype())),
                                   {self.size(0), mat2.size(1)}, true),
       self, mat2, 0, 1);
 }

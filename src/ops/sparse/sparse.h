@@ -15,7 +15,6 @@ inline bool is_coo(const Tensor& t) { return layout_of(t) == kSparse; }
 inline bool is_compressed(Layout l) { return l != kStrided && l != kSparse; }
 inline bool is_blocked(Layout l) { return l == kSparseBsr || l == kSparseBsc; }
 inline bool is_by_column(Layout l) { return l == kSparseCsc || l == kSparseBsc; }
-const char* printed(Layout layout);    // "SparseCsr", as messages say it
 SparseTensor& parts(const Tensor& t);  // RuntimeError where it is not sparse
 int64_t nnz(const Tensor& t);
 int64_t batch_dims(const Tensor& t);  // 0 for COO
