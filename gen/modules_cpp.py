@@ -14,6 +14,7 @@ from gen.text import commas, header, source
 
 NOT_IN_CPP = ("size_average", "reduce", "return_indices")
 SPELT = {"lambd": "lambda"}  # a word of Python
+BOTH = "std::tuple<Tensor, Tensor>"
 SCALARS = {"float": "double", "bool": "bool", "int": "int64_t", "str": "Keyword", "Tensor": "Tensor"}
 
 
@@ -90,19 +91,38 @@ class CppClass(Class):
                 out.append(tensors + name if held else f"{options}.{SPELT.get(name, name)}()")
         return out
 
-    def call(self, inputs: list[str], passed: list[str]) -> str:
-        function = self.inherited("function")
+    def call(self, inputs: list[str], passed: list[str], suffix: str = "") -> str:
+        function = self.inherited("function") + suffix
         if self.inherited("method"):
             return f"{inputs[0]}.{function}({commas(passed)})"
         return f"functional::detail::{function}({commas(inputs, passed)})"
 
+    def gives_indices(self) -> bool:
+        """Whether there is a form that gives places, too."""
+        own = "return_indices" in [a.name for a in self.args]
+        return own or (self.base is not None and self.base.gives_indices())
+
+    def forms(self) -> list[tuple[str, str]]:
+        """Result and end of the name of each form of a call."""
+        return [("Tensor", "")] + [(BOTH, "_with_indices")] * self.gives_indices()
+
     def has_words(self) -> bool:
         return "'" in self.inherited("passes", "") or bool(self.inherited("method"))
+
+    def printed(self) -> str | None:
+        """What stands between the parentheses."""
+        for key in ("prints", "show"):
+            if key in self.entry:
+                return self.entry[key]
+        return self.base.printed() if self.base else ""
 
     def shown(self) -> str:
         out = f'stream << "torch::nn::{self.name}("'
         first = True
-        for text, flag, name in re.findall(r"([^{]*)\{(\??)(\w+)(?:!r)?\}", self.inherited("show", "")):
+        said = self.printed()
+        if said is None:
+            return f'stream << "torch::nn::{self.name}";'
+        for text, flag, name in re.findall(r"([^{]*)\{(\??)(\w+)(?:!r)?\}", said):
             value = f"options.{SPELT.get(name, name)}()"
             if name in NOT_IN_CPP or name not in [a.name for a in self.settings()]:
                 continue
@@ -113,6 +133,14 @@ class CppClass(Class):
             first = False
         return out + " << ')';"
 
+    def is_made_of_values(self) -> bool:
+        """Whether there is a constructor from what the options' constructor takes."""
+        kind = self.given()[0][0]
+        return ":" in kind or "<" in kind or any(self.default(a) is None for a in self.settings())
+
+    def takes_values(self) -> str:
+        return commas([f"{kind} {n}" for kind, n, _ in self.given()])
+
     def module(self) -> list[str]:
         takes = [f"const Tensor& {n}" for n in self.inherited("inputs", "input").split(", ")]
         options = f"{self.name}Options"
@@ -122,11 +150,10 @@ class CppClass(Class):
         lines += [" public:"]
         if self.settings():
             lines += [f"  explicit {self.name}Impl({options} options_{start});"]
-            if ":" in self.given()[0][0] or "<" in self.given()[0][0] or not start:
-                takes_values = commas([f"{kind} {n}" for kind, n, _ in self.given()])
-                values = commas([n for _, n, _ in self.given()])
-                lines += [f"  {self.name}Impl({takes_values}) : {self.name}Impl({options}({values})) {{}}"]
-        lines += [f"  Tensor forward({commas(takes)});", "  void reset() override;"]
+            if self.is_made_of_values():
+                lines += [f"  {self.name}Impl({self.takes_values()});"]
+        lines += [f"  {result} forward{suffix}({commas(takes)});" for result, suffix in self.forms()]
+        lines += ["  void reset() override;"]
         lines += ["  void pretty_print(std::ostream& stream) const override;"]
         lines += [f"  {options} options;"] if self.settings() else []
         lines += [f"  Tensor {a.name};" for a in self.settings() if a.type.base == "Tensor"]
@@ -140,7 +167,10 @@ class CppClass(Class):
             elif self.settings():
                 lines += [f"using {func} = {options};"]
             tail = [f"const {func}& options{start}"] if self.settings() else []
-            lines += [f"RL_API Tensor {self.inherited('function')}({commas(takes, tail)});", "}"]
+            for result, suffix in self.forms():
+                name = self.inherited("function") + suffix
+                lines += [f"RL_API {result} {name}({commas(takes, tail)});"]
+            lines += ["}"]
         return lines
 
     def definitions(self) -> list[str]:
@@ -151,16 +181,24 @@ class CppClass(Class):
         if self.settings():
             init = "options(std::move(options_))"
             lines += [f"{name}::{name}({self.name}Options options_) : {init} {{ {name}::reset(); }}"]
+            if self.is_made_of_values():
+                values = commas([n for _, n, _ in self.given()])
+                lines += [f"{name}::{name}({self.takes_values()}) : {name}({self.name}Options({values})) {{}}"]
         held = [a.name for a in self.settings() if a.type.base == "Tensor"]
         body = " ".join(f'{n} = register_buffer("{n}", options.{n}());' for n in held)
         lines += [f"void {name}::reset() {{ {body} }}"]
-        lines += [f"Tensor {name}::forward({commas(takes)}) {{"]
-        lines += [f"  return {self.call(inputs, self.passed('this->', 'options', 'is_training()'))};", "}"]
+        for result, suffix in self.forms():
+            passed = self.passed("this->", "options", "is_training()")
+            lines += [f"{result} {name}::forward{suffix}({commas(takes)}) {{"]
+            lines += [f"  return {self.call(inputs, passed, suffix)};", "}"]
         lines += [f"void {name}::pretty_print(std::ostream& stream) const {{ {self.shown()} }}"]
         if not self.has_words():
             tail = [f"const {self.name}FuncOptions& options"] if self.settings() else []
-            lines += [f"Tensor functional::{self.inherited('function')}({commas(takes, tail)}) {{"]
-            lines += [f"  return {self.call(inputs, self.passed('', 'options', 'options.training()'))};", "}"]
+            for result, suffix in self.forms():
+                function = self.inherited("function") + suffix
+                passed = self.passed("", "options", "options.training()")
+                lines += [f"{result} functional::{function}({commas(takes, tail)}) {{"]
+                lines += [f"  return {self.call(inputs, passed, suffix)};", "}"]
         return lines
 
 

@@ -18,6 +18,7 @@ Other keys:
         argument's value, a tuple a rule of nn/_arguments.py with what it is given.
     show: the text between the parentheses of `repr`, with attributes in braces; `{?flag}` gives
         `flag=True` where it is true and nothing elsewhere.
+    prints: the same in C++ where that differs; None is no parentheses either.
     base: a class of this table instead of Module; fixed: arguments of the base with a fixed value.
     method: the function is a method of the input.
     python: what Python passes besides, by name.
@@ -56,6 +57,7 @@ module("Mish(bool inplace=False)", "activation", "mish", "inplace",
        show="{?inplace}", doc="x * tanh(softplus(x)).")
 module("GELU(str approximate='none')", "activation", "gelu", "*, approximate",
        show="approximate={approximate!r}",
+       prints="",
        doc='x times the normal distribution function of x, or its "tanh" approximation.')
 module("Hardswish(bool inplace=False)", "activation", "hardswish", "inplace",
        doc="x * relu6(x + 3) / 6.")
@@ -157,7 +159,7 @@ module("_LPPoolNd(float norm_type, int[] kernel_size, int[]? stride=None, bool c
        show="norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, "
             "ceil_mode={ceil_mode}",
        doc="The settings of power-average pooling.")
-for _n in (1, 2):
+for _n in (1, 2, 3):
     module(f"LPPool{_n}d()", "pooling",
            f"lp_pool{_n}d", "norm_type, kernel_size, stride, ceil_mode",
            base="_LPPoolNd", doc="The p-norm of each window.")
@@ -167,7 +169,8 @@ for _n in (1, 2):
 module("_ConstantPadNd()", "padding", show="padding={padding}, value={value}",
        doc="What constant padding shows.")
 for _mode in ("Reflection", "Replication", "Circular"):
-    module(f"_{_mode}PadNd()", "padding", show="{padding}", doc="What padding shows.")
+    module(f"_{_mode}PadNd()", "padding", show="{padding}", prints="padding={padding}",
+           doc="What padding shows.")
 for _n in (1, 2, 3):
     _padding = f"int[{2 * _n}] padding"
     module(f"ConstantPad{_n}d({_padding}, float value)", "padding",
@@ -175,7 +178,8 @@ for _n in (1, 2, 3):
            sets={"padding": ("repeated", "padding", 2 * _n)},
            doc="Pads the spatial dimensions with a value.")
     module(f"ZeroPad{_n}d({_padding})", "padding", base=f"ConstantPad{_n}d", fixed={"value": 0.0},
-           show="{padding}", doc="Pads the spatial dimensions with zeros.")
+           show="{padding}", prints="padding={padding}",
+           doc="Pads the spatial dimensions with zeros.")
     for _mode, _with in (("reflection", "their mirror image"), ("replication", "their edge values"),
                          ("circular", "the values of their other end")):
         _key = {"reflection": "reflect", "replication": "replicate"}.get(_mode, _mode)
@@ -211,10 +215,11 @@ module("ChannelShuffle(int groups)", "channelshuffle", "channel_shuffle", "group
 # ---- distances ----
 
 module("CosineSimilarity(int dim=1, float eps=1e-8)", "distance",
-       "cosine_similarity", "dim, eps", inputs="x1, x2",
+       "cosine_similarity", "dim, eps", inputs="x1, x2", prints="dim={dim}, eps={eps}",
        doc="The cosine of the angle between vectors along `dim`.")
 module("PairwiseDistance(float p=2.0, float eps=1e-6, bool keepdim=False)", "distance",
        "pairwise_distance", "norm, eps, keepdim", inputs="x1, x2", sets={"norm": "p", "p": None},
+       prints="p={p}, eps={eps}, keepdim={keepdim}",
        doc="The p-norm of the difference of vectors along the last dimension.")
 
 # ---- losses ----
@@ -233,11 +238,11 @@ module(f"MSELoss({_OLD})", "loss", "mse_loss", "*, reduction", base="_Loss",
        inputs="input, target", doc="The squared difference.")
 module("SmoothL1Loss(bool? size_average=None, bool? reduce=None, str reduction='mean', "
        "float beta=1.0)", "loss",
-       "smooth_l1_loss", "*, reduction, beta", base="_Loss",
+       "smooth_l1_loss", "*, reduction, beta", base="_Loss", prints=None,
        inputs="input, target",
        doc="The squared difference over 2 beta where it is below beta, the absolute one beyond.")
 module("HuberLoss(str reduction='mean', float delta=1.0)", "loss",
-       "huber_loss", "*, reduction, delta", base="_Loss",
+       "huber_loss", "*, reduction, delta", base="_Loss", prints=None,
        inputs="input, target", doc="Half the squared difference below delta, linear beyond.")
 module("NLLLoss(Tensor? weight=None, bool? size_average=None, int ignore_index=-100, "
        "bool? reduce=None, str reduction='mean')", "loss",
@@ -271,7 +276,8 @@ module("GaussianNLLLoss(*, bool full=False, float eps=1e-6, str reduction='mean'
        doc="The negative log likelihood under normal distributions of given variance.")
 module(f"HingeEmbeddingLoss(float margin=1.0, {_OLD})", "loss",
        "hinge_embedding_loss", "*, margin, reduction", base="_Loss",
-       inputs="input, target", doc="x where the target is 1, max(0, margin - x) where it is -1.")
+       inputs="input, target", prints="margin={margin}",
+       doc="x where the target is 1, max(0, margin - x) where it is -1.")
 module(f"SoftMarginLoss({_OLD})", "loss", "soft_margin_loss", "*, reduction",
        base="_Loss", inputs="input, target", doc="log(1 + exp(-target * x)).")
 module(f"MarginRankingLoss(float margin=0.0, {_OLD})", "loss",
@@ -281,12 +287,14 @@ module(f"MarginRankingLoss(float margin=0.0, {_OLD})", "loss",
 module(f"CosineEmbeddingLoss(float margin=0.0, {_OLD})", "loss",
        "cosine_embedding_loss", "*, margin, reduction",
        base="_Loss", inputs="input1, input2, target",
+       prints="margin={margin}",
        doc="1 - cos where the target is 1, max(0, cos - margin) where it is -1.")
 module(f"TripletMarginLoss(float margin=1.0, float p=2.0, float eps=1e-6, bool swap=False, {_OLD})",
        "loss",
        "triplet_margin_loss", "*, margin, p, eps, swap, reduction", base="_Loss",
        inputs="anchor, positive, negative",
        sets={"margin": ("positive_margin", "margin")},
+       prints="margin={margin}, p={p}, eps={eps}, swap={swap}",
        doc="How much nearer the anchor should be to `positive` than to `negative`.")
 module(f"MultiMarginLoss(int p=1, float margin=1.0, Tensor? weight=None, {_OLD})", "loss",
        "multi_margin_loss", "*, p, margin, weight, reduction",

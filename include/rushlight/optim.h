@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <unordered_map>
 
 #include <rushlight/archive.h>
 #include <rushlight/nn/module.h>
@@ -20,12 +19,15 @@ class RL_API OptimizerOptions {
   virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
   virtual double get_lr() const = 0;
   virtual void set_lr(double lr) = 0;
+  // Whole options to and from an archive; what an archive lacks stays as it is.
+  virtual void serialize(serialize::OutputArchive& archive) const;
+  virtual void serialize(serialize::InputArchive& archive);
 };
 template <class Derived>
 class OptimizerCloneableOptions : public OptimizerOptions {
  public:
   std::unique_ptr<OptimizerOptions> clone() const override {
-    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+    return std::unique_ptr<OptimizerOptions>(new Derived(static_cast<const Derived&>(*this)));
   }
   double get_lr() const override { return static_cast<const Derived&>(*this).lr(); }
   void set_lr(double lr) override { static_cast<Derived&>(*this).lr(lr); }
@@ -76,28 +78,36 @@ class RL_API Optimizer {
   virtual void load(serialize::InputArchive& archive);
 
  protected:
-  virtual std::vector<std::string> state_names() const = 0;
-  virtual State new_state(const Tensor& parameter, const OptimizerOptions& options) const = 0;
+  // What an optimiser says of itself that keeps step(); others take a step of their own.
+  virtual std::vector<std::string> state_names() const;
+  virtual State new_state(const Tensor& parameter, const OptimizerOptions& options) const;
   // `states`: for each name the tensors of all parameters.
   virtual void step_group(const OptimizerOptions& options, const std::vector<Tensor>& params,
-                          const std::vector<Tensor>& grads, std::vector<State>& states) = 0;
+                          const std::vector<Tensor>& grads, std::vector<State>& states);
+
+  // The options of all groups; an archive that has other groups is refused.
+  void save_groups(serialize::OutputArchive& archive) const;
+  void load_groups(serialize::InputArchive& archive);
 
  private:
   std::vector<OptimizerParamGroup> groups_;
   std::unique_ptr<OptimizerOptions> defaults_;
-  std::unordered_map<TensorImpl*, State> state_;
+  std::shared_ptr<void> state_;  // of each parameter; only optim.cpp knows its type
 };
 RL_API serialize::OutputArchive& operator<<(serialize::OutputArchive& archive,
                                             const Optimizer& optimizer);
 RL_API serialize::InputArchive& operator>>(serialize::InputArchive& archive, Optimizer& optimizer);
 
+#define RL_SERIALIZED                                               \
+ public:                                                            \
+  void serialize(serialize::OutputArchive& archive) const override; \
+  void serialize(serialize::InputArchive& archive) override;
+
 #define RL_OPTIMIZER(Name, usual)                                                             \
   class RL_API Name : public Optimizer {                                                      \
    public:                                                                                    \
     explicit Name(std::vector<OptimizerParamGroup> groups, Name##Options defaults = usual);   \
-    explicit Name(std::vector<Tensor> params, Name##Options defaults = usual)                 \
-        : Name(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))},      \
-               std::move(defaults)) {}                                                        \
+    explicit Name(std::vector<Tensor> params, Name##Options defaults = usual);                \
                                                                                               \
    protected:                                                                                 \
     std::vector<std::string> state_names() const override;                                    \
@@ -113,6 +123,7 @@ struct RL_API SGDOptions : OptimizerCloneableOptions<SGDOptions> {
   TORCH_ARG(double, dampening) = 0;
   TORCH_ARG(double, weight_decay) = 0;
   TORCH_ARG(bool, nesterov) = false;
+  RL_SERIALIZED
 };
 RL_OPTIMIZER(SGD, SGDOptions());
 
@@ -124,6 +135,7 @@ struct RL_API AdamOptions : OptimizerCloneableOptions<AdamOptions> {
   TORCH_ARG(double, eps) = 1e-8;
   TORCH_ARG(double, weight_decay) = 0;
   TORCH_ARG(bool, amsgrad) = false;
+  RL_SERIALIZED
 };
 RL_OPTIMIZER(Adam, AdamOptions());
 
@@ -135,6 +147,7 @@ struct RL_API AdamWOptions : OptimizerCloneableOptions<AdamWOptions> {
   TORCH_ARG(double, eps) = 1e-8;
   TORCH_ARG(double, weight_decay) = 1e-2;
   TORCH_ARG(bool, amsgrad) = false;
+  RL_SERIALIZED
 };
 RL_OPTIMIZER(AdamW, AdamWOptions());
 
@@ -146,6 +159,7 @@ struct RL_API RMSpropOptions : OptimizerCloneableOptions<RMSpropOptions> {
   TORCH_ARG(double, weight_decay) = 0;
   TORCH_ARG(double, momentum) = 0;
   TORCH_ARG(bool, centered) = false;
+  RL_SERIALIZED
 };
 RL_OPTIMIZER(RMSprop, RMSpropOptions());
 
@@ -156,9 +170,104 @@ struct RL_API AdagradOptions : OptimizerCloneableOptions<AdagradOptions> {
   TORCH_ARG(double, weight_decay) = 0;
   TORCH_ARG(double, initial_accumulator_value) = 0;
   TORCH_ARG(double, eps) = 1e-10;
+  RL_SERIALIZED
 };
 RL_OPTIMIZER(Adagrad, AdagradOptions());
+
+struct RL_API AdadeltaOptions : OptimizerCloneableOptions<AdadeltaOptions> {
+  AdadeltaOptions(double lr = 1) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  TORCH_ARG(double, rho) = 0.9;
+  TORCH_ARG(double, eps) = 1e-6;
+  TORCH_ARG(double, weight_decay) = 0;
+  RL_SERIALIZED
+};
+RL_OPTIMIZER(Adadelta, AdadeltaOptions());
+
+struct RL_API AdamaxOptions : OptimizerCloneableOptions<AdamaxOptions> {
+  using Betas = std::tuple<double, double>;
+  AdamaxOptions(double lr = 2e-3) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  TORCH_ARG(Betas, betas) = Betas(0.9, 0.999);
+  TORCH_ARG(double, eps) = 1e-8;
+  TORCH_ARG(double, weight_decay) = 0;
+  RL_SERIALIZED
+};
+RL_OPTIMIZER(Adamax, AdamaxOptions());
+
+struct RL_API NAdamOptions : OptimizerCloneableOptions<NAdamOptions> {
+  using Betas = std::tuple<double, double>;
+  NAdamOptions(double lr = 2e-3) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  TORCH_ARG(Betas, betas) = Betas(0.9, 0.999);
+  TORCH_ARG(double, eps) = 1e-8;
+  TORCH_ARG(double, weight_decay) = 0;
+  TORCH_ARG(double, momentum_decay) = 4e-3;
+  TORCH_ARG(bool, decoupled_weight_decay) = false;
+  RL_SERIALIZED
+};
+RL_OPTIMIZER(NAdam, NAdamOptions());
+
+struct RL_API RAdamOptions : OptimizerCloneableOptions<RAdamOptions> {
+  using Betas = std::tuple<double, double>;
+  RAdamOptions(double lr = 1e-3) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  TORCH_ARG(Betas, betas) = Betas(0.9, 0.999);
+  TORCH_ARG(double, eps) = 1e-8;
+  TORCH_ARG(double, weight_decay) = 0;
+  TORCH_ARG(bool, decoupled_weight_decay) = false;
+  RL_SERIALIZED
+};
+RL_OPTIMIZER(RAdam, RAdamOptions());
+
+struct RL_API RpropOptions : OptimizerCloneableOptions<RpropOptions> {
+  using Pair = std::tuple<double, double>;
+  RpropOptions(double lr = 1e-2) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  TORCH_ARG(Pair, etas) = Pair(0.5, 1.2);
+  TORCH_ARG(Pair, step_sizes) = Pair(1e-6, 50);
+  RL_SERIALIZED
+};
+RL_OPTIMIZER(Rprop, RpropOptions());
+
+struct RL_API ASGDOptions : OptimizerCloneableOptions<ASGDOptions> {
+  ASGDOptions(double lr = 1e-2) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  TORCH_ARG(double, lambd) = 1e-4;
+  TORCH_ARG(double, alpha) = 0.75;
+  TORCH_ARG(double, t0) = 1e6;
+  TORCH_ARG(double, weight_decay) = 0;
+  RL_SERIALIZED
+};
+RL_OPTIMIZER(ASGD, ASGDOptions());
 #undef RL_OPTIMIZER
+
+// Quasi-Newton steps from the last changes of gradient and parameters; steps need a closure.
+struct RL_API LBFGSOptions : OptimizerCloneableOptions<LBFGSOptions> {
+  LBFGSOptions(double lr = 1) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  TORCH_ARG(int64_t, max_iter) = 20;
+  TORCH_ARG(std::optional<int64_t>, max_eval);  // 5/4 of max_iter
+  TORCH_ARG(double, tolerance_grad) = 1e-7;
+  TORCH_ARG(double, tolerance_change) = 1e-9;
+  TORCH_ARG(int64_t, history_size) = 100;
+  TORCH_ARG(std::optional<std::string>, line_search_fn);  // "strong_wolfe"
+  RL_SERIALIZED
+};
+#undef RL_SERIALIZED
+class RL_API LBFGS : public Optimizer {
+ public:
+  explicit LBFGS(std::vector<OptimizerParamGroup> groups, LBFGSOptions defaults = LBFGSOptions());
+  explicit LBFGS(std::vector<Tensor> params, LBFGSOptions defaults = LBFGSOptions());
+  Tensor step(LossClosure closure) override;
+  void save(serialize::OutputArchive& archive) const override;
+  void load(serialize::InputArchive& archive) override;
+
+ private:
+  struct Memory;
+  Memory& memory() const;
+  std::shared_ptr<void> memory_;  // a Memory
+};
 
 // ---- schedules ----
 

@@ -110,7 +110,18 @@ inline DimVector settled(const Tensor& input, ArrayRef<Optional> sizes) {
   }
   return out;
 }
+using Both = std::tuple<Tensor, Tensor>;  // maxima and their indices
 #define RL_POOL(n)                                                                          \
+  inline Both max_pool##n##d_with_indices(const Tensor& input, IntArrayRef kernel,          \
+                                          IntArrayRef stride, IntArrayRef padding,          \
+                                          IntArrayRef dilation, bool ceil_mode) {           \
+    return rushlight::max_pool##n##d_with_indices(input, kernel, stride, padding, dilation, \
+                                                  ceil_mode);                               \
+  }                                                                                         \
+  inline Both adaptive_max_pool##n##d_with_indices(const Tensor& input,                     \
+                                                   ArrayRef<Optional> sizes) {              \
+    return rushlight::adaptive_max_pool##n##d(input, settled(input, sizes));                \
+  }                                                                                         \
   inline Tensor max_pool##n##d(const Tensor& input, IntArrayRef kernel, IntArrayRef stride, \
                                IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) { \
     return rushlight::max_pool##n##d(input, kernel, stride, padding, dilation, ceil_mode);  \
@@ -151,6 +162,10 @@ inline Tensor lp_pool1d(const Tensor& input, double norm, IntArrayRef kernel, In
 inline Tensor lp_pool2d(const Tensor& input, double norm, IntArrayRef kernel, IntArrayRef stride,
                         bool ceil_mode) {
   return rushlight::lp_pool2d(input, norm, kernel, stride, ceil_mode);
+}
+inline Tensor lp_pool3d(const Tensor& input, double norm, IntArrayRef kernel, IntArrayRef stride,
+                        bool ceil_mode) {
+  return rushlight::lp_pool3d(input, norm, kernel, stride, ceil_mode);
 }
 inline Tensor pad(const Tensor& input, IntArrayRef padding, std::string_view mode,
                   std::optional<double> value = {}) {

@@ -1,6 +1,8 @@
 // Functional forms with option structs, over ops.
 #include <rushlight/nn/functional.h>
 
+#include <rushlight/factories.h>
+
 #include "nn/detail.h"
 
 namespace rushlight::nn::functional {
@@ -88,6 +90,29 @@ Tensor embedding(const Tensor& indices, const Tensor& weight, const EmbeddingFun
   return _rows_of_embedding(indices, weight, o.padding_idx(), o.max_norm(), o.norm_type(),
                             o.scale_grad_by_freq(), o.sparse());
 }
+Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingBagFuncOptions& o) {
+  const std::string_view modes[] = {"sum", "mean", "max"};
+  int64_t mode = 0;
+  while (mode < 3 && o.mode() != modes[mode]) {
+    mode++;
+  }
+  RL_CHECK_VALUE(mode < 3, "mode has to be one of sum, mean or max");
+  if (o.max_norm()) {
+    const NoGradGuard no_grad;
+    embedding_renorm_(weight, input, *o.max_norm(), o.norm_type());
+  }
+  Tensor starts = o.offsets();
+  if (input.dim() == 2) {
+    RL_CHECK_VALUE(!starts.defined(), "if input is 2D, then offsets has to be null");
+    starts = arange(0, input.numel(), input.size(1), TensorOptions(kInt64).device(input.device()));
+  }
+  RL_CHECK_VALUE(starts.defined(), "offsets has to be a 1D Tensor but got null");
+  const Tensor& weights = o.per_sample_weights();
+  return std::get<0>(rushlight::embedding_bag(
+      weight, input.reshape(-1), starts, o.scale_grad_by_freq(), mode, o.sparse(),
+      weights.defined() ? weights.reshape(-1) : weights, o.include_last_offset(), o.padding_idx()));
+}
+Tensor pdist(const Tensor& input, double p) { return rushlight::pdist(input, p); }
 Tensor hardtanh(const Tensor& input, const HardtanhFuncOptions& o) {
   return detail::hardtanh(input, o.min_val(), o.max_val(), o.inplace());
 }

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include <rushlight/factories.h>
+#include <rushlight/nn/functional.h>
 #include <rushlight/nn/init.h>
 
 #include "nn/detail.h"
@@ -92,8 +93,11 @@ Tensor UnflattenImpl::forward(const Tensor& input) {
   return input.unflatten(options.dim(), options.sizes());
 }
 void UnflattenImpl::pretty_print(std::ostream& stream) const {
-  stream << "torch::nn::Unflatten(dim=" << options.dim()
-         << ", unflattened_size=" << str(IntArrayRef(options.sizes())) << ')';
+  stream << "torch::nn::Unflatten(dim=" << options.dim() << ", unflattened_size={";
+  for (size_t i = 0; i < options.sizes().size(); i++) {
+    stream << (i == 0 ? "" : ", ") << options.sizes()[i];
+  }
+  stream << "})";
 }
 
 // ---- activations ----
@@ -175,7 +179,7 @@ void print_conv(std::ostream& stream, const char* name, const Options& o, bool p
     stream << ", bias=false";
   }
   if (o.padding_mode() != "zeros") {
-    stream << ", padding_mode=torch::" << o.padding_mode();
+    stream << ", padding_mode=" << constant_of(o.padding_mode());
   }
   stream << ')';
 }
@@ -385,13 +389,16 @@ void LayerNormImpl::reset() {
   const bool affine = options.elementwise_affine();
   weight = register_parameter(
       "weight", affine ? rushlight::empty(IntArrayRef(options.normalized_shape())) : Tensor());
-  bias = register_parameter(
-      "bias", affine ? rushlight::empty(IntArrayRef(options.normalized_shape())) : Tensor());
+  bias = register_parameter("bias", affine && options.bias()
+                                        ? rushlight::empty(IntArrayRef(options.normalized_shape()))
+                                        : Tensor());
   reset_parameters();
 }
 void LayerNormImpl::reset_parameters() {
-  if (options.elementwise_affine()) {
+  if (weight.defined()) {
     init::ones_(weight);
+  }
+  if (bias.defined()) {
     init::zeros_(bias);
   }
 }
@@ -435,6 +442,17 @@ void LocalResponseNormImpl::pretty_print(std::ostream& stream) const {
          << ", beta=" << options.beta() << ", k=" << options.k() << ')';
 }
 
+RL_MADE(CrossMapLRN2d)
+RL_PLAIN(CrossMapLRN2d)
+Tensor CrossMapLRN2dImpl::forward(const Tensor& input) {
+  return local_response_norm(input, options.size(), options.alpha(), options.beta(),
+                             static_cast<double>(options.k()));
+}
+void CrossMapLRN2dImpl::pretty_print(std::ostream& stream) const {
+  stream << "torch::nn::CrossMapLRN2d(" << options.size() << ", alpha=" << options.alpha()
+         << ", beta=" << options.beta() << ", k=" << options.k() << ')';
+}
+
 // ---- embedding ----
 
 namespace {
@@ -465,6 +483,21 @@ void start_embedding(const M& m) {
     m.weight[*m.options.padding_idx()].fill_(0);
   }
 }
+template <class Options>
+void print_embedding(std::ostream& stream, const Options& o) {
+  stream << "(num_embeddings=" << o.num_embeddings() << ", embedding_dim=" << o.embedding_dim();
+  if (o.padding_idx()) {
+    stream << ", padding_idx=" << *o.padding_idx();
+  }
+  if (o.max_norm()) {
+    stream << ", max_norm=" << *o.max_norm();
+  }
+  if (o.norm_type() != 2) {
+    stream << ", norm_type=" << o.norm_type();
+  }
+  stream << (o.scale_grad_by_freq() ? ", scale_grad_by_freq=true" : "")
+         << (o.sparse() ? ", sparse=true" : "");
+}
 }  // namespace
 
 RL_MADE(Embedding)
@@ -478,11 +511,7 @@ Tensor EmbeddingImpl::forward(const Tensor& indices) {
                             options.norm_type(), options.scale_grad_by_freq(), options.sparse());
 }
 void EmbeddingImpl::pretty_print(std::ostream& stream) const {
-  stream << "torch::nn::Embedding(num_embeddings=" << options.num_embeddings()
-         << ", embedding_dim=" << options.embedding_dim();
-  if (options.padding_idx()) {
-    stream << ", padding_idx=" << *options.padding_idx();
-  }
+  print_embedding(stream << "torch::nn::Embedding", options);
   stream << ')';
 }
 Embedding Embedding::from_pretrained(const Tensor& embeddings,
@@ -507,31 +536,24 @@ void EmbeddingBagImpl::reset() {
 void EmbeddingBagImpl::reset_parameters() { start_embedding(*this); }
 Tensor EmbeddingBagImpl::forward(const Tensor& input, const Tensor& offsets,
                                  const Tensor& per_sample_weights) {
-  const std::string_view modes[] = {"sum", "mean", "max"};
-  int64_t mode = 0;
-  while (mode < 3 && options.mode() != modes[mode]) {
-    mode++;
-  }
-  RL_CHECK_VALUE(mode < 3, "mode has to be one of sum, mean or max");
-  if (options.max_norm()) {
-    const NoGradGuard no_grad;
-    embedding_renorm_(weight, input, *options.max_norm(), options.norm_type());
-  }
-  Tensor starts = offsets;
-  if (input.dim() == 2) {
-    RL_CHECK_VALUE(!offsets.defined(), "if input is 2D, then offsets has to be null");
-    starts = arange(0, input.numel(), input.size(1), TensorOptions(kInt64).device(input.device()));
-  }
-  RL_CHECK_VALUE(starts.defined(), "offsets has to be a 1D Tensor but got null");
-  const Tensor weights =
-      per_sample_weights.defined() ? per_sample_weights.reshape(-1) : per_sample_weights;
-  return std::get<0>(embedding_bag(weight, input.reshape(-1), starts, options.scale_grad_by_freq(),
-                                   mode, options.sparse(), weights, options.include_last_offset(),
-                                   options.padding_idx()));
+  return functional::embedding_bag(input, weight,
+                                   functional::EmbeddingBagFuncOptions()
+                                       .offsets(offsets)
+                                       .max_norm(options.max_norm())
+                                       .norm_type(options.norm_type())
+                                       .scale_grad_by_freq(options.scale_grad_by_freq())
+                                       .mode(options.mode())
+                                       .sparse(options.sparse())
+                                       .per_sample_weights(per_sample_weights)
+                                       .include_last_offset(options.include_last_offset())
+                                       .padding_idx(options.padding_idx()));
 }
 void EmbeddingBagImpl::pretty_print(std::ostream& stream) const {
-  stream << "torch::nn::EmbeddingBag(num_embeddings=" << options.num_embeddings()
-         << ", embedding_dim=" << options.embedding_dim() << ')';
+  print_embedding(stream << "torch::nn::EmbeddingBag", options);
+  if (options.mode() != "mean") {
+    stream << ", mode=" << constant_of(options.mode());
+  }
+  stream << (options.include_last_offset() ? ", include_last_offset=true)" : ")");
 }
 
 // ---- upsampling, ctc ----
@@ -554,11 +576,15 @@ Tensor UpsampleImpl::forward(const Tensor& input) {
 void UpsampleImpl::pretty_print(std::ostream& stream) const {
   stream << "torch::nn::Upsample(";
   if (options.scale_factor()) {
-    stream << "scale_factor=" << str(ArrayRef<double>(*options.scale_factor()));
+    stream << "scale_factor=";
+    for (size_t i = 0; i < options.scale_factor()->size(); i++) {
+      stream << (i == 0 ? "[" : ", ") << (*options.scale_factor())[i];
+    }
+    stream << ']';
   } else if (options.size()) {
     stream << "size=" << str(IntArrayRef(*options.size()));
   }
-  stream << ", mode=" << options.mode() << ')';
+  stream << ", mode=" << constant_of(options.mode()) << ')';
 }
 
 RL_MADE(CTCLoss)

@@ -8,6 +8,31 @@
 
 namespace rushlight {
 
+std::ostream& print_sizes(std::ostream& out, ArrayRef<std::optional<int64_t>> sizes) {
+  const auto item = [&](std::optional<int64_t> n) {
+    return n ? std::to_string(*n) : std::string("None");
+  };
+  if (sizes.size() == 1) {
+    return out << item(sizes[0]);
+  }
+  for (size_t i = 0; i < sizes.size(); i++) {
+    out << (i == 0 ? "[" : ", ") << item(sizes[i]);
+  }
+  return out << ']';
+}
+
+std::string constant_of(const Keyword& word) {
+#define RL_WORD(name, text) {#name, text},
+  constexpr std::pair<const char*, const char*> words[] = {RL_FOR_EACH_WORD(RL_WORD)};
+#undef RL_WORD
+  for (const auto& [name, text] : words) {
+    if (word == std::string_view(text)) {
+      return name;
+    }
+  }
+  return word.text();
+}
+
 int64_t reduction_of(std::string_view word) {
   const std::string_view words[] = {"none", "mean", "sum"};
   for (int64_t i = 0; i < 3; i++) {
@@ -25,6 +50,10 @@ Module::~Module() = default;
 const std::string& Module::name() const noexcept {
   if (name_.empty()) {
     name_ = autograd::type_name_of(typeid(*this).name());
+    const std::string own = "rushlight::";  // the library's modules go by libtorch's names
+    if (name_.compare(0, own.size(), own) == 0) {
+      name_.replace(0, own.size(), "torch::");
+    }
   }
   return name_;
 }

@@ -48,6 +48,10 @@ void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) 
   }
 }
 
+void clip_grad_value_(const Tensor& parameter, double clip_value) {
+  clip_grad_value_(std::vector<Tensor>{parameter}, clip_value);
+}
+
 Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> flat;
   for (const Tensor& p : parameters) {
@@ -102,6 +106,18 @@ PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bool batch_fir
     sizes.push_back(active);
   }
   return {cat(steps), tensor(sizes), sorted, unsorted};
+}
+
+PackedSequence pack_sequence(const std::vector<Tensor>& sequences, bool enforce_sorted) {
+  std::vector<int64_t> lengths;
+  for (const Tensor& s : sequences) {
+    lengths.push_back(s.size(0));
+  }
+  return pack_padded_sequence(pad_sequence(sequences), tensor(lengths), false, enforce_sorted);
+}
+
+Tensor invert_permutation(const Tensor& permutation) {
+  return permutation.defined() ? permutation.argsort() : Tensor();
 }
 
 std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, bool batch_first,

@@ -1,8 +1,9 @@
-// Optimisers: their state and the op that is a step; schedules.
+// What all optimisers share: groups, state, archives; schedules.
 #include <rushlight/optim.h>
 
 #include <cmath>
 #include <cstdio>
+#include <unordered_map>
 
 #include <rushlight/ops.h>
 
@@ -12,9 +13,14 @@ OptimizerOptions::~OptimizerOptions() = default;
 Optimizer::~Optimizer() = default;
 LRScheduler::~LRScheduler() = default;
 
+namespace {
+using States = std::unordered_map<TensorImpl*, Optimizer::State>;
+States& states_of(const std::shared_ptr<void>& held) { return *static_cast<States*>(held.get()); }
+}  // namespace
+
 Optimizer::Optimizer(std::vector<OptimizerParamGroup> groups,
                      std::unique_ptr<OptimizerOptions> defaults)
-    : defaults_(std::move(defaults)) {
+    : defaults_(std::move(defaults)), state_(std::make_shared<States>()) {
   for (const OptimizerParamGroup& group : groups) {
     add_param_group(group);
   }
@@ -79,9 +85,9 @@ Tensor Optimizer::step(LossClosure closure) {
       if (!p.grad().defined()) {
         continue;
       }
-      auto found = state_.find(p.impl());
-      if (found == state_.end()) {
-        found = state_.emplace(p.impl(), new_state(p, group.options())).first;
+      auto found = states_of(state_).find(p.impl());
+      if (found == states_of(state_).end()) {
+        found = states_of(state_).emplace(p.impl(), new_state(p, group.options())).first;
       }
       params.push_back(p);
       grads.push_back(p.grad());
@@ -94,7 +100,7 @@ Tensor Optimizer::step(LossClosure closure) {
     }
     step_group(group.options(), params, grads, states);
     for (size_t k = 0; k < params.size(); k++) {  // a step may have made what was not there
-      State& own = state_[params[k].impl()];
+      State& own = states_of(state_)[params[k].impl()];
       for (size_t i = 0; i < names; i++) {
         own[i] = states[i][k];
       }
@@ -103,15 +109,45 @@ Tensor Optimizer::step(LossClosure closure) {
   return loss;
 }
 
+std::vector<std::string> Optimizer::state_names() const { return {}; }
+Optimizer::State Optimizer::new_state(const Tensor&, const OptimizerOptions&) const { return {}; }
+void Optimizer::step_group(const OptimizerOptions&, const std::vector<Tensor>&,
+                           const std::vector<Tensor>&, std::vector<State>&) {
+  throw Error("this optimizer does not say what a step is");
+}
+
+void OptimizerOptions::serialize(serialize::OutputArchive& archive) const {
+  archive.write("lr", IValue(get_lr()));
+}
+void OptimizerOptions::serialize(serialize::InputArchive& archive) {
+  IValue lr;
+  archive.read("lr", lr);
+  set_lr(lr.toDouble());
+}
+
+void Optimizer::save_groups(serialize::OutputArchive& archive) const {
+  for (size_t g = 0; g < groups_.size(); g++) {
+    serialize::OutputArchive own;
+    groups_[g].options().serialize(own);
+    archive.write(str("param_groups.", g), own);
+  }
+}
+void Optimizer::load_groups(serialize::InputArchive& archive) {
+  for (size_t g = 0; g < groups_.size(); g++) {
+    serialize::InputArchive own;
+    RL_CHECK(archive.try_read(str("param_groups.", g), own),
+             "loaded state dict has a different number of parameter groups");
+    groups_[g].options().serialize(own);
+  }
+}
+
 void Optimizer::save(serialize::OutputArchive& archive) const {
   const std::vector<std::string> names = state_names();
-  for (size_t g = 0; g < groups_.size(); g++) {
-    archive.write(str("param_groups.", g, ".lr"), IValue(groups_[g].options().get_lr()));
-  }
+  save_groups(archive);
   int64_t number = 0;
   for (const Tensor& p : parameters()) {
-    const auto found = state_.find(p.impl());
-    for (size_t i = 0; found != state_.end() && i < names.size(); i++) {
+    const auto found = states_of(state_).find(p.impl());
+    for (size_t i = 0; found != states_of(state_).end() && i < names.size(); i++) {
       if (found->second[i].defined()) {
         archive.write(str("state.", number, '.', names[i]), found->second[i]);
       }
@@ -122,12 +158,8 @@ void Optimizer::save(serialize::OutputArchive& archive) const {
 
 void Optimizer::load(serialize::InputArchive& archive) {
   const std::vector<std::string> names = state_names();
-  for (size_t g = 0; g < groups_.size(); g++) {
-    IValue lr;
-    archive.read(str("param_groups.", g, ".lr"), lr);
-    groups_[g].options().set_lr(lr.toDouble());
-  }
-  state_.clear();
+  load_groups(archive);
+  states_of(state_).clear();
   int64_t number = 0;
   for (const Tensor& p : parameters()) {
     State state(names.size());
@@ -136,7 +168,7 @@ void Optimizer::load(serialize::InputArchive& archive) {
       any |= archive.try_read(str("state.", number, '.', names[i]), state[i]);
     }
     if (any) {
-      state_[p.impl()] = std::move(state);
+      states_of(state_)[p.impl()] = std::move(state);
     }
     number++;
   }
@@ -150,116 +182,6 @@ serialize::OutputArchive& operator<<(serialize::OutputArchive& archive,
 serialize::InputArchive& operator>>(serialize::InputArchive& archive, Optimizer& optimizer) {
   optimizer.load(archive);
   return archive;
-}
-
-// ---- the optimisers ----
-
-#define RL_OPTIMIZER(Name)                                                        \
-  Name::Name(std::vector<OptimizerParamGroup> groups, Name##Options defaults)     \
-      : Optimizer(std::move(groups), std::make_unique<Name##Options>(defaults)) { \
-    RL_CHECK(defaults.lr() >= 0, "Invalid learning rate: ", defaults.lr());       \
-  }
-
-namespace {
-Tensor counter() { return zeros({}, kFloat32); }
-std::vector<Tensor> if_any(bool any, const std::vector<Tensor>& list) {
-  return any ? list : std::vector<Tensor>();
-}
-}  // namespace
-
-RL_OPTIMIZER(SGD)
-std::vector<std::string> SGD::state_names() const { return {"momentum_buffer"}; }
-Optimizer::State SGD::new_state(const Tensor&, const OptimizerOptions&) const { return State(1); }
-void SGD::step_group(const OptimizerOptions& options, const std::vector<Tensor>& params,
-                     const std::vector<Tensor>& grads, std::vector<State>& states) {
-  const auto& o = static_cast<const SGDOptions&>(options);
-  RL_CHECK(!o.nesterov() || (o.momentum() > 0 && o.dampening() == 0),
-           "Nesterov momentum requires a momentum and zero dampening");
-  // Those that have no buffer yet get one that holds their first gradient.
-  struct Part {
-    std::vector<Tensor> params, grads, buffers;
-  };
-  Part parts[2];
-  for (size_t i = 0; i < params.size(); i++) {
-    Tensor& buffer = states[0][i];
-    Part& part = parts[buffer.defined() ? 0 : 1];
-    if (o.momentum() != 0 && !buffer.defined()) {
-      buffer = zeros_like(params[i]);
-    }
-    part.params.push_back(params[i]);
-    part.grads.push_back(grads[i]);
-    if (o.momentum() != 0) {
-      part.buffers.push_back(buffer);
-    }
-  }
-  for (const Part& part : parts) {
-    if (!part.params.empty()) {
-      sgd_step_(part.params, part.grads, part.buffers, o.lr(), o.momentum(), o.dampening(),
-                o.weight_decay(), o.nesterov(), false, &part == &parts[1]);
-    }
-  }
-}
-
-RL_OPTIMIZER(Adam)
-std::vector<std::string> Adam::state_names() const {
-  return {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
-}
-Optimizer::State Adam::new_state(const Tensor& p, const OptimizerOptions& options) const {
-  const bool amsgrad = static_cast<const AdamOptions&>(options).amsgrad();
-  return {counter(), zeros_like(p), zeros_like(p), amsgrad ? zeros_like(p) : Tensor()};
-}
-void Adam::step_group(const OptimizerOptions& options, const std::vector<Tensor>& params,
-                      const std::vector<Tensor>& grads, std::vector<State>& states) {
-  const auto& o = static_cast<const AdamOptions&>(options);
-  adam_step_(params, grads, states[1], states[2], if_any(o.amsgrad(), states[3]), states[0], o.lr(),
-             std::get<0>(o.betas()), std::get<1>(o.betas()), o.eps(), o.weight_decay(), false,
-             o.amsgrad(), false);
-}
-
-RL_OPTIMIZER(AdamW)
-std::vector<std::string> AdamW::state_names() const {
-  return {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
-}
-Optimizer::State AdamW::new_state(const Tensor& p, const OptimizerOptions& options) const {
-  const bool amsgrad = static_cast<const AdamWOptions&>(options).amsgrad();
-  return {counter(), zeros_like(p), zeros_like(p), amsgrad ? zeros_like(p) : Tensor()};
-}
-void AdamW::step_group(const OptimizerOptions& options, const std::vector<Tensor>& params,
-                       const std::vector<Tensor>& grads, std::vector<State>& states) {
-  const auto& o = static_cast<const AdamWOptions&>(options);
-  adam_step_(params, grads, states[1], states[2], if_any(o.amsgrad(), states[3]), states[0], o.lr(),
-             std::get<0>(o.betas()), std::get<1>(o.betas()), o.eps(), o.weight_decay(), true,
-             o.amsgrad(), false);
-}
-
-RL_OPTIMIZER(RMSprop)
-std::vector<std::string> RMSprop::state_names() const {
-  return {"step", "square_avg", "momentum_buffer", "grad_avg"};
-}
-Optimizer::State RMSprop::new_state(const Tensor& p, const OptimizerOptions& options) const {
-  const auto& o = static_cast<const RMSpropOptions&>(options);
-  return {counter(), zeros_like(p), o.momentum() != 0 ? zeros_like(p) : Tensor(),
-          o.centered() ? zeros_like(p) : Tensor()};
-}
-void RMSprop::step_group(const OptimizerOptions& options, const std::vector<Tensor>& params,
-                         const std::vector<Tensor>& grads, std::vector<State>& states) {
-  const auto& o = static_cast<const RMSpropOptions&>(options);
-  rmsprop_step_(params, grads, states[1], if_any(o.momentum() != 0, states[2]),
-                if_any(o.centered(), states[3]), states[0], o.lr(), o.alpha(), o.eps(),
-                o.weight_decay(), o.momentum(), o.centered(), false);
-}
-
-RL_OPTIMIZER(Adagrad)
-std::vector<std::string> Adagrad::state_names() const { return {"step", "sum"}; }
-Optimizer::State Adagrad::new_state(const Tensor& p, const OptimizerOptions& options) const {
-  const auto& o = static_cast<const AdagradOptions&>(options);
-  return {counter(), full_like(p, o.initial_accumulator_value())};
-}
-void Adagrad::step_group(const OptimizerOptions& options, const std::vector<Tensor>& params,
-                         const std::vector<Tensor>& grads, std::vector<State>& states) {
-  const auto& o = static_cast<const AdagradOptions&>(options);
-  adagrad_step_(params, grads, states[1], states[0], o.lr(), o.lr_decay(), o.eps(),
-                o.weight_decay(), false);
 }
 
 // ---- schedules ----

@@ -14,10 +14,11 @@ torch::Tensor one(std::tuple<torch::Tensor, Rest...> t) {
   return std::get<0>(t);
 }
 
-template <class M>
-void run(const std::string& name, M module, const std::vector<int64_t>& sizes) {
+// `f` calls the module with a tensor of the given sizes.
+template <class M, class F>
+void run(const std::string& name, M module, const std::vector<int64_t>& sizes, const F& f) {
   const torch::Tensor x = torch::randn(sizes, torch::requires_grad());
-  const torch::Tensor out = one(module->forward(x));
+  const torch::Tensor out = f(module, x);
   (out * out).sum().backward();
   results.emplace_back(name + ":out", out.detach());
   results.emplace_back(name + ":grad", x.grad());
@@ -27,6 +28,11 @@ void run(const std::string& name, M module, const std::vector<int64_t>& sizes) {
   for (const auto& p : module->named_parameters()) {
     results.emplace_back(name + ":grad:" + p.key(), p.value().grad());
   }
+}
+
+template <class M>
+void run(const std::string& name, M module, const std::vector<int64_t>& sizes) {
+  run(name, module, sizes, [](M& m, const torch::Tensor& x) { return one(m->forward(x)); });
 }
 
 template <class M>
@@ -50,12 +56,14 @@ void train(const std::string& name, Options options) {
   for (int i = 0; i < 10; i++) {
     const torch::Tensor x = torch::randn({6, 4});
     const torch::Tensor y = torch::randint(2, {6});
-    optimizer.zero_grad();
-    const torch::Tensor loss = nn::CrossEntropyLoss()(net->forward(x), y);
-    loss.backward();
-    nn::utils::clip_grad_norm_(net->parameters(), 1);
-    optimizer.step();
-    curve.push_back(loss.detach());
+    const auto closure = [&] {
+      optimizer.zero_grad();
+      torch::Tensor loss = nn::CrossEntropyLoss()(net->forward(x), y);
+      loss.backward();
+      nn::utils::clip_grad_norm_(net->parameters(), 1);
+      return loss;
+    };
+    curve.push_back(optimizer.step(closure).detach());
   }
   results.emplace_back(name + ":curve", torch::stack(curve));
 }
@@ -65,6 +73,11 @@ void train(const std::string& name, Options options) {
 #define RUN(name, module, ...) \
   torch::manual_seed(0);       \
   run(name, module, std::vector<int64_t> __VA_ARGS__)
+// A call with more than one input: of m, the module, and x.
+#define RUN_WITH(name, module, call, ...)             \
+  torch::manual_seed(0);                              \
+  run(name, module, std::vector<int64_t> __VA_ARGS__, \
+      [&](auto& m, const torch::Tensor& x) { return call; })
 #define LOSS(name, module, target) \
   torch::manual_seed(0);           \
   run_loss(name, module, target)
@@ -126,6 +139,93 @@ int main(int argc, char** argv) {
                        .mode(torch::kBilinear)
                        .align_corners(true)),
       {2, 3, 4, 4});
+  RUN("LPPool3d", nn::LPPool3d(nn::LPPool3dOptions(2, 2)), {1, 2, 4, 4, 4});
+  RUN("CrossMapLRN2d", nn::CrossMapLRN2d(3), {2, 4, 3, 3});
+  RUN("FractionalMaxPool2d",
+      nn::FractionalMaxPool2d(
+          nn::FractionalMaxPool2dOptions(2).output_size(torch::ExpandingArray<2>({3, 4}))),
+      {2, 3, 8, 9});
+  RUN("FractionalMaxPool3d",
+      nn::FractionalMaxPool3d(
+          nn::FractionalMaxPool3dOptions(2).output_ratio(torch::ExpandingArray<3, double>(0.5))),
+      {1, 2, 6, 6, 6});
+  nn::MaxPool1d pool1(2);
+  nn::MaxPool2d pool2(nn::MaxPool2dOptions(3).stride(2).padding(1));
+  nn::AdaptiveMaxPool3d pool3(2);
+  const auto unpooled = [](auto& m, const auto& pooled) {
+    return m->forward(std::get<0>(pooled), std::get<1>(pooled));
+  };
+  RUN_WITH("MaxUnpool1d", nn::MaxUnpool1d(2), unpooled(m, pool1->forward_with_indices(x)),
+           {2, 3, 8});
+  RUN_WITH("MaxUnpool2d", nn::MaxUnpool2d(nn::MaxUnpool2dOptions(3).stride(2).padding(1)),
+           unpooled(m, pool2->forward_with_indices(x)), {2, 3, 9, 9});
+  RUN_WITH("MaxUnpool3d", nn::MaxUnpool3d(2), unpooled(m, pool3->forward_with_indices(x)),
+           {2, 3, 4, 4, 4});
+  // A list is made from left to right, while the order of a call's arguments is open.
+  const auto called = [](auto& m, const std::vector<torch::Tensor>& t, const auto&... rest) {
+    return m->forward(t[0], t[1], t[2], rest...);
+  };
+  const auto attended = [](const std::tuple<torch::Tensor, torch::Tensor>& both) {
+    return torch::cat({std::get<0>(both).flatten(), std::get<1>(both).flatten()});
+  };
+  const torch::Tensor causal = nn::TransformerImpl::generate_square_subsequent_mask(5);
+  const torch::Tensor hidden =
+      torch::zeros({2, 5}).masked_fill(torch::arange(10).reshape({2, 5}).eq(3), -INFINITY);
+  RUN_WITH("MultiheadAttention", nn::MultiheadAttention(8, 2), attended(m->forward(x, x, x)),
+           {5, 2, 8});
+  RUN_WITH("MultiheadAttention:all",
+           nn::MultiheadAttention(nn::MultiheadAttentionOptions(8, 2)
+                                      .add_bias_kv(true)
+                                      .add_zero_attn(true)
+                                      .dropout(0.2)
+                                      .kdim(6)
+                                      .vdim(4)),
+           attended(called(m, {x, x.slice(-1, 0, 6), x.slice(-1, 4)}, hidden, true, causal, false)),
+           {5, 2, 8});
+  RUN_WITH("MultiheadAttention:fast",
+           nn::MultiheadAttention(nn::MultiheadAttentionOptions(8, 4).bias(false)),
+           std::get<0>(m->forward(x, x, x, {}, false, causal.isinf())), {5, 2, 8});
+  RUN_WITH("MultiheadAttention:one", nn::MultiheadAttention(8, 4),
+           std::get<0>(called(m, {x, x * 2, x * 2}, torch::Tensor(), false)), {5, 8});
+  RUN_WITH(
+      "TransformerEncoderLayer",
+      nn::TransformerEncoderLayer(
+          nn::TransformerEncoderLayerOptions(8, 2).dim_feedforward(16).activation(torch::kGELU)),
+      m->forward(x, causal, hidden), {5, 2, 8});
+  RUN_WITH(
+      "TransformerDecoderLayer",
+      nn::TransformerDecoderLayer(
+          nn::TransformerDecoderLayerOptions(8, 2).dim_feedforward(16).batch_first(true).norm_first(
+              true)),
+      m->forward(x, x * 2, causal), {2, 5, 8});
+  RUN_WITH("TransformerEncoder",
+           nn::TransformerEncoder(
+               nn::TransformerEncoderOptions(
+                   nn::TransformerEncoderLayerOptions(8, 2).dim_feedforward(16).activation(
+                       [](const torch::Tensor& t) { return t.tanh(); }),
+                   2)
+                   .norm(torch::nn::AnyModule(nn::LayerNorm(std::vector<int64_t>{8})))),
+           m->forward(x, causal), {5, 2, 8});
+  RUN_WITH("Transformer", nn::Transformer(nn::TransformerOptions(8, 2, 2, 1).dim_feedforward(16)),
+           m->forward(x, x.slice(0, 0, 3), {}, causal.slice(0, 0, 3).slice(1, 0, 3)), {5, 2, 8});
+  RUN_WITH("AdaptiveLogSoftmaxWithLoss",
+           nn::AdaptiveLogSoftmaxWithLoss(
+               nn::AdaptiveLogSoftmaxWithLossOptions(16, 20, {4, 10}).head_bias(true)),
+           torch::cat({m->forward(x, torch::tensor({0, 5, 15, 19, 4, 3})).output,
+                       m->log_prob(x).flatten(), m->predict(x).to(torch::kFloat)}),
+           {6, 16});
+  RUN_WITH("TripletMarginWithDistanceLoss",
+           nn::TripletMarginWithDistanceLoss(
+               nn::TripletMarginWithDistanceLossOptions()
+                   .distance_function([](const torch::Tensor& a, const torch::Tensor& b) {
+                     return (a - b).abs().sum(1);
+                   })
+                   .margin(2)
+                   .swap(true)
+                   .reduction(torch::kNone)),
+           called(m, {x, x.flip(0), x.roll(1)}), {4, 3});
+  RUN_WITH("EmbeddingBag", nn::EmbeddingBag(nn::EmbeddingBagOptions(7, 3).mode(torch::kSum)),
+           m->forward(torch::tensor({1, 2, 6, 0, 2}), torch::tensor({0, 3}), x), {5});
   const torch::Tensor classes = torch::tensor({0, 2, 1, 2});
   const torch::Tensor values = torch::arange(12).reshape({4, 3}) / 12;
   LOSS("MSELoss", nn::MSELoss(), values);
@@ -143,6 +243,16 @@ int main(int argc, char** argv) {
   train<torch::optim::AdamW>("AdamW", torch::optim::AdamWOptions(0.01));
   train<torch::optim::RMSprop>("RMSprop", torch::optim::RMSpropOptions(0.01).centered(true));
   train<torch::optim::Adagrad>("Adagrad", torch::optim::AdagradOptions(0.1).lr_decay(0.1));
+  train<torch::optim::Adadelta>("Adadelta", torch::optim::AdadeltaOptions(0.5));
+  train<torch::optim::Adamax>("Adamax", torch::optim::AdamaxOptions(0.01));
+  train<torch::optim::NAdam>("NAdam", torch::optim::NAdamOptions(0.01));
+  train<torch::optim::RAdam>("RAdam", torch::optim::RAdamOptions(0.01).weight_decay(0.1));
+  train<torch::optim::Rprop>("Rprop", torch::optim::RpropOptions(0.01));
+  train<torch::optim::ASGD>("ASGD", torch::optim::ASGDOptions(0.01).t0(3));
+  train<torch::optim::LBFGS>("LBFGS", torch::optim::LBFGSOptions(0.1).max_iter(4));
+  train<torch::optim::LBFGS>(
+      "LBFGS:searched",
+      torch::optim::LBFGSOptions(1).max_iter(5).history_size(3).line_search_fn("strong_wolfe"));
   torch::save(results, argv[1]);
   return 0;
 }

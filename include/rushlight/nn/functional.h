@@ -119,7 +119,24 @@ struct EmbeddingFuncOptions {
 RL_API Tensor embedding(const Tensor& indices, const Tensor& weight,
                         const EmbeddingFuncOptions& options = {});
 
+struct EmbeddingBagFuncOptions {
+  TORCH_ARG(Tensor, offsets);
+  TORCH_ARG(std::optional<double>, max_norm);
+  TORCH_ARG(double, norm_type) = 2;
+  TORCH_ARG(bool, scale_grad_by_freq) = false;
+  TORCH_ARG(Keyword, mode) = kMean;
+  TORCH_ARG(bool, sparse) = false;
+  TORCH_ARG(Tensor, per_sample_weights);
+  TORCH_ARG(bool, include_last_offset) = false;
+  TORCH_ARG(std::optional<int64_t>, padding_idx);
+};
+RL_API Tensor embedding_bag(const Tensor& input, const Tensor& weight,
+                            const EmbeddingBagFuncOptions& options = {});
+RL_API Tensor pdist(const Tensor& input, double p = 2);
+
 // libtorch names these after the function.
+using MultilabelMarginLossFuncOptions = MultiLabelMarginLossOptions;
+using MultilabelSoftMarginLossFuncOptions = MultiLabelSoftMarginLossOptions;
 using CrossEntropyFuncOptions = CrossEntropyLossOptions;
 using BinaryCrossEntropyFuncOptions = BCELossOptions;
 using BinaryCrossEntropyWithLogitsFuncOptions = BCEWithLogitsLossOptions;

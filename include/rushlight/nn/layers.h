@@ -256,6 +256,7 @@ struct LayerNormOptions {
   TORCH_ARG(std::vector<int64_t>, normalized_shape);
   TORCH_ARG(double, eps) = 1e-5;
   TORCH_ARG(bool, elementwise_affine) = true;
+  TORCH_ARG(bool, bias) = true;
 };
 class RL_API LayerNormImpl : public Cloneable<LayerNormImpl> {
  public:
@@ -302,6 +303,21 @@ class RL_API LocalResponseNormImpl : public Cloneable<LocalResponseNormImpl> {
   Tensor forward(const Tensor& input);
 };
 RL_MODULE(LocalResponseNorm);
+
+// LocalResponseNorm of (N, C, H, W), by its old name.
+struct CrossMapLRN2dOptions {
+  CrossMapLRN2dOptions(int64_t size) : size_(size) {}
+  TORCH_ARG(int64_t, size);
+  TORCH_ARG(double, alpha) = 1e-4;
+  TORCH_ARG(double, beta) = 0.75;
+  TORCH_ARG(int64_t, k) = 1;
+};
+class RL_API CrossMapLRN2dImpl : public Cloneable<CrossMapLRN2dImpl> {
+ public:
+  RL_LAYER(CrossMapLRN2d);
+  Tensor forward(const Tensor& input);
+};
+RL_MODULE(CrossMapLRN2d);
 
 // ---- embedding, upsampling, ctc ----
 

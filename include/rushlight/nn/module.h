@@ -188,39 +188,46 @@ class RL_API Cloneable : public Module {
 
 // Stands for a shared pointer to a module. Made from the module's own arguments, from a pointer to
 // it, or empty from nullptr.
+class HolderBase {  // what does not depend on the type of the module, so that it is compiled once
+ public:
+  explicit operator bool() const { return impl_ != nullptr; }
+  bool is_empty() const { return impl_ == nullptr; }
+
+ protected:
+  HolderBase() = default;
+  explicit HolderBase(std::shared_ptr<Module> module) : impl_(std::move(module)) {}
+  Module* checked() const {
+    RL_CHECK(impl_ != nullptr, "Accessing empty ModuleHolder");
+    return impl_.get();
+  }
+  std::shared_ptr<Module> impl_;
+};
 template <class Contained>
-class ModuleHolder {
+class ModuleHolder : public HolderBase {
  public:
   using ContainedType = Contained;
-  ModuleHolder() : impl_(std::make_shared<Contained>()) {}
+  ModuleHolder() : HolderBase(std::make_shared<Contained>()) {}
   ModuleHolder(std::nullptr_t) {}
-  ModuleHolder(std::shared_ptr<Contained> module) : impl_(std::move(module)) {}
+  ModuleHolder(std::shared_ptr<Contained> module) : HolderBase(std::move(module)) {}
   template <class Head, class... Tail,
             std::enable_if_t<!(sizeof...(Tail) == 0 &&
                                (std::is_base_of_v<ModuleHolder<Contained>, std::decay_t<Head>> ||
                                 std::is_convertible_v<Head&&, std::shared_ptr<Contained>>)),
                              int> = 0>
   explicit ModuleHolder(Head&& head, Tail&&... tail)
-      : impl_(std::make_shared<Contained>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
+      : HolderBase(
+            std::make_shared<Contained>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
 
-  explicit operator bool() const { return impl_ != nullptr; }
-  bool is_empty() const { return impl_ == nullptr; }
   Contained* operator->() { return get(); }
   const Contained* operator->() const { return get(); }
   Contained& operator*() { return *get(); }
   const Contained& operator*() const { return *get(); }
   std::shared_ptr<Contained> ptr() const {
-    check();
+    checked();
     return std::static_pointer_cast<Contained>(impl_);
   }
-  Contained* get() {
-    check();
-    return static_cast<Contained*>(impl_.get());
-  }
-  const Contained* get() const {
-    check();
-    return static_cast<const Contained*>(impl_.get());
-  }
+  Contained* get() { return static_cast<Contained*>(checked()); }
+  const Contained* get() const { return static_cast<const Contained*>(checked()); }
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
     return get()->forward(std::forward<Args>(args)...);
@@ -229,10 +236,6 @@ class ModuleHolder {
   decltype(auto) operator[](Arg&& arg) {
     return (*get())[std::forward<Arg>(arg)];
   }
-
- private:
-  void check() const { RL_CHECK(impl_ != nullptr, "Accessing empty ModuleHolder"); }
-  std::shared_ptr<Module> impl_;  // a Contained; one type of pointer for all is lighter to compile
 };
 template <class M>
 std::ostream& operator<<(std::ostream& stream, const ModuleHolder<M>& module) {

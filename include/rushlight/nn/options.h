@@ -59,17 +59,16 @@ class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<T>
       : ExpandingArray<D, std::optional<T>>(
             std::vector<std::optional<T>>(list.begin(), list.end())) {}
 };
+// One number is printed as such, several as a list.
+RL_API std::ostream& print_sizes(std::ostream& out, ArrayRef<std::optional<int64_t>> sizes);
 template <size_t D>
 std::ostream& operator<<(std::ostream& out, const ExpandingArray<D>& list) {
-  return out << str(ArrayRef<int64_t>(list));
+  const std::vector<std::optional<int64_t>> sizes(list->begin(), list->end());
+  return print_sizes(out, sizes);
 }
 template <size_t D>
 std::ostream& operator<<(std::ostream& out, const ExpandingArrayWithOptionalElem<D>& list) {
-  for (size_t i = 0; i < D; i++) {
-    const std::optional<int64_t> n = (*list)[i];
-    out << (i == 0 ? "[" : ", ") << (n ? std::to_string(*n) : std::string("None"));
-  }
-  return out << ']';
+  return print_sizes(out, list);
 }
 
 // Words that options take: torch::kMean is the word "mean".
@@ -94,45 +93,49 @@ class Keyword {
   std::string text_;
 };
 
+#define RL_FOR_EACH_WORD(F)               \
+  F(kNone, "none")                        \
+  F(kMean, "mean")                        \
+  F(kSum, "sum")                          \
+  F(kMax, "max")                          \
+  F(kBatchMean, "batchmean")              \
+  F(kLinear, "linear")                    \
+  F(kConv1D, "conv1d")                    \
+  F(kConv2D, "conv2d")                    \
+  F(kConv3D, "conv3d")                    \
+  F(kConvTranspose1D, "conv_transpose1d") \
+  F(kConvTranspose2D, "conv_transpose2d") \
+  F(kConvTranspose3D, "conv_transpose3d") \
+  F(kSigmoid, "sigmoid")                  \
+  F(kTanh, "tanh")                        \
+  F(kReLU, "relu")                        \
+  F(kGELU, "gelu")                        \
+  F(kSiLU, "silu")                        \
+  F(kMish, "mish")                        \
+  F(kLeakyReLU, "leaky_relu")             \
+  F(kFanIn, "fan_in")                     \
+  F(kFanOut, "fan_out")                   \
+  F(kConstant, "constant")                \
+  F(kReflect, "reflect")                  \
+  F(kReplicate, "replicate")              \
+  F(kCircular, "circular")                \
+  F(kZeros, "zeros")                      \
+  F(kBorder, "border")                    \
+  F(kReflection, "reflection")            \
+  F(kNearest, "nearest")                  \
+  F(kNearestExact, "nearest-exact")       \
+  F(kBilinear, "bilinear")                \
+  F(kBicubic, "bicubic")                  \
+  F(kTrilinear, "trilinear")              \
+  F(kArea, "area")                        \
+  F(kSame, "same")                        \
+  F(kValid, "valid")
 #define RL_WORD(name, text) inline constexpr enumtype::Word name{text};
-RL_WORD(kNone, "none")
-RL_WORD(kMean, "mean")
-RL_WORD(kSum, "sum")
-RL_WORD(kMax, "max")
-RL_WORD(kBatchMean, "batchmean")
-RL_WORD(kLinear, "linear")
-RL_WORD(kConv1D, "conv1d")
-RL_WORD(kConv2D, "conv2d")
-RL_WORD(kConv3D, "conv3d")
-RL_WORD(kConvTranspose1D, "conv_transpose1d")
-RL_WORD(kConvTranspose2D, "conv_transpose2d")
-RL_WORD(kConvTranspose3D, "conv_transpose3d")
-RL_WORD(kSigmoid, "sigmoid")
-RL_WORD(kTanh, "tanh")
-RL_WORD(kReLU, "relu")
-RL_WORD(kGELU, "gelu")
-RL_WORD(kSiLU, "silu")
-RL_WORD(kMish, "mish")
-RL_WORD(kLeakyReLU, "leaky_relu")
-RL_WORD(kFanIn, "fan_in")
-RL_WORD(kFanOut, "fan_out")
-RL_WORD(kConstant, "constant")
-RL_WORD(kReflect, "reflect")
-RL_WORD(kReplicate, "replicate")
-RL_WORD(kCircular, "circular")
-RL_WORD(kZeros, "zeros")
-RL_WORD(kBorder, "border")
-RL_WORD(kReflection, "reflection")
-RL_WORD(kNearest, "nearest")
-RL_WORD(kNearestExact, "nearest-exact")
-RL_WORD(kBilinear, "bilinear")
-RL_WORD(kBicubic, "bicubic")
-RL_WORD(kTrilinear, "trilinear")
-RL_WORD(kArea, "area")
-RL_WORD(kSame, "same")
-RL_WORD(kValid, "valid")
+RL_FOR_EACH_WORD(RL_WORD)
 #undef RL_WORD
 
+// The constant's name of a word, "kMean" of "mean"; the word itself where it has none.
+RL_API std::string constant_of(const Keyword& word);
 // "none", "mean" and "sum" as the numbers that losses take; ValueError for other words.
 RL_API int64_t reduction_of(std::string_view word);
 

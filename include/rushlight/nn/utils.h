@@ -11,6 +11,7 @@ RL_API double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_
 RL_API double clip_grad_norm_(const Tensor& parameter, double max_norm, double norm_type = 2,
                               bool error_if_nonfinite = false);
 RL_API void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value);
+RL_API void clip_grad_value_(const Tensor& parameter, double clip_value);
 RL_API Tensor parameters_to_vector(const std::vector<Tensor>& parameters);
 RL_API void vector_to_parameters(const Tensor& vector, const std::vector<Tensor>& parameters);
 
@@ -45,6 +46,9 @@ RL_API std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequ
                                                       std::optional<int64_t> total_length = {});
 RL_API Tensor pad_sequence(const std::vector<Tensor>& sequences, bool batch_first = false,
                            double padding_value = 0);
+RL_API PackedSequence pack_sequence(const std::vector<Tensor>& sequences,
+                                    bool enforce_sorted = true);
+RL_API Tensor invert_permutation(const Tensor& permutation);
 
 }  // namespace rnn
 }  // namespace rushlight::nn::utils

@@ -14,35 +14,10 @@ __all__ = [
     *(name for name in _generated if not name.startswith("_")),
     "FractionalMaxPool2d",
     "FractionalMaxPool3d",
-    "LPPool3d",
     "MaxUnpool1d",
     "MaxUnpool2d",
     "MaxUnpool3d",
 ]
-
-
-class LPPool3d(Module):
-    """The p-norm of each window of (N, C, D, H, W)."""
-
-    def __init__(
-        self, norm_type, kernel_size: int | tuple[int, ...], stride=None, ceil_mode: bool = False
-    ) -> None:
-        super().__init__()
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input: Tensor):
-        return F.lp_pool3d(
-            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
-        )
-
-    def extra_repr(self) -> str:
-        return (
-            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
-            f"ceil_mode={self.ceil_mode}"
-        )
 
 
 class _MaxUnpoolNd(Module):
