@@ -183,7 +183,7 @@ else:
         __name__,
         "__config__ __future__ _custom_op _custom_ops _dynamo _inductor _library _prims "
         "_prims_common _subclasses "
-        "_tensor_str _utils accelerator amp ao autograd "
+        "_tensor_str _utils _vmap_internals accelerator amp ao autograd "
         "backends compiler cpu cuda distributed distributions export fft func futures fx hub jit "
         "library linalg masked monitor mps mtia multiprocessing nn onnx optim overrides profiler "
         "quantization quasirandom random safetensors serialization signal sparse special storage "

@@ -152,13 +152,8 @@ class BackwardHook:
         return grads
 
     def _inputs_done(self, grads):
-        if self.grad_outputs is None:
-            raise RuntimeError(
-                "Module backward hook for grad_input is called before the grad_output one. This "
-                "happens because the gradient in your nn.Module flows to the Module's input "
-                "without passing through the Module's output. Make sure that the output depends "
-                "on the input and that the loss is computed based on the output."
-            )
+        if self.grad_outputs is None:  # backward of backward, which passes the output by
+            return grads
         for hook in self.user_hooks:
             result = hook(self.module, grads, self.grad_outputs)
             grads = _replaced(result, grads, "Backward hook", "grad_input")
