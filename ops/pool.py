@@ -97,6 +97,16 @@ for _n in (1, 2, 3):
               "bool ceil_mode=False) -> Tensor", variants="function", nn=True, functional=True,
               doc=f"The p-norm of each window over {_dims}.", own=True)
 
+# ---- derivatives under PyTorch's names ----
+
+for _n in (2, 3):
+    _given = f"int[{_n}] kernel_size, int[{_n}] stride, int[{_n}] padding"
+    composite(f"max_pool{_n}d_with_indices_backward(Tensor grad_output, Tensor self, {_given}, "
+              f"int[{_n}] dilation, bool ceil_mode, Tensor indices) -> Tensor", variants="",
+              doc=f"The gradient of `max_pool{_n}d_with_indices` for self.")
+    composite(f"_adaptive_avg_pool{_n}d_backward(Tensor grad_output, Tensor self) -> Tensor",
+              variants="", doc=f"The gradient of `adaptive_avg_pool{_n}d` for self.")
+
 # ---- windows at random places ----
 
 _windows = "int[{n}] kernel_size, int[{n}] output_size, Tensor random_samples"

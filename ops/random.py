@@ -115,6 +115,9 @@ composite("normal.float_float(float mean, float std, int[] size, *, Generator? g
 composite("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? "
           "generator=None) -> Tensor",
           doc="Indices drawn with the probabilities of each row.", cpp_out=True)
+composite("_multinomial(Tensor p, int num_samples, bool replacement=False, *, Generator? "
+          "generator=None) -> Tensor", variants="", seen_whole=True, own=True, batch="random",
+          doc="`multinomial` of rows that lie in any number of dimensions.")
 
 op("poisson(Tensor self, Generator? generator=None) -> Tensor", kernel=custom(isa=False),
    variants="function", grad={"self": "zeros_like(grad)"},

@@ -3,6 +3,7 @@
 #include <rushlight/ops.h>
 
 #include "autograd/node.h"
+#include "core/inference.h"
 #include "core/op_support.h"
 
 namespace rushlight {
@@ -57,9 +58,7 @@ void check_not_captured(const char* op, const Tensor& self) {
 
 void check_inplace(const char* op, const Tensor& self, bool needs_grad) {
   TensorImpl* impl = self.impl();
-  RL_CHECK(!impl->is_inference() || tls.inference_mode, op,
-           ": Inplace update to inference tensor outside InferenceMode is not allowed. Make a "
-           "clone to get a normal tensor before doing inplace update.");
+  check_inference_write(op, self);
   if (RL_UNLIKELY(tls.transforming)) {
     check_not_captured(op, self);
   }

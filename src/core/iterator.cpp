@@ -1,5 +1,6 @@
 // Promotion, broadcasting, allocation, overlap checks and the merging of dimensions for pointwise
 // ops.
+#include "core/inference.h"
 #include "core/iterator.h"
 
 #include <algorithm>
@@ -389,6 +390,7 @@ void TensorIterator::prepare_outputs() {
       dtypes_[i] = result_dtype_;
     } else {
       const Tensor& out = *tensors_[i];
+      check_inference_write(op(), out);
       RL_CHECK(can_cast(result_dtype_, out.dtype()), "result type ", enum_name(result_dtype_),
                " can't be cast to the desired output type ", enum_name(out.dtype()));
       if (!(out.sizes() == sizes)) {

@@ -1,4 +1,5 @@
 // Dimension arithmetic, making tensors below the ops, out= handling and overlap checks.
+#include "core/inference.h"
 #include "core/op_support.h"
 
 #include <algorithm>
@@ -315,9 +316,7 @@ void resize_out(const Tensor& out, IntArrayRef sizes) {
 
 Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, Device device,
                  InputList inputs) {
-  RL_CHECK(!out.impl()->is_inference() || tls.inference_mode, op,
-           ": Inplace update to inference tensor outside InferenceMode is not allowed. Make a "
-           "clone to get a normal tensor before doing inplace update.");
+  check_inference_write(op, out);
   RL_CHECK(out.device() == device, op, ": Expected out tensor to have device ", device,
            ", but got ", out.device(), " instead");
   RL_CHECK(can_cast(spec.dtype, out.dtype()), "result type ", enum_name(spec.dtype),

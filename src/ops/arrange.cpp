@@ -242,15 +242,37 @@ std::vector<Tensor> tensor_split_tensor_indices_or_sections(
                            dim);
 }
 
+namespace {
+// Parts on the same memory and in the graph that are no views: writing one touches neither the
+// history nor the version of the others.
+std::vector<Tensor> not_followed(std::vector<Tensor> views) {
+  for (Tensor& view : views) {
+    if (is_special(view) || (forward::active() && forward::carried(view))) {
+      continue;
+    }
+    Tensor part = view.tensor_data();
+    if (view.requires_grad()) {
+      Edge edge = gradient_edge(view);
+      AutogradMeta& meta = part.impl()->autograd_or_make();
+      meta.grad_fn = std::move(edge.node);
+      meta.output_nr = edge.input_nr;
+      part.impl()->set_requires_grad_flag(true);
+    }
+    view = std::move(part);
+  }
+  return views;
+}
+}  // namespace
+
 std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) {
-  return self.chunk(chunks, dim);
+  return not_followed(self.chunk(chunks, dim));
 }
 std::vector<Tensor> unsafe_split(const Tensor& self, int64_t split_size, int64_t dim) {
-  return self.split(split_size, dim);
+  return not_followed(self.split(split_size, dim));
 }
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntArrayRef split_sizes,
                                             int64_t dim) {
-  return self.split_with_sizes(split_sizes, dim);
+  return not_followed(self.split_with_sizes(split_sizes, dim));
 }
 
 Tensor fill(const Tensor& self, const Tensor& value) {

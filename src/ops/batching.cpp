@@ -222,7 +222,10 @@ std::vector<Value> leading(const Call& c, const Rule& rule) {
 
 // Ops over dimensions: a number counts as one element where a dimension is named.
 std::vector<Value> dims(const Call& c, const Rule& rule) {
-  bool numbers = input_sizes(c) == nullptr;
+  const Value* const sizes = input_sizes(c);
+  bool numbers = sizes == nullptr;
+  // The gradient of an op on a number, which counts as one element.
+  const bool of_number = !numbers && sizes->get<DimVector>().empty();
   const Value* wanted = nullptr;
   size_t at = 0;
   for (size_t i = 0; i < c.arguments.size(); i++) {
@@ -238,7 +241,17 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
   std::vector<Value> arguments = opened(c, Lone::Whole, Lone::Left, rule.covers);
   grow_sizes(c, arguments);
   count_behind(c, arguments);
-  if (numbers) {
+  if (of_number) {
+    const auto named = [&](size_t i) {
+      return is_one_of(c.function.arguments[i].name, size_names);
+    };
+    for (size_t i = 0; i < arguments.size(); i++) {
+      if (named(i) && arguments[i].is<DimVector>()) {
+        arguments[i] = Value(DimVector{c.batch, 1});
+      }
+    }
+  }
+  if (numbers || of_number) {
     for (size_t i = 0; i < arguments.size(); i++) {
       if ((rule.covers >> i & 1) != 0) {
         arguments[i].change_tensors([](const Tensor& t) { return t.unsqueeze(1); });
@@ -263,6 +276,9 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
   for (Value& v : results) {
     v.change_tensors([&](const Tensor& t) {
       DimVector sizes = {c.batch};
+      if (of_number) {
+        return t.reshape({c.batch});
+      }
       if (!numbers && everything && keepdim) {
         sizes.resize(static_cast<size_t>(rank) + 1, 1);
       }

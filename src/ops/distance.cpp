@@ -1,6 +1,8 @@
 // Distances above their kernel, their derivatives, and shuffled images.
 #include <cmath>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
@@ -163,7 +165,7 @@ Tensor pdist(const Tensor& self, double p) {
   const int64_t n = self.size(0);
   const Tensor all = rushlight::_cdist(self.unsqueeze(0), self.unsqueeze(0), p);
   const TensorOptions here = TensorOptions().device(self.device());
-  if (self.device() == kCPU) {
+  if (self.device() == kCPU && batching::level_of(self) == 0) {
     return all.squeeze(0).masked_select(rushlight::ones({n, n}, here.dtype(kBool)).triu(1));
   }
   // Elsewhere a size that the values of a mask decide is unknown, or takes a wait.

@@ -489,6 +489,22 @@ Tensor _max_unpool(const Tensor& self, const Tensor& indices, int64_t dims, IntA
   return put_back(name.c_str(), dims, self, indices, size);
 }
 
+#define RL_POOL_BACKWARD(n)                                                                       \
+  Tensor max_pool##n##d_with_indices_backward(const Tensor& grad_output, const Tensor& self,      \
+                                              IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef, \
+                                              bool, const Tensor& indices) {                      \
+    RL_CHECK(self.dim() == n || self.dim() == n + 1 || self.dim() == n + 2,                       \
+             "max_pool" #n "d_with_indices_backward: an image has ", n + 1, " dimensions, got ",  \
+             self.dim());                                                                         \
+    return _max_pool_backward(grad_output, indices, self.sizes(), n);                             \
+  }                                                                                               \
+  Tensor _adaptive_avg_pool##n##d_backward(const Tensor& grad_output, const Tensor& self) {       \
+    return _adaptive_avg_pool_backward(grad_output, self.sizes(), n);                             \
+  }
+RL_POOL_BACKWARD(2)
+RL_POOL_BACKWARD(3)
+#undef RL_POOL_BACKWARD
+
 #define RL_POOL(n)                                                                                \
   Tensor max_pool##n##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,          \
                         IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {              \

@@ -210,16 +210,20 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement,
   RL_CHECK(replacement || num_samples <= self.size(-1),
            "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
   const NoGradGuard guard;
-  const Tensor p = self.detach();
+  return rushlight::_multinomial(self.detach(), num_samples, replacement, generator);
+}
+
+Tensor _multinomial(const Tensor& p, int64_t num_samples, bool replacement,
+                    const Generator& generator) {
   if (p.numel() == 0) {
     DimVector sizes(p.sizes());
     sizes[sizes.size() - 1] = num_samples;
     return make_empty(sizes, kInt64, p.device());
   }
-  RL_CHECK(batching::all_of(p.isfinite().logical_and(p.ge(0))).all().item().toBool(),
+  RL_CHECK(p.isfinite().logical_and(p.ge(0)).all().item().toBool(),
            "probability tensor contains either `inf`, `nan` or element < 0");
   const Tensor total = p.sum(-1, true);
-  RL_CHECK(batching::all_of(total.ne(0)).all().item().toBool(),
+  RL_CHECK(total.ne(0).all().item().toBool(),
            "invalid multinomial distribution (sum of probabilities <= 0)");
   if (!replacement || num_samples == 1) {
     // The smallest of exponential waiting times of rates p: each wins with its probability.

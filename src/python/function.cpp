@@ -390,6 +390,14 @@ PyObject* saved_tensors(PyObject* o, void*) {
   });
 }
 
+PyObject* saved_variables(PyObject* o, void*) {
+  if (PyErr_WarnEx(PyExc_DeprecationWarning, "'saved_variables' is deprecated; use 'saved_tensors'",
+                   1) < 0) {
+    return nullptr;
+  }
+  return saved_tensors(o, nullptr);
+}
+
 PyObject* clear_saved_tensors(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
     if (Node* node = as_function(o)->base.node) {
@@ -419,7 +427,7 @@ PyMethodDef methods[] = {
 
 PyGetSetDef getset[] = {
     {"saved_tensors", saved_tensors, nullptr, "What save_for_backward was given.", nullptr},
-    {"saved_variables", saved_tensors, nullptr, "saved_tensors by its old name.", nullptr},
+    {"saved_variables", saved_variables, nullptr, "saved_tensors by its old name.", nullptr},
     {"needs_input_grad", get_field<&FunctionObject::needs_input_grad>,
      set_field<&FunctionObject::needs_input_grad>,
      "For each input of forward whether its gradient is wanted.", nullptr},

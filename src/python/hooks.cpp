@@ -161,6 +161,41 @@ PyObject* backward_hooks(PyObject* self, void*) {
   });
 }
 
+// `t._backward_hooks = hooks`: a dict in place of the one that register_hook makes, or None.
+int set_backward_hooks(PyObject* self, PyObject* value, void*) {
+  return guarded_status([&] {
+    RL_CHECK_TYPE(value != nullptr && (value == Py_None || PyDict_Check(value)),
+                  "_backward_hooks must be a dict or None");
+    const Tensor& t = unwrap(self);
+    std::shared_ptr<PythonTensorHook> hook;
+    if (value != Py_None) {
+      hook = std::make_shared<PythonTensorHook>(Object::borrow(value));
+    }
+    if (const Ref<Node> grad_fn = t.grad_fn()) {
+      auto& hooks = grad_fn->extra_or_make().output_hooks;
+      const auto number = static_cast<uint32_t>(t.output_nr());
+      std::erase_if(hooks, [&](const auto& row) {
+        return row.output_nr == number &&
+               dynamic_cast<const PythonTensorHook*>(row.hook.get()) != nullptr;
+      });
+      if (hook != nullptr) {
+        hooks.push_back({number, std::move(hook)});
+      }
+      return;
+    }
+    AutogradMeta& meta = t.impl()->autograd_or_make();
+    if (meta.hooks == nullptr) {
+      meta.hooks = std::make_unique<AutogradMeta::Hooks>();
+    }
+    std::erase_if(meta.hooks->tensor_hooks, [](const auto& row) {
+      return dynamic_cast<const PythonTensorHook*>(row.get()) != nullptr;
+    });
+    if (hook != nullptr) {
+      meta.hooks->tensor_hooks.push_back(std::move(hook));
+    }
+  });
+}
+
 // What refers to Python objects from a leaf, for the garbage collector.
 int visit_hooks(TensorImpl& impl, visitproc visit, void* arg) {
   const AutogradMeta* meta = impl.autograd();
@@ -280,7 +315,7 @@ const PyMethodDef tensor_methods[] = {
 };
 
 const PyGetSetDef tensor_getset[] = {
-    {"_backward_hooks", backward_hooks, nullptr, nullptr, nullptr},
+    {"_backward_hooks", backward_hooks, set_backward_hooks, nullptr, nullptr},
     {},
 };
 

@@ -389,6 +389,26 @@ PyGetSetDef getset[] = {
     {},
 };
 
+// node(*grads): the gradients of the inputs for those of the outputs.
+PyObject* call(PyObject* o, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    Node& node = *as_node(o)->node;
+    const auto given = static_cast<size_t>(PyTuple_GET_SIZE(args));
+    if ((kwargs != nullptr && PyDict_GET_SIZE(kwargs) != 0) || given != node.num_outputs()) {
+      raise(PyExc_TypeError,
+            str("expected ", node.num_outputs(), " arguments, got ", given, " instead"));
+    }
+    const std::vector<Tensor> grads = unwrap_tuple(args, "gradients");
+    node.check_not_released();
+    std::vector<Tensor> results(node.edges().size());
+    {
+      const WithoutGil released;
+      node.apply(grads.data(), results.data());
+    }
+    return results.size() == 1 ? wrap(results[0]) : wrap_tuple(results.data(), results.size());
+  });
+}
+
 PyMethodDef methods[] = {
     {"name", name, METH_NOARGS, "The node's name."},
     {"register_hook", register_hook, METH_O,
@@ -444,6 +464,7 @@ PyTypeObject node_type = {
     .tp_basicsize = sizeof(NodeObject),
     .tp_dealloc = dealloc,
     .tp_repr = repr,
+    .tp_call = call,
     .tp_getattro = getattro,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_doc = "An operation that backward goes through.",

@@ -189,6 +189,7 @@ SAMPLES = {
     "normal.float_Tensor": ["1.0, pos(3, 4)"],
     "normal.float_float": ["1.0, 2.0, [300, 400]"],
     "multinomial": ["pos(3, 4), 2"],
+    "_multinomial": ["pos(2, 3, 4), 2"],
     "poisson": ["pos(3, 4)"],
     "_standard_gamma": ["pos(3, 4)"],
     "_sample_dirichlet": ["pos(3, 4)"],

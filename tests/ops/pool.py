@@ -9,6 +9,10 @@ SAMPLES = {
     ],
     "max_pool3d": ["distinct(1, 1, 3, 4, 4), 2", "distinct(2, 3, 4, 5, 6), 2", "distinct(3, 4, 5, 6), (2, 3, 2), 2, 1"],
     "max_pool2d_with_indices": ["distinct(1, 2, 4, 5), 2, 1", "distinct(2, 3, 8, 9), 2", "distinct(2, 3, 8, 9), 3, 2, 1, 1, True"],
+    "max_pool2d_with_indices_backward": ["x(2, 1, 2), x(2, 3, 4), (2, 2), (2, 2), (0, 0), (1, 1), False, ints(2, 1, 2, high=8)"],
+    "max_pool3d_with_indices_backward": ["x(1, 1, 1, 2), x(1, 2, 2, 4), (2,) * 3, (2,) * 3, (0,) * 3, (1,) * 3, False, ints(1, 1, 1, 2, high=8)"],
+    "_adaptive_avg_pool2d_backward": ["x(1, 2, 3, 2), x(1, 2, 4, 5)"],
+    "_adaptive_avg_pool3d_backward": ["x(1, 1, 2, 3, 1), x(1, 1, 3, 4, 4)"],
     "avg_pool1d": ["x(2, 3, 9), 2", "x(3, 9), 3, 2, 1", "x(2, 3, 9), 2, 3, 1, True, False"],
     "avg_pool2d": [
         *("x(1, 2, 4, 5), 2", "x(1, 1, 5, 5), 3, 2, 1, True, False"),

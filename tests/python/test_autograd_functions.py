@@ -255,3 +255,19 @@ def test_function_without_backward():
 
     with pytest.raises(NotImplementedError, match="backward"):
         Forward.apply(leaf(1.0)).sum().backward()
+
+
+def test_the_old_name_of_saved_tensors_warns():
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            assert len(ctx.saved_variables) == 1
+            return grad * 2
+
+    with pytest.warns(DeprecationWarning, match="saved_variables"):
+        Twice.apply(torch.ones(2, requires_grad=True)).sum().backward()

@@ -1,5 +1,6 @@
 """Hooks on tensors, nodes, accumulators and saved tensors."""
 
+import collections
 import weakref
 
 import pytest
@@ -196,3 +197,49 @@ def test_raw_saved_tensor_hooks():
     y.grad_fn._raw_saved_result.register_hooks(lambda t: t.detach() * 3, lambda t: t / 3)
     y.sum().backward()
     assert_close(x.grad, x.detach().exp())
+
+
+def test_a_dict_of_hooks_is_given():
+    a = torch.ones(2, requires_grad=True)
+    b = a * 2
+    seen = []
+    for t in (a, b):
+        t._backward_hooks = collections.OrderedDict()
+        t._backward_hooks["first"] = seen.append
+    b.register_hook(lambda g: g * 3)
+    b.sum().backward()
+    assert [g.tolist() for g in seen] == [[1, 1], [6, 6]] and a.grad.tolist() == [6, 6]
+    a._backward_hooks = None
+    (a * 2).sum().backward()
+    assert len(seen) == 2 and a._backward_hooks is None
+    plain = torch.ones(2)
+    plain._backward_hooks = collections.OrderedDict(never=seen.append)
+    (a * plain).sum().backward()
+    assert len(seen) == 2
+    with pytest.raises(TypeError, match="dict"):
+        a._backward_hooks = 3
+
+
+def test_a_node_is_called():
+    x = torch.full((2,), 3.0, requires_grad=True)
+    node = (x**2).grad_fn
+    assert node(torch.ones(2)).tolist() == [6, 6]
+    first, second = (x * x.detach().requires_grad_()).grad_fn(torch.ones(2))
+    assert first.tolist() == second.tolist() == [3, 3]
+    for grads in ((), (torch.ones(2), torch.ones(2))):
+        with pytest.raises(TypeError, match="expected 1 arguments, got"):
+            node(*grads)
+    y = x**2
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.grad_fn(torch.ones(2))
+
+
+def test_backward_of_backward_passes_module_hooks_by():
+    x = torch.rand(1, requires_grad=True)
+    loss = torch.nn.MSELoss()
+    calls = []
+    loss.register_full_backward_hook(lambda *args: calls.append(args))
+    (g,) = torch.autograd.grad(loss(x, torch.rand(1)), x, create_graph=True)
+    torch.autograd.grad(g, x)
+    assert len(calls) == 1

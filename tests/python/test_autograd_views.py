@@ -230,5 +230,28 @@ def test_saved_inputs_that_were_detached_in_place():
 def test_out_is_no_inference_tensor_outside():
     with torch.inference_mode():
         c = torch.ones(2, 2)
+        torch.mul(c, c, out=c)
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside"):
         torch.mm(torch.ones(2, 2), torch.ones(2, 2), out=c)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside"):
+        torch.mul(torch.ones(2, 2), 2, out=c)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        lambda t: t.unsafe_split(1),
+        lambda t: t.unsafe_split_with_sizes((1, 1, 1)),
+        lambda t: t.unsafe_chunk(3),
+    ],
+)
+def test_parts_that_are_no_views_are_written(parts):
+    a = leaf(3, 3)
+    whole = a * 2
+    first, second, third = parts(whole)
+    assert first._base is None and first.data_ptr() == whole.data_ptr()
+    first.mul_(second.detach())
+    assert first._version == 1 and third._version == 0
+    (first.sum() + third.sum()).backward()
+    expected = torch.stack([2 * second.detach()[0], torch.zeros(3), torch.full((3,), 2.0)])
+    assert torch.allclose(a.grad, expected.to(a.dtype))

@@ -408,3 +408,37 @@ def test_views_of_views_of_levels():
     assert y._base is x
     y.zero_()
     assert x[:, :, 1:3].abs().sum() == 0
+
+
+def test_multinomial():
+    p = torch.rand(3, 4, 5)
+
+    def draw(row):
+        return torch.multinomial(row, 2)
+
+    for given in (p, p[:, 0]):
+        assert torch.vmap(draw, randomness="different")(given).shape == (*given.shape[:-1], 2)
+        with pytest.raises(RuntimeError, match="same randomness with a batched"):
+            torch.vmap(draw, randomness="same")(given)
+        with pytest.raises(RuntimeError, match="randomness"):
+            torch.vmap(draw)(given)
+    drawn = torch.vmap(lambda _: torch.multinomial(torch.ones(50), 9), randomness="different")(p)
+    assert drawn.shape == (3, 9) and not torch.equal(drawn[0], drawn[1])
+    drawn = torch.vmap(lambda _: torch.multinomial(torch.ones(50), 9), randomness="same")(p)
+    assert torch.equal(drawn[0], drawn[1])
+    with pytest.raises(RuntimeError, match="1 or 2 dim"):
+        torch.multinomial(p, 2)
+
+
+def test_gradients_of_windows_of_a_number():
+    def back(x, grad):
+        return torch.func.vjp(lambda t: t.unfold(0, 1, 1), x)[1](grad)[0]
+
+    made = torch.vmap(back)(torch.ones(3), torch.arange(3.0).reshape(3, 1))
+    assert made.tolist() == [0, 1, 2]
+
+
+def test_distances_of_pairs():
+    x = torch.rand(3, 5, 2)
+    expected = torch.stack([torch.pdist(s) for s in x])
+    assert torch.equal(torch.vmap(torch.pdist)(x), expected)
