@@ -270,12 +270,25 @@ def _info_of(level):
     raise RuntimeError("vmap: your tensor may have escaped from inside a function being vmapped")
 
 
+def _has_batch(t, level):
+    """Whether a tensor, or one of its tangents, has a batch of a level."""
+    if _C._has_batch(t, level):
+        return True
+    forward = _C._forward_level_of(t)
+    if not forward:
+        return False
+    tangent = _C._tangent_of(t, forward)
+    return (tangent is not None and _has_batch(tangent, level)) or _has_batch(
+        _C._primal_of(t, forward), level
+    )
+
+
 def by_rule(rule, args, what, kwargs=None):
     """Calls `rule(info, in_dims, *args, **kwargs)` with batches; results get theirs back."""
     level = level_among(args)
     info = _info_of(level)
     leaves, spec = _pytree.tree_flatten(args)
-    has = [_is_tensor(v) and _C._has_batch(v, level) for v in leaves]
+    has = [_is_tensor(v) and _has_batch(v, level) for v in leaves]
     opened = spec.unflatten(
         _functorch._remove_batch_dim(v, level, info.batch_size, 0) if h else v
         for v, h in zip(leaves, has, strict=True)

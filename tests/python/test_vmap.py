@@ -442,3 +442,42 @@ def test_distances_of_pairs():
     x = torch.rand(3, 5, 2)
     expected = torch.stack([torch.pdist(s) for s in x])
     assert torch.equal(torch.vmap(torch.pdist)(x), expected)
+
+
+class Product(torch.autograd.Function):
+    """A product through numpy, with rules of its own."""
+
+    @staticmethod
+    def forward(x, y):
+        return torch.from_numpy(x.detach().numpy() * y.detach().numpy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def vmap(info, in_dims, x, y):
+        x, y = (
+            t.unsqueeze(-1) if d is None else t.movedim(d, -1)
+            for t, d in zip((x, y), in_dims, strict=True)
+        )
+        return Product.apply(x, y).movedim(-1, 0), 0
+
+    @staticmethod
+    def jvp(ctx, x_t, y_t):
+        x, y = ctx.saved_tensors
+        return x_t * y + y_t * x
+
+
+@pytest.mark.parametrize("batched", range(1, 16))
+def test_tangents_with_batches_of_a_custom_function(batched):
+    given = [torch.rand(4) for _ in range(4)]
+    dims = [0 if batched >> i & 1 else None for i in range(4)]
+
+    def tangent(x, y, x_t, y_t):
+        return torch.func.jvp(Product.apply, (x, y), (x_t, y_t))
+
+    args = [t if d is None else torch.stack([t, t]) for t, d in zip(given, dims, strict=True)]
+    made = torch.vmap(tangent, in_dims=tuple(dims))(*args)
+    for values, expected in zip(made, tangent(*given), strict=True):
+        assert values.shape == (2, 4) and torch.allclose(values[1], expected)
