@@ -521,3 +521,14 @@ def test_gradients_of_products_with_zeros(include_self):
                 lambda a, b: a.scatter_reduce(0, index, b, "prod", include_self=include_self),
                 (start, src.detach().clone().requires_grad_()),
             )
+
+
+def test_gradients_of_what_only_acts_as_a_tensor():
+    class Alike:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func, args, kwargs["create_graph"]
+
+    alike = Alike()
+    found = torch.autograd.grad(alike, [alike], create_graph=True)
+    assert found == (torch.autograd.grad, ((alike,), (alike,)), True)

@@ -56,7 +56,7 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
     # A GradientEdge is a tuple too, but one thing.
     from rushlight.autograd.graph import GradientEdge
 
-    if isinstance(value, (_C.TensorBase, GradientEdge)):
+    if isinstance(value, (_C.TensorBase, GradientEdge)) or hasattr(value, "__torch_function__"):
         return (value,)
     return tuple(value)
 
@@ -156,6 +156,21 @@ def grad(
         inputs = tuple(inputs.values())
     inputs = _as_tuple(inputs)
     outputs = _as_tuple(outputs)
+    if _C._has_torch_function(*outputs, *inputs):
+        return _C._offer_torch_function(
+            grad,
+            (*outputs, *inputs),
+            (outputs, inputs),
+            {
+                "grad_outputs": grad_outputs,
+                "retain_graph": retain_graph,
+                "create_graph": create_graph,
+                "only_inputs": only_inputs,
+                "allow_unused": allow_unused,
+                "is_grads_batched": is_grads_batched,
+                "materialize_grads": materialize_grads,
+            },
+        )
     gradients = _gradients(grad_outputs, len(outputs))
     retain = create_graph if retain_graph is None else retain_graph
     unused = materialize_grads or bool(allow_unused)
