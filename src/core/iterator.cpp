@@ -108,6 +108,9 @@ void TensorIterator::promote(const PointwiseRule& rule) {
 // ---- operands ----
 
 void TensorIterator::add_output(const Tensor& out, bool resize) {
+  if (out.defined()) {
+    check_inference_write(op_, out);
+  }
   RL_CHECK(num_operands_ == num_outputs_ && num_outputs_ < max_outputs, op_, ": too many outputs");
   tensors_[num_operands_] = &out;
   dtypes_[num_operands_] = out.defined() ? out.dtype() : ScalarType::Undefined;
@@ -390,7 +393,6 @@ void TensorIterator::prepare_outputs() {
       dtypes_[i] = result_dtype_;
     } else {
       const Tensor& out = *tensors_[i];
-      check_inference_write(op(), out);
       RL_CHECK(can_cast(result_dtype_, out.dtype()), "result type ", enum_name(result_dtype_),
                " can't be cast to the desired output type ", enum_name(out.dtype()));
       if (!(out.sizes() == sizes)) {

@@ -250,7 +250,7 @@ std::vector<Tensor> not_followed(std::vector<Tensor> views) {
     if (is_special(view) || (forward::active() && forward::carried(view))) {
       continue;
     }
-    Tensor part = view.tensor_data();
+    Tensor part = view.variable_data();
     if (view.requires_grad()) {
       Edge edge = gradient_edge(view);
       AutogradMeta& meta = part.impl()->autograd_or_make();
