@@ -134,8 +134,13 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     """Give the backward of an op, as `CustomOpDef.register_autograd` does."""
     found = _found(op)
     found.autograd = gradients.function_of(found, backward, setup_context)
+    _taken_back(lib, lambda: setattr(found, "autograd", None))
+
+
+def _taken_back(lib, undo):
+    """What the end of a library takes back."""
     if lib is not None:
-        lib._undo.append(lambda: setattr(found, "autograd", None))
+        lib._undo.append(undo)
 
 
 def register_vmap(op, func=None, /, *, lib=None):
@@ -144,6 +149,7 @@ def register_vmap(op, func=None, /, *, lib=None):
 
     def register(function):
         found.vmap = function
+        _taken_back(lib, lambda: setattr(found, "vmap", None))
         return function
 
     return register if func is None else register(func)
@@ -153,7 +159,9 @@ def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
     """Under autocast of a device, floating-point tensors are cast to this dtype before the op."""
     if device_type not in ("cpu", "cuda", "xpu"):
         raise ValueError(f"Unknown device type: {device_type}")
-    _found(op).autocast[device_type] = cast_inputs
+    found = _found(op)
+    found.autocast[device_type] = cast_inputs
+    _taken_back(lib, lambda: found.autocast.pop(device_type, None))
 
 
 def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
@@ -162,6 +170,7 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
 
     def register(function):
         found.dispatch_rules[torch_dispatch_class] = function
+        _taken_back(lib, lambda: found.dispatch_rules.pop(torch_dispatch_class, None))
         return function
 
     return register if func is None else register(func)

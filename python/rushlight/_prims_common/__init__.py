@@ -235,9 +235,15 @@ def suggest_memory_format(x: Tensor) -> rushlight.memory_format:
 
 
 def compare_tensor_meta(
-    a: Tensor, b: Tensor, check_sizes: bool = True, check_strides: bool = False, **_options: Any
+    a: Tensor,
+    b: Tensor,
+    check_sizes: bool = True,
+    check_strides: bool = False,
+    *,
+    allow_rhs_unbacked: bool = False,
+    check_conj: bool = True,
 ) -> None:
-    """Compares sizes, dtypes and devices, and strides if asked.
+    """Compares sizes, dtypes, devices and conjugation, and strides if asked.
 
     Raises:
         MetadataMismatchError: they differ.
@@ -252,6 +258,8 @@ def compare_tensor_meta(
             raise MetadataMismatchError(
                 f"{what}s {getattr(a, what)} and {getattr(b, what)} are not equal!"
             )
+    if check_conj and a.is_conj() != b.is_conj():
+        raise MetadataMismatchError("one of the tensors is conjugated, the other is not!")
     if check_strides and a.numel() > 0:
         pairs = enumerate(zip(a.shape, a.stride(), b.stride(), strict=True))
         wrong = next((d for d, (n, s, t) in pairs if n > 1 and s != t), None)
