@@ -481,3 +481,14 @@ def test_tangents_with_batches_of_a_custom_function(batched):
     made = torch.vmap(tangent, in_dims=tuple(dims))(*args)
     for values, expected in zip(made, tangent(*given), strict=True):
         assert values.shape == (2, 4) and torch.allclose(values[1], expected)
+
+
+def test_older_names():
+    from rushlight import _vmap_internals
+
+    x = torch.arange(6.0).reshape(2, 3)
+    with pytest.warns(FutureWarning, match="torch.vmap"):
+        assert torch.equal(_vmap_internals.vmap(torch.sum)(x), x.sum(1))
+    made = _vmap_internals._vmap(lambda t: (t.sum(), None), 0, 0, allow_none_pass_through=True)(x)
+    assert torch.equal(made[0], x.sum(1)) and made[1] is None
+    assert _vmap_internals._vmap(lambda t: None, 0, 0, True)(x) is None
