@@ -102,7 +102,7 @@ def test_lists_and_metadata():
     "name",
     [
         *["resnet18", "mobilenet_v3_small", "densenet121", "convnext_tiny", "s3d"],
-        *["swin_t", "swin_v2_t"],
+        *["swin_t", "swin_v2_t", "vit_b_16", "inception_v3"],
     ],
 )
 def test_graph_node_names(name):

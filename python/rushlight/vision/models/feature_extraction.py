@@ -14,7 +14,8 @@ class NodePathTracer(fx.Tracer):
     """A tracer that knows each node's name: the module's path, and the operation where it is not
     the module itself.
 
-    Names that come again get a number: "layer1.0.relu", "layer1.0.relu_1".
+    Names that come again get a number, "layer1.0.relu", "layer1.0.relu_1", in the place of one that
+    they end in.
     """
 
     def __init__(
@@ -43,13 +44,11 @@ class NodePathTracer(fx.Tracer):
         return proxy
 
     def _name(self, node: fx.Node) -> str:
-        if node.op == "call_module":
-            name = self._path
-        else:
-            own = node.name
-            head, _, number = own.rpartition("_")
-            own = head if head and number.isdigit() else own
-            name = f"{self._path}.{own}" if self._path else own
+        name = self._path
+        if node.op != "call_module":
+            name = f"{name}.{node.name}" if name else node.name
+        head, _, number = name.rpartition("_")
+        name = head if head and number.isdigit() else name
         taken = set(self.node_to_qualname.values())
         again, i = name, 0
         while again in taken:

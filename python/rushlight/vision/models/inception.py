@@ -85,8 +85,8 @@ class InceptionB(_Branches):
         self._chain("branch3x3dbl", (64, 1, 1, True), (96, 3, 1, True), (96, 3, 2, False))
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        largest = F.max_pool2d(x, kernel_size=3, stride=2)
-        return [self._run("branch3x3", x), self._run("branch3x3dbl", x), largest]
+        branches = [self._run("branch3x3", x), self._run("branch3x3dbl", x)]
+        return [*branches, F.max_pool2d(x, kernel_size=3, stride=2)]
 
 
 class InceptionC(_Branches):
@@ -118,8 +118,8 @@ class InceptionD(_Branches):
         self._chain("branch7x7x3", (192, 1, 1, True), *lines, (192, 3, 2, False))
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        largest = F.max_pool2d(x, kernel_size=3, stride=2)
-        return [self._run("branch3x3", x), self._run("branch7x7x3", x), largest]
+        branches = [self._run("branch3x3", x), self._run("branch7x7x3", x)]
+        return [*branches, F.max_pool2d(x, kernel_size=3, stride=2)]
 
 
 class InceptionE(_Branches):

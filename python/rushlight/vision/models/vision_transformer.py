@@ -209,16 +209,20 @@ class VisionTransformer(nn.Module):
 
     def _process_input(self, x: Tensor) -> Tensor:
         """Patches (N, L, hidden_dim) of images."""
-        for side, size in (("height", x.shape[2]), ("width", x.shape[3])):
+        count, _, height, width = x.shape
+        for side, size in (("height", height), ("width", width)):
             torch._assert(
                 size == self.image_size,
                 f"Wrong image {side}! Expected {self.image_size} but got {size}!",
             )
-        return self.conv_proj(x).flatten(2).permute(0, 2, 1)
+        rows, columns = height // self.patch_size, width // self.patch_size
+        x = self.conv_proj(x)
+        return x.reshape(count, self.hidden_dim, rows * columns).permute(0, 2, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self._process_input(x)
-        x = torch.cat((self.class_token.expand(x.shape[0], -1, -1), x), dim=1)
+        count = x.shape[0]
+        x = torch.cat((self.class_token.expand(count, -1, -1), x), dim=1)
         return self.heads(self.encoder(x)[:, 0])
 
 

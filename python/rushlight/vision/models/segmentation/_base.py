@@ -26,15 +26,11 @@ class _SimpleSegmentationModel(nn.Module):
         self.aux_classifier = aux_classifier
 
     def forward(self, x: Tensor) -> dict[str, Tensor]:
+        size = x.shape[-2:]
         maps = self.backbone(x)
         heads = {"out": self.classifier, "aux": self.aux_classifier}
         return OrderedDict(
-            (
-                name,
-                F.interpolate(
-                    head(maps[name]), size=x.shape[-2:], mode="bilinear", align_corners=False
-                ),
-            )
+            (name, F.interpolate(head(maps[name]), size=size, mode="bilinear", align_corners=False))
             for name, head in heads.items()
             if head is not None
         )

@@ -33,9 +33,8 @@ class ASPPPooling(nn.Sequential):
         super().__init__(nn.AdaptiveAvgPool2d(1), *_conv(in_channels, out_channels))
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.interpolate(
-            super().forward(x), size=x.shape[-2:], mode="bilinear", align_corners=False
-        )
+        size = x.shape[-2:]
+        return F.interpolate(super().forward(x), size=size, mode="bilinear", align_corners=False)
 
 
 class ASPP(nn.Module):
