@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rushlight._nested import NESTED
+
 _ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
 _GUARDS = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
 
@@ -135,6 +137,8 @@ def missing_part(name: str) -> str | None:
         try:
             value = getattr(value, attribute)
         except AttributeError:
+            if attribute in NESTED.get(getattr(value, "__name__", ""), "").split():
+                continue
             where = ".".join([_ROOTS[root], *rest[: i + 1]])
             try:
                 value = importlib.import_module(where)

@@ -25,6 +25,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
+from rushlight._nested import NESTED
 
 VERSION = "2.8.0+rushlight"
 
@@ -87,6 +88,10 @@ def _mirror(module: types.ModuleType, name: str) -> None:
                     value.__module__ = _public(home)
                 except TypeError:  # a type of the extension
                     continue
+    for child in NESTED.get(name, "").split():
+        # At once: the import system puts a module that it loads over a function of that name.
+        sys.modules[f"{public}.{child}"] = module
+        vars(module).setdefault(child, module)
     vars(module)["__getattr__"] = _missing(module, public)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight import vision
 from rushlight.vision import datasets
 from rushlight.vision.datasets import utils
 from tests.parity import torchvision as oracle
@@ -132,3 +133,34 @@ def test_wrapped_items(name, tmp_path, any_sums):
             assert items[0] is items[1]
         else:
             same(tuple(items[1]), tuple(items[0]))
+
+
+def clips_of(package, counts):
+    """Videos with so many clips each."""
+    utils = importlib.import_module(f"{package.__name__}.datasets.video_utils")
+    made = object.__new__(utils.VideoClips)
+    made.clips = [range(count) for count in counts]
+    return made
+
+
+@pytest.mark.parametrize("counts", [(5, 0, 2, 9), (1,), (3, 3)])
+def test_samplers_of_clips(counts):
+    drawn = []
+    for package, module in ((torchvision, torch), (vision, rushlight)):
+        samplers = importlib.import_module(f"{package.__name__}.datasets.samplers")
+        clips = clips_of(package, counts)
+        module.manual_seed(0)
+        uniform, some = samplers.UniformClipSampler(clips, 4), samplers.RandomClipSampler(clips, 2)
+        each = [list(uniform), list(some), len(uniform), len(some)]
+        for size, shuffle in ((1, False), (2, True)):
+            for rank in range(3):
+                for what in (range(8), uniform):
+                    share = samplers.DistributedSampler(what, 3, rank, shuffle, size)
+                    share.set_epoch(4)
+                    each.append((list(share), len(share)))
+        drawn.append(each)
+        with pytest.raises(TypeError, match="Expected video_clips"):
+            samplers.RandomClipSampler([1], 2)
+        with pytest.raises(ValueError, match="multiplier of group size"):
+            samplers.DistributedSampler(range(7), 3, 0, group_size=2)
+    assert drawn[0] == drawn[1]

@@ -241,3 +241,20 @@ def test_what_is_checked_is_found(tmp_path):
     assert _names_used.missing_part("torch.nn.functional.relu") is None
     assert _names_used.missing_part("torch.nn.Linear.gone") == "torch.nn.Linear.gone"
     assert rushlight.__version__ == "0.1.0"
+
+
+def test_modules_that_are_none_here():
+    program = (
+        "import rushlight.as_torch, importlib.util, torchvision\n"
+        "import torchvision.ops.focal_loss as losses\n"
+        "from torchvision.ops.roi_align import RoIAlign, roi_align\n"
+        "from torchvision.datasets.samplers.clip_sampler import UniformClipSampler\n"
+        "from torchvision.version import __version__\n"
+        "assert losses.sigmoid_focal_loss is torchvision.ops.sigmoid_focal_loss\n"
+        "assert roi_align is torchvision.ops.roi_align and callable(roi_align)\n"
+        "assert importlib.util.find_spec('torchvision.datasets.voc')\n"
+        "try:\n    import torchvision.ops.nothing\n"
+        "except ModuleNotFoundError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "rushlight has no torchvision.ops.nothing yet\n", done.stderr

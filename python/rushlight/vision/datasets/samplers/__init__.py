@@ -1,0 +1,126 @@
+"""Samplers of clips: some of each video, and shares of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sized
+from typing import Any
+
+import rushlight
+from rushlight.utils.data import Sampler
+from rushlight.utils.data import distributed as _shares
+
+from ..video_utils import VideoClips
+
+__all__ = ["DistributedSampler", "RandomClipSampler", "UniformClipSampler"]
+
+
+class DistributedSampler(Sampler):
+    """The indices of one process, whole groups of neighbours; of a sampler, what it draws there.
+
+    Args:
+        dataset: something with a length that is a multiple of group_size, else ValueError.
+        num_replicas: number of processes; that of the process group if None.
+        rank: number of this process; that in the process group if None.
+        shuffle: permute indices anew each epoch (see `set_epoch`).
+        group_size: how many neighbours stay together.
+    """
+
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = False,
+        group_size: int = 1,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            group = _shares._process_group()
+            num_replicas = group.get_world_size() if num_replicas is None else num_replicas
+            rank = group.get_rank() if rank is None else rank
+        if len(dataset) % group_size != 0:
+            raise ValueError(
+                "dataset length must be a multiplier of group size dataset length: "
+                f"{len(dataset)}, group size: {group_size}"
+            )
+        self.dataset: Any = dataset
+        self.num_replicas, self.rank = num_replicas, rank
+        self.shuffle, self.group_size = shuffle, group_size
+        self.epoch = 0
+        self.num_group_samples = -(-(len(dataset) // group_size) // num_replicas)
+        self.num_samples = self.num_group_samples * group_size
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        order = rushlight.arange(len(self.dataset))
+        if self.shuffle:
+            order = rushlight.randperm(
+                len(self.dataset), generator=rushlight.Generator().manual_seed(self.epoch)
+            )
+        order = rushlight.cat((order, order[: self.total_size - len(order)]))
+        own = order.view(-1, self.group_size)[self.rank :: self.num_replicas].flatten().tolist()
+        if isinstance(self.dataset, Sampler):
+            drawn = list(self.dataset)
+            own = [drawn[i] for i in own]
+        return iter(own)
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """What the permutation is drawn from."""
+        self.epoch = epoch
+
+
+class _ClipSampler(Sampler):
+    def __init__(self, video_clips: VideoClips) -> None:
+        if not isinstance(video_clips, VideoClips):
+            raise TypeError(
+                f"Expected video_clips to be an instance of VideoClips, got {type(video_clips)}"
+            )
+        self.video_clips = video_clips
+
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """The number of the first clip of each video, and how many clips it has."""
+        first = 0
+        for clips in self.video_clips.clips:
+            yield first, len(clips)
+            first += len(clips)
+
+
+class UniformClipSampler(_ClipSampler):
+    """As many clips of each video at equal distances, some of them again where it has fewer."""
+
+    def __init__(self, video_clips: VideoClips, num_clips_per_video: int) -> None:
+        super().__init__(video_clips)
+        self.num_clips_per_video = num_clips_per_video
+
+    def __iter__(self) -> Iterator[int]:
+        drawn = [
+            rushlight.linspace(first, first + count - 1, self.num_clips_per_video).long()
+            for first, count in self._spans()
+            if count
+        ]
+        return iter(rushlight.cat(drawn).tolist())
+
+    def __len__(self) -> int:
+        return sum(self.num_clips_per_video for _, count in self._spans() if count)
+
+
+class RandomClipSampler(_ClipSampler):
+    """At most so many clips of each video, drawn and mixed."""
+
+    def __init__(self, video_clips: VideoClips, max_clips_per_video: int) -> None:
+        super().__init__(video_clips)
+        self.max_clips_per_video = max_clips_per_video
+
+    def __iter__(self) -> Iterator[int]:
+        drawn = rushlight.cat(
+            [
+                first + rushlight.randperm(count)[: self.max_clips_per_video]
+                for first, count in self._spans()
+            ]
+        )
+        return iter(drawn[rushlight.randperm(len(drawn))].tolist())
+
+    def __len__(self) -> int:
+        return sum(min(count, self.max_clips_per_video) for _, count in self._spans())
