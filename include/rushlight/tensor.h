@@ -214,8 +214,8 @@ class RL_API TensorOptions {
     o.layout_ = l;
     return o;
   }
-  // All memory of the CPU serves; pages are not locked.
-  TensorOptions pinned_memory(bool) const { return *this; }
+  // Error where it is wanted: factories lock no pages.
+  TensorOptions pinned_memory(bool wanted) const;
   Layout layout() const { return layout_.value_or(kStrided); }
   TensorOptions requires_grad(bool v) const {
     auto o = *this;

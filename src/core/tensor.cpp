@@ -323,6 +323,11 @@ std::string Tensor::toString() const {  // as libtorch names types: CPUFloatType
 }
 
 // The memory of a special tensor is its own affair: what shares it is what its `detach` gives.
+TensorOptions TensorOptions::pinned_memory(bool wanted) const {
+  RL_CHECK(!wanted, "Cannot access accelerator device when none is available: pinned_memory(true)");
+  return *this;
+}
+
 Tensor detach(const Tensor& self);  // the op
 
 Tensor SpecialTensor::alias(const Tensor& self) const { return rushlight::detach(self); }

@@ -57,6 +57,12 @@ RL_TEST(options_stand_behind_what_is_given) {
   CHECK(x.to("meta").is_meta());
 }
 
+RL_TEST(pages_are_not_locked) {
+  const auto plain = torch::TensorOptions().dtype(torch::kInt).pinned_memory(false);
+  CHECK(torch::zeros({2}, plain).dtype() == torch::kInt);
+  CHECK_THROWS(c10::Error, "pinned_memory(true)", torch::TensorOptions().pinned_memory(true));
+}
+
 RL_TEST(memory_of_others) {
   std::vector<float> values = {1, 2, 3, 4};
   int freed = 0;
