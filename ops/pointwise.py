@@ -193,6 +193,14 @@ op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> T
          "tensor2": "-scaled(grad * (tensor1 / (tensor2 * tensor2)).conj(), value.conj())"},
    doc="self + value * tensor1 / tensor2.",
    autocast={"accelerator": "promote"})
+op("_standardize(Tensor self, Tensor mean, Tensor std) -> Tensor",
+   kernel=pointwise(floating, formulas=[formula("standardize")],
+                    check=['check_same_dtype(self, "mean", mean)',
+                           'check_same_dtype(self, "std", std)']),
+   variants="function inplace", own=True,
+   grad={"self": "grad / std", "mean": "-grad / std",
+         "std": "-grad * (self - mean) / (std * std)"},
+   doc="(self - mean) / std.")
 op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
    kernel=pointwise(floating, complex_,
                     check=['check_dtype("lerp", set_floating | set_complexes, self)',

@@ -46,6 +46,7 @@ RL_FORMULA(reciprocal, x) { return T(1) / x; }
 RL_FORMULA(addcmul, x, a, b, value) { return math::mul_add(math::mul(value, a), b, x); }
 RL_FORMULA(addcmul_plain, x, a, b) { return math::mul_add(a, b, x); }
 RL_FORMULA(addcdiv, x, a, b, value) { return x + value * a / b; }
+RL_FORMULA(standardize, x, m, s) { return (x - m) / s; }
 RL_FORMULA(addcdiv_plain, x, a, b) { return x + a / b; }
 // From the nearer end, so that weights 0 and 1 give the ends exactly.
 RL_FORMULA(lerp, x, end, weight) {

@@ -156,4 +156,7 @@ def normalize(
         )
     middle = middle.view(-1, 1, 1) if middle.ndim == 1 else middle
     spread = spread.view(-1, 1, 1) if spread.ndim == 1 else spread
+    if tensor.dtype in (rushlight.float32, rushlight.float64):
+        ops = rushlight._C.ops
+        return (ops._standardize_ if inplace else ops._standardize)(tensor, middle, spread)
     return (tensor.sub_(middle) if inplace else tensor.sub(middle)).div_(spread)
