@@ -23,6 +23,11 @@ op(f"_interpolate_backward(Tensor grad_output, int[] input_size, int dims, {_HOW
    grad={"grad_output": f"_interpolate(grad, last_sizes(grad_output.sizes(), dims), {_how})"},
    doc="Derivative of `_interpolate`: adds up what each pixel contributed to.", own=True,
    jvp="linear", batch="fold")
+op("_resize_pixels(Tensor self, int[] output_size, str mode) -> Tensor", kernel=custom(),
+   variants="function out", grad="none", own=True,
+   doc="A picture of bytes (H, W, 1) or (H, W, 4) at another size (H, W), bit for bit as Pillow "
+       "makes it, along the width first; mode: bilinear or bicubic.",
+   batch="slices: pictures one by one")
 op("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
    "align_corners) -> Tensor",
    kernel=custom(), variants="function",

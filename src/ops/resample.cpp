@@ -108,6 +108,19 @@ OutSpec _interpolate(Tensor& self, DimVector& output_size, std::string& mode, bo
   return {with_last(self.sizes(), output_size), self.dtype(), {}, format};
 }
 
+OutSpec _resize_pixels(Tensor& self, DimVector& output_size, std::string& mode) {
+  RL_CHECK(self.dim() == 3 && (self.size(2) == 1 || self.size(2) == 4) && output_size.size() == 2,
+           "resize_pixels: a picture is (H, W, 1) or (H, W, 4), got sizes ", self.sizes());
+  RL_CHECK_VALUE(mode == "bilinear" || mode == "bicubic",
+                 "resize_pixels: bilinear or bicubic, not '", mode, "'");
+  check_image_sizes(self.sizes().slice(0, 2), output_size);
+  if (self.dtype() != kUInt8) {
+    dtype_not_implemented("resize_pixels", self.dtype());
+  }
+  self = contiguous_raw(self);
+  return {{output_size[0], output_size[1], self.size(2)}, kUInt8};
+}
+
 OutSpec _interpolate_backward(Tensor& grad, DimVector& input_size, int64_t& dims, std::string& mode,
                               bool&, bool& antialias, std::optional<double>&,
                               std::optional<double>&, std::optional<double>&) {

@@ -69,6 +69,7 @@ void init(PyObject* module) {
   init_batching(module);
   init_profiler(module);
   init_dlpack(module);
+  init_arrow(module);
   init_nn_module(module);
   add_generated();
   add_operators();

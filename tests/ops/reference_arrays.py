@@ -210,3 +210,14 @@ def swapped(pivots, n):
     for i, p in enumerate(pivots):
         order[[i, p - 1]] = order[[p - 1, i]]
     return order
+
+
+def as_pillow_resizes(pixels, size, mode):
+    """A picture (H, W, 1) or (H, W, 4); the channels of CMYK are four alike."""
+    from PIL import Image
+
+    alone = pixels.shape[2] == 1
+    pixels = pixels.astype(np.uint8)
+    picture = Image.fromarray(pixels[:, :, 0] if alone else pixels, "L" if alone else "CMYK")
+    code = getattr(Image.Resampling, mode.upper())
+    return np.asarray(picture.resize((size[1], size[0]), code)).reshape(*size, -1)

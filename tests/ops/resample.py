@@ -64,6 +64,11 @@ _GRID = [
 SAMPLES = {
     "_interpolate": _PLAIN,
     "_interpolate_backward": _BACKWARD,
+    "_resize_pixels": [
+        "ints(9, 7, 4, high=256).to(m.uint8), (12, 5), 'bilinear'",
+        "ints(40, 50, 1, high=256).to(m.uint8), (30, 20), 'bicubic'",
+        "ints(3, 2, 4, high=256).to(m.uint8).transpose(0, 1), (1, 1), 'bilinear'",
+    ],
     "grid_sampler": [*_FEW_GRID, *_FEW_GRID_3D, *_GRID],
     "grid_sampler_2d": [*_FEW_GRID[:2], *_GRID[:2]],
     "grid_sampler_3d": [*_FEW_GRID_3D[:2], *_GRID[18:20]],
@@ -104,9 +109,17 @@ SAMPLES |= {
 DTYPES = dict.fromkeys(SAMPLES, "floating") | dict.fromkeys(("affine_grid_generator", "affine_grid"), "floats")
 DTYPES |= dict.fromkeys((name for name in SAMPLES if "upsample" in name or name == "interpolate"), "floats")
 REFERENCES = {
+    "_resize_pixels": "as_pillow_resizes(self, output_size, mode)",
     "affine_grid_generator": "places_of_pixels(theta, size[2:], align_corners)",
 }
 ERRORS = {
+    "_resize_pixels": [
+        ("ints(4, 4, 3, high=9).to(m.uint8), (2, 2), 'bilinear'", RuntimeError, "a picture is"),
+        ("ints(4, 4, 4, high=9).to(m.uint8), (2,), 'bilinear'", RuntimeError, "a picture is"),
+        ("ints(4, 4, 4, high=9).to(m.uint8), (2, 0), 'bilinear'", RuntimeError, "greater than 0"),
+        ("ints(4, 4, 4, high=9).to(m.uint8), (2, 2), 'nearest'", ValueError, "not 'nearest'"),
+        ("ints(4, 4, 4, high=9), (2, 2), 'bilinear'", NotImplementedError, "not implemented for 'Long'"),
+    ],
     "_interpolate": [
         (f"x(1, 1, 4), (2, 2), 'bilinear', False, False, {_NONE}", RuntimeError, "two dimensions more"),
         (f"x(1, 1, 4, 4), (0, 2), 'bilinear', False, False, {_NONE}", RuntimeError, "should be greater than 0"),

@@ -11,7 +11,7 @@ PIL = pytest.importorskip("PIL.Image")
 
 import rushlight as torch  # noqa: E402
 from rushlight.vision import transforms, tv_tensors  # noqa: E402
-from rushlight.vision.transforms import v2  # noqa: E402
+from rushlight.vision.transforms import _pictures, v2  # noqa: E402
 from rushlight.vision.transforms.v2 import functional as F  # noqa: E402
 
 
@@ -369,3 +369,49 @@ def test_contact_sheets(tmp_path, capsys, monkeypatch):
     (tmp_path / "empty").mkdir()
     assert main(["vision", "show", "empty"]) == 1
     assert "no images" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_pictures_are_resized_to_pillows_pixels(mode):
+    random = np.random.default_rng(0)
+    resize = transforms.functional.resize
+    how = transforms.InterpolationMode(mode)
+    taken = 0
+    for i in range(120):
+        height, width, *size = random.integers(1, (300, 12)[i % 2], 4).tolist()
+        array = random.integers(0, 256, (height, width, 3), dtype=np.uint8)
+        array = array if i % 3 else array[..., 0] // 128 * 255
+        picture = PIL.fromarray(array)
+        picture.info["dpi"] = (1, 2)
+        found = resize(picture, size, how)
+        expected = picture.resize(size[::-1], PIL.Resampling[mode.upper()])
+        assert (found.mode, found.size, found.info) == (expected.mode, expected.size, picture.info)
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+        taken += _pictures.pixels_of(picture) is not None
+    assert taken in (0, 120)  # none where Pillow cannot tell where its pixels lie
+    assert _pictures.pixels_of(PIL.new("RGBA", (3, 2))) is None
+    several = PIL.new("RGB", (5000, 4000))  # blocks
+    assert resize(several, [4, 5], how).size == (5, 4)
+    with pytest.raises(ValueError):
+        picture.resize((0, 3))
+
+
+def test_pixels_stay_while_they_are_seen():
+    picture = PIL.new("RGB", (3, 2), (1, 2, 3))
+    pixels = _pictures.pixels_of(picture)
+    if pixels is None:
+        pytest.skip("this Pillow cannot tell where its pixels lie")
+    assert pixels.shape == (2, 3, 4)
+    schema, array = picture.__arrow_c_array__()
+    again = torch._C._pixels(schema, array, 2, 3)
+    with pytest.raises(ValueError, match="taken before"):
+        torch._C._pixels(schema, array, 2, 3)
+    for height, width in ((3, 3), (0, 3), (2, -3), (6, 4)):
+        with pytest.raises(ValueError, match="not the bytes of a picture"):
+            torch._C._pixels(*picture.__arrow_c_array__(), height, width)
+    with pytest.raises(ValueError, match="format 'i'"):
+        torch._C._pixels(*PIL.new("I", (3, 2)).__arrow_c_array__(), 2, 3)
+    with pytest.raises((ValueError, TypeError)):
+        torch._C._pixels(1, 2, 2, 3)
+    del picture, schema, array
+    assert pixels[..., :3].tolist() == again[..., :3].tolist() == [[[1, 2, 3]] * 3] * 2

@@ -1,4 +1,4 @@
-"""What transforms do to pictures of Pillow: its own operations, so its own pixels.
+"""What transforms do to pictures of Pillow: its own operations, or the same pixels sooner.
 
 Each function has the name and the meaning of the one in functional.py, which has checked the
 arguments.
@@ -10,7 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import PIL
 from PIL import Image, ImageEnhance, ImageOps
+
+from rushlight import _C, Tensor
 
 from ._modes import InterpolationMode, pillow_code
 
@@ -39,8 +42,45 @@ def _fill(fill: Any, img: Any) -> Any:
     return tuple(int(v) for v in fill) if isinstance(fill, tuple) else int(fill)
 
 
+# From this version on Pillow adds up rows before columns where the height shrinks much more than
+# the width; bytes in between are rounded, so the order shows.
+_ROWS_FIRST = int(PIL.__version__.split(".")[0]) >= 13
+
+
+def _rows_first(less_height: int, less_width: int) -> bool:
+    return _ROWS_FIRST and less_height > 0 and less_height > 2 * less_width
+
+
+_OWN_MODES = (InterpolationMode.BILINEAR, InterpolationMode.BICUBIC)
+
+
+def pixels_of(img: Any) -> Tensor | None:
+    """The bytes of a grey or coloured picture in its own memory, (H, W, 1) or (H, W, 4), the last
+    channel unused; None for other pictures, for large ones in several blocks, and before Pillow
+    11.2.1, which cannot tell where they lie.
+    """
+    if img.mode not in ("L", "RGB") or not hasattr(img, "__arrow_c_array__"):
+        return None
+    try:
+        return _C._pixels(*img.__arrow_c_array__(), img.height, img.width)
+    except ValueError:
+        return None
+
+
 def resize(img: Any, size: Sequence[int], interpolation: InterpolationMode, antialias: Any) -> Any:
     del antialias  # Pillow's filters always are as wide as the scale asks
+    if interpolation in _OWN_MODES and min(size) > 0 and size != [img.height, img.width]:
+        pixels = pixels_of(img)
+        if pixels is not None:
+            out = Image.new(img.mode, (size[1], size[0]), None)  # type: ignore[arg-type]
+            out.info = img.info.copy()
+            to = pixels_of(out)
+            if to is not None:
+                if _rows_first(img.height - size[0], img.width - size[1]):
+                    way = [size[0], img.width]
+                    pixels = _C.ops._resize_pixels(pixels, way, interpolation.value)
+                _C.ops._resize_pixels(pixels, list(size), interpolation.value, out=to)
+                return out
     return img.resize((size[1], size[0]), pillow_code(interpolation))
 
 

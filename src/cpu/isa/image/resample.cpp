@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/parallel.h"
+#include "cpu/isa/image/bytes.h"
 #include "cpu/isa/reduce/fold.h"
 #include "cpu/resample.h"
 #include "cpu/scratch.h"
@@ -372,10 +373,7 @@ void narrow_several(const ByteAxis& w, const uint8_t* from, uint8_t* to) {
   }
 }
 
-// Sums of bytes in fixed point, a vector of them. The compiler would convert one by one.
-typedef int32_t Sums __attribute__((vector_size(vector_bytes)));
-constexpr int64_t sums_width = vector_bytes / 4;
-
+// The compiler would convert one by one.
 inline Sums widened(const uint8_t* from) {
 #if defined(__AVX512F__)
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
@@ -387,23 +385,6 @@ inline Sums widened(const uint8_t* from) {
   int32_t bytes;
   std::memcpy(&bytes, from, sizeof(bytes));
   return reinterpret_cast<Sums>(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(bytes)));
-#endif
-}
-
-inline void store_bytes(uint8_t* to, Sums sums, int bits) {
-  const Sums whole = sums >> bits;
-#if defined(__AVX512F__)
-  const __m512i positive =
-      _mm512_maskz_max_epi32(0xffff, reinterpret_cast<__m512i>(whole), _mm512_setzero_si512());
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_maskz_cvtusepi32_epi8(0xffff, positive));
-#elif defined(__AVX2__)
-  const __m256i v = reinterpret_cast<__m256i>(whole);
-  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
-#else
-  const __m128i words = _mm_packs_epi32(reinterpret_cast<__m128i>(whole), _mm_setzero_si128());
-  const int32_t bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
-  std::memcpy(to, &bytes, sizeof(bytes));
 #endif
 }
 
