@@ -72,7 +72,7 @@ def resize(img: Any, size: Sequence[int], interpolation: InterpolationMode, anti
     if interpolation in _OWN_MODES and min(size) > 0 and size != [img.height, img.width]:
         pixels = pixels_of(img)
         if pixels is not None:
-            out = Image.new(img.mode, (size[1], size[0]), None)  # type: ignore[arg-type]
+            out = Image.new(img.mode, (size[1], size[0]), None)
             out.info = img.info.copy()
             to = pixels_of(out)
             if to is not None:

@@ -33,9 +33,10 @@ class DistributedSampler(Sampler):
         shuffle: bool = False,
         group_size: int = 1,
     ) -> None:
-        if num_replicas is None or rank is None:
+        count = num_replicas
+        if count is None or rank is None:
             group = _shares._process_group()
-            num_replicas = group.get_world_size() if num_replicas is None else num_replicas
+            count = int(group.get_world_size()) if count is None else count
             rank = group.get_rank() if rank is None else rank
         if len(dataset) % group_size != 0:
             raise ValueError(
@@ -43,12 +44,12 @@ class DistributedSampler(Sampler):
                 f"{len(dataset)}, group size: {group_size}"
             )
         self.dataset: Any = dataset
-        self.num_replicas, self.rank = num_replicas, rank
+        self.num_replicas, self.rank = count, rank
         self.shuffle, self.group_size = shuffle, group_size
         self.epoch = 0
-        self.num_group_samples = -(-(len(dataset) // group_size) // num_replicas)
+        self.num_group_samples = -(-(len(dataset) // group_size) // count)
         self.num_samples = self.num_group_samples * group_size
-        self.total_size = self.num_samples * num_replicas
+        self.total_size = self.num_samples * count
 
     def __iter__(self) -> Iterator[int]:
         order = rushlight.arange(len(self.dataset))
