@@ -46,10 +46,17 @@ if TYPE_CHECKING:
     from rushlight import (
         __config__,
         __future__,
+        _custom_op,
+        _custom_ops,
         _dynamo,
         _inductor,
+        _library,
+        _prims,
+        _prims_common,
+        _subclasses,
         _tensor_str,
         _utils,
+        _vmap_internals,
         accelerator,
         amp,
         ao,
@@ -109,6 +116,7 @@ if TYPE_CHECKING:
     from rushlight._functions import *
     from rushlight._info import finfo, iinfo
     from rushlight._legacy import set_default_tensor_type
+    from rushlight._library.tags import Tag
     from rushlight._python_ops import ops
     from rushlight._settings import (
         are_deterministic_algorithms_enabled,
