@@ -259,8 +259,17 @@ Tensor make_empty_like(const Tensor& like, ScalarType dtype) {
 
 Tensor make_view(const Tensor& base, const ViewSpec& spec) {
   const ScalarType dtype = spec.dtype == ScalarType::Undefined ? base.dtype() : spec.dtype;
+  auto impl = TensorImpl::make(base.storage(), dtype, base.device());
   RL_CHECK(spec.offset >= 0, "Tensor: invalid storage offset ", spec.offset);
-  const int64_t span = spec.contiguous ? product(spec.sizes) : span_of(spec.sizes, spec.strides);
+  impl->set_storage_offset(spec.offset);
+  int64_t span = 0;  // elements from the first to the last
+  if (spec.contiguous) {
+    impl->set_sizes_contiguous(spec.sizes);
+    span = impl->numel();
+  } else {
+    span = span_of(spec.sizes, spec.strides);
+    impl->set_sizes_and_strides(spec.sizes, spec.strides);
+  }
   int64_t bytes = 0;
   const bool overflow = __builtin_add_overflow(span, spec.offset, &bytes) ||
                         __builtin_mul_overflow(bytes, itemsize(dtype), &bytes);
@@ -269,13 +278,6 @@ Tensor make_view(const Tensor& base, const ViewSpec& spec) {
            ", storage offset ", spec.offset, ", and itemsize ", itemsize(dtype),
            " requiring a storage size of ", bytes, " are out of bounds for storage of size ",
            base.storage()->nbytes());
-  auto impl = TensorImpl::make(base.storage(), dtype, base.device());
-  impl->set_storage_offset(spec.offset);
-  if (spec.contiguous) {
-    impl->set_sizes_contiguous(spec.sizes);
-  } else {
-    impl->set_sizes_and_strides(spec.sizes, spec.strides);
-  }
   impl->set_inference(base.impl()->is_inference());
   return Tensor(std::move(impl));
 }

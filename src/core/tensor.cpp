@@ -135,11 +135,14 @@ void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
     return;
   }
   int64_t step = 1;
-  for (size_t i = sizes.size(); i-- > 1;) {
-    step = next_stride(step, sizes[i]);  // raises before anything changes
+  if (RL_UNLIKELY(std::find(sizes.begin(), sizes.end(), 0) != sizes.end())) {
+    // With a 0 among them the strides can overflow where the number of elements does not.
+    for (size_t i = sizes.size(); i-- > 1;) {
+      step = next_stride(step, sizes[i]);  // raises before anything changes
+    }
+    step = 1;
   }
   set_dims(sizes);
-  step = 1;
   for (int32_t i = ndim_ - 1; i > 0; i--) {
     dims_[ndim_ + i] = step;
     step *= std::max<int64_t>(dims_[i], 1);

@@ -2,6 +2,7 @@
 // Arguments), the measure of the work ahead, results with names.
 #include "python/parser.h"
 
+#include <algorithm>
 #include <structmember.h>
 
 #include <string>
@@ -110,44 +111,46 @@ TensorOptions Arguments::options(int i) const {
   return given(i + 4) ? out.requires_grad(boolean(i + 4)) : out;
 }
 
-bool Arguments::heavy() const {
-  constexpr int64_t threshold = 16384;
-  bool tensors = false;
-  int64_t asked = 1;  // of factories: the product of the ints
+bool Arguments::heavy_lists() const {
+  const auto heavy = [](PyObject* o) { return is_tensor(o) && unwrap(o).numel() >= heavy_numel; };
   for (int i = 0; i < table_->count; i++) {
     const Kind kind = table_->params[i].kind;
-    PyObject* o = slots_[i];
-    if (o == nullptr || o == Py_None) {
+    if (!given(i) || kind > Kind::OptionalTensorList) {
       continue;
     }
-    if (kind <= Kind::TensorOrNumber) {
-      tensors = true;
-      if (is_tensor(o) && unwrap(o).numel() >= threshold) {
+    Items list = {const_cast<PyObject**>(&slots_[i]), 1};
+    if (kind > Kind::TensorOrNumber) {
+      list = items(i);
+    }
+    if (std::any_of(list.data, list.data + list.size, heavy)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Arguments::heavy_ints() const {
+  int64_t asked = 1;
+  for (int i = 0; i < table_->count; i++) {
+    const Kind kind = table_->params[i].kind;
+    if (!given(i) || (kind != Kind::IntList && kind != Kind::Int && kind != Kind::Scalar)) {
+      continue;
+    }
+    Items list = {const_cast<PyObject**>(&slots_[i]), 1};
+    if (kind == Kind::IntList && items(i).is_sequence()) {
+      list = items(i);
+    }
+    for (Py_ssize_t k = 0; k < list.size; k++) {
+      int overflow = 0;
+      const int64_t n = PyLong_CheckExact(list.data[k])
+                            ? PyLong_AsLongLongAndOverflow(list.data[k], &overflow)
+                            : 1;
+      if (n > 1 && __builtin_mul_overflow(asked, n, &asked)) {
         return true;
-      }
-    } else if (kind <= Kind::OptionalTensorList) {
-      tensors = true;
-      const Items list = items(i);
-      for (Py_ssize_t k = 0; k < list.size; k++) {
-        if (is_tensor(list.data[k]) && unwrap(list.data[k]).numel() >= threshold) {
-          return true;
-        }
-      }
-    } else if (!tensors && (kind == Kind::IntList || kind == Kind::Int || kind == Kind::Scalar)) {
-      const Items one = {&o, 1};
-      const Items list = kind == Kind::IntList && items(i).is_sequence() ? items(i) : one;
-      for (Py_ssize_t k = 0; k < list.size; k++) {
-        int overflow = 0;
-        const int64_t n = PyLong_CheckExact(list.data[k])
-                              ? PyLong_AsLongLongAndOverflow(list.data[k], &overflow)
-                              : 1;
-        if (n > 1 && __builtin_mul_overflow(asked, n, &asked)) {
-          return true;
-        }
       }
     }
   }
-  return !tensors && asked >= threshold;
+  return asked >= heavy_numel;
 }
 
 // ---- results ----

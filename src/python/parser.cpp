@@ -242,7 +242,8 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
     const bool tensors = param.kind == Kind::TensorList;
     if (s.varargs && (tensors ? is_tensor(o) : param.kind == Kind::IntList && is_int(o))) {
       const Items rest = {const_cast<PyObject**>(call.args + a), call.nargs - a};
-      refused = first_refused(rest, tensors ? takes_tensor : takes_int);
+      refused = tensors ? first_refused(rest, [](PyObject* item) { return is_tensor(item); })
+                        : first_refused(rest, [](PyObject* item) { return is_int(item); });
       if (refused >= 0) {
         return fail(call.name(), "(): argument '", shown_name(param), "' must be ",
                     expected(param.kind), ", but found element of type ",

@@ -159,14 +159,35 @@ class Arguments {
   // dtype, layout, device, pin_memory, requires_grad, from parameter i on.
   TensorOptions options(int i) const;
 
-  // Whether the work may be worth releasing the GIL for: some tensor is not small.
-  bool heavy() const;
+  // Whether the work may be worth releasing the GIL for: some tensor is not small, or, where there
+  // is none (factories), the product of the ints is not.
+  bool heavy() const {
+    bool tensors = false;
+    for (int i = 0; i < table_->count; i++) {
+      const Kind kind = table_->params[i].kind;
+      if (RL_LIKELY(kind <= Kind::TensorOrNumber)) {
+        if (slots_[i] != nullptr && is_tensor(slots_[i])) {
+          if (unwrap(slots_[i]).numel() >= heavy_numel) {
+            return true;
+          }
+          tensors = true;
+        }
+      } else if (kind <= Kind::OptionalTensorList) {
+        return heavy_lists();
+      }
+    }
+    return !tensors && heavy_ints();
+  }
 
  private:
   friend struct Parser;
   static const Tensor undefined_tensor;
   static const Generator no_generator;
   static ScalarType dtype_of(PyObject* o);
+
+  static constexpr int64_t heavy_numel = 16384;
+  bool heavy_lists() const;
+  bool heavy_ints() const;
 
   Items items(int i) const;
   template <class T, class F>
