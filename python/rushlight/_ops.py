@@ -155,6 +155,72 @@ class OpOverload:
         return self
 
 
+class Question(OpOverload):
+    """What a tensor says of itself, in the form of an op: `aten::sym_size`, `prim::device`.
+
+    The class of a tensor is asked where `Tensor._make_wrapper_subclass` was told so.
+    """
+
+    def __init__(self, packet, overload, more, result, read):
+        arguments = (Argument("self", "Tensor"), *(Argument(n, kind) for n, kind in more))
+        text = ", ".join(f"{a.type} {a.name}" for a in arguments)
+        name = f"{packet._qualified_op_name}{'.' if overload else ''}{overload}"
+        self._read = read
+        returns = (Argument("", result),)
+        schema = f"{name}({text}) -> {result}"
+        self._describe(
+            packet,
+            FunctionSchema(packet._qualified_op_name, overload, arguments, returns, schema),
+        )
+
+    def __call__(self, /, *args, **kwargs):
+        return self._read(*self._values(args, kwargs))
+
+
+_DIM, _FORMAT = (("dim", "int"),), (("memory_format", "MemoryFormat"),)
+# Name, overload, arguments beside the tensor, result, and who answers for a plain tensor.
+_QUESTIONS: tuple = (
+    ("aten::size", "", (), "int[]", lambda t: t.size()),
+    ("aten::size", "int", _DIM, "int", lambda t, dim: t.size(dim)),
+    ("aten::sym_size", "", (), "SymInt[]", lambda t: t.size()),
+    ("aten::sym_size", "int", _DIM, "SymInt", lambda t, dim: t.size(dim)),
+    ("aten::stride", "", (), "int[]", lambda t: t.stride()),
+    ("aten::stride", "int", _DIM, "int", lambda t, dim: t.stride(dim)),
+    ("aten::sym_stride", "", (), "SymInt[]", lambda t: t.stride()),
+    ("aten::sym_stride", "int", _DIM, "SymInt", lambda t, dim: t.stride(dim)),
+    ("aten::dim", "", (), "int", lambda t: t.dim()),
+    ("aten::numel", "", (), "int", lambda t: t.numel()),
+    ("aten::sym_numel", "", (), "SymInt", lambda t: t.numel()),
+    ("aten::storage_offset", "", (), "int", lambda t: t.storage_offset()),
+    ("aten::sym_storage_offset", "", (), "SymInt", lambda t: t.storage_offset()),
+    ("aten::is_contiguous", "", (), "bool", lambda t: t.is_contiguous()),
+    (
+        "aten::is_contiguous",
+        "memory_format",
+        _FORMAT,
+        "bool",
+        lambda t, memory_format: t.is_contiguous(memory_format=memory_format),
+    ),
+    ("prim::device", "", (), "Device", lambda t: t.device),
+    ("prim::layout", "", (), "Layout", lambda t: t.layout),
+)
+
+
+def _tell(tensor, name, *more):
+    """The answer of a tensor's class to the question of this name; C++ asks."""
+    kind = type(tensor)
+    space, _, name = name.partition("::")
+    overload = "memory_format" if more else "default"
+    question = _overload(space, name, overload)
+    answer = kind.__torch_dispatch__(question, (kind,), (tensor, *more), {})
+    if answer is NotImplemented:
+        raise TypeError(
+            f"Multiple dispatch failed for 'torch.ops.{space}.{name}': __torch_dispatch__ of "
+            f"{kind.__name__} returned NotImplemented"
+        )
+    return answer
+
+
 class OpOverloadPacket:
     """All signatures of an op, as attributes; calling it takes the first that fits."""
 
@@ -164,6 +230,10 @@ class OpOverloadPacket:
         self._qualified_op_name = f"{space}::{name}"
         self._rows = {overload or "default": (index, overload) for index, overload in rows}
         self._made: dict[str, OpOverload] = {}
+
+    def _add(self, overload):
+        self._rows[overload._overloadname] = None
+        self._made[overload._overloadname] = overload
 
     def overloads(self):
         """The names of the signatures."""
@@ -211,9 +281,13 @@ def _overload(space, name, overload):
 @cache
 def _packet(space, name):
     rows = [(index, o) for index, s, o in _C._op_overloads(name) if s == space]
-    if not rows:
+    packet = OpOverloadPacket(space, name, rows)
+    for known, overload, *what in _QUESTIONS:
+        if known == packet._qualified_op_name:
+            packet._add(Question(packet, overload, *what))
+    if not packet._rows:
         raise AttributeError(f"no op is named '{space}::{name}'")
-    return OpOverloadPacket(space, name, rows)
+    return packet
 
 
 def all_schemas():
@@ -264,6 +338,7 @@ class _Ops(types.ModuleType):
         super().__init__("rushlight.ops")
         self.aten = _Namespace("aten")
         self.rushlight = _Namespace("rushlight")
+        self.prim = _Namespace("prim")
 
     def _add(self, namespace, name, op):
         setattr(getattr(self, namespace), name, op)

@@ -2,7 +2,9 @@
 // and methods.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string_view>
 
 #include "python/common.h"
 
@@ -27,6 +29,27 @@ extern PyObject*
     functional_owner;            // _C._functional: those of nn.functional, whatever else they are
 extern PyObject* listed_owner;   // _C._listed: those that rushlight.functional has beside its own
 extern PyObject* wrapped_owner;  // _C._wrapped: those that a function of the package stands before
+
+// ---- tensors whose class has __torch_dispatch__ (dispatch.cpp) ----
+
+// What _make_wrapper_subclass and _make_subclass can be told to ask the class for.
+enum class Asked : uint8_t { Sizes = 1, Strides = 2, Device = 4, Layout = 8 };
+// The answer of a tensor's class to a question such as "aten::sym_size"; null where it is not
+// asked, and where it answers None: what is stored counts.
+Object told(const Tensor& t, Asked what, const char* question, PyObject* more = nullptr);
+template <class F>
+PyObject* told_or(const Tensor& t, Asked what, const char* question, F stored) {
+  if (t.impl()->special() != nullptr) {
+    if (Object answer = told(t, what, question)) {
+      return answer.release();
+    }
+  }
+  return stored();
+}
+// What a call asks for: `policy` is "sizes", "strides" or nothing.
+uint8_t asked_for(std::optional<std::string_view> policy, bool device, bool layout);
+// From now on; the class has __torch_dispatch__.
+void ask_class(const Tensor& t, uint8_t asked);
 
 // ---- the parts of TensorBase; each adds its methods, getters and slots before the type is made
 // ready ----

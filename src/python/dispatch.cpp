@@ -39,6 +39,8 @@ class PythonSpecial final : public SpecialTensor {
  public:
   explicit PythonSpecial(bool has_memory) : has_memory_(has_memory) {}
   bool has_memory() const { return has_memory_; }
+  uint8_t asked = 0;                // a set of Asked
+  Layout layout = Layout::Strided;  // of what it stands for
   std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override;
   void want_memory() const override {
     RL_CHECK(has_memory_,
@@ -164,7 +166,10 @@ RL_FUNCTION(make_wrapper_subclass, Param{"cls", Kind::Object}, Param{"size", Kin
             Param{"layout", Kind::Layout, true, false, false, "torch.strided"},
             Param{"device", Kind::Device, true, false, false, "None"},
             Param{"pin_memory", Kind::Bool, true, false, false, "False"},
-            Param{"requires_grad", Kind::Bool, true, false, false, "False"}) {
+            Param{"requires_grad", Kind::Bool, true, false, false, "False"},
+            Param{"dispatch_sizes_strides_policy", Kind::String, true, false, false, "None"},
+            Param{"dispatch_device", Kind::Bool, true, false, false, "False"},
+            Param{"dispatch_layout", Kind::Bool, true, false, false, "False"}) {
   PyObject* cls = a.object(0);
   auto* type = reinterpret_cast<PyTypeObject*>(cls);
   RL_CHECK_TYPE(PyType_Check(cls) && PyType_IsSubtype(type, &tensor_base_type) != 0,
@@ -172,6 +177,8 @@ RL_FUNCTION(make_wrapper_subclass, Param{"cls", Kind::Object}, Param{"size", Kin
   RL_CHECK(implementation(type) != nullptr, "_make_wrapper_subclass(): ", type->tp_name,
            " must define a __torch_dispatch__");
   RL_CHECK(!a.boolean(8, false), "_make_wrapper_subclass(): there is no memory to pin");
+  const uint8_t asked =
+      asked_for(a.optional_string(10), a.boolean(11, false), a.boolean(12, false));
   const Tensor t = make_empty({0}, a.optional_dtype(5).value_or(get_default_dtype()), kCPU);
   TensorImpl& impl = *t.impl();
   const auto sizes = a.ints(1);
@@ -188,7 +195,10 @@ RL_FUNCTION(make_wrapper_subclass, Param{"cls", Kind::Object}, Param{"size", Kin
   if (const std::optional<Device> device = a.optional_device(7)) {
     impl.set_device(*device);
   }
-  impl.set_special(std::make_unique<PythonSpecial>(false));
+  auto special = std::make_unique<PythonSpecial>(false);
+  special->asked = asked;
+  special->layout = a.layout(6, Layout::Strided);
+  impl.set_special(std::move(special));
   if (a.boolean(9, false)) {
     t.requires_grad_(true);
   }
@@ -346,6 +356,43 @@ void bring_dispatch(PyTypeObject* type, const Tensor& t) {
   if (t.impl()->special() == nullptr && implementation(type) != nullptr) {
     t.impl()->set_special(std::make_unique<PythonSpecial>(true));
   }
+}
+
+uint8_t asked_for(std::optional<std::string_view> policy, bool device, bool layout) {
+  RL_CHECK_VALUE(!policy || *policy == "sizes" || *policy == "strides",
+                 "Unknown sizes_strides_policy: ", *policy, "; expected 'strides' or 'sizes'");
+  const auto bit = [](bool on, Asked what) { return on ? static_cast<int>(what) : 0; };
+  return static_cast<uint8_t>(bit(policy == "sizes", Asked::Sizes) |
+                              bit(policy.has_value(), Asked::Strides) | bit(device, Asked::Device) |
+                              bit(layout, Asked::Layout));
+}
+
+void ask_class(const Tensor& t, uint8_t asked) {
+  auto* special = dynamic_cast<PythonSpecial*>(t.impl()->special());
+  RL_CHECK(
+      special != nullptr || asked == 0,
+      "only a class with a __torch_dispatch__ can be asked for sizes, strides, device or layout");
+  if (special != nullptr) {
+    special->asked = asked;
+  }
+}
+
+Object told(const Tensor& t, Asked what, const char* question, PyObject* more) {
+  const auto* special = dynamic_cast<const PythonSpecial*>(t.impl()->special());
+  if (special == nullptr) {
+    return {};
+  }
+  if (!tls.see_special || (special->asked & static_cast<uint8_t>(what)) == 0) {
+    const bool of_another = what == Asked::Layout && special->layout != Layout::Strided;
+    return of_another ? Object::check(wrap(special->layout)) : Object();
+  }
+  static PyObject* const tell = check(PyObject_GetAttrString(
+      Object::check(PyImport_ImportModule("rushlight._ops")).get(), "_tell"));
+  const Object self = Object::check(wrap(t));
+  const Object name = Object::check(PyUnicode_FromString(question));
+  Object answer =
+      Object::check(PyObject_CallFunctionObjArgs(tell, self.get(), name.get(), more, nullptr));
+  return answer.get() == Py_None ? Object() : answer;
 }
 
 void add_dispatch_methods() { add_methods(tensor_methods); }

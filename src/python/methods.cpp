@@ -27,10 +27,18 @@ PyObject* plain(PyObject* self, const char* name) {
   });
 }
 
-PyObject* dim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
-PyObject* numel(const Tensor& t) { return PyLong_FromLongLong(t.numel()); }
+PyObject* dim(const Tensor& t) {
+  return told_or(t, Asked::Sizes, "aten::dim", [&] { return PyLong_FromLongLong(t.dim()); });
+}
+PyObject* numel(const Tensor& t) {
+  return told_or(t, Asked::Sizes, "aten::sym_numel",
+                 [&] { return PyLong_FromLongLong(t.numel()); });
+}
 PyObject* element_size(const Tensor& t) { return PyLong_FromLongLong(t.element_size()); }
-PyObject* storage_offset(const Tensor& t) { return PyLong_FromLongLong(t.storage_offset()); }
+PyObject* storage_offset(const Tensor& t) {
+  return told_or(t, Asked::Sizes, "aten::sym_storage_offset",
+                 [&] { return PyLong_FromLongLong(t.storage_offset()); });
+}
 PyObject* data_ptr(const Tensor& t) {
   return PyLong_FromVoidPtr(t.is_meta() || t.numel() == 0 ? nullptr : t.data_ptr());
 }
@@ -103,11 +111,21 @@ PyObject* is_shared(PyObject* self, PyObject*) { return plain<no>(self, "is_shar
 
 RL_METHOD(size, Param{"dim", Kind::Int, true, false, false, "None"}) {
   const Tensor& t = a.tensor(0);
+  if (RL_UNLIKELY(is_special(t))) {
+    if (const Object sizes = told(t, Asked::Sizes, "aten::sym_size")) {
+      return a.given(1) ? check(PyObject_GetItem(sizes.get(), a.object(1))) : size_of(sizes.get());
+    }
+  }
   return a.given(1) ? PyLong_FromLongLong(t.size(a.integer(1))) : wrap_size(t.sizes());
 }
 
 RL_METHOD(stride, Param{"dim", Kind::Int, true, false, false, "None"}) {
   const Tensor& t = a.tensor(0);
+  if (RL_UNLIKELY(is_special(t))) {
+    if (Object strides = told(t, Asked::Strides, "aten::sym_stride")) {
+      return a.given(1) ? check(PyObject_GetItem(strides.get(), a.object(1))) : strides.release();
+    }
+  }
   return a.given(1) ? PyLong_FromLongLong(t.stride(a.integer(1))) : wrap_ints(t.strides());
 }
 
@@ -116,6 +134,12 @@ RL_METHOD(is_contiguous, Param{"memory_format", Kind::MemoryFormat, false, true,
   const MemoryFormat format = a.memory_format(1, MemoryFormat::Contiguous);
   RL_CHECK(format != MemoryFormat::Preserve,
            "preserve memory format is unsupported by the contiguous operator");
+  if (RL_UNLIKELY(is_special(a.tensor(0)))) {
+    PyObject* const more = format == MemoryFormat::Contiguous ? nullptr : a.object(1);
+    if (const Object answer = told(a.tensor(0), Asked::Strides, "aten::is_contiguous", more)) {
+      return PyBool_FromLong(check(PyObject_IsTrue(answer.get())));
+    }
+  }
   return PyBool_FromLong(a.tensor(0).is_contiguous(format));
 }
 
@@ -200,19 +224,34 @@ PyObject* as_subclass(PyObject* self, PyObject* cls) {
 
 PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
-    static const char* const names[] = {"cls", "data", "require_grad", nullptr};
+    static const char* const names[] = {"cls",
+                                        "data",
+                                        "require_grad",
+                                        "dispatch_sizes_strides_policy",
+                                        "dispatch_device",
+                                        "dispatch_layout",
+                                        nullptr};
     PyObject *cls, *data;
     int requires_grad = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:_make_subclass", const_cast<char**>(names),
-                                     &cls, &data, &requires_grad)) {
+    int device = 0;
+    int layout = 0;
+    const char* policy = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p$zpp:_make_subclass",
+                                     const_cast<char**>(names), &cls, &data, &requires_grad,
+                                     &policy, &device, &layout)) {
       throw PythonError();
     }
+    const uint8_t asked =
+        asked_for(policy != nullptr ? std::optional<std::string_view>(policy) : std::nullopt,
+                  device != 0, layout != 0);
     // The dtype is checked before the object exists.
     Tensor t = expect_tensor(data, "_make_subclass(): argument 'data'").variable_data();
     if (requires_grad != 0) {
       t.requires_grad_(true);
     }
-    return as_class(cls, std::move(t));
+    PyObject* made = as_class(cls, t);
+    ask_class(t, asked);
+    return made;
   });
 }
 
@@ -227,6 +266,13 @@ Py_ssize_t length(PyObject* self) {
       return;
     }
     const Tensor& t = unwrap(self);
+    if (RL_UNLIKELY(is_special(t))) {
+      if (const Object sizes = told(t, Asked::Sizes, "aten::sym_size")) {
+        const Object first = Object::check(PySequence_GetItem(sizes.get(), 0));
+        n = PyNumber_AsSsize_t(first.get(), PyExc_OverflowError);
+        return;
+      }
+    }
     RL_CHECK_TYPE(t.dim() != 0, "len() of a 0-d tensor");
     n = t.sizes()[0];
   });

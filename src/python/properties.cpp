@@ -32,18 +32,38 @@ PyObject* getter(PyObject* self, void* name) {
 
 PyObject* boolean(bool value) { return PyBool_FromLong(value); }
 
-PyObject* shape(const Tensor& t) { return wrap_size(t.sizes()); }
+PyObject* shape(const Tensor& t) {
+  if (RL_UNLIKELY(is_special(t))) {
+    if (const Object sizes = told(t, Asked::Sizes, "aten::sym_size")) {
+      return size_of(sizes.get());
+    }
+  }
+  return wrap_size(t.sizes());
+}
 PyObject* dtype(const Tensor& t) { return wrap(t.dtype()); }
-PyObject* device(const Tensor& t) { return wrap(t.device()); }
-PyObject* layout(const Tensor& t) { return wrap(layout_of(t)); }
-PyObject* is_sparse(const Tensor& t) { return boolean(layout_of(t) == kSparse); }
-PyObject* is_sparse_csr(const Tensor& t) { return boolean(layout_of(t) == kSparseCsr); }
-PyObject* ndim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
+PyObject* device(const Tensor& t) {
+  return told_or(t, Asked::Device, "prim::device", [&] { return wrap(t.device()); });
+}
+PyObject* layout(const Tensor& t) {
+  return told_or(t, Asked::Layout, "prim::layout", [&] { return wrap(layout_of(t)); });
+}
+template <Layout is>
+PyObject* has_layout(const Tensor& t) {
+  return boolean(RL_LIKELY(!is_special(t)) ? is == kStrided
+                                           : as_layout(Object::check(layout(t)).get()) == is);
+}
+PyObject* ndim(const Tensor& t) {
+  return told_or(t, Asked::Sizes, "aten::dim", [&] { return PyLong_FromLongLong(t.dim()); });
+}
 PyObject* nbytes(const Tensor& t) { return PyLong_FromLongLong(t.nbytes()); }
 PyObject* itemsize_of(const Tensor& t) { return PyLong_FromLongLong(t.element_size()); }
-PyObject* is_cuda(const Tensor& t) { return boolean(t.is_cuda()); }
-PyObject* is_cpu(const Tensor& t) { return boolean(t.is_cpu()); }
-PyObject* is_meta(const Tensor& t) { return boolean(t.is_meta()); }
+template <DeviceType is>
+PyObject* lies_on(const Tensor& t) {
+  if (RL_LIKELY(!is_special(t))) {
+    return boolean(t.device().type() == is);
+  }
+  return boolean(as_device(Object::check(device(t)).get()).type() == is);
+}
 PyObject* none(const Tensor&) { Py_RETURN_NONE; }
 PyObject* no(const Tensor&) { return boolean(false); }
 PyObject* requires_grad(const Tensor& t) { return boolean(t.requires_grad()); }
@@ -177,11 +197,11 @@ PyGetSetDef properties[] = {
     GET("ndim", ndim, "The number of dimensions."),
     GET("nbytes", nbytes, "Bytes of all elements."),
     GET("itemsize", itemsize_of, "Bytes of an element."),
-    GET("is_cuda", is_cuda, "Whether it lies on a GPU."),
-    GET("is_cpu", is_cpu, "Whether it lies in main memory."),
-    GET("is_meta", is_meta, "Whether it has a shape and no elements."),
-    GET("is_sparse", is_sparse, "Whether its layout is torch.sparse_coo."),
-    GET("is_sparse_csr", is_sparse_csr, "Whether its layout is torch.sparse_csr."),
+    GET("is_cuda", lies_on<kCUDA>, "Whether it lies on a GPU."),
+    GET("is_cpu", lies_on<kCPU>, "Whether it lies in main memory."),
+    GET("is_meta", lies_on<kMeta>, "Whether it has a shape and no elements."),
+    GET("is_sparse", has_layout<kSparse>, "Whether its layout is torch.sparse_coo."),
+    GET("is_sparse_csr", has_layout<kSparseCsr>, "Whether its layout is torch.sparse_csr."),
     GET("is_mkldnn", no, "False."),
     GET("is_mps", no, "False."),
     GET("is_xpu", no, "False."),

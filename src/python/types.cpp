@@ -420,6 +420,10 @@ PyObject* wrap_size(IntArrayRef sizes) {
   return o;
 }
 
+PyObject* size_of(PyObject* ints) {
+  return check(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&size_type), ints));
+}
+
 PyObject* wrap_ints(IntArrayRef values) {
   PyObject* o = check(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
   for (size_t i = 0; i < values.size(); i++) {

@@ -17,6 +17,7 @@ PyObject* wrap(Layout l);
 PyObject* wrap(MemoryFormat f);
 PyObject* wrap(const Generator& g);
 PyObject* wrap_size(IntArrayRef sizes);
+PyObject* size_of(PyObject* ints);        // a torch.Size of a sequence
 PyObject* wrap_ints(IntArrayRef values);  // a plain tuple
 PyObject* wrap_number(const Scalar& s);
 

@@ -320,3 +320,83 @@ def test_geometry_in_place_under_a_mode():
     assert "aten.t_.default" in seen and x.shape == (3, 2) and "TBackward" in x.grad_fn.name()
     x.sum().backward()
     assert torch.equal(leaf.grad, torch.ones(2, 3))
+
+
+class Asked(torch.Tensor):
+    """Answers what it is told to, and notes what it was asked."""
+
+    questions: list = []  # noqa: RUF012
+    answers: dict = {}  # noqa: RUF012
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.questions.append(func)
+        return cls.answers.get(func, NotImplemented)
+
+
+QUESTIONS = [
+    ("sizes", lambda x: x.shape, aten.sym_size.default, (5, 7)),
+    ("sizes", lambda x: x.size(), aten.sym_size.default, (5, 7)),
+    ("sizes", lambda x: x.size(1), aten.sym_size.default, (5, 7)),
+    ("sizes", len, aten.sym_size.default, (5, 7)),
+    ("sizes", lambda x: x.dim(), aten.dim.default, 4),
+    ("sizes", lambda x: x.ndim, aten.dim.default, 4),
+    ("sizes", lambda x: x.numel(), aten.sym_numel.default, 35),
+    ("sizes", lambda x: x.storage_offset(), aten.sym_storage_offset.default, 3),
+    ("sizes", lambda x: x.stride(), aten.sym_stride.default, (9, 4)),
+    ("strides", lambda x: x.stride(0), aten.sym_stride.default, (9, 4)),
+    ("strides", lambda x: x.is_contiguous(), aten.is_contiguous.default, False),
+    (
+        "strides",
+        lambda x: x.is_contiguous(memory_format=torch.contiguous_format),
+        aten.is_contiguous.default,
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize("wrapper", [True, False])
+@pytest.mark.parametrize(("policy", "read", "question", "answer"), QUESTIONS)
+def test_a_class_is_asked_for_its_geometry(wrapper, policy, read, question, answer):
+    make = torch.Tensor._make_wrapper_subclass if wrapper else torch.Tensor._make_subclass
+    x = make(Asked, (2, 3) if wrapper else torch.ones(2, 3), dispatch_sizes_strides_policy=policy)
+    Asked.questions, Asked.answers = [], {}
+    name = question.overloadpacket.__name__
+    with pytest.raises(TypeError, match=f"Multiple dispatch failed for 'torch.ops.aten.{name}'"):
+        read(x)
+    Asked.answers = {question: answer}
+    assert read(x) in (answer, *(answer if isinstance(answer, tuple) else ()))
+    assert Asked.questions == [question] * 2
+    Asked.answers = {question: None}  # what is stored counts
+    assert read(x) == read(torch.ones(2, 3))
+
+
+def test_a_class_is_asked_for_device_and_layout():
+    x = torch.Tensor._make_wrapper_subclass(Asked, (2,), dispatch_device=True, dispatch_layout=True)
+    prim = torch.ops.prim
+    Asked.answers = {
+        prim.device.default: torch.device("meta"),
+        prim.layout.default: torch.sparse_csr,
+    }
+    assert x.device.type == "meta" and x.is_meta and not x.is_cpu
+    assert x.layout is torch.sparse_csr and x.is_sparse_csr
+    Asked.answers = {}
+    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.prim.device'"):
+        x.is_cuda  # noqa: B018
+    stored = torch.Tensor._make_wrapper_subclass(Asked, (2,), layout=torch.sparse_coo)
+    assert stored.layout is torch.sparse_coo and stored.is_sparse
+
+
+def test_who_asks_wrongly_is_told():
+    with pytest.raises(ValueError, match="Unknown sizes_strides_policy: x"):
+        torch.Tensor._make_wrapper_subclass(Asked, (2,), dispatch_sizes_strides_policy="x")
+    with pytest.raises(RuntimeError, match="__torch_dispatch__"):
+        torch.Tensor._make_subclass(torch.nn.Parameter, torch.ones(2), dispatch_device=True)
+
+
+def test_questions_are_ops_of_plain_tensors_too():
+    x = torch.ones(2, 3)[:, 1:]
+    assert aten.sym_size.default(x) == (2, 2) and aten.size.int(x, 0) == 2
+    assert aten.stride.int(x, 0) == 3 and aten.dim(x) == 2 and aten.numel(x) == 4
+    assert aten.storage_offset.default(x) == 1 and not aten.is_contiguous.default(x)
+    assert str(aten.sym_size.int._schema) == "aten::sym_size.int(Tensor self, int dim) -> SymInt"
