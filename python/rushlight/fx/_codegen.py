@@ -380,7 +380,7 @@ class CodeGen:
             body.append("pass\n")
         if self._body_transformer is not None:
             body = self._body_transformer(body)
-        wraps = "\n".join(f'torch.fx.wrap("{name}")' for name in writer.wrapped)
+        wraps = "\n".join(f'torch.fx._symbolic_trace.wrap("{name}")' for name in writer.wrapped)
         head = self.gen_fn_def(writer.free_vars, writer.returns)
         code = "".join(body).lstrip("\n")
         code = "\n".join("    " + line for line in code.split("\n"))

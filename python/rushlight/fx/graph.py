@@ -354,7 +354,8 @@ class Graph:
         """Prints the nodes as a table."""
         heads = ["opcode", "name", "target", "args", "kwargs"]
         rows = [[str(v) for v in (n.op, n.name, n.target, n.args, n.kwargs)] for n in self.nodes]
-        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+        columns = zip(heads, *rows, strict=True)
+        widths = [max(len(head) + 2, *map(len, column)) for head, *column in columns]
         for row in (heads, ["-" * width for width in widths], *rows):
             print("  ".join(map(str.ljust, row, widths)).rstrip())
 
