@@ -161,7 +161,7 @@ std::string check_text(const char* otherwise, const Parts&... parts) {
 #define AT_DISPATCH_ALL_TYPES(TYPE, NAME, ...) \
   RL_DISPATCH(::rushlight::set_integers | ::rushlight::set_floats, TYPE, NAME, __VA_ARGS__)
 #define AT_DISPATCH_ALL_TYPES_AND(EXTRA, TYPE, NAME, ...)                                      \
-  RL_DISPATCH(::rushlight::set_integers | ::rushlight::set_floats | RL_SET(EXTRA), type, name, \
+  RL_DISPATCH(::rushlight::set_integers | ::rushlight::set_floats | RL_SET(EXTRA), TYPE, NAME, \
               __VA_ARGS__)
 #define AT_DISPATCH_ALL_TYPES_AND2(EXTRA1, EXTRA2, TYPE, NAME, ...)                                \
   RL_DISPATCH(                                                                                     \

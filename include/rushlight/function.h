@@ -8,47 +8,9 @@
 #include <unordered_map>
 
 #include <rushlight/autograd.h>
+#include <rushlight/ivalue.h>
 
 namespace rushlight {
-
-// A value of no fixed type, by libtorch's name: what AutogradContext::saved_data holds.
-class IValue {
- public:
-  IValue() = default;
-  template <class T, std::enable_if_t<!std::is_same_v<std::decay_t<T>, IValue>, int> = 0>
-  IValue(T&& v) : value_(box(std::forward<T>(v))) {}
-
-  bool isNone() const { return value_.is_none(); }
-  bool isTensor() const { return value_.is<Tensor>(); }
-  bool isScalar() const { return value_.is<Scalar>(); }
-  bool isString() const { return value_.is<std::string>(); }
-  bool isIntList() const { return value_.is<DimVector>(); }
-  // RuntimeError where the value is of another kind.
-  int64_t toInt() const { return value_.get<int64_t>(); }
-  double toDouble() const { return value_.get<double>(); }
-  bool toBool() const { return value_.get<bool>(); }
-  Scalar toScalar() const { return value_.get<Scalar>(); }
-  Tensor toTensor() const { return value_.get<Tensor>(); }
-  std::string toStringRef() const { return value_.get<std::string>(); }
-  ScalarType toScalarType() const { return value_.get<ScalarType>(); }
-  std::vector<Tensor> toTensorVector() const { return value_.get<std::vector<Tensor>>(); }
-  std::vector<double> toDoubleVector() const { return value_.get<std::vector<double>>(); }
-  std::vector<int64_t> toIntVector() const {
-    const DimVector v = value_.get<DimVector>();
-    return {v.begin(), v.end()};
-  }
-
- private:
-  template <class T>
-  static Value box(T&& v) {
-    if constexpr (std::is_same_v<std::decay_t<T>, std::vector<int64_t>>) {
-      return Value(DimVector(IntArrayRef(v)));
-    } else {
-      return Value(std::forward<T>(v));
-    }
-  }
-  Value value_;
-};
 
 namespace autograd {
 

@@ -2,10 +2,11 @@
 // where it is installed, its conversions of tensors.
 #pragma once
 
+#include <rushlight/library.h>
 #include <rushlight/python.h>
 #include <torch/torch.h>
 
-#if __has_include(<pybind11/pybind11.h>)
+#if !defined(RL_NO_PYBIND11) && __has_include(<pybind11/pybind11.h>)
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

@@ -113,6 +113,7 @@ if TYPE_CHECKING:
         _check_value,
         _check_with,
     )
+    from rushlight._classes import classes
     from rushlight._functions import *
     from rushlight._info import finfo, iinfo
     from rushlight._legacy import set_default_tensor_type
@@ -199,6 +200,7 @@ else:
         {
             "_archive": "PyTorchFileReader PyTorchFileWriter",
             "_library.tags": "Tag",
+            "_classes": "classes",
             "_checks": (
                 "_check _check_index _check_is_size _check_not_implemented _check_tensor_all "
                 "_check_type _check_value _check_with"

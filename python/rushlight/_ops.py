@@ -5,6 +5,7 @@ What an op takes is data of the registry in C++ (`_C._op_schema`); nothing here 
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Callable
 from functools import cache
@@ -337,6 +338,7 @@ class _Ops(types.ModuleType):
     def __init__(self):
         super().__init__("rushlight.ops")
         self.aten = _Namespace("aten")
+        self.loaded_libraries: set[str] = set()
         self.rushlight = _Namespace("rushlight")
         self.prim = _Namespace("prim")
 
@@ -346,6 +348,21 @@ class _Ops(types.ModuleType):
     def _remove(self, namespace, name):
         if name in vars(getattr(self, namespace)):
             delattr(getattr(self, namespace), name)
+
+    def load_library(self, path):
+        """Load a shared library, whose TORCH_LIBRARY blocks define ops.
+
+        Raises:
+            OSError: it cannot be loaded.
+        """
+        import ctypes
+
+        path = os.path.realpath(path)
+        try:
+            ctypes.CDLL(path)
+        except OSError as error:
+            raise OSError(f"Could not load this library: {path}") from error
+        self.loaded_libraries.add(path)
 
     def __getattr__(self, namespace):
         if namespace.startswith("__"):

@@ -65,6 +65,8 @@ void init(PyObject* module) {
   init_settings(module);
   init_autocast(module);
   init_calls(module);
+  init_library(module);
+  init_classes(module);
   init_dispatch(module);
   init_batching(module);
   init_profiler(module);

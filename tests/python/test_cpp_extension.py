@@ -81,3 +81,35 @@ def test_what_setuptools_is_told():
     assert cpp_extension.BuildExtension.with_options(use_ninja=False).__name__ == "BuildExtension"
     with pytest.raises(NotImplementedError):
         cpp_extension.CUDAExtension("e", ["e.cu"])
+
+
+def test_module_of_pybind11(tmp_path):
+    pytest.importorskip("pybind11")
+    source = """
+    #include <torch/extension.h>
+    struct Counter {
+      explicit Counter(int64_t start) : count(start) {}
+      torch::Tensor next(const torch::Tensor& x) { return x + count++; }
+      int64_t count;
+    };
+    torch::Tensor total(const std::vector<torch::Tensor>& list, std::optional<torch::Tensor> more) {
+      TORCH_CHECK(!list.empty(), "nothing to add");
+      torch::Tensor out = list[0].clone();
+      for (size_t i = 1; i < list.size(); i++) out += list[i];
+      return more ? out + *more : out;
+    }
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+      m.def("total", &total, py::arg("list"), py::arg("more") = py::none());
+      py::class_<Counter>(m, "Counter").def(py::init<int64_t>()).def("next", &Counter::next);
+    }
+    """
+    module = cpp_extension.load_inline("bound", source, build_directory=str(tmp_path))
+    x = torch.ones(2, requires_grad=True)
+    module.total([x, x], more=x).sum().backward()
+    assert x.grad.tolist() == [3, 3]
+    counter = module.Counter(1)
+    assert [counter.next(x)[0].item() for _ in range(2)] == [2, 3]
+    with pytest.raises(RuntimeError, match="nothing to add"):
+        module.total([])
+    with pytest.raises(TypeError):
+        module.total([1])

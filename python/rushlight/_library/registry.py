@@ -221,7 +221,7 @@ class CustomOverload(OpOverload):
 
     def run(self, values):
         """The function for the tensors' device."""
-        kernel = self._kernel(values) or self.composite
+        kernel = self._kernel(values) or self.composite or self._fallback(values)
         if kernel is None:
             devices = ", ".join(_devices(values)) or "no tensor"
             raise NotImplementedError(
@@ -234,6 +234,11 @@ class CustomOverload(OpOverload):
                 for t in tensors_in(value):
                     _C._increment_version(t)
         return result
+
+    def _fallback(self, values):
+        device = next((d for d in _devices(values) if d != "cpu"), "cpu")
+        key = "Meta" if device == "meta" else device.upper()
+        return _kernel_of(self, _fallbacks[key]) if key in _fallbacks else None
 
     def _without_formula(self, result, values):
         """Results whose backward raises."""
@@ -362,13 +367,79 @@ def forget(overload: CustomOverload) -> None:
 
 def find(qualname: str) -> CustomOverload | None:
     """The overload of one's own of that name, or None."""
+    _take_libraries()
     name = schemas.name_of(qualname)
     packet = _packets.get((name.space, name.name))
     return None if packet is None else packet._made.get(name.overload or "default")
 
 
+_taken = 0  # of the records of C++ libraries
+_waiting: list[tuple] = []  # functions of ops that are not defined yet
+
+
+def _take_libraries() -> None:
+    """Takes over what C++ libraries have defined and implemented since the last time."""
+    global _taken
+    fresh = range(_taken, _C._library_count())
+    if not fresh:
+        return
+    _taken = fresh.stop
+    records = [*_waiting, *((place, _C._library_record(place)) for place in fresh)]
+    _waiting.clear()
+    for _, (space, name, schema, *_rest) in records:
+        if schema:
+            define(schemas.parse(name + schema, space), listed(()))
+    for place, (space, name, _, key, is_there, passed_over) in records:
+        if space == "_" and is_there:
+            _fallbacks[key] = place
+        if space == "_" or not (is_there or passed_over):
+            continue
+        packet = _packets.get((space, name.partition(".")[0]))
+        op = packet and packet._made.get(name.partition(".")[2] or "default")
+        if op is None:
+            _waiting.append((place, (space, name, "", key, is_there, passed_over)))
+            continue
+        kernel = _fall_through(op) if passed_over else _kernel_of(op, place)
+        if key == "CompositeImplicitAutograd":
+            op.composite = kernel
+        elif key.startswith("Autograd"):
+            op.autograd, op.autograd_key = kernel, key
+        else:
+            op.kernels[None if key.startswith("Composite") else key.lower()] = kernel
+
+
+def _call_from_library(qualname, values, below):
+    """What C++ calls where a library has no function: a tuple of results, or NotImplemented."""
+    op = find(qualname)
+    if op is None or op._kernel(values) is None:
+        return NotImplemented
+    result = op.below(list(values)) if below else op.call(list(values))
+    return result if len(op._schema.returns) > 1 else (result,) if op._schema.returns else ()
+
+
+_fallbacks: dict[str, int] = {}  # records by dispatch key: for ops that lack a function for it
+
+
+def _kernel_of(op, place):
+    """A record's function, as one of an op."""
+
+    def kernel(*args, **kwargs):
+        return _C._library_run(place, op.qualname, tuple(OpOverload._values(op, args, kwargs)))
+
+    return kernel
+
+
+def _fall_through(op):
+    def kernel(*args, **kwargs):
+        with Below():
+            return op(*args, **kwargs)
+
+    return kernel
+
+
 def packets_of(space: str) -> dict[str, CustomPacket]:
     """The ops of a namespace by name."""
+    _take_libraries()
     return {n: p for (s, n), p in _packets.items() if s == space}
 
 

@@ -56,7 +56,7 @@ _ENUMS = {
 
 _NAME = re.compile(r"\s*(?:(?P<space>\w+)::)?(?P<name>\w+)(?:\.(?P<overload>\w+))?\s*\(")
 _TYPE = re.compile(
-    r"\s*(?P<base>\w+)\s*(?:\((?P<alias>[^)]*)\))?\s*(?P<marks>(?:\?|\[\s*\d*\s*\])*)"
+    r"\s*(?P<base>[\w.]+)\s*(?:\((?P<alias>[^)]*)\))?\s*(?P<marks>(?:\?|\[\s*\d*\s*\])*)"
 )
 
 
@@ -115,7 +115,7 @@ def _type(text, whole):
     if found is None:
         raise _wrong(whole, f"expected a type, but found '{text}'")
     base = found["base"]
-    if base not in _TYPES:
+    if base not in _TYPES and not base.startswith("__torch__.torch.classes."):
         hint = f" {_MEANT[base]}." if base in _MEANT else ""
         raise _wrong(whole, f"unknown type specifier '{base}'.{hint}")
     kind = base + re.sub(r"\s", "", found["marks"])

@@ -165,9 +165,9 @@ def load(
         stamp.write_text(content.hexdigest())
     if is_python_module:
         return _import(name, library)
-    import ctypes
+    from rushlight._ops import ops
 
-    ctypes.CDLL(str(library))
+    ops.load_library(library)
     return str(library)
 
 
@@ -208,6 +208,8 @@ def load_inline(
         parts.append(_MODULE.format(name=name, rows="".join(rows)))
     folder = _build_folder(name, build_directory)
     source = folder / "main.cpp"
+    if not any(word in part for part in parts for word in ("py::", "pybind11", "PYBIND11")):
+        parts.insert(0, "#define RL_NO_PYBIND11")  # whose headers take seconds
     text = "\n".join([*parts, ""])
     if not source.exists() or source.read_text() != text:
         source.write_text(text)

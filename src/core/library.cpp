@@ -1,0 +1,412 @@
+// Ops of one's own in C++: what programs said, and how such an op is called.
+#include <rushlight/library.h>
+
+#include <deque>
+#include <mutex>
+
+#include <rushlight/mode.h>
+
+namespace rushlight {
+
+namespace library {
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::deque<Record> records;  // those that are there stay in place
+  std::unordered_map<std::string, std::vector<const Record*>> by_name;
+};
+// Made when the first library is: programs do so before main.
+Registry& registry() {
+  static auto* const made = new Registry();
+  return *made;
+}
+
+thread_local int below_autograd = 0;
+Elsewhere* elsewhere = nullptr;
+
+// The function that was said last for the first of the keys that has one.
+const Record* find(const std::string& name, std::initializer_list<DispatchKey> keys) {
+  Registry& all = registry();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto of_name = all.by_name.find(name);
+  if (of_name == all.by_name.end()) {
+    return nullptr;
+  }
+  for (const DispatchKey key : keys) {
+    const auto& records = of_name->second;
+    for (auto r = records.rbegin(); r != records.rend(); ++r) {
+      if ((*r)->key == key) {
+        return *r;
+      }
+    }
+  }
+  return nullptr;
+}
+const Record* function_for(const std::string& name, std::initializer_list<DispatchKey> keys) {
+  const Record* found = find(name, keys);
+  found = found != nullptr ? found : find("_::", keys);
+  return found == nullptr || found->kernel.falls_through ? nullptr : found;
+}
+
+const Record* definition(const std::string& name) {
+  Registry& all = registry();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto of_name = all.by_name.find(name);
+  if (of_name != all.by_name.end()) {
+    for (const Record* r : of_name->second) {
+      if (!r->schema.empty()) {
+        return r;
+      }
+    }
+  }
+  return nullptr;
+}
+
+void visit_devices(const IValue& value, DeviceType& device) {
+  if (value.kind() == IValue::Kind::Plain) {
+    value.value().for_each_tensor([&](const Tensor& t) {
+      if (t.defined() && t.device().type() != kCPU) {
+        device = t.device().type();
+      }
+    });
+  } else if (value.isList() || value.isTuple()) {
+    for (const IValue& item : *value.items()) {
+      visit_devices(item, device);
+    }
+  }
+}
+
+// The mode of IncludeDispatchKeyGuard: what it sees goes to the fallback.
+struct GenericMode final : Mode {
+  explicit GenericMode(const Record& fallback) : fallback(fallback) {}
+  std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override {
+    Stack stack(arguments.begin(), arguments.end());
+    const OperatorHandle handle(op);
+    (*fallback.kernel.function)(&handle, stack);
+    std::vector<Value> out;
+    for (const IValue& value : stack) {
+      out.push_back(value.flattened());
+    }
+    return out;
+  }
+  const Record& fallback;
+};
+
+// A generic mode that stands on top sees ops of libraries, too.
+bool taken_by_mode(const std::string& name, Stack& stack) {
+  auto* const mode = dynamic_cast<GenericMode*>(tls.upper);
+  if (mode == nullptr) {
+    return false;
+  }
+  tls.upper = mode->below;
+  struct Back {
+    Mode* mode;
+    ~Back() { tls.upper = mode; }
+  } const back{mode};
+  const size_t dot = name.find('.');
+  const OperatorHandle handle(name.substr(0, dot),
+                              dot == std::string::npos ? "" : name.substr(dot + 1));
+  (*mode->fallback.kernel.function)(&handle, stack);
+  return true;
+}
+
+void run_kernel(const Record& record, const std::string& name, Stack& stack) {
+  const size_t dot = name.find('.');
+  const OperatorHandle handle(name.substr(0, dot),
+                              dot == std::string::npos ? "" : name.substr(dot + 1));
+  (*record.kernel.function)(&handle, stack);
+}
+
+void call(const std::string& name, Stack& stack) {
+  if (tls.upper != nullptr && taken_by_mode(name, stack)) {
+    return;
+  }
+  DeviceType device = kCPU;
+  for (const IValue& value : stack) {
+    visit_devices(value, device);
+  }
+  const bool meta = device == DeviceType::Meta;
+  const bool cpu = device == kCPU;
+  if (below_autograd == 0) {
+    const DispatchKey own = cpu ? DispatchKey::AutogradCPU : DispatchKey::AutogradCUDA;
+    if (const Record* r = function_for(name, {own, DispatchKey::Autograd})) {
+      run_kernel(*r, name, stack);
+      return;
+    }
+  }
+  const DispatchKey own = meta ? DispatchKey::Meta : cpu ? DispatchKey::CPU : DispatchKey::CUDA;
+  if (const Record* r = find(name, {own, DispatchKey::CompositeExplicitAutograd})) {
+    const NoGradGuard no_grad;
+    run_kernel(*r, name, stack);
+    return;
+  }
+  if (const Record* r = find(name, {DispatchKey::CompositeImplicitAutograd})) {
+    run_kernel(*r, name, stack);
+    return;
+  }
+  if (elsewhere != nullptr && elsewhere(name, stack, below_autograd > 0)) {
+    return;
+  }
+  const Record* const fallback = find("_::", {own});
+  if (fallback == nullptr || fallback->kernel.falls_through) {
+    throw NotImplementedError(str("Could not run '", name, "' with arguments on ",
+                                  Device(device).str(), ": there is no implementation for it"));
+  }
+  const NoGradGuard no_grad;
+  run_kernel(*fallback, name, stack);
+}
+
+std::string full_name(const Record& r) { return r.space + "::" + r.name; }
+
+}  // namespace
+
+Boxed::~Boxed() = default;
+
+const char* name_of(DispatchKey key) {
+  constexpr const char* names[] = {"CPU",
+                                   "CUDA",
+                                   "Meta",
+                                   "Autograd",
+                                   "AutogradCPU",
+                                   "AutogradCUDA",
+                                   "CompositeImplicitAutograd",
+                                   "CompositeExplicitAutograd",
+                                   "TESTING_ONLY_GenericMode"};
+  return names[static_cast<size_t>(key)];
+}
+
+void set_elsewhere(Elsewhere* function) { elsewhere = function; }
+
+void add(Record record) {
+  Registry& all = registry();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.records.push_back(std::move(record));
+  all.by_name[full_name(all.records.back())].push_back(&all.records.back());
+}
+size_t count() {
+  Registry& all = registry();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  return all.records.size();
+}
+const Record& at(size_t place) {
+  Registry& all = registry();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  return all.records.at(place);
+}
+
+std::string schema_of(const Kernel& kernel) {
+  std::string out = "(";
+  for (size_t i = 0; i < kernel.arguments.size(); i++) {
+    out += str(i == 0 ? "" : ", ", kernel.arguments[i].str(), " _", i);
+  }
+  out += ") -> ";
+  const bool one = kernel.results.size() == 1;
+  out += one ? "" : "(";
+  for (size_t i = 0; i < kernel.results.size(); i++) {
+    out += str(i == 0 ? "" : ", ", kernel.results[i].str());
+  }
+  return out + (one ? "" : ")");
+}
+
+void run(const Record& record, const std::string& name, Stack& stack) {
+  if (tls.upper == nullptr || !taken_by_mode(name, stack)) {
+    run_kernel(record, name, stack);
+  }
+}
+
+}  // namespace library
+
+// ---- schemas ----
+
+namespace {
+
+std::string trimmed(std::string text) {
+  text.erase(0, text.find_first_not_of(' '));
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+// The parts between the commas of "(…)" that stand in no further bracket, and what follows it.
+std::pair<std::vector<std::string>, std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  size_t start = 1;
+  for (size_t i = 0; i < text.size(); i++) {
+    const char c = text[i];
+    depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+    if ((c == ',' && depth == 1) || (c == ')' && depth == 0)) {
+      std::string part = trimmed(text.substr(start, i - start));
+      if (!part.empty()) {
+        parts.push_back(std::move(part));
+      }
+      start = i + 1;
+      if (depth == 0) {
+        return {parts, trimmed(text.substr(start))};
+      }
+    }
+  }
+  RL_CHECK(false, "the schema '", text, "' has a bracket that is not closed");
+}
+
+FunctionArgument argument_of(std::string text, bool named) {
+  FunctionArgument out;
+  if (const size_t equals = text.find('='); named && equals != std::string::npos) {
+    out.default_ = trimmed(text.substr(equals + 1));
+    text = trimmed(text.substr(0, equals));
+  }
+  const size_t space = text.rfind(' ');
+  const bool has_name = space != std::string::npos && text.find(')', space) == std::string::npos;
+  out.type_ = has_name ? trimmed(text.substr(0, space)) : text;
+  out.name_ = has_name ? text.substr(space + 1) : "";
+  return out;
+}
+
+}  // namespace
+
+FunctionSchema::FunctionSchema(OperatorName name, const std::string& text)
+    : name_(std::move(name)) {
+  text_ = name_.name + (name_.overload_name.empty() ? "" : "." + name_.overload_name) + text;
+  const auto [arguments, rest] = parts_of(text);
+  for (const std::string& part : arguments) {
+    if (part != "*") {
+      arguments_.push_back(argument_of(part, true));
+    }
+  }
+  RL_CHECK(rest.compare(0, 2, "->") == 0, "the schema '", text_, "' says no results");
+  const std::string results = trimmed(rest.substr(2));
+  const std::vector<std::string> all =
+      results[0] == '(' ? parts_of(results).first : std::vector<std::string>{results};
+  for (const std::string& part : all) {
+    returns_.push_back(argument_of(part, false));
+  }
+}
+
+// ---- handles ----
+
+OperatorHandle::OperatorHandle(const OpInfo& op)
+    : name_{str(op.space, "::", op.name), op.overload}, op_(&op) {}
+OperatorHandle::OperatorHandle(const std::string& name, const std::string& overload)
+    : name_{name, overload}, full_name_(name + (overload.empty() ? "" : "." + overload)) {
+  if (library::definition(full_name_) != nullptr) {
+    return;
+  }
+  const size_t colons = name.find("::");
+  const std::string space = name.substr(0, colons);
+  if (colons != std::string::npos) {
+    for (const OpInfo* op : find_overloads(name.substr(colons + 2))) {
+      if (op->space == space && op->overload == overload) {
+        op_ = op;
+      }
+    }
+  }
+  RL_CHECK(op_ != nullptr, "Could not find schema for ", name, '.', overload);
+}
+
+FunctionSchema OperatorHandle::schema() const {
+  const std::string text =
+      op_ != nullptr ? schema_text(*op_) : library::definition(full_name_)->schema;
+  return {name_, text.substr(text.find('('))};
+}
+
+void OperatorHandle::callBoxed(Stack& stack) const {
+  if (op_ == nullptr) {
+    library::call(full_name_, stack);
+    return;
+  }
+  const size_t n = op_->arguments.size();
+  RL_CHECK(stack.size() >= n, name_.name, "() takes ", n, " arguments, but the stack holds ",
+           stack.size());
+  std::vector<Value> values;
+  for (size_t i = stack.size() - n; i < stack.size(); i++) {
+    values.push_back(stack[i].flattened());
+  }
+  stack.resize(stack.size() - n);
+  for (Value& value : rushlight::call(*op_, values)) {
+    stack.emplace_back(std::move(value));
+  }
+}
+
+// ---- libraries ----
+
+Library::Library(Kind kind, std::string space, std::optional<DispatchKey> key)
+    : kind_(kind), space_(std::move(space)), key_(key) {
+  RL_CHECK_NOT_IMPLEMENTED(space_ != "aten" && space_ != "rushlight", "the ops of '", space_,
+                           "' cannot be replaced or added to");
+  RL_CHECK(kind == IMPL || space_ != "_", "the namespace '_' only takes fallbacks");
+}
+
+Library& Library::define(const std::string& schema, const CppFunction* function) {
+  RL_CHECK(kind_ != IMPL, "def(\"", schema, "\"): a TORCH_LIBRARY_IMPL only implements");
+  const size_t start = schema.find('(');
+  std::string name = trimmed(schema.substr(0, start));
+  const std::string prefix = space_ + "::";
+  if (name.compare(0, prefix.size(), prefix) == 0) {
+    name.erase(0, prefix.size());
+  }
+  RL_CHECK(library::definition(prefix + name) == nullptr, "Tried to register an operator (", prefix,
+           name, ") with the same name and overload name multiple times.");
+  RL_CHECK(start != std::string::npos || function != nullptr, "def(\"", schema,
+           "\"): a name alone needs a function that tells the schema");
+  library::Record record;
+  record.space = space_;
+  record.name = name;
+  record.schema =
+      start == std::string::npos ? library::schema_of(function->kernel()) : schema.substr(start);
+  const size_t taken = FunctionSchema({prefix + name, ""}, record.schema).arguments().size();
+  if (function != nullptr) {
+    const library::Kernel& kernel = function->kernel();
+    RL_CHECK(!kernel.typed || kernel.arguments.size() == taken, "the function for ", prefix, name,
+             record.schema, " takes ", kernel.arguments.size(), " arguments");
+    record.key = function->key.value_or(DispatchKey::CompositeImplicitAutograd);
+    record.kernel = kernel;
+  }
+  library::add(std::move(record));
+  return *this;
+}
+
+Library& Library::impl(const std::string& name, const CppFunction& function) & {
+  library::Record record;
+  record.space = space_;
+  const std::string prefix = space_ + "::";
+  record.name = name.compare(0, prefix.size(), prefix) == 0 ? name.substr(prefix.size()) : name;
+  const std::optional<DispatchKey> key = function.key ? function.key : key_;
+  record.key = key.value_or(DispatchKey::CompositeImplicitAutograd);
+  record.kernel = function.kernel();
+  library::add(std::move(record));
+  return *this;
+}
+
+Library& Library::fallback(const CppFunction& function) & {
+  RL_CHECK(kind_ == IMPL && space_ == "_", "fallback() belongs into TORCH_LIBRARY_IMPL(_, KEY, m)");
+  RL_CHECK(!function.kernel().typed, "a fallback is a boxed function or falls through");
+  return impl("", function);
+}
+
+AutoDispatchBelowADInplaceOrView::AutoDispatchBelowADInplaceOrView() { library::below_autograd++; }
+AutoDispatchBelowADInplaceOrView::~AutoDispatchBelowADInplaceOrView() { library::below_autograd--; }
+
+Dispatcher& Dispatcher::singleton() {
+  static Dispatcher made;
+  return made;
+}
+
+namespace impl {
+struct IncludeDispatchKeyGuard::State {
+  explicit State(const library::Record& fallback)
+      : mode(fallback), scope(mode, ModeScope::Level::Upper) {}
+  library::GenericMode mode;
+  ModeScope scope;
+};
+IncludeDispatchKeyGuard::IncludeDispatchKeyGuard(DispatchKey key) {
+  RL_CHECK_NOT_IMPLEMENTED(key == DispatchKey::TESTING_ONLY_GenericMode,
+                           "only TESTING_ONLY_GenericMode can be included");
+  const library::Record* const fallback = library::function_for("_::", {key});
+  RL_CHECK(fallback != nullptr, "there is no fallback for TESTING_ONLY_GenericMode");
+  state_ = std::make_unique<State>(*fallback);
+}
+IncludeDispatchKeyGuard::~IncludeDispatchKeyGuard() = default;
+}  // namespace impl
+
+}  // namespace rushlight
