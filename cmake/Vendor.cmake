@@ -22,11 +22,11 @@ function(rl_vendor source result)
     file(MAKE_DIRECTORY ${RL_LIBRARY_DIR})
     execute_process(COMMAND ${CMAKE_STRIP} -o ${copy} ${source} COMMAND_ERROR_IS_FATAL ANY)
   endif()
-  install(PROGRAMS ${copy} DESTINATION lib COMPONENT native)
+  install(PROGRAMS ${copy} DESTINATION lib COMPONENT cpp)
   set(${result} ${copy} PARENT_SCOPE)
 endfunction()
 
 # Installs the licence of something that our binaries contain.
 function(rl_license source name)
-  install(FILES ${source} DESTINATION licenses RENAME ${name} COMPONENT native)
+  install(FILES ${source} DESTINATION licenses RENAME ${name} COMPONENT cpp)
 endfunction()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from gen import table
 from gen.modules import Class
 from gen.table import Arg
 from gen.text import commas, header, source
@@ -15,7 +16,14 @@ from gen.text import commas, header, source
 NOT_IN_CPP = ("size_average", "reduce", "return_indices")
 SPELT = {"lambd": "lambda"}  # a word of Python
 BOTH = "std::tuple<Tensor, Tensor>"
-SCALARS = {"float": "double", "bool": "bool", "int": "int64_t", "str": "Keyword", "Tensor": "Tensor"}
+SCALARS = {
+    "float": "double",
+    "bool": "bool",
+    "int": "int64_t",
+    "str": "Keyword",
+    "Tensor": "Tensor",
+    "ScalarType": "ScalarType",
+}
 
 
 class CppClass(Class):
@@ -68,6 +76,8 @@ class CppClass(Class):
         lines = ["", f"struct RL_API {name} {{"]
         if rows:
             lines.append(f"  {name}({arguments}) : {commas(starts)} {{}}")
+            if len(given) == 1 and self.number_in(given[0][0]):  # so that a number becomes options
+                lines.append(f"  {name}({self.takes_values()}) : {name}(std::optional({given[0][1]})) {{}}")
         for kind, n, d in rows:
             held = d is not None and not any(s.startswith(n + "_(") for s in starts)
             lines.append(f"  TORCH_ARG({kind}, {n}){f' = {d}' if held else ''};")
@@ -138,8 +148,19 @@ class CppClass(Class):
         kind = self.given()[0][0]
         return ":" in kind or "<" in kind or any(self.default(a) is None for a in self.settings())
 
+    def number_in(self, kind: str) -> str | None:
+        """What an optional holds."""
+        found = re.fullmatch(r"std::optional<(.*)>", kind)
+        return found[1] if found else None
+
     def takes_values(self) -> str:
-        return commas([f"{kind} {n}" for kind, n, _ in self.given()])
+        return commas([f"{self.number_in(kind) or kind} {n}" for kind, n, _ in self.given()])
+
+    def func_extra(self) -> list[tuple[str, str, str]]:
+        """Options that the functional form alone has."""
+        said = self.entry.get("functional_only", "")
+        args = table.parse_signature(f"f({said}) -> ()")[2] if said else []
+        return [(self.kind(a), a.name, self.default(a) or "{}") for a in args]
 
     def module(self) -> list[str]:
         takes = [f"const Tensor& {n}" for n in self.inherited("inputs", "input").split(", ")]
@@ -164,6 +185,8 @@ class CppClass(Class):
             if self.inherited("trains") is not None:
                 trains = "true" if self.inherited("trains") == "True" else "false"
                 lines += self.options(func, [("bool", "training", trains)])[1:]
+            elif self.func_extra():
+                lines += self.options(func, self.func_extra())[1:]
             elif self.settings():
                 lines += [f"using {func} = {options};"]
             tail = [f"const {func}& options{start}"] if self.settings() else []
@@ -197,6 +220,7 @@ class CppClass(Class):
             for result, suffix in self.forms():
                 function = self.inherited("function") + suffix
                 passed = self.passed("", "options", "options.training()")
+                passed += [f"options.{name}()" for _, name, _ in self.func_extra()]
                 lines += [f"{result} functional::{function}({commas(takes, tail)}) {{"]
                 lines += [f"  return {self.call(inputs, passed, suffix)};", "}"]
         return lines

@@ -23,6 +23,7 @@ Other keys:
     method: the function is a method of the input.
     python: what Python passes besides, by name.
     trains: whether the function's own default is to train.
+    functional_only: options that the functional form alone has in C++.
 """
 
 MODULES: list[dict] = []
@@ -86,11 +87,14 @@ module("RReLU(float lower=0.125, float upper=0.3333333333333333, bool inplace=Fa
 module("GLU(int dim=-1)", "activation", "glu", "dim", show="dim={dim}",
        doc="The first half along `dim` times the sigmoid of the second.")
 module("Softmax(int? dim=None)", "activation", "softmax", "dim", python={"_stacklevel": 5},
-       show="dim={dim}", doc="exp(x) over its sum along `dim`.")
+       functional_only="ScalarType? dtype=None", show="dim={dim}",
+       doc="exp(x) over its sum along `dim`.")
 module("Softmin(int? dim=None)", "activation", "softmin", "dim", python={"_stacklevel": 5},
-       show="dim={dim}", doc="Softmax of -x along `dim`.")
+       functional_only="ScalarType? dtype=None", show="dim={dim}",
+       doc="Softmax of -x along `dim`.")
 module("LogSoftmax(int? dim=None)", "activation", "log_softmax", "dim", python={"_stacklevel": 5},
-       show="dim={dim}", doc="The logarithm of softmax along `dim`.")
+       functional_only="ScalarType? dtype=None", show="dim={dim}",
+       doc="The logarithm of softmax along `dim`.")
 
 # ---- dropout ----
 

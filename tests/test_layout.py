@@ -47,6 +47,8 @@ PUBLIC_FLOORS = {
     "nn": 5,
     "optim": 5,
     "data": 5,
+    "chunks": 5,
+    "samplers": 5,
     "vision": 5,
     "serialize": 5,
 }

@@ -54,6 +54,15 @@ RL_API StateDict load_state_dict(const char* data, size_t n);
 RL_API void load(Tensor& tensor, std::istream& stream);
 RL_API void load(std::vector<Tensor>& tensors, std::istream& stream);
 
+// A value of no fixed type (None, numbers, strings, tensors, lists, tuples and dicts of these) as
+// the bytes of a .pt file, which Python's save and load write and read too.
+RL_API std::vector<char> pickle_save(const IValue& value);
+RL_API IValue pickle_load(const std::vector<char>& data);
+namespace jit {
+using rushlight::pickle_load;
+using rushlight::pickle_save;
+}  // namespace jit
+
 // Whatever writes itself to an archive: modules and their holders, optimisers.
 template <class T, class... To>
 auto save(const T& value, To&&... to)

@@ -11,6 +11,7 @@
 #include <rushlight/archive.h>
 #include <rushlight/nn/options.h>
 #include <rushlight/ops.h>
+#include <rushlight/samplers.h>
 
 namespace rushlight::data {
 
@@ -88,21 +89,56 @@ class Dataset : public BatchDataset<Self, std::vector<Single>> {
 template <class Self, class Batch = std::vector<Example<>>>
 class StreamDataset : public BatchDataset<Self, Batch, size_t> {};
 
+// Gives batches, or nothing once an epoch is over, and says where it stands.
+template <class Self, class Batch = std::vector<Example<>>, class Request = size_t>
+class StatefulDataset : public BatchDataset<Self, std::optional<Batch>, Request> {
+ public:
+  static constexpr bool is_stateful = true;
+  virtual void reset() = 0;  // starts an epoch
+  virtual void save(serialize::OutputArchive& archive) const = 0;
+  virtual void load(serialize::InputArchive& archive) = 0;
+};
+template <class... T>
+serialize::OutputArchive& operator<<(serialize::OutputArchive& archive,
+                                     const StatefulDataset<T...>& dataset) {
+  dataset.save(archive);
+  return archive;
+}
+template <class... T>
+serialize::InputArchive& operator>>(serialize::InputArchive& archive,
+                                    StatefulDataset<T...>& dataset) {
+  dataset.load(archive);
+  return archive;
+}
+
+template <bool optional, class T>
+using optional_if_t = std::conditional_t<optional, std::optional<T>, T>;
+
 // What a transform makes of a dataset's batches.
 template <class Source, class Transform>
 class MapDataset
-    : public BatchDataset<MapDataset<Source, Transform>, typename Transform::OutputBatchType,
+    : public BatchDataset<MapDataset<Source, Transform>,
+                          optional_if_t<Source::is_stateful, typename Transform::OutputBatchType>,
                           typename Source::BatchRequestType> {
  public:
   using DatasetType = Source;
   using TransformType = Transform;
   using BatchRequestType = typename Source::BatchRequestType;
-  using OutputBatchType = typename Transform::OutputBatchType;
+  using OutputBatchType = optional_if_t<Source::is_stateful, typename Transform::OutputBatchType>;
   static constexpr bool is_stateful = Source::is_stateful;
   MapDataset(Source source, Transform transform)
       : source_(std::move(source)), transform_(std::move(transform)) {}
   OutputBatchType get_batch(BatchRequestType request) override {
-    return transform_.apply_batch(source_.get_batch(std::move(request)));
+    if constexpr (is_stateful) {
+      auto batch = source_.get_batch(std::move(request));
+      return batch ? OutputBatchType(transform_.apply_batch(*std::move(batch))) : OutputBatchType();
+    } else {
+      return transform_.apply_batch(source_.get_batch(std::move(request)));
+    }
+  }
+  template <class S = Source>
+  auto reset() -> std::void_t<decltype(std::declval<S&>().reset())> {
+    source_.reset();
   }
   std::optional<size_t> size() const noexcept override { return source_.size(); }
   const Source& dataset() const noexcept { return source_; }
@@ -135,6 +171,10 @@ class SharedBatchDataset
     return shared_->get_batch(std::move(request));
   }
   std::optional<size_t> size() const override { return shared_->size(); }
+  template <class S = Shared>
+  auto reset() -> std::void_t<decltype(std::declval<S&>().reset())> {
+    shared_->reset();
+  }
   Shared& operator*() { return *shared_; }
   Shared* operator->() { return shared_.get(); }
 
@@ -278,67 +318,6 @@ struct Stack<TensorExample> : Collation<TensorExample> {
 
 }  // namespace transforms
 
-// ---- samplers ----
-
-namespace samplers {
-
-template <class Request = std::vector<size_t>>
-class Sampler {
- public:
-  using BatchRequestType = Request;
-  virtual ~Sampler() = default;
-  virtual void reset(std::optional<size_t> new_size) = 0;
-  virtual std::optional<Request> next(size_t batch_size) = 0;
-  virtual void save(serialize::OutputArchive& archive) const = 0;
-  virtual void load(serialize::InputArchive& archive) = 0;
-};
-
-// Numbers below a size, in order.
-class RL_API SequentialSampler : public Sampler<> {
- public:
-  explicit SequentialSampler(size_t size) : size_(size) {}
-  void reset(std::optional<size_t> new_size = {}) override;
-  std::optional<std::vector<size_t>> next(size_t batch_size) override;
-  void save(serialize::OutputArchive& archive) const override;
-  void load(serialize::InputArchive& archive) override;
-  size_t index() const noexcept { return index_; }
-
- private:
-  size_t size_;
-  size_t index_ = 0;
-};
-
-// The same, in an order that is drawn for each epoch.
-class RL_API RandomSampler : public Sampler<> {
- public:
-  explicit RandomSampler(int64_t size, ScalarType index_dtype = kInt64);
-  void reset(std::optional<size_t> new_size = {}) override;
-  std::optional<std::vector<size_t>> next(size_t batch_size) override;
-  void save(serialize::OutputArchive& archive) const override;
-  void load(serialize::InputArchive& archive) override;
-  size_t index() const noexcept { return index_; }
-
- private:
-  Tensor order_;
-  size_t index_ = 0;
-};
-
-// Sizes of batches, until an epoch is over.
-class RL_API StreamSampler : public Sampler<size_t> {
- public:
-  explicit StreamSampler(size_t epoch_size) : epoch_size_(epoch_size) {}
-  void reset(std::optional<size_t> new_size = {}) override;
-  std::optional<size_t> next(size_t batch_size) override;
-  void save(serialize::OutputArchive& archive) const override;
-  void load(serialize::InputArchive& archive) override;
-
- private:
-  size_t epoch_size_;
-  size_t seen_ = 0;
-};
-
-}  // namespace samplers
-
 // ---- loaders ----
 
 struct DataLoaderOptions {
@@ -357,6 +336,14 @@ struct RL_API WorkerException : Error {
 };
 
 namespace detail {
+template <class T>
+const T& content(const T& batch) {
+  return batch;
+}
+template <class T>
+const T& content(const std::optional<T>& batch) {
+  return *batch;
+}
 // Threads that make batches of requests; batches come in the order of their requests if asked to.
 class RL_API Workers {
  public:
@@ -379,7 +366,9 @@ class RL_API Workers {
 template <class Dataset, class Sampler>
 class DataLoader {
  public:
-  using BatchType = typename Dataset::BatchType;
+  static constexpr bool is_stateful = Dataset::is_stateful;
+  using BatchType =
+      std::decay_t<decltype(detail::content(std::declval<const typename Dataset::BatchType&>()))>;
   using BatchRequestType = typename Sampler::BatchRequestType;
 
   // An input iterator; equal to end() once the epoch is over.
@@ -408,6 +397,8 @@ class DataLoader {
     std::shared_ptr<BatchType> batch_;
   };
 
+  DataLoader(const DataLoader&) = delete;
+  DataLoader& operator=(const DataLoader&) = delete;
   DataLoader(Dataset dataset, Sampler sampler, DataLoaderOptions options)
       : options_(options), sampler_(std::move(sampler)) {
     const size_t threads = options.workers();
@@ -420,8 +411,8 @@ class DataLoader {
       workers_ = std::make_unique<detail::Workers>(
           threads, options.enforce_ordering(),
           [this](size_t worker, const std::shared_ptr<void>& request) -> std::shared_ptr<void> {
-            return std::make_shared<BatchType>(datasets_[worker]->get_batch(
-                std::move(*static_cast<BatchRequestType*>(request.get()))));
+            return make(*datasets_[worker],
+                        std::move(*static_cast<BatchRequestType*>(request.get())));
           });
     }
   }
@@ -431,6 +422,10 @@ class DataLoader {
       workers_->drain();
     }
     sampler_.reset({});
+    over_ = false;
+    if constexpr (is_stateful) {
+      datasets_[0]->reset();  // copies share what they read from
+    }
     return Iterator(this);
   }
   Iterator end() { return Iterator(); }
@@ -441,18 +436,29 @@ class DataLoader {
   std::shared_ptr<BatchType> next() {
     if (!workers_) {
       std::optional<BatchRequestType> request = request_next();
-      return request ? std::make_shared<BatchType>(datasets_[0]->get_batch(std::move(*request)))
-                     : nullptr;
+      return request ? make(*datasets_[0], std::move(*request)) : nullptr;
     }
-    while (workers_->waiting() < options_.max_jobs().value_or(2 * options_.workers())) {
+    while (!over_ && workers_->waiting() < options_.max_jobs().value_or(2 * options_.workers())) {
       std::optional<BatchRequestType> request = request_next();
       if (!request) {
         break;
       }
       workers_->push(std::make_shared<BatchRequestType>(std::move(*request)));
     }
-    return workers_->waiting() == 0 ? nullptr
-                                    : std::static_pointer_cast<BatchType>(workers_->pop());
+    std::shared_ptr<BatchType> out;
+    while (out == nullptr && workers_->waiting() > 0) {
+      out = std::static_pointer_cast<BatchType>(workers_->pop());
+      over_ = over_ || out == nullptr;
+    }
+    return out;
+  }
+  static std::shared_ptr<BatchType> make(Dataset& dataset, BatchRequestType request) {
+    auto batch = dataset.get_batch(std::move(request));
+    if constexpr (is_stateful) {
+      return batch ? std::make_shared<BatchType>(*std::move(batch)) : nullptr;
+    } else {
+      return std::make_shared<BatchType>(std::move(batch));
+    }
   }
   std::optional<BatchRequestType> request_next() {
     std::optional<BatchRequestType> request = sampler_.next(options_.batch_size());
@@ -466,11 +472,22 @@ class DataLoader {
 
   DataLoaderOptions options_;
   Sampler sampler_;
+  bool over_ = false;                               // a worker found the end of the epoch
   std::vector<std::unique_ptr<Dataset>> datasets_;  // one for each worker
   std::unique_ptr<detail::Workers> workers_;        // ends before what its threads use
 };
 template <class Dataset, class Sampler>
 using StatelessDataLoader = DataLoader<Dataset, Sampler>;
+
+// Stands in for a sampler where the dataset knows its own order.
+struct NoSampler {
+  using BatchRequestType = size_t;
+  explicit NoSampler(size_t = 0) {}
+  void reset(std::optional<size_t>) {}
+  std::optional<size_t> next(size_t batch_size) { return batch_size; }
+};
+template <class Dataset>
+using StatefulDataLoader = DataLoader<Dataset, NoSampler>;
 
 template <class Dataset, class Sampler>
 std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, Sampler sampler,
@@ -478,7 +495,13 @@ std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, 
   return std::make_unique<DataLoader<Dataset, Sampler>>(std::move(dataset), std::move(sampler),
                                                         options);
 }
-template <class Sampler = samplers::RandomSampler, class Dataset>
+template <class Dataset, std::enable_if_t<Dataset::is_stateful, int> = 0>
+std::unique_ptr<StatefulDataLoader<Dataset>> make_data_loader(Dataset dataset,
+                                                              DataLoaderOptions options = {}) {
+  return make_data_loader(std::move(dataset), NoSampler(), options);
+}
+template <class Sampler = samplers::RandomSampler, class Dataset,
+          std::enable_if_t<!Dataset::is_stateful, int> = 0>
 std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset,
                                                                DataLoaderOptions options = {}) {
   const std::optional<size_t> size = dataset.size();

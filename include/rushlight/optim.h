@@ -22,6 +22,12 @@ class RL_API OptimizerOptions {
   // Whole options to and from an archive; what an archive lacks stays as it is.
   virtual void serialize(serialize::OutputArchive& archive) const;
   virtual void serialize(serialize::InputArchive& archive);
+  // Fields that are as a constructor leaves them become those of `defaults`, where both are of one
+  // class.
+  virtual void inherit(const OptimizerOptions& defaults);
+
+ protected:
+  void inherit(const OptimizerOptions& defaults, const OptimizerOptions& fresh);
 };
 template <class Derived>
 class OptimizerCloneableOptions : public OptimizerOptions {
@@ -31,9 +37,17 @@ class OptimizerCloneableOptions : public OptimizerOptions {
   }
   double get_lr() const override { return static_cast<const Derived&>(*this).lr(); }
   void set_lr(double lr) override { static_cast<Derived&>(*this).lr(lr); }
+  void inherit(const OptimizerOptions& defaults) override {
+    if constexpr (std::is_default_constructible_v<Derived>) {
+      if (dynamic_cast<const Derived*>(&defaults) != nullptr) {
+        OptimizerOptions::inherit(defaults, Derived());
+      }
+    }
+  }
 };
 
-// Parameters with options of their own; without them, those of the optimiser.
+// Parameters with options of their own; what those leave as it is, and without them all, is as the
+// optimiser's.
 class RL_API OptimizerParamGroup {
  public:
   OptimizerParamGroup(std::vector<Tensor> params, std::unique_ptr<OptimizerOptions> options = {})

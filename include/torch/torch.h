@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include <rushlight/archive.h>
+#include <rushlight/chunks.h>
 #include <rushlight/compat.h>
 #include <rushlight/data.h>
 #include <rushlight/nn.h>

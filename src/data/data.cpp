@@ -1,12 +1,14 @@
 // MNIST's files, samplers, and the threads of loaders.
 #include <rushlight/data.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <random>
 #include <thread>
 
 #include <rushlight/factories.h>
@@ -130,6 +132,70 @@ void RandomSampler::save(serialize::OutputArchive& archive) const {
 void RandomSampler::load(serialize::InputArchive& archive) {
   index_ = load_place(archive);
   archive.read("indices", order_, true);
+}
+
+DistributedSampler::DistributedSampler(size_t size, size_t num_replicas, size_t rank,
+                                       bool allow_duplicates)
+    : size_(size), num_replicas_(num_replicas), rank_(rank), allow_duplicates_(allow_duplicates) {
+  RL_CHECK(rank < num_replicas, "rank ", rank, " is not below the number of replicas ",
+           num_replicas);
+}
+size_t DistributedSampler::local_sample_count() const {
+  return (allow_duplicates_ ? size_ + num_replicas_ - 1 : size_) / num_replicas_;
+}
+void DistributedSampler::order(std::vector<size_t>&) const {}
+void DistributedSampler::fill() {
+  const size_t own = local_sample_count();
+  std::vector<size_t> all(own * num_replicas_);
+  if (all.size() < size_) {  // some are left out; which, the order says
+    all.resize(size_);
+  }
+  for (size_t i = 0; i < all.size(); i++) {
+    all[i] = i % std::max<size_t>(size_, 1);
+  }
+  order(all);
+  const auto first = all.begin() + static_cast<ptrdiff_t>(rank_ * own);
+  indices_.assign(first, first + static_cast<ptrdiff_t>(own));
+  index_ = 0;
+}
+void DistributedSampler::reset(std::optional<size_t> new_size) {
+  size_ = new_size.value_or(size_);
+  fill();
+}
+std::optional<std::vector<size_t>> DistributedSampler::next(size_t batch_size) {
+  if (index_ >= indices_.size()) {
+    return {};
+  }
+  const size_t end = std::min(index_ + batch_size, indices_.size());
+  std::vector<size_t> batch(indices_.begin() + static_cast<ptrdiff_t>(index_),
+                            indices_.begin() + static_cast<ptrdiff_t>(end));
+  index_ = end;
+  return batch;
+}
+void DistributedSampler::save(serialize::OutputArchive& archive) const {
+  save_place(archive, index_);
+  archive.write("epoch", IValue(static_cast<int64_t>(epoch_)));
+}
+void DistributedSampler::load(serialize::InputArchive& archive) {
+  IValue epoch;
+  archive.read("epoch", epoch);
+  epoch_ = static_cast<size_t>(epoch.toInt());
+  fill();
+  index_ = load_place(archive);
+}
+DistributedSequentialSampler::DistributedSequentialSampler(size_t size, size_t num_replicas,
+                                                           size_t rank, bool allow_duplicates)
+    : DistributedSampler(size, num_replicas, rank, allow_duplicates) {
+  fill();
+}
+DistributedRandomSampler::DistributedRandomSampler(size_t size, size_t num_replicas, size_t rank,
+                                                   bool allow_duplicates)
+    : DistributedSampler(size, num_replicas, rank, allow_duplicates) {
+  fill();
+}
+void DistributedRandomSampler::order(std::vector<size_t>& indices) const {
+  std::mt19937 random(static_cast<uint32_t>(epoch()));
+  std::shuffle(indices.begin(), indices.end(), random);
 }
 
 void StreamSampler::reset(std::optional<size_t> new_size) {

@@ -74,14 +74,14 @@ inline Tensor glu(const Tensor& input, int64_t dim) { return rushlight::glu(inpu
 inline int64_t softmax_dim(const Tensor& input, Optional dim) {
   return dim.value_or(input.dim() == 0 || input.dim() == 1 || input.dim() == 3 ? 0 : 1);
 }
-inline Tensor softmax(const Tensor& input, Optional dim) {
-  return input.softmax(softmax_dim(input, dim));
+inline Tensor softmax(const Tensor& input, Optional dim, std::optional<ScalarType> dtype = {}) {
+  return input.softmax(softmax_dim(input, dim), dtype);
 }
-inline Tensor softmin(const Tensor& input, Optional dim) {
-  return (-input).softmax(softmax_dim(input, dim));
+inline Tensor softmin(const Tensor& input, Optional dim, std::optional<ScalarType> dtype = {}) {
+  return (-input).softmax(softmax_dim(input, dim), dtype);
 }
-inline Tensor log_softmax(const Tensor& input, Optional dim) {
-  return input.log_softmax(softmax_dim(input, dim));
+inline Tensor log_softmax(const Tensor& input, Optional dim, std::optional<ScalarType> dtype = {}) {
+  return input.log_softmax(softmax_dim(input, dim), dtype);
 }
 
 // ---- dropout ----

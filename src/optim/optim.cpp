@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <sstream>
 #include <unordered_map>
 
 #include <rushlight/ops.h>
@@ -38,6 +39,8 @@ void Optimizer::add_param_group(const OptimizerParamGroup& group) {
   groups_.push_back(group);
   if (!groups_.back().has_options()) {
     groups_.back().set_options(defaults_->clone());
+  } else {
+    groups_.back().options().inherit(*defaults_);
   }
 }
 
@@ -123,6 +126,40 @@ void OptimizerOptions::serialize(serialize::InputArchive& archive) {
   IValue lr;
   archive.read("lr", lr);
   set_lr(lr.toDouble());
+}
+
+void OptimizerOptions::inherit(const OptimizerOptions&) {}
+
+void OptimizerOptions::inherit(const OptimizerOptions& defaults, const OptimizerOptions& fresh) {
+  serialize::OutputArchive own;
+  serialize::OutputArchive usual;
+  serialize::OutputArchive given;
+  serialize(own);
+  fresh.serialize(usual);
+  defaults.serialize(given);
+  std::unordered_map<std::string, double> before;
+  for (const auto& [name, value] : usual.state()) {
+    before[name] = value.item().toDouble();
+  }
+  std::unordered_map<std::string, Tensor> changed;
+  for (const auto& [name, value] : own.state()) {
+    const auto found = before.find(name);
+    if (found == before.end() || found->second != value.item().toDouble()) {
+      changed[name] = value;
+    }
+  }
+  serialize::OutputArchive merged;
+  for (const auto& [name, value] : given.state()) {
+    if (changed.find(name) == changed.end()) {
+      merged.write(name, value);
+    }
+  }
+  std::ostringstream bytes;
+  merged.save_to(bytes);
+  std::istringstream source(bytes.str());
+  serialize::InputArchive archive;
+  archive.load_from(source);
+  serialize(archive);
 }
 
 void Optimizer::save_groups(serialize::OutputArchive& archive) const {

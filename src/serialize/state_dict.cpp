@@ -35,6 +35,22 @@ class StreamSink : public Sink {
   std::ostream& stream_;
 };
 
+// What keeps the memory that is written.
+class BytesSink : public Sink {
+ public:
+  explicit BytesSink(std::vector<char>& bytes) : bytes_(bytes) {}
+  void write(const void* data, size_t n) override {
+    const auto* const first = static_cast<const char*>(data);
+    bytes_.insert(bytes_.end(), first, first + n);
+  }
+
+ private:
+  std::vector<char>& bytes_;
+};
+
+// Containers in containers: deeper ones are refused, so that a cycle is no endless loop.
+constexpr int max_depth = 100;
+
 class Saver {
  public:
   void tensor(const Tensor& t) {
@@ -76,6 +92,50 @@ class Saver {
       tensor(t);
     }
     p_.append_items();
+  }
+  void value(const IValue& v, int depth = 0) {
+    RL_CHECK(depth <= max_depth, "containers are nested too deep to be saved");
+    const auto put_all = [&](const IValue::Items& items) {
+      for (const IValue& item : items) {
+        value(item, depth + 1);
+      }
+    };
+    if (v.isNone()) {
+      p_.none();
+    } else if (v.isTensor()) {
+      tensor(v.toTensor());
+    } else if (v.isBool()) {
+      p_.boolean(v.toBool());
+    } else if (v.isInt()) {
+      p_.integer(v.toInt());
+    } else if (v.isDouble()) {
+      p_.real(v.toDouble());
+    } else if (v.isString()) {
+      p_.string(v.toStringRef());
+    } else if (v.isTuple()) {
+      p_.mark();
+      put_all(*v.items());
+      p_.tuple();
+    } else if (v.isList()) {
+      p_.empty_list();
+      p_.mark();
+      put_all(v.toListRef());
+      p_.append_items();
+    } else if (v.isGenericDict()) {
+      p_.empty_dict();
+      p_.mark();
+      for (const auto& [key, item] : v.dict_items()->pairs) {
+        value(key, depth + 1);
+        value(item, depth + 1);
+      }
+      p_.set_items();
+    } else {
+      throw TypeError("only None, numbers, strings, tensors and containers of them can be pickled");
+    }
+  }
+  void write(std::vector<char>& bytes) {
+    BytesSink sink(bytes);
+    write(sink, "archive");
   }
   void write(const std::string& path) {
     AtomicFile file(path);
@@ -141,9 +201,9 @@ class Loader {
     visit(pickle_.root, "", 0);
     return std::move(state_);
   }
+  IValue run_value() { return value(pickle_.root, 0); }
 
  private:
-  static constexpr int max_depth = 100;
   static constexpr int64_t max_visits = 10'000'000;
 
   const PickleNode& node(uint32_t id) const { return pickle_.nodes[id]; }
@@ -197,6 +257,76 @@ class Loader {
         visit_dict(step, name, depth);
       }
     }
+  }
+
+  // What a node stands for. Containers that are mentioned again are the same ones.
+  IValue value(uint32_t id, int depth) {
+    if (depth > max_depth) {
+      throw UnpicklingError("containers in this file are nested too deep or hold themselves");
+    }
+    const PickleNode& n = node(id);
+    switch (n.kind) {
+      case Kind::None:
+        return {};
+      case Kind::Bool:
+        return n.value.i != 0;
+      case Kind::Int:
+        return n.value.i;
+      case Kind::Float:
+        return n.value.d;
+      case Kind::String:
+      case Kind::OldString:
+        return std::string(n.bytes);
+      default:
+        break;
+    }
+    const auto known = values_.find(id);
+    if (known != values_.end()) {
+      return known->second;
+    }
+    return values_.emplace(id, container(n, depth)).first->second;
+  }
+
+  IValue container(const PickleNode& n, int depth) {
+    if (n.kind == Kind::Tuple) {
+      IValue::Items items;
+      for (uint32_t i = 0; i < n.value.items.count; i++) {
+        items.push_back(value(pickle_.items[n.value.items.first + i], depth + 1));
+      }
+      return IValue::tuple(std::move(items));
+    }
+    bool is_dict = n.kind == Kind::Dict;
+    if (n.kind == Kind::Call) {
+      const std::string_view function = called(n);
+      if (function.starts_with("torch._utils\n_rebuild_")) {
+        return tensor(n);
+      }
+      if (function.starts_with("torch.jit._pickle\n")) {  // a list or dict with its type
+        const PickleNode& arguments = item(n, 1);
+        item(arguments, 0);
+        return value(pickle_.items[arguments.value.items.first], depth + 1);
+      }
+      is_dict = function == "collections\nOrderedDict";
+    }
+    if (!is_dict && n.kind != Kind::List) {
+      throw UnpicklingError("this file holds what is no number, string, tensor or container");
+    }
+    auto dict = std::make_shared<ivalue::DictItems>();
+    auto list = std::make_shared<IValue::Items>();
+    for (uint32_t i = n.first_step; i != PickleNode::none; i = pickle_.steps[i].next) {
+      const PickleStep& step = pickle_.steps[i];
+      const uint32_t* const ids = pickle_.items.data() + step.first;
+      if (is_dict && step.kind == PickleStep::Kind::SetItems) {
+        for (uint32_t k = 0; k + 1 < step.count; k += 2) {
+          dict->insert(value(ids[k], depth + 1), value(ids[k + 1], depth + 1), true);
+        }
+      } else if (!is_dict && step.kind == PickleStep::Kind::Append) {
+        for (uint32_t k = 0; k < step.count; k++) {
+          list->push_back(value(ids[k], depth + 1));
+        }
+      }
+    }
+    return is_dict ? IValue::dict(std::move(dict)) : IValue::list(std::move(list));
   }
 
   static std::string joined(const std::string& prefix, std::string_view name) {
@@ -295,6 +425,7 @@ class Loader {
   std::string bytes_;
   Pickle pickle_;
   StateDict state_;
+  std::unordered_map<uint32_t, IValue> values_;
   int64_t visits_ = 0;
 };
 
@@ -356,6 +487,19 @@ StateDict load_state_dict(std::istream& stream) {
 }
 
 StateDict load_state_dict(const char* data, size_t n) { return load_bytes(std::string(data, n)); }
+
+std::vector<char> pickle_save(const IValue& value) {
+  Saver saver;
+  saver.value(value);
+  std::vector<char> out;
+  saver.write(out);
+  return out;
+}
+
+IValue pickle_load(const std::vector<char>& data) {
+  auto owner = std::make_shared<std::vector<char>>(data);
+  return Loader(memory_source(owner->data(), owner->size(), owner)).run_value();
+}
 
 Tensor load_tensor(const std::string& path) {
   return only(load_state_dict(path), "the file " + path);

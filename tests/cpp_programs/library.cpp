@@ -98,6 +98,17 @@ TORCH_LIBRARY(twin, m) {
           }
           return out;
         });
+  m.def("pickled(Any value) -> int[]", [](const at::IValue& value) {
+    const std::vector<char> bytes = torch::pickle_save(value);
+    std::vector<int64_t> out;
+    for (const char c : bytes) {
+      out.push_back(static_cast<unsigned char>(c));
+    }
+    return out;
+  });
+  m.def("unpickled(int[] bytes) -> Any", [](const std::vector<int64_t>& bytes) {
+    return torch::pickle_load(std::vector<char>(bytes.begin(), bytes.end()));
+  });
   m.class_<WordStack>("Stack")
       .def(torch::init<std::vector<std::string>>())
       .def("push", &WordStack::push)

@@ -1,5 +1,6 @@
 """Ops that C++ defines with TORCH_LIBRARY: from Python, with gradients, in other C++."""
 
+import io
 import os
 import shutil
 from pathlib import Path
@@ -131,3 +132,15 @@ def test_a_file_that_is_no_library(tmp_path):
     (tmp_path / "no.so").write_bytes(b"no")
     with pytest.raises(OSError, match="Could not load this library"):
         torch.ops.load_library(tmp_path / "no.so")
+
+
+def test_python_reads_what_cpp_pickles(twin):
+    value = {"a": [1, 2.5, None], "b": (True, "x"), "t": torch.arange(3)}
+    data = bytes(twin.pickled(value))
+    back = torch.load(io.BytesIO(data))
+    assert torch.equal(back.pop("t"), value["t"])
+    assert back == {"a": [1, 2.5, None], "b": (True, "x")}
+    file = io.BytesIO()
+    torch.save(value, file)
+    again = twin.unpickled(list(file.getvalue()))
+    assert torch.equal(again.pop("t"), value["t"]) and again == back

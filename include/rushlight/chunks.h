@@ -1,0 +1,258 @@
+// Datasets that are read in chunks: threads read whole chunks ahead, in the order of one sampler,
+// and mix the samples of each in the order of another.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include <rushlight/data.h>
+
+namespace rushlight::data::datasets {
+
+// Reads what a chunk holds. It is called from several threads at once.
+template <class Single, class Chunk = std::vector<Single>>
+class ChunkDataReader {
+ public:
+  using ChunkType = Chunk;
+  using ExampleType = Single;
+  using BatchType = Chunk;
+  virtual ~ChunkDataReader() = default;
+  virtual Chunk read_chunk(size_t chunk_index) = 0;
+  virtual size_t chunk_count() = 0;
+  virtual void reset() = 0;  // before each epoch
+};
+
+struct ChunkDatasetOptions {
+  ChunkDatasetOptions() = delete;
+  ChunkDatasetOptions(size_t preloader_count, size_t batch_size, size_t cache_size = 2048,
+                      size_t cross_chunk_shuffle_count = 1)
+      : preloader_count_(preloader_count),
+        batch_size_(batch_size),
+        cache_size_(cache_size),
+        cross_chunk_shuffle_count_(cross_chunk_shuffle_count) {
+    RL_CHECK(preloader_count > 0, "Preloader count is 0. At least one is needed.");
+    RL_CHECK(batch_size > 0, "Batch size is 0. It must be positive.");
+    RL_CHECK(cache_size > 0, "Cache size is 0. It must be positive.");
+    RL_CHECK(cache_size >= batch_size,
+             "Cache size is less than batch size. It must hold at least one batch.");
+    RL_CHECK(cross_chunk_shuffle_count > 0, "cross_chunk_shuffle_count must be greater than 0.");
+  }
+  TORCH_ARG(size_t, preloader_count);  // threads that read
+  TORCH_ARG(size_t, batch_size);
+  TORCH_ARG(size_t, cache_size) = 2048;              // samples that wait at most, or a chunk more
+  TORCH_ARG(size_t, cross_chunk_shuffle_count) = 1;  // chunks that are mixed with each other
+};
+
+namespace detail {
+
+// Batches that chunks were made into, and who waits for them.
+template <class Batch, class ExampleSampler>
+class BatchBuffer {
+ public:
+  BatchBuffer(size_t batch_size, ExampleSampler& sampler, size_t capacity)
+      : batch_size_(batch_size), sampler_(sampler), capacity_(capacity) {}
+  // Waits for a whole batch, or the end; the last one may be smaller.
+  std::optional<Batch> take() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    filled_.wait(lock, [&] {
+      return stopped_ ||
+             (!queue_.empty() && (queue_[0].error || queue_[0].batch.size() >= batch_size_));
+    });
+    if (queue_.empty()) {
+      return {};
+    }
+    Entry entry = std::move(queue_.front());
+    queue_.pop_front();
+    count_ -= entry.batch.size();
+    lock.unlock();
+    emptied_.notify_all();
+    if (entry.error) {
+      throw WorkerException(entry.error);
+    }
+    return std::move(entry.batch);
+  }
+  void add(Batch chunk) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!has_room(lock)) {
+      return;
+    }
+    sampler_.reset(chunk.size());
+    count_ += chunk.size();
+    for (size_t left = chunk.size(); left > 0;) {
+      if (queue_.empty() || queue_.back().error || queue_.back().batch.size() >= batch_size_) {
+        queue_.emplace_back();
+      }
+      Batch& batch = queue_.back().batch;
+      const auto places = sampler_.next(std::min(left, batch_size_ - batch.size()));
+      RL_CHECK(places.has_value() && !places->empty(), "the sampler of examples gave none of ",
+               left);
+      for (const size_t place : *places) {
+        RL_CHECK_INDEX(place < chunk.size(), "Index out of range");
+        batch.push_back(std::move(chunk[place]));
+      }
+      left -= places->size();
+    }
+    lock.unlock();
+    filled_.notify_all();
+  }
+  void add(std::exception_ptr error) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (has_room(lock)) {
+      queue_.emplace_back().error = std::move(error);
+      lock.unlock();
+      filled_.notify_all();
+    }
+  }
+  // What is there can still be taken.
+  void stop() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stopped_ = true;
+    }
+    filled_.notify_all();
+    emptied_.notify_all();
+  }
+
+ private:
+  struct Entry {
+    Batch batch;
+    std::exception_ptr error;
+  };
+  bool has_room(std::unique_lock<std::mutex>& lock) {
+    emptied_.wait(lock, [&] { return stopped_ || count_ < capacity_; });
+    return !stopped_;
+  }
+  size_t batch_size_;
+  ExampleSampler& sampler_;
+  size_t capacity_;
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::condition_variable emptied_;
+  std::deque<Entry> queue_;
+  size_t count_ = 0;  // of samples in the queue
+  bool stopped_ = false;
+};
+
+}  // namespace detail
+
+template <class ChunkReader, class ChunkSampler = samplers::RandomSampler,
+          class ExampleSampler = samplers::RandomSampler>
+class ChunkDataset final
+    : public StatefulDataset<ChunkDataset<ChunkReader, ChunkSampler, ExampleSampler>,
+                             typename ChunkReader::BatchType, size_t> {
+ public:
+  using UnwrappedBatchType = typename ChunkReader::BatchType;
+  using BatchType = std::optional<UnwrappedBatchType>;
+  using BatchRequestType = size_t;
+  using ChunkSamplerType = ChunkSampler;
+  using ExampleSamplerType = ExampleSampler;
+
+  // `preprocess` is called with each chunk, or those that are mixed, before it is cut into batches.
+  ChunkDataset(ChunkReader reader, ChunkSampler chunk_sampler, ExampleSampler example_sampler,
+               ChunkDatasetOptions options,
+               std::function<void(UnwrappedBatchType&)> preprocess = nullptr)
+      : reader_(std::move(reader)),
+        chunk_sampler_(std::move(chunk_sampler)),
+        example_sampler_(std::move(example_sampler)),
+        options_(options),
+        preprocess_(std::move(preprocess)) {}
+  ~ChunkDataset() override { end(); }
+  ChunkDataset(const ChunkDataset&) = delete;
+  ChunkDataset& operator=(const ChunkDataset&) = delete;
+
+  // Nothing once the epoch is over. WorkerException where reading a chunk threw.
+  BatchType get_batch(size_t batch_size) override {
+    RL_CHECK(buffer_ != nullptr, "Dataset needs to call reset() before calling get_batch().");
+    RL_CHECK(batch_size == options_.batch_size(), "The requested batch size ", batch_size,
+             " does not match with the initialized batch size ", options_.batch_size());
+    return buffer_->take();
+  }
+  BatchType get_batch() { return get_batch(options_.batch_size()); }
+  // Starts an epoch; one that was loaded goes on.
+  void reset() override {
+    end();
+    if (!loaded_) {
+      reader_.reset();
+      chunk_sampler_.reset(reader_.chunk_count());
+    }
+    loaded_ = false;
+    buffer_ = std::make_unique<detail::BatchBuffer<UnwrappedBatchType, ExampleSampler>>(
+        options_.batch_size(), example_sampler_, options_.cache_size());
+    quit_ = false;
+    running_ = options_.preloader_count();
+    for (size_t i = 0; i < options_.preloader_count(); i++) {
+      threads_.emplace_back([this] { preload(); });
+    }
+  }
+  std::optional<size_t> size() const override { return {}; }
+  ChunkSampler& chunk_sampler() { return chunk_sampler_; }
+  void save(serialize::OutputArchive& archive) const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    chunk_sampler_.save(archive);
+  }
+  void load(serialize::InputArchive& archive) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    chunk_sampler_.load(archive);
+    loaded_ = true;
+  }
+
+ private:
+  std::vector<size_t> next_chunks() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    auto chunks = quit_ ? std::nullopt : chunk_sampler_.next(options_.cross_chunk_shuffle_count());
+    return chunks ? *std::move(chunks) : std::vector<size_t>();
+  }
+  void preload() {
+    for (std::vector<size_t> chunks = next_chunks(); !chunks.empty(); chunks = next_chunks()) {
+      try {
+        UnwrappedBatchType data = reader_.read_chunk(chunks[0]);
+        for (size_t i = 1; i < chunks.size(); i++) {
+          UnwrappedBatchType more = reader_.read_chunk(chunks[i]);
+          data.insert(data.end(), std::make_move_iterator(more.begin()),
+                      std::make_move_iterator(more.end()));
+        }
+        if (preprocess_) {
+          preprocess_(data);
+        }
+        if (!data.empty()) {
+          buffer_->add(std::move(data));
+        }
+      } catch (...) {
+        buffer_->add(std::current_exception());
+      }
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (--running_ == 0) {
+      buffer_->stop();
+    }
+  }
+  void end() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      quit_ = true;
+    }
+    if (buffer_) {
+      buffer_->stop();
+    }
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+    threads_.clear();
+  }
+
+  ChunkReader reader_;
+  ChunkSampler chunk_sampler_;
+  ExampleSampler example_sampler_;
+  ChunkDatasetOptions options_;
+  std::function<void(UnwrappedBatchType&)> preprocess_;
+  std::unique_ptr<detail::BatchBuffer<UnwrappedBatchType, ExampleSampler>> buffer_;
+  std::vector<std::thread> threads_;
+  mutable std::mutex mutex_;  // of the sampler of chunks and of what follows
+  size_t running_ = 0;
+  bool quit_ = false;
+  bool loaded_ = false;
+};
+
+}  // namespace rushlight::data::datasets
