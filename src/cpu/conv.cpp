@@ -141,6 +141,13 @@ const char* run_product(const Conv& c) {
   if (!is_flat(c.input, c.in) || !is_flat(c.output, c.out)) {
     return "strides";
   }
+  // A product for each image reads the weight every time, and its last vectors are part empty:
+  // oneDNN computes rows of several images at once.
+  const int64_t lanes = (c.pixels() + 15) / 16 * 16;
+  if (c.batch > 1 && 8 * (lanes - c.pixels()) > lanes && c.output.strides[1] != 1 &&
+      onednn::convolve_refusal(c) == nullptr && !convolution_forced()) {
+    return "small images";
+  }
   const auto& x = c.input.strides;
   const auto& y = c.output.strides;
   const Matrices weight =
@@ -269,6 +276,126 @@ const char* run_product_weight(const Conv& c) {
         .b = {c.input.data, x[4], x[1]},
         .c = {c.weight, c.in_channels, 1}});
   return nullptr;
+}
+
+// ---- as a matrix product of the pixels at the strides ----
+
+// Calls f(the first pixel of a row in the images, its place in matrices) for the pixels that the
+// strides meet of the images before a kernel of one element; the matrices are
+// [batch, channels, pixels].
+template <class T, class F>
+void for_met_rows(const Images& images, const Dims3& size, const Dims3& step, int64_t channels,
+                  int64_t plane, T* matrix, const F& f) {
+  const auto& s = images.strides;
+  T* const image = static_cast<T*>(images.data) + plane / channels * s[0] + plane % channels * s[1];
+  for (int64_t z = 0; z < size[0]; z++) {
+    for (int64_t y = 0; y < size[1]; y++) {
+      f(image + z * step[0] * s[2] + y * step[1] * s[3], matrix);
+      matrix += size[2];
+    }
+  }
+}
+
+void pick_pixels(const Conv& c, void* matrices) {
+  const int64_t area = c.pixels();
+  const int64_t step = c.stride[2] * c.input.strides[4];
+  visit_dtype<set_all>("convolution", c.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    parallel_for(0, c.batch * c.in_channels, std::max<int64_t>(1, 32768 / area),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t t = begin; t < end; t++) {
+                     for_met_rows(c.input, c.out, c.stride, c.in_channels, t,
+                                  static_cast<T*>(matrices) + t * area, [&](const T* row, T* to) {
+                                    for (int64_t x = 0; x < c.out[2]; x++) {
+                                      to[x] = row[x * step];
+                                    }
+                                  });
+                   }
+                 });
+  });
+}
+
+// The adjoint: zeros between the pixels.
+void spread_pixels(const Conv& c, void* matrices) {
+  const int64_t area = c.in[0] * c.in[1] * c.in[2];
+  const auto& s = c.output.strides;
+  const int64_t step = c.stride[2] * s[4];
+  visit_dtype<set_all>("convolution", c.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    parallel_for(0, c.batch * c.out_channels, std::max<int64_t>(1, 32768 / c.pixels()),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t t = begin; t < end; t++) {
+                     const Dims3 every = {1, 1, 1};
+                     for_met_rows<T>(c.output, c.out, every, c.out_channels, t, nullptr,
+                                     [&](T* row, T*) {
+                                       for (int64_t x = 0; x < c.out[2]; x++) {
+                                         row[x * s[4]] = T(0);
+                                       }
+                                     });
+                     for_met_rows(c.output, c.in, c.stride, c.out_channels, t,
+                                  static_cast<T*>(matrices) + t * area, [&](T* row, const T* from) {
+                                    for (int64_t x = 0; x < c.in[2]; x++) {
+                                      row[x * step] = from[x];
+                                    }
+                                  });
+                   }
+                 });
+  });
+}
+
+// The same problem at stride 1, with a matrix for each of the images before the strides.
+Conv without_strides(const Conv& c, void* matrices) {
+  Conv plain = c;
+  Images& images = c.transposed ? plain.output : plain.input;
+  const Dims3& size = c.transposed ? c.in : c.out;
+  const int64_t channels = c.transposed ? c.out_channels : c.in_channels;
+  const int64_t area = size[0] * size[1] * size[2];
+  images = {matrices, {channels * area, area, size[1] * size[2], size[2], 1}};
+  plain.in = plain.out = size;
+  plain.stride = {1, 1, 1};
+  return plain;
+}
+
+const char* picks_pixels(const Conv& c) {
+  for (int d = 0; d < 3; d++) {
+    if (c.kernel[d] != 1 || c.padding[d] != 0) {
+      return "not 1x1 or padded";
+    }
+  }
+  if (c.groups != 1 || c.stride == Dims3{1, 1, 1}) {
+    return "grouped or without strides";
+  }
+  return c.transposed && c.bias != nullptr ? "transposed with a bias" : nullptr;
+}
+
+const char* run_picked(const Conv& c) {
+  const char* refusal = picks_pixels(c);
+  if (refusal != nullptr) {
+    return refusal;
+  }
+  const int64_t pixels =
+      c.transposed ? c.out_channels * c.in[0] * c.in[1] * c.in[2] : c.in_channels * c.pixels();
+  const Scratch<char> matrices(c.batch * pixels * itemsize(c.dtype));
+  const Conv plain = without_strides(c, matrices.data());
+  if (!c.transposed) {
+    pick_pixels(c, matrices.data());
+    return run_product(plain);
+  }
+  refusal = run_product(plain);
+  if (refusal == nullptr) {
+    spread_pixels(c, matrices.data());
+  }
+  return refusal;
+}
+
+const char* run_picked_weight(const Conv& c) {
+  const char* refusal = picks_pixels(c);
+  if (refusal != nullptr) {
+    return refusal;
+  }
+  const Scratch<char> matrices(c.batch * c.in_channels * c.pixels() * itemsize(c.dtype));
+  pick_pixels(c, matrices.data());
+  return run_product_weight(without_strides(c, matrices.data()));
 }
 
 // One window, which is the whole image: an image is a row of the product.
@@ -416,9 +543,10 @@ const char* run_windows_weight(const Conv& c) {
 constexpr Candidate<Conv> forward_candidates[] = {
     {"matrix product", run_product},     // 1x1: the images are the matrix
     {"one window", run_whole},           // a kernel as large as the image
-    {"Winograd", run_winograd},          // 3x3 at stride 1: a fourth of the multiplications
+    {"picked pixels", run_picked},       // 1x1 with strides: the product again
     {"columns", convolve_by_columns},    // few pixels, where the weight is most of the memory;
                                          // gradients of images with few channels and strides
+    {"Winograd", run_winograd},          // 3x3 at stride 1: a fourth of the multiplications
     {"images side by side", run_batch},  // many small images of few channels: no lane is idle
     {"oneDNN", run_onednn},              // the rest of float32 and 16-bit floats
     {"depthwise", run_depthwise},        // groups of a channel that it has no kernel for
@@ -427,10 +555,11 @@ constexpr Candidate<Conv> forward_candidates[] = {
 };
 
 constexpr Candidate<Conv> weight_candidates[] = {
-    {"matrix product", run_product_weight},  {"one window", run_whole_weight},
-    {"columns", convolve_weight_by_columns}, {"images side by side", run_batch_weight},
-    {"oneDNN", run_onednn_weight},           {"depthwise", run_depthwise_weight},
-    {"windows", run_windows_weight},         {"reference", run_reference_weight},
+    {"matrix product", run_product_weight},    {"one window", run_whole_weight},
+    {"picked pixels", run_picked_weight},      {"columns", convolve_weight_by_columns},
+    {"images side by side", run_batch_weight}, {"oneDNN", run_onednn_weight},
+    {"depthwise", run_depthwise_weight},       {"windows", run_windows_weight},
+    {"reference", run_reference_weight},
 };
 
 std::atomic<const char*> forced_way = nullptr;

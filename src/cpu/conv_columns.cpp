@@ -27,6 +27,13 @@ struct Shapes {
   const int64_t small_area = small_size[0] * small_size[1] * small_size[2];
   const int64_t pixels = c.batch * small_area;
   const int64_t depth = large_channels * c.taps();
+
+  // The small image is one, whose pixels lie at one stride: a matrix [channels, pixels].
+  bool is_matrix() const {
+    const auto& at = small.strides;
+    return c.batch == 1 && (small_size[1] == 1 || at[3] == small_size[2] * at[4]) &&
+           (small_size[0] == 1 || at[2] == small_size[1] * small_size[2] * at[4]);
+  }
 };
 
 // Of the frame below: windows that reach over the padding do so at the end.
@@ -186,10 +193,10 @@ template <class T>
 void forward(const Shapes& s) {
   const Frame frame(s);
   const Scratch<T> columns(s.depth * s.pixels);
-  const Scratch<T> small(s.small_channels * s.pixels);
   const Matrices weight{s.c.weight, s.depth, 1};
   const auto* bias = static_cast<const T*>(s.c.bias);
   if (s.c.transposed) {
+    const Scratch<T> small(s.small_channels * s.pixels);
     move_small<T, false>(s, small.data(), nullptr);
     gemm({.dtype = s.c.dtype,
           .m = s.depth,
@@ -202,13 +209,20 @@ void forward(const Shapes& s) {
     return;
   }
   gather_columns<T>(s, frame, columns.data());
-  gemm({.dtype = s.c.dtype,
-        .m = s.small_channels,
-        .n = s.pixels,
-        .k = s.depth,
-        .a = weight,
-        .b = {columns.data(), s.pixels, 1},
-        .c = {small.data(), s.pixels, 1}});
+  Gemm product{.dtype = s.c.dtype,
+               .m = s.small_channels,
+               .n = s.pixels,
+               .k = s.depth,
+               .a = weight,
+               .b = {columns.data(), s.pixels, 1}};
+  if (s.is_matrix() && bias == nullptr) {
+    product.c = {s.small.data, s.small.strides[1], s.small.strides[4]};
+    gemm(product);
+    return;
+  }
+  const Scratch<T> small(s.small_channels * s.pixels);
+  product.c = {small.data(), s.pixels, 1};
+  gemm(product);
   move_small<T, true>(s, small.data(), bias);
 }
 
@@ -234,6 +248,9 @@ const char* refusal(const Shapes& s, bool few_pixels) {
   }
   if (s.c.groups != 1) {
     return "grouped";
+  }
+  if (s.c.taps() == 1 && !convolution_forced()) {
+    return "1x1";
   }
   // Where a result of few channels is added up with strides, other ways compute each phase of the
   // strides by itself, with few taps.
@@ -264,9 +281,12 @@ const char* refusal(const Shapes& s, bool few_pixels) {
 
 const char* convolve_by_columns(const Conv& c) {
   const Shapes s{c};
-  // Rows that are narrower than a vector are no loss where several images share it.
-  const char* why =
-      refusal(s, s.pixels <= 32 || (s.pixels <= 128 && (c.batch > 1 || c.transposed)));
+  // Rows that are narrower than a vector are no loss where several images share it. Where the
+  // weight is several times as large as the columns, a layout of its own would cost more than
+  // these.
+  const bool few_pixels = s.pixels <= 32 || (s.pixels <= 128 && (c.batch > 1 || c.transposed)) ||
+                          (!c.transposed && 2 * s.pixels <= s.small_channels);
+  const char* why = refusal(s, few_pixels);
   if (why == nullptr) {
     c.dtype == kFloat32 ? forward<float>(s) : forward<double>(s);
   }

@@ -38,6 +38,10 @@ CASES = [
     ((3, 40, 5, 6), (130, 40, 3, 3), {"padding": 1}),
     ((5, 20, 8, 8), (128, 20, 3, 2), {"padding": 2, "stride": 2, "dilation": 2}),
     ((3, 70, 9, 11), (144, 70, 1, 1), {"stride": 2}),
+    # Windows of one element with strides: the pixels that they meet, of rows and columns that end
+    # between two of them.
+    ((3, 9, 31, 17), (20, 9, 1, 1), {"stride": 2}),
+    ((1, 40, 13, 16), (21, 40, 1, 1), {"stride": 3}),
     # The weight's gradient by blocks of channels, the last one smaller.
     ((4, 20, 17, 18), (200, 20, 3, 3), {"padding": 1}),
     # Many small images side by side, the last ones fewer than a vector has lanes.
@@ -64,6 +68,7 @@ TRANSPOSED = [
     ((40, 7, 5, 6), (7, 5, 4, 3), {"stride": 3, "padding": 1, "output_padding": 2}),
     ((2, 6, 70, 80), (6, 2, 4, 3), {"groups": 6, "stride": 2, "padding": 1, "output_padding": 1}),
     ((1, 9, 12, 7), (9, 1, 2, 3), {"groups": 9, "stride": 3, "dilation": 2}),
+    ((2, 20, 5, 6), (20, 9, 1, 1), {"stride": 3, "output_padding": 1}),
     ((46, 4, 5, 3), (4, 6, 2, 4), {"groups": 2, "dilation": 2, "padding": 1, "stride": 3}),
 ]
 
@@ -259,6 +264,7 @@ def run(x, w, **options):
     F.conv2d(x, w, **options).sum().backward()
 run((2, 8, 9, 9), (8, 8, 1, 1))
 run((2, 8, 4, 4), (8, 8, 4, 4))
+run((2, 8, 19, 19), (8, 8, 1, 1), stride=2)
 run((2, 8, 9, 9), (8, 1, 3, 3), groups=8)
 run((2, 32, 20, 20), (32, 32, 3, 3))
 run((2, 200, 6, 6), (200, 200, 3, 3), stride=2)
@@ -270,14 +276,23 @@ run((1, 3, 40, 40), (8, 3, 5, 5))
     ran = {
         line[: line.rindex(" ran")].rpartition("),")[2].rpartition(":")[2].strip() for line in lines
     }
-    expected = {"matrix product", "one window", "depthwise", "Winograd", "columns"}
+    expected = {"matrix product", "one window", "picked pixels", "depthwise", "Winograd", "columns"}
     expected |= {"images side by side", "oneDNN", "windows"}
     assert ran == expected
 
 
 @pytest.mark.parametrize(
     "way",
-    ["one window", "Winograd", "columns", "images side by side", "oneDNN", "depthwise", "windows"],
+    [
+        "one window",
+        "picked pixels",
+        "Winograd",
+        "columns",
+        "images side by side",
+        "oneDNN",
+        "depthwise",
+        "windows",
+    ],
 )
 def test_every_way_is_right_where_it_is_not_the_fastest(way):
     """All cases that a way can take, with its kernels forced on them."""
